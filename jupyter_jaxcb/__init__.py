@@ -1,0 +1,35 @@
+"""The callback workbench for JAX in notebooks.
+
+``%load_ext jupyter_jaxcb``, then ``%%jax_callback`` turns the functions of a cell into JAX
+callbacks, and every cell shows its host calls. Everything works without IPython too.
+"""
+
+from importlib.metadata import version as _version
+from typing import Any as _Any
+
+from .recording import Recording as Recording
+from .stack import debug as debug
+from .stack import debug_callback as debug_callback
+from .stack import debug_print as debug_print
+from .stack import host_error as host_error
+from .stack import io as io
+from .stack import io_callback as io_callback
+from .stack import pure as pure
+from .stack import pure_callback as pure_callback
+from .stack import record as record
+
+__version__ = _version("jupyter_jaxcb")
+
+
+def load_ipython_extension(shell: _Any) -> None:
+    """``%load_ext jupyter_jaxcb``: registers the magics; cells with callbacks show them."""
+    from .notebook import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: _Any) -> None:
+    """``%unload_ext jupyter_jaxcb``: takes everything back that loading did."""
+    from .notebook import unload
+
+    unload(shell)

@@ -1,0 +1,17 @@
+"""What happened: facts, the recorder that hears them, the recording that keeps them."""
+
+from ._facts import Aval as Aval
+from ._facts import Elision as Elision
+from ._facts import Fate as Fate
+from ._facts import Frame as Frame
+from ._facts import HostCall as HostCall
+from ._facts import LoweredSite as LoweredSite
+from ._facts import Program as Program
+from ._facts import Site as Site
+from ._facts import VmapLevel as VmapLevel
+from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
+from ._recorder import Recorder as Recorder
+from ._recorder import activate as activate
+from ._recorder import active as active
+from ._recording import SCHEMA as SCHEMA
+from ._recording import Recording as Recording

@@ -1,0 +1,135 @@
+"""The facts a recording is made of: plain values, no references to arrays or functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import NamedTuple
+
+LOOPED_METHODS = frozenset({"sequential", "sequential_unrolled"})
+
+
+class Aval(NamedTuple):
+    """An abstract value: shape and dtype without the data."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+class VmapLevel(NamedTuple):
+    """What one ``vmap`` did to a callback: the innermost ``vmap`` is the first level."""
+
+    size: int
+    method: str
+    batched: tuple[bool, ...]  # per flat operand: did this vmap map over it?
+
+    @property
+    def looped(self) -> bool:
+        """Whether the lanes are visited one by one on the host."""
+        return self.method in LOOPED_METHODS
+
+
+class Frame(NamedTuple):
+    """One frame of the chain of callers of a site."""
+
+    function: str
+    file: str
+    line: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Site:
+    """The place in user code of one bind."""
+
+    flavor: str
+    function: str  # name of the host function
+    file: str
+    line: int  # 1-based
+    column: int  # 0-based, in UTF-8 bytes as Python counts it
+    cell: bool  # the file is a notebook cell (or other source without a file)
+    source: str = dataclasses.field(default="", compare=False)  # the line, stripped
+    callers: tuple[Frame, ...] = dataclasses.field(default=(), compare=False)  # innermost first
+
+    @property
+    def where(self) -> str:
+        """``line 3`` in a cell, ``model.py:12`` in a file: the same on every machine."""
+        if self.cell:
+            return f"line {self.line}"
+        return f"{self.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{self.line}"
+
+
+class Program(NamedTuple):
+    """A compiled program that holds at least one site."""
+
+    name: str  # as in XLA's module, "jit_f"
+    platform: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class LoweredSite:
+    """A site as one program holds it, or as eager code called it (`program` is None).
+
+    Compared by identity: the same line lowered twice is two facts.
+    """
+
+    site: Site
+    program: Program | None
+    index: int  # position among the program's host callbacks; -1 when eager
+    operands: tuple[Aval, ...]  # as XLA hands them over: batch axes lead, outermost first
+    results: tuple[Aval, ...]
+    levels: tuple[VmapLevel, ...] = ()
+    version: int = 0  # of the host function's body when this was lowered
+
+    @property
+    def lanes(self) -> int | None:
+        """Host calls per crossing where the lanes are looped on the host, else None."""
+        if not any(level.looped for level in self.levels):
+            return None
+        count = 1
+        for level in self.levels:
+            count *= level.size if level.looped else 1
+        return count
+
+    def host_avals(self) -> tuple[tuple[Aval, ...], tuple[Aval, ...]]:
+        """Operands and results as one host call sees them: looped axes removed."""
+        looped = [level for level in self.levels if level.looped]
+        operands = tuple(
+            Aval(aval.shape[sum(level.batched[i] for level in looped) :], aval.dtype)
+            for i, aval in enumerate(self.operands)
+        )
+        results = tuple(Aval(a.shape[len(looped) :], a.dtype) for a in self.results)
+        return operands, results
+
+
+class HostCall(NamedTuple):
+    """One run of the host function."""
+
+    lowered: int  # index into `Recording.lowered`
+    crossing: int  # calls with one number came over in one trip from XLA
+    lane: int  # row-major lane under looped vmaps, -1 otherwise
+    thread: int  # index into `Recording.threads`
+    start_ns: int  # of the recorder's clock, just before the host function ran
+    end_ns: int  # just after it returned or raised
+    version: int  # which body of a re-registered function ran, counted from 1
+    error: str | None  # "ValueError: ..." if it raised
+
+
+class Fate(enum.StrEnum):
+    """What became of a bound site."""
+
+    LIVE = "live"  # in the compiled program (or eager), and called
+    UNCALLED = "uncalled"  # in a compiled program that has not called it
+    UNUSED = "unused"  # bound, but never lowered, in a program that was compiled
+
+
+class Elision(NamedTuple):
+    """One bind that a compiled program does without."""
+
+    site: Site
+    program: str
+    fate: Fate
+    reason: str
+    remedy: str

@@ -1,0 +1,184 @@
+"""The one mutable object of a recording, and the process-wide slot that holds it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ._columns import ROW, CallLog
+from ._facts import Elision, LoweredSite, Site
+from ._recording import Recording
+
+DEFAULT_CAPACITY = 1_000_000  # host calls
+
+
+class Mark(NamedTuple):
+    """How much a recorder had heard at some moment; what came later is one window."""
+
+    calls: int
+    bound: int
+    lowered: int
+    elisions: int
+    overflow: int
+
+
+class Recorder:
+    """Listens to the callback stack from any thread; `freeze` says what it heard.
+
+    Args:
+        clock: returns nanoseconds; every start and end is read from it.
+        capacity: host calls kept; later ones are only counted.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        capacity: int = DEFAULT_CAPACITY,
+    ) -> None:
+        self.clock = clock
+        self._log = CallLog(capacity)
+        self._crossings = itertools.count()
+        self._bound: list[Site] = []
+        self._lowered: list[LoweredSite] = []
+        self._elisions: list[Elision] = []
+        self._errors: list[str] = []
+        self._known: dict[LoweredSite, int] = {}  # everything called or lowered so far
+        self._threads: dict[int, int] = {}
+        self._thread_names: list[str] = []
+        self._lock = threading.Lock()  # for the tables only, never while user code runs
+
+    def bound(self, site: Site) -> None:
+        """A site was bound: traced, or about to be called eagerly."""
+        self._bound.append(site)
+
+    def lowered(self, lowered: LoweredSite) -> None:
+        """A site went into a program."""
+        self._number(lowered)
+        self._lowered.append(lowered)
+
+    def elided(self, elision: Elision) -> None:
+        """A program was compiled without one of the sites bound for it."""
+        self._elisions.append(elision)
+
+    def called(
+        self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
+    ) -> None:
+        """One host call without lanes."""
+        number = self._known.get(lowered)
+        if number is None:
+            number = self._number(lowered)
+        thread = self._threads.get(threading.get_ident())
+        if thread is None:
+            thread = self._thread()
+        code = 0 if error is None else self._error(error)
+        self._log.append(start, end, number, next(self._crossings), thread, version, code)
+
+    def called_lanes(
+        self,
+        lowered: LoweredSite,
+        version: int,
+        lanes: np.ndarray,
+        stamps: Sequence[int],
+        error: str | None = None,
+    ) -> None:
+        """All host calls of one crossing that looped over lanes.
+
+        Args:
+            lowered: the site.
+            version: which body of the host function ran.
+            lanes: row-major lane numbers in the order of the calls.
+            stamps: the clock before the first call and after each one; one more than calls made.
+            error: what the last of these calls raised, if it did.
+        """
+        count = len(stamps) - 1
+        times = np.array(stamps, np.int64)
+        rows = np.empty(count, ROW)
+        rows["start_ns"] = times[:-1]
+        rows["end_ns"] = times[1:]
+        rows["lowered"] = self._number(lowered)
+        rows["crossing"] = next(self._crossings)
+        rows["lane"] = lanes[:count]
+        rows["thread"] = self._thread()
+        rows["version"] = version
+        rows["error"] = 0
+        if error is not None:
+            rows["error"][-1] = self._error(error)
+        self._log.append_block(rows)
+
+    def mark(self) -> Mark:
+        """Now, to `freeze` later only what comes after."""
+        return Mark(
+            len(self._log),
+            len(self._bound),
+            len(self._lowered),
+            len(self._elisions),
+            self._log.overflow,
+        )
+
+    def freeze(self, since: Mark | None = None, **environment: str) -> Recording:
+        """What was heard since `since` (or from the start), as an immutable value."""
+        since = since or Mark(0, 0, 0, 0, 0)
+        calls = self._log.rows(since.calls)
+        with self._lock:
+            known = list(self._known)
+        new = self._lowered[since.lowered :]
+        used = {known[number] for number in np.unique(calls["lowered"])}
+        lowered = list(dict.fromkeys([*new, *(k for k in known if k in used)]))
+        place = {fact: number for number, fact in enumerate(lowered)}
+        renumber = np.array([place.get(fact, 0) for fact in known], np.uint32)
+        calls = calls.copy()
+        if len(calls):
+            calls["lowered"] = renumber[calls["lowered"]]
+        calls.flags.writeable = False
+        return Recording(
+            bound=tuple(self._bound[since.bound :]),
+            lowered=tuple(lowered),
+            elisions=tuple(self._elisions[since.elisions :]),
+            calls=calls,
+            threads=tuple(self._thread_names),
+            errors=tuple(self._errors),
+            overflow=self._log.overflow - since.overflow,
+            environment=environment,
+        )
+
+    def _number(self, lowered: LoweredSite) -> int:
+        with self._lock:
+            return self._known.setdefault(lowered, len(self._known))
+
+    def _thread(self) -> int:
+        with self._lock:
+            ident = threading.get_ident()
+            number = self._threads.get(ident)
+            if number is None:
+                number = self._threads[ident] = len(self._thread_names)
+                self._thread_names.append(threading.current_thread().name)
+            return number
+
+    def _error(self, error: str) -> int:
+        with self._lock:
+            self._errors.append(error)
+            return len(self._errors)
+
+
+_active: Recorder | None = None
+
+
+def active() -> Recorder | None:
+    """The recorder that host calls report to right now, if any.
+
+    A process-wide slot, not a ``ContextVar``: XLA may call from a thread that never saw the
+    notebook's context.
+    """
+    return _active
+
+
+def activate(recorder: Recorder | None) -> Recorder | None:
+    """Puts `recorder` into the slot and returns the one that was there."""
+    global _active
+    previous, _active = _active, recorder
+    return previous

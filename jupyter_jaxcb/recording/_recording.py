@@ -1,0 +1,149 @@
+"""An immutable recording, and its JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._columns import ROW
+from ._facts import Aval, Elision, Fate, Frame, HostCall, LoweredSite, Program, Site, VmapLevel
+
+SCHEMA = 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Recording:
+    """What happened while it was recorded.
+
+    Attributes:
+        bound: the site of every bind, in the order they were traced or called.
+        lowered: every (site, program) that was lowered or called, calls refer to it by index.
+        elisions: binds that a compiled program does without, each with its reason.
+        calls: the host calls as a read-only structured array, one row each (`ROW`).
+        threads: names of the threads that calls came from, by index.
+        errors: what failing calls raised; a row's ``error`` is 1 + an index into it.
+        overflow: host calls that came after the log was full: counted, not kept.
+        environment: versions and backend the fates depend on.
+    """
+
+    bound: tuple[Site, ...] = ()
+    lowered: tuple[LoweredSite, ...] = ()
+    elisions: tuple[Elision, ...] = ()
+    calls: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, ROW))
+    threads: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    overflow: int = 0
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Number of host calls kept."""
+        return len(self.calls)
+
+    def __iter__(self) -> Iterator[HostCall]:
+        """Host calls in the order they were logged."""
+        for row in self.calls.tolist():
+            start, end, lowered, crossing, lane, thread, version, error = row
+            text = self.errors[error - 1] if error else None
+            yield HostCall(lowered, crossing, lane, thread, start, end, version, text)
+
+    def calls_of(self, function: str) -> list[HostCall]:
+        """The host calls of the host function named `function`."""
+        return [call for call in self if self.lowered[call.lowered].site.function == function]
+
+    def to_json(self) -> str:
+        """The whole recording as JSON text, for `from_json`; times in nanoseconds."""
+        sites = list(
+            dict.fromkeys(
+                [
+                    *self.bound,
+                    *(fact.site for fact in self.lowered),
+                    *(elision.site for elision in self.elisions),
+                ]
+            )
+        )
+        place = {site: number for number, site in enumerate(sites)}
+        return json.dumps(
+            {
+                "schema": SCHEMA,
+                "environment": dict(self.environment),
+                "sites": [_site_to_json(site) for site in sites],
+                "bound": [place[site] for site in self.bound],
+                "lowered": [_lowered_to_json(fact, place) for fact in self.lowered],
+                "elisions": [
+                    [place[e.site], e.program, str(e.fate), e.reason, e.remedy]
+                    for e in self.elisions
+                ],
+                "calls": {name: self.calls[name].tolist() for name in ROW.names or ()},
+                "threads": self.threads,
+                "errors": self.errors,
+                "overflow": self.overflow,
+            }
+        )
+
+    @staticmethod
+    def from_json(text: str) -> Recording:
+        """The recording that `to_json` wrote.
+
+        Raises:
+            ValueError: the text is of another schema; the message names both.
+        """
+        data = json.loads(text)
+        if data.get("schema") != SCHEMA:
+            raise ValueError(
+                f"cannot read a recording of schema {data.get('schema')!r}: this version of "
+                f"jupyter_jaxcb reads schema {SCHEMA}. Install the version that wrote it."
+            )
+        sites = [_site_from_json(site) for site in data["sites"]]
+        calls = np.empty(len(data["calls"]["lane"]), ROW)
+        for name, column in data["calls"].items():
+            calls[name] = column
+        calls.flags.writeable = False
+        return Recording(
+            bound=tuple(sites[number] for number in data["bound"]),
+            lowered=tuple(_lowered_from_json(fact, sites) for fact in data["lowered"]),
+            elisions=tuple(
+                Elision(sites[site], program, Fate(fate), reason, remedy)
+                for site, program, fate, reason, remedy in data["elisions"]
+            ),
+            calls=calls,
+            threads=tuple(data["threads"]),
+            errors=tuple(data["errors"]),
+            overflow=data["overflow"],
+            environment=data["environment"],
+        )
+
+
+def _site_to_json(site: Site) -> dict[str, Any]:
+    return {field.name: getattr(site, field.name) for field in dataclasses.fields(site)}
+
+
+def _site_from_json(data: dict[str, Any]) -> Site:
+    return Site(**{**data, "callers": tuple(Frame(*frame) for frame in data["callers"])})
+
+
+def _lowered_to_json(fact: LoweredSite, place: Mapping[Site, int]) -> dict[str, Any]:
+    return {
+        "site": place[fact.site],
+        "program": fact.program,
+        "index": fact.index,
+        "operands": fact.operands,
+        "results": fact.results,
+        "levels": fact.levels,
+        "version": fact.version,
+    }
+
+
+def _lowered_from_json(data: dict[str, Any], sites: list[Site]) -> LoweredSite:
+    return LoweredSite(
+        site=sites[data["site"]],
+        program=Program(*data["program"]) if data["program"] else None,
+        index=data["index"],
+        operands=tuple(Aval(tuple(shape), dtype) for shape, dtype in data["operands"]),
+        results=tuple(Aval(tuple(shape), dtype) for shape, dtype in data["results"]),
+        levels=tuple(VmapLevel(n, method, tuple(b)) for n, method, b in data["levels"]),
+        version=data["version"],
+    )

@@ -1,0 +1,20 @@
+"""What JAX sees: our own primitives, rules, lowering and host dispatch."""
+
+from ._batching import VMAP_METHODS as VMAP_METHODS
+from ._contract import ResultError as ResultError
+from ._debug import debug_callback as debug_callback
+from ._errors import HostCallError as HostCallError
+from ._errors import host_error as host_error
+from ._io import io_callback as io_callback
+from ._print import debug_print as debug_print
+from ._pure import pure_callback as pure_callback
+from ._record import Record as Record
+from ._record import drain as drain
+from ._record import environment as environment
+from ._record import record as record
+from ._record import start as start
+from ._record import stop as stop
+from ._register import Callback as Callback
+from ._register import debug as debug
+from ._register import io as io
+from ._register import pure as pure

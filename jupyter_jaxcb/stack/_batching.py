@@ -1,0 +1,90 @@
+"""What vmap does to a bind: a table of functions, one per vmap_method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..recording import VmapLevel
+from . import _jax
+
+
+def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
+    """One crossing; the host loops over the lanes, calling with unbatched arguments."""
+    return list(args)
+
+
+def _expand_dims(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
+    """One call; unbatched arguments get a leading axis of size 1."""
+    return [x if on else jax.lax.broadcast(x, (1,)) for x, on in zip(args, batched, strict=True)]
+
+
+def _broadcast_all(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
+    """One call; unbatched arguments are tiled to the batch size."""
+    return [
+        x if on else jax.lax.broadcast(x, (size,)) for x, on in zip(args, batched, strict=True)
+    ]
+
+
+def _legacy_vectorized(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
+    """One call; unbatched arguments stay as they are."""
+    return list(args)
+
+
+VMAP_METHODS = {
+    "sequential": _sequential,
+    "sequential_unrolled": _sequential,
+    "expand_dims": _expand_dims,
+    "broadcast_all": _broadcast_all,
+    "legacy_vectorized": _legacy_vectorized,
+}
+
+
+def check_vmap_method(vmap_method: str | None) -> None:
+    """Raises ValueError for a name that is no vmap method; None is one (vmap refuses)."""
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ValueError(
+            f"vmap_method must be one of {', '.join(map(repr, VMAP_METHODS))} or None, but got "
+            f"{vmap_method!r}; 'sequential' is always right."
+        )
+
+
+def batch_host_call(
+    primitive: _jax.Primitive,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    method: str | None,
+    result_avals: tuple[Any, ...],
+    levels: tuple[VmapLevel, ...],
+    callback: Any,
+    **params: Any,
+) -> tuple[Any, Sequence[int]]:
+    """The batching rule of every flavor: batch axes to the front, one level more.
+
+    Raises:
+        NotImplementedError: no method was chosen; names the choices.
+    """
+    if method is None:
+        raise NotImplementedError(
+            f"cannot vmap the {primitive.name} of {callback.host.name!r} without a vmap_method. "
+            f"Pass vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is "
+            "always right."
+        )
+    (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
+    batched = tuple(dim is not None for dim in dims)
+    moved = [
+        x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)
+    ]
+    avals = tuple(_jax.shaped_array((size, *aval.shape), aval.dtype) for aval in result_avals)
+    outs = primitive.bind(
+        *VMAP_METHODS[method](moved, batched, size),
+        callback=callback,
+        result_avals=avals,
+        levels=(*levels, VmapLevel(size, method, batched)),
+        **params,
+    )
+    return outs, (0,) * len(outs)

@@ -1,0 +1,135 @@
+"""The registered callback: the one static parameter of a bind."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import weakref
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from jax.tree_util import PyTreeDef
+
+from ..recording import Site
+
+
+class HostFunction:
+    """The user's function as programs refer to it.
+
+    A function registered at top level is *late bound*: programs hold this object, and
+    registering another body under the same name and interface swaps `current`, so that what is
+    compiled already calls the new body. Anything else is bound by itself: two of these are equal
+    if their functions are.
+    """
+
+    __slots__ = ("__weakref__", "current", "late_bound", "name", "replaced", "rule_ran", "version")
+
+    def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
+        self.current = function
+        self.late_bound = late_bound
+        self.name: str = getattr(function, "__name__", None) or type(function).__name__
+        self.version = 1  # of the body
+        self.replaced = False  # a registration with another interface took the name over
+        self.rule_ran = 0.0  # time.time() at which its derivative rule was last traced
+
+    def rebind(self, function: Callable[..., Any]) -> None:
+        """Swaps the body under every program that calls this function."""
+        if function is not self.current:
+            self.current = function
+            self.version += 1
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, HostFunction):
+            return NotImplemented
+        if self.late_bound or other.late_bound:
+            return False
+        return self.current is other.current or bool(self.current == other.current)
+
+    def __hash__(self) -> int:
+        if not self.late_bound and isinstance(self.current, Hashable):
+            try:
+                return hash(self.current)
+            except TypeError:  # hashable by its type, not by its contents
+                pass
+        return id(self.current) if not self.late_bound else id(self)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Bind:
+    """One bind while JAX has it in hand: did it reach a program?"""
+
+    __slots__ = ("has_rule", "host", "lowered", "made", "site")
+
+    def __init__(self, site: Site, host: HostFunction, has_rule: bool) -> None:
+        self.site = site
+        self.host = host
+        self.has_rule = has_rule  # a derivative rule may take the place of this bind
+        self.made = time.time()  # the clock of JAX's compile events
+        self.lowered = False
+
+
+class Static:
+    """Arguments of a debug callback that are no arrays, by position among the flat leaves.
+
+    Compared by identity: they may be anything, unhashable things included.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Mapping[int, Any]) -> None:
+        self.values = values
+
+
+NO_STATIC = Static({})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
+class HostCallback:
+    """A host function, callable with flat arrays: the static parameter of a bind.
+
+    Equal for equal functions and argument trees, wherever they were bound: with the site in the
+    equality, eager code would compile once per line.
+    """
+
+    host: HostFunction
+    in_tree: PyTreeDef  # of (args, kwargs)
+    out_tree: PyTreeDef | None  # of the declared result; None: the answer is ignored
+    bind: Bind = dataclasses.field(compare=False)
+    static: Static = NO_STATIC
+
+    def __repr__(self) -> str:  # printed in every jaxpr
+        return f"{self.host.name}@{self.bind.site.where}"
+
+
+_registered: weakref.WeakValueDictionary[tuple[str, str], HostFunction] = (
+    weakref.WeakValueDictionary()
+)
+_interfaces: weakref.WeakKeyDictionary[HostFunction, Hashable] = weakref.WeakKeyDictionary()
+
+
+def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
+    """The `HostFunction` for `function`; the one programs hold already, where there is one.
+
+    Args:
+        function: the host function.
+        interface: what programs were compiled against (flavor, result, vmap method). With
+            another interface under the same name a new `HostFunction` is made and the old one
+            is marked as replaced.
+    """
+    name = getattr(function, "__qualname__", None)
+    if name is None or "<locals>" in name or "<lambda>" in name:
+        return HostFunction(function)
+    key = (getattr(function, "__module__", None) or "", name)
+    known = _registered.get(key)
+    if known is not None and _interfaces.get(known) == interface:
+        known.rebind(function)
+        return known
+    if known is not None:
+        known.replaced = True
+    host = _registered[key] = HostFunction(function, late_bound=True)
+    _interfaces[host] = interface
+    return host

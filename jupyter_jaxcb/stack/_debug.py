@@ -1,0 +1,165 @@
+"""The debug flavor: looks on, returns nothing, gradients pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _jax
+from ._batching import batch_host_call
+from ._bind import bind_silent_call
+from ._callback import HostCallback, HostFunction
+from ._eager import eager, raise_itself
+from ._lowering import lower_host_call
+
+debug_callback_p = _jax.Primitive("jaxcb_debug_callback")
+debug_callback_p.multiple_results = True
+
+
+def _abstract_eval(*avals: Any, ordered: bool, **params: Any) -> tuple[list, set[_jax.Effect]]:
+    # JAX's own effect objects: JAX has registered them for loops, remat, custom derivatives and
+    # partial evaluation, and its ordered prints and ours keep one order.
+    return [], {_jax.jax_effect("debug", ordered)}
+
+
+def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
+    effect = _jax.jax_effect("debug", True) if ordered else None
+    return eager(
+        debug_callback_p, *args, ordered=ordered, effect=effect, fail=raise_itself, **params
+    )
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
+    return debug_callback_p.bind(*primals, **params), []
+
+
+def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
+    return [None for _ in args]
+
+
+def _batch(args: Any, dims: Any, **params: Any) -> Any:
+    return batch_host_call(debug_callback_p, args, dims, method="sequential", **params)
+
+
+def _partial_eval_custom(
+    saveable: Any, unknown: Sequence[bool], instantiated: Sequence[bool], eqn: Any
+) -> Any:
+    """Under remat: in the forward pass, the backward pass or both, as the policy says.
+
+    Returns what JAX asks for: the equation for the known side, the one for the staged side,
+    which outputs are unknown and instantiated (there are none), and the residuals.
+    """
+    if any(unknown):
+        residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
+        return None, eqn, [], [], residuals
+    saved = saveable(debug_callback_p, *[v.aval for v in eqn.invars], **eqn.params)
+    if saved and not all(instantiated):
+        return eqn, None, [], [], []
+    return eqn, eqn, [], [], []
+
+
+def _lower(
+    ctx: Any,
+    *operands: Any,
+    callback: HostCallback,
+    levels: Any,
+    ordered: bool,
+    partitioned: bool,
+    **params: Any,
+) -> Any:
+    return lower_host_call(
+        ctx,
+        *operands,
+        callback=callback,
+        levels=levels,
+        has_side_effect=True,
+        ordered=_jax.jax_effect("debug", True) if ordered else None,
+        partitioned=partitioned,
+        sharding=None if ordered else _jax.callback_sharding(ctx, None, ctx.avals_out),
+    )
+
+
+def _discharge(in_avals: Any, out_avals: Any, *args: Any, **params: Any) -> tuple[Any, list]:
+    """Inside loops over mutable references: the references come out as they went in."""
+    return args, debug_callback_p.bind(*args, **params)
+
+
+debug_callback_p.def_effectful_abstract_eval(_abstract_eval)
+debug_callback_p.def_impl(_impl)
+_jax.ad.primitive_jvps[debug_callback_p] = _jvp
+_jax.ad.primitive_transposes[debug_callback_p] = _transpose
+_jax.batching.primitive_batchers[debug_callback_p] = _batch
+_jax.partial_eval_jaxpr_custom_rules[debug_callback_p] = _partial_eval_custom
+_jax.register_discharge_rule(debug_callback_p)(_discharge)
+_jax.mlir.register_lowering(debug_callback_p, _lower, cacheable=False)  # as in _pure.py
+
+
+def bind_debug(
+    host: HostFunction,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    ordered: bool,
+    partitioned: bool = False,
+) -> None:
+    """Binds one call of a debug callback."""
+    bind_silent_call(
+        debug_callback_p, "debug", host, args, kwargs, ordered=ordered, partitioned=partitioned
+    )
+
+
+def debug_callback(
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Calls a Python function that looks on; the signature of `jax.debug.callback`.
+
+    Two forms: ``debug_callback(f, x, ordered=True)``, or with the options in a call of their own,
+    ``debug_callback(ordered=True)(f, x)``, which leaves every keyword to the host function.
+
+    Args:
+        callback: the host function; what it returns is ignored. It gets read-only numpy arrays;
+            arguments that are no arrays (strings, objects) are passed through as they are.
+        *args: its positional arguments.
+        ordered: keep program order among ordered debug callbacks.
+        partitioned: under jit over several devices, call once per device with its shard.
+        **kwargs: its keyword arguments.
+
+    Raises:
+        TypeError: `callback` is not callable, or arguments were given to the options' call.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> f = jax.jit(lambda x: jaxcb.debug_callback(print, "x is", x))
+    >>> f(np.float32(2)), jax.effects_barrier()
+    x is 2.0
+    (None, None)
+    """
+    if callback is None:
+        if args or kwargs:
+            raise TypeError(
+                "debug_callback received unexpected arguments in the two-call form:"
+                f" {args=} {kwargs=}"
+            )
+        return lambda function, *args, **kwargs: _debug_callback(
+            function, args, kwargs, ordered, partitioned
+        )
+    _debug_callback(callback, args, kwargs, ordered, partitioned)
+    return None
+
+
+def _debug_callback(
+    callback: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    ordered: bool,
+    partitioned: bool,
+) -> None:
+    if not callable(callback):
+        raise TypeError(
+            "first argument to debug_callback must be callable, "
+            f"but got an object of type {type(callback)}"
+        )
+    bind_debug(HostFunction(callback), args, kwargs, ordered=ordered, partitioned=partitioned)

@@ -1,0 +1,73 @@
+"""The live exceptions of host functions, and the way back to them from what XLA reports."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import re
+import threading
+
+from ..recording import LoweredSite
+
+KEPT = 32  # exceptions; each keeps its traceback, and with it the frames' arrays, alive
+
+_kept: collections.OrderedDict[int, BaseException] = collections.OrderedDict()
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+_MARK = re.compile(r"jaxcb host error (\d+)")
+
+
+class HostCallError(RuntimeError):
+    """What XLA is told when a host function raised; `host_error` finds the exception itself."""
+
+
+def explain(error: BaseException, lowered: LoweredSite, lane: int | None) -> HostCallError:
+    """Keeps `error`, with a note on where it happened, and returns what XLA is told instead."""
+    operands, _ = lowered.host_avals()
+    site = lowered.site
+    arguments = ", ".join(map(str, operands)) or "no arguments"
+    in_lane = "" if lane is None else f" in lane {lane}"
+    note = f"raised by the {site.flavor} callback {site.function}, bound at {site.where}{in_lane}, called with {arguments}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+    with _lock:
+        number = next(_numbers)
+        _kept[number] = error
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return HostCallError(
+        f"{type(error).__name__}: {error} [{note}; jaxcb host error {number}]"
+    )
+
+
+def host_error(error: BaseException | None) -> BaseException | None:
+    """The exception a host function raised, given the one JAX made of it.
+
+    Args:
+        error: any exception caught around a JAX computation, or None.
+
+    Returns:
+        The original exception with its own traceback; None if no callback of ours raised it
+        (or more than 32 others failed since).
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> def boom(x):
+    ...     raise ValueError("no luck")
+    >>> f = jax.jit(lambda x: jaxcb.pure_callback(boom, x, x))
+    >>> try:
+    ...     f(np.float32(1)).block_until_ready()
+    ... except Exception as error:
+    ...     print(repr(jaxcb.host_error(error)))
+    ValueError('no luck')
+    """
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        with _lock:
+            if any(error is kept for kept in _kept.values()):
+                return error
+            for number in _MARK.findall(str(error)):
+                if int(number) in _kept:
+                    return _kept[int(number)]
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,164 @@
+"""The io flavor: always called, as often as the program says; may return results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+from . import _jax
+from ._batching import batch_host_call
+from ._bind import bind_host_call
+from ._callback import HostCallback, HostFunction
+from ._eager import eager, raise_runtime_error
+from ._lowering import lower_host_call
+from ._result import result_avals as declared
+
+io_callback_p = _jax.Primitive("jaxcb_io_callback")
+io_callback_p.multiple_results = True
+_jax.requires_devices_during_lowering(io_callback_p)
+
+
+class KeptIOEffect(_jax.Effect):
+    """Keeps an io callback in the forward pass when a loop around it is differentiated.
+
+    A bind carries JAX's own io effect as well, for JAX's refusals and token order; that one alone
+    is dropped by partial evaluation.
+    """
+
+    def __str__(self) -> str:
+        return "KeptIO"
+
+
+_kept = KeptIOEffect()
+_jax.keep_under_partial_evaluation(KeptIOEffect)
+
+
+def _abstract_eval(
+    *avals: Any, result_avals: tuple[Any, ...], ordered: bool, **params: Any
+) -> tuple[tuple[Any, ...], set[_jax.Effect]]:
+    return result_avals, {_jax.jax_effect("io", ordered), _kept}
+
+
+def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
+    effect = _jax.jax_effect("io", True) if ordered else None
+    return eager(
+        io_callback_p, *args, ordered=ordered, effect=effect, fail=raise_runtime_error, **params
+    )
+
+
+def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+    raise ValueError(
+        f"cannot differentiate {callback}: IO callbacks do not support JVP. Pass its arguments "
+        "through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp."
+    )
+
+
+def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
+    raise ValueError(
+        f"cannot transpose {callback}: IO callbacks do not support transpose. Pass its arguments "
+        "through jax.lax.stop_gradient, or wrap the call in jax.custom_vjp."
+    )
+
+
+def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **params: Any) -> Any:
+    if ordered:
+        raise ValueError(
+            f"Cannot `vmap` ordered IO callback. {callback} was registered with ordered=True, and "
+            "the lanes of a vmap have no order; drop ordered=True, or loop with jax.lax.map."
+        )
+    return batch_host_call(
+        io_callback_p, args, dims, method="sequential", callback=callback, ordered=False, **params
+    )
+
+
+def _lower(
+    ctx: Any,
+    *operands: Any,
+    callback: HostCallback,
+    levels: Any,
+    ordered: bool,
+    sharding: Any,
+    **params: Any,
+) -> Any:
+    return lower_host_call(
+        ctx,
+        *operands,
+        callback=callback,
+        levels=levels,
+        has_side_effect=True,
+        ordered=_jax.jax_effect("io", True) if ordered else None,
+        sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
+    )
+
+
+io_callback_p.def_effectful_abstract_eval(_abstract_eval)
+io_callback_p.def_impl(_impl)
+_jax.ad.primitive_jvps[io_callback_p] = _jvp
+_jax.ad.primitive_transposes[io_callback_p] = _transpose
+_jax.batching.primitive_batchers[io_callback_p] = _batch
+_jax.mlir.register_lowering(io_callback_p, _lower, cacheable=False)  # as in _pure.py
+
+
+def bind_io(
+    host: HostFunction,
+    result: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    ordered: bool,
+    sharding: Any = None,
+) -> Any:
+    """Binds one call of an io callback; returns a pytree of the declared structure."""
+    return bind_host_call(
+        io_callback_p,
+        "io",
+        host,
+        declared(result, host.current, args, kwargs),
+        args,
+        kwargs,
+        ordered=ordered,
+        sharding=sharding,
+    )
+
+
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Calls an impure Python function from JAX; the signature of `jax.experimental.io_callback`.
+
+    It runs exactly as often as the program says, its result used or not, also under grad.
+
+    Args:
+        callback: the host function; gets read-only numpy arrays.
+        result_shape_dtypes: pytree whose leaves have ``shape`` and ``dtype``; None for nothing.
+            An expression over the parameter names of `callback` works too.
+        *args: pytrees of arrays.
+        sharding: a SingleDeviceSharding naming the device to call from.
+        ordered: keep program order among all ordered io callbacks; vmap then refuses.
+        **kwargs: keyword arguments, pytrees of arrays.
+
+    Returns:
+        Arrays in the structure of `result_shape_dtypes`.
+
+    Raises:
+        ValueError: under vmap with ``ordered=True``, under grad where a gradient would have to
+            flow through it, or a 64-bit result while x64 is off.
+        jax.errors.JaxRuntimeError: the host function raised or broke its contract;
+            `jupyter_jaxcb.host_error` gives its own exception.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> seen = []
+    >>> f = jax.jit(lambda x: jaxcb.io_callback(lambda x: seen.append(float(x)), None, x))
+    >>> f(np.float32(2)), jax.effects_barrier(), seen
+    (None, None, [2.0])
+    """
+    return bind_io(
+        HostFunction(callback), result_shape_dtypes, args, kwargs, ordered=ordered,
+        sharding=sharding,
+    )  # fmt: skip

@@ -1,0 +1,139 @@
+"""Every piece of JAX that is not public API, and nothing else.
+
+When a JAX release breaks us, this is the file to read. Seen in JAX 0.8.0, 0.10.2 and 0.12.0.
+`jax.extend` and `jax.interpreters` carry no stability promise either, so they live here too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+import jax
+from jax.experimental import io_callback
+
+try:
+    from jax._src import core as _core
+    from jax._src import dispatch as _dispatch
+    from jax._src import effects as _effects
+    from jax._src import monitoring as _monitoring
+    from jax._src.callback import _callback_op_sharding
+    from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
+    from jax._src.interpreters.mlir import TokenSet as TokenSet
+    from jax._src.interpreters.mlir import set_sharding as _set_sharding
+    from jax._src.state.discharge import register_discharge_rule as register_discharge_rule
+    from jax.extend.core import Primitive as Primitive
+    from jax.ffi import build_ffi_lowering_function as build_ffi_lowering_function
+    from jax.interpreters import ad as ad
+    from jax.interpreters import batching as batching
+    from jax.interpreters import mlir as mlir
+    from jax.interpreters.partial_eval import (
+        partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules,
+    )
+except ImportError as error:
+    raise ImportError(
+        f"jupyter_jaxcb does not know JAX {jax.__version__}: {error}. It was tested with "
+        "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
+    ) from error
+
+abstract_token = _core.abstract_token  # the aval of an ordering token; no public name in 0.8
+
+
+def shaped_array(shape: tuple[int, ...], dtype: Any) -> Any:
+    """The aval of an array without weak type."""
+    return jax.core.ShapedArray(shape, dtype)
+
+
+@functools.cache
+def jax_effect(flavor: str, ordered: bool) -> Effect:
+    """JAX's own effect object for io or debug callbacks, read off a jaxpr that has one.
+
+    Ours carry the same object: JAX's refusals (vmap of cond and while, several devices) and its
+    token order then hold for ours and among JAX's callbacks and ours.
+    """
+    if flavor == "io":
+        jaxpr = jax.make_jaxpr(lambda: io_callback(_nothing, None, ordered=ordered))()
+    else:
+        jaxpr = jax.make_jaxpr(lambda: jax.debug.callback(_nothing, ordered=ordered))()
+    (effect,) = jaxpr.effects
+    return effect
+
+
+def _nothing() -> None: ...
+
+
+def keep_under_partial_evaluation(effect_type: type[Effect]) -> None:
+    """Registers an unordered effect that gradients of loops do not drop.
+
+    The four sets are private; `mlir.lowerable_effects` alone has a public name.
+    """
+    _effects.lowerable_effects.add_type(effect_type)
+    _effects.control_flow_allowed_effects.add_type(effect_type)
+    _effects.custom_derivatives_allowed_effects.add_type(effect_type)
+    _effects.partial_eval_kept_effects.add_type(effect_type)
+
+
+def requires_devices_during_lowering(primitive: Primitive) -> None:
+    """Makes JAX pass the device assignment to the lowering; ``sharding=`` needs it."""
+    _dispatch.prim_requires_devices_during_lowering.add(primitive)
+
+
+def apply_primitive(primitive: Primitive, *args: Any, **params: Any) -> Any:
+    """Compiles and runs one primitive: eager operands that span several devices."""
+    return _dispatch.apply_primitive(primitive, *args, **params)
+
+
+def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
+    """Where the custom call runs: once on the whole array, or once per device with its shard.
+
+    Raises:
+        NotImplementedError: in a partly manual ``shard_map``, as JAX's own callbacks do.
+    """
+    return _callback_op_sharding(ctx.module_context.axis_context, sharding, avals_out)
+
+
+def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:
+    """Annotates `op`; JAX 0.8 does not take the module context that later versions want."""
+    if len(inspect.signature(_set_sharding).parameters) == 2:
+        _set_sharding(op, sharding)
+    else:
+        _set_sharding(ctx.module_context, op, sharding)
+
+
+def with_token_sharding(sharding: Any, has_results: bool) -> Any:
+    """Adds the token's own annotation: Shardy wants exactly one per result of the op."""
+    shardings = getattr(sharding, "shardings", None)
+    if shardings is None or not has_results:
+        return sharding
+    first = shardings[0]
+    token = type(first)(
+        mesh_shape=(), dim_shardings=(), logical_device_ids=first.logical_device_ids
+    )
+    return type(sharding)((token, *shardings))
+
+
+def unregister_duration_listener(listener: Any) -> None:
+    """Takes a compile-event listener away; public only since JAX 0.9."""
+    if hasattr(jax.monitoring, "unregister_event_duration_listener"):
+        jax.monitoring.unregister_event_duration_listener(listener)
+    else:
+        _monitoring._unregister_event_duration_listener_by_callback(listener)
+
+
+def program_name(ctx: Any) -> str:
+    """The name of the module being lowered, ``jit_f``."""
+    attributes = ctx.module_context.module.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else "unnamed"
+
+
+def wait_for_ordered(effect: Effect) -> None:
+    """Blocks until every dispatched program that this thread ordered by `effect` is done."""
+    token = _dispatch.runtime_tokens.current_tokens.get(effect)
+    if token is not None:
+        token.block_until_ready()
+
+
+def forget_tokens() -> None:
+    """Drops this thread's runtime tokens, so that a failed call does not poison later ones."""
+    _dispatch.runtime_tokens.clear()

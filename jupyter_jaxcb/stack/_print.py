@@ -1,0 +1,112 @@
+"""debug_print: a debug callback that formats and prints."""
+
+from __future__ import annotations
+
+import string
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._callback import HostFunction
+from ._debug import bind_debug
+
+
+class _Checker(string.Formatter):
+    """Goes through a format string without formatting; complains of arguments not used."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        unused = [argument for i, argument in enumerate(args) if i not in used_args]
+        if unused:
+            raise ValueError(f"Unused positional arguments to `debug_print`: {unused}")
+        names = [name for name in kwargs if name not in used_args]
+        if names:
+            raise ValueError(
+                f"Unused keyword arguments to `debug_print`: {names}. An f-string formats before "
+                'JAX has values: write debug_print("{x}", x=x), not debug_print(f"{x}").'
+            )
+
+
+class _Print:
+    """The host function of one debug_print; equal for equal format and print options."""
+
+    __name__ = "debug_print"
+
+    def __init__(self, fmt: str) -> None:
+        self.fmt = fmt
+        self.options = tuple(np.get_printoptions().items())  # those in force at the call
+        field = next(iter(string.Formatter().parse(fmt)))[1] if fmt else None
+        self.has_fields = field is not None
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Print)
+            and self.fmt == other.fmt
+            and self.options == other.options
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.fmt)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        if self.has_fields:
+            with np.printoptions(**dict(self.options)):
+                text = self.fmt.format(*args, **kwargs)
+        else:
+            text = " ".join((self.fmt, *map(str, args)))
+        sys.stdout.write(text + "\n")  # looked up now: the kernel may have replaced it
+
+
+def debug_print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Prints values of a compiled program; the signature of `jax.debug.print`.
+
+    Two forms: ``debug_print("{x}", x=x, ordered=True)``, or with the options in a call of their
+    own, ``debug_print(ordered=True)("{x}", x=x)``.
+
+    Args:
+        fmt: a format string as for `str.format`; not an f-string.
+        *args: its positional arguments.
+        ordered: keep program order among ordered debug callbacks.
+        partitioned: under jit over several devices, print each device's shard.
+        skip_format_check: do not check `fmt` against the arguments.
+        **kwargs: its keyword arguments.
+
+    Raises:
+        ValueError: an argument that `fmt` does not use; raised when called, not when run.
+        IndexError: a positional field without its argument.
+        KeyError: a named field without its argument.
+        TypeError: arguments given to the options' call.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> f = jax.jit(lambda x: jaxcb.debug_print("x = {x}", x=x))
+    >>> f(np.float32(2)), jax.effects_barrier()
+    x = 2.0
+    (None, None)
+    """
+
+    def bind(fmt: str, *args: Any, **kwargs: Any) -> None:
+        if not skip_format_check:
+            _Checker().format(fmt, *args, **kwargs)
+        bind_debug(
+            HostFunction(_Print(fmt)), args, kwargs, ordered=ordered, partitioned=partitioned
+        )
+
+    if fmt is not None:
+        bind(fmt, *args, **kwargs)
+        return None
+    if args or kwargs:
+        raise TypeError(
+            f"debug_print received unexpected arguments in the two-call form: {args=} {kwargs=}"
+        )
+    return bind

@@ -1,0 +1,138 @@
+"""The pure flavor: results that depend on the arguments alone; may be elided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+from . import _jax
+from ._batching import batch_host_call, check_vmap_method
+from ._bind import bind_host_call
+from ._callback import HostCallback, HostFunction
+from ._eager import eager, raise_runtime_error
+from ._lowering import lower_host_call
+from ._result import result_avals as declared
+
+pure_callback_p = _jax.Primitive("jaxcb_pure_callback")
+pure_callback_p.multiple_results = True
+_jax.requires_devices_during_lowering(pure_callback_p)
+
+
+def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) -> tuple[Any, ...]:
+    return result_avals
+
+
+def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+    raise ValueError(
+        f"cannot differentiate {callback}: JAX cannot see inside a host function (pure callbacks "
+        f"do not support JVP). Give it a rule: @{callback.host.name}.defjvp or .defvjp, or wrap "
+        "the call in jax.custom_jvp or jax.custom_vjp."
+    )
+
+
+def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
+    raise ValueError(
+        f"cannot transpose {callback}: JAX cannot see inside a host function (pure callbacks do "
+        f"not support transpose). Give it a rule: @{callback.host.name}.defvjp, or wrap the call "
+        "in jax.custom_vjp."
+    )
+
+
+def _batch(args: Any, dims: Any, *, vmap_method: str | None, **params: Any) -> Any:
+    return batch_host_call(
+        pure_callback_p, args, dims, method=vmap_method, vmap_method=vmap_method, **params
+    )
+
+
+def _lower(
+    ctx: Any, *operands: Any, callback: HostCallback, levels: Any, sharding: Any, **params: Any
+) -> Any:
+    return lower_host_call(
+        ctx,
+        *operands,
+        callback=callback,
+        levels=levels,
+        has_side_effect=False,
+        sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
+    )
+
+
+pure_callback_p.def_abstract_eval(_abstract_eval)
+pure_callback_p.def_impl(partial(eager, pure_callback_p, fail=raise_runtime_error))
+_jax.ad.primitive_jvps[pure_callback_p] = _jvp
+_jax.ad.primitive_transposes[pure_callback_p] = _transpose
+_jax.batching.primitive_batchers[pure_callback_p] = _batch
+# cacheable=False: with one cached lowering XLA merges equal calls that JAX's own callbacks keep
+# apart, and the instrument would change what it measures.
+_jax.mlir.register_lowering(pure_callback_p, _lower, cacheable=False)
+
+
+def bind_pure(
+    host: HostFunction,
+    result: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    vmap_method: str | None,
+    sharding: Any = None,
+    has_rule: bool = False,
+) -> Any:
+    """Binds one call of a pure callback; returns a pytree of the declared structure."""
+    return bind_host_call(
+        pure_callback_p,
+        "pure",
+        host,
+        declared(result, host.current, args, kwargs),
+        args,
+        kwargs,
+        has_rule=has_rule,
+        vmap_method=vmap_method,
+        sharding=sharding,
+    )
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Calls a pure Python function from JAX; the signature of `jax.pure_callback`.
+
+    Args:
+        callback: the host function. It gets read-only numpy arrays of exactly the shapes and
+            dtypes of the arguments and returns arrays (or scalars) as declared.
+        result_shape_dtypes: pytree whose leaves have ``shape`` and ``dtype``. An expression over
+            the parameter names of `callback` (``"x"``) works too.
+        *args: pytrees of arrays.
+        sharding: a SingleDeviceSharding naming the device to call from.
+        vmap_method: ``"sequential"`` (always right), ``"sequential_unrolled"``,
+            ``"expand_dims"``, ``"broadcast_all"``, ``"legacy_vectorized"``, or None: vmap refuses.
+        **kwargs: keyword arguments, pytrees of arrays.
+
+    Returns:
+        Arrays in the structure of `result_shape_dtypes`.
+
+    Raises:
+        ValueError: an unknown `vmap_method`, or a 64-bit result while x64 is off.
+        NotImplementedError: under vmap without a `vmap_method`.
+        jax.errors.JaxRuntimeError: the host function raised or broke its contract;
+            `jupyter_jaxcb.host_error` gives its own exception.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> x = np.float32([0.0, 1.0])
+    >>> jax.jit(lambda x: jaxcb.pure_callback(np.exp, x, x))(x)
+    Array([1.       , 2.7182817], dtype=float32)
+    """
+    check_vmap_method(vmap_method)
+    return bind_pure(
+        HostFunction(callback),
+        result_shape_dtypes,
+        args,
+        kwargs,
+        vmap_method=vmap_method,
+        sharding=sharding,
+    )

@@ -1,0 +1,141 @@
+"""What a host function returns: structs and expressions over its parameters, as avals."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import PyTreeDef, tree_flatten, tree_map
+
+from . import _jax
+
+# What `result=` takes: a pytree of things with shape and dtype, an expression, a function.
+Result = Any
+
+
+class ShapeOf(tuple[int, ...]):
+    """The shape of a parameter inside a result expression; it remembers the dtype.
+
+    So ``z.shape[:1]`` alone declares a result: that shape, with the dtype of ``z``.
+    """
+
+    dtype: Any
+
+    def __new__(cls, shape: tuple[int, ...], dtype: Any) -> ShapeOf:
+        self = super().__new__(cls, shape)
+        self.dtype = dtype
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return ShapeOf(found, self.dtype) if isinstance(found, tuple) else found
+
+    def __add__(self, other: tuple[int, ...]) -> ShapeOf:  # type: ignore[override]
+        return ShapeOf((*self, *other), self.dtype)
+
+    def __radd__(self, other: tuple[int, ...]) -> ShapeOf:
+        return ShapeOf((*other, *self), self.dtype)
+
+
+class Parameter:
+    """A parameter inside a result expression: shape, dtype, ndim and size, no values."""
+
+    def __init__(self, aval: Any) -> None:
+        self.dtype = aval.dtype
+        self.shape = ShapeOf(aval.shape, aval.dtype)
+        self.ndim = len(aval.shape)
+        self.size = int(np.prod(aval.shape))
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+def result_avals(
+    result: Result, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], PyTreeDef]:
+    """The flat avals and the structure that `result` declares for one call.
+
+    Args:
+        result: a pytree whose leaves have ``shape`` and ``dtype``; an expression over the
+            parameter names of `function` such as ``"z"`` or ``"(z, z.shape[:1])"``; or a
+            function of the parameters that returns such a pytree.
+        function: the host function, for its parameter names and its globals.
+        args: positional arguments of the call, pytrees of array-likes.
+        kwargs: keyword arguments of the call.
+
+    Raises:
+        ValueError: the expression fails or yields something without shape and dtype, or a
+            64-bit dtype is declared while ``jax_enable_x64`` is off.
+        TypeError: the arguments do not fit the parameters of `function`.
+    """
+    if isinstance(result, str):
+        declared = _evaluate(result, function, _parameters(function, args, kwargs))
+    elif callable(result) and not hasattr(result, "shape"):
+        declared = result(**_parameters(function, args, kwargs))
+    else:
+        declared = result
+    leaves, tree = tree_flatten(declared, is_leaf=lambda leaf: isinstance(leaf, ShapeOf))
+    return tuple(_leaf_aval(leaf, result) for leaf in leaves), tree
+
+
+def _leaf_aval(leaf: Any, result: Result) -> Any:
+    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    if shape is None or dtype is None:
+        raise ValueError(
+            f"cannot use {leaf!r} in result={result!r}: it has no shape and dtype. Give an array, "
+            "the name of a parameter, or jax.ShapeDtypeStruct(shape, dtype)."
+        )
+    if jnp.issubdtype(dtype, jax.dtypes.extended):
+        return _jax.shaped_array(tuple(shape), dtype)
+    if jax.dtypes.canonicalize_dtype(dtype) != np.dtype(dtype):
+        raise ValueError(
+            f"cannot return {np.dtype(dtype).name} while jax_enable_x64 is off: "
+            "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled. "
+            f"Declare {jax.dtypes.canonicalize_dtype(dtype).name}, or "
+            "jax.config.update('jax_enable_x64', True)."
+        )
+    return _jax.shaped_array(tuple(shape), np.dtype(dtype))
+
+
+def _parameters(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return {name: tree_map(_parameter, value) for name, value in bound.arguments.items()}
+
+
+def _parameter(leaf: Any) -> Any:
+    try:
+        return Parameter(jax.typeof(leaf))
+    except TypeError:  # a static argument, a string default: usable as it is
+        return leaf
+
+
+def _evaluate(
+    expression: str, function: Callable[..., Any], parameters: dict[str, Any]
+) -> Any:
+    scope = {
+        "jax": jax,
+        "jnp": jnp,
+        "np": np,
+        **getattr(inspect.unwrap(function), "__globals__", {}),
+        **parameters,
+    }
+    try:
+        return eval(expression, scope)
+    except Exception as error:
+        given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+        raise ValueError(
+            f"cannot evaluate result={expression!r} of {getattr(function, '__name__', function)}"
+            f"({given}): {type(error).__name__}: {error}. Use the names of its parameters, as in "
+            f"result={next(iter(parameters), 'x')!r}, or jax.ShapeDtypeStruct(shape, dtype)."
+        ) from error

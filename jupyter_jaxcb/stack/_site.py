@@ -1,0 +1,85 @@
+"""From a bind to the line of user code it was made on."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import linecache
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+
+import jax
+
+from ..recording import Frame, Site
+
+MAX_CALLERS = 8
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
+_LIBRARIES = tuple(
+    {
+        os.path.abspath(path) + os.sep
+        for name, path in sysconfig.get_paths().items()
+        if name in ("stdlib", "platstdlib", "purelib", "platlib")
+    }
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def _owner(file: str) -> str:
+    """Who wrote the code in `file`: "machinery" (ours or JAX's), "library" or "user"."""
+    path = os.path.abspath(file)
+    if path.startswith((_OWN, _JAX)):
+        return "machinery"
+    if file.startswith("<frozen") or path.startswith(_LIBRARIES):
+        return "library"
+    return "user"
+
+
+@functools.lru_cache(maxsize=4096)
+def _place(code: CodeType, instruction: int) -> tuple[int, int, bool, str]:
+    """Line, column, whether it is a notebook cell, and the source line."""
+    line, _, column, _ = next(itertools.islice(code.co_positions(), instruction // 2, None))
+    line = line or code.co_firstlineno
+    # A kernel compiles cells under names of files that do not exist.
+    cell = not os.path.exists(code.co_filename)
+    return line, column or 0, cell, linecache.getline(code.co_filename, line).strip()
+
+
+def find_site(flavor: str, function: str) -> Site:
+    """The site of the bind that is being made now.
+
+    It is the innermost frame of user code; where there is none (a library's own thread, say) the
+    innermost frame outside JAX and this package. Libraries in between stay in `callers`.
+    """
+    frames = _frames()
+    owners = [_owner(frame.f_code.co_filename) for frame in frames]
+    innermost = owners.index("user") if "user" in owners else 0
+    if not frames:
+        return Site(flavor, function, "<unknown>", 0, 0, cell=True)
+    frame = frames[innermost]
+    line, column, cell, source = _place(frame.f_code, frame.f_lasti)
+    callers = tuple(
+        Frame(f.f_code.co_name, f.f_code.co_filename, f.f_lineno or 0)
+        for f, owner in zip(frames, owners, strict=True)
+        if f is not frame and (owner == "user" or frames.index(f) < innermost)
+    )
+    return Site(
+        flavor, function, frame.f_code.co_filename, line, column, cell, source,
+        callers[:MAX_CALLERS],
+    )  # fmt: skip
+
+
+def _frames() -> list[FrameType]:
+    """The stack without JAX and this package, innermost first, up to the first user module."""
+    frames = []
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if _owner(frame.f_code.co_filename) != "machinery":
+            frames.append(frame)
+            if frame.f_code.co_name == "<module>" and _owner(frame.f_code.co_filename) == "user":
+                break
+        frame = frame.f_back
+    return frames

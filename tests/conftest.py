@@ -1,0 +1,14 @@
+import jax
+import pytest
+
+from jupyter_jaxcb.recording import active
+
+jax.config.update("jax_platforms", "cpu")
+
+
+@pytest.fixture(autouse=True)
+def _no_recorder_left_behind():
+    assert active() is None
+    yield
+    jax.effects_barrier()
+    assert active() is None
