@@ -1,0 +1,35 @@
+"""What IPython sees; imported only by ``%load_ext jupyter_jaxcb``."""
+
+from __future__ import annotations
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from ._magics import JaxMagics
+from ._session import Session
+
+_sessions: dict[int, tuple[InteractiveShell, Session, JaxMagics]] = {}
+
+
+def load(shell: InteractiveShell) -> None:
+    """Registers the magics and the hooks with `shell`; loading twice is loading once."""
+    if id(shell) in _sessions:
+        return
+    session = Session(shell)
+    magics = JaxMagics(session)
+    shell.register_magics(magics)
+    session.open()
+    _sessions[id(shell)] = (shell, session, magics)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Takes back everything `load` did; compiled programs still run."""
+    loaded = _sessions.pop(id(shell), None)
+    if loaded is None:
+        return
+    _, session, magics = loaded
+    session.close()
+    for kind, names in magics.magics.items():
+        for name in names:
+            shell.magics_manager.magics[kind].pop(name, None)
+    shell.magics_manager.registry.pop(type(magics).__name__, None)
+    shell.configurables.remove(magics)

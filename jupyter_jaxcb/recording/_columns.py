@@ -40,7 +40,14 @@ class CallLog:
         return len(self._rows) // ROW.itemsize
 
     def append(
-        self, start: int, end: int, lowered: int, crossing: int, thread: int, version: int, error: int
+        self,
+        start: int,
+        end: int,
+        lowered: int,
+        crossing: int,
+        thread: int,
+        version: int,
+        error: int,
     ) -> None:
         """Logs one host call that has no lane."""
         if len(self._rows) < self._limit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +84,8 @@ class Recorder:
         version: int,
         lanes: np.ndarray,
         stamps: Sequence[int],
-        error: str | None = None,
+        failed: int | None = None,
+        error: str = "",
     ) -> None:
         """All host calls of one crossing that looped over lanes.
 
@@ -93,7 +94,8 @@ class Recorder:
             version: which body of the host function ran.
             lanes: row-major lane numbers in the order of the calls.
             stamps: the clock before the first call and after each one; one more than calls made.
-            error: what the last of these calls raised, if it did.
+            failed: which of these calls failed, if one did, counted in the order of the calls.
+            error: what it raised.
         """
         count = len(stamps) - 1
         times = np.array(stamps, np.int64)
@@ -106,8 +108,8 @@ class Recorder:
         rows["thread"] = self._thread()
         rows["version"] = version
         rows["error"] = 0
-        if error is not None:
-            rows["error"][-1] = self._error(error)
+        if failed is not None:
+            rows["error"][failed] = self._error(error)
         self._log.append_block(rows)
 
     def mark(self) -> Mark:
@@ -120,8 +122,20 @@ class Recorder:
             self._log.overflow,
         )
 
-    def freeze(self, since: Mark | None = None, **environment: str) -> Recording:
-        """What was heard since `since` (or from the start), as an immutable value."""
+    def freeze(
+        self,
+        since: Mark | None = None,
+        *,
+        cells: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> Recording:
+        """What was heard since `since` (or from the start), as an immutable value.
+
+        Args:
+            since: see `mark`.
+            cells: see `Recording.cells`.
+            environment: see `Recording.environment`.
+        """
         since = since or Mark(0, 0, 0, 0, 0)
         calls = self._log.rows(since.calls)
         with self._lock:
@@ -143,7 +157,8 @@ class Recorder:
             threads=tuple(self._thread_names),
             errors=tuple(self._errors),
             overflow=self._log.overflow - since.overflow,
-            environment=environment,
+            environment=dict(environment or {}),
+            cells=tuple(cells),
         )
 
     def _number(self, lowered: LoweredSite) -> int:

@@ -15,7 +15,7 @@ from ._facts import Aval, Elision, Fate, Frame, HostCall, LoweredSite, Program, 
 SCHEMA = 1
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Recording:
     """What happened while it was recorded.
 
@@ -28,6 +28,7 @@ class Recording:
         errors: what failing calls raised; a row's ``error`` is 1 + an index into it.
         overflow: host calls that came after the log was full: counted, not kept.
         environment: versions and backend the fates depend on.
+        cells: file names under which the recorded notebook cell was compiled; empty in a script.
     """
 
     bound: tuple[Site, ...] = ()
@@ -38,10 +39,15 @@ class Recording:
     errors: tuple[str, ...] = ()
     overflow: int = 0
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    cells: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Number of host calls kept."""
         return len(self.calls)
+
+    def __repr__(self) -> str:
+        sites = len({fact.site for fact in self.lowered})
+        return f"<Recording of {len(self)} host calls from {sites} sites>"
 
     def __iter__(self) -> Iterator[HostCall]:
         """Host calls in the order they were logged."""
@@ -49,6 +55,15 @@ class Recording:
             start, end, lowered, crossing, lane, thread, version, error = row
             text = self.errors[error - 1] if error else None
             yield HostCall(lowered, crossing, lane, thread, start, end, version, text)
+
+    def where(self, site: Site) -> str:
+        """``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12`` in a file.
+
+        The same in every run of a notebook: no cell numbers, no file names of a kernel.
+        """
+        if site.cell and self.cells and site.file not in self.cells:
+            return f"{site.where}, another cell"
+        return site.where
 
     def calls_of(self, function: str) -> list[HostCall]:
         """The host calls of the host function named `function`."""
@@ -81,6 +96,7 @@ class Recording:
                 "threads": self.threads,
                 "errors": self.errors,
                 "overflow": self.overflow,
+                "cells": self.cells,
             }
         )
 
@@ -114,6 +130,7 @@ class Recording:
             errors=tuple(data["errors"]),
             overflow=data["overflow"],
             environment=data["environment"],
+            cells=tuple(data["cells"]),
         )
 
 

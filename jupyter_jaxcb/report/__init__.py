@@ -1,0 +1,10 @@
+"""Recording in, value out: pure functions."""
+
+from ._html import to_html as to_html
+from ._mime import MIME_TYPE as MIME_TYPE
+from ._mime import to_mimebundle as to_mimebundle
+from ._summary import SiteSummary as SiteSummary
+from ._summary import summarize as summarize
+from ._text import to_text as to_text
+from ._words import call_words as call_words
+from ._words import time_words as time_words

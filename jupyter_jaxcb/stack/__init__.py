@@ -18,3 +18,4 @@ from ._register import Callback as Callback
 from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
+from ._site import is_machinery as is_machinery

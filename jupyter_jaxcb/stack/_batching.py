@@ -24,9 +24,7 @@ def _expand_dims(args: Sequence[Any], batched: Sequence[bool], size: int) -> lis
 
 def _broadcast_all(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
     """One call; unbatched arguments are tiled to the batch size."""
-    return [
-        x if on else jax.lax.broadcast(x, (size,)) for x, on in zip(args, batched, strict=True)
-    ]
+    return [x if on else jax.lax.broadcast(x, (size,)) for x, on in zip(args, batched, strict=True)]
 
 
 def _legacy_vectorized(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:

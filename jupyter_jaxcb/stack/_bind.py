@@ -20,8 +20,6 @@ def bind_host_call(
     out: tuple[tuple[Any, ...], PyTreeDef],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    *,
-    has_rule: bool = False,
     **params: Any,
 ) -> Any:
     """Binds `primitive` to the flat arrays of one call.
@@ -33,7 +31,6 @@ def bind_host_call(
         out: flat avals and structure of the declared result.
         args: positional arguments of the call, pytrees of array-likes.
         kwargs: keyword arguments of the call.
-        has_rule: whether a derivative rule may take this bind's place.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -41,12 +38,10 @@ def bind_host_call(
     """
     flat, in_tree = tree_flatten((args, kwargs))
     avals, out_tree = out
-    bind = Bind(find_site(flavor, host.name), host, has_rule)
+    bind = Bind(find_site(flavor, host.name))
     callback = HostCallback(host, in_tree, out_tree, bind)
     _programs.bound(bind)
-    results = primitive.bind(
-        *flat, callback=callback, result_avals=avals, levels=(), **params
-    )
+    results = primitive.bind(*flat, callback=callback, result_avals=avals, levels=(), **params)
     return tree_unflatten(out_tree, results)
 
 
@@ -62,7 +57,7 @@ def bind_silent_call(
     flat, in_tree = tree_flatten((args, kwargs))
     static = {i: leaf for i, leaf in enumerate(flat) if not _is_array(leaf)}
     arrays = [leaf for i, leaf in enumerate(flat) if i not in static]
-    bind = Bind(find_site(flavor, host.name), host, has_rule=False)
+    bind = Bind(find_site(flavor, host.name))
     callback = HostCallback(host, in_tree, None, bind, Static(static) if static else NO_STATIC)
     _programs.bound(bind)
     primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -22,7 +21,7 @@ class HostFunction:
     if their functions are.
     """
 
-    __slots__ = ("__weakref__", "current", "late_bound", "name", "replaced", "rule_ran", "version")
+    __slots__ = ("__weakref__", "current", "late_bound", "name", "replaced", "version")
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
         self.current = function
@@ -30,7 +29,6 @@ class HostFunction:
         self.name: str = getattr(function, "__name__", None) or type(function).__name__
         self.version = 1  # of the body
         self.replaced = False  # a registration with another interface took the name over
-        self.rule_ran = 0.0  # time.time() at which its derivative rule was last traced
 
     def rebind(self, function: Callable[..., Any]) -> None:
         """Swaps the body under every program that calls this function."""
@@ -59,17 +57,11 @@ class HostFunction:
         return self.name
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Bind:
-    """One bind while JAX has it in hand: did it reach a program?"""
+    """One bind, while JAX has it in hand; told from others by identity."""
 
-    __slots__ = ("has_rule", "host", "lowered", "made", "site")
-
-    def __init__(self, site: Site, host: HostFunction, has_rule: bool) -> None:
-        self.site = site
-        self.host = host
-        self.has_rule = has_rule  # a derivative rule may take the place of this bind
-        self.made = time.time()  # the clock of JAX's compile events
-        self.lowered = False
+    site: Site
 
 
 class Static:

@@ -59,9 +59,7 @@ def _leaf_checker(
     return check
 
 
-def settle(
-    name: str, path: str, value: Any, shape: tuple[int, ...], dtype: np.dtype
-) -> np.ndarray:
+def settle(name: str, path: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """One leaf of an answer as an array of exactly the declared shape and dtype.
 
     A floating answer is rounded to the declared width, an integer that fits is converted; what

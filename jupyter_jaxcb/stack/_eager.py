@@ -47,14 +47,15 @@ def eager(
         **params: the other static parameters of the primitive.
     """
     device = _only_device(args)
-    keys = any(jax.dtypes.issubdtype(_dtype(x), jax.dtypes.extended) for x in (*args, *result_avals))
+    keys = any(
+        jax.dtypes.issubdtype(_dtype(x), jax.dtypes.extended) for x in (*args, *result_avals)
+    )
     if device is None or keys or params.get("sharding") is not None:
         return _jax.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
         )
     if effect is not None and not _inside_host_call():
         _jax.wait_for_ordered(effect)
-    callback.bind.lowered = True
     operands = [_to_host(x) for x in args]
     cross = build_crossing(
         callback,

@@ -27,7 +27,10 @@ def explain(error: BaseException, lowered: LoweredSite, lane: int | None) -> Hos
     site = lowered.site
     arguments = ", ".join(map(str, operands)) or "no arguments"
     in_lane = "" if lane is None else f" in lane {lane}"
-    note = f"raised by the {site.flavor} callback {site.function}, bound at {site.where}{in_lane}, called with {arguments}"
+    note = (
+        f"raised by the {site.flavor} callback {site.function}, bound at {site.where}{in_lane}, "
+        f"called with {arguments}"
+    )
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
     with _lock:
@@ -35,9 +38,7 @@ def explain(error: BaseException, lowered: LoweredSite, lane: int | None) -> Hos
         _kept[number] = error
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
-    return HostCallError(
-        f"{type(error).__name__}: {error} [{note}; jaxcb host error {number}]"
-    )
+    return HostCallError(f"{type(error).__name__}: {error} [{note}; jaxcb host error {number}]")
 
 
 def host_error(error: BaseException | None) -> BaseException | None:

@@ -6,8 +6,11 @@ When a JAX release breaks us, this is the file to read. Seen in JAX 0.8.0, 0.10.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -20,6 +23,7 @@ try:
     from jax._src import monitoring as _monitoring
     from jax._src.callback import _callback_op_sharding
     from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
+    from jax._src.interpreters import pxla as _pxla
     from jax._src.interpreters.mlir import TokenSet as TokenSet
     from jax._src.interpreters.mlir import set_sharding as _set_sharding
     from jax._src.state.discharge import register_discharge_rule as register_discharge_rule
@@ -121,6 +125,31 @@ def unregister_duration_listener(listener: Any) -> None:
         _monitoring._unregister_event_duration_listener_by_callback(listener)
 
 
+def watch_lowering(
+    around: Callable[[Any, str], contextlib.AbstractContextManager[None]],
+) -> Callable[[], None]:
+    """Enters ``around(jaxpr, name)`` around the lowering of every program.
+
+    The jaxpr is the program's before JAX drops dead equations; there is no public way to it.
+
+    Returns:
+        A function that puts JAX back as it was.
+    """
+    original = _pxla.lower_sharding_computation
+
+    @functools.wraps(original)
+    def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
+        with around(jaxpr, fun_name):
+            return original(jaxpr, api_name, fun_name, *args, **kwargs)
+
+    def undo() -> None:
+        if _pxla.lower_sharding_computation is lower:
+            _pxla.lower_sharding_computation = original
+
+    _pxla.lower_sharding_computation = lower
+    return undo
+
+
 def program_name(ctx: Any) -> str:
     """The name of the module being lowered, ``jit_f``."""
     attributes = ctx.module_context.module.operation.attributes
@@ -132,6 +161,22 @@ def wait_for_ordered(effect: Effect) -> None:
     token = _dispatch.runtime_tokens.current_tokens.get(effect)
     if token is not None:
         token.block_until_ready()
+
+
+def lowers_predicate_that_goes_wrong() -> bool:
+    """Whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
+
+    That lowering forgets to hold the lanes that have finished, in all versions: wrong numbers, no
+    error. The rule's own frame tells; nothing else does once it has begun.
+    """
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_while_lowering":
+            variables = frame.f_locals
+            if variables.get("batched") and variables.get("cond_ordered_effects"):
+                return True
+        frame = frame.f_back
+    return False
 
 
 def forget_tokens() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..recording import Aval, LoweredSite, Program, VmapLevel, active
-from . import _jax
+from . import _jax, _programs
 from ._callback import HostCallback
 from ._dispatch import Crossing, build_crossing
 
@@ -49,6 +49,12 @@ def lower_host_call(
             f"cannot lower {callback} for several platforms at once ({', '.join(platforms)}): a "
             "host callback belongs to one process. Lower for one platform."
         )
+    if ordered is not None and _jax.lowers_predicate_that_goes_wrong():
+        raise NotImplementedError(
+            f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX would "
+            "go on with lanes that have finished, and answer wrong numbers. Drop ordered=True, or "
+            "call it in the body."
+        )
     lowered = LoweredSite(
         site=callback.bind.site,
         program=Program(_jax.program_name(ctx), platforms[0]),
@@ -58,7 +64,7 @@ def lower_host_call(
         levels=levels,
         version=callback.host.version,
     )
-    callback.bind.lowered = True
+    _programs.lowered(callback.bind)
     recorder = active()
     if recorder is not None:
         recorder.lowered(lowered)

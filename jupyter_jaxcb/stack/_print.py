@@ -39,15 +39,10 @@ class _Print:
     def __init__(self, fmt: str) -> None:
         self.fmt = fmt
         self.options = tuple(np.get_printoptions().items())  # those in force at the call
-        field = next(iter(string.Formatter().parse(fmt)))[1] if fmt else None
-        self.has_fields = field is not None
+        self.has_fields = any(field is not None for _, field, _, _ in string.Formatter().parse(fmt))
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _Print)
-            and self.fmt == other.fmt
-            and self.options == other.options
-        )
+        return isinstance(other, _Print) and self.fmt == other.fmt and self.options == other.options
 
     def __hash__(self) -> int:
         return hash(self.fmt)

@@ -1,34 +1,36 @@
-"""Compiled programs: which bound sites reached one, and the fate of the others.
+"""Compiled programs: which of their sites were lowered, and the fate of the others.
 
-JAX drops dead equations before a program is lowered, so a callback that was bound but not
-lowered leaves no mark of its own. JAX's compile events say when a function was traced and when
-one of that name was lowered, on which thread; binds are told apart by the moment they were made.
+JAX drops dead equations just before it lowers a program, so a callback whose result is not needed
+leaves no mark in what XLA gets. The jaxpr as it was before that holds every bind; what the
+lowering rule then did not see is unused.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
-import time
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 
-from ..recording import Elision, Fate, Recorder, active
+from ..recording import Elision, Fate, active
 from . import _jax
-from ._callback import Bind, HostFunction
+from ._callback import Bind, HostCallback
 
-_TRACED = "/jax/core/compile/jaxpr_trace_duration"
-_LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+_COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
-class _Traces(threading.local):
-    """What this thread has traced: tracing and lowering happen on one thread."""
+class _Lowerings(threading.local):
+    """Programs this thread is lowering, or has lowered and not yet compiled."""
 
     def __init__(self) -> None:
-        self.open: list[Bind] = []  # made, in a trace that has not ended
-        self.ended: dict[str, list[Bind]] = {}  # by name of the traced function, latest trace
+        self.seen: list[set[Bind]] = []  # by the lowering rule; one set a program, as they nest
+        self.missing: dict[str, list[Bind]] = {}  # by program, until it is compiled
 
 
-_traces = _Traces()
+_lowerings = _Lowerings()
+_undo = contextlib.ExitStack()
 
 
 def bound(bind: Bind) -> None:
@@ -36,52 +38,67 @@ def bound(bind: Bind) -> None:
     recorder = active()
     if recorder is not None:
         recorder.bound(bind.site)
-        _traces.open.append(bind)
 
 
-def rule_ran(host: HostFunction) -> None:
-    """Notes that a derivative rule stood in for the binds of `host` made so far."""
-    host.rule_ran = time.time()
+def lowered(bind: Bind) -> None:
+    """Notes that the lowering rule was asked to lower a bind."""
+    if _lowerings.seen:
+        _lowerings.seen[-1].add(bind)
 
 
 def watch() -> None:
-    """Starts listening to JAX's compile events."""
+    """Starts looking at every program that JAX lowers and compiles."""
+    _undo.callback(_jax.watch_lowering(_lowering))
     jax.monitoring.register_event_duration_secs_listener(_heard)
+    _undo.callback(_jax.unregister_duration_listener, _heard)
 
 
 def unwatch() -> None:
-    """Stops listening, and forgets what was traced on this thread."""
-    _jax.unregister_duration_listener(_heard)
-    _traces.open.clear()
+    """Stops looking, and puts JAX back as it was."""
+    _undo.close()
+    _lowerings.missing.clear()
+
+
+@contextlib.contextmanager
+def _lowering(jaxpr: Any, name: str) -> Iterator[None]:
+    """Around the lowering of one program, given its jaxpr before dead equations are dropped."""
+    _lowerings.seen.append(set())
+    try:
+        yield
+    finally:
+        seen = _lowerings.seen.pop()
+    missing = [bind for bind in _binds(jaxpr) if bind not in seen]
+    if missing:
+        _lowerings.missing[name] = missing
 
 
 def _heard(event: str, duration: float, **facts: str | int) -> None:
-    name = str(facts.get("fun_name", ""))
-    if event == _TRACED:
-        _trace_ended(name, time.time() - duration)
-    elif event == _LOWERED:
-        recorder = active()
-        if recorder is not None:
-            _program_lowered(name, recorder)
+    recorder = active()
+    if event != _COMPILED or recorder is None:
+        return
+    name = str(facts.get("fun_name", "")).removeprefix("jit(").removesuffix(")")
+    for bind in _lowerings.missing.pop(name, ()):
+        recorder.elided(_unused(bind, f"jit_{name}"))
 
 
-def _trace_ended(name: str, start: float) -> None:
-    """An outer trace holds the binds of the inner ones, which ended before."""
-    made = [bind for bind in _traces.open if bind.made >= start]
-    if made:
-        _traces.ended[name] = made
-    else:
-        _traces.ended.pop(name, None)
+def _binds(jaxpr: Any) -> list[Bind]:
+    """Our binds in `jaxpr` and in every jaxpr inside it, each once, in program order."""
+    found: dict[Bind, None] = {}
+    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        callback = equation.params.get("callback")
+        if isinstance(callback, HostCallback):
+            found[callback.bind] = None
+        for inner in _inner_jaxprs(equation.params.values()):
+            found.update(dict.fromkeys(_binds(inner)))
+    return list(found)
 
 
-def _program_lowered(name: str, recorder: Recorder) -> None:
-    function = name.removeprefix("jit(").removesuffix(")")
-    for bind in _traces.ended.get(function, ()):
-        replaced = bind.has_rule and bind.host.rule_ran >= bind.made
-        if not bind.lowered and not replaced:
-            recorder.elided(_unused(bind, f"jit_{function}"))
-            bind.lowered = True  # told once
-    _traces.open.clear()
+def _inner_jaxprs(parameters: Any) -> Iterator[Any]:
+    for value in parameters:
+        if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from _inner_jaxprs(value)
 
 
 def _unused(bind: Bind, program: str) -> Elision:

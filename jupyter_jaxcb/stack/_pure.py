@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NoReturn
+
+import jax.numpy as jnp
 
 from . import _jax
 from ._batching import batch_host_call, check_vmap_method
@@ -21,6 +22,14 @@ _jax.requires_devices_during_lowering(pure_callback_p)
 
 def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) -> tuple[Any, ...]:
     return result_avals
+
+
+def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:
+    if all(aval.size == 0 for aval in result_avals):  # no value to ask for: as compiled, no call
+        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
+    return eager(
+        pure_callback_p, *args, result_avals=result_avals, fail=raise_runtime_error, **params
+    )
 
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
@@ -59,7 +68,7 @@ def _lower(
 
 
 pure_callback_p.def_abstract_eval(_abstract_eval)
-pure_callback_p.def_impl(partial(eager, pure_callback_p, fail=raise_runtime_error))
+pure_callback_p.def_impl(_impl)
 _jax.ad.primitive_jvps[pure_callback_p] = _jvp
 _jax.ad.primitive_transposes[pure_callback_p] = _transpose
 _jax.batching.primitive_batchers[pure_callback_p] = _batch
@@ -76,7 +85,6 @@ def bind_pure(
     *,
     vmap_method: str | None,
     sharding: Any = None,
-    has_rule: bool = False,
 ) -> Any:
     """Binds one call of a pure callback; returns a pytree of the declared structure."""
     return bind_host_call(
@@ -86,7 +94,6 @@ def bind_pure(
         declared(result, host.current, args, kwargs),
         args,
         kwargs,
-        has_rule=has_rule,
         vmap_method=vmap_method,
         sharding=sharding,
     )

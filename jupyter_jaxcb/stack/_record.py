@@ -59,7 +59,7 @@ def record(capacity: int = DEFAULT_CAPACITY) -> Iterator[Record]:
     finally:
         if owner:
             stop()
-        yielded._recording = recorder.freeze(mark, **environment())
+        yielded._recording = recorder.freeze(mark, environment=environment())
 
 
 def start(capacity: int = DEFAULT_CAPACITY) -> tuple[Recorder, bool]:

@@ -78,7 +78,7 @@ class PureCallback(Callback):
         >>> jax.grad(sin)(0.0)
         Array(1., dtype=float32, weak_type=True)
         """
-        self._call = with_jvp(self._primal(), self.host, rule, nondiff_argnums, symbolic_zeros)
+        self._call = with_jvp(self._primal(), rule, nondiff_argnums, symbolic_zeros)
         return rule
 
     def defvjp(
@@ -97,16 +97,14 @@ class PureCallback(Callback):
             nondiff_argnums: as for `jax.custom_vjp`.
             symbolic_zeros: as for `jax.custom_vjp`.
         """
-        self._call = with_vjp(
-            self._primal(), self.host, forward, backward, nondiff_argnums, symbolic_zeros
-        )
+        self._call = with_vjp(self._primal(), forward, backward, nondiff_argnums, symbolic_zeros)
 
     def _primal(self) -> Callable[..., Any]:
         bind = self._bind
 
         @functools.wraps(self.__wrapped__)
         def primal(*args: Any, **kwargs: Any) -> Any:
-            return bind(args, kwargs, has_rule=True)
+            return bind(args, kwargs)
 
         return primal
 
@@ -156,18 +154,13 @@ def pure(
     Array([0, 2, 4], dtype=int32)
     """
     if function is None:
-        return functools.partial(
-            pure, result=result, vmap_method=vmap_method, sharding=sharding
-        )
+        return functools.partial(pure, result=result, vmap_method=vmap_method, sharding=sharding)
     _check(function, "pure", result)
     check_vmap_method(vmap_method)
     host = register(function, ("pure", _interface(result), vmap_method, sharding))
 
-    def bind(args: tuple[Any, ...], kwargs: dict[str, Any], has_rule: bool = False) -> Any:
-        return bind_pure(
-            host, result, args, kwargs, vmap_method=vmap_method, sharding=sharding,
-            has_rule=has_rule,
-        )  # fmt: skip
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return bind_pure(host, result, args, kwargs, vmap_method=vmap_method, sharding=sharding)
 
     return PureCallback(function, host, bind)
 
@@ -266,6 +259,11 @@ def debug(
 
 
 def _check(function: Any, flavor: str, result: Any) -> None:
+    if isinstance(function, Callback):
+        raise TypeError(
+            f"cannot register {function!r} again as {flavor}: take one of the two registrations "
+            "away."
+        )
     if not callable(function):
         raise TypeError(
             f"cannot register {function!r} as a {flavor} callback: it is not a function. Write "

@@ -66,7 +66,7 @@ def result_avals(
     Args:
         result: a pytree whose leaves have ``shape`` and ``dtype``; an expression over the
             parameter names of `function` such as ``"z"`` or ``"(z, z.shape[:1])"``; or a
-            function of the parameters that returns such a pytree.
+            function that gets the arguments' shapes and dtypes and returns such a pytree.
         function: the host function, for its parameter names and its globals.
         args: positional arguments of the call, pytrees of array-likes.
         kwargs: keyword arguments of the call.
@@ -79,7 +79,7 @@ def result_avals(
     if isinstance(result, str):
         declared = _evaluate(result, function, _parameters(function, args, kwargs))
     elif callable(result) and not hasattr(result, "shape"):
-        declared = result(**_parameters(function, args, kwargs))
+        declared = result(*tree_map(_parameter, args), **tree_map(_parameter, dict(kwargs)))
     else:
         declared = result
     leaves, tree = tree_flatten(declared, is_leaf=lambda leaf: isinstance(leaf, ShapeOf))
@@ -108,7 +108,15 @@ def _leaf_aval(leaf: Any, result: Result) -> Any:
 def _parameters(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    try:
+        signature = inspect.signature(function)
+    except ValueError as error:
+        raise ValueError(
+            f"cannot use a result expression for {function!r}: Python does not know its "
+            "parameters. Give result= as a function of the arguments (result=lambda x: x) or as "
+            "jax.ShapeDtypeStruct(shape, dtype)."
+        ) from error
+    bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     return {name: tree_map(_parameter, value) for name, value in bound.arguments.items()}
 
@@ -120,9 +128,7 @@ def _parameter(leaf: Any) -> Any:
         return leaf
 
 
-def _evaluate(
-    expression: str, function: Callable[..., Any], parameters: dict[str, Any]
-) -> Any:
+def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
     scope = {
         "jax": jax,
         "jnp": jnp,

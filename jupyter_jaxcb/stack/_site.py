@@ -38,6 +38,11 @@ def _owner(file: str) -> str:
     return "user"
 
 
+def is_machinery(file: str) -> bool:
+    """Whether the code in `file` is JAX's or ours."""
+    return _owner(file) == "machinery"
+
+
 @functools.lru_cache(maxsize=4096)
 def _place(code: CodeType, instruction: int) -> tuple[int, int, bool, str]:
     """Line, column, whether it is a notebook cell, and the source line."""

@@ -1,0 +1,43 @@
+# make lab    set everything up and open the quickstart in JupyterLab
+# make test   set everything up and run every test
+# make check  ruff and pyright: before every push
+# make bench  the ratios the README quotes
+# make fuzz   the differential tests on many more programs (EXAMPLES=5000)
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+EXAMPLES ?= 5000
+export JAX_PLATFORMS ?= cpu
+
+# JupyterLab refuses to run as root (containers, CI) unless told that this is meant.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: lab test check bench fuzz clean
+
+lab: $(VENV)/.lab
+	$(BIN)/jupyter lab $(AS_ROOT) $(LAB_OPTIONS) notebooks/01-quickstart.ipynb
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -p no:cacheprovider --nbval --doctest-glob= notebooks
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(VENV)/.test
+	$(BIN)/python tests/benchmarks/bench.py
+
+fuzz: $(VENV)/.test
+	JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential
+
+clean:
+	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache
+
+# One stamp for each extra; a changed pyproject.toml installs again.
+$(VENV)/.%: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	touch $@

@@ -1,0 +1,66 @@
+"""A failed host function is shown as the user's own exception, once."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import jax
+from IPython.core.interactiveshell import InteractiveShell
+
+from ..stack import host_error, is_machinery
+
+# The classes JAX raises for a failed host function: its own, and ValueError from its C++ fast path.
+_CLASSES = (jax.errors.JaxRuntimeError, ValueError)
+
+
+class ErrorDisplay:
+    """While installed, IPython shows the exception of the host function, not JAX's of it."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._exceptions_before = shell.custom_exceptions
+        self._handler_before = vars(shell).get("CustomTB")
+        self._handler: Any = None
+
+    def install(self) -> None:
+        """Registers with IPython; a handler that was there keeps the classes it had."""
+        others = self._exceptions_before
+        ours = tuple(c for c in _CLASSES if c not in others)
+        self._shell.set_custom_exc((*others, *ours), self._show)
+        self._handler = vars(self._shell)["CustomTB"]
+
+    def remove(self) -> None:
+        """Puts back what was there before, unless somebody else has registered since."""
+        if self._handler is None or vars(self._shell).get("CustomTB") is not self._handler:
+            return
+        self._shell.custom_exceptions = self._exceptions_before
+        if self._handler_before is None:
+            vars(self._shell).pop("CustomTB")
+        else:
+            self._shell.CustomTB = self._handler_before
+        self._handler = None
+
+    def show(self, error: BaseException) -> None:
+        """Shows `error` as a failing cell would."""
+        self._show(self._shell, type(error), error, error.__traceback__)
+
+    def _show(
+        self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
+    ) -> None:
+        original = host_error(value)
+        if original is not None:
+            shown = (type(original), original, _user_frames(original.__traceback__))
+            shell.showtraceback(shown, tb_offset=0)
+        elif self._handler_before is not None and isinstance(value, self._exceptions_before):
+            self._handler_before(etype, value, tb, tb_offset=tb_offset)
+        else:
+            shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
+
+
+def _user_frames(tb: TracebackType | None) -> TracebackType | None:
+    """The traceback from the first frame on that is neither ours nor JAX's."""
+    first = tb
+    while first is not None and is_machinery(first.tb_frame.f_code.co_filename):
+        first = first.tb_next
+    return first or tb

@@ -1,0 +1,127 @@
+"""The magics: argument parsing around calls that work without IPython."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from ..stack import record
+from ._cell import Cell, decorate
+from ._options import FLAVORS, check_result, chosen_functions, keyword_arguments, nearest
+from ._session import Session
+from ._table import CallbackTable
+
+_DECORATOR = "_jaxcb_register"  # the decorator's name in the user's namespace, while a cell runs
+
+
+@magics_class
+class JaxMagics(Magics):
+    """The magics of one session."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session.shell)
+        self._session = session
+
+    @magic_arguments()
+    @argument("flavor", help="pure, io or debug")
+    @argument("names", nargs="*", help="functions to register; all of the cell if left out")
+    @argument(
+        "--result",
+        help="what the function returns: an expression over its parameters, such as z or "
+        '"(z, z.shape[:1])"; None for nothing',
+    )
+    @argument(
+        "--vmap-method",
+        help="pure: how vmap calls it: sequential (the default, always right), "
+        "sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
+    )
+    @argument("--ordered", action="store_true", help="io, debug: keep program order")
+    @cell_magic
+    def jax_callback(self, line: str, cell: str) -> Any:
+        """Registers the functions of the cell as JAX callbacks, and runs the cell.
+
+        It is the decorator ``@jupyter_jaxcb.pure(...)`` (or ``io``, ``debug``) above each
+        top-level function. Running the cell again with another body changes what compiled
+        programs call.
+        """
+        __tracebackhide__ = True  # IPython: not a frame the user cares for
+        options = self._parse("jax_callback", line)
+        arguments = keyword_arguments(options)
+        parsed = self._body(cell)
+        functions = chosen_functions(options.names, parsed.functions())
+        for function in functions:
+            if "result" in arguments:
+                check_result(arguments["result"], function, self.shell.user_ns)
+            decorate(function, _DECORATOR)
+        register = functools.partial(FLAVORS[options.flavor], **arguments)
+        self.shell.user_ns[_DECORATOR] = register
+        try:
+            return parsed.run()
+        finally:
+            self.shell.user_ns.pop(_DECORATOR, None)
+
+    @line_magic
+    def jax_callbacks(self, line: str) -> CallbackTable:
+        """Shows every registered callback with its sites, their fates, calls and time so far."""
+        if line.strip():
+            raise UsageError("%jax_callbacks takes no arguments; it lists every callback.")
+        return CallbackTable(self._session.callbacks(), list(self._session.sites.values()))
+
+    @magic_arguments()
+    @argument("name", nargs="?", help="as a cell magic: keep the recording under this name")
+    @line_cell_magic
+    def jax_record(self, line: str, cell: str | None = None) -> Any:
+        """``%%jax_record [name]`` shows the host trace of its cell; ``%jax_record auto|off``.
+
+        As a cell magic it runs the cell recorded, shows its host trace also after
+        ``%jax_record off``, and keeps the recording under `name`. As a line magic ``auto``
+        shows the host trace of every cell with callbacks from here on, ``off`` of none.
+        """
+        __tracebackhide__ = True
+        name = self._parse("jax_record", line).name
+        if cell is None:
+            if name not in ("auto", "off"):
+                raise UsageError(
+                    f"%jax_record takes auto or off, not {name!r}. To record one cell, begin it "
+                    "with %%jax_record."
+                )
+            self._session.set_automatic(name == "auto")
+            return None
+        if name is not None and not name.isidentifier():
+            raise UsageError(f"{name!r} is not a name. Write %%jax_record followed by one.")
+        return self._record(name, self._body(cell))
+
+    def _record(self, name: str | None, cell: Cell) -> Any:
+        __tracebackhide__ = True
+        recorded = None
+        try:
+            with record() as recorded:
+                return cell.run()
+        finally:
+            if recorded is not None:
+                if name:
+                    self.shell.user_ns[name] = recorded.recording
+                if not self._session.automatic:  # otherwise the end of the cell shows it
+                    self._session.remember(recorded.recording)
+                    self._session.show(recorded.recording)
+
+    def _body(self, cell: str) -> Cell:
+        body = Cell(self.shell, cell)
+        self._session.bodies.append(body.name)
+        return body
+
+    def _parse(self, magic: str, line: str) -> Any:
+        function = getattr(self, magic)
+        try:
+            return parse_argstring(function, line)
+        except UsageError as error:
+            words = line.split()
+            options = [option for option in ("--result", "--vmap-method", "--ordered")]
+            wrong = next((w for w in words if w.startswith("--") and w not in options), "")
+            raise UsageError(
+                f"{error}{nearest(wrong, options)} See %{magic}? for what it takes."
+            ) from None

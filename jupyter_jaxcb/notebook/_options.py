@@ -1,0 +1,122 @@
+"""Options of ``%%jax_callback``: checked before anything of the cell runs."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import builtins
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from ..stack import VMAP_METHODS, debug, io, pure
+
+FLAVORS: Mapping[str, Callable[..., Any]] = {"pure": pure, "io": io, "debug": debug}
+# Which options a flavor takes, by their names in the parsed arguments.
+_TAKES = {
+    "pure": {"result", "vmap_method"},
+    "io": {"result", "ordered"},
+    "debug": {"ordered"},
+}
+_RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
+
+
+def nearest(word: str, choices: Any) -> str:
+    """``; did you mean 'pure'?`` where one of `choices` is close, else a full stop."""
+    close = difflib.get_close_matches(word, list(choices), 1)
+    return f"; did you mean {close[0]!r}?" if close else "."
+
+
+def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """The parsed options as keyword arguments of the flavor's decorator.
+
+    Raises:
+        UsageError: an unknown flavor or vmap method, an option the flavor does not take, or a
+            missing or broken result; says what to type instead.
+    """
+    flavor = options.flavor
+    if flavor not in FLAVORS:
+        raise UsageError(
+            f"unknown flavor {flavor!r}{nearest(flavor, FLAVORS)} Write %%jax_callback followed by "
+            f"one of {', '.join(FLAVORS)}."
+        )
+    given = {
+        name: getattr(options, name)
+        for name in ("result", "vmap_method", "ordered")
+        if getattr(options, name) not in (None, False)
+    }
+    for name in given.keys() - _TAKES[flavor]:
+        fitting = [other for other, takes in _TAKES.items() if name in takes]
+        raise UsageError(
+            f"--{name.replace('_', '-')} does not go with {flavor}: it is for "
+            f"{' and '.join(fitting)}. Leave it out, or register as {fitting[0]}."
+        )
+    method = given.get("vmap_method", "sequential")
+    if method not in VMAP_METHODS:
+        raise UsageError(
+            f"unknown vmap method {method!r}{nearest(method, VMAP_METHODS)} Write --vmap-method "
+            f"followed by one of {', '.join(VMAP_METHODS)}."
+        )
+    if "result" in _TAKES[flavor] and "result" not in given:
+        raise UsageError(
+            f"{flavor} needs --result: what the function returns, as an expression over its "
+            'parameters (--result x, --result "(x, x.shape[:1])")'
+            + (", or --result None." if flavor == "io" else ".")
+        )
+    return given
+
+
+def chosen_functions(
+    names: list[str], functions: Mapping[str, ast.FunctionDef]
+) -> list[ast.FunctionDef]:
+    """The functions of the cell to register: those named, or all of them.
+
+    Raises:
+        UsageError: there is none, or a name is not one of them.
+    """
+    if not functions:
+        raise UsageError(
+            "no function in this cell: %%jax_callback registers the functions that the cell "
+            "defines at top level. Put a def below it."
+        )
+    for name in names:
+        if name not in functions:
+            raise UsageError(
+                f"no function {name!r} in this cell{nearest(name, functions)} It defines "
+                f"{', '.join(functions)}."
+            )
+    return [functions[name] for name in names] if names else list(functions.values())
+
+
+def check_result(result: str, function: ast.FunctionDef, namespace: Mapping[str, Any]) -> None:
+    """Checks that a result expression can be evaluated for `function`.
+
+    Raises:
+        UsageError: it is no expression, or uses a name that is neither a parameter nor defined.
+    """
+    try:
+        expression = ast.parse(result, mode="eval")
+    except SyntaxError as error:
+        raise UsageError(
+            f"--result {result!r} is not a Python expression: {error.msg}. Write one over the "
+            "parameters, in quotes if it has spaces."
+        ) from None
+    arguments = function.args
+    parameters = [
+        a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    ] + [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
+    known = {*parameters, *_RESULT_SCOPE, *namespace, *vars(builtins)}
+    bound = {
+        node.id
+        for node in ast.walk(expression)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Name) and node.id not in known | bound:
+            raise UsageError(
+                f"--result {result!r} uses {node.id!r}, which is not defined"
+                f"{nearest(node.id, parameters)} The parameters of {function.name} are "
+                f"{', '.join(parameters) or 'none'}."
+            )

@@ -1,0 +1,140 @@
+"""What happens when a cell begins and ends."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+
+from ..recording import Recorder, Recording, Site
+from ..report import SiteSummary, summarize
+from ..stack import Callback, drain, environment, start, stop
+from ._errors import ErrorDisplay
+from ._views import HostTrace
+
+
+class Session:
+    """The extension while it is loaded into one shell.
+
+    Attributes:
+        shell: IPython's.
+        automatic: whether every cell with callbacks shows its host trace.
+        sites: every site so far, with its totals over all cells.
+        bodies: file names of the magics' bodies that the running cell has compiled.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
+        self.automatic = True
+        self.sites: dict[Site, SiteSummary] = {}
+        self.bodies: list[str] = []
+        self._errors = ErrorDisplay(shell)
+        self._formatter = shell.display_formatter.mimebundle_formatter
+        self._depth = 0  # cells begun and not ended: run_cell nests
+        self._recorder: Recorder | None = None
+
+    @property
+    def in_terminal(self) -> bool:
+        """Whether output goes to a terminal, which saves nothing: times are shown there."""
+        return getattr(self.shell, "kernel", None) is None
+
+    def open(self) -> None:
+        """Hooks into the shell; the cell that loads us is recorded from here on."""
+        self.shell.events.register("pre_run_cell", self._cell_begins)
+        self.shell.events.register("post_run_cell", self._cell_ends)
+        self._errors.install()
+        self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
+        self._cell_begins()
+
+    def close(self) -> None:
+        """Takes every hook back."""
+        self.shell.events.unregister("pre_run_cell", self._cell_begins)
+        self.shell.events.unregister("post_run_cell", self._cell_ends)
+        self._errors.remove()
+        self._formatter.pop(Recording)
+        self._stop_recording()
+
+    def show(self, recording: Recording) -> None:
+        """Displays `recording`, if there is anything in it."""
+        trace = self.trace(recording)
+        if trace:
+            display(trace)
+
+    def trace(self, recording: Recording) -> HostTrace:
+        """The view of `recording` that fits where output goes."""
+        return HostTrace(recording, times=self.in_terminal)
+
+    def remember(self, recording: Recording) -> None:
+        """Adds `recording` to the totals of the session."""
+        for summary in summarize(recording):
+            known = self.sites.get(summary.site)
+            self.sites[summary.site] = _added(known, summary) if known else summary
+
+    def callbacks(self) -> dict[str, Callback]:
+        """The registered callbacks of the user's namespace, by name."""
+        return {
+            name: value
+            for name, value in self.shell.user_ns.items()
+            if isinstance(value, Callback) and not name.startswith("_")
+        }
+
+    def set_automatic(self, automatic: bool) -> None:
+        """Turns the host trace after every cell on or off, from this cell on."""
+        self.automatic = automatic
+        if automatic:
+            self._start_recording()
+        else:
+            self._stop_recording()
+
+    def _cell_begins(self, info: Any = None) -> None:
+        self._depth += 1
+        if self._depth == 1 and self.automatic:
+            self._start_recording()
+
+    def _cell_ends(self, result: Any = None) -> None:
+        self._depth = max(self._depth - 1, 0)
+        if self._depth or self._recorder is None:
+            return
+        try:
+            drain()
+        except Exception as error:  # of a program that nobody waited for
+            self._errors.show(error)
+        recording = self._recorder.freeze(
+            cells=[*self.bodies, *_code_names(self.shell, result)], environment=environment()
+        )
+        self.bodies.clear()
+        self._stop_recording()
+        self.remember(recording)
+        self.show(recording)
+
+    def _start_recording(self) -> None:
+        if self._recorder is None:
+            recorder, owner = start()
+            self._recorder = recorder if owner else None
+
+    def _stop_recording(self) -> None:
+        if self._recorder is not None:
+            stop()
+            self._recorder = None
+
+
+def _code_names(shell: InteractiveShell, result: Any) -> list[str]:
+    """The file name under which the cell that has just run was compiled."""
+    if result is None or result.info is None:
+        return []
+    raw = result.info.raw_cell
+    return [shell.compile.get_code_name(raw, shell.transform_cell(raw), result.execution_count)]
+
+
+def _added(known: SiteSummary, new: SiteSummary) -> SiteSummary:
+    """The totals of one site over two recordings; fate and shapes are the newer ones."""
+    return dataclasses.replace(
+        new,
+        calls=known.calls + new.calls,
+        crossings=known.crossings + new.crossings,
+        elided=known.elided + new.elided,
+        host_ns=known.host_ns + new.host_ns,
+        errors=tuple(dict.fromkeys([*known.errors, *new.errors])),
+    )

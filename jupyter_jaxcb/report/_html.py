@@ -1,0 +1,79 @@
+"""A recording as static HTML, for notebooks without our front end."""
+
+from __future__ import annotations
+
+from html import escape
+
+from ..recording import Fate, Recording
+from ._summary import SiteSummary, summarize
+from ._words import call_words, headline, level_words, note, shape_words
+
+# Colours are the front end's own, with fall-backs for pages without them. A fate is told by its
+# word and its sign; the colour only repeats it.
+_STYLE = """<style>
+.jaxcb{font:var(--jp-code-font-size,13px)/1.5 var(--jp-code-font-family,monospace);
+color:var(--jp-content-font-color1,inherit);margin:2px 0}
+.jaxcb summary{cursor:pointer}
+.jaxcb table{border-collapse:collapse;margin:4px 0 4px 1.2em;font:inherit}
+.jaxcb th,.jaxcb td{text-align:left;vertical-align:top;padding:1px 14px 1px 0;border:0;
+background:none;max-width:44em}
+.jaxcb th{font-weight:normal;color:var(--jp-content-font-color2,#616161)}
+.jaxcb code{font:inherit;background:none;color:inherit}
+.jaxcb .jaxcb-note td{padding-left:1.2em;white-space:normal;
+color:var(--jp-content-font-color2,#616161)}
+.jaxcb .jaxcb-live{color:var(--jp-success-color1,#2e7d32)}
+.jaxcb .jaxcb-unused,.jaxcb .jaxcb-error{color:var(--jp-error-color1,#c62828)}
+.jaxcb .jaxcb-uncalled{color:var(--jp-warn-color0,#9a5b00)}
+</style>"""
+_SIGNS = {Fate.LIVE: "●", Fate.UNCALLED: "○", Fate.UNUSED: "✕"}
+
+
+def to_html(recording: Recording) -> str:
+    """The one-line summary, which opens to the table of sites; no times, no scripts.
+
+    Returns:
+        HTML; empty when nothing was called, compiled or elided.
+    """
+    sites = summarize(recording)
+    if not sites:
+        return ""
+    header = "".join(
+        f"<th>{word}</th>" for word in ("where", "source", "fate", "calls", "host shapes", "vmap")
+    )
+    rows = "".join(_rows(summary) for summary in sites)
+    more = (
+        f"<p>{call_words(recording.overflow)} more, not kept: the log was full</p>"
+        if recording.overflow
+        else ""
+    )
+    return (
+        f'{_STYLE}<details class="jaxcb"><summary>{escape(headline(sites, times=False))}</summary>'
+        f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{more}</details>"
+    )
+
+
+def _rows(summary: SiteSummary) -> str:
+    rows = []
+    for place, shapes in enumerate(summary.shapes or (None,)):
+        where, source, fate = "", "", ""
+        if place == 0:
+            where = escape(summary.where)
+            source = f"<code>{escape(summary.site.source or summary.site.function)}</code>"
+            sign = _SIGNS[summary.fate]
+            fate = f'<span class="jaxcb-{summary.fate}">{sign} {summary.fate}</span>'
+        cells = (
+            where,
+            source,
+            fate,
+            call_words(shapes.calls if shapes else 0),
+            escape(shape_words(shapes)) if shapes else "",
+            escape(level_words(shapes.levels)) if shapes else "",
+        )
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    for kind, text in (("note", note(summary)), *(("error", e) for e in summary.errors)):
+        if text:
+            rows.append(
+                f'<tr class="jaxcb-note"><td></td><td colspan="5" class="jaxcb-{kind}">'
+                f"{escape(text)}</td></tr>"
+            )
+    return "".join(rows)

@@ -1,0 +1,66 @@
+"""A recording as plain text."""
+
+from __future__ import annotations
+
+from ..recording import Recording
+from ._summary import SiteSummary, summarize
+from ._words import call_words, headline, level_words, note, shape_words, time_words
+
+_SOURCE_WIDTH = 40
+
+
+def to_text(recording: Recording, *, times: bool = True) -> str:
+    """One line a host function, then a table of sites.
+
+    Args:
+        recording: what to report.
+        times: with the time spent in host functions; without, equal programs give equal text.
+
+    Returns:
+        Text without a final newline; empty when nothing was called, compiled or elided.
+    """
+    sites = summarize(recording)
+    if not sites:
+        return ""
+    rows = [row for summary in sites for row in _rows(summary, times)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [headline(sites, times)]
+    for row, summary in zip(rows, _owners(sites), strict=True):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        lines.append(("  " + "  ".join(cells)).rstrip())
+        if summary is not None and note(summary):
+            lines.append(f"      {note(summary)}")
+    if recording.overflow:
+        lines.append(f"  {call_words(recording.overflow)} more, not kept: the log was full")
+    return "\n".join(lines)
+
+
+def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
+    """One row for each way a site reached the host; at least one."""
+    site = summary.site
+    source = site.source or site.function
+    if len(source) > _SOURCE_WIDTH:
+        source = source[: _SOURCE_WIDTH - 1] + "…"
+    head = [summary.where, source, str(summary.fate)]
+    rows = []
+    for place, shapes in enumerate(summary.shapes or (None,)):
+        first = place == 0
+        calls = call_words(shapes.calls if shapes else 0)
+        rows.append(
+            [
+                *(head if first else ["", "", ""]),
+                calls,
+                shape_words(shapes) if shapes else "",
+                level_words(shapes.levels) if shapes else "",
+                *([time_words(summary.host_ns) if first and summary.calls else ""] * times),
+            ]
+        )
+    return rows
+
+
+def _owners(sites: list[SiteSummary]) -> list[SiteSummary | None]:
+    """For each row: the site whose note comes below it, at the site's last row."""
+    owners: list[SiteSummary | None] = []
+    for summary in sites:
+        owners += [None] * (max(len(summary.shapes), 1) - 1) + [summary]
+    return owners

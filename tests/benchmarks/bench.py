@@ -1,0 +1,204 @@
+"""The ratios we hold ourselves to, measured in one process with interleaved runs.
+
+    make bench
+
+Each row runs its two (or three) variants alternately and compares medians, so that a slow moment
+of the machine falls on all of them. Absolute times are printed to show the scale only.
+"""
+
+import argparse
+import gc
+import os
+import platform
+import statistics
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Recorder, activate
+from jupyter_jaxcb.recording._columns import ROW
+
+STRUCT = jax.ShapeDtypeStruct((), np.float32)
+LOOP = 1_000
+LANES = 10_000
+
+
+def identity(x):
+    return x
+
+
+def nothing(x):
+    pass
+
+
+def in_loop(call):
+    """`call` in a fori_loop of `LOOP` steps, compiled."""
+    return jax.jit(lambda x: jax.lax.fori_loop(0, LOOP, lambda i, x: call(x), x))
+
+
+def silent(callback):
+    def call(x):
+        callback(nothing, x)
+        return x
+
+    return call
+
+
+PURE = {
+    "jax": in_loop(lambda x: jax.pure_callback(identity, STRUCT, x)),
+    "ours": in_loop(lambda x: jaxcb.pure_callback(identity, STRUCT, x)),
+}
+IO = {
+    "jax": in_loop(lambda x: io_callback(identity, STRUCT, x)),
+    "ours": in_loop(lambda x: jaxcb.io_callback(identity, STRUCT, x)),
+}
+DEBUG = {
+    "jax": in_loop(silent(jax.debug.callback)),
+    "ours": in_loop(silent(jaxcb.debug_callback)),
+}
+
+
+def by_lane(callback):
+    return jax.jit(
+        jax.vmap(lambda x: callback(identity, STRUCT, x, vmap_method="sequential"))
+    )
+
+
+VMAP = {"jax": by_lane(jax.pure_callback), "ours": by_lane(jaxcb.pure_callback)}
+BATCH = np.arange(LANES, dtype=np.float32)
+
+
+def bare_loop():
+    """What a Python loop over the same 0-d arrays costs without JAX."""
+    out = np.empty_like(BATCH)
+    for lane in range(LANES):
+        out[lane] = identity(BATCH[lane, ...])
+    return out
+
+
+def run(function, argument):
+    jax.block_until_ready(function(argument))
+    jax.effects_barrier()
+
+
+def recorded(function):
+    def call():
+        recorder = Recorder()
+        activate(recorder)
+        try:
+            function()
+        finally:
+            activate(None)
+
+    return call
+
+
+def medians(variants, rounds):
+    """Median seconds of each variant; one run of each per round, the order turned every round."""
+    for variant in variants.values():
+        variant()
+    times = {name: [] for name in variants}
+    names = list(variants)
+    gc.disable()
+    try:
+        for turn in range(rounds):
+            shift = turn % len(names)
+            for name in names[shift:] + names[:shift]:
+                start = time.perf_counter()
+                variants[name]()
+                times[name].append(time.perf_counter() - start)
+            gc.collect()
+    finally:
+        gc.enable()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def loop_row(name, pair, rounds):
+    x = jnp.float32(1)
+    times = medians(
+        {
+            "jax": lambda: run(pair["jax"], x),
+            "recorded": recorded(lambda: run(pair["ours"], x)),
+            "unrecorded": lambda: run(pair["ours"], x),
+        },
+        rounds,
+    )
+    us = {key: value / LOOP * 1e6 for key, value in times.items()}
+    return [
+        (
+            f"recorded {name} call in a loop / jax's own",
+            f"{us['recorded'] / us['jax']:.3f}",
+            "<= 0.10",
+            f"{us['recorded']:.2f} / {us['jax']:.1f} µs a call",
+        ),
+        (
+            f"recording on - off, {name}, a crossing",
+            f"{us['recorded'] - us['unrecorded']:+.2f} µs",
+            "<= +1.0 µs",
+            f"{us['recorded']:.2f} - {us['unrecorded']:.2f} µs",
+        ),
+    ]
+
+
+def vmap_rows(rounds):
+    x = jnp.asarray(BATCH)
+    times = medians(
+        {
+            "jax": lambda: run(VMAP["jax"], x),
+            "recorded": recorded(lambda: run(VMAP["ours"], x)),
+            "unrecorded": lambda: run(VMAP["ours"], x),
+            "bare": bare_loop,
+        },
+        rounds,
+    )
+    ms = {key: value * 1e3 for key, value in times.items()}
+    lane = (times["recorded"] - times["unrecorded"]) / LANES * 1e6
+    return [
+        (
+            f"vmap sequential, {LANES:,} lanes, recorded / jax's",
+            f"{ms['recorded'] / ms['jax']:.4f}",
+            "<= 0.03",
+            f"{ms['recorded']:.2f} / {ms['jax']:.0f} ms",
+        ),
+        (
+            "the same unrecorded / a bare Python loop",
+            f"{ms['unrecorded'] / ms['bare']:.2f}",
+            "<= 1.5",
+            f"{ms['unrecorded']:.2f} / {ms['bare']:.2f} ms",
+        ),
+        (
+            "recording on - off, a lane",
+            f"{lane:+.3f} µs",
+            "<= +0.3 µs",
+            f"{ms['recorded']:.2f} - {ms['unrecorded']:.2f} ms",
+        ),
+        ("kept for each host call", f"{ROW.itemsize} bytes", "<= 64 bytes", ""),
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
+    rounds = parser.parse_args().rounds
+    rows = [
+        row
+        for name, pair in (("pure", PURE), ("io", IO), ("debug", DEBUG))
+        for row in loop_row(name, pair, rounds)
+    ]
+    rows += vmap_rows(max(rounds // 3, 3))
+    device = jax.devices()[0].device_kind
+    print(
+        f"jax {jax.__version__} on {device}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores; medians of {rounds} interleaved runs"
+    )
+    width = max(len(row[0]) for row in rows)
+    for name, value, bar, detail in rows:
+        print(f"{name:<{width}}  {value:>10}  {bar:<12}  {detail}")
+
+
+if __name__ == "__main__":
+    main()
