@@ -1,9 +1,11 @@
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
 import jax
 import pytest
 
 from jupyter_jaxcb.recording import active
-
-jax.config.update("jax_platforms", "cpu")
 
 
 @pytest.fixture(autouse=True)

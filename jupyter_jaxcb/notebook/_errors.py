@@ -59,8 +59,8 @@ class ErrorDisplay:
 
 
 def _user_frames(tb: TracebackType | None) -> TracebackType | None:
-    """The traceback from the first frame on that is neither ours nor JAX's."""
+    """The traceback from the first frame on that is neither ours nor JAX's, if there is one."""
     first = tb
     while first is not None and is_machinery(first.tb_frame.f_code.co_filename):
         first = first.tb_next
-    return first or tb
+    return first

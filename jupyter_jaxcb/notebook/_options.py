@@ -29,6 +29,13 @@ def nearest(word: str, choices: Any) -> str:
     return f"; did you mean {close[0]!r}?" if close else "."
 
 
+def unquoted(word: str) -> str:
+    """`word` without the quotes that IPython leaves around an option's value."""
+    if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"":
+        return word[1:-1]
+    return word
+
+
 def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """The parsed options as keyword arguments of the flavor's decorator.
 
@@ -53,6 +60,8 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
             f"--{name.replace('_', '-')} does not go with {flavor}: it is for "
             f"{' and '.join(fitting)}. Leave it out, or register as {fitting[0]}."
         )
+    if "result" in given:
+        given["result"] = unquoted(given["result"])
     method = given.get("vmap_method", "sequential")
     if method not in VMAP_METHODS:
         raise UsageError(

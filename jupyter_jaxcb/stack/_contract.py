@@ -155,7 +155,10 @@ def _cast(which: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         cast = array.astype(dtype)
-        if came in "bi":
+        if declared == "i":
+            limits = ml_dtypes.iinfo(dtype)
+            lost = (array < limits.min) | (array > limits.max)
+        elif came in "bi":
             lost = cast.astype(array.dtype) != array
         else:
             lost = np.isfinite(array) & ~np.isfinite(cast)

@@ -51,9 +51,9 @@ def lower_host_call(
         )
     if ordered is not None and _jax.lowers_predicate_that_goes_wrong():
         raise NotImplementedError(
-            f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX would "
-            "go on with lanes that have finished, and answer wrong numbers. Drop ordered=True, or "
-            "call it in the body."
+            f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
+            "would go on with lanes that have finished, and answer wrong numbers. Drop "
+            "ordered=True, or call it in the body."
         )
     lowered = LoweredSite(
         site=callback.bind.site,

@@ -18,6 +18,7 @@ from ..recording import Elision, Fate, active
 from . import _jax
 from ._callback import Bind, HostCallback
 
+_MAX_UNCOMPILED = 256  # programs lowered and not compiled that are remembered
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
@@ -56,7 +57,6 @@ def watch() -> None:
 def unwatch() -> None:
     """Stops looking, and puts JAX back as it was."""
     _undo.close()
-    _lowerings.missing.clear()
 
 
 @contextlib.contextmanager
@@ -70,6 +70,8 @@ def _lowering(jaxpr: Any, name: str) -> Iterator[None]:
     missing = [bind for bind in _binds(jaxpr) if bind not in seen]
     if missing:
         _lowerings.missing[name] = missing
+        if len(_lowerings.missing) > _MAX_UNCOMPILED:
+            _lowerings.missing.pop(next(iter(_lowerings.missing)))
 
 
 def _heard(event: str, duration: float, **facts: str | int) -> None:

@@ -130,9 +130,9 @@ def pure_callback(
             `jupyter_jaxcb.host_error` gives its own exception.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
-    >>> x = np.float32([0.0, 1.0])
-    >>> jax.jit(lambda x: jaxcb.pure_callback(np.exp, x, x))(x)
-    Array([1.       , 2.7182817], dtype=float32)
+    >>> x = np.float32([0.0, 3.0])
+    >>> jax.jit(lambda x: jaxcb.pure_callback(np.square, x, x))(x)
+    Array([0., 9.], dtype=float32)
     """
     check_vmap_method(vmap_method)
     return bind_pure(

@@ -75,8 +75,8 @@ class PureCallback(Callback):
         ... def sin_jvp(primals, tangents):
         ...     (x,), (dx,) = primals, tangents
         ...     return sin(x), jnp.cos(x) * dx
-        >>> jax.grad(sin)(0.0)
-        Array(1., dtype=float32, weak_type=True)
+        >>> float(jax.grad(sin)(0.0))
+        1.0
         """
         self._call = with_jvp(self._primal(), rule, nondiff_argnums, symbolic_zeros)
         return rule
@@ -102,10 +102,13 @@ class PureCallback(Callback):
     def _primal(self) -> Callable[..., Any]:
         bind = self._bind
 
-        @functools.wraps(self.__wrapped__)
         def primal(*args: Any, **kwargs: Any) -> Any:
             return bind(args, kwargs)
 
+        # JAX resolves keywords and fills in defaults by the signature; a ufunc's has defaults
+        # (out, where, ...) that are no arguments of the callback.
+        if not isinstance(self.__wrapped__, np.ufunc):
+            functools.update_wrapper(primal, self.__wrapped__)
         return primal
 
     def __init__(

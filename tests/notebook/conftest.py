@@ -1,0 +1,132 @@
+"""A real kernel, and IPython in a real terminal's place."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+
+import jupyter_client
+import pytest
+
+MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
+
+
+@dataclasses.dataclass
+class Ran:
+    """What one cell put out."""
+
+    text: str = ""  # of its streams
+    value: str | None = None  # text/plain of Out
+    traces: list = dataclasses.field(default_factory=list)  # (data, metadata) of host traces
+    shown: list = dataclasses.field(default_factory=list)  # (data, metadata) of other displays
+    error: tuple | None = None  # (name, message, traceback without colours)
+    order: list = dataclasses.field(default_factory=list)
+
+    @property
+    def trace(self):
+        """The data of the one host trace."""
+        ((data, _),) = self.traces
+        return data
+
+    @property
+    def sites(self):
+        return self.trace[MIME]["sites"]
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+class Kernel:
+    def __init__(self):
+        self.manager = jupyter_client.KernelManager(kernel_name="python3")
+        # The interpreter that runs the tests, whatever kernels the machine knows.
+        self.manager.kernel_spec.argv[0] = sys.executable
+        env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+        self.manager.start_kernel(env=env)
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+
+    def run(self, code, **options):
+        ran = Ran()
+
+        def collect(message):
+            kind, content = message["msg_type"], message["content"]
+            if kind in ("stream", "execute_result", "display_data", "error"):
+                ran.order.append("trace" if MIME in content.get("data", {}) else kind)
+            if kind == "stream":
+                ran.text += plain(content["text"])
+            elif kind == "error":
+                frames = plain("\n".join(content["traceback"]))
+                ran.error = (content["ename"], content["evalue"], frames)
+            elif kind in ("display_data", "execute_result"):
+                pair = (content["data"], content["metadata"])
+                (ran.traces if MIME in content["data"] else ran.shown).append(pair)
+                if kind == "execute_result":
+                    ran.value = content["data"]["text/plain"]
+
+        self.client.execute_interactive(
+            code,
+            output_hook=collect,
+            timeout=120,
+            allow_stdin=False,
+            stop_on_error=False,
+            **options,
+        )
+        return ran
+
+    def close(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="session")
+def fresh_kernel():
+    """Starts kernels; they end with the tests."""
+    kernels = []
+
+    def start():
+        kernels.append(Kernel())
+        return kernels[-1]
+
+    yield start
+    for kernel in kernels:
+        kernel.close()
+
+
+@pytest.fixture(scope="session")
+def _kernel(fresh_kernel):
+    kernel = fresh_kernel()
+    kernel.run("import jax, jax.numpy as jnp, numpy as np, scipy.special")
+    return kernel
+
+
+@pytest.fixture
+def kernel(_kernel):
+    """One kernel for many tests, with the extension freshly loaded in each."""
+    assert _kernel.run("%load_ext jupyter_jaxcb").error is None
+    yield _kernel
+    _kernel.run("%unload_ext jupyter_jaxcb")
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """Runs cells in IPython as a terminal shows them; returns all output as text."""
+
+    def run(*cells):
+        script = tmp_path / "session.py"
+        body = "\n".join(f"shell.run_cell({cell!r}, store_history=True)" for cell in cells)
+        script.write_text(
+            "from IPython.terminal.interactiveshell import TerminalInteractiveShell\n"
+            f"shell = TerminalInteractiveShell.instance(colors='nocolor')\n{body}\n"
+        )
+        env = {**os.environ, "JAX_PLATFORMS": "cpu", "IPYTHONDIR": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, script], env=env, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        return plain(done.stdout + done.stderr)
+
+    return run

@@ -1,0 +1,98 @@
+"""N1: %load_ext, %reload_ext, %unload_ext: everything comes, and everything goes."""
+
+SNAPSHOT = """
+import jax, jax._src.interpreters.pxla as pxla, jax._src.monitoring as monitoring
+import jax._src.api as api, sys
+def snapshot():
+    shell = get_ipython()
+    return {
+        "config": dict(jax.config.values),
+        "jax": {name: id(getattr(jax, name)) for name in dir(jax)},
+        "lowering": id(pxla.lower_sharding_computation),
+        "listeners": len(monitoring.get_event_duration_listeners()),
+        "post hook": api._post_hook_state.value,
+        "error": id(jax.errors.JaxRuntimeError.__init__),
+        "excepthook": sys.excepthook,
+        "custom": (shell.custom_exceptions, "CustomTB" in vars(shell)),
+        "hooks": {name: len(hooks) for name, hooks in shell.events.callbacks.items()},
+        "magics": {kind: set(names) for kind, names in shell.magics_manager.magics.items()},
+        "registry": set(shell.magics_manager.registry),
+        "configurables": len(shell.configurables),
+        "formatters": len(shell.display_formatter.mimebundle_formatter.type_printers),
+        "names": {name for name in shell.user_ns if not name.startswith("_")},
+    }
+"""
+
+
+def differences(kernel, expression):
+    return kernel.run(f"[key for key in before if before[key] != ({expression})[key]]").value
+
+
+def test_unloading_leaves_everything_as_it_was(fresh_kernel):
+    kernel = fresh_kernel()
+    kernel.run(SNAPSHOT)
+    kernel.run("%unload_ext nothing")  # IPython makes its own magics for this at first use
+    kernel.run("import jupyter_jaxcb; before, now = None, None; before = snapshot()")
+    kernel.run("%load_ext jupyter_jaxcb")
+    kernel.run("%%jax_callback pure --result x\ndef double(x): return 2 * x\njax.jit(double)(1.0)")
+    assert "hooks" in differences(kernel, "snapshot()")  # the check itself can fail
+    kernel.run("%unload_ext jupyter_jaxcb")
+    kernel.run("del double")
+    assert differences(kernel, "snapshot()") == "[]"
+
+
+def test_loading_and_unloading_three_times_grows_nothing(fresh_kernel):
+    kernel = fresh_kernel()
+    kernel.run(SNAPSHOT)
+    kernel.run("before, now = None, None")
+    for _ in range(3):
+        kernel.run("%load_ext jupyter_jaxcb")
+        kernel.run("%reload_ext jupyter_jaxcb")
+        kernel.run("%load_ext jupyter_jaxcb")
+        kernel.run("%unload_ext jupyter_jaxcb")
+        kernel.run("now = snapshot() if before is None else now; before = before or now")
+        assert differences(kernel, "snapshot()") == "[]"
+
+
+def test_compiled_programs_run_on_after_unloading(kernel):
+    kernel.run("%%jax_callback pure --result x\ndef double(x): return 2 * x")
+    assert kernel.run("f = jax.jit(double); float(f(3.0))").trace
+    kernel.run("%unload_ext jupyter_jaxcb")
+    ran = kernel.run("float(f(4.0))")
+    assert (ran.value, ran.traces) == ("8.0", [])
+    assert "not found" in kernel.run("%%jax_callback pure\ndef f(x): return x").text
+
+
+def test_cell_that_loads_the_extension_is_recorded_from_there_on(fresh_kernel):
+    ran = fresh_kernel().run(
+        "import jax, jupyter_jaxcb as jaxcb\n"
+        "double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)\n"
+        "%load_ext jupyter_jaxcb\n"
+        "double(1.0)"
+    )
+    assert [site["calls"] for site in ran.sites] == [1]
+
+
+def test_handler_of_exceptions_that_was_there_stays_in_charge(fresh_kernel):
+    kernel = fresh_kernel()
+    kernel.run(
+        "def show(shell, etype, value, tb, tb_offset=None): print('theirs:', value)\n"
+        "get_ipython().set_custom_exc((KeyError,), show)"
+    )
+    kernel.run("%load_ext jupyter_jaxcb")
+    assert "theirs: 'k'" in kernel.run("{}['k']").text
+    kernel.run("%unload_ext jupyter_jaxcb")
+    assert "theirs: 'k'" in kernel.run("{}['k']").text
+
+
+def test_terminal_shows_the_same_with_times(terminal):
+    out = terminal(
+        "%load_ext jupyter_jaxcb\nimport jax",
+        "%%jax_callback pure --result x\ndef double(x): return 2 * x",
+        "jax.jit(double)(1.0)",
+        "%unload_ext jupyter_jaxcb",
+        "jax.jit(double)(2.0)",
+    )
+    assert "double · pure · 1 call · () → () · " in out
+    assert "µs" in out
+    assert out.count("double · pure") == 1

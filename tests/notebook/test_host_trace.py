@@ -1,0 +1,147 @@
+"""What is shown after a cell: one line and a table, deterministic, once, after everything else."""
+
+import json
+
+import pytest
+
+SETUP = """%%jax_callback pure --result x
+def double(x):
+    if np.any(x > 100):
+        raise ValueError("no luck")
+    return 2 * x"""
+
+
+@pytest.fixture
+def double(kernel):
+    kernel.run(SETUP)
+    return kernel
+
+
+def test_nothing_is_shown_when_no_callback_ran(kernel):
+    assert kernel.run("jax.jit(lambda x: x + 1)(1.0)").traces == []
+    assert kernel.run(SETUP).traces == []
+    assert kernel.run("jax.make_jaxpr(double)(1.0); jax.eval_shape(double, 1.0);").traces == []
+
+
+def test_trace_comes_after_the_output_of_the_cell(double):
+    ran = double.run("print('first'); double(1.0)")
+    assert ran.order == ["stream", "execute_result", "trace"]
+
+
+def test_trace_comes_after_the_traceback(double):
+    ran = double.run("jax.jit(double)(1.0); 1 / 0")
+    assert ran.order == ["error", "trace"]
+    assert [site["calls"] for site in ran.sites] == [1]
+
+
+def test_failed_host_function_is_shown_as_the_users_own_error_once(double):
+    for call in ("double(101.0)", "jax.jit(double)(101.0)", "f = jax.jit(double); f(1.); f(101.)"):
+        ran = double.run(call)
+        name, message, frames = ran.error
+        assert (name, message) == ("ValueError", "no luck")
+        assert '----> 4         raise ValueError("no luck")' in frames
+        assert "raised by the pure callback double, bound at line 1" in frames
+        assert "XlaRuntimeError" not in frames and "jupyter_jaxcb" not in frames
+        assert ran.order.count("error") == 1
+        assert ran.sites[0]["errors"] == ["ValueError: no luck"]
+
+
+def test_elided_callback_is_named_with_reason_and_remedy(double):
+    ran = double.run(
+        "@jax.jit\ndef f(x):\n    unused = double(x)\n    return double(x + 1)\nf(1.0)"
+    )
+    unused, used = ran.sites
+    assert (unused["line"], unused["fate"], unused["calls"]) == (3, "unused", 0)
+    assert "never used" in unused["reason"] and "io" in unused["remedy"]
+    assert (used["line"], used["fate"], used["calls"]) == (4, "live", 1)
+    assert "unused" in ran.trace["text/plain"]
+
+
+def test_lowering_without_compiling_is_no_elision(double):
+    code = "low = jax.jit(lambda x: (double(x), x)[1]).lower(1.0)"
+    assert double.run(code).traces == []
+    assert [site["fate"] for site in double.run("low.compile();").sites] == ["unused"]
+
+
+def test_data_is_deterministic_and_times_are_metadata(double):
+    code = "jax.vmap(double)(jnp.arange(4.));"
+    (first, metadata), (second, _) = (double.run(code).traces[0] for _ in range(2))
+    assert first == second
+    assert set(first) == {"text/plain", "text/html", *metadata}
+    (measured,) = metadata.values()
+    assert measured["calls"]["lane"] == [0, 1, 2, 3]
+    text = json.dumps(first)
+    for leak in ("In[", "ipykernel", "tmp", "_ns"):
+        assert leak not in text
+
+
+def test_call_of_a_program_from_another_cell_is_told_apart(double):
+    double.run("f = jax.jit(lambda x: double(x))")
+    assert double.run("f(1.0);").sites[0]["where"] == "line 1, another cell"
+    both = [site["where"] for site in double.run("f(1.0); double(1.0);").sites]
+    assert both == ["line 1", "line 1, another cell"]
+
+
+def test_trace_is_shown_once_when_cells_nest(double):
+    ran = double.run("get_ipython().run_cell('double(1.0)'); double(2.0);")
+    assert len(ran.traces) == 1
+    assert sum(site["calls"] for site in ran.sites) == 2
+
+
+def test_silent_execution_shows_nothing(double):
+    assert double.run("double(1.0)", silent=True).traces == []
+    assert [site["calls"] for site in double.run("double(1.0);").sites] == [1]
+
+
+def test_calls_of_a_program_that_nobody_waits_for_are_in_its_own_cell(double):
+    double.run(
+        "big = jnp.ones((400, 400))\n"
+        "f = jax.jit(lambda x: double((x @ x @ x)[0, 0] / 1e6))\n"
+        "g = jax.jit(lambda x: x @ x / 400)\n"
+        "f(big);"
+    )
+    for _ in range(5):
+        ran = double.run("y = f(g(g(g(big))))")
+        assert [site["calls"] for site in ran.sites] == [1]
+
+
+def test_record_keeps_the_recording_under_its_name(double):
+    ran = double.run("%%jax_record r\ndouble(1.0)\nfloat(double(2.0))")
+    assert ran.value == "4.0"
+    assert len(ran.traces) == 1
+    assert double.run("len(r), type(r).__name__").value == "(2, 'Recording')"
+    again = double.run("r")
+    assert [site["calls"] for site in again.sites] == [1, 1]
+
+
+def test_record_of_a_failing_cell_keeps_what_was_heard(double):
+    ran = double.run("%%jax_record r\ndouble(1.0)\n1 / 0")
+    assert ran.error[0] == "ZeroDivisionError"
+    assert "----> 3 1 / 0" in ran.error[2]
+    assert double.run("len(r)").value == "1"
+
+
+def test_off_shows_nothing_until_auto(double):
+    double.run("%jax_record off")
+    assert double.run("double(1.0)").traces == []
+    assert len(double.run("%%jax_record\ndouble(1.0)").traces) == 1
+    assert double.run("double(1.0)").traces == []
+    double.run("%jax_record auto")
+    assert len(double.run("double(1.0)").traces) == 1
+
+
+@pytest.mark.parametrize("line", ["%jax_record on", "%jax_record", "%%jax_record 1x\n1"])
+def test_wrong_word_for_record_says_what_to_type(double, line):
+    assert double.run(line).text.startswith("UsageError: ")
+
+
+def test_callbacks_lists_every_callback_with_totals(double):
+    double.run("%%jax_callback io --result None\ndef never(x): pass")
+    for _ in range(2):
+        double.run("[double(1.0), double(2.0)];")
+    listed = double.run("%jax_callbacks").value
+    rows = [line.split() for line in listed.splitlines()]
+    assert rows[0][:3] == ["callback", "flavor", "where"]
+    assert "not bound yet" in next(line for line in listed.splitlines() if "never" in line)
+    calls = [line for line in listed.splitlines() if line.startswith("double")]
+    assert len(calls) == 2 and all("2 calls" in line for line in calls)

@@ -1,0 +1,191 @@
+"""What a recorder hears is what its recording says, from any thread, within its bounds."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_jaxcb.recording import (
+    Aval,
+    Elision,
+    Fate,
+    Frame,
+    LoweredSite,
+    Program,
+    Recorder,
+    Recording,
+    Site,
+    VmapLevel,
+    activate,
+    active,
+)
+
+SITE = Site("pure", "f", "model.py", 3, 4, cell=False, source="y = f(x)")
+SCALAR = Aval((), "float32")
+
+
+def lowered(site=SITE, levels=()):
+    shape = tuple(level.size for level in reversed(levels))
+    aval = Aval(shape, "float32")
+    return LoweredSite(site, Program("jit_f", "cpu"), 0, (aval,), (aval,), levels)
+
+
+def test_times_come_from_the_clock_it_was_given():
+    clock = itertools.count(100, 25).__next__
+    recorder = Recorder(clock=clock)
+    recorder.called(lowered(), 1, recorder.clock(), recorder.clock())
+    (call,) = recorder.freeze()
+    assert (call.start_ns, call.end_ns) == (100, 125)
+
+
+def test_lanes_share_a_crossing_and_touch_in_time():
+    recorder = Recorder()
+    fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
+    recorder.called_lanes(fact, 1, np.arange(3), [10, 20, 25, 40])
+    recorder.called_lanes(fact, 1, np.arange(3), [50, 60, 70, 80])
+    calls = list(recorder.freeze())
+    assert [call.crossing for call in calls] == [0, 0, 0, 1, 1, 1]
+    assert [call.lane for call in calls] == [0, 1, 2, 0, 1, 2]
+    assert [(c.start_ns, c.end_ns) for c in calls[:3]] == [(10, 20), (20, 25), (25, 40)]
+
+
+def test_failed_lane_carries_the_error_and_the_others_do_not():
+    recorder = Recorder()
+    fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))
+    recorder.called_lanes(fact, 1, np.arange(4), [0, 1, 2], 1, "ValueError: no luck")
+    assert [call.error for call in recorder.freeze()] == [None, "ValueError: no luck"]
+
+
+def test_log_that_is_full_counts_what_it_cannot_keep():
+    recorder = Recorder(capacity=5)
+    fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))
+    for _ in range(2):
+        recorder.called_lanes(fact, 1, np.arange(4), [0, 1, 2, 3, 4])
+    recorder.called(lowered(), 1, 0, 1)
+    recording = recorder.freeze()
+    assert (len(recording), recording.overflow) == (5, 4)
+
+
+def test_calls_from_many_threads_are_all_there_and_none_is_torn():
+    recorder = Recorder()
+    facts = [lowered(Site("pure", f"f{i}", "m.py", i, 0, cell=False)) for i in range(4)]
+    ready = threading.Barrier(4)
+
+    def work(number):
+        ready.wait()
+        for step in range(5_000):
+            recorder.called(facts[number], number + 1, step, step + number)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    recording = recorder.freeze()
+    assert len(recording) == 20_000
+    assert len(set(recording.calls["crossing"].tolist())) == 20_000
+    for call in recording:
+        site = recording.lowered[call.lowered].site
+        assert site.function == f"f{call.version - 1}"
+        assert call.end_ns - call.start_ns == call.version - 1
+
+
+def test_window_holds_what_came_after_its_mark_and_the_facts_it_needs():
+    recorder = Recorder()
+    before, after = lowered(), lowered(Site("io", "g", "m.py", 9, 0, cell=False))
+    recorder.lowered(before)
+    recorder.called(before, 1, 0, 1)
+    mark = recorder.mark()
+    recorder.lowered(after)
+    recorder.called(before, 1, 2, 3)
+    recording = recorder.freeze(mark)
+    assert len(recording) == 1
+    assert recording.lowered[recording.calls["lowered"][0]] is before
+    assert set(recording.lowered) == {before, after}
+    assert len(recorder.freeze()) == 2
+
+
+def test_recording_cannot_be_changed():
+    recorder = Recorder()
+    recorder.called(lowered(), 1, 0, 1)
+    recording = recorder.freeze()
+    recorder.called(lowered(), 1, 2, 3)
+    assert len(recording) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        recording.calls["lane"] = 7
+    with pytest.raises(AttributeError):
+        recording.overflow = 1
+
+
+def test_slot_holds_one_recorder_and_gives_the_previous_one_back():
+    first, second = Recorder(), Recorder()
+    assert activate(first) is None
+    assert activate(second) is first
+    assert active() is second
+    assert activate(None) is second
+
+
+names = st.text(max_size=8)
+sites = st.builds(
+    Site,
+    flavor=st.sampled_from(["pure", "io", "debug"]),
+    function=names,
+    file=names,
+    line=st.integers(0, 10**6),
+    column=st.integers(0, 200),
+    cell=st.booleans(),
+    source=names,
+    callers=st.lists(st.builds(Frame, names, names, st.integers(0, 99)), max_size=2).map(tuple),
+)
+avals = st.builds(
+    Aval, st.lists(st.integers(0, 9), max_size=3).map(tuple), st.sampled_from(["float32", "int4"])
+)
+
+
+@given(data=st.data(), where=st.lists(sites, min_size=1, max_size=4))
+def test_json_keeps_everything(data, where):
+    recorder = Recorder()
+    for site in where:
+        operands = tuple(data.draw(st.lists(avals, max_size=2)))
+        fact = LoweredSite(site, data.draw(st.sampled_from([None, Program("p", "cpu")])), 0,
+                           operands, (), (VmapLevel(2, "expand_dims", (True,)),))  # fmt: skip
+        recorder.bound(site)
+        recorder.lowered(fact)
+        error = data.draw(st.none() | names)
+        recorder.called(fact, 1, data.draw(st.integers(0, 2**62)), 2**62, error)
+        recorder.elided(Elision(site, "p", Fate.UNUSED, "why", "what"))
+    recording = recorder.freeze(cells=["c"], environment={"jax": "0.0"})
+    back = Recording.from_json(recording.to_json())
+    assert list(back) == list(recording)
+    assert back.bound == recording.bound
+    assert [s.callers for s in back.bound] == [s.callers for s in recording.bound]
+    assert back.elisions == recording.elisions
+    fields = ("site", "program", "index", "operands", "results", "levels", "version")
+    for a, b in zip(back.lowered, recording.lowered, strict=True):
+        assert all(getattr(a, field) == getattr(b, field) for field in fields)
+    assert (back.cells, back.environment, back.overflow) == (("c",), {"jax": "0.0"}, 0)
+
+
+def test_json_of_another_schema_is_refused_by_number():
+    text = Recording().to_json().replace('"schema": 1', '"schema": 99')
+    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 1"):
+        Recording.from_json(text)
+
+
+def test_host_avals_have_no_looped_axes():
+    levels = (VmapLevel(3, "sequential", (True, False)), VmapLevel(2, "sequential", (True, True)))
+    fact = LoweredSite(
+        SITE,
+        None,
+        -1,
+        (Aval((2, 3, 5), "float32"), Aval((2,), "int32")),
+        (Aval((2, 3, 5), "float32"),),
+        levels,
+    )
+    assert fact.lanes == 6
+    operands, results = fact.host_avals()
+    assert operands == (Aval((5,), "float32"), Aval((), "int32"))
+    assert results == (Aval((5,), "float32"),)

@@ -1,0 +1,147 @@
+"""Reports are pure functions of a recording; equal programs give equal data."""
+
+import numpy as np
+import pytest
+
+from jupyter_jaxcb.recording import (
+    Aval,
+    Elision,
+    Fate,
+    LoweredSite,
+    Program,
+    Recorder,
+    Recording,
+    Site,
+    VmapLevel,
+)
+from jupyter_jaxcb.report import (
+    MIME_TYPE,
+    call_words,
+    summarize,
+    time_words,
+    to_html,
+    to_mimebundle,
+    to_text,
+)
+
+USED = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="return bessel(1, z)")
+UNUSED = Site("pure", "bessel", "<cell>", 3, 4, cell=True, source="a = bessel(2, z) < 3 & z")
+LOG = Site("io", "log", "/a/model.py", 9, 0, cell=False, source="log(i)")
+TRACED = Site("pure", "bessel", "<cell>", 8, 0, cell=True, source="jax.make_jaxpr(bessel)(1, z)")
+
+
+def recorded(start=1_000, capacity=100, cells=("<cell>",)):
+    recorder = Recorder(capacity=capacity)
+    for site in (USED, UNUSED, LOG, TRACED):
+        recorder.bound(site)
+    z = Aval((3, 5), "float32")
+    bessel = LoweredSite(USED, Program("jit_f", "cpu"), 0, (Aval((1,), "int32"), z), (z,),
+                         (VmapLevel(3, "expand_dims", (False, True)),))  # fmt: skip
+    lanes = LoweredSite(LOG, Program("jit_g", "cpu"), 0, (Aval((4,), "int32"),), (),
+                        (VmapLevel(4, "sequential", (True,)),))  # fmt: skip
+    recorder.lowered(bessel)
+    recorder.lowered(lanes)
+    recorder.called(bessel, 1, start, start + 41_000)
+    recorder.called_lanes(lanes, 1, np.arange(4), [start + n for n in range(5)])
+    recorder.elided(Elision(UNUSED, "jit_f", Fate.UNUSED, "its result is never used", "use it"))
+    return recorder.freeze(cells=cells)
+
+
+def test_summary_counts_calls_and_names_fates_in_the_order_of_lines():
+    unused, used, log = summarize(recorded())
+    assert (unused.site, unused.fate, unused.calls, unused.elided) == (UNUSED, Fate.UNUSED, 0, 1)
+    assert (used.site, used.fate, used.calls, used.host_ns) == (USED, Fate.LIVE, 1, 41_000)
+    assert (log.site, log.calls, log.crossings) == (LOG, 4, 1)
+    assert used.programs == ("jit_f",)
+
+
+def test_site_that_was_only_traced_is_no_elision():
+    assert TRACED not in [summary.site for summary in summarize(recorded())]
+
+
+def test_program_that_did_not_call_is_uncalled():
+    recorder = Recorder()
+    recorder.lowered(LoweredSite(USED, Program("jit_f", "cpu"), 0, (), (), ()))
+    (summary,) = summarize(recorder.freeze())
+    assert (summary.fate, summary.calls, summary.elided) == (Fate.UNCALLED, 0, 0)
+    assert summary.remedy
+
+
+def test_text_says_fate_shapes_and_vmap():
+    text = to_text(recorded(), times=False)
+    assert text.splitlines()[0] == (
+        "bessel · pure · 1 call · (1,), (3, 5) → (3, 5) · ✕ 1 elided"
+        "   log · io · 4 calls · () → nothing"
+    )
+    assert "line 3      a = bessel(2, z) < 3 & z  unused  0 calls" in text
+    assert "1 elided: its result is never used; use it" in text
+    assert "vmap 3, expand_dims" in text
+    assert "model.py:9" in text
+
+
+def test_times_are_said_only_when_asked_for():
+    assert "41 µs" in to_text(recorded(), times=True)
+    assert "µs" not in to_text(recorded(), times=False)
+
+
+def test_cell_that_was_recorded_is_told_from_others():
+    assert "line 4, another cell" in to_text(recorded(cells=("<other>",)))
+    assert "another cell" not in to_text(recorded())
+    assert "another cell" not in to_text(recorded(cells=()))  # a script
+
+
+@pytest.mark.parametrize("to", [to_text, to_html])
+def test_nothing_is_shown_when_nothing_happened(to):
+    assert to(Recording()) == ""
+
+
+def test_html_escapes_source_and_has_no_script():
+    html = to_html(recorded())
+    assert "a = bessel(2, z) &lt; 3 &amp; z" in html
+    assert "<script" not in html
+
+
+def test_data_is_the_same_for_equal_programs_and_times_are_metadata():
+    (data, metadata), (again, later) = (
+        to_mimebundle(recorded(start)) for start in (1_000, 987_654_321)
+    )
+    assert data == again
+    assert "host_ns" not in str(data[MIME_TYPE])
+    assert metadata[MIME_TYPE]["host_ns"] == [0, 41_000, 4]
+    assert set(later) == {MIME_TYPE}
+    assert data[MIME_TYPE]["schema"] == 1
+
+
+def test_saved_call_table_says_what_it_leaves_out(monkeypatch):
+    monkeypatch.setattr("jupyter_jaxcb.report._mime.MAX_SAVED_CALLS", 3)
+    _, metadata = to_mimebundle(recorded())
+    assert len(metadata[MIME_TYPE]["calls"]["lane"]) == 3
+    assert metadata[MIME_TYPE]["calls_not_saved"] == 2
+
+
+def test_full_log_is_said_in_text_and_html():
+    recording = recorded(capacity=2)
+    assert "3 calls more, not kept" in to_text(recording)
+    assert "3 calls more, not kept" in to_html(recording)
+
+
+def test_failed_call_is_in_the_headline():
+    recorder = Recorder()
+    fact = LoweredSite(USED, None, -1, (), ())
+    recorder.called(fact, 1, 0, 1, "ValueError: no luck")
+    recording = recorder.freeze()
+    assert "✕ ValueError: no luck" in to_text(recording).splitlines()[0]
+    assert "ValueError: no luck" in to_html(recording)
+
+
+@pytest.mark.parametrize(
+    ("ns", "words"),
+    [(0, "0 ns"), (999, "999 ns"), (1_000, "1 µs"), (41_234, "41.2 µs"), (999_600, "1 ms"),
+     (12_345_678, "12.3 ms"), (999_600_000, "1 s"), (75_000_000_000, "75 s")],
+)  # fmt: skip
+def test_time_is_said_in_three_digits(ns, words):
+    assert time_words(ns) == words
+
+
+def test_one_call_is_singular():
+    assert [call_words(n) for n in (0, 1, 12_000)] == ["0 calls", "1 call", "12,000 calls"]

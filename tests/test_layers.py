@@ -1,0 +1,134 @@
+"""The arrows: which layer may import which, and what of JAX appears where.
+
+Each layer is a folder of `jupyter_jaxcb`; another layer sees its ``__init__`` only.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "jupyter_jaxcb"
+# layer: (our layers, third parties) it may import
+MAY_IMPORT = {
+    "recording": (set(), {"numpy"}),
+    "stack": ({"recording"}, {"jax", "numpy", "ml_dtypes"}),
+    "report": ({"recording"}, {"numpy"}),
+    "notebook": (
+        {"recording", "stack", "report"},
+        {"IPython", "jax", "anywidget", "ipywidgets", "traitlets"},
+    ),
+}
+PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
+
+
+def modules(layer):
+    return sorted((PACKAGE / layer).glob("*.py"))
+
+
+def imports(source, layer):
+    """(module, level) of everything that `source`, a module of `layer`, imports."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level == 1:
+                base = f"jupyter_jaxcb.{layer}.{base}".rstrip(".")
+            elif node.level == 2:
+                base = f"jupyter_jaxcb.{base}".rstrip(".")
+            found += [f"{base}.{alias.name}" for alias in node.names]
+    return found
+
+
+def broken_arrows(source, layer, name="module.py"):
+    """What `source` imports although a module of `layer` may not."""
+    ours, others = MAY_IMPORT[layer]
+    broken = []
+    for full in imports(source, layer):
+        parts = full.split(".")
+        if parts[0] == "jupyter_jaxcb":
+            other = parts[1] if len(parts) > 1 else ""
+            inside = other == layer
+            through_init = other in ours and not (len(parts) > 2 and parts[2].startswith("_"))
+            if not inside and not through_init:
+                broken.append(full)
+        elif parts[0] not in others and parts[0] not in sys.stdlib_module_names:
+            broken.append(full)
+        if full.startswith(PRIVATE_JAX) and name != "_jax.py":
+            broken.append(full)
+    return broken
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for layer in MAY_IMPORT for path in modules(layer)],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_module_imports_only_what_its_layer_may(path):
+    assert broken_arrows(path.read_text(), path.parent.name, path.name) == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "line"),
+    [
+        ("recording", "from ..stack import pure"),
+        ("recording", "import jax"),
+        ("stack", "from ..report import to_text"),
+        ("report", "from ..stack import pure"),
+        ("report", "import IPython"),
+        ("notebook", "from ..stack._pure import pure_callback"),
+        ("notebook", "import jupyter_jaxcb.report._html"),
+        ("stack", "from jax.extend.core import Primitive"),
+        ("stack", "import jax._src.core"),
+    ],
+)
+def test_broken_arrow_is_seen(layer, line):
+    assert broken_arrows(line, layer)
+
+
+def test_private_jax_is_in_one_file():
+    users = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if any(full.startswith(PRIVATE_JAX) for full in imports(path.read_text(), path.parent.name))
+    ]
+    assert users == ["stack/_jax.py"]
+
+
+def test_every_layer_is_drawn():
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert folders == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+def test_module_stays_under_300_lines(path):
+    assert len(path.read_text().splitlines()) < 300
+
+
+def loaded(statement, module):
+    code = f"{statement}; import sys; sys.exit({module!r} in sys.modules)"
+    return bool(subprocess.run([sys.executable, "-c", code], check=False).returncode)
+
+
+@pytest.mark.parametrize("module", ["IPython", "ipywidgets", "jupyter_jaxcb.notebook"])
+def test_import_leaves_the_notebook_stack_alone(module):
+    assert not loaded("import jupyter_jaxcb", module)
+    assert loaded(f"import jupyter_jaxcb, {module}", module)  # the check itself can fail
+
+
+def test_recording_and_report_need_no_jax():
+    """An empty package stands for ours, whose __init__ brings the stack along."""
+    code = f"""
+import sys, types
+sys.modules["jax"] = None  # importing it fails
+package = sys.modules["jupyter_jaxcb"] = types.ModuleType("jupyter_jaxcb")
+package.__path__ = [{str(PACKAGE)!r}]
+from jupyter_jaxcb.recording import Recording
+from jupyter_jaxcb.report import to_mimebundle
+to_mimebundle(Recording())
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
