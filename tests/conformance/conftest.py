@@ -1,0 +1,161 @@
+"""Every way to make a callback, JAX's own among them, and a spy that counts host calls.
+
+A test that takes `pure`, `io` or `debug` runs once with JAX's function and once with each of ours,
+so what it expects is held by JAX too. Where ours differ on purpose it takes `our_pure`, `our_io` or
+`our_debug`; where JAX's versions differ it compares with `jax_pure`, `jax_io` or `jax_debug`.
+"""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+import jupyter_jaxcb as jaxcb
+
+
+def _declared(result, args, kwargs):
+    return result(*args, **kwargs) if callable(result) else result
+
+
+def _pure_of(pure_callback):
+    def make(host, result, vmap_method=None):
+        def call(*args, **kwargs):
+            declared = _declared(result, args, kwargs)
+            return pure_callback(host, declared, *args, vmap_method=vmap_method, **kwargs)
+
+        return call
+
+    return make
+
+
+def _io_of(io_callback):
+    def make(host, result, ordered=False):
+        def call(*args, **kwargs):
+            declared = _declared(result, args, kwargs)
+            return io_callback(host, declared, *args, ordered=ordered, **kwargs)
+
+        return call
+
+    return make
+
+
+def _debug_of(debug_callback):
+    def make(host, ordered=False):
+        return functools.partial(debug_callback, host, ordered=ordered)
+
+    return make
+
+
+def _debug_in_two_calls(host, ordered=False):
+    return functools.partial(jaxcb.debug_callback(ordered=ordered), host)
+
+
+def _pure_decorator(host, result, vmap_method=None):
+    return jaxcb.pure(result=result, vmap_method=vmap_method)(host)
+
+
+def _io_decorator(host, result, ordered=False):
+    return jaxcb.io(result=result, ordered=ordered)(host)
+
+
+def _debug_decorator(host, ordered=False):
+    return jaxcb.debug(ordered=ordered)(host)
+
+
+PURE = {
+    "jax": _pure_of(jax.pure_callback),
+    "drop-in": _pure_of(jaxcb.pure_callback),
+    "decorator": _pure_decorator,
+}
+IO = {
+    "jax": _io_of(io_callback),
+    "drop-in": _io_of(jaxcb.io_callback),
+    "decorator": _io_decorator,
+}
+DEBUG = {
+    "jax": _debug_of(jax.debug.callback),
+    "drop-in": _debug_of(jaxcb.debug_callback),
+    "two-call": _debug_in_two_calls,
+    "decorator": _debug_decorator,
+}
+
+
+def _ways(table, *, ours):
+    ways = {name: way for name, way in table.items() if not (ours and name == "jax")}
+
+    @pytest.fixture(params=ways.values(), ids=ways)
+    def way(request):
+        return request.param
+
+    return way
+
+
+pure = _ways(PURE, ours=False)
+our_pure = _ways(PURE, ours=True)
+io = _ways(IO, ours=False)
+our_io = _ways(IO, ours=True)
+debug = _ways(DEBUG, ours=False)
+our_debug = _ways(DEBUG, ours=True)
+
+
+@pytest.fixture
+def jax_pure():
+    return PURE["jax"]
+
+
+@pytest.fixture
+def jax_io():
+    return IO["jax"]
+
+
+@pytest.fixture
+def jax_debug():
+    return DEBUG["jax"]
+
+
+@pytest.fixture
+def spy():
+    """``host, seen = spy(function)``: `seen` gets a tuple of numpy copies for every host call."""
+
+    def watch(function):
+        seen = []
+
+        @functools.wraps(function)
+        def host(*args):
+            args = tuple(np.array(arg) for arg in args)
+            seen.append(args)
+            return function(*args)
+
+        return host, seen
+
+    return watch
+
+
+@pytest.fixture
+def run():
+    """``run(f, *args)``: the answer of ``f(*args)``, after all its host calls."""
+
+    def finished(f, *args):
+        answer = jax.block_until_ready(f(*args))
+        jax.effects_barrier()
+        return answer
+
+    return finished
+
+
+@pytest.fixture
+def failure():
+    """``failure(f, *args)``: what the host function of ``f(*args)`` raised, or None.
+
+    JAX must raise too, as the class that code written for JAX catches.
+    """
+
+    def raised(f, *args):
+        with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as caught:
+            jax.block_until_ready(f(*args))
+            jax.effects_barrier()
+        return jaxcb.host_error(caught.value)
+
+    return raised

@@ -1,0 +1,209 @@
+"""The registered callback: equality, late binding, lifetime, and eager calls."""
+
+import gc
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import _callback
+
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+
+
+def shared(x):
+    return x + 1
+
+
+class Compiles:
+    """Counts programs compiled while it is entered."""
+
+    def __enter__(self):
+        self.count = 0
+        jax.monitoring.register_event_duration_secs_listener(self.hear)
+        return self
+
+    def hear(self, event, duration, **facts):
+        self.count += event.endswith("backend_compile_duration")
+
+    def __exit__(self, *exc):
+        from jupyter_jaxcb.stack import _jax
+
+        _jax.unregister_duration_listener(self.hear)
+
+
+def parameter(function):
+    jax.clear_caches()  # a fresh trace, or both sides are the same object
+    (equation,) = jax.make_jaxpr(function)(1.0).eqns
+    return equation.params["callback"]
+
+
+def test_parameters_of_equal_functions_are_equal_from_whatever_line():
+    a = parameter(lambda x: jaxcb.pure_callback(shared, SCALAR, x))
+    b = parameter(lambda x: jaxcb.pure_callback(shared, SCALAR, x))
+    assert a is not b and a.bind.site != b.bind.site  # the test's own premise
+    assert a == b and hash(a) == hash(b)
+
+
+def test_parameters_of_other_functions_or_trees_differ():
+    a = parameter(lambda x: jaxcb.pure_callback(shared, SCALAR, x))
+    assert a != parameter(lambda x: jaxcb.pure_callback(np.sin, SCALAR, x))
+    assert a != parameter(lambda x: jaxcb.pure_callback(shared, SCALAR, x=x))
+    assert a != object() and (a == 1) is False  # JAX's caches compare with anything
+
+
+def test_bound_method_equals_itself():
+    class Model:
+        def step(self, x):
+            return x
+
+    model, other = Model(), Model()
+    same = [parameter(lambda x: jaxcb.pure_callback(model.step, SCALAR, x)) for _ in range(2)]
+    assert same[0] == same[1]
+    assert same[0] != parameter(lambda x: jaxcb.pure_callback(other.step, SCALAR, x))
+
+
+def test_unhashable_callable_works():
+    class Host:
+        __hash__ = None
+
+        def __call__(self, x):
+            return x + 1
+
+    host = Host()
+    f = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
+    assert float(f(1.0)) == 2.0
+    assert float(jaxcb.pure_callback(host, SCALAR, 1.0)) == 2.0
+
+
+def test_repr_in_a_jaxpr_is_short():
+    text = str(jax.make_jaxpr(lambda x: jaxcb.pure_callback(shared, SCALAR, x))(1.0))
+    assert "callback=shared@test_callback.py:" in text
+
+
+@pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
+def test_eager_calls_compile_nothing(flavor):
+    """Not for the first, not for a new shape, not for a lambda that is new every time."""
+    x = jnp.arange(3.0)
+    calls = []
+    with Compiles() as compiles:
+        for shape in range(3):
+            y = x[:1] if shape else x
+            host = lambda x: calls.append(1)  # noqa: E731
+            if flavor == "debug":
+                jaxcb.debug_callback(host, y)
+            elif flavor == "io":
+                jaxcb.io_callback(host, None, y)
+            else:
+                jaxcb.pure_callback(lambda x: calls.append(1) or x, y, y)
+        before = compiles.count
+        for _ in range(20):
+            jaxcb.pure_callback(lambda x: x, x, x)
+    assert len(calls) == 3
+    assert compiles.count == before
+
+
+def test_new_body_reaches_compiled_programs_without_tracing():
+    """N5, from a script: functions at top level are looked up when they are called."""
+    scope = {"jaxcb": jaxcb, "__name__": "some_module"}
+    source = "@jaxcb.pure(result='x')\ndef host(x): return x + {}"
+    exec(source.format(1), scope)
+    traces = []
+
+    @jax.jit
+    def f(x):
+        traces.append(1)
+        return scope["host"](x)
+
+    assert float(f(1.0)) == 2.0
+    exec(source.format(10), scope)
+    with Compiles() as compiles, jaxcb.record() as recorded:
+        assert float(f(1.0)) == 11.0
+    assert (len(traces), compiles.count) == (1, 0)
+    assert [call.version for call in recorded.recording] == [2]
+
+
+def test_new_interface_makes_a_new_callback_and_leaves_old_programs_alone():
+    scope = {"jaxcb": jaxcb, "__name__": "some_module"}
+    exec("@jaxcb.pure(result='x')\ndef other(x): return x + 1", scope)
+    old = scope["other"]
+    f = jax.jit(lambda x: old(x))
+    assert float(f(1.0)) == 2.0
+    exec("@jaxcb.pure(result='x', vmap_method='expand_dims')\ndef other(x): return x + 9", scope)
+    assert float(f(1.0)) == 2.0
+    assert float(jax.jit(lambda x: scope["other"](x))(1.0)) == 10.0
+    assert old.host.replaced
+
+
+def test_closures_are_bound_by_themselves():
+    def make(n):
+        @jaxcb.pure(result="x")
+        def add(x):
+            return x + n
+
+        return add
+
+    one, two = make(1), make(2)
+    f = jax.jit(lambda x: (one(x), two(x)))
+    assert [float(y) for y in f(0.0)] == [1.0, 2.0]
+
+
+def test_program_keeps_its_host_function_and_lets_it_go_with_itself():
+    class Host:
+        def __call__(self, x):
+            return x
+
+    def run():
+        host = Host()
+        jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))(1.0)
+        return weakref.ref(host)
+
+    gone = run()
+    jax.clear_caches()
+    gc.collect()
+    assert gone() is None
+
+
+def test_registry_forgets_functions_that_are_gone():
+    scope = {"jaxcb": jaxcb, "__name__": "short_lived"}
+    exec("@jaxcb.io(result=None)\ndef f(x): pass", scope)
+    assert ("short_lived", "f") in _callback._registered
+    scope.clear()
+    gc.collect()
+    assert ("short_lived", "f") not in _callback._registered
+
+
+def test_callback_is_not_registered_twice():
+    with pytest.raises(TypeError, match=r"cannot register <pure callback .* again as io"):
+        jaxcb.io(jaxcb.pure(shared, result="x"), result="x")
+
+
+def test_operands_are_read_only_and_stay_as_they_are():
+    kept = []
+    mine = np.arange(3.0, dtype=np.float32)
+    for call in (jaxcb.pure_callback, jax.jit(jaxcb.pure_callback, static_argnums=(0, 1))):
+        call(lambda x: kept.append(x) or x, jax.ShapeDtypeStruct((3,), np.float32), mine)
+    mine[:] = 7
+    assert len(kept) == 2
+    for x in kept:
+        assert type(x) is np.ndarray and not x.flags.writeable
+        assert x.tolist() == [0, 1, 2]
+
+
+def test_host_function_may_go_on_writing_into_its_answer():
+    buffer = np.zeros(3, np.float32)
+
+    def host(x):
+        buffer[:] = x
+        return buffer
+
+    struct = jax.ShapeDtypeStruct((3,), np.float32)
+    calls = [lambda x: jaxcb.pure_callback(host, struct, x)]
+    calls.append(jax.jit(calls[0]))
+    for f in calls:
+        first = f(jnp.ones(3))
+        f(jnp.zeros(3))
+        assert first.tolist() == [1, 1, 1]

@@ -1,0 +1,128 @@
+"""record(): every host call, every elided callback, and only of programs that were compiled."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Fate
+
+double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled_before():
+    jax.clear_caches()
+
+
+def elided(run):
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(run())
+    return [(e.site.line, e.program, e.fate) for e in recorded.recording.elisions]
+
+
+def unused_and_used(x):
+    double(x)
+    return double(x + 1)
+
+
+LINE = unused_and_used.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: jax.jit(unused_and_used)(1.0),
+        lambda: jax.jit(lambda x: jax.jit(unused_and_used)(x))(1.0),
+        lambda: jax.vmap(jax.jit(unused_and_used))(jnp.ones(3)),
+        lambda: jax.jit(lambda x: jax.lax.map(unused_and_used, x))(jnp.ones(3)),
+        lambda: jax.lax.map(unused_and_used, jnp.ones(3)),
+        lambda: jax.jit(unused_and_used).lower(1.0).compile()(1.0),
+        lambda: jax.jit(lambda x: jax.lax.cond(x > 0, unused_and_used, lambda x: x, x))(1.0),
+    ],
+    ids=["jit", "nested jit", "vmap of jit", "map in jit", "map", "ahead of time", "cond"],
+)
+def test_unused_callback_is_found_wherever_it_is(run):
+    assert [(line, fate) for line, _, fate in elided(run)] == [(LINE, Fate.UNUSED)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: jax.make_jaxpr(unused_and_used)(1.0),
+        lambda: jax.eval_shape(unused_and_used, 1.0),
+        lambda: jax.jit(unused_and_used).lower(1.0),
+        lambda: jax.jit(lambda x: x + 1)(1.0),
+    ],
+    ids=["make_jaxpr", "eval_shape", "lower", "another program"],
+)
+def test_tracing_alone_is_never_an_elision(run):
+    with jaxcb.record() as recorded:
+        run()
+        jax.jit(lambda x: x - 1)(1.0)  # what is compiled next does not inherit it
+    assert recorded.recording.elisions == ()
+    assert len(recorded.recording) == 0
+
+
+def test_program_that_was_compiled_before_is_not_reported_again():
+    f = jax.jit(unused_and_used)
+    assert len(elided(lambda: f(1.0))) == 1
+    assert elided(lambda: f(2.0)) == []
+
+
+def test_primal_that_a_derivative_rule_stands_in_for_is_not_missing():
+    sin = jaxcb.pure(np.sin, result=lambda x: x)
+    sin.defjvp(lambda p, t: (sin(*p), jnp.cos(p[0]) * t[0]))
+    assert elided(lambda: jax.value_and_grad(jax.jit(sin))(1.0)) == []
+
+
+def test_blocks_nest_and_each_gets_its_own():
+    with jaxcb.record() as outer:
+        double(1.0)
+        with jaxcb.record() as inner:
+            double(2.0)
+        double(3.0)
+    assert (len(inner.recording), len(outer.recording)) == (1, 3)
+
+
+def test_recording_is_there_only_after_the_block():
+    with jaxcb.record() as recorded, pytest.raises(RuntimeError, match="when the `with"):
+        recorded.recording  # noqa: B018
+    assert len(recorded.recording) == 0
+
+
+def test_calls_of_a_program_nobody_waited_for_are_in_its_block():
+    f = jax.jit(lambda x: double((x @ x)[0, 0]))
+    g = jax.jit(lambda x: x @ x / 300)
+    x = jnp.ones((300, 300))
+    f(x).block_until_ready(), g(x).block_until_ready()
+    for _ in range(10):
+        with jaxcb.record() as recorded:
+            y = f(g(g(g(x))))
+        assert len(recorded.recording) == 1
+        del y
+
+
+def test_capacity_bounds_what_is_kept():
+    with jaxcb.record(capacity=10) as recorded:
+        jax.jit(jax.vmap(double))(jnp.arange(25.0)).block_until_ready()
+    assert (len(recorded.recording), recorded.recording.overflow) == (10, 15)
+
+
+def test_environment_names_what_fates_depend_on():
+    with jaxcb.record() as recorded:
+        pass
+    assert recorded.recording.environment == {"jax": jax.__version__, "backend": "cpu"}
+
+
+def test_levels_tell_sizes_methods_and_what_was_mapped():
+    add = jaxcb.pure(np.add, result=lambda x, y: x, vmap_method="expand_dims")
+    with jaxcb.record() as recorded:
+        jax.vmap(jax.vmap(add, (0, None)), (None, 0))(jnp.ones(3), jnp.ones(2))
+    (fact,) = recorded.recording.lowered
+    assert [(v.size, v.method, v.batched) for v in fact.levels] == [
+        (3, "expand_dims", (True, False)),
+        (2, "expand_dims", (False, True)),
+    ]
+    assert [aval.shape for aval in fact.operands] == [(1, 3), (2, 1)]

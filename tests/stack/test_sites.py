@@ -1,0 +1,101 @@
+"""A site is the user's line and column, whatever lies between it and the bind."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+
+
+def here(offset=0):
+    return inspect.currentframe().f_back.f_lineno + offset
+
+
+def sites_of(run):
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(run())
+    return [fact.site for fact in recorded.recording.lowered]
+
+
+def test_site_is_the_line_that_calls():
+    def f(x):
+        y = x + 1
+        return double(y)
+
+    line = inspect.getsourcelines(f)[1] + 2
+    (site,) = sites_of(lambda: jax.jit(f)(1.0))
+    assert (site.line, site.file, site.source) == (line, __file__, "return double(y)")
+    assert not site.cell
+
+
+def test_two_calls_on_one_line_are_two_sites():
+    first, second = sites_of(lambda: jax.jit(lambda x: double(x) + double(x + 1))(1.0))
+    assert first.line == second.line
+    assert first.column != second.column
+
+
+def test_equal_eager_calls_of_one_line_are_one_row():
+    with jaxcb.record() as recorded:
+        for _ in range(5):
+            double(1.0)
+    assert len(recorded.recording.lowered) == 1
+    assert len(recorded.recording) == 5
+
+
+def test_eager_calls_from_two_lines_are_two_sites_though_nothing_is_compiled_twice():
+    with jaxcb.record() as recorded:
+        double(1.0)
+        double(1.0)
+    first, second = (fact.site.line for fact in recorded.recording.lowered)
+    assert second == first + 1
+    assert [fact.program for fact in recorded.recording.lowered] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [jax.jit, jax.vmap, lambda f: jax.jit(jax.vmap(f)), lambda f: jax.jit(jax.checkpoint(f)),
+     lambda f: lambda xs: jax.lax.map(f, xs)],
+    ids=["jit", "vmap", "jit vmap", "checkpoint", "map"],
+)  # fmt: skip
+def test_transformations_leave_the_site_alone(transform):
+    line = here(+1)
+    (site,) = sites_of(lambda: transform(lambda x: double(x))(jnp.arange(3.0)))
+    assert site.line == line
+
+
+def test_site_of_a_derivative_is_in_its_rule():
+    sin = jaxcb.pure(np.sin, result=lambda x: x)
+    cos = jaxcb.pure(np.cos, result=lambda x: x)
+
+    @sin.defjvp
+    def rule(primals, tangents):
+        return sin(*primals), cos(*primals) * tangents[0]
+
+    line = inspect.getsourcelines(rule)[1] + 2
+    sites = sites_of(lambda: jax.jit(jax.grad(sin))(1.0))
+    assert [(site.function, site.line) for site in sites] == [("cos", line)]
+
+
+def test_library_in_between_is_a_caller_and_not_the_site():
+    def through_library(x):
+        return np.vectorize(double, otypes=[float])(x)
+
+    with jaxcb.record() as recorded:
+        through_library(np.ones(1))
+    site = recorded.recording.bound[0]
+    assert site.source == "return np.vectorize(double, otypes=[float])(x)"
+    assert any("numpy" in frame.file for frame in site.callers)
+    assert site.callers[-1].function == "test_library_in_between_is_a_caller_and_not_the_site"
+
+
+def test_code_without_a_file_is_a_cell():
+    scope = {"double": double}
+    with jaxcb.record() as recorded:
+        exec(compile("double(1.0)", "<cell>", "exec"), scope)
+    assert recorded.recording.bound[0].cell
+    assert recorded.recording.bound[0].where == "line 1"
