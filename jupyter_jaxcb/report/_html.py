@@ -6,23 +6,25 @@ from html import escape
 
 from ..recording import Fate, Recording
 from ._summary import SiteSummary, summarize
-from ._words import call_words, headline, level_words, note, shape_words
+from ._words import call_words, headline, level_words, note, shape_words, shorten
 
 # Colours are the front end's own, with fall-backs for pages without them. A fate is told by its
-# word and its sign; the colour only repeats it.
+# word and its sign; the colour only repeats it. Doubled class names outweigh JupyterLab's own
+# rules for tables in outputs.
 _STYLE = """<style>
 .jaxcb{font:var(--jp-code-font-size,13px)/1.5 var(--jp-code-font-family,monospace);
-color:var(--jp-content-font-color1,inherit);margin:2px 0}
-.jaxcb summary{cursor:pointer}
-.jaxcb table{border-collapse:collapse;margin:4px 0 4px 1.2em;font:inherit}
-.jaxcb th,.jaxcb td{text-align:left;vertical-align:top;padding:1px 14px 1px 0;border:0;
-background:none;max-width:44em}
-.jaxcb th{font-weight:normal;color:var(--jp-content-font-color2,#616161)}
-.jaxcb code{font:inherit;background:none;color:inherit}
-.jaxcb .jaxcb-note td{padding-left:1.2em;white-space:normal;
+color:var(--jp-content-font-color1,inherit);margin:2px 0;overflow-x:auto}
+.jaxcb summary{cursor:pointer;white-space:pre-wrap}
+.jaxcb.jaxcb table{border-collapse:collapse;margin:4px 0 4px 1.2em;font:inherit}
+.jaxcb.jaxcb tr{background:none}
+.jaxcb.jaxcb th,.jaxcb.jaxcb td{text-align:left;vertical-align:top;padding:1px 14px 1px 0;border:0;
+white-space:pre}
+.jaxcb.jaxcb td:first-child{white-space:normal;max-width:9em}
+.jaxcb.jaxcb th{font-weight:normal;color:var(--jp-content-font-color2,#616161)}
+.jaxcb.jaxcb .jaxcb-note td{padding-left:1.2em;white-space:normal;max-width:60em;
 color:var(--jp-content-font-color2,#616161)}
 .jaxcb .jaxcb-live{color:var(--jp-success-color1,#2e7d32)}
-.jaxcb .jaxcb-unused,.jaxcb .jaxcb-error{color:var(--jp-error-color1,#c62828)}
+.jaxcb .jaxcb-unused,.jaxcb.jaxcb .jaxcb-note .jaxcb-error{color:var(--jp-error-color1,#c62828)}
 .jaxcb .jaxcb-uncalled{color:var(--jp-warn-color0,#9a5b00)}
 </style>"""
 _SIGNS = {Fate.LIVE: "●", Fate.UNCALLED: "○", Fate.UNUSED: "✕"}
@@ -38,7 +40,7 @@ def to_html(recording: Recording) -> str:
     if not sites:
         return ""
     header = "".join(
-        f"<th>{word}</th>" for word in ("where", "source", "fate", "calls", "host shapes", "vmap")
+        f"<th>{word}</th>" for word in ("where", "source", "fate", "calls", "host shapes")
     )
     rows = "".join(_rows(summary) for summary in sites)
     more = (
@@ -56,9 +58,11 @@ def _rows(summary: SiteSummary) -> str:
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         where, source, fate = "", "", ""
+        shape_lines = (shape_words(shapes), level_words(shapes.levels)) if shapes else ()
         if place == 0:
-            where = escape(summary.where)
-            source = f"<code>{escape(summary.site.source or summary.site.function)}</code>"
+            where = escape(summary.where).replace("another cell", "another&nbsp;cell")
+            full = summary.site.source or summary.site.function
+            source = f'<span title="{escape(full)}">{escape(shorten(full))}</span>'
             sign = _SIGNS[summary.fate]
             fate = f'<span class="jaxcb-{summary.fate}">{sign} {summary.fate}</span>'
         cells = (
@@ -66,14 +70,13 @@ def _rows(summary: SiteSummary) -> str:
             source,
             fate,
             call_words(shapes.calls if shapes else 0),
-            escape(shape_words(shapes)) if shapes else "",
-            escape(level_words(shapes.levels)) if shapes else "",
+            "<br>".join(map(escape, filter(None, shape_lines))),
         )
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     for kind, text in (("note", note(summary)), *(("error", e) for e in summary.errors)):
         if text:
             rows.append(
-                f'<tr class="jaxcb-note"><td></td><td colspan="5" class="jaxcb-{kind}">'
+                f'<tr class="jaxcb-note"><td></td><td colspan="4" class="jaxcb-{kind}">'
                 f"{escape(text)}</td></tr>"
             )
     return "".join(rows)

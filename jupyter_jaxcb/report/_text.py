@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ..recording import Recording
 from ._summary import SiteSummary, summarize
-from ._words import call_words, headline, level_words, note, shape_words, time_words
-
-_SOURCE_WIDTH = 40
+from ._words import call_words, headline, level_words, note, shape_words, shorten, time_words
 
 
 def to_text(recording: Recording, *, times: bool = True) -> str:
@@ -38,10 +36,7 @@ def to_text(recording: Recording, *, times: bool = True) -> str:
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     """One row for each way a site reached the host; at least one."""
     site = summary.site
-    source = site.source or site.function
-    if len(source) > _SOURCE_WIDTH:
-        source = source[: _SOURCE_WIDTH - 1] + "…"
-    head = [summary.where, source, str(summary.fate)]
+    head = [summary.where, shorten(site.source or site.function), str(summary.fate)]
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         first = place == 0

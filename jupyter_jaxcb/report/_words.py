@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from ..recording import Aval, VmapLevel
 from ._summary import Shapes, SiteSummary
 
+SOURCE_WIDTH = 38  # characters of a source line that a table shows
+
 
 def shape_words(shapes: Shapes) -> str:
     """``(4,), (1,) → (4,)``: what one host call sees, and answers."""
@@ -24,6 +26,11 @@ def level_words(levels: Iterable[VmapLevel]) -> str:
         return ""
     sizes = " × ".join(f"vmap {level.size}" for level in outermost_first)
     return f"{sizes}, {outermost_first[0].method}"
+
+
+def shorten(source: str) -> str:
+    """A source line, cut to the width of its column."""
+    return source if len(source) <= SOURCE_WIDTH else f"{source[: SOURCE_WIDTH - 1]}…"
 
 
 def call_words(count: int) -> str:
