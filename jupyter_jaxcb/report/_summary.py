@@ -12,6 +12,8 @@ from ..recording import Aval, Elision, Fate, LoweredSite, Recording, Site, VmapL
 _UNCALLED = (
     "it is in a compiled program, but no call came: the program has not run, or took another way"
 )
+_NO_LANES = "vmap mapped it over an axis of size 0: there is no lane to call it for"
+_NO_LANES_REMEDY = "look at the shape of the mapped argument"
 _UNCALLED_REMEDY = "run the program, or look at the branch or loop around this line"
 
 
@@ -74,7 +76,7 @@ def _summarize_site(
 ) -> SiteSummary:
     rows = recording.calls[np.isin(recording.calls["lowered"], numbers)]
     lowered = [recording.lowered[number] for number in numbers]
-    fate, reason, remedy = _fate(len(rows), bool(lowered), elisions)
+    fate, reason, remedy = _fate(len(rows), lowered, elisions)
     failed = rows["error"][rows["error"] > 0]
     return SiteSummary(
         site=site,
@@ -92,9 +94,11 @@ def _summarize_site(
     )
 
 
-def _fate(calls: int, lowered: bool, elisions: list[Elision]) -> tuple[Fate, str, str]:
+def _fate(calls: int, lowered: list[LoweredSite], elisions: list[Elision]) -> tuple[Fate, str, str]:
     if elisions and not lowered:
         return elisions[0].fate, elisions[0].reason, elisions[0].remedy
+    if not calls and all(fact.lanes == 0 for fact in lowered):
+        return Fate.UNCALLED, _NO_LANES, _NO_LANES_REMEDY
     if not calls:
         return Fate.UNCALLED, _UNCALLED, _UNCALLED_REMEDY
     if elisions:

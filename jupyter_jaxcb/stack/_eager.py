@@ -46,7 +46,7 @@ def eager(
         fail: raises what the user is to see, given what a failing crossing raised.
         **params: the other static parameters of the primitive.
     """
-    device = _only_device(args)
+    device = only_device(args)
     keys = any(
         jax.dtypes.issubdtype(_dtype(x), jax.dtypes.extended) for x in (*args, *result_avals)
     )
@@ -102,8 +102,8 @@ def _fact(
     return fact
 
 
-def _only_device(args: tuple[Any, ...]) -> tuple[Any] | None:
-    """(device to commit results to, or None for the default one); None for several devices."""
+def only_device(args: tuple[Any, ...]) -> tuple[Any] | None:
+    """The one device of `args`, in a tuple; (None,) if none is committed, None for several."""
     committed = None
     for x in args:
         if isinstance(x, jax.Array):

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 from jax.experimental import io_callback
 
 try:
@@ -95,6 +96,11 @@ def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
         NotImplementedError: in a partly manual ``shard_map``, as JAX's own callbacks do.
     """
     return _callback_op_sharding(ctx.module_context.axis_context, sharding, avals_out)
+
+
+def empty_constant(aval: Any) -> Any:
+    """The IR value of an array without elements."""
+    return mlir.ir_constant(np.zeros(aval.shape, aval.dtype))
 
 
 def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:

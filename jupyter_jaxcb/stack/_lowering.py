@@ -68,6 +68,11 @@ def lower_host_call(
     recorder = active()
     if recorder is not None:
         recorder.lowered(lowered)
+    if lowered.lanes == 0:
+        # No lane, no call; a crossing would keep alive what only this call needs.
+        if ordered is not None:
+            ctx.set_tokens_out(ctx.tokens_in)
+        return [_jax.empty_constant(aval) for aval in ctx.avals_out]
     cross = build_crossing(callback, lowered, [aval.dtype for aval in ctx.avals_out])
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     if platforms[0] not in _DIRECT:

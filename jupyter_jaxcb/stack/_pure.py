@@ -11,7 +11,7 @@ from . import _jax
 from ._batching import batch_host_call, check_vmap_method
 from ._bind import bind_host_call
 from ._callback import HostCallback, HostFunction
-from ._eager import eager, raise_runtime_error
+from ._eager import eager, only_device, raise_runtime_error
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
 
@@ -26,7 +26,8 @@ def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) ->
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:
     if all(aval.size == 0 for aval in result_avals):  # no value to ask for: as compiled, no call
-        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
+        (device,) = only_device(args) or (None,)
+        return [jnp.zeros(aval.shape, aval.dtype, device=device) for aval in result_avals]
     return eager(
         pure_callback_p, *args, result_avals=result_avals, fail=raise_runtime_error, **params
     )

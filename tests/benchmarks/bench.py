@@ -63,9 +63,7 @@ DEBUG = {
 
 
 def by_lane(callback):
-    return jax.jit(
-        jax.vmap(lambda x: callback(identity, STRUCT, x, vmap_method="sequential"))
-    )
+    return jax.jit(jax.vmap(lambda x: callback(identity, STRUCT, x, vmap_method="sequential")))
 
 
 VMAP = {"jax": by_lane(jax.pure_callback), "ours": by_lane(jaxcb.pure_callback)}

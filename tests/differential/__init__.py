@@ -1,0 +1,1 @@
+"""Random programs run once with JAX's callbacks and once with ours."""

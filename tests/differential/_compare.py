@@ -1,0 +1,140 @@
+"""Does a program do the same with our callbacks as with JAX's?"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+
+import jupyter_jaxcb as jaxcb
+
+from ._interpret import Interpreter, Table, answer_leaves, nested_answer
+from ._programs import Program, is_one_sequence, may_drop_io, sites
+
+JAX = Table(jax.pure_callback, io_callback, jax.debug.callback)
+OURS = Table(jaxcb.pure_callback, jaxcb.io_callback, jaxcb.debug_callback)
+
+
+class Outcome(NamedTuple):
+    """What a run showed."""
+
+    error: type[BaseException] | None
+    message: str
+    results: tuple  # per leaf: shape, dtype, weak type, bytes
+    calls: list[tuple]
+    changed: int  # arguments that were kept and are not what they were
+
+
+@contextlib.contextmanager
+def _precision(x64: bool) -> Iterator[None]:
+    # Not the jax.enable_x64 context, which holds for this thread only: JAX converts the
+    # arguments of a callback on XLA's threads.
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", x64)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
+def observe(interpreter: Interpreter, function: Any, state: Any) -> Outcome:
+    """One call of the program: its result or error, and the host calls it made."""
+    interpreter.calls.clear()
+    interpreter.held.clear()
+    error, message, results = None, "", ()
+    try:
+        results = tuple(_facts(x) for x in jax.tree.leaves(function(state)))
+    except Exception as raised:
+        error, message = type(raised), str(raised)
+    jax.block_until_ready(interpreter.kept)
+    interpreter.kept.clear()
+    jax.effects_barrier()
+    changed = sum(array.tobytes() != was for array, was in interpreter.held)
+    return Outcome(error, message, results, list(interpreter.calls), changed)
+
+
+def _facts(x: Any) -> tuple:
+    array = np.asarray(x)
+    return array.shape, array.dtype.name, bool(jax.typeof(x).weak_type), array.tobytes()
+
+
+def expected(program: Program) -> Outcome:
+    """What JAX's callbacks do.
+
+    JAX drops io callbacks from loops that are differentiated; ours run as often as without the
+    gradient. There JAX shows what is right by a debug callback, which it keeps, in the place of
+    every io callback, with the answer computed by JAX.
+    """
+    interpreter = Interpreter(program, JAX)
+    outcome = observe(interpreter, interpreter.function(), interpreter.start())
+    if outcome.error is not None or not may_drop_io(program):
+        return outcome
+    interpreter = Interpreter(program, JAX)
+    interpreter.table = JAX._replace(io=functools.partial(_io_by_debug, program))
+    return observe(interpreter, interpreter.function(), interpreter.start())
+
+
+def _io_by_debug(
+    program: Program, host: Any, declared: Any, *args: Any, ordered: bool, **kwargs: Any
+) -> Any:
+    (callback,) = [c for c, _ in sites(program.block) if c.name == host.__name__]
+    jax.debug.callback(host, *args, ordered=ordered, **kwargs)
+    leaves = [jnp.asarray(x) for x in jax.tree.leaves((args, kwargs))]
+    return nested_answer(callback, answer_leaves(jnp, program, callback, leaves))
+
+
+def disagreement(program: Program, table: Table = OURS) -> tuple[Outcome, str | None]:
+    """What JAX did, and in which way ours differs, if at all."""
+    with _precision(program.x64):
+        wanted = expected(program)
+        interpreter = Interpreter(program, table)
+        function, state = interpreter.function(), interpreter.start()
+        found = difference(program, wanted, observe(interpreter, function, state))
+        if found or wanted.error is not None:
+            return wanted, found
+        with jaxcb.record() as r:
+            again = observe(interpreter, function, state)
+    found = difference(program, wanted, again)
+    if found:
+        return wanted, f"recorded: {found}"
+    if len(r.recording) != len(again.calls):
+        return wanted, f"{len(r.recording)} calls recorded, {len(again.calls)} made"
+    return wanted, None
+
+
+def difference(program: Program, jax_did: Outcome, ours_did: Outcome) -> str | None:
+    """The first difference between two outcomes, in words."""
+    if jax_did.error is not ours_did.error:
+        return f"JAX raised {jax_did[:2]}, ours {ours_did[:2]}"
+    if ours_did.changed:
+        return f"{ours_did.changed} arguments changed after the host function had them"
+    missing = Counter(jax_did.calls) - Counter(ours_did.calls)
+    added = Counter(ours_did.calls) - Counter(jax_did.calls)
+    if missing or added:
+        return (
+            f"{len(jax_did.calls)} calls with JAX, {len(ours_did.calls)} with ours; "
+            f"only with JAX: {list(missing.items())[:4]}, only with ours: {list(added.items())[:4]}"
+        )
+    for names in _sequences(program):
+        ours, theirs = ([call for call in o.calls if call[0] in names] for o in (ours_did, jax_did))
+        if ours != theirs:
+            return f"order of {sorted(names)}: {theirs[:6]} with JAX, {ours[:6]} with ours"
+    if jax_did.results != ours_did.results:
+        return f"results: {jax_did.results} with JAX, {ours_did.results} with ours"
+    return None
+
+
+def _sequences(program: Program) -> Iterator[set[str]]:
+    """Sets of host functions whose calls have one order among them."""
+    found = [callback for callback, _ in sites(program.block)]
+    for flavor in ("io", "debug"):
+        yield {c.name for c in found if c.ordered and c.flavor == flavor}
+    if is_one_sequence(program):
+        yield {c.name for c in found}

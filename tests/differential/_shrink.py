@@ -1,0 +1,73 @@
+"""The smallest program that still shows a disagreement, by greedy removal."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._programs import Callback, Nest, Program
+
+
+def shrunk(program: Program, shows: Callable[[Program], bool], budget: int = 150) -> Program:
+    """A smaller program for which `shows` is still true.
+
+    Args:
+        program: one for which it is.
+        shows: whether a program is as interesting.
+        budget: programs to try.
+    """
+    tried = 0
+    progress = True
+    while progress:
+        progress = False
+        for smaller in _smaller(program):
+            if tried == budget:
+                return program
+            tried += 1
+            if shows(smaller):
+                program = smaller
+                progress = True
+                break
+    return program
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    for block in _smaller_blocks(program.block):
+        if block:
+            yield dataclasses.replace(program, block=block)
+    yield from _reset(program, ("shapes", "x64", "wide", "weak", "jitted"))
+
+
+def _smaller_blocks(block: tuple) -> Iterator[tuple]:
+    for i, step in enumerate(block):
+        before, after = block[:i], block[i + 1 :]
+        yield (*before, *after)
+        if isinstance(step, Callback):
+            names = tuple(f.name for f in dataclasses.fields(step) if f.name not in _KEPT)
+            for simpler in _reset(step, names):
+                yield (*before, simpler, *after)
+            continue
+        yield from ((*before, *inner, *after) for inner in step.blocks if inner)
+        for simpler in (*_reset(step, _OPTIONS), *_smaller_nests(step)):
+            yield (*before, simpler, *after)
+
+
+_KEPT = ("name", "flavor", "method", "answer")
+_OPTIONS = ("in_axes", "out_axes", "dynamic", "variant", "stopped")
+
+
+def _smaller_nests(nest: Nest) -> Iterator[Nest]:
+    if nest.size > 1:
+        yield dataclasses.replace(nest, size=nest.size - 1)
+    for i, inner in enumerate(nest.blocks):
+        for block in _smaller_blocks(inner):
+            blocks = (*nest.blocks[:i], block, *nest.blocks[i + 1 :])
+            yield dataclasses.replace(nest, blocks=blocks)
+
+
+def _reset(value: Any, names: tuple[str, ...]) -> Iterator[Any]:
+    """`value` with one field at its default."""
+    for field in dataclasses.fields(value):
+        if field.name in names and getattr(value, field.name) != field.default:
+            yield dataclasses.replace(value, **{field.name: field.default})
