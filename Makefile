@@ -31,7 +31,7 @@ bench: $(VENV)/.test
 	$(BIN)/python tests/benchmarks/bench.py
 
 fuzz: $(VENV)/.test
-	JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential
+	JAXCB_FUZZ_RANDOM=1 JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential
 
 clean:
 	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache

@@ -32,4 +32,4 @@ def unload(shell: InteractiveShell) -> None:
         for name in names:
             shell.magics_manager.magics[kind].pop(name, None)
     shell.magics_manager.registry.pop(type(magics).__name__, None)
-    shell.configurables.remove(magics)
+    shell.configurables[:] = [known for known in shell.configurables if known is not magics]

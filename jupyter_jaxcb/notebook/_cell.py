@@ -14,7 +14,7 @@ class CellSyntaxError(Exception):
 
     def __init__(self, shell: InteractiveShell, error: SyntaxError) -> None:
         super().__init__(str(error))
-        self._shown = shell.SyntaxTB.structured_traceback(type(error), error, [])
+        self._shown = shell.SyntaxTB.structured_traceback(type(error), error, None)
 
     def _render_traceback_(self) -> list[str]:
         return self._shown
@@ -32,14 +32,16 @@ class Cell:
         # The blank line stands for the magic's own, so that line numbers are the cell's.
         source = "\n" + shell.transform_cell(body)
         # The number of the cell that is running; execution_count is the next one's already.
-        number = len(shell.history_manager.input_hist_raw) - 1
+        history = shell.history_manager
+        number = len(history.input_hist_raw) - 1 if history else 0
         self.name = shell.compile.cache(source, number, raw_code=body)
         try:
-            self.tree: ast.Module = shell.compile.ast_parse(source, filename=self.name)
+            tree: Any = shell.compile.ast_parse(source, filename=self.name)
         except (SyntaxError, ValueError, OverflowError) as error:
             if not isinstance(error, SyntaxError):
                 raise
             raise CellSyntaxError(shell, error) from None
+        self.tree: ast.Module = tree
 
     def functions(self) -> dict[str, ast.FunctionDef]:
         """The top-level functions by name; of several with one name the last."""

@@ -25,6 +25,7 @@ class JaxMagics(Magics):
     def __init__(self, session: Session) -> None:
         super().__init__(session.shell)
         self._session = session
+        self._namespace = session.shell.user_ns
 
     @magic_arguments()
     @argument("flavor", help="pure, io or debug")
@@ -55,14 +56,14 @@ class JaxMagics(Magics):
         functions = chosen_functions(options.names, parsed.functions())
         for function in functions:
             if "result" in arguments:
-                check_result(arguments["result"], function, self.shell.user_ns)
+                check_result(arguments["result"], function, self._namespace)
             decorate(function, _DECORATOR)
         register = functools.partial(FLAVORS[options.flavor], **arguments)
-        self.shell.user_ns[_DECORATOR] = register
+        self._namespace[_DECORATOR] = register
         try:
             return parsed.run()
         finally:
-            self.shell.user_ns.pop(_DECORATOR, None)
+            self._namespace.pop(_DECORATOR, None)
 
     @line_magic
     def jax_callbacks(self, line: str) -> CallbackTable:
@@ -104,13 +105,13 @@ class JaxMagics(Magics):
         finally:
             if recorded is not None:
                 if name:
-                    self.shell.user_ns[name] = recorded.recording
+                    self._namespace[name] = recorded.recording
                 if not self._session.automatic:  # otherwise the end of the cell shows it
                     self._session.remember(recorded.recording)
                     self._session.show(recorded.recording)
 
     def _body(self, cell: str) -> Cell:
-        body = Cell(self.shell, cell)
+        body = Cell(self._session.shell, cell)
         self._session.bodies.append(body.name)
         return body
 

@@ -31,7 +31,7 @@ class Session:
         self.sites: dict[Site, SiteSummary] = {}
         self.bodies: list[str] = []
         self._errors = ErrorDisplay(shell)
-        self._formatter = shell.display_formatter.mimebundle_formatter
+        self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
         self._depth = 0  # cells begun and not ended: run_cell nests
         self._recorder: Recorder | None = None
 

@@ -71,25 +71,24 @@ class Recording:
 
     def to_json(self) -> str:
         """The whole recording as JSON text, for `from_json`; times in nanoseconds."""
-        sites = list(
-            dict.fromkeys(
-                [
-                    *self.bound,
-                    *(fact.site for fact in self.lowered),
-                    *(elision.site for elision in self.elisions),
-                ]
+        sites = {
+            _whole(site): site
+            for site in (
+                *self.bound,
+                *(fact.site for fact in self.lowered),
+                *(elision.site for elision in self.elisions),
             )
-        )
-        place = {site: number for number, site in enumerate(sites)}
+        }
+        place = {key: number for number, key in enumerate(sites)}
         return json.dumps(
             {
                 "schema": SCHEMA,
                 "environment": dict(self.environment),
-                "sites": [_site_to_json(site) for site in sites],
-                "bound": [place[site] for site in self.bound],
+                "sites": [_site_to_json(site) for site in sites.values()],
+                "bound": [place[_whole(site)] for site in self.bound],
                 "lowered": [_lowered_to_json(fact, place) for fact in self.lowered],
                 "elisions": [
-                    [place[e.site], e.program, str(e.fate), e.reason, e.remedy]
+                    [place[_whole(e.site)], e.program, str(e.fate), e.reason, e.remedy]
                     for e in self.elisions
                 ],
                 "calls": {name: self.calls[name].tolist() for name in ROW.names or ()},
@@ -134,6 +133,11 @@ class Recording:
         )
 
 
+def _whole(site: Site) -> tuple[Any, ...]:
+    """All of a site, also what its equality leaves out: one line is reached by several chains."""
+    return site, site.source, site.callers
+
+
 def _site_to_json(site: Site) -> dict[str, Any]:
     return {field.name: getattr(site, field.name) for field in dataclasses.fields(site)}
 
@@ -142,9 +146,9 @@ def _site_from_json(data: dict[str, Any]) -> Site:
     return Site(**{**data, "callers": tuple(Frame(*frame) for frame in data["callers"])})
 
 
-def _lowered_to_json(fact: LoweredSite, place: Mapping[Site, int]) -> dict[str, Any]:
+def _lowered_to_json(fact: LoweredSite, place: Mapping[tuple[Any, ...], int]) -> dict[str, Any]:
     return {
-        "site": place[fact.site],
+        "site": place[_whole(fact.site)],
         "program": fact.program,
         "index": fact.index,
         "operands": fact.operands,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..recording import Aval, LoweredSite, Site, VmapLevel
@@ -47,9 +48,7 @@ def eager(
         **params: the other static parameters of the primitive.
     """
     device = only_device(args)
-    keys = any(
-        jax.dtypes.issubdtype(_dtype(x), jax.dtypes.extended) for x in (*args, *result_avals)
-    )
+    keys = any(jnp.issubdtype(_dtype(x), jax.dtypes.extended) for x in (*args, *result_avals))
     if device is None or keys or params.get("sharding") is not None:
         return _jax.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
@@ -67,7 +66,7 @@ def eager(
         ),
         [aval.dtype for aval in result_avals],
     )
-    failed = None
+    arrays, failed = (), None
     try:
         arrays = cross(*operands)
     except HostCallError as error:

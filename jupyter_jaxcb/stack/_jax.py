@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import ShapedArray
 from jax.experimental import io_callback
 
 try:
@@ -47,7 +48,7 @@ abstract_token = _core.abstract_token  # the aval of an ordering token; no publi
 
 def shaped_array(shape: tuple[int, ...], dtype: Any) -> Any:
     """The aval of an array without weak type."""
-    return jax.core.ShapedArray(shape, dtype)
+    return ShapedArray(shape, dtype)
 
 
 @functools.cache
@@ -106,7 +107,7 @@ def empty_constant(aval: Any) -> Any:
 def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:
     """Annotates `op`; JAX 0.8 does not take the module context that later versions want."""
     if len(inspect.signature(_set_sharding).parameters) == 2:
-        _set_sharding(op, sharding)
+        _set_sharding(op, sharding)  # type: ignore
     else:
         _set_sharding(ctx.module_context, op, sharding)
 
@@ -128,7 +129,7 @@ def unregister_duration_listener(listener: Any) -> None:
     if hasattr(jax.monitoring, "unregister_event_duration_listener"):
         jax.monitoring.unregister_event_duration_listener(listener)
     else:
-        _monitoring._unregister_event_duration_listener_by_callback(listener)
+        _monitoring._unregister_event_duration_listener_by_callback(listener)  # type: ignore
 
 
 def watch_lowering(

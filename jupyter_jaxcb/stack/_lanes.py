@@ -53,7 +53,8 @@ class LaneSchedule:
             operand.flags.writeable = False
         if inner:
             return iter(operand)
-        return np.nditer(operand, flags=["zerosize_ok"], order="C")
+        scalars: Any = np.nditer(operand, flags=["zerosize_ok"], order="C")
+        return scalars
 
     def by_lane(self, called: np.ndarray) -> np.ndarray:
         """Rows in the order of the calls, put in the order of the lanes."""

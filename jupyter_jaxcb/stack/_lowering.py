@@ -152,6 +152,6 @@ def _emit_by_jax(
     return results
 
 
-def _set_token(ctx: Any, ordered: _jax.Effect | None, token: Any) -> None:
+def _set_token(ctx: Any, ordered: Any, token: Any) -> None:
     tokens = _jax.TokenSet({ordered: token})
     ctx.set_tokens_out(ctx.tokens_in.update_tokens(tokens))

@@ -48,8 +48,9 @@ class _Print:
         return hash(self.fmt)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
+        options: dict[str, Any] = dict(self.options)
         if self.has_fields:
-            with np.printoptions(**dict(self.options)):
+            with np.printoptions(**options):
                 text = self.fmt.format(*args, **kwargs)
         else:
             text = " ".join((self.fmt, *map(str, args)))

@@ -74,7 +74,7 @@ def _lowering(jaxpr: Any, name: str) -> Iterator[None]:
             _lowerings.missing.pop(next(iter(_lowerings.missing)))
 
 
-def _heard(event: str, duration: float, **facts: str | int) -> None:
+def _heard(event: str, duration_secs: float, **facts: str | int) -> None:
     recorder = active()
     if event != _COMPILED or recorder is None:
         return

@@ -36,6 +36,7 @@ class Callback:
         self, flavor: str, function: Callable[..., Any], host: HostFunction, call: Callable
     ) -> None:
         functools.update_wrapper(self, function)
+        self.__wrapped__ = function
         self.flavor = flavor
         self.host = host
         self._call = call
