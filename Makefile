@@ -1,8 +1,9 @@
-# make lab    set everything up and open the quickstart in JupyterLab
-# make test   set everything up and run every test
-# make check  ruff and pyright: before every push
-# make bench  the ratios the README quotes
-# make fuzz   the differential tests on many more programs (EXAMPLES=5000)
+# make lab        set everything up and open the quickstart in JupyterLab
+# make test       set everything up and run every test
+# make check      ruff and pyright: before every push
+# make bench      the ratios the README quotes
+# make notebooks  run the notebooks and save their outputs
+# make fuzz       the differential tests on many more programs (EXAMPLES=5000)
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ export JAX_PLATFORMS ?= cpu
 # JupyterLab refuses to run as root (containers, CI) unless told that this is meant.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: lab test check bench fuzz clean
+.PHONY: lab test check bench fuzz notebooks clean
 
 lab: $(VENV)/.lab
 	$(BIN)/jupyter lab $(AS_ROOT) $(LAB_OPTIONS) notebooks/01-quickstart.ipynb
@@ -32,6 +33,10 @@ bench: $(VENV)/.test
 
 fuzz: $(VENV)/.test
 	JAXCB_FUZZ_RANDOM=1 JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential
+
+notebooks: $(VENV)/.lab
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
+		--ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
 clean:
 	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache
