@@ -21,7 +21,7 @@ class Mark(NamedTuple):
     """How much a recorder had heard at some moment; what came later is one window."""
 
     calls: int
-    bound: int
+    bound: Mapping[Site, int]
     lowered: int
     elisions: int
     overflow: int
@@ -43,10 +43,10 @@ class Recorder:
         self.clock = clock
         self._log = CallLog(capacity)
         self._crossings = itertools.count()
-        self._bound: list[Site] = []
+        self._bound: dict[Site, int] = {}  # how often
         self._lowered: list[LoweredSite] = []
         self._elisions: list[Elision] = []
-        self._errors: list[str] = []
+        self._errors: dict[str, int] = {}
         self._known: dict[LoweredSite, int] = {}  # everything called or lowered so far
         self._threads: dict[int, int] = {}
         self._thread_names: list[str] = []
@@ -54,7 +54,8 @@ class Recorder:
 
     def bound(self, site: Site) -> None:
         """A site was bound: traced, or about to be called eagerly."""
-        self._bound.append(site)
+        with self._lock:
+            self._bound[site] = self._bound.get(site, 0) + 1
 
     def lowered(self, lowered: LoweredSite) -> None:
         """A site went into a program."""
@@ -114,9 +115,11 @@ class Recorder:
 
     def mark(self) -> Mark:
         """Now, to `freeze` later only what comes after."""
+        with self._lock:
+            bound = dict(self._bound)
         return Mark(
             len(self._log),
-            len(self._bound),
+            bound,
             len(self._lowered),
             len(self._elisions),
             self._log.overflow,
@@ -136,10 +139,12 @@ class Recorder:
             cells: see `Recording.cells`.
             environment: see `Recording.environment`.
         """
-        since = since or Mark(0, 0, 0, 0, 0)
+        since = since or Mark(0, {}, 0, 0, 0)
         calls = self._log.rows(since.calls)
         with self._lock:
             known = list(self._known)
+            bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
+            errors = tuple(self._errors)
         new = self._lowered[since.lowered :]
         used = {known[number] for number in np.unique(calls["lowered"])}
         lowered = list(dict.fromkeys([*new, *(k for k in known if k in used)]))
@@ -150,12 +155,12 @@ class Recorder:
             calls["lowered"] = renumber[calls["lowered"]]
         calls.flags.writeable = False
         return Recording(
-            bound=tuple(self._bound[since.bound :]),
+            bound={site: count for site, count in bound.items() if count},
             lowered=tuple(lowered),
             elisions=tuple(self._elisions[since.elisions :]),
             calls=calls,
             threads=tuple(self._thread_names),
-            errors=tuple(self._errors),
+            errors=errors,
             overflow=self._log.overflow - since.overflow,
             environment=dict(environment or {}),
             cells=tuple(cells),
@@ -176,8 +181,7 @@ class Recorder:
 
     def _error(self, error: str) -> int:
         with self._lock:
-            self._errors.append(error)
-            return len(self._errors)
+            return self._errors.setdefault(error, len(self._errors) + 1)
 
 
 _active: Recorder | None = None

@@ -20,7 +20,7 @@ class Recording:
     """What happened while it was recorded.
 
     Attributes:
-        bound: the site of every bind, in the order they were traced or called.
+        bound: how often each site was bound, in the order they were traced or called first.
         lowered: every (site, program) that was lowered or called, calls refer to it by index.
         elisions: binds that a compiled program does without, each with its reason.
         calls: the host calls as a read-only structured array, one row each (`ROW`).
@@ -31,7 +31,7 @@ class Recording:
         cells: file names under which the recorded notebook cell was compiled; empty in a script.
     """
 
-    bound: tuple[Site, ...] = ()
+    bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
     lowered: tuple[LoweredSite, ...] = ()
     elisions: tuple[Elision, ...] = ()
     calls: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, ROW))
@@ -85,7 +85,7 @@ class Recording:
                 "schema": SCHEMA,
                 "environment": dict(self.environment),
                 "sites": [_site_to_json(site) for site in sites.values()],
-                "bound": [place[_whole(site)] for site in self.bound],
+                "bound": [[place[_whole(s)], count] for s, count in self.bound.items()],
                 "lowered": [_lowered_to_json(fact, place) for fact in self.lowered],
                 "elisions": [
                     [place[_whole(e.site)], e.program, str(e.fate), e.reason, e.remedy]
@@ -118,7 +118,7 @@ class Recording:
             calls[name] = column
         calls.flags.writeable = False
         return Recording(
-            bound=tuple(sites[number] for number in data["bound"]),
+            bound={sites[number]: count for number, count in data["bound"]},
             lowered=tuple(_lowered_from_json(fact, sites) for fact in data["lowered"]),
             elisions=tuple(
                 Elision(sites[site], program, Fate(fate), reason, remedy)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..recording import Aval, LoweredSite, Site, VmapLevel
@@ -18,6 +17,7 @@ from ._dispatch import build_crossing
 from ._errors import HostCallError, host_error
 from ._lowering import to_aval
 
+_PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 
 
@@ -48,7 +48,7 @@ def eager(
         **params: the other static parameters of the primitive.
     """
     device = only_device(args)
-    keys = any(jnp.issubdtype(_dtype(x), jax.dtypes.extended) for x in (*args, *result_avals))
+    keys = not all(isinstance(_dtype(x), np.dtype) for x in (*args, *result_avals))
     if device is None or keys or params.get("sharding") is not None:
         return _jax.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
@@ -60,7 +60,7 @@ def eager(
         callback,
         _fact(
             callback.bind.site,
-            tuple(Aval(x.shape, str(x.dtype)) for x in operands),
+            tuple(to_aval(x) for x in operands),
             tuple(to_aval(aval) for aval in result_avals),
             levels,
         ),
@@ -115,7 +115,7 @@ def only_device(args: tuple[Any, ...]) -> tuple[Any] | None:
 
 
 def _dtype(x: Any) -> Any:
-    return getattr(x, "dtype", np.float32)
+    return getattr(x, "dtype", _PYTHON_NUMBER)
 
 
 def _to_host(x: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,8 +82,11 @@ def lower_host_call(
 
 
 def to_aval(aval: Any) -> Aval:
-    """JAX's aval as a recorded fact."""
-    return Aval(tuple(aval.shape), str(aval.dtype))
+    """The aval of anything with shape and dtype, as a recorded fact."""
+    return Aval(tuple(aval.shape), _name(aval.dtype))
+
+
+_name = functools.cache(str)  # of a dtype; numpy composes it anew every time
 
 
 def _emit(

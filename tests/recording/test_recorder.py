@@ -160,7 +160,7 @@ def test_json_keeps_everything(data, where):
     recording = recorder.freeze(cells=["c"], environment={"jax": "0.0"})
     back = Recording.from_json(recording.to_json())
     assert list(back) == list(recording)
-    assert back.bound == recording.bound
+    assert list(back.bound.items()) == list(recording.bound.items())
     assert [s.callers for s in back.bound] == [s.callers for s in recording.bound]
     assert back.elisions == recording.elisions
     fields = ("site", "program", "index", "operands", "results", "levels", "version")
@@ -189,3 +189,23 @@ def test_host_avals_have_no_looped_axes():
     operands, results = fact.host_avals()
     assert operands == (Aval((5,), "float32"), Aval((), "int32"))
     assert results == (Aval((5,), "float32"),)
+
+
+def test_sites_are_counted_and_not_kept_again_and_again():
+    recorder = Recorder()
+    recorder.bound(SITE)
+    mark = recorder.mark()
+    for _ in range(3):
+        recorder.bound(Site("pure", "f", "model.py", 3, 4, cell=False))
+    assert recorder.freeze().bound == {SITE: 4}
+    assert recorder.freeze(mark).bound == {SITE: 3}
+    assert recorder.freeze(recorder.mark()).bound == {}
+
+
+def test_equal_errors_are_kept_once():
+    recorder = Recorder()
+    for _ in range(3):
+        recorder.called(lowered(), 1, 0, 1, "ValueError: no luck")
+    recording = recorder.freeze()
+    assert recording.errors == ("ValueError: no luck",)
+    assert [call.error for call in recording] == ["ValueError: no luck"] * 3

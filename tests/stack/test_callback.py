@@ -1,12 +1,14 @@
 """The registered callback: equality, late binding, lifetime, and eager calls."""
 
 import gc
+import inspect
 import weakref
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import _callback
@@ -207,3 +209,34 @@ def test_host_function_may_go_on_writing_into_its_answer():
         first = f(jnp.ones(3))
         f(jnp.zeros(3))
         assert first.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (jaxcb.pure_callback, jax.pure_callback),
+        (jaxcb.io_callback, io_callback),
+        (jaxcb.debug_callback, jax.debug.callback),
+        (jaxcb.debug_print, jax.debug.print),
+    ],
+    ids=["pure", "io", "debug", "print"],
+)
+def test_drop_in_takes_what_jax_takes(ours, theirs):
+    def parameters(function):
+        return {
+            name: parameter.kind
+            for name, parameter in inspect.signature(function).parameters.items()
+            if not name.startswith("_") and name != "vectorized"  # gone since JAX 0.9
+        }
+
+    assert parameters(ours) == parameters(theirs)
+
+
+def test_recorded_eager_calls_do_not_grow_but_for_their_rows():
+    """100,000 of them keep one site and 40 bytes each."""
+    with jaxcb.record() as recorded:
+        for _ in range(1_000):
+            jaxcb.debug_callback(shared, 1.0)
+    recording = recorded.recording
+    assert (len(recording), len(recording.bound), len(recording.lowered)) == (1_000, 1, 1)
+    assert recording.calls.itemsize == 40

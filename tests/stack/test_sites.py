@@ -87,7 +87,7 @@ def test_library_in_between_is_a_caller_and_not_the_site():
 
     with jaxcb.record() as recorded:
         through_library(np.ones(1))
-    site = recorded.recording.bound[0]
+    site = next(iter(recorded.recording.bound))
     assert site.source == "return np.vectorize(double, otypes=[float])(x)"
     assert any("numpy" in frame.file for frame in site.callers)
     assert site.callers[-1].function == "test_library_in_between_is_a_caller_and_not_the_site"
@@ -97,5 +97,5 @@ def test_code_without_a_file_is_a_cell():
     scope = {"double": double}
     with jaxcb.record() as recorded:
         exec(compile("double(1.0)", "<cell>", "exec"), scope)
-    assert recorded.recording.bound[0].cell
-    assert recorded.recording.bound[0].where == "line 1"
+    assert next(iter(recorded.recording.bound)).cell
+    assert next(iter(recorded.recording.bound)).where == "line 1"
