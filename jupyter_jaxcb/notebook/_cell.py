@@ -27,19 +27,18 @@ CellSyntaxError.__name__ = "SyntaxError"
 class Cell:
     """The parsed body of a cell magic; line 1 is the line of the magic itself."""
 
-    def __init__(self, shell: InteractiveShell, body: str) -> None:
+    def __init__(self, shell: InteractiveShell, magic: str, body: str) -> None:
+        __tracebackhide__ = True  # IPython: not a frame the user cares for
         self._shell = shell
-        # The blank line stands for the magic's own, so that line numbers are the cell's.
-        source = "\n" + shell.transform_cell(body)
-        # The number of the cell that is running; execution_count is the next one's already.
         history = shell.history_manager
+        # The number of the cell that is running; execution_count is the next one's already.
         number = len(history.input_hist_raw) - 1 if history else 0
-        self.name = shell.compile.cache(source, number, raw_code=body)
         try:
-            tree: Any = shell.compile.ast_parse(source, filename=self.name)
-        except (SyntaxError, ValueError, OverflowError) as error:
-            if not isinstance(error, SyntaxError):
-                raise
+            source = shell.transform_cell(body)
+            self.name = shell.compile.cache(f"{magic}\n{source}", number, raw_code=body)
+            # A blank line stands for the magic's own, so that line numbers are the cell's.
+            tree: Any = shell.compile.ast_parse(f"\n{source}", filename=self.name)
+        except SyntaxError as error:
             raise CellSyntaxError(shell, error) from None
         self.tree: ast.Module = tree
 
@@ -47,12 +46,25 @@ class Cell:
         """The top-level functions by name; of several with one name the last."""
         return {node.name: node for node in self.tree.body if isinstance(node, ast.FunctionDef)}
 
+    def names(self) -> set[str]:
+        """What the cell defines at top level, for all that can be seen without running it."""
+        defined = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                defined.add(node.id)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                defined.add(node.name)
+            elif isinstance(node, ast.alias):
+                defined.add((node.asname or node.name).partition(".")[0])
+        return defined
+
     def run(self) -> Any:
         """Runs the body in the user's namespace; returns the value of a last expression."""
         __tracebackhide__ = True  # IPython: not a frame the user cares for
         tree = self._shell.transform_ast(self.tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(self._code(tree, "exec"), self._shell.user_global_ns, self._shell.user_ns)
+        code = self._code(tree, "exec")
+        exec(code, self._shell.user_global_ns, self._shell.user_ns)
         if last is None:
             return None
         return eval(
@@ -61,9 +73,13 @@ class Cell:
             self._shell.user_ns,
         )
 
-    def _code(self, tree: ast.AST, mode: str) -> Any:
+    def _code(self, tree: Any, mode: str) -> Any:
+        __tracebackhide__ = True
         compiler: Callable[..., Any] = self._shell.compile
-        return compiler(tree, self.name, mode)  # type: ignore[arg-type]
+        try:
+            return compiler(tree, self.name, mode)
+        except SyntaxError as error:  # a return outside of a function, an await
+            raise CellSyntaxError(self._shell, error) from None
 
 
 def decorate(node: ast.FunctionDef, decorator: str) -> None:

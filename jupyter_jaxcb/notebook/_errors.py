@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import host_error, is_machinery
+from ..stack import host_error, is_user_code
 
 # The classes JAX raises for a failed host function: its own, and ValueError from its C++ fast path.
 _CLASSES = (jax.errors.JaxRuntimeError, ValueError)
@@ -48,19 +48,27 @@ class ErrorDisplay:
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
     ) -> None:
-        original = host_error(value)
+        original = host_error(value, chained=False)
         if original is not None:
-            shown = (type(original), original, _user_frames(original.__traceback__))
-            shell.showtraceback(shown, tb_offset=0)
+            frames = _user_frames(original.__traceback__)
+            if original is not value:  # what led to the call, then the host function's own
+                frames = _user_frames(tb, frames)
+            shell.showtraceback((type(original), original, frames), tb_offset=0)
         elif self._handler_before is not None and isinstance(value, self._exceptions_before):
             self._handler_before(etype, value, tb, tb_offset=tb_offset)
         else:
             shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
 
 
-def _user_frames(tb: TracebackType | None) -> TracebackType | None:
-    """The traceback from the first frame on that is neither ours nor JAX's, if there is one."""
-    first = tb
-    while first is not None and is_machinery(first.tb_frame.f_code.co_filename):
-        first = first.tb_next
-    return first
+def _user_frames(
+    tb: TracebackType | None, after: TracebackType | None = None
+) -> TracebackType | None:
+    """The frames of `tb` in the user's code, then those of `after`."""
+    frames = []
+    while tb is not None:
+        if is_user_code(tb.tb_frame.f_code.co_filename):
+            frames.append(tb)
+        tb = tb.tb_next
+    for own in reversed(frames):
+        after = TracebackType(after, own.tb_frame, own.tb_lasti, own.tb_lineno)
+    return after

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import keyword
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class
+from IPython.core.magic import (
+    Magics,
+    cell_magic,
+    line_cell_magic,
+    line_magic,
+    magics_class,
+    no_var_expand,
+    output_can_be_silenced,
+)
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from ..stack import record
 from ._cell import Cell, decorate
-from ._options import FLAVORS, check_result, chosen_functions, keyword_arguments, nearest
+from ._options import FLAVORS, check_result, chosen_functions, keyword_arguments, option_hint
 from ._session import Session
 from ._table import CallbackTable
 
@@ -29,7 +39,9 @@ class JaxMagics(Magics):
 
     @magic_arguments()
     @argument("flavor", help="pure, io or debug")
-    @argument("names", nargs="*", help="functions to register; all of the cell if left out")
+    @argument(
+        "names", nargs="*", default=[], help="functions to register; all of the cell if left out"
+    )
     @argument(
         "--result",
         help="what the function returns: an expression over its parameters, such as z or "
@@ -41,6 +53,8 @@ class JaxMagics(Magics):
         "sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
     )
     @argument("--ordered", action="store_true", help="io, debug: keep program order")
+    @output_can_be_silenced
+    @no_var_expand
     @cell_magic
     def jax_callback(self, line: str, cell: str) -> Any:
         """Registers the functions of the cell as JAX callbacks, and runs the cell.
@@ -52,11 +66,11 @@ class JaxMagics(Magics):
         __tracebackhide__ = True  # IPython: not a frame the user cares for
         options = self._parse("jax_callback", line)
         arguments = keyword_arguments(options)
-        parsed = self._body(cell)
+        parsed = self._body(f"%%jax_callback {line}", cell)
         functions = chosen_functions(options.names, parsed.functions())
         for function in functions:
             if "result" in arguments:
-                check_result(arguments["result"], function, self._namespace)
+                check_result(arguments["result"], function, {*self._namespace, *parsed.names()})
             decorate(function, _DECORATOR)
         register = functools.partial(FLAVORS[options.flavor], **arguments)
         self._namespace[_DECORATOR] = register
@@ -74,6 +88,7 @@ class JaxMagics(Magics):
 
     @magic_arguments()
     @argument("name", nargs="?", help="as a cell magic: keep the recording under this name")
+    @output_can_be_silenced
     @line_cell_magic
     def jax_record(self, line: str, cell: str | None = None) -> Any:
         """``%%jax_record [name]`` shows the host trace of its cell; ``%jax_record auto|off``.
@@ -92,9 +107,13 @@ class JaxMagics(Magics):
                 )
             self._session.set_automatic(name == "auto")
             return None
-        if name is not None and not name.isidentifier():
+        if name in ("auto", "off"):
+            raise UsageError(
+                f"to turn recording {name}, write %jax_record {name} on a line of its own."
+            )
+        if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
             raise UsageError(f"{name!r} is not a name. Write %%jax_record followed by one.")
-        return self._record(name, self._body(cell))
+        return self._record(name, self._body(f"%%jax_record {line}", cell))
 
     def _record(self, name: str | None, cell: Cell) -> Any:
         __tracebackhide__ = True
@@ -104,14 +123,15 @@ class JaxMagics(Magics):
                 return cell.run()
         finally:
             if recorded is not None:
+                recording = dataclasses.replace(
+                    recorded.recording, cells=tuple(self._session.bodies)
+                )
                 if name:
-                    self._namespace[name] = recorded.recording
-                if not self._session.automatic:  # otherwise the end of the cell shows it
-                    self._session.remember(recorded.recording)
-                    self._session.show(recorded.recording)
+                    self._namespace[name] = recording
+                self._session.keep(recording)
 
-    def _body(self, cell: str) -> Cell:
-        body = Cell(self._session.shell, cell)
+    def _body(self, magic: str, cell: str) -> Cell:
+        body = Cell(self._session.shell, magic, cell)
         self._session.bodies.append(body.name)
         return body
 
@@ -119,10 +139,7 @@ class JaxMagics(Magics):
         function = getattr(self, magic)
         try:
             return parse_argstring(function, line)
-        except UsageError as error:
-            words = line.split()
-            options = [option for option in ("--result", "--vmap-method", "--ordered")]
-            wrong = next((w for w in words if w.startswith("--") and w not in options), "")
+        except (UsageError, ValueError) as error:  # ValueError: a quote that is not closed
             raise UsageError(
-                f"{error}{nearest(wrong, options)} See %{magic}? for what it takes."
+                f"{error}{option_hint(line)} See %{magic}? for what it takes."
             ) from None

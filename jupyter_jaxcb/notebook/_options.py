@@ -6,7 +6,7 @@ import argparse
 import ast
 import builtins
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -20,6 +20,7 @@ _TAKES = {
     "io": {"result", "ordered"},
     "debug": {"ordered"},
 }
+OPTIONS = ("--result", "--vmap-method", "--ordered")
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
 
 
@@ -27,6 +28,17 @@ def nearest(word: str, choices: Any) -> str:
     """``; did you mean 'pure'?`` where one of `choices` is close, else a full stop."""
     close = difflib.get_close_matches(word, list(choices), 1)
     return f"; did you mean {close[0]!r}?" if close else "."
+
+
+def option_hint(line: str) -> str:
+    """What may be meant by a line that could not be parsed: an option, or quotes left out."""
+    given = [word.partition("=")[0] for word in line.split() if word.startswith("--")]
+    wrong = [option for option in given if option not in OPTIONS]
+    if wrong:
+        return nearest(wrong[0], OPTIONS)
+    if "--result" in given:
+        return '. Put an expression with spaces in quotes, as in --result "(x, x)".'
+    return "."
 
 
 def unquoted(word: str) -> str:
@@ -88,7 +100,7 @@ def chosen_functions(
     if not functions:
         raise UsageError(
             "no function in this cell: %%jax_callback registers the functions that the cell "
-            "defines at top level. Put a def below it."
+            "defines at top level with def (not lambda, not async def). Put a def below it."
         )
     for name in names:
         if name not in functions:
@@ -99,7 +111,7 @@ def chosen_functions(
     return [functions[name] for name in names] if names else list(functions.values())
 
 
-def check_result(result: str, function: ast.FunctionDef, namespace: Mapping[str, Any]) -> None:
+def check_result(result: str, function: ast.FunctionDef, defined: Collection[str]) -> None:
     """Checks that a result expression can be evaluated for `function`.
 
     Raises:
@@ -116,16 +128,18 @@ def check_result(result: str, function: ast.FunctionDef, namespace: Mapping[str,
     parameters = [
         a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     ] + [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
-    known = {*parameters, *_RESULT_SCOPE, *namespace, *vars(builtins)}
-    bound = {
-        node.id
+    known = {*parameters, *_RESULT_SCOPE, *defined, *vars(builtins)}
+    bound = {  # by the expression itself: comprehensions and lambdas
+        node.id if isinstance(node, ast.Name) else node.arg
         for node in ast.walk(expression)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        or isinstance(node, ast.arg)
     }
     for node in ast.walk(expression):
         if isinstance(node, ast.Name) and node.id not in known | bound:
             raise UsageError(
                 f"--result {result!r} uses {node.id!r}, which is not defined"
                 f"{nearest(node.id, parameters)} The parameters of {function.name} are "
-                f"{', '.join(parameters) or 'none'}."
+                f"{', '.join(parameters) or 'none'}. If {function.name} is not to be a callback, "
+                "name those that are: %%jax_callback FLAVOR NAME ..."
             )

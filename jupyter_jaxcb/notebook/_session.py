@@ -8,9 +8,9 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from ..recording import Recorder, Recording, Site
+from ..recording import Mark, Recorder, Recording, Site
 from ..report import SiteSummary, summarize
-from ..stack import Callback, drain, environment, start, stop
+from ..stack import Callback, Record, drain, environment, start, stop
 from ._errors import ErrorDisplay
 from ._views import HostTrace
 
@@ -30,10 +30,12 @@ class Session:
         self.automatic = True
         self.sites: dict[Site, SiteSummary] = {}
         self.bodies: list[str] = []
+        self._kept: list[Recording] = []  # of %%jax_record, shown when the cell ends
         self._errors = ErrorDisplay(shell)
         self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
         self._depth = 0  # cells begun and not ended: run_cell nests
         self._recorder: Recorder | None = None
+        self._mark: Mark | None = None
 
     @property
     def in_terminal(self) -> bool:
@@ -46,7 +48,8 @@ class Session:
         self.shell.events.register("post_run_cell", self._cell_ends)
         self._errors.install()
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
-        self._cell_begins()
+        self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
+        self._start_recording()
 
     def close(self) -> None:
         """Takes every hook back."""
@@ -54,20 +57,24 @@ class Session:
         self.shell.events.unregister("post_run_cell", self._cell_ends)
         self._errors.remove()
         self._formatter.pop(Recording)
+        self._formatter.pop(Record)
         self._stop_recording()
 
-    def show(self, recording: Recording) -> None:
-        """Displays `recording`, if there is anything in it."""
-        trace = self.trace(recording)
-        if trace:
-            display(trace)
+    def keep(self, recording: Recording) -> None:
+        """Shows `recording` when the cell ends, unless all of the cell is shown anyway."""
+        if self._recorder is None:
+            self._kept.append(recording)
 
     def trace(self, recording: Recording) -> HostTrace:
         """The view of `recording` that fits where output goes."""
         return HostTrace(recording, times=self.in_terminal)
 
-    def remember(self, recording: Recording) -> None:
-        """Adds `recording` to the totals of the session."""
+    def _show(self, recording: Recording) -> None:
+        trace = self.trace(recording)
+        if trace:
+            display(trace)
+
+    def _remember(self, recording: Recording) -> None:
         for summary in summarize(recording):
             known = self.sites.get(summary.site)
             self.sites[summary.site] = _added(known, summary) if known else summary
@@ -95,24 +102,34 @@ class Session:
 
     def _cell_ends(self, result: Any = None) -> None:
         self._depth = max(self._depth - 1, 0)
-        if self._depth or self._recorder is None:
+        if result is not None:
+            self.bodies += _code_names(self.shell, result)
+        if self._depth:
             return
+        cells, self.bodies = self.bodies, []
+        kept, self._kept = self._kept, []
+        if self._recorder is not None:
+            kept.append(self._finish(self._recorder, cells))
+        for recording in kept:
+            self._remember(recording)
+            self._show(recording)
+
+    def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
+        """Waits for the host calls of the cell, and ends its recording whatever comes."""
         try:
             drain()
+        except KeyboardInterrupt:
+            print("interrupted while waiting for host calls; later ones are not shown")
         except Exception as error:  # of a program that nobody waited for
             self._errors.show(error)
-        recording = self._recorder.freeze(
-            cells=[*self.bodies, *_code_names(self.shell, result)], environment=environment()
-        )
-        self.bodies.clear()
-        self._stop_recording()
-        self.remember(recording)
-        self.show(recording)
+        finally:
+            self._stop_recording()
+        return recorder.freeze(self._mark, cells=cells, environment=environment())
 
     def _start_recording(self) -> None:
         if self._recorder is None:
-            recorder, owner = start()
-            self._recorder = recorder if owner else None
+            self._recorder = start()
+            self._mark = self._recorder.mark()
 
     def _stop_recording(self) -> None:
         if self._recorder is not None:
@@ -122,7 +139,7 @@ class Session:
 
 def _code_names(shell: InteractiveShell, result: Any) -> list[str]:
     """The file name under which the cell that has just run was compiled."""
-    if result is None or result.info is None:
+    if result.info is None or result.error_before_exec is not None:
         return []
     raw = result.info.raw_cell
     return [shell.compile.get_code_name(raw, shell.transform_cell(raw), result.execution_count)]

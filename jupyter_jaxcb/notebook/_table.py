@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from ..report import SiteSummary, call_words, time_words
+from ..report import SiteSummary, call_words, shorten, time_words
 from ..stack import Callback
 
 _HEADER = ("callback", "flavor", "where", "source", "fate", "calls", "time")
@@ -15,10 +15,10 @@ class CallbackTable:
     """Every registered callback and every site, with totals over the session."""
 
     def __init__(self, callbacks: Mapping[str, Callback], sites: list[SiteSummary]) -> None:
-        self._rows = [_site_row(site) for site in sites]
+        self._rows = [_site_row(summaries) for summaries in _by_text(sites)]
         bound = {site.site.function for site in sites}
         self._rows += [
-            (callback.host.name, callback.flavor, "", "", "not bound yet", "", "")
+            (callback.host.name, callback.flavor, "", "", "not seen yet", "", "")
             for callback in callbacks.values()
             if callback.host.name not in bound
         ]
@@ -45,14 +45,26 @@ class CallbackTable:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _site_row(summary: SiteSummary) -> tuple[str, ...]:
-    site = summary.site
+def _by_text(sites: list[SiteSummary]) -> list[list[SiteSummary]]:
+    """Sites that look alike in one list: a cell that was run again has made new ones."""
+    groups: dict[tuple[str, ...], list[SiteSummary]] = {}
+    for summary in sites:
+        site = summary.site
+        key = (site.function, site.flavor, site.where, site.source, str(summary.fate))
+        groups.setdefault(key, []).append(summary)
+    return list(groups.values())
+
+
+def _site_row(summaries: list[SiteSummary]) -> tuple[str, ...]:
+    site, fate = summaries[0].site, str(summaries[0].fate)
+    elided = sum(summary.elided for summary in summaries)
+    calls = sum(summary.calls for summary in summaries)
     return (
         site.function,
         site.flavor,
-        summary.where,
-        site.source,
-        str(summary.fate) + (f", {summary.elided} elided" if summary.elided else ""),
-        call_words(summary.calls),
-        time_words(summary.host_ns) if summary.calls else "",
+        site.where,
+        shorten(site.source),
+        fate + (f", {elided} elided" if elided else ""),
+        call_words(calls),
+        time_words(sum(summary.host_ns for summary in summaries)) if calls else "",
     )

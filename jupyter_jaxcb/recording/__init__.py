@@ -10,6 +10,7 @@ from ._facts import Program as Program
 from ._facts import Site as Site
 from ._facts import VmapLevel as VmapLevel
 from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
+from ._recorder import Mark as Mark
 from ._recorder import Recorder as Recorder
 from ._recorder import activate as activate
 from ._recorder import active as active

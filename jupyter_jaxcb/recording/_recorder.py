@@ -47,8 +47,9 @@ class Recorder:
         self._lowered: list[LoweredSite] = []
         self._elisions: list[Elision] = []
         self._errors: dict[str, int] = {}
+        self._stale: set[LoweredSite] = set()
         self._known: dict[LoweredSite, int] = {}  # everything called or lowered so far
-        self._threads: dict[int, int] = {}
+        self._here = threading.local()  # .number of the thread that looks at it
         self._thread_names: list[str] = []
         self._lock = threading.Lock()  # for the tables only, never while user code runs
 
@@ -66,6 +67,11 @@ class Recorder:
         """A program was compiled without one of the sites bound for it."""
         self._elisions.append(elision)
 
+    def stale(self, lowered: LoweredSite) -> None:
+        """A program called what a later registration of the same name has replaced."""
+        with self._lock:
+            self._stale.add(lowered)
+
     def called(
         self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
     ) -> None:
@@ -73,8 +79,9 @@ class Recorder:
         number = self._known.get(lowered)
         if number is None:
             number = self._number(lowered)
-        thread = self._threads.get(threading.get_ident())
-        if thread is None:
+        try:
+            thread = self._here.number
+        except AttributeError:
             thread = self._thread()
         code = 0 if error is None else self._error(error)
         self._log.append(start, end, number, next(self._crossings), thread, version, code)
@@ -99,6 +106,8 @@ class Recorder:
             error: what it raised.
         """
         count = len(stamps) - 1
+        if count == 0:  # no lanes
+            return
         times = np.array(stamps, np.int64)
         rows = np.empty(count, ROW)
         rows["start_ns"] = times[:-1]
@@ -145,6 +154,7 @@ class Recorder:
             known = list(self._known)
             bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
             errors = tuple(self._errors)
+            stale = set(self._stale)
         new = self._lowered[since.lowered :]
         used = {known[number] for number in np.unique(calls["lowered"])}
         lowered = list(dict.fromkeys([*new, *(k for k in known if k in used)]))
@@ -158,6 +168,7 @@ class Recorder:
             bound={site: count for site, count in bound.items() if count},
             lowered=tuple(lowered),
             elisions=tuple(self._elisions[since.elisions :]),
+            stale=frozenset(number for number, fact in enumerate(lowered) if fact in stale),
             calls=calls,
             threads=tuple(self._thread_names),
             errors=errors,
@@ -171,13 +182,13 @@ class Recorder:
             return self._known.setdefault(lowered, len(self._known))
 
     def _thread(self) -> int:
-        with self._lock:
-            ident = threading.get_ident()
-            number = self._threads.get(ident)
-            if number is None:
-                number = self._threads[ident] = len(self._thread_names)
+        # Not by its ident: a new thread may get the ident of one that has ended.
+        number = getattr(self._here, "number", None)
+        if number is None:
+            with self._lock:
+                number = self._here.number = len(self._thread_names)
                 self._thread_names.append(threading.current_thread().name)
-            return number
+        return number
 
     def _error(self, error: str) -> int:
         with self._lock:

@@ -23,6 +23,7 @@ class Recording:
         bound: how often each site was bound, in the order they were traced or called first.
         lowered: every (site, program) that was lowered or called, calls refer to it by index.
         elisions: binds that a compiled program does without, each with its reason.
+        stale: those of `lowered` whose program calls an earlier registration of the function.
         calls: the host calls as a read-only structured array, one row each (`ROW`).
         threads: names of the threads that calls came from, by index.
         errors: what failing calls raised; a row's ``error`` is 1 + an index into it.
@@ -34,6 +35,7 @@ class Recording:
     bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
     lowered: tuple[LoweredSite, ...] = ()
     elisions: tuple[Elision, ...] = ()
+    stale: frozenset[int] = frozenset()
     calls: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, ROW))
     threads: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
@@ -47,7 +49,8 @@ class Recording:
 
     def __repr__(self) -> str:
         sites = len({fact.site for fact in self.lowered})
-        return f"<Recording of {len(self)} host calls from {sites} sites>"
+        calls = f"{len(self)} host call{'' if len(self) == 1 else 's'}"
+        return f"<Recording of {calls} from {sites} site{'' if sites == 1 else 's'}>"
 
     def __iter__(self) -> Iterator[HostCall]:
         """Host calls in the order they were logged."""
@@ -91,6 +94,7 @@ class Recording:
                     [place[_whole(e.site)], e.program, str(e.fate), e.reason, e.remedy]
                     for e in self.elisions
                 ],
+                "stale": sorted(self.stale),
                 "calls": {name: self.calls[name].tolist() for name in ROW.names or ()},
                 "threads": self.threads,
                 "errors": self.errors,
@@ -124,6 +128,7 @@ class Recording:
                 Elision(sites[site], program, Fate(fate), reason, remedy)
                 for site, program, fate, reason, remedy in data["elisions"]
             ),
+            stale=frozenset(data["stale"]),
             calls=calls,
             threads=tuple(data["threads"]),
             errors=tuple(data["errors"]),

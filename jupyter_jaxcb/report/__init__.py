@@ -7,4 +7,5 @@ from ._summary import SiteSummary as SiteSummary
 from ._summary import summarize as summarize
 from ._text import to_text as to_text
 from ._words import call_words as call_words
+from ._words import shorten as shorten
 from ._words import time_words as time_words

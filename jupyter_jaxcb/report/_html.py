@@ -6,7 +6,16 @@ from html import escape
 
 from ..recording import Fate, Recording
 from ._summary import SiteSummary, summarize
-from ._words import call_words, headline, level_words, note, shape_words, shorten
+from ._words import (
+    MAX_SITES,
+    call_words,
+    headline,
+    left_out,
+    level_words,
+    note,
+    shape_words,
+    shorten,
+)
 
 # Colours are the front end's own, with fall-backs for pages without them. A fate is told by its
 # word and its sign; the colour only repeats it. Doubled class names outweigh JupyterLab's own
@@ -42,12 +51,10 @@ def to_html(recording: Recording) -> str:
     header = "".join(
         f"<th>{word}</th>" for word in ("where", "source", "fate", "calls", "host shapes")
     )
-    rows = "".join(_rows(summary) for summary in sites)
-    more = (
-        f"<p>{call_words(recording.overflow)} more, not kept: the log was full</p>"
-        if recording.overflow
-        else ""
-    )
+    rows = "".join(_rows(summary) for summary in sites[:MAX_SITES])
+    overflow = f"{call_words(recording.overflow)} more, not kept: the log was full"
+    notes = (left_out(sites), overflow if recording.overflow else "")
+    more = "".join(f"<p>{text}</p>" for text in notes if text)
     return (
         f'{_STYLE}<details class="jaxcb"><summary>{escape(headline(sites, times=False))}</summary>'
         f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{more}</details>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -12,6 +13,11 @@ from ..recording import Aval, Elision, Fate, LoweredSite, Recording, Site, VmapL
 _UNCALLED = (
     "it is in a compiled program, but no call came: the program has not run, or took another way"
 )
+_STALE = (
+    "its program was compiled for an earlier registration of the name, with other options, and "
+    "calls that one"
+)
+_STALE_REMEDY = "make the program anew (jax.jit again, or jax.clear_caches()) to call the new one"
 _NO_LANES = "vmap mapped it over an axis of size 0: there is no lane to call it for"
 _NO_LANES_REMEDY = "look at the shape of the mapped argument"
 _UNCALLED_REMEDY = "run the program, or look at the branch or loop around this line"
@@ -32,7 +38,7 @@ class SiteSummary:
     """What became of one site."""
 
     site: Site
-    where: str  # see `Recording.where`
+    where: str  # as `Recording.where` says, with the column where a line has several sites
     fate: Fate
     calls: int  # host calls
     crossings: int
@@ -59,9 +65,17 @@ def summarize(recording: Recording) -> list[SiteSummary]:
         elisions.setdefault(elision.site, []).append(elision)
     counts = np.bincount(recording.calls["lowered"], minlength=len(recording.lowered))
     sites = dict.fromkeys([*recording.bound, *facts, *elisions])
+    on_line = Counter((site.file, site.line) for site in sites if site in facts or site in elisions)
     files = {file: number for number, file in enumerate(dict.fromkeys(s.file for s in sites))}
     return [
-        _summarize_site(recording, site, facts.get(site, []), elisions.get(site, []), counts)
+        _summarize_site(
+            recording,
+            site,
+            _where(recording, site, alone=on_line[site.file, site.line] == 1),
+            facts.get(site, []),
+            elisions.get(site, []),
+            counts,
+        )
         for site in sorted(sites, key=lambda s: (files[s.file], s.line, s.column))
         if site in facts or site in elisions
     ]
@@ -70,6 +84,7 @@ def summarize(recording: Recording) -> list[SiteSummary]:
 def _summarize_site(
     recording: Recording,
     site: Site,
+    where: str,
     numbers: list[int],
     elisions: list[Elision],
     counts: np.ndarray,
@@ -77,10 +92,12 @@ def _summarize_site(
     rows = recording.calls[np.isin(recording.calls["lowered"], numbers)]
     lowered = [recording.lowered[number] for number in numbers]
     fate, reason, remedy = _fate(len(rows), lowered, elisions)
+    if recording.stale.intersection(numbers):
+        reason, remedy = _STALE, _STALE_REMEDY
     failed = rows["error"][rows["error"] > 0]
     return SiteSummary(
         site=site,
-        where=recording.where(site),
+        where=where,
         fate=fate,
         calls=len(rows),
         crossings=len(np.unique(rows["crossing"])),
@@ -92,6 +109,15 @@ def _summarize_site(
         host_ns=int((rows["end_ns"] - rows["start_ns"]).sum()),
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
     )
+
+
+def _where(recording: Recording, site: Site, alone: bool) -> str:
+    """Where a site is; with its column (from 1) where it shares the line with another."""
+    where = recording.where(site)
+    if alone:
+        return where
+    line, comma, other = where.partition(",")
+    return f"{line}:{site.column + 1}{comma}{other}"
 
 
 def _fate(calls: int, lowered: list[LoweredSite], elisions: list[Elision]) -> tuple[Fate, str, str]:

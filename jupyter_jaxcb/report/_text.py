@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from ..recording import Recording
 from ._summary import SiteSummary, summarize
-from ._words import call_words, headline, level_words, note, shape_words, shorten, time_words
+from ._words import (
+    MAX_SITES,
+    call_words,
+    headline,
+    left_out,
+    level_words,
+    note,
+    shape_words,
+    shorten,
+    time_words,
+)
 
 
 def to_text(recording: Recording, *, times: bool = True) -> str:
@@ -20,14 +30,17 @@ def to_text(recording: Recording, *, times: bool = True) -> str:
     sites = summarize(recording)
     if not sites:
         return ""
-    rows = [row for summary in sites for row in _rows(summary, times)]
+    listed = sites[:MAX_SITES]
+    rows = [row for summary in listed for row in _rows(summary, times)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [headline(sites, times)]
-    for row, summary in zip(rows, _owners(sites), strict=True):
+    for row, summary in zip(rows, _owners(listed), strict=True):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append(("  " + "  ".join(cells)).rstrip())
         if summary is not None and note(summary):
             lines.append(f"      {note(summary)}")
+    if left_out(sites):
+        lines.append(f"  {left_out(sites)}")
     if recording.overflow:
         lines.append(f"  {call_words(recording.overflow)} more, not kept: the log was full")
     return "\n".join(lines)

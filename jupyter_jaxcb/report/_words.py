@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ..recording import Aval, VmapLevel
 from ._summary import Shapes, SiteSummary
 
+MAX_SITES = 60  # that text and HTML list; the data has all
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
 
 
@@ -46,6 +47,12 @@ def time_words(ns: int) -> str:
     return f"{ns / 1_000_000_000:.3g} s"
 
 
+def left_out(sites: list[SiteSummary]) -> str:
+    """How many sites a table does not list; empty if it lists all."""
+    more = len(sites) - MAX_SITES
+    return f"{more} more sites are not listed" if more > 0 else ""
+
+
 def headline(sites: list[SiteSummary], times: bool) -> str:
     """The one-line summary: each host function once, with what was elided of it."""
     parts = []
@@ -59,7 +66,7 @@ def headline(sites: list[SiteSummary], times: bool) -> str:
             words.append(time_words(sum(s.host_ns for s in own)))
         failed = [error for s in own for error in s.errors]
         if failed:
-            words.append(f"✕ {failed[0].splitlines()[0]}")
+            words.append(f"✕ {shorten(failed[0].splitlines()[0])}")
         elided = sum(s.elided for s in own)
         if elided:
             words.append(f"✕ {elided} elided")

@@ -18,4 +18,4 @@ from ._register import Callback as Callback
 from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
-from ._site import is_machinery as is_machinery
+from ._site import is_user_code as is_user_code

@@ -43,6 +43,7 @@ VMAP_METHODS = {
 
 def check_vmap_method(vmap_method: str | None) -> None:
     """Raises ValueError for a name that is no vmap method; None is one (vmap refuses)."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(
             f"vmap_method must be one of {', '.join(map(repr, VMAP_METHODS))} or None, but got "
@@ -66,6 +67,7 @@ def batch_host_call(
     Raises:
         NotImplementedError: no method was chosen; names the choices.
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if method is None:
         raise NotImplementedError(
             f"cannot vmap the {primitive.name} of {callback.host.name!r} without a vmap_method. "

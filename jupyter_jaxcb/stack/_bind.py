@@ -36,6 +36,7 @@ def bind_host_call(
     Returns:
         A pytree of the declared structure.
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     flat, in_tree = tree_flatten((args, kwargs))
     avals, out_tree = out
     bind = Bind(find_site(flavor, host.name))
@@ -54,6 +55,7 @@ def bind_silent_call(
     **params: Any,
 ) -> None:
     """Binds a flavor that returns nothing; arguments that are no arrays stay static."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     flat, in_tree = tree_flatten((args, kwargs))
     static = {i: leaf for i, leaf in enumerate(flat) if not _is_array(leaf)}
     arrays = [leaf for i, leaf in enumerate(flat) if i not in static]

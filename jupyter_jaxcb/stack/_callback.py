@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 import weakref
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -28,7 +29,7 @@ class HostFunction:
         self.late_bound = late_bound
         self.name: str = getattr(function, "__name__", None) or type(function).__name__
         self.version = 1  # of the body
-        self.replaced = False  # a registration with another interface took the name over
+        self.replaced = False  # a registration with another interface has taken the name over
 
     def rebind(self, function: Callable[..., Any]) -> None:
         """Swaps the body under every program that calls this function."""
@@ -97,10 +98,10 @@ class HostCallback:
         return f"{self.host.name}@{self.bind.site.where}"
 
 
-_registered: weakref.WeakValueDictionary[tuple[str, str], HostFunction] = (
+# By module, qualified name and interface.
+_registered: weakref.WeakValueDictionary[tuple[str, str, Hashable], HostFunction] = (
     weakref.WeakValueDictionary()
 )
-_interfaces: weakref.WeakKeyDictionary[HostFunction, Hashable] = weakref.WeakKeyDictionary()
 
 
 def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
@@ -108,20 +109,28 @@ def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
 
     Args:
         function: the host function.
-        interface: what programs were compiled against (flavor, result, vmap method). With
-            another interface under the same name a new `HostFunction` is made and the old one
-            is marked as replaced.
+        interface: what programs were compiled against (flavor, result, vmap method). Programs
+            that hold a registration of the same name with another interface are stale from now on.
     """
-    name = getattr(function, "__qualname__", None)
-    if name is None or "<locals>" in name or "<lambda>" in name:
+    if not _is_defined_at_top_level(function):
         return HostFunction(function)
-    key = (getattr(function, "__module__", None) or "", name)
-    known = _registered.get(key)
-    if known is not None and _interfaces.get(known) == interface:
-        known.rebind(function)
-        return known
-    if known is not None:
-        known.replaced = True
-    host = _registered[key] = HostFunction(function, late_bound=True)
-    _interfaces[host] = interface
+    place = (function.__module__, function.__qualname__)
+    host = _registered.get((*place, interface))
+    if host is None:
+        host = _registered[*place, interface] = HostFunction(function, late_bound=True)
+    elif host.current is not function and host.current.__code__ is function.__code__:
+        return HostFunction(function)  # one def run again by a loop: not the same with a new body
+    for (*other, _), known in list(_registered.items()):
+        if tuple(other) == place:
+            known.replaced = known is not host
+    host.rebind(function)
     return host
+
+
+def _is_defined_at_top_level(function: Callable[..., Any]) -> bool:
+    """Whether its name says which function it is: no closure, lambda, method or wrapper."""
+    return (
+        isinstance(function, types.FunctionType)
+        and function.__code__.co_qualname == function.__qualname__
+        and "<" not in function.__qualname__
+    )

@@ -8,7 +8,14 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from jax.tree_util import PyTreeDef, keystr, tree_flatten, tree_structure, tree_unflatten
+from jax.tree_util import (
+    PyTreeDef,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
 
 _LEAF = tree_structure(0)
 
@@ -112,8 +119,6 @@ def _show(tree: PyTreeDef) -> str:
 
 
 def _paths(tree: PyTreeDef) -> list[str]:
-    from jax.tree_util import tree_flatten_with_path
-
     leaves, _ = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))
     return [keystr(path) for path, _ in leaves]
 
@@ -157,7 +162,8 @@ def _cast(which: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         cast = array.astype(dtype)
         if declared == "i":
             limits = ml_dtypes.iinfo(dtype)
-            lost = (array < limits.min) | (array > limits.max)
+            wide = array if array.dtype.kind in "iub" else array.astype(np.int64)  # 4-bit ones
+            lost = (wide < limits.min) | (wide > limits.max)
         elif came in "bi":
             lost = cast.astype(array.dtype) != array
         else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+
 from . import _jax
 from ._batching import batch_host_call
 from ._bind import bind_silent_call
@@ -37,7 +39,17 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
     return [None for _ in args]
 
 
-def _batch(args: Any, dims: Any, **params: Any) -> Any:
+def _batch(args: Any, dims: Any, *, partitioned: bool, **params: Any) -> Any:
+    if partitioned:  # the host gets shards, which know nothing of lanes: one bind a lane
+        (size,) = {x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None}
+        for lane in range(size):
+            own = [
+                x if d is None else jax.lax.index_in_dim(x, lane, d, keepdims=False)
+                for x, d in zip(args, dims, strict=True)
+            ]
+            debug_callback_p.bind(*own, partitioned=True, **params)
+        return [], []
+    params["partitioned"] = False
     return batch_host_call(debug_callback_p, args, dims, method="sequential", **params)
 
 
@@ -103,6 +115,7 @@ def bind_debug(
     partitioned: bool = False,
 ) -> None:
     """Binds one call of a debug callback."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     bind_silent_call(
         debug_callback_p, "debug", host, args, kwargs, ordered=ordered, partitioned=partitioned
     )
@@ -137,6 +150,7 @@ def debug_callback(
     x is 2.0
     (None, None)
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if callback is None:
         if args or kwargs:
             raise TypeError(
@@ -157,6 +171,7 @@ def _debug_callback(
     ordered: bool,
     partitioned: bool,
 ) -> None:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if not callable(callback):
         raise TypeError(
             "first argument to debug_callback must be callable, "

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from jax.tree_util import tree_structure, tree_unflatten
 
-from ..recording import LoweredSite, active
-from ._callback import HostCallback
+from ..recording import LoweredSite, Recorder, active
+from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
-from ._errors import explain
-from ._lanes import LaneError, LaneSchedule, stack_answers
+from ._errors import describe, explain
+from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 
@@ -50,6 +50,8 @@ def _single(callback: HostCallback, lowered: LoweredSite, check: Callable) -> Cr
                 return check(adapt(host.current)(*operands))
             except BaseException as error:
                 raise explain(error, lowered, None) from None
+        if host.replaced:
+            recorder.stale(lowered)
         version = host.version
         start = recorder.clock()
         try:
@@ -57,7 +59,7 @@ def _single(callback: HostCallback, lowered: LoweredSite, check: Callable) -> Cr
             end = recorder.clock()
             arrays = check(answer)
         except BaseException as error:
-            recorder.called(lowered, version, start, recorder.clock(), _describe(error))
+            recorder.called(lowered, version, start, recorder.clock(), describe(error))
             raise explain(error, lowered, None) from None
         recorder.called(lowered, version, start, end)
         return arrays
@@ -71,35 +73,23 @@ def _looped(
     host = callback.host
     adapt = _adapting(callback, len(lowered.operands))
     schedule = LaneSchedule(lowered)
+    order = schedule.order
     _, results = lowered.host_avals()
-    inner = [aval.shape for aval in results]
+    shapes = [aval.shape for aval in results]
+    kinds = [np.dtype(dtype) for dtype in dtypes]
     outer = [aval.shape for aval in lowered.results]
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         recorder = active()
-        version = host.version
-        answers: list[Any] = []
-        stamps: list[int] = []
+        answers = Answers(order.size, check, shapes, kinds)
         calls = itertools.starmap(adapt(host.current), schedule.lanes(operands))
         try:
             if recorder is None:
-                _run(calls, answers, check)
+                stacked = answers.stack(calls)
             else:
-                _run_stamped(calls, answers, check, stamps, recorder.clock)
-            stacked = stack_answers(answers, check, inner, dtypes)
+                stacked = _stack_recorded(answers, calls, recorder, lowered, host, order)
         except BaseException as error:
-            failed, cause = len(answers), error
-            if isinstance(error, LaneError):
-                failed, cause = error.call, error.error
-            elif recorder is not None and len(stamps) == failed + 1:
-                stamps.append(recorder.clock())  # the host function itself raised
-            if recorder is not None:
-                recorder.called_lanes(
-                    lowered, version, schedule.order, stamps, failed, _describe(cause)
-                )
-            raise explain(cause, lowered, int(schedule.order[failed])) from None
-        if recorder is not None and answers:
-            recorder.called_lanes(lowered, version, schedule.order, stamps)
+            raise explain(error, lowered, int(order[answers.done])) from None
         return tuple(
             schedule.by_lane(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)
@@ -108,32 +98,37 @@ def _looped(
     return cross
 
 
-def _run(calls: Iterator[Any], answers: list[Any], check: Callable[[Any], Any]) -> None:
-    """Runs all calls; the loop is C's, so a lane costs little more than the host function."""
-    # The first answer alone: a function that breaks its contract is not called on and on.
-    for answer in itertools.islice(calls, 1):
-        check(answer)
-        answers.append(answer)
-    answers.extend(calls)
-
-
-def _run_stamped(
+def _stack_recorded(
+    answers: Answers,
     calls: Iterator[Any],
-    answers: list[Any],
-    check: Callable[[Any], Any],
-    stamps: list[int],
-    clock: Callable[[], int],
-) -> None:
-    """Runs all calls, noting the clock before the first and after each one."""
-    stamp, keep = stamps.append, answers.append
-    stamp(clock())
-    for answer in itertools.islice(calls, 1):
-        stamp(clock())
-        check(answer)
-        keep(answer)
+    recorder: Recorder,
+    lowered: LoweredSite,
+    host: HostFunction,
+    order: np.ndarray,
+) -> list[np.ndarray]:
+    if host.replaced:
+        recorder.stale(lowered)
+    version = host.version
+    stamps = [recorder.clock()]
+    try:
+        stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
+    except BaseException as error:
+        failed = answers.done
+        if len(stamps) == failed + 1:  # not a wrong answer: the call itself raised
+            stamps.append(recorder.clock())
+        recorder.called_lanes(lowered, version, order, stamps, failed, describe(error))
+        raise
+    recorder.called_lanes(lowered, version, order, stamps)
+    return stacked
+
+
+def _stamped(
+    calls: Iterator[Any], clock: Callable[[], int], stamp: Callable[[int], None]
+) -> Iterator[Any]:
+    """`calls`, with the clock after each one."""
     for answer in calls:
         stamp(clock())
-        keep(answer)
+        yield answer
 
 
 def _adapting(callback: HostCallback, count: int) -> Callable[[Callable], Callable]:
@@ -156,7 +151,3 @@ def _adapting(callback: HostCallback, count: int) -> Callable[[Callable], Callab
         return call
 
     return adapt
-
-
-def _describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

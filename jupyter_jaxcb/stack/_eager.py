@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..recording import Aval, LoweredSite, Site, VmapLevel
@@ -33,9 +34,8 @@ def eager(
 ) -> list[Any]:
     """The impl rule of every flavor.
 
-    On one device the host function is called directly, on the calling thread: no compilation,
-    nothing cached, and the user's own traceback. Operands over several devices (and ``sharding=``,
-    and typed PRNG keys) take the compiled path.
+    The host function is called directly, on the calling thread: no compilation, nothing cached, and
+    the user's own traceback. What has to be placed over several devices takes the compiled path.
 
     Args:
         primitive: of the flavor.
@@ -47,25 +47,18 @@ def eager(
         fail: raises what the user is to see, given what a failing crossing raised.
         **params: the other static parameters of the primitive.
     """
-    device = only_device(args)
-    keys = not all(isinstance(_dtype(x), np.dtype) for x in (*args, *result_avals))
-    if device is None or keys or params.get("sharding") is not None:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if params.get("sharding") is not None or not _can_call_directly(args, result_avals):
         return _jax.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
         )
     if effect is not None and not _inside_host_call():
         _jax.wait_for_ordered(effect)
     operands = [_to_host(x) for x in args]
-    cross = build_crossing(
-        callback,
-        _fact(
-            callback.bind.site,
-            tuple(to_aval(x) for x in operands),
-            tuple(to_aval(aval) for aval in result_avals),
-            levels,
-        ),
-        [aval.dtype for aval in result_avals],
-    )
+    avals = tuple(to_aval(x) for x in operands)
+    results = tuple(to_aval(aval) for aval in result_avals)
+    fact = _fact(callback.bind.site, avals, results, levels)
+    cross = build_crossing(callback, fact, [aval.dtype for aval in result_avals])
     arrays, failed = (), None
     try:
         arrays = cross(*operands)
@@ -73,17 +66,24 @@ def eager(
         failed = error
     if failed is not None:  # out here, so that it does not become the context of what is raised
         fail(failed)
+    _check_numbers(callback.bind.site.flavor, arrays)
+    device = device_of(args) if arrays else None
     # A copy: the host function may go on writing into the array it answered with.
-    return [jax.device_put(np.array(array), device[0]) for array in arrays]
+    return [jax.device_put(np.array(array), device) for array in arrays]
 
 
 def raise_runtime_error(error: HostCallError) -> NoReturn:
     """Raises the class that JAX's pure and io callbacks raise, from the user's exception."""
-    raise jax.errors.JaxRuntimeError(f"INTERNAL: {error}") from host_error(error)
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    original = host_error(error)
+    if original is not None and not isinstance(original, Exception):
+        raise original  # Ctrl-C is no error of the program
+    raise jax.errors.JaxRuntimeError(f"INTERNAL: {error}") from original
 
 
 def raise_itself(error: HostCallError) -> NoReturn:
     """Raises the user's exception, as JAX's debug callbacks do eagerly."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise host_error(error) or error
 
 
@@ -101,21 +101,42 @@ def _fact(
     return fact
 
 
-def only_device(args: tuple[Any, ...]) -> tuple[Any] | None:
-    """The one device of `args`, in a tuple; (None,) if none is committed, None for several."""
-    committed = None
+def device_of(args: tuple[Any, ...]) -> Any:
+    """The device that an operand is committed to, which results are put on; None for none."""
     for x in args:
-        if isinstance(x, jax.Array):
-            devices = x.devices()
-            if len(devices) > 1:
-                return None
-            if x.committed:
-                (committed,) = devices
-    return (committed,)
+        if isinstance(x, jax.Array) and x.committed:
+            (device,) = x.devices()
+            return device
+    return None
 
 
-def _dtype(x: Any) -> Any:
-    return getattr(x, "dtype", _PYTHON_NUMBER)
+def _can_call_directly(args: tuple[Any, ...], result_avals: tuple[Any, ...]) -> bool:
+    """Whether there is nothing that only a compiled program could place.
+
+    That is results of operands on several devices, shards of other processes, and PRNG keys.
+    """
+    if not all(
+        isinstance(getattr(x, "dtype", _PYTHON_NUMBER), np.dtype) for x in (*args, *result_avals)
+    ):
+        return False
+    arrays = [x for x in args if isinstance(x, jax.Array)]
+    if not result_avals:
+        return all(x.is_fully_addressable for x in arrays)
+    committed = {device for x in arrays if x.committed for device in x.devices()}
+    return len(committed) <= 1
+
+
+def _check_numbers(flavor: str, arrays: tuple[np.ndarray, ...]) -> None:
+    """Raises FloatingPointError as ``jax_debug_nans`` and ``jax_debug_infs`` ask for."""
+    checks = (
+        (jax.config.jax_debug_nans, np.isnan, "nan"),  # type: ignore[attr-defined]
+        (jax.config.jax_debug_infs, np.isinf, "inf"),  # type: ignore[attr-defined]
+    )
+    for on, is_special, name in checks:
+        if on and any(
+            jnp.issubdtype(array.dtype, jnp.inexact) and is_special(array).any() for array in arrays
+        ):
+            raise FloatingPointError(f"invalid value ({name}) encountered in {flavor}_callback")
 
 
 def _to_host(x: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ KEPT = 32  # exceptions; each keeps its traceback, and with it the frames' array
 _kept: collections.OrderedDict[int, BaseException] = collections.OrderedDict()
 _numbers = itertools.count(1)
 _lock = threading.Lock()
-_MARK = re.compile(r"jaxcb host error (\d+)")
+_MARK = re.compile(r"; jaxcb host error (\d+)\]")
 
 
 class HostCallError(RuntimeError):
@@ -38,14 +38,23 @@ def explain(error: BaseException, lowered: LoweredSite, lane: int | None) -> Hos
         _kept[number] = error
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
-    return HostCallError(f"{type(error).__name__}: {error} [{note}; jaxcb host error {number}]")
+    return HostCallError(f"{describe(error)} [{note}; jaxcb host error {number}]")
 
 
-def host_error(error: BaseException | None) -> BaseException | None:
+def describe(error: BaseException) -> str:
+    """``ValueError: no luck``; also of an exception that cannot say what it is."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as broken:
+        return f"{type(error).__name__}: <its message raised {type(broken).__name__}>"
+
+
+def host_error(error: BaseException | None, *, chained: bool = True) -> BaseException | None:
     """The exception a host function raised, given the one JAX made of it.
 
     Args:
         error: any exception caught around a JAX computation, or None.
+        chained: look at its causes too, not at `error` alone.
 
     Returns:
         The original exception with its own traceback; None if no callback of ours raised it
@@ -64,11 +73,12 @@ def host_error(error: BaseException | None) -> BaseException | None:
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
+        marks = _MARK.findall(describe(error))
         with _lock:
             if any(error is kept for kept in _kept.values()):
                 return error
-            for number in _MARK.findall(str(error)):
-                if int(number) in _kept:
-                    return _kept[int(number)]
-        error = error.__cause__ or error.__context__
+            # The last one: an earlier mark stands in the message of the host function's exception.
+            if marks and int(marks[-1]) in _kept:
+                return _kept[int(marks[-1])]
+        error = error.__cause__ if chained else None
     return None

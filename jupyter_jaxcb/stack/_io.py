@@ -47,6 +47,7 @@ def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
 
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise ValueError(
         f"cannot differentiate {callback}: IO callbacks do not support JVP. Pass its arguments "
         "through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp."
@@ -54,6 +55,7 @@ def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) 
 
 
 def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise ValueError(
         f"cannot transpose {callback}: IO callbacks do not support transpose. Pass its arguments "
         "through jax.lax.stop_gradient, or wrap the call in jax.custom_vjp."
@@ -61,6 +63,7 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
 
 
 def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **params: Any) -> Any:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if ordered:
         raise ValueError(
             f"Cannot `vmap` ordered IO callback. {callback} was registered with ordered=True, and "
@@ -109,6 +112,7 @@ def bind_io(
     sharding: Any = None,
 ) -> Any:
     """Binds one call of an io callback; returns a pytree of the declared structure."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     return bind_host_call(
         io_callback_p,
         "io",
@@ -157,6 +161,7 @@ def io_callback(
     >>> f(np.float32(2)), jax.effects_barrier(), seen
     (None, None, [2.0])
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     return bind_io(
         HostFunction(callback), result_shape_dtypes, args, kwargs, ordered=ordered,
         sharding=sharding,

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,6 @@ try:
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
     from jax._src import effects as _effects
-    from jax._src import monitoring as _monitoring
     from jax._src.callback import _callback_op_sharding
     from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
     from jax._src.interpreters import pxla as _pxla
@@ -124,20 +124,14 @@ def with_token_sharding(sharding: Any, has_results: bool) -> Any:
     return type(sharding)((token, *shardings))
 
 
-def unregister_duration_listener(listener: Any) -> None:
-    """Takes a compile-event listener away; public only since JAX 0.9."""
-    if hasattr(jax.monitoring, "unregister_event_duration_listener"):
-        jax.monitoring.unregister_event_duration_listener(listener)
-    else:
-        _monitoring._unregister_event_duration_listener_by_callback(listener)  # type: ignore
-
-
 def watch_lowering(
-    around: Callable[[Any, str], contextlib.AbstractContextManager[None]],
+    around: Callable[[Any, str], contextlib.AbstractContextManager[list[Callable[[], None]]]],
 ) -> Callable[[], None]:
     """Enters ``around(jaxpr, name)`` around the lowering of every program.
 
-    The jaxpr is the program's before JAX drops dead equations; there is no public way to it.
+    The jaxpr is the program's before JAX drops dead equations; there is no public way to it. The
+    context manager yields a list: functions that are in it afterwards are called once the program
+    is compiled.
 
     Returns:
         A function that puts JAX back as it was.
@@ -146,8 +140,11 @@ def watch_lowering(
 
     @functools.wraps(original)
     def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
-        with around(jaxpr, fun_name):
-            return original(jaxpr, api_name, fun_name, *args, **kwargs)
+        with around(jaxpr, fun_name) as when_compiled:
+            computation = original(jaxpr, api_name, fun_name, *args, **kwargs)
+        if when_compiled:
+            _call_after_compile(computation, when_compiled)
+        return computation
 
     def undo() -> None:
         if _pxla.lower_sharding_computation is lower:
@@ -155,6 +152,19 @@ def watch_lowering(
 
     _pxla.lower_sharding_computation = lower
     return undo
+
+
+def _call_after_compile(computation: Any, functions: list[Callable[[], None]]) -> None:
+    this = weakref.ref(computation)  # the attribute must not keep its own object alive
+
+    def compile_and_tell(*args: Any, **kwargs: Any) -> Any:
+        own: Any = this()
+        executable = type(own).compile(own, *args, **kwargs)
+        while functions:
+            functions.pop(0)()
+        return executable
+
+    computation.compile = compile_and_tell
 
 
 def program_name(ctx: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -65,58 +66,56 @@ class LaneSchedule:
         return placed
 
 
-def stack_answers(
-    answers: list[Any],
-    check: Callable[[Any], tuple[np.ndarray, ...]],
-    shapes: Sequence[tuple[int, ...]],
-    dtypes: Sequence[np.dtype],
-) -> list[np.ndarray]:
-    """The answers of all lanes, stacked: one array a result, one row a call.
+class Answers:
+    """What the calls of one crossing answer: checked and copied one by one, as they come.
 
-    Args:
-        answers: of the host function, in the order of the calls.
-        check: see `_contract.answer_checker`.
-        shapes: of the results of one call.
-        dtypes: of the results.
+    Copied at once, because a host function may answer with one buffer again and again.
 
-    Raises:
-        LaneError: an answer broke the contract.
+    Attributes:
+        done: how many calls have been made and answered as declared.
     """
-    if len(shapes) == 1 and _are_exact(answers, shapes[0], dtypes[0]):
+
+    def __init__(
+        self,
+        count: int,
+        check: Callable[[Any], tuple[np.ndarray, ...]],
+        shapes: Sequence[tuple[int, ...]],
+        dtypes: Sequence[np.dtype],
+    ) -> None:
+        self.done = 0
+        self._count = count
+        self._check = check
+        self._shapes = shapes
+        self._dtypes = dtypes
+
+    def stack(self, calls: Iterator[Any]) -> list[np.ndarray]:
+        """Makes all `calls`; one array a result, one row a call, in the order of the calls."""
+        if self._shapes == [()] and self._dtypes[0].kind in "biufc":
+            return [self._stack_numbers(calls, self._dtypes[0])]
+        stacked = [
+            np.empty((self._count, *shape), dtype)
+            for shape, dtype in zip(self._shapes, self._dtypes, strict=True)
+        ]
+        for answer in calls:
+            for column, array in zip(stacked, self._check(answer), strict=True):
+                column[self.done] = array
+            self.done += 1
+        return stacked
+
+    def _stack_numbers(self, calls: Iterator[Any], dtype: np.dtype) -> np.ndarray:
+        """One number a call, the commonest answer: as fast as Python's own loop."""
+        check, ndarray, number, shape = self._check, np.ndarray, dtype.type, ()
+        buffer = io.BytesIO()
+        write: Callable[[Any], int] = buffer.write
         try:
-            joined = np.frombuffer(b"".join(answers), dtypes[0])
-            return [joined.reshape((len(answers), *shapes[0]))]
-        except ValueError:  # strided arrays, and dtypes that have no buffer (bfloat16)
-            pass
-    stacked = [
-        np.empty((len(answers), *shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)
-    ]
-    for call, answer in enumerate(answers):
-        try:
-            arrays = check(answer)
-        except BaseException as error:
-            raise LaneError(call, error) from None
-        for column, array in zip(stacked, arrays, strict=True):
-            column[call] = array
-    return stacked
-
-
-def _are_exact(answers: list[Any], shape: tuple[int, ...], dtype: np.dtype) -> bool:
-    """Whether every answer is an array, or every one a numpy scalar, exactly as declared."""
-    types = set(map(type, answers))
-    if types == {dtype.type} and shape == ():
-        return True
-    return (
-        types == {np.ndarray}
-        and [answer.dtype for answer in answers].count(dtype) == len(answers)
-        and [answer.shape for answer in answers].count(shape) == len(answers)
-    )
-
-
-class LaneError(Exception):
-    """What the answer of one lane raised; `call` counts the calls of the crossing."""
-
-    def __init__(self, call: int, error: BaseException) -> None:
-        super().__init__(call, error)
-        self.call = call
-        self.error = error
+            for answer in calls:
+                kind = type(answer)
+                if kind is number or (
+                    kind is ndarray and answer.dtype is dtype and answer.shape == shape
+                ):
+                    write(answer)
+                else:
+                    write(check(answer)[0])
+        finally:
+            self.done = buffer.tell() // dtype.itemsize
+        return np.frombuffer(buffer.getbuffer(), dtype)

@@ -56,19 +56,7 @@ def lower_host_call(
             "would go on with lanes that have finished, and answer wrong numbers. Drop "
             "ordered=True, or call it in the body."
         )
-    lowered = LoweredSite(
-        site=callback.bind.site,
-        program=Program(_jax.program_name(ctx), platforms[0]),
-        index=len(ctx.module_context.host_callbacks),
-        operands=tuple(to_aval(aval) for aval in ctx.avals_in),
-        results=tuple(to_aval(aval) for aval in ctx.avals_out),
-        levels=levels,
-        version=callback.host.version,
-    )
-    _programs.lowered(callback.bind)
-    recorder = active()
-    if recorder is not None:
-        recorder.lowered(lowered)
+    lowered = _note(ctx, callback, levels)
     if lowered.lanes == 0:
         # No lane, no call; a crossing would keep alive what only this call needs.
         if ordered is not None:
@@ -79,6 +67,24 @@ def lower_host_call(
     if platforms[0] not in _DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
     return _emit(ctx, cross, token, operands, ordered, has_side_effect, partitioned, sharding)
+
+
+def _note(ctx: Any, callback: HostCallback, levels: tuple[VmapLevel, ...]) -> LoweredSite:
+    """Tells who listens that a site goes into a program."""
+    lowered = LoweredSite(
+        site=callback.bind.site,
+        program=Program(_jax.program_name(ctx), ctx.module_context.platforms[0]),
+        index=len(ctx.module_context.host_callbacks),
+        operands=tuple(to_aval(aval) for aval in ctx.avals_in),
+        results=tuple(to_aval(aval) for aval in ctx.avals_out),
+        levels=levels,
+        version=callback.host.version,
+    )
+    _programs.lowered(callback.bind)
+    recorder = active()
+    if recorder is not None:
+        recorder.lowered(lowered)
+    return lowered
 
 
 def to_aval(aval: Any) -> Aval:

@@ -9,28 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
-
-import jax
 
 from ..recording import Elision, Fate, active
 from . import _jax
 from ._callback import Bind, HostCallback
 
-_MAX_UNCOMPILED = 256  # programs lowered and not compiled that are remembered
-_COMPILED = "/jax/core/compile/backend_compile_duration"
+# Jaxprs that JAX carries along and need not lower: a solver's matvec and its transpose.
+_NOT_LOWERED = {"custom_linear_solve"}
 
 
 class _Lowerings(threading.local):
-    """Programs this thread is lowering, or has lowered and not yet compiled."""
+    """Programs this thread is lowering right now; they nest."""
 
     def __init__(self) -> None:
-        self.seen: list[set[Bind]] = []  # by the lowering rule; one set a program, as they nest
-        self.missing: dict[str, list[Bind]] = {}  # by program, until it is compiled
+        self.seen: list[set[Bind]] = []  # what the lowering rule saw, one set a program
 
 
 _lowerings = _Lowerings()
+_any_lowered = False
 _undo = contextlib.ExitStack()
 
 
@@ -41,8 +39,15 @@ def bound(bind: Bind) -> None:
         recorder.bound(bind.site)
 
 
+def any_lowered() -> bool:
+    """Whether there is, or was, any program with a callback of ours."""
+    return _any_lowered
+
+
 def lowered(bind: Bind) -> None:
     """Notes that the lowering rule was asked to lower a bind."""
+    global _any_lowered
+    _any_lowered = True
     if _lowerings.seen:
         _lowerings.seen[-1].add(bind)
 
@@ -50,8 +55,6 @@ def lowered(bind: Bind) -> None:
 def watch() -> None:
     """Starts looking at every program that JAX lowers and compiles."""
     _undo.callback(_jax.watch_lowering(_lowering))
-    jax.monitoring.register_event_duration_secs_listener(_heard)
-    _undo.callback(_jax.unregister_duration_listener, _heard)
 
 
 def unwatch() -> None:
@@ -60,27 +63,24 @@ def unwatch() -> None:
 
 
 @contextlib.contextmanager
-def _lowering(jaxpr: Any, name: str) -> Iterator[None]:
+def _lowering(jaxpr: Any, name: str) -> Iterator[list[Callable[[], None]]]:
     """Around the lowering of one program, given its jaxpr before dead equations are dropped."""
+    when_compiled: list[Callable[[], None]] = []
     _lowerings.seen.append(set())
     try:
-        yield
+        yield when_compiled
     finally:
         seen = _lowerings.seen.pop()
     missing = [bind for bind in _binds(jaxpr) if bind not in seen]
     if missing:
-        _lowerings.missing[name] = missing
-        if len(_lowerings.missing) > _MAX_UNCOMPILED:
-            _lowerings.missing.pop(next(iter(_lowerings.missing)))
+        when_compiled.append(lambda: _tell(missing, f"jit_{name}"))
 
 
-def _heard(event: str, duration_secs: float, **facts: str | int) -> None:
+def _tell(missing: list[Bind], program: str) -> None:
     recorder = active()
-    if event != _COMPILED or recorder is None:
-        return
-    name = str(facts.get("fun_name", "")).removeprefix("jit(").removesuffix(")")
-    for bind in _lowerings.missing.pop(name, ()):
-        recorder.elided(_unused(bind, f"jit_{name}"))
+    if recorder is not None:
+        for bind in missing:
+            recorder.elided(_unused(bind, program))
 
 
 def _binds(jaxpr: Any) -> list[Bind]:
@@ -90,6 +90,8 @@ def _binds(jaxpr: Any) -> list[Bind]:
         callback = equation.params.get("callback")
         if isinstance(callback, HostCallback):
             found[callback.bind] = None
+        if equation.primitive.name in _NOT_LOWERED:
+            continue
         for inner in _inner_jaxprs(equation.params.values()):
             found.update(dict.fromkeys(_binds(inner)))
     return list(found)

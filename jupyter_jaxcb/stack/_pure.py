@@ -11,7 +11,7 @@ from . import _jax
 from ._batching import batch_host_call, check_vmap_method
 from ._bind import bind_host_call
 from ._callback import HostCallback, HostFunction
-from ._eager import eager, only_device, raise_runtime_error
+from ._eager import eager, raise_runtime_error
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
 
@@ -26,14 +26,14 @@ def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) ->
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:
     if all(aval.size == 0 for aval in result_avals):  # no value to ask for: as compiled, no call
-        (device,) = only_device(args) or (None,)
-        return [jnp.zeros(aval.shape, aval.dtype, device=device) for aval in result_avals]
+        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
     return eager(
         pure_callback_p, *args, result_avals=result_avals, fail=raise_runtime_error, **params
     )
 
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise ValueError(
         f"cannot differentiate {callback}: JAX cannot see inside a host function (pure callbacks "
         f"do not support JVP). Give it a rule: @{callback.host.name}.defjvp or .defvjp, or wrap "
@@ -42,6 +42,7 @@ def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) 
 
 
 def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise ValueError(
         f"cannot transpose {callback}: JAX cannot see inside a host function (pure callbacks do "
         f"not support transpose). Give it a rule: @{callback.host.name}.defvjp, or wrap the call "
@@ -50,6 +51,7 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
 
 
 def _batch(args: Any, dims: Any, *, vmap_method: str | None, **params: Any) -> Any:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     return batch_host_call(
         pure_callback_p, args, dims, method=vmap_method, vmap_method=vmap_method, **params
     )
@@ -88,6 +90,7 @@ def bind_pure(
     sharding: Any = None,
 ) -> Any:
     """Binds one call of a pure callback; returns a pytree of the declared structure."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     return bind_host_call(
         pure_callback_p,
         "pure",
@@ -135,6 +138,7 @@ def pure_callback(
     >>> jax.jit(lambda x: jaxcb.pure_callback(np.square, x, x))(x)
     Array([0., 9.], dtype=float32)
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     check_vmap_method(vmap_method)
     return bind_pure(
         HostFunction(callback),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Iterator
 
@@ -12,6 +13,8 @@ from ..recording import DEFAULT_CAPACITY, Recorder, Recording, activate, active
 from . import _jax, _programs
 
 _POLL_SECONDS = 0.001
+_lock = threading.Lock()
+_users = 0  # of the active recorder: blocks of record(), in any thread, and notebook sessions
 
 
 class Record:
@@ -19,6 +22,9 @@ class Record:
 
     def __init__(self) -> None:
         self._recording: Recording | None = None
+
+    def __repr__(self) -> str:
+        return "<recording, not over yet>" if self._recording is None else repr(self._recording)
 
     @property
     def recording(self) -> Recording:
@@ -38,10 +44,12 @@ class Record:
 def record(capacity: int = DEFAULT_CAPACITY) -> Iterator[Record]:
     """Records every host call and every elided callback of what runs inside.
 
-    May be nested: each block gets what happened in it.
+    May be nested, and entered in several threads: each block gets what happened, in any thread,
+    while it lasted.
 
     Args:
-        capacity: host calls kept (40 bytes each); later ones are only counted.
+        capacity: host calls kept (40 bytes each); later ones are only counted. Blocks that overlap
+            share the log of the first.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -51,44 +59,52 @@ def record(capacity: int = DEFAULT_CAPACITY) -> Iterator[Record]:
     3
     """
     yielded = Record()
-    recorder, owner = start(capacity)
+    recorder = start(capacity)
     mark = recorder.mark()
     try:
         yield yielded
         drain()
     finally:
-        if owner:
-            stop()
+        stop()
         yielded._recording = recorder.freeze(mark, environment=environment())
 
 
-def start(capacity: int = DEFAULT_CAPACITY) -> tuple[Recorder, bool]:
-    """The active recorder, or a new one that is active now (then True: the caller stops it)."""
-    recorder = active()
-    if recorder is not None:
-        return recorder, False
-    recorder = Recorder(capacity=capacity)
-    activate(recorder)
-    _programs.watch()
-    return recorder, True
+def start(capacity: int = DEFAULT_CAPACITY) -> Recorder:
+    """The active recorder, or a new one that is active from now on; each `start` needs a `stop`."""
+    global _users
+    with _lock:
+        recorder = active()
+        if recorder is None:
+            recorder = Recorder(capacity=capacity)
+            activate(recorder)
+            _programs.watch()
+        _users += 1
+        return recorder
 
 
 def stop() -> None:
-    """Empties the recorder's slot."""
-    _programs.unwatch()
-    activate(None)
+    """Ends what `start` began; the last one empties the recorder's slot."""
+    global _users
+    with _lock:
+        _users -= 1
+        if _users == 0:
+            activate(None)
+            _programs.unwatch()
 
 
 def drain(budget_seconds: float = 5.0) -> None:
     """Waits until dispatched programs have made their host calls.
 
-    Programs with effects are waited for whatever they take. A program with pure callbacks only
+    Returns at once while no program of ours exists. Programs with effects that this thread
+    dispatched are waited for whatever they take. A program with pure callbacks only
     is known by its results: arrays that are alive and not ready are waited for, but no longer
     than `budget_seconds`.
 
     Raises:
         jax.errors.JaxRuntimeError: a host function failed in a program that nobody waited for.
     """
+    if not _programs.any_lowered():
+        return
     deadline = time.monotonic() + budget_seconds
     try:
         jax.effects_barrier()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
-from jax.tree_util import tree_flatten
 
 from ._autodiff import with_jvp, with_vjp
 from ._batching import check_vmap_method
@@ -15,6 +14,7 @@ from ._callback import HostFunction, register
 from ._debug import bind_debug
 from ._io import bind_io
 from ._pure import bind_pure
+from ._result import result_interface
 
 
 class _Missing:
@@ -42,6 +42,7 @@ class Callback:
         self._call = call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         return self._call(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -100,10 +101,15 @@ class PureCallback(Callback):
         """
         self._call = with_vjp(self._primal(), forward, backward, nondiff_argnums, symbolic_zeros)
 
+    def _plain(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        return self._bind(args, kwargs)
+
     def _primal(self) -> Callable[..., Any]:
         bind = self._bind
 
         def primal(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
             return bind(args, kwargs)
 
         # JAX resolves keywords and fills in defaults by the signature; a ufunc's has defaults
@@ -115,7 +121,7 @@ class PureCallback(Callback):
     def __init__(
         self, function: Callable[..., Any], host: HostFunction, bind: Callable[..., Any]
     ) -> None:
-        super().__init__("pure", function, host, lambda *args, **kwargs: bind(args, kwargs))
+        super().__init__("pure", function, host, self._plain)
         self._bind = bind
 
 
@@ -161,9 +167,10 @@ def pure(
         return functools.partial(pure, result=result, vmap_method=vmap_method, sharding=sharding)
     _check(function, "pure", result)
     check_vmap_method(vmap_method)
-    host = register(function, ("pure", _interface(result), vmap_method, sharding))
+    host = register(function, ("pure", result_interface(result), vmap_method, sharding))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         return bind_pure(host, result, args, kwargs, vmap_method=vmap_method, sharding=sharding)
 
     return PureCallback(function, host, bind)
@@ -210,9 +217,10 @@ def io(
     if function is None:
         return functools.partial(io, result=result, ordered=ordered, sharding=sharding)
     _check(function, "io", result)
-    host = register(function, ("io", _interface(result), ordered, sharding))
+    host = register(function, ("io", result_interface(result), ordered, sharding))
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         return bind_io(host, result, args, kwargs, ordered=ordered, sharding=sharding)
 
     return Callback("io", function, host, call)
@@ -257,6 +265,7 @@ def debug(
     host = register(function, ("debug", ordered, partitioned))
 
     def call(*args: Any, **kwargs: Any) -> None:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         bind_debug(host, args, kwargs, ordered=ordered, partitioned=partitioned)
 
     return Callback("debug", function, host, call)
@@ -281,14 +290,3 @@ def _check(function: Any, flavor: str, result: Any) -> None:
             'returns, as an expression over its parameters (result="x"), as '
             f"jax.ShapeDtypeStruct(shape, dtype){nothing}."
         )
-
-
-def _interface(result: Any) -> Hashable:
-    """What a program was compiled against: equal for equal declared results."""
-    if isinstance(result, str) or (callable(result) and not hasattr(result, "shape")):
-        return result
-    leaves, tree = tree_flatten(result)
-    return tree, tuple(
-        (tuple(leaf.shape), np.dtype(leaf.dtype).str) if hasattr(leaf, "shape") else id(leaf)
-        for leaf in leaves
-    )

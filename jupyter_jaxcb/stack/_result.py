@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import jax
@@ -76,6 +76,7 @@ def result_avals(
             64-bit dtype is declared while ``jax_enable_x64`` is off.
         TypeError: the arguments do not fit the parameters of `function`.
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if isinstance(result, str):
         declared = _evaluate(result, function, _parameters(function, args, kwargs))
     elif callable(result) and not hasattr(result, "shape"):
@@ -86,7 +87,24 @@ def result_avals(
     return tuple(_leaf_aval(leaf, result) for leaf in leaves), tree
 
 
+def result_interface(result: Result) -> Hashable:
+    """What a program was compiled against: equal for equal declared results."""
+    if isinstance(result, str):
+        return result
+    if callable(result) and not hasattr(result, "shape"):
+        code = getattr(result, "__code__", None)
+        if code is None or result.__closure__:
+            return result
+        return code.co_code, code.co_consts, code.co_names  # a lambda typed again is another object
+    leaves, tree = tree_flatten(result)
+    return tree, tuple(
+        (tuple(leaf.shape), str(leaf.dtype)) if hasattr(leaf, "shape") else id(leaf)
+        for leaf in leaves
+    )
+
+
 def _leaf_aval(leaf: Any, result: Result) -> Any:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
     if shape is None or dtype is None:
         raise ValueError(
@@ -108,6 +126,7 @@ def _leaf_aval(leaf: Any, result: Result) -> Any:
 def _parameters(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     try:
         signature = inspect.signature(function)
     except ValueError as error:
@@ -116,7 +135,11 @@ def _parameters(
             "parameters. Give result= as a function of the arguments (result=lambda x: x) or as "
             "jax.ShapeDtypeStruct(shape, dtype)."
         ) from error
-    bound = signature.bind(*args, **kwargs)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        name = getattr(function, "__name__", repr(function))
+        raise TypeError(f"{name}() {error}") from None
     bound.apply_defaults()
     return {name: tree_map(_parameter, value) for name, value in bound.arguments.items()}
 
@@ -129,6 +152,7 @@ def _parameter(leaf: Any) -> Any:
 
 
 def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     scope = {
         "jax": jax,
         "jnp": jnp,
@@ -144,4 +168,4 @@ def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[st
             f"cannot evaluate result={expression!r} of {getattr(function, '__name__', function)}"
             f"({given}): {type(error).__name__}: {error}. Use the names of its parameters, as in "
             f"result={next(iter(parameters), 'x')!r}, or jax.ShapeDtypeStruct(shape, dtype)."
-        ) from error
+        ) from None

@@ -38,19 +38,23 @@ def _owner(file: str) -> str:
     return "user"
 
 
-def is_machinery(file: str) -> bool:
-    """Whether the code in `file` is JAX's or ours."""
-    return _owner(file) == "machinery"
+def is_user_code(file: str) -> bool:
+    """Whether the code in `file` is neither JAX's, nor ours, nor an installed library's."""
+    return _owner(file) == "user"
 
 
 @functools.lru_cache(maxsize=4096)
-def _place(code: CodeType, instruction: int) -> tuple[int, int, bool, str]:
-    """Line, column, whether it is a notebook cell, and the source line."""
+def _place(code: CodeType, file: str, instruction: int) -> tuple[int, int, bool, str]:
+    """Line, column, whether it is a notebook cell, and the source line.
+
+    `file` is the code's own; equality of code does not look at it.
+    """
     line, _, column, _ = next(itertools.islice(code.co_positions(), instruction // 2, None))
     line = line or code.co_firstlineno
-    # A kernel compiles cells under names of files that do not exist.
-    cell = not os.path.exists(code.co_filename)
-    return line, column or 0, cell, linecache.getline(code.co_filename, line).strip()
+    # A kernel compiles cells under names of files that do not exist, a terminal under
+    # <ipython-input-...>; other names in brackets are code without a cell, as %timeit's.
+    cell = not os.path.exists(file) and (not file.startswith("<") or "ipython-input" in file)
+    return line, column or 0, cell, linecache.getline(file, line).strip()
 
 
 def find_site(flavor: str, function: str) -> Site:
@@ -65,11 +69,11 @@ def find_site(flavor: str, function: str) -> Site:
     if not frames:
         return Site(flavor, function, "<unknown>", 0, 0, cell=True)
     frame = frames[innermost]
-    line, column, cell, source = _place(frame.f_code, frame.f_lasti)
+    line, column, cell, source = _place(frame.f_code, frame.f_code.co_filename, frame.f_lasti)
     callers = tuple(
         Frame(f.f_code.co_name, f.f_code.co_filename, f.f_lineno or 0)
-        for f, owner in zip(frames, owners, strict=True)
-        if f is not frame and (owner == "user" or frames.index(f) < innermost)
+        for place, (f, owner) in enumerate(zip(frames, owners, strict=True))
+        if place != innermost and (owner == "user" or place < innermost)
     )
     return Site(
         flavor, function, frame.f_code.co_filename, line, column, cell, source,

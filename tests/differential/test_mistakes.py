@@ -62,12 +62,12 @@ def _keep(calls):
     ids=["one skipped", "one twice", "answers reversed", "arguments reversed", "order reversed"],
 )
 def test_a_mistake_in_the_loop_over_lanes_is_found(visit, answer, monkeypatch):
-    lanes, stack_answers = _lanes.LaneSchedule.lanes, _dispatch.stack_answers
+    lanes, by_lane = _lanes.LaneSchedule.lanes, _lanes.LaneSchedule.by_lane
     monkeypatch.setattr(
         _lanes.LaneSchedule, "lanes", lambda self, ops: iter(visit(list(lanes(self, ops))))
     )
     monkeypatch.setattr(
-        _dispatch, "stack_answers", lambda answers, *rest: stack_answers(answer(answers), *rest)
+        _lanes.LaneSchedule, "by_lane", lambda self, called: by_lane(self, answer(called))
     )
     program, _ = _found(("vmap", "jit"))
     monkeypatch.undo()

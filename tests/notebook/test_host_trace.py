@@ -142,6 +142,6 @@ def test_callbacks_lists_every_callback_with_totals(double):
     listed = double.run("%jax_callbacks").value
     rows = [line.split() for line in listed.splitlines()]
     assert rows[0][:3] == ["callback", "flavor", "where"]
-    assert "not bound yet" in next(line for line in listed.splitlines() if "never" in line)
+    assert "not seen yet" in next(line for line in listed.splitlines() if "never" in line)
     calls = [line for line in listed.splitlines() if line.startswith("double")]
-    assert len(calls) == 2 and all("2 calls" in line for line in calls)
+    assert len(calls) == 1 and "4 calls" in calls[0]  # sites that look alike are one row

@@ -24,17 +24,16 @@ class Compiles:
     """Counts programs compiled while it is entered."""
 
     def __enter__(self):
-        self.count = 0
+        self.count, self.entered = 0, True
         jax.monitoring.register_event_duration_secs_listener(self.hear)
         return self
 
     def hear(self, event, duration, **facts):
-        self.count += event.endswith("backend_compile_duration")
+        # JAX 0.8 has no public way to take a listener away: this one just stops counting.
+        self.count += self.entered and event.endswith("backend_compile_duration")
 
     def __exit__(self, *exc):
-        from jupyter_jaxcb.stack import _jax
-
-        _jax.unregister_duration_listener(self.hear)
+        self.entered = False
 
 
 def parameter(function):
@@ -172,10 +171,10 @@ def test_program_keeps_its_host_function_and_lets_it_go_with_itself():
 def test_registry_forgets_functions_that_are_gone():
     scope = {"jaxcb": jaxcb, "__name__": "short_lived"}
     exec("@jaxcb.io(result=None)\ndef f(x): pass", scope)
-    assert ("short_lived", "f") in _callback._registered
+    assert "short_lived" in [module for module, _, _ in _callback._registered]
     scope.clear()
     gc.collect()
-    assert ("short_lived", "f") not in _callback._registered
+    assert "short_lived" not in [module for module, _, _ in _callback._registered]
 
 
 def test_callback_is_not_registered_twice():
@@ -240,3 +239,84 @@ def test_recorded_eager_calls_do_not_grow_but_for_their_rows():
     recording = recorded.recording
     assert (len(recording), len(recording.bound), len(recording.lowered)) == (1_000, 1, 1)
     assert recording.calls.itemsize == 40
+
+
+def test_methods_of_two_objects_are_two_host_functions():
+    class Scale:
+        def __init__(self, n):
+            self.n = n
+
+        def __call__(self, x):
+            return self.n * x
+
+        def by(self, x):
+            return self.n * x
+
+    for host in (lambda n: Scale(n).by, Scale):
+        two, three = (jaxcb.pure(host(n), result=SCALAR) for n in (2, 3))
+        assert [float(two(1.0)), float(three(1.0))] == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        # closures that bear another function's name
+        "import functools\n"
+        "def base(x): return x\n"
+        "def make(n):\n"
+        "    @functools.wraps(base)\n"
+        "    def inner(x): return n * x\n"
+        "    return inner\n"
+        "made = [jaxcb.pure(make(n), result='x') for n in (1, 2, 3)]",
+        # one def, run by a loop
+        "made = []\n"
+        "for n in (1, 2, 3):\n"
+        "    def host(x, n=n): return n * x\n"
+        "    made.append(jaxcb.pure(host, result='x'))",
+    ],
+    ids=["wrapped closures", "loop"],
+)
+def test_functions_of_one_name_that_are_not_new_bodies_stay_apart(source):
+    scope = {"jaxcb": jaxcb, "__name__": "module_of_loops"}
+    exec(source, scope)
+    assert [float(f(1.0)) for f in scope["made"]] == [1.0, 2.0, 3.0]
+    assert not any(f.host.replaced for f in scope["made"])
+
+
+def test_going_back_to_an_interface_revives_its_programs():
+    scope = {"jaxcb": jaxcb, "__name__": "back_and_forth"}
+    define = "@jaxcb.{}(result='x')\ndef host(x): return x + {}"
+    exec(define.format("pure", 1), scope)
+    first = scope["host"]
+    f = jax.jit(lambda x: first(x))
+    f(0.0)
+    exec(define.format("io", 10), scope)
+    with jaxcb.record() as recorded:
+        assert float(f(0.0)) == 1.0
+    assert len(recorded.recording.stale) == 1
+    exec(define.format("pure", 100), scope)
+    with jaxcb.record() as recorded:
+        assert float(f(0.0)) == 100.0
+    assert not recorded.recording.stale
+
+
+def test_result_function_typed_again_is_the_same_interface():
+    scope = {"jaxcb": jaxcb, "__name__": "typed_again"}
+    for n in (1, 10):
+        exec(f"@jaxcb.pure(result=lambda x: x)\ndef host(x): return x + {n}", scope)
+        if n == 1:
+            first = scope["host"]
+    assert first.host is scope["host"].host
+
+
+def test_numbers_that_are_debugged_are_found_eagerly():
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="pure_callback"):
+        jaxcb.pure_callback(lambda x: np.float32(np.nan), SCALAR, 1.0)
+
+
+def test_interrupt_in_an_eager_callback_is_an_interrupt():
+    def stop(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jaxcb.pure_callback(stop, SCALAR, 1.0)

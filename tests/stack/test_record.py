@@ -1,5 +1,9 @@
 """record(): every host call, every elided callback, and only of programs that were compiled."""
 
+import subprocess
+import sys
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -102,6 +106,89 @@ def test_calls_of_a_program_nobody_waited_for_are_in_its_block():
             y = f(g(g(g(x))))
         assert len(recorded.recording) == 1
         del y
+
+
+def test_nothing_is_waited_for_while_there_is_no_program_of_ours():
+    """Other people's programs go on running when a block, or a cell, ends."""
+    code = """
+import jax, jupyter_jaxcb as jaxcb
+def waits(): raise AssertionError("waited")
+jax.effects_barrier = jax.live_arrays = waits
+f = jaxcb.pure(lambda x: x, result=lambda x: x)
+with jaxcb.record():
+    f(jax.jit(lambda x: x + 1)(1.0))
+try:
+    with jaxcb.record():
+        jax.jit(f)(1.0)
+except AssertionError:
+    print("waited for ours only")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "waited for ours only\n"
+
+
+def test_blocks_of_several_threads_each_get_their_own_calls():
+    """60 rounds of three: whoever began the recorder, it ends with the last of them."""
+    found = []
+
+    def work():
+        for _ in range(60):
+            with jaxcb.record() as recorded:
+                for _ in range(3):
+                    double(1.0)
+            here = threading.current_thread().name
+            names = recorded.recording.threads
+            own = [call for call in recorded.recording if names[call.thread] == here]
+            found.append(len(own))
+
+    threads = [threading.Thread(target=work, name=f"worker {n}") for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [3] * 180
+
+
+def test_thread_is_named_for_itself_and_not_for_one_that_has_ended():
+    with jaxcb.record() as recorded:
+        for name in ("alpha", "beta", "gamma"):
+            thread = threading.Thread(target=double, args=(1.0,), name=name)
+            thread.start()
+            thread.join()
+    names = recorded.recording.threads
+    assert [names[call.thread] for call in recorded.recording] == ["alpha", "beta", "gamma"]
+
+
+def test_program_of_the_same_name_inherits_no_elision():
+    def f(x):
+        double(x)
+        return x
+
+    with jaxcb.record():
+        lowered = jax.jit(f).lower(1.0)
+
+    def f(x):
+        return x + 1
+
+    assert elided(lambda: jax.jit(f)(1.0)) == []
+    with jaxcb.record() as recorded:
+        other = threading.Thread(target=lowered.compile)
+        other.start()
+        other.join()
+    assert len(recorded.recording.elisions) == 1
+
+
+def test_matrix_vector_product_of_a_solver_is_not_called_unused():
+    def matvec(x):
+        return jaxcb.pure_callback(lambda x: 2 * x, x, x)
+
+    def solve(b):
+        return jax.scipy.sparse.linalg.cg(matvec, b)[0]
+
+    with jaxcb.record() as recorded:
+        result = jax.jit(solve)(jnp.ones(3))
+    np.testing.assert_allclose(result, 0.5)
+    assert recorded.recording.elisions == ()
 
 
 def test_capacity_bounds_what_is_kept():

@@ -1,6 +1,7 @@
 """A site is the user's line and column, whatever lies between it and the bind."""
 
 import inspect
+import linecache
 
 import jax
 import jax.numpy as jnp
@@ -93,9 +94,28 @@ def test_library_in_between_is_a_caller_and_not_the_site():
     assert site.callers[-1].function == "test_library_in_between_is_a_caller_and_not_the_site"
 
 
-def test_code_without_a_file_is_a_cell():
-    scope = {"double": double}
+@pytest.mark.parametrize(
+    ("file", "cell", "where"),
+    [
+        ("/tmp/ipykernel_1/123.py", True, "line 1"),
+        ("<ipython-input-3-abc>", True, "line 1"),
+        ("<timed exec>", False, "<timed exec>:1"),
+    ],
+)
+def test_cell_is_told_from_other_code_without_a_file(file, cell, where):
     with jaxcb.record() as recorded:
-        exec(compile("double(1.0)", "<cell>", "exec"), scope)
-    assert next(iter(recorded.recording.bound)).cell
-    assert next(iter(recorded.recording.bound)).where == "line 1"
+        exec(compile("double(1.0)", file, "exec"), {"double": double})
+    (site,) = recorded.recording.bound
+    assert (site.cell, site.where) == (cell, where)
+
+
+def test_equal_code_in_two_files_keeps_its_file_and_its_source():
+    """Python calls two code objects equal that differ in the name of their file only."""
+    for file in ("/tmp/a.py", "/tmp/b.py"):
+        code = compile("double(1.0)", file, "exec")
+        linecache.cache[file] = (0, None, [f"double(1.0)  # {file}\n"], file)
+        with jaxcb.record() as recorded:
+            exec(code, {"double": double})
+        (site,) = recorded.recording.bound
+        assert site.source == f"double(1.0)  # {file}"
+        del linecache.cache[file]

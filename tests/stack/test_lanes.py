@@ -1,0 +1,126 @@
+"""The host-side loop over lanes is what numpy would make of single calls, stacked."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Aval, LoweredSite, Site, VmapLevel
+from jupyter_jaxcb.stack._lanes import LaneSchedule
+
+SITE = Site("pure", "f", "m.py", 1, 0, cell=False)
+
+
+@st.composite
+def nests(draw):
+    """Sizes of nested vmaps (innermost first), and which of two operands each maps over."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    first = [draw(st.booleans()) for _ in sizes]
+    second = [draw(st.booleans()) or not a for a in first]
+    return sizes, list(zip(first, second, strict=True))
+
+
+@settings(max_examples=60)
+@given(nests())
+def test_every_lane_gets_its_own_operands_in_jaxs_order(nest):
+    sizes, batched = nest
+    inner = [(), (2,)]
+    operands = []
+    for operand in range(2):
+        own = [n for n, on in zip(sizes, batched, strict=True) if on[operand]][::-1]
+        shape = (*own, *inner[operand])
+        operands.append(np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape))
+    levels = tuple(VmapLevel(n, "sequential", on) for n, on in zip(sizes, batched, strict=True))
+    avals = tuple(Aval(x.shape, "float32") for x in operands)
+    schedule = LaneSchedule(LoweredSite(SITE, None, -1, avals, (), levels))
+    grid = sizes[::-1]
+    # JAX's order: the outermost axis runs fastest, so the innermost vmap's index is slowest.
+    expected = sorted(np.ndindex(*grid), key=lambda index: index[::-1])
+    assert schedule.order.tolist() == [int(np.ravel_multi_index(i, grid)) for i in expected]
+    lanes = list(schedule.lanes(operands))
+    assert len(lanes) == len(expected)
+    for index, arguments in zip(expected, lanes, strict=True):
+        for operand, argument in enumerate(arguments):
+            own = tuple(i for i, on in zip(index, batched[::-1], strict=True) if on[operand])
+            assert type(argument) is np.ndarray
+            assert argument.shape == inner[operand]
+            assert not argument.flags.writeable or operands[operand].flags.writeable
+            np.testing.assert_array_equal(argument, operands[operand][own])
+
+
+ANSWERS = {
+    "scalar": (lambda x: 2 * x, ()),
+    "array of no dimension": (lambda x: np.asarray(2 * x), ()),
+    "float64": (lambda x: np.float64(2) * x, ()),
+    "python float": (lambda x: 2.0 * float(x), ()),
+    "vector": (lambda x: np.array([x, 2 * x]), (2,)),
+    "strided": (lambda x: np.arange(6, dtype=np.float32)[::2] * x, (3,)),
+    "fortran": (lambda x: np.asfortranarray(np.outer([1, 2], [x, x, x])), (2, 3)),
+    "a view of the operand": (lambda x: x, ()),
+    "nothing in it": (lambda x: np.zeros((0, 3), np.float32), (0, 3)),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("recorded", [False, True], ids=["unrecorded", "recorded"])
+def test_answers_are_stacked_as_numpy_stacks_them(answer, recorded):
+    host, shape = ANSWERS[answer]
+    xs = np.arange(5, dtype=np.float32)
+    struct = jax.ShapeDtypeStruct(shape, np.float32)
+    f = jax.jit(jax.vmap(lambda x: jaxcb.pure_callback(host, struct, x, vmap_method="sequential")))
+    if recorded:
+        with jaxcb.record() as r:
+            result = f(xs)
+        assert len(r.recording) == (5 if np.prod(shape) else 0)  # no value to ask for: no call
+    else:
+        result = f(xs)
+    expected = np.stack([np.asarray(host(x), np.float32) for x in xs])
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.bool_, np.int8, np.float16, np.complex64])
+def test_every_dtype_comes_through_the_loop(dtype):
+    xs = jnp.asarray(np.arange(4), dtype)
+    struct = jax.ShapeDtypeStruct((), dtype)
+    f = jax.vmap(lambda x: jaxcb.pure_callback(lambda x: x, struct, x, vmap_method="sequential"))
+    for g in (f, jax.jit(f)):
+        np.testing.assert_array_equal(np.asarray(g(xs)), np.asarray(xs))
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+@pytest.mark.parametrize("call", ["pure", "io"])
+def test_host_function_may_answer_with_one_buffer_again_and_again(shape, call):
+    buffer = np.zeros(shape, np.float32)
+    struct = jax.ShapeDtypeStruct(shape, np.float32)
+
+    def host(x):
+        np.multiply(x, 2, out=buffer)
+        return buffer
+
+    def bind(x):
+        if call == "pure":
+            return jaxcb.pure_callback(host, struct, x, vmap_method="sequential")
+        return jaxcb.io_callback(host, struct, x)
+
+    xs = np.arange(4 * max(1, buffer.size), dtype=np.float32).reshape(4, *shape)
+    for f in (jax.vmap(bind), jax.jit(jax.vmap(bind))):
+        np.testing.assert_array_equal(f(xs), 2 * xs)
+
+
+def test_several_results_are_stacked_each():
+    def host(x):
+        return {"sum": x.sum(), "twice": 2 * x}
+
+    struct = {
+        "sum": jax.ShapeDtypeStruct((), np.float32),
+        "twice": jax.ShapeDtypeStruct((3,), np.float32),
+    }
+    xs = np.arange(12, dtype=np.float32).reshape(4, 3)
+    f = jax.vmap(lambda x: jaxcb.pure_callback(host, struct, x, vmap_method="sequential"))
+    result = jax.jit(f)(xs)
+    np.testing.assert_array_equal(result["sum"], xs.sum(1))
+    np.testing.assert_array_equal(result["twice"], 2 * xs)
