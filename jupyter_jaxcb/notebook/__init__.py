@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from . import _completion
 from ._magics import JaxMagics
 from ._session import Session
 
@@ -17,6 +18,7 @@ def load(shell: InteractiveShell) -> None:
     session = Session(shell)
     magics = JaxMagics(session)
     shell.register_magics(magics)
+    _completion.install(shell)
     session.open()
     _sessions[id(shell)] = (shell, session, magics)
 
@@ -28,6 +30,7 @@ def unload(shell: InteractiveShell) -> None:
         return
     _, session, magics = loaded
     session.close()
+    _completion.remove(shell)
     for kind, names in magics.magics.items():
         for name in names:
             shell.magics_manager.magics[kind].pop(name, None)

@@ -147,6 +147,22 @@ def test_answer_that_is_not_as_declared_says_what_came(kernel, answer, says, cal
     assert frames.count("ResultError") <= 2  # the header and the message: shown once
 
 
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("%%jax_callback pu", ["pure"]),
+        ("%%jax_callback pure --re", ["--result"]),
+        ("%%jax_callback pure --result x --", ["--vmap-method", "--ordered"]),
+        ("%%jax_callback pure --vmap-method exp", ["expand_dims"]),
+        ("%jax_record au", ["auto"]),
+    ],
+)
+def test_tab_completes_flavors_options_and_methods(kernel, line, completed):
+    reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
+    assert set(completed) <= set(reply["matches"])  # IPython may have names of its own to offer
+    assert line[: reply["cursor_start"]].endswith(" ")
+
+
 def test_help_of_the_magic_lists_its_options(kernel):
     out = kernel.run("print(get_ipython().find_cell_magic('jax_callback').__doc__)").text
     for option in ("--result", "--vmap-method", "--ordered", "flavor"):

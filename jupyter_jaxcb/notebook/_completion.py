@@ -1,0 +1,39 @@
+"""Tab completes what may follow our magics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from ..stack import VMAP_METHODS
+from ._options import FLAVORS, OPTIONS
+
+_CALLBACK = "%%jax_callback"
+_RECORD = "%jax_record"
+
+
+def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
+    before = event.line[: len(event.line) - len(event.symbol)].split()
+    if len(before) == 1:
+        return list(FLAVORS)
+    if before[-1] == "--vmap-method":
+        return list(VMAP_METHODS)
+    return [option for option in OPTIONS if option not in before]
+
+
+def _after_record(shell: InteractiveShell, event: Any) -> list[str]:
+    return ["auto", "off"]
+
+
+def install(shell: InteractiveShell) -> None:
+    """Teaches the completer of `shell` our magics."""
+    shell.set_hook("complete_command", _after_callback, str_key=_CALLBACK)
+    shell.set_hook("complete_command", _after_record, str_key=_RECORD)
+
+
+def remove(shell: InteractiveShell) -> None:
+    """Takes back what `install` did."""
+    dispatch = shell.strdispatchers["complete_command"]
+    for key in (_CALLBACK, _RECORD):
+        dispatch.strs.pop(key, None)
