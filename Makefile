@@ -17,7 +17,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 .PHONY: lab test check bench fuzz notebooks clean
 
 lab: $(VENV)/.lab
-	$(BIN)/jupyter lab $(AS_ROOT) $(LAB_OPTIONS) notebooks/01-quickstart.ipynb
+	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest
