@@ -118,7 +118,7 @@ class Recorder:
         rows["thread"] = self._thread()
         rows["version"] = version
         rows["error"] = 0
-        if failed is not None:
+        if failed is not None and failed < count:  # an interrupt may come between two calls
             rows["error"][failed] = self._error(error)
         self._log.append_block(rows)
 

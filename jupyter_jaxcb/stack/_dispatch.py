@@ -89,7 +89,8 @@ def _looped(
             else:
                 stacked = _stack_recorded(answers, calls, recorder, lowered, host, order)
         except BaseException as error:
-            raise explain(error, lowered, int(order[answers.done])) from None
+            lane = int(order[answers.done]) if answers.done < order.size else None
+            raise explain(error, lowered, lane) from None
         return tuple(
             schedule.by_lane(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)

@@ -12,9 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..recording import Aval, LoweredSite, Site, VmapLevel
-from . import _jax
+from . import _dispatch, _jax
 from ._callback import HostCallback
-from ._dispatch import build_crossing
 from ._errors import HostCallError, host_error
 from ._lowering import to_aval
 
@@ -58,7 +57,7 @@ def eager(
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
     fact = _fact(callback.bind.site, avals, results, levels)
-    cross = build_crossing(callback, fact, [aval.dtype for aval in result_avals])
+    cross = _dispatch.build_crossing(callback, fact, [aval.dtype for aval in result_avals])
     arrays, failed = (), None
     try:
         arrays = cross(*operands)
@@ -67,7 +66,7 @@ def eager(
     if failed is not None:  # out here, so that it does not become the context of what is raised
         fail(failed)
     _check_numbers(callback.bind.site.flavor, arrays)
-    device = device_of(args) if arrays else None
+    device = _device_of(args) if arrays else None
     # A copy: the host function may go on writing into the array it answered with.
     return [jax.device_put(np.array(array), device) for array in arrays]
 
@@ -101,7 +100,7 @@ def _fact(
     return fact
 
 
-def device_of(args: tuple[Any, ...]) -> Any:
+def _device_of(args: tuple[Any, ...]) -> Any:
     """The device that an operand is committed to, which results are put on; None for none."""
     for x in args:
         if isinstance(x, jax.Array) and x.committed:
@@ -152,9 +151,7 @@ def _inside_host_call() -> bool:
     """Whether a crossing is on this thread's stack: waiting for its program would hang."""
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name == "cross" and frame.f_globals.get("__name__", "").endswith(
-            "stack._dispatch"
-        ):
+        if frame.f_globals is vars(_dispatch):
             return True
         frame = frame.f_back
     return False

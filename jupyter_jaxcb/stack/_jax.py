@@ -131,12 +131,15 @@ def watch_lowering(
 
     The jaxpr is the program's before JAX drops dead equations; there is no public way to it. The
     context manager yields a list: functions that are in it afterwards are called once the program
-    is compiled.
+    is compiled. In a JAX without this function nothing is watched, and no callback is reported as
+    unused.
 
     Returns:
         A function that puts JAX back as it was.
     """
-    original = _pxla.lower_sharding_computation
+    original = getattr(_pxla, "lower_sharding_computation", None)
+    if original is None:
+        return lambda: None
 
     @functools.wraps(original)
     def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
@@ -176,8 +179,13 @@ def program_name(ctx: Any) -> str:
 def wait_for_ordered(effect: Effect) -> None:
     """Blocks until every dispatched program that this thread ordered by `effect` is done."""
     token = _dispatch.runtime_tokens.current_tokens.get(effect)
-    if token is not None:
+    if token is None:
+        return
+    try:
         token.block_until_ready()
+    except BaseException:
+        forget_tokens()  # or every later ordered call raises this again
+        raise
 
 
 def lowers_predicate_that_goes_wrong() -> bool:

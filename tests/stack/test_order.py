@@ -1,0 +1,74 @@
+"""Ordered callbacks keep order across programs and eager calls, and never wait for themselves."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+
+@pytest.mark.parametrize("flavor", ["io", "debug"])
+def test_eager_call_comes_after_a_program_that_is_still_running(flavor):
+    """The program's operand is being computed when it is dispatched, so it runs on its own."""
+    seen = []
+
+    def bind(host, x):
+        if flavor == "io":
+            jaxcb.io_callback(host, None, x, ordered=True)
+        else:
+            jaxcb.debug_callback(host, x, ordered=True)
+
+    program = jax.jit(lambda x: bind(lambda _: seen.append("program"), x[0, 0]))
+    work = jax.jit(lambda x: x @ x / x.shape[0])
+    x = jnp.ones((400, 400))
+    work(x).block_until_ready()
+    program(x)
+    jax.effects_barrier()
+    seen.clear()
+    for _ in range(10):
+        program(work(work(work(x))))
+        bind(lambda _: seen.append("eager"), 1.0)
+    jax.effects_barrier()
+    assert seen == ["program", "eager"] * 10
+
+
+NESTED = """
+import jax, jax.numpy as jnp, jupyter_jaxcb as jaxcb
+seen = []
+def inner(x): seen.append(("inner", float(x)))
+def outer(x):
+    jaxcb.io_callback(inner, None, x + 1, ordered=True)
+    seen.append(("outer", float(x)))
+f = jax.jit(lambda x: jaxcb.io_callback(outer, None, x, ordered=True))
+for x in range(3):
+    f(float(x))
+jax.effects_barrier()
+assert seen == [(who, float(x + (who == "inner"))) for x in range(3) for who in ("inner", "outer")]
+"""
+
+
+def test_ordered_call_inside_an_ordered_call_does_not_wait_for_itself():
+    """In a process of its own: if it hung, it would hang for ever."""
+    subprocess.run([sys.executable, "-c", NESTED], check=True, timeout=60)
+
+
+def test_failed_ordered_call_does_not_poison_later_ones():
+    seen = []
+
+    def host(x):
+        if x < 0:
+            raise ValueError("no luck")
+        seen.append(float(x))
+
+    f = jax.jit(lambda x: jaxcb.io_callback(host, None, x, ordered=True))
+    for call in (f, lambda x: jaxcb.io_callback(host, None, x, ordered=True)):
+        with pytest.raises(jax.errors.JaxRuntimeError):
+            call(-1.0)
+            jax.effects_barrier()
+        call(1.0)
+        f(2.0)
+        jax.effects_barrier()
+    assert seen == [1.0, 2.0, 1.0, 2.0]
