@@ -111,6 +111,28 @@ def test_host_function_may_answer_with_one_buffer_again_and_again(shape, call):
         np.testing.assert_array_equal(f(xs), 2 * xs)
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_vmap_of_no_lanes_calls_nothing_and_keeps_nothing_alive(transform):
+    """Not even the unbatched callback whose result only those lanes would have used."""
+    seen = []
+    scalar = jax.ShapeDtypeStruct((), np.float32)
+
+    def host(x):
+        seen.append(x)
+        return x
+
+    def f(x, y):
+        z = jaxcb.pure_callback(host, scalar, x)
+        return jaxcb.io_callback(lambda z, y: seen.append(z) or y, scalar, z, y)
+
+    with jaxcb.record() as r:
+        run = jax.jit(lambda x, y: transform(jax.vmap(f, in_axes=(None, 0)))(x, y))
+        result = run(np.float32(1), np.zeros(0, np.float32))
+    assert result.shape == (0,)
+    assert seen == []
+    assert len(r.recording) == 0
+
+
 def test_several_results_are_stacked_each():
     def host(x):
         return {"sum": x.sum(), "twice": 2 * x}
