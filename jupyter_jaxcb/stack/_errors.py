@@ -9,9 +9,13 @@ import threading
 
 from ..recording import LoweredSite
 
-KEPT = 32  # exceptions; each keeps its traceback, and with it the frames' arrays, alive
+# Exceptions kept, of each thread that raised them: each keeps its traceback, and with it the
+# frames' arrays, alive. By thread, so that nobody's is pushed out before he has looked at it.
+KEPT = 16
+KEPT_IN_ALL = 256
 
-_kept: collections.OrderedDict[int, BaseException] = collections.OrderedDict()
+_kept: dict[int, BaseException] = {}
+_raised_by: collections.OrderedDict[int, int] = collections.OrderedDict()  # number: thread
 _numbers = itertools.count(1)
 _lock = threading.Lock()
 _MARK = re.compile(r"; jaxcb host error (\d+)\]")
@@ -35,9 +39,10 @@ def explain(error: BaseException, lowered: LoweredSite, lane: int | None) -> Hos
         error.add_note(note)
     with _lock:
         number = next(_numbers)
-        _kept[number] = error
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
+        _kept[number], _raised_by[number] = error, threading.get_ident()
+        own = [n for n, thread in _raised_by.items() if thread == threading.get_ident()]
+        for old in own[:-KEPT] or list(_raised_by)[:-KEPT_IN_ALL]:
+            del _kept[old], _raised_by[old]
     return HostCallError(f"{describe(error)} [{note}; jaxcb host error {number}]")
 
 
@@ -58,7 +63,7 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
 
     Returns:
         The original exception with its own traceback; None if no callback of ours raised it
-        (or more than 32 others failed since).
+        (or more than 16 others failed since on its thread).
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> def boom(x):

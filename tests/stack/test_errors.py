@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import ResultError
+from jupyter_jaxcb.stack import ResultError, _errors
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
@@ -137,3 +137,22 @@ def test_record_block_that_fails_keeps_what_was_heard():
         CALLS["pure"](1.0)
         CALLS["debug"](3.0)
     assert [call.error for call in recorded.recording] == [None, "NoLuck: at 3.0"]
+
+
+def test_exceptions_kept_are_bounded():
+    """Each keeps the arrays of its frames alive."""
+
+    def fail(n):
+        for _ in range(40):
+            with pytest.raises(jax.errors.JaxRuntimeError):
+                CALLS["pure"](float(n))
+
+    threads = [threading.Thread(target=fail, args=(n,)) for n in range(3, 33)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    fail(100)
+    assert len(_errors._kept) == len(_errors._raised_by) <= _errors.KEPT_IN_ALL
+    ours = [n for n, thread in _errors._raised_by.items() if thread == threading.get_ident()]
+    assert len(ours) == _errors.KEPT
