@@ -91,18 +91,13 @@ def _lower(
     )
 
 
-def _discharge(in_avals: Any, out_avals: Any, *args: Any, **params: Any) -> tuple[Any, list]:
-    """Inside loops over mutable references: the references come out as they went in."""
-    return args, debug_callback_p.bind(*args, **params)
-
-
 debug_callback_p.def_effectful_abstract_eval(_abstract_eval)
 debug_callback_p.def_impl(_impl)
 _jax.ad.primitive_jvps[debug_callback_p] = _jvp
 _jax.ad.primitive_transposes[debug_callback_p] = _transpose
 _jax.batching.primitive_batchers[debug_callback_p] = _batch
 _jax.partial_eval_jaxpr_custom_rules[debug_callback_p] = _partial_eval_custom
-_jax.register_discharge_rule(debug_callback_p)(_discharge)
+_jax.leaves_references_as_they_are(debug_callback_p)
 _jax.mlir.register_lowering(debug_callback_p, _lower, cacheable=False)  # as in _pure.py
 
 

@@ -7,6 +7,7 @@ When a JAX release breaks us, this is the file to read. Seen in JAX 0.8.0, 0.10.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import sys
@@ -24,11 +25,12 @@ try:
     from jax._src import dispatch as _dispatch
     from jax._src import effects as _effects
     from jax._src.callback import _callback_op_sharding
+    from jax._src.debugging import debug_callback_p as _jax_debug_callback_p
     from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
     from jax._src.interpreters import pxla as _pxla
     from jax._src.interpreters.mlir import TokenSet as TokenSet
     from jax._src.interpreters.mlir import set_sharding as _set_sharding
-    from jax._src.state.discharge import register_discharge_rule as register_discharge_rule
+    from jax._src.state import discharge as _discharge
     from jax.extend.core import Primitive as Primitive
     from jax.ffi import build_ffi_lowering_function as build_ffi_lowering_function
     from jax.interpreters import ad as ad
@@ -80,6 +82,22 @@ def keep_under_partial_evaluation(effect_type: type[Effect]) -> None:
     _effects.partial_eval_kept_effects.add_type(effect_type)
 
 
+def leaves_references_as_they_are(primitive: Primitive) -> None:
+    """Lets `primitive`, which returns nothing, read mutable references inside of loops.
+
+    A rule gets the avals before the operands in JAX 0.8 and 0.10, one context in 0.12: as many
+    leading arguments as JAX's own rule for its debug callback.
+    """
+    own = _discharge._discharge_rules[_jax_debug_callback_p]
+    kinds = [p.kind for p in inspect.signature(own).parameters.values()]
+    leading = kinds.index(inspect.Parameter.VAR_POSITIONAL)
+
+    def rule(*args: Any, **params: Any) -> tuple[Any, Any]:
+        return args[leading:], primitive.bind(*args[leading:], **params)
+
+    _discharge.register_discharge_rule(primitive)(rule)
+
+
 def requires_devices_during_lowering(primitive: Primitive) -> None:
     """Makes JAX pass the device assignment to the lowering; ``sharding=`` needs it."""
     _dispatch.prim_requires_devices_during_lowering.add(primitive)
@@ -97,6 +115,20 @@ def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
         NotImplementedError: in a partly manual ``shard_map``, as JAX's own callbacks do.
     """
     return _callback_op_sharding(ctx.module_context.axis_context, sharding, avals_out)
+
+
+def free_of_device(ctx: Any, results: list[Any]) -> list[Any]:
+    """Results of a call that runs on one of several devices, as other devices may use them.
+
+    A program that returns such a result as it is gives an array whose sharding JAX itself cannot
+    handle (TypeError at the next operation, with JAX's own callbacks too). XLA does not carry the
+    sharding over a barrier.
+    """
+    if not results or getattr(ctx.module_context.axis_context, "num_devices", 1) == 1:
+        return results
+    barrier = mlir.lower_fun(lambda *xs: jax.lax.optimization_barrier(xs), multiple_results=True)
+    context = dataclasses.replace(ctx, avals_in=list(ctx.avals_out), tokens_out=None)
+    return list(barrier(context, *results))
 
 
 def empty_constant(aval: Any) -> Any:

@@ -134,7 +134,7 @@ def _emit(
     results = list(op.results)
     if token is not None:
         _set_token(ctx, ordered, results.pop(0))
-    return results
+    return _jax.free_of_device(ctx, results)
 
 
 def _emit_by_jax(

@@ -632,3 +632,18 @@ def test_recording_holds_every_call_of_every_lane(our_debug, note, run):
     assert lowered.site.flavor == "debug"
     assert lowered.lanes == 5
     assert r.recording.elisions == ()
+
+
+def test_mutable_reference_is_read_where_the_callback_stands(debug, run):
+    new_ref = getattr(jax, "new_ref", None) or jax.array_ref  # its name until JAX 0.8
+    seen = []
+    f = debug(lambda x: seen.append(np.asarray(x).tolist()))
+
+    def program(x):
+        ref = new_ref(x)
+        f(ref)
+        ref[...] = ref[...] + 1
+        return ref[...]
+
+    assert run(jax.jit(program), jnp.ones(2)).tolist() == [2.0, 2.0]
+    assert seen == [[1.0, 1.0]]

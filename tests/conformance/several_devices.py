@@ -1,0 +1,95 @@
+"""A program with four CPU devices: what is called with which shapes, JAX's callbacks and ours.
+
+Run by test_devices.py in a process of its own, as the number of devices is fixed at the start.
+Prints a JSON object: for each check, what JAX's callbacks and ours answered and called.
+"""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+from jax.sharding import NamedSharding, SingleDeviceSharding
+from jax.sharding import PartitionSpec as P
+
+import jupyter_jaxcb as jaxcb
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 4)
+
+JAX = {"pure": jax.pure_callback, "io": io_callback, "debug": jax.debug.callback}
+OURS = {"pure": jaxcb.pure_callback, "io": jaxcb.io_callback, "debug": jaxcb.debug_callback}
+MESH = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+X = jax.device_put(jnp.arange(8.0), NamedSharding(MESH, P("d")))
+
+
+def call(table, flavor, host, x, **options):
+    if flavor == "debug":
+        table[flavor](host, x, **options)
+        return x
+    return table[flavor](host, jax.ShapeDtypeStruct(x.shape, x.dtype), x, **options)
+
+
+def observed(table, flavor, program, **options):
+    """The result (or the class of the error) and the sorted arguments of the host calls."""
+    seen = []
+
+    def host(x):
+        seen.append(np.asarray(x).tolist())
+        return np.asarray(x) * 2
+
+    try:
+        result = np.asarray(program(lambda x: call(table, flavor, host, x, **options))).tolist()
+        jax.effects_barrier()
+    except Exception as error:
+        result = type(error).__name__
+    return result, sorted(seen, key=str)
+
+
+def shard_map(f):
+    return jax.shard_map(f, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
+
+
+PROGRAMS = {
+    "eager": lambda f: f(X) + 1,
+    "jit": lambda f: jax.jit(lambda x: f(x) + 1)(X),
+    "shard_map": lambda f: jax.jit(shard_map(f))(X) + 1,
+    "vmap": lambda f: jax.jit(jax.vmap(f))(X) + 1,
+    "scan": lambda f: jax.jit(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0])(X),
+    "on device 1": lambda f: f(jax.device_put(jnp.arange(3.0), jax.devices()[1])) + 1,
+    "on two devices": lambda f: f(
+        jax.device_put(1.0, jax.devices()[1]) + 0 * jax.device_put(1.0, jax.devices()[1])
+    ),
+}
+
+
+def main():
+    found = {}
+    for flavor in JAX:
+        for ordered in [False] if flavor == "pure" else [False, True]:
+            for name, program in PROGRAMS.items():
+                if flavor == "pure":
+                    options = {"vmap_method": "sequential"}
+                else:
+                    options = {"ordered": ordered}
+                key = f"{flavor}{' ordered' * ordered}: {name}"
+                found[key] = [observed(t, flavor, program, **options) for t in (JAX, OURS)]
+    device = SingleDeviceSharding(jax.devices()[2])
+    for flavor in ("pure", "io"):
+        found[f"{flavor}: sharding="] = [
+            observed(t, flavor, lambda f: jax.jit(lambda x: f(x) + 1)(X), sharding=device)
+            for t in (JAX, OURS)
+        ]
+    found["debug: partitioned"] = [
+        observed(t, "debug", lambda f: jax.jit(f)(X), partitioned=True) for t in (JAX, OURS)
+    ]
+    found["debug: partitioned, vmap"] = [
+        observed(t, "debug", lambda f: jax.jit(jax.vmap(f))(X), partitioned=True)
+        for t in (JAX, OURS)
+    ]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
