@@ -1,4 +1,4 @@
-"""Every way to make a callback, JAX's own among them, and a spy that counts host calls.
+"""Every way to make a callback, JAX's own among them, and host functions that note their calls.
 
 A test that takes `pure`, `io` or `debug` runs once with JAX's function and once with each of ours,
 so what it expects is held by JAX too. Where ours differ on purpose it takes `our_pure`, `our_io` or
@@ -131,6 +131,61 @@ def spy():
         return host, seen
 
     return watch
+
+
+@pytest.fixture
+def note():
+    """``host, seen = note()``: a host function that notes its one number."""
+
+    def make():
+        seen = []
+        return lambda x: seen.append(np.array(x).item()), seen
+
+    return make
+
+
+@pytest.fixture
+def echo():
+    """``host, seen = echo()``: a host function that notes its number and returns it."""
+
+    def make():
+        seen = []
+
+        def host(x):
+            x = np.array(x)
+            seen.append(x.item())
+            return x
+
+        return host, seen
+
+    return make
+
+
+@pytest.fixture
+def noise():
+    """A host function with state, and a second generator to say what it must answer."""
+    generator, twin = np.random.default_rng(0), np.random.default_rng(0)
+
+    def sample(x):
+        return generator.standard_normal(np.shape(x), np.float32)
+
+    return sample, lambda shape=(): twin.standard_normal(shape, np.float32)
+
+
+@pytest.fixture
+def answering():
+    """``f, seen = answering(answer, result)``: a callback whose host function answers `answer`."""
+
+    def make(answer, result, **options):
+        seen = []
+
+        def oracle(x):
+            seen.append(x)
+            return answer
+
+        return functools.partial(jaxcb.pure_callback, oracle, result, **options), seen
+
+    return make
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What every sort of callback promises, tested one promise at a time, JAX's callbacks too."""

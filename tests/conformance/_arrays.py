@@ -1,0 +1,28 @@
+"""The arrays and shapes of several modules, and the arguments of host calls as plain Python."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+THREE = jax.ShapeDtypeStruct((3,), np.float32)
+ZERO = np.float32(0)
+TWO = np.float32(2)
+X = np.float32([1, 2, 3])
+FIVE_FROM_0 = np.arange(5, dtype=np.float32)
+FIVE_FROM_1 = np.arange(1, 6, dtype=np.float32)
+FIVE_TO_2 = np.linspace(0, 2, 5, dtype=np.float32)
+
+
+def like_first(x, *rest):
+    """A result expression as a function of the parameters: like the first one."""
+    return jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x))
+
+
+def shapes(seen):
+    return [tuple(arg.shape for arg in args) for args in seen]
+
+
+def values(seen):
+    """Arguments of every host call, in the order they came, as plain Python."""
+    return [tuple(arg.tolist() for arg in args) for args in seen]

@@ -1,0 +1,112 @@
+"""An answer has the declared structure and shape, or the error says where it has not."""
+
+import collections
+
+import jax
+import numpy as np
+import pytest
+
+from ._arrays import SCALAR, THREE, X
+from ._messages import assert_readable
+from ._parameters import eager_or_jit
+
+# Structure
+
+Point = collections.namedtuple("Point", "x y")
+
+WRONG_STRUCTURES = {
+    "other keys": ({"vel": 1.0, "acc": 2.0}, {"pos": SCALAR, "vel": SCALAR}, ["acc", "pos"]),
+    "missing key": ({"vel": 1.0}, {"pos": SCALAR, "vel": SCALAR}, ["pos"]),
+    "tuple for dict": ((1.0, 2.0), {"pos": SCALAR, "vel": SCALAR}, ["pos", "vel"]),
+    "dict for list": ({"a": 1.0, "b": 2.0}, [SCALAR, SCALAR], ["'a'"]),
+    "too few": ((1.0,), (SCALAR, SCALAR), []),
+    "too many": ((1.0, 2.0, 3.0), (SCALAR, SCALAR), []),
+    "one for two": (1.0, (SCALAR, SCALAR), []),
+    "two for one": ((1.0, 2.0), SCALAR, []),
+    "None for one": (None, SCALAR, ["None"]),
+    "one inside is None": ((1.0, None), (SCALAR, SCALAR), ["None"]),
+    "deeper": ({"a": {"b": 1.0}}, {"a": SCALAR}, ["'a'"]),
+    "tuple for namedtuple": ((1.0, 2.0), Point(SCALAR, SCALAR), ["Point"]),
+}
+
+
+@eager_or_jit
+@pytest.mark.parametrize(
+    ("answer", "result", "words"), WRONG_STRUCTURES.values(), ids=WRONG_STRUCTURES
+)
+def test_answer_of_another_structure_is_an_error(
+    answering, failure, answer, result, words, compiled
+):
+    """Never permuted in silence; 1 call."""
+    f, seen = answering(jax.tree.map(np.float32, answer), result)
+    message = assert_readable(failure(compiled(f), X))
+    assert [word for word in words if word not in message] == []
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        ([1.0, 2.0], (SCALAR, SCALAR)),
+        ((1.0, 2.0), [SCALAR, SCALAR]),
+        ({"a": [1.0, (2.0,)]}, {"a": (SCALAR, [SCALAR])}),
+        ({"b": 2.0, "a": 1.0}, {"a": SCALAR, "b": SCALAR}),
+    ],
+    ids=["list for tuple", "tuple for list", "inside a dict", "keys in another order"],
+)
+def test_lists_and_tuples_stand_for_each_other(answering, run, answer, result):
+    """Nothing can be permuted by that; the declared structure comes back, 1 call."""
+    f, seen = answering(jax.tree.map(np.float32, answer), result)
+    got = run(jax.jit(f), X)
+    assert jax.tree.structure(got) == jax.tree.structure(result)
+    assert jax.tree.leaves(got) == [1, 2]
+    assert len(seen) == 1
+
+
+# Shape
+
+WRONG_SHAPES = {
+    "longer": (np.ones(4, np.float32), THREE, ["(4,)", "(3,)"]),
+    "scalar for array": (np.float32(1), THREE, ["()", "(3,)"]),
+    "array for scalar": (np.ones(1, np.float32), SCALAR, ["(1,)", "()"]),
+    "one axis more": (np.ones((1, 3), np.float32), THREE, ["(1, 3)", "(3,)"]),
+    "empty": (np.ones(0, np.float32), THREE, ["(0,)", "(3,)"]),
+}
+
+
+@eager_or_jit
+@pytest.mark.parametrize(("answer", "result", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES)
+def test_answer_of_another_shape_is_an_error(answering, failure, answer, result, words, compiled):
+    """Nothing is broadcast, though numpy would; both shapes are said, 1 call."""
+    f, seen = answering(answer, result)
+    message = assert_readable(failure(compiled(f), X))
+    assert [word for word in words if word not in message] == []
+    assert len(seen) == 1
+
+
+def test_error_in_one_leaf_names_its_key(answering, failure):
+    """In a structure it is not enough to say that some shape is wrong; 1 call."""
+    good, bad = np.ones(3, np.float32), np.ones(4, np.float32)
+    f, seen = answering(
+        {"good": good, "deep": [good, bad]}, {"good": THREE, "deep": (THREE, THREE)}
+    )
+    message = assert_readable(failure(jax.jit(f), X))
+    assert "deep" in message and "1" in message
+    assert "(4,)" in message and "(3,)" in message
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "shape"), [("sequential", (3,)), ("expand_dims", (5, 3)), ("broadcast_all", (5, 3))]
+)
+def test_shape_expected_under_vmap_is_the_one_the_method_hands_out(
+    answering, run, failure, method, shape
+):
+    """One lane, or the whole batch; the first wrong answer ends it."""
+    f, seen = answering(np.ones(shape, np.float32), THREE, vmap_method=method)
+    np.testing.assert_array_equal(run(jax.vmap(f), np.ones((5, 2), np.float32)), np.ones((5, 3)))
+    assert len(seen) == (5 if method == "sequential" else 1)
+    f, seen = answering(np.ones((7, 7), np.float32), THREE, vmap_method=method)
+    message = assert_readable(failure(jax.vmap(f), np.ones((5, 2), np.float32)))
+    assert "(7, 7)" in message and str(shape) in message
+    assert len(seen) == 1

@@ -1,0 +1,89 @@
+"""Outside of any transformation the host function is called directly: nothing is compiled."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+
+
+def shared(x):
+    return x + 1
+
+
+@pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
+def test_eager_calls_compile_nothing(flavor, compiles):
+    """Not for the first, not for a new shape, not for a lambda that is new every time."""
+    x = jnp.arange(3.0)
+    calls = []
+    with compiles() as compiled:
+        for shape in range(3):
+            y = x[:1] if shape else x
+            host = lambda x: calls.append(1)  # noqa: E731
+            if flavor == "debug":
+                jaxcb.debug_callback(host, y)
+            elif flavor == "io":
+                jaxcb.io_callback(host, None, y)
+            else:
+                jaxcb.pure_callback(lambda x: calls.append(1) or x, y, y)
+        before = compiled.count
+        for _ in range(20):
+            jaxcb.pure_callback(lambda x: x, x, x)
+    assert len(calls) == 3
+    assert compiled.count == before
+
+
+def test_operands_are_read_only_and_stay_as_they_are():
+    kept = []
+    mine = np.arange(3.0, dtype=np.float32)
+    for call in (jaxcb.pure_callback, jax.jit(jaxcb.pure_callback, static_argnums=(0, 1))):
+        call(lambda x: kept.append(x) or x, jax.ShapeDtypeStruct((3,), np.float32), mine)
+    mine[:] = 7
+    assert len(kept) == 2
+    for x in kept:
+        assert type(x) is np.ndarray and not x.flags.writeable
+        assert x.tolist() == [0, 1, 2]
+
+
+def test_host_function_may_go_on_writing_into_its_answer():
+    # Aligned and large: JAX takes such an array over without a copy of its own.
+    raw = np.zeros(100_016, np.float32)
+    buffer = raw[-raw.ctypes.data % 64 // 4 :][:100_000]
+
+    def host(x):
+        buffer[:] = x
+        return buffer
+
+    struct = jax.ShapeDtypeStruct((100_000,), np.float32)
+    calls = [lambda x: jaxcb.pure_callback(host, struct, x)]
+    calls.append(jax.jit(calls[0]))
+    for f in calls:
+        first = f(jnp.ones(()))
+        f(jnp.zeros(()))
+        assert (first == 1).all()
+
+
+def test_recorded_eager_calls_do_not_grow_but_for_their_rows():
+    """100,000 of them keep one site and 40 bytes each."""
+    with jaxcb.record() as recorded:
+        for _ in range(1_000):
+            jaxcb.debug_callback(shared, 1.0)
+    recording = recorded.recording
+    assert (len(recording), len(recording.bound), len(recording.lowered)) == (1_000, 1, 1)
+    assert recording.calls.itemsize == 40
+
+
+def test_numbers_that_are_debugged_are_found_eagerly():
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="pure_callback"):
+        jaxcb.pure_callback(lambda x: np.float32(np.nan), SCALAR, 1.0)
+
+
+def test_interrupt_in_an_eager_callback_is_an_interrupt():
+    def stop(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jaxcb.pure_callback(stop, SCALAR, 1.0)
