@@ -42,11 +42,13 @@ def answer_checker(
     if out_tree == _LEAF:
         return _leaf_checker(name, shapes[0], np.dtype(dtypes[0]))
     paths = _paths(out_tree)
+    accepted = {out_tree}  # and what stands for it
 
     def check(answer: Any) -> tuple[np.ndarray, ...]:
         leaves, tree = tree_flatten(answer)
-        if tree != out_tree:
+        if tree not in accepted:
             _check_structure(name, tree, out_tree)
+            accepted.add(tree)
         return tuple(
             settle(name, path, leaf, shape, dtype)
             for path, leaf, shape, dtype in zip(paths, leaves, shapes, dtypes, strict=True)

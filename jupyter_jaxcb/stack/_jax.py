@@ -24,6 +24,7 @@ try:
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
     from jax._src import effects as _effects
+    from jax._src import xla_bridge as _xla_bridge
     from jax._src.callback import _callback_op_sharding
     from jax._src.debugging import debug_callback_p as _jax_debug_callback_p
     from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
@@ -234,6 +235,16 @@ def lowers_predicate_that_goes_wrong() -> bool:
                 return True
         frame = frame.f_back
     return False
+
+
+def backend_name() -> str:
+    """The default backend, ``cpu``; ``not started`` before JAX is used.
+
+    Asking `jax.default_backend` would start it: too late then for options and
+    ``jax.distributed.initialize``.
+    """
+    started = getattr(_xla_bridge, "backends_are_initialized", lambda: True)
+    return jax.default_backend() if started() else "not started"
 
 
 def forget_tokens() -> None:

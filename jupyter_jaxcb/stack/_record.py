@@ -120,4 +120,4 @@ def drain(budget_seconds: float = 5.0) -> None:
 
 def environment() -> dict[str, str]:
     """What the fates depend on."""
-    return {"jax": jax.__version__, "backend": jax.default_backend()}
+    return {"jax": jax.__version__, "backend": _jax.backend_name()}

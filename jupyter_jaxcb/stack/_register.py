@@ -52,6 +52,12 @@ class Callback:
 class PureCallback(Callback):
     """A registered pure host function, which may have a derivative rule."""
 
+    def __init__(
+        self, function: Callable[..., Any], host: HostFunction, bind: Callable[..., Any]
+    ) -> None:
+        super().__init__("pure", function, host, self._plain)
+        self._bind = bind
+
     def defjvp(
         self,
         rule: Callable[..., Any],
@@ -117,12 +123,6 @@ class PureCallback(Callback):
         if not isinstance(self.__wrapped__, np.ufunc):
             functools.update_wrapper(primal, self.__wrapped__)
         return primal
-
-    def __init__(
-        self, function: Callable[..., Any], host: HostFunction, bind: Callable[..., Any]
-    ) -> None:
-        super().__init__("pure", function, host, self._plain)
-        self._bind = bind
 
 
 @overload

@@ -74,6 +74,16 @@ def test_cell_that_loads_the_extension_is_recorded_from_there_on(fresh_kernel):
     assert [site["calls"] for site in ran.sites] == [1]
 
 
+def test_extension_and_its_cells_do_not_start_jax(fresh_kernel):
+    """Options of JAX, and jax.distributed, come before its first use."""
+    kernel = fresh_kernel()
+    kernel.run("%load_ext jupyter_jaxcb\nimport jax")
+    kernel.run("%%jax_callback pure --result x\ndef double(x): return 2 * x")
+    kernel.run("%%jax_record r\n1 + 1")
+    kernel.run("jax.config.update('jax_num_cpu_devices', 3)")
+    assert kernel.run("len(jax.devices())").value == "3"
+
+
 def test_handler_of_exceptions_that_was_there_stays_in_charge(fresh_kernel):
     kernel = fresh_kernel()
     kernel.run(
