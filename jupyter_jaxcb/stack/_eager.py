@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -12,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..recording import Aval, LoweredSite, Site, VmapLevel
-from . import _dispatch, _jax
+from . import _jax
 from ._callback import HostCallback
+from ._dispatch import build_crossing
 from ._errors import HostCallError, host_error
 from ._lowering import to_aval
 
@@ -51,13 +51,13 @@ def eager(
         return _jax.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
         )
-    if effect is not None and not _inside_host_call():
+    if effect is not None:
         _jax.wait_for_ordered(effect)
     operands = [_to_host(x) for x in args]
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
     fact = _fact(callback.bind.site, avals, results, levels)
-    cross = _dispatch.build_crossing(callback, fact, [aval.dtype for aval in result_avals])
+    cross = build_crossing(callback, fact, [aval.dtype for aval in result_avals])
     arrays, failed = (), None
     try:
         arrays = cross(*operands)
@@ -145,13 +145,3 @@ def _to_host(x: Any) -> np.ndarray:
     array = np.array(x, jax.typeof(x).dtype)
     array.flags.writeable = False
     return array
-
-
-def _inside_host_call() -> bool:
-    """Whether a crossing is on this thread's stack: waiting for its program would hang."""
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_globals is vars(_dispatch):
-            return True
-        frame = frame.f_back
-    return False

@@ -210,7 +210,11 @@ def program_name(ctx: Any) -> str:
 
 
 def wait_for_ordered(effect: Effect) -> None:
-    """Blocks until every dispatched program that this thread ordered by `effect` is done."""
+    """Blocks until every dispatched program that this thread ordered by `effect` is done.
+
+    Inside a host call it does not wait for the program it is in: that one's token is set when its
+    dispatch returns, and threads of XLA's have tokens of their own.
+    """
     token = _dispatch.runtime_tokens.current_tokens.get(effect)
     if token is None:
         return

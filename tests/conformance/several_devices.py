@@ -32,7 +32,7 @@ def call(table, flavor, host, x, **options):
 
 
 def observed(table, flavor, program, **options):
-    """The result (or the class of the error) and the sorted arguments of the host calls."""
+    """The result plus one (or the class of the error), the sorted arguments of the host calls."""
     seen = []
 
     def host(x):
@@ -40,8 +40,10 @@ def observed(table, flavor, program, **options):
         return np.asarray(x) * 2
 
     try:
-        result = np.asarray(program(lambda x: call(table, flavor, host, x, **options))).tolist()
+        array = program(lambda x: call(table, flavor, host, x, **options))
+        jax.block_until_ready(array)  # every call is made before the next operation may fail
         jax.effects_barrier()
+        result = np.asarray(array + 1).tolist()
     except Exception as error:
         result = type(error).__name__
     return result, sorted(seen, key=str)
@@ -52,12 +54,12 @@ def shard_map(f):
 
 
 PROGRAMS = {
-    "eager": lambda f: f(X) + 1,
+    "eager": lambda f: f(X),
     "jit": lambda f: jax.jit(lambda x: f(x) + 1)(X),
-    "shard_map": lambda f: jax.jit(shard_map(f))(X) + 1,
-    "vmap": lambda f: jax.jit(jax.vmap(f))(X) + 1,
+    "shard_map": lambda f: jax.jit(shard_map(f))(X),
+    "vmap": lambda f: jax.jit(jax.vmap(f))(X),
     "scan": lambda f: jax.jit(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0])(X),
-    "on device 1": lambda f: f(jax.device_put(jnp.arange(3.0), jax.devices()[1])) + 1,
+    "on device 1": lambda f: f(jax.device_put(jnp.arange(3.0), jax.devices()[1])),
     "on two devices": lambda f: f(
         jax.device_put(1.0, jax.devices()[1]) + 0 * jax.device_put(1.0, jax.devices()[1])
     ),
@@ -88,6 +90,11 @@ def main():
         observed(t, "debug", lambda f: jax.jit(jax.vmap(f))(X), partitioned=True)
         for t in (JAX, OURS)
     ]
+    on_first = jax.device_put(jnp.arange(3.0), jax.devices()[1])
+    for flavor in ("pure", "io"):
+        found[f"{flavor}: placed"] = [
+            (call(t, flavor, np.asarray, on_first).device.id, []) for t in (JAX, OURS)
+        ]
     print(json.dumps(found))
 
 

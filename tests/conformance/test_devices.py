@@ -10,7 +10,14 @@ import pytest
 PROGRAM = Path(__file__).with_name("several_devices.py")
 FLAVORS = ("pure", "io", "io ordered", "debug", "debug ordered")
 PROGRAMS = ("eager", "jit", "shard_map", "vmap", "scan", "on device 1", "on two devices")
-MORE = ("pure: sharding=", "io: sharding=", "debug: partitioned", "debug: partitioned, vmap")
+MORE = (
+    "pure: placed",
+    "io: placed",
+    "pure: sharding=",
+    "io: sharding=",
+    "debug: partitioned",
+    "debug: partitioned, vmap",
+)
 
 
 @pytest.fixture(scope="module")

@@ -105,6 +105,22 @@ def test_calls_of_a_program_that_nobody_waits_for_are_in_its_own_cell(double):
         assert [site["calls"] for site in ran.sites] == [1]
 
 
+def test_failure_of_a_program_that_nobody_waits_for_is_shown_in_its_own_cell(kernel):
+    kernel.run("%%jax_callback io --result None\ndef log(x): raise ValueError('no luck')")
+    kernel.run(
+        "big = jnp.ones((700, 700))\n"
+        "f = jax.jit(lambda x: log(x[0, 0]))\n"
+        "g = jax.jit(lambda x: x @ x / 700)\n"
+        "g(big).block_until_ready();"
+    )
+    for _ in range(3):
+        ran = kernel.run("f(g(g(g(big)))); print('dispatched')")
+        assert ran.error[:2] == ("ValueError", "no luck")
+        assert ran.order[-2:] == ["error", "trace"]
+        assert ran.order.count("error") == 1
+    assert kernel.run("1 + 1").order == ["execute_result"]
+
+
 def test_record_keeps_the_recording_under_its_name(double):
     ran = double.run("%%jax_record r\ndouble(1.0)\nfloat(double(2.0))")
     assert ran.value == "4.0"

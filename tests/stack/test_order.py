@@ -55,6 +55,24 @@ def test_ordered_call_inside_an_ordered_call_does_not_wait_for_itself():
     subprocess.run([sys.executable, "-c", NESTED], check=True, timeout=60)
 
 
+def test_failure_that_nobody_waited_for_ends_its_block_and_poisons_no_other():
+    """The operand is still being computed, so the program fails after its dispatch returned."""
+
+    def host(x):
+        raise ValueError("no luck")
+
+    f = jax.jit(lambda x: jaxcb.io_callback(host, None, x[0, 0], ordered=True))
+    work = jax.jit(lambda x: x @ x / x.shape[0])
+    x = jnp.ones((700, 700))
+    work(x).block_until_ready()
+    for _ in range(3):
+        with pytest.raises(jax.errors.JaxRuntimeError) as caught, jaxcb.record() as recorded:
+            f(work(work(work(x))))
+        assert str(jaxcb.host_error(caught.value)) == "no luck"
+        assert [call.error for call in recorded.recording] == ["ValueError: no luck"]
+        jax.effects_barrier()
+
+
 def test_failed_ordered_call_does_not_poison_later_ones():
     seen = []
 
