@@ -14,8 +14,8 @@ from ._record import environment as environment
 from ._record import record as record
 from ._record import start as start
 from ._record import stop as stop
-from ._register import Callback as Callback
 from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
+from ._registered import Callback as Callback
 from ._site import is_user_code as is_user_code

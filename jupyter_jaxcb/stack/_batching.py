@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,6 +52,32 @@ def check_vmap_method(vmap_method: str | None) -> None:
         )
 
 
+def method_of_vectorized(vectorized: bool | None, vmap_method: str | None) -> str | None:
+    """The vmap method that the removed option ``vectorized=`` of `jax.pure_callback` stood for."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if vectorized is None:
+        return vmap_method
+    if not isinstance(vectorized, bool):
+        raise ValueError(
+            f"vectorized must be True or False, but got {vectorized!r}. It is an old option of "
+            "pure_callback: pass vmap_method= instead. To pass an argument of that name on, wrap "
+            "the host function: lambda x: f(vectorized=x)."
+        )
+    if vmap_method is not None:
+        raise ValueError(
+            f"vectorized={vectorized} and vmap_method={vmap_method!r} say the same thing twice: "
+            "pass vmap_method= alone."
+        )
+    method = "legacy_vectorized" if vectorized else "sequential"
+    warnings.warn(
+        f"vectorized={vectorized} is deprecated: pass vmap_method={method!r}"
+        + (', or better "expand_dims" or "broadcast_all".' if vectorized else "."),
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return method
+
+
 def batch_host_call(
     primitive: _jax.Primitive,
     args: Sequence[Any],
@@ -70,9 +97,9 @@ def batch_host_call(
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if method is None:
         raise NotImplementedError(
-            f"cannot vmap the {primitive.name} of {callback.host.name!r} without a vmap_method. "
-            f"Pass vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is "
-            "always right."
+            f"cannot vmap {callback} without a vmap_method: vmap is only supported with "
+            f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is always "
+            "right."
         )
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     batched = tuple(dim is not None for dim in dims)

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
+from jax.tree_util import (
+    PyTreeDef,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
 
 from . import _jax, _programs
 from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static
@@ -20,6 +26,8 @@ def bind_host_call(
     out: tuple[tuple[Any, ...], PyTreeDef],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
+    *,
+    kind: str,
     **params: Any,
 ) -> Any:
     """Binds `primitive` to the flat arrays of one call.
@@ -29,20 +37,30 @@ def bind_host_call(
         flavor: its name, for the site.
         host: the host function.
         out: flat avals and structure of the declared result.
-        args: positional arguments of the call, pytrees of array-likes.
+        args: positional arguments of the call, pytrees of array-likes. What is no array is static,
+            as jit has it: hashable, and compared by its value.
         kwargs: keyword arguments of the call.
+        kind: of arrays the host function gets, see `_arrays`.
         **params: further static parameters of the primitive.
 
     Returns:
         A pytree of the declared structure.
+
+    Raises:
+        TypeError: an argument is neither an array nor hashable.
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     flat, in_tree = tree_flatten((args, kwargs))
+    arrays, static = _split(flat)
+    if static:
+        _check_static(static, in_tree, host)
     avals, out_tree = out
     bind = Bind(find_site(flavor, host.name))
-    callback = HostCallback(host, in_tree, out_tree, bind)
+    callback = HostCallback(
+        host, in_tree, out_tree, bind, Static(static, by_value=True) if static else NO_STATIC, kind
+    )
     _programs.bound(bind)
-    results = primitive.bind(*flat, callback=callback, result_avals=avals, levels=(), **params)
+    results = primitive.bind(*arrays, callback=callback, result_avals=avals, levels=(), **params)
     return tree_unflatten(out_tree, results)
 
 
@@ -52,17 +70,42 @@ def bind_silent_call(
     host: HostFunction,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
+    *,
+    kind: str,
     **params: Any,
 ) -> None:
     """Binds a flavor that returns nothing; arguments that are no arrays stay static."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     flat, in_tree = tree_flatten((args, kwargs))
-    static = {i: leaf for i, leaf in enumerate(flat) if not _is_array(leaf)}
-    arrays = [leaf for i, leaf in enumerate(flat) if i not in static]
+    arrays, static = _split(flat)
     bind = Bind(find_site(flavor, host.name))
-    callback = HostCallback(host, in_tree, None, bind, Static(static) if static else NO_STATIC)
+    callback = HostCallback(
+        host, in_tree, None, bind, Static(static) if static else NO_STATIC, kind
+    )
     _programs.bound(bind)
     primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)
+
+
+def _split(leaves: list[Any]) -> tuple[list[Any], dict[int, Any]]:
+    """The arrays among `leaves`, and the others by their place."""
+    static = {i: leaf for i, leaf in enumerate(leaves) if not _is_array(leaf)}
+    return [leaf for i, leaf in enumerate(leaves) if i not in static], static
+
+
+def _check_static(static: Mapping[int, Any], in_tree: PyTreeDef, host: HostFunction) -> None:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    for place, value in static.items():
+        try:
+            hash(value)
+        except TypeError:
+            places = tree_unflatten(in_tree, range(in_tree.num_leaves))
+            path = keystr(tree_flatten_with_path(places)[0][place][0][1:])
+            raise TypeError(
+                f"cannot pass {value!r} to {host.name}, at {path} of its arguments: a "
+                f"{type(value).__name__} is not a valid JAX type, and not hashable either, as a "
+                "static argument must be. Pass its arrays, register its type as a pytree, or bind "
+                "it with functools.partial."
+            ) from None
 
 
 def _is_array(leaf: Any) -> bool:

@@ -66,15 +66,30 @@ class Bind:
 
 
 class Static:
-    """Arguments of a debug callback that are no arrays, by position among the flat leaves.
+    """Arguments that are no arrays, by position among the flat leaves.
 
-    Compared by identity: they may be anything, unhashable things included.
+    Those of a debug callback may be anything, unhashable things included, and are compared by
+    identity. Those of the others are compared as jit compares its static arguments.
     """
 
-    __slots__ = ("values",)
+    __slots__ = ("by_value", "values")
 
-    def __init__(self, values: Mapping[int, Any]) -> None:
+    def __init__(self, values: Mapping[int, Any], *, by_value: bool = False) -> None:
         self.values = values
+        self.by_value = by_value
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Static) or not (self.by_value and other.by_value):
+            return False
+        return self._typed() == other._typed()
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._typed().items())) if self.by_value else id(self)
+
+    def _typed(self) -> dict[int, tuple[type, Any]]:
+        return {place: (type(value), value) for place, value in self.values.items()}
 
 
 NO_STATIC = Static({})
@@ -93,6 +108,7 @@ class HostCallback:
     out_tree: PyTreeDef | None  # of the declared result; None: the answer is ignored
     bind: Bind = dataclasses.field(compare=False)
     static: Static = NO_STATIC
+    arrays: str = "numpy"  # what the host function gets, see `_arrays`
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"

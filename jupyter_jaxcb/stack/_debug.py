@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from . import _jax
+from ._arrays import check_arrays
 from ._batching import batch_host_call
 from ._bind import bind_silent_call
 from ._callback import HostCallback, HostFunction
@@ -108,11 +109,19 @@ def bind_debug(
     *,
     ordered: bool,
     partitioned: bool = False,
+    arrays: str = "numpy",
 ) -> None:
     """Binds one call of a debug callback."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     bind_silent_call(
-        debug_callback_p, "debug", host, args, kwargs, ordered=ordered, partitioned=partitioned
+        debug_callback_p,
+        "debug",
+        host,
+        args,
+        kwargs,
+        kind=arrays,
+        ordered=ordered,
+        partitioned=partitioned,
     )
 
 
@@ -121,6 +130,7 @@ def debug_callback(
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,
+    arrays: str = "numpy",
     **kwargs: Any,
 ) -> Callable[..., None] | None:
     """Calls a Python function that looks on; the signature of `jax.debug.callback`.
@@ -134,6 +144,8 @@ def debug_callback(
         *args: its positional arguments.
         ordered: keep program order among ordered debug callbacks.
         partitioned: under jit over several devices, call once per device with its shard.
+        arrays: what the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local
+            CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
         **kwargs: its keyword arguments.
 
     Raises:
@@ -146,6 +158,7 @@ def debug_callback(
     (None, None)
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    check_arrays(arrays)
     if callback is None:
         if args or kwargs:
             raise TypeError(
@@ -153,9 +166,9 @@ def debug_callback(
                 f" {args=} {kwargs=}"
             )
         return lambda function, *args, **kwargs: _debug_callback(
-            function, args, kwargs, ordered, partitioned
+            function, args, kwargs, ordered, partitioned, arrays
         )
-    _debug_callback(callback, args, kwargs, ordered, partitioned)
+    _debug_callback(callback, args, kwargs, ordered, partitioned, arrays)
     return None
 
 
@@ -165,6 +178,7 @@ def _debug_callback(
     kwargs: dict[str, Any],
     ordered: bool,
     partitioned: bool,
+    arrays: str,
 ) -> None:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if not callable(callback):
@@ -172,4 +186,11 @@ def _debug_callback(
             "first argument to debug_callback must be callable, "
             f"but got an object of type {type(callback)}"
         )
-    bind_debug(HostFunction(callback), args, kwargs, ordered=ordered, partitioned=partitioned)
+    bind_debug(
+        HostFunction(callback),
+        args,
+        kwargs,
+        ordered=ordered,
+        partitioned=partitioned,
+        arrays=arrays,
+    )

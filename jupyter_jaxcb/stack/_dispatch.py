@@ -1,7 +1,7 @@
 """One crossing: arrays in, host function, contract, arrays out, record, error.
 
-This is the path of every host call. It never calls JAX on arrays, holds no lock while user
-code runs, and keeps no reference to what passes through.
+This is the path of every host call. It never calls JAX on arrays (unless the user asked for JAX
+arrays), holds no lock while user code runs, and keeps no reference to what passes through.
 """
 
 from __future__ import annotations
@@ -14,34 +14,43 @@ import numpy as np
 from jax.tree_util import tree_structure, tree_unflatten
 
 from ..recording import LoweredSite, Recorder, active
+from ._arrays import taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
 from ._errors import describe, explain
 from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
+Adapt = Callable[[Callable], Callable]  # from the host function to one of flat operands
 
 
-def build_crossing(callback: HostCallback, lowered: LoweredSite, dtypes: Sequence[Any]) -> Crossing:
+def build_crossing(
+    callback: HostCallback,
+    lowered: LoweredSite,
+    operand_dtypes: Sequence[Any],
+    result_dtypes: Sequence[Any],
+) -> Crossing:
     """The function XLA calls: numpy arrays in, a tuple of numpy arrays out.
 
     Args:
         callback: the host function and its trees.
         lowered: the site this is the crossing of; host calls are recorded under it.
-        dtypes: of the results, as numpy dtypes.
+        operand_dtypes: as JAX's avals have them.
+        result_dtypes: as numpy dtypes.
     """
     _, results = lowered.host_avals()
     check = answer_checker(
-        callback.host.name, callback.out_tree, [aval.shape for aval in results], dtypes
+        callback.host.name, callback.out_tree, [aval.shape for aval in results], result_dtypes
     )
-    if lowered.lanes is None:
-        return _single(callback, lowered, check)
-    return _looped(callback, lowered, check, dtypes)
-
-
-def _single(callback: HostCallback, lowered: LoweredSite, check: Callable) -> Crossing:
-    host = callback.host
     adapt = _adapting(callback, len(lowered.operands))
+    if callback.arrays == "jax":
+        adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
+    if lowered.lanes is None:
+        return _single(callback.host, lowered, adapt, check)
+    return _looped(callback.host, lowered, adapt, check, result_dtypes)
+
+
+def _single(host: HostFunction, lowered: LoweredSite, adapt: Adapt, check: Callable) -> Crossing:
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         recorder = active()
@@ -68,10 +77,8 @@ def _single(callback: HostCallback, lowered: LoweredSite, check: Callable) -> Cr
 
 
 def _looped(
-    callback: HostCallback, lowered: LoweredSite, check: Callable, dtypes: Sequence[Any]
+    host: HostFunction, lowered: LoweredSite, adapt: Adapt, check: Callable, dtypes: Sequence[Any]
 ) -> Crossing:
-    host = callback.host
-    adapt = _adapting(callback, len(lowered.operands))
     schedule = LaneSchedule(lowered)
     order = schedule.order
     _, results = lowered.host_avals()
@@ -132,7 +139,12 @@ def _stamped(
         yield answer
 
 
-def _adapting(callback: HostCallback, count: int) -> Callable[[Callable], Callable]:
+def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:
+    taking = taking_jax_arrays(dtypes, without_mesh=flavor == "debug")
+    return lambda function: taking(adapt(function))
+
+
+def _adapting(callback: HostCallback, count: int) -> Adapt:
     """From the host function to one of flat operands: the same one, if its arguments are flat."""
     in_tree = callback.in_tree
     static = callback.static.values

@@ -57,7 +57,12 @@ def eager(
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
     fact = _fact(callback.bind.site, avals, results, levels)
-    cross = build_crossing(callback, fact, [aval.dtype for aval in result_avals])
+    cross = build_crossing(
+        callback,
+        fact,
+        [operand.dtype for operand in operands],
+        [aval.dtype for aval in result_avals],
+    )
     arrays, failed = (), None
     try:
         arrays = cross(*operands)

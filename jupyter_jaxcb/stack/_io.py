@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import _jax
+from ._arrays import check_arrays
 from ._batching import batch_host_call
 from ._bind import bind_host_call
 from ._callback import HostCallback, HostFunction
@@ -110,6 +111,7 @@ def bind_io(
     *,
     ordered: bool,
     sharding: Any = None,
+    arrays: str = "numpy",
 ) -> Any:
     """Binds one call of an io callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -120,6 +122,7 @@ def bind_io(
         declared(result, host.current, args, kwargs),
         args,
         kwargs,
+        kind=arrays,
         ordered=ordered,
         sharding=sharding,
     )
@@ -131,6 +134,7 @@ def io_callback(
     *args: Any,
     sharding: Any = None,
     ordered: bool = False,
+    arrays: str = "numpy",
     **kwargs: Any,
 ) -> Any:
     """Calls an impure Python function from JAX; the signature of `jax.experimental.io_callback`.
@@ -141,10 +145,12 @@ def io_callback(
         callback: the host function; gets read-only numpy arrays.
         result_shape_dtypes: pytree whose leaves have ``shape`` and ``dtype``; None for nothing.
             An expression over the parameter names of `callback` works too.
-        *args: pytrees of arrays.
+        *args: pytrees of arrays; other hashable things (strings, enums) reach it unchanged.
         sharding: a SingleDeviceSharding naming the device to call from.
         ordered: keep program order among all ordered io callbacks; vmap then refuses.
-        **kwargs: keyword arguments, pytrees of arrays.
+        arrays: what the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local
+            CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
+        **kwargs: keyword arguments, as `args`.
 
     Returns:
         Arrays in the structure of `result_shape_dtypes`.
@@ -152,6 +158,7 @@ def io_callback(
     Raises:
         ValueError: under vmap with ``ordered=True``, under grad where a gradient would have to
             flow through it, or a 64-bit result while x64 is off.
+        TypeError: an argument is neither an array nor hashable.
         jax.errors.JaxRuntimeError: the host function raised or broke its contract;
             `jupyter_jaxcb.host_error` gives its own exception.
 
@@ -162,7 +169,8 @@ def io_callback(
     (None, None, [2.0])
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    check_arrays(arrays)
     return bind_io(
         HostFunction(callback), result_shape_dtypes, args, kwargs, ordered=ordered,
-        sharding=sharding,
+        sharding=sharding, arrays=arrays,
     )  # fmt: skip

@@ -12,18 +12,21 @@ import functools
 import inspect
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import numpy as np
 from jax.core import ShapedArray
-from jax.experimental import io_callback
+from jax.debug import callback as _debug_callback
+from jax.experimental import io_callback as _io_callback
 
 try:
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
     from jax._src import effects as _effects
+    from jax._src import mesh as _mesh
+    from jax._src import sharding_impls as _sharding_impls
     from jax._src import xla_bridge as _xla_bridge
     from jax._src.callback import _callback_op_sharding
     from jax._src.debugging import debug_callback_p as _jax_debug_callback_p
@@ -61,10 +64,12 @@ def jax_effect(flavor: str, ordered: bool) -> Effect:
     Ours carry the same object: JAX's refusals (vmap of cond and while, several devices) and its
     token order then hold for ours and among JAX's callbacks and ours.
     """
+    # Both functions are kept from when this module was imported: in a program that has put ours
+    # in their place, looking them up now would find ours.
     if flavor == "io":
-        jaxpr = jax.make_jaxpr(lambda: io_callback(_nothing, None, ordered=ordered))()
+        jaxpr = jax.make_jaxpr(lambda: _io_callback(_nothing, None, ordered=ordered))()
     else:
-        jaxpr = jax.make_jaxpr(lambda: jax.debug.callback(_nothing, ordered=ordered))()
+        jaxpr = jax.make_jaxpr(lambda: _debug_callback(_nothing, ordered=ordered))()
     (effect,) = jaxpr.effects
     return effect
 
@@ -223,6 +228,28 @@ def wait_for_ordered(effect: Effect) -> None:
     except BaseException:
         forget_tokens()  # or every later ordered call raises this again
         raise
+
+
+def key_implementation(dtype: Any) -> str | None:
+    """The name of the implementation of PRNG keys of `dtype`; None for what is no key.
+
+    A key has public ways to ask this; its dtype has none. Where the attribute is gone, host
+    functions that ask for JAX arrays get the key's data.
+    """
+    return getattr(getattr(dtype, "_impl", None), "name", None)
+
+
+@contextlib.contextmanager
+def without_mesh() -> Iterator[None]:
+    """Hides the meshes that the surrounding code has set; does nothing in a JAX without these."""
+    hide_concrete = getattr(_sharding_impls, "_internal_use_concrete_mesh", None)
+    hide_abstract = getattr(_mesh, "use_abstract_mesh", None)
+    with contextlib.ExitStack() as around:
+        if hide_concrete is not None:
+            around.enter_context(hide_concrete(_mesh.empty_concrete_mesh))
+        if hide_abstract is not None:
+            around.enter_context(hide_abstract(_mesh.empty_abstract_mesh))
+        yield
 
 
 def lowers_predicate_that_goes_wrong() -> bool:

@@ -62,7 +62,12 @@ def lower_host_call(
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
         return [_jax.empty_constant(aval) for aval in ctx.avals_out]
-    cross = build_crossing(callback, lowered, [aval.dtype for aval in ctx.avals_out])
+    cross = build_crossing(
+        callback,
+        lowered,
+        [aval.dtype for aval in ctx.avals_in],
+        [aval.dtype for aval in ctx.avals_out],
+    )
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     if platforms[0] not in _DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)

@@ -22,12 +22,13 @@ class _Checker(string.Formatter):
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
         unused = [argument for i, argument in enumerate(args) if i not in used_args]
         if unused:
-            raise ValueError(f"Unused positional arguments to `debug_print`: {unused}")
+            raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}")
         names = [name for name in kwargs if name not in used_args]
         if names:
             raise ValueError(
-                f"Unused keyword arguments to `debug_print`: {names}. An f-string formats before "
-                'JAX has values: write debug_print("{x}", x=x), not debug_print(f"{x}").'
+                f"Unused keyword arguments to `jax.debug.print`: {names}. You may be passing an "
+                "f-string, which formats before JAX has values: write debug_print(\"{x}\", x=x), "
+                'not debug_print(f"{x}").'
             )
 
 

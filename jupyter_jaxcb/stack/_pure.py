@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import jax.numpy as jnp
 
 from . import _jax
-from ._batching import batch_host_call, check_vmap_method
+from ._arrays import check_arrays
+from ._batching import batch_host_call, check_vmap_method, method_of_vectorized
 from ._bind import bind_host_call
 from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_runtime_error
@@ -35,17 +36,17 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise ValueError(
-        f"cannot differentiate {callback}: JAX cannot see inside a host function (pure callbacks "
-        f"do not support JVP). Give it a rule: @{callback.host.name}.defjvp or .defvjp, or wrap "
-        "the call in jax.custom_jvp or jax.custom_vjp."
+        f"cannot differentiate {callback}: JAX cannot see inside a host function. Pure "
+        f"callbacks do not support JVP. Give it a rule: @{callback.host.name}.defjvp or .defvjp, "
+        "or wrap the call in jax.custom_jvp or jax.custom_vjp."
     )
 
 
 def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise ValueError(
-        f"cannot transpose {callback}: JAX cannot see inside a host function (pure callbacks do "
-        f"not support transpose). Give it a rule: @{callback.host.name}.defvjp, or wrap the call "
+        f"cannot transpose {callback}: JAX cannot see inside a host function. Pure callbacks "
+        f"do not support transpose. Give it a rule: @{callback.host.name}.defvjp, or wrap the call "
         "in jax.custom_vjp."
     )
 
@@ -88,6 +89,7 @@ def bind_pure(
     *,
     vmap_method: str | None,
     sharding: Any = None,
+    arrays: str = "numpy",
 ) -> Any:
     """Binds one call of a pure callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -98,6 +100,7 @@ def bind_pure(
         declared(result, host.current, args, kwargs),
         args,
         kwargs,
+        kind=arrays,
         vmap_method=vmap_method,
         sharding=sharding,
     )
@@ -109,6 +112,8 @@ def pure_callback(
     *args: Any,
     sharding: Any = None,
     vmap_method: str | None = None,
+    vectorized: bool | None = None,
+    arrays: str = "numpy",
     **kwargs: Any,
 ) -> Any:
     """Calls a pure Python function from JAX; the signature of `jax.pure_callback`.
@@ -118,17 +123,22 @@ def pure_callback(
             dtypes of the arguments and returns arrays (or scalars) as declared.
         result_shape_dtypes: pytree whose leaves have ``shape`` and ``dtype``. An expression over
             the parameter names of `callback` (``"x"``) works too.
-        *args: pytrees of arrays.
+        *args: pytrees of arrays; other hashable things (strings, enums) reach it unchanged.
         sharding: a SingleDeviceSharding naming the device to call from.
         vmap_method: ``"sequential"`` (always right), ``"sequential_unrolled"``,
             ``"expand_dims"``, ``"broadcast_all"``, ``"legacy_vectorized"``, or None: vmap refuses.
-        **kwargs: keyword arguments, pytrees of arrays.
+        vectorized: deprecated; True is ``vmap_method="legacy_vectorized"``, False is
+            ``vmap_method="sequential"``.
+        arrays: what the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local
+            CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
+        **kwargs: keyword arguments, as `args`.
 
     Returns:
         Arrays in the structure of `result_shape_dtypes`.
 
     Raises:
         ValueError: an unknown `vmap_method`, or a 64-bit result while x64 is off.
+        TypeError: an argument is neither an array nor hashable.
         NotImplementedError: under vmap without a `vmap_method`.
         jax.errors.JaxRuntimeError: the host function raised or broke its contract;
             `jupyter_jaxcb.host_error` gives its own exception.
@@ -139,7 +149,9 @@ def pure_callback(
     Array([0., 9.], dtype=float32)
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    vmap_method = method_of_vectorized(vectorized, vmap_method)
     check_vmap_method(vmap_method)
+    check_arrays(arrays)
     return bind_pure(
         HostFunction(callback),
         result_shape_dtypes,
@@ -147,4 +159,5 @@ def pure_callback(
         kwargs,
         vmap_method=vmap_method,
         sharding=sharding,
+        arrays=arrays,
     )

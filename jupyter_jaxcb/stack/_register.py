@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, overload
 
-import numpy as np
-
-from ._autodiff import with_jvp, with_vjp
+from ._arrays import check_arrays
 from ._batching import check_vmap_method
-from ._callback import HostFunction, register
+from ._callback import register
 from ._debug import bind_debug
 from ._io import bind_io
 from ._pure import bind_pure
+from ._registered import Callback, PureCallback
 from ._result import result_interface
 
 
@@ -25,118 +24,20 @@ class _Missing:
 MISSING: Any = _Missing()
 
 
-class Callback:
-    """A registered host function.
-
-    Call it in JAX code like any function. `host` is what compiled programs refer to;
-    ``__wrapped__`` is the Python function it was made from.
-    """
-
-    def __init__(
-        self, flavor: str, function: Callable[..., Any], host: HostFunction, call: Callable
-    ) -> None:
-        functools.update_wrapper(self, function)
-        self.__wrapped__ = function
-        self.flavor = flavor
-        self.host = host
-        self._call = call
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        return self._call(*args, **kwargs)
-
-    def __repr__(self) -> str:
-        return f"<{self.flavor} callback {self.host.name}>"
-
-
-class PureCallback(Callback):
-    """A registered pure host function, which may have a derivative rule."""
-
-    def __init__(
-        self, function: Callable[..., Any], host: HostFunction, bind: Callable[..., Any]
-    ) -> None:
-        super().__init__("pure", function, host, self._plain)
-        self._bind = bind
-
-    def defjvp(
-        self,
-        rule: Callable[..., Any],
-        *,
-        nondiff_argnums: Sequence[int] = (),
-        symbolic_zeros: bool = False,
-    ) -> Callable[..., Any]:
-        """Gives it a forward-mode derivative rule; works as a decorator.
-
-        Args:
-            rule: ``rule(primals, tangents) -> (primal_out, tangent_out)`` as for
-                `jax.custom_jvp`, written in JAX. Calling this callback in it gives higher
-                orders.
-            nondiff_argnums: as for `jax.custom_jvp`.
-            symbolic_zeros: as for `jax.custom_jvp`.
-
-        Returns:
-            `rule`.
-
-        >>> import jax, numpy as np, jax.numpy as jnp, jupyter_jaxcb as jaxcb
-        >>> sin = jaxcb.pure(np.sin, result=lambda x: x)
-        >>> @sin.defjvp
-        ... def sin_jvp(primals, tangents):
-        ...     (x,), (dx,) = primals, tangents
-        ...     return sin(x), jnp.cos(x) * dx
-        >>> float(jax.grad(sin)(0.0))
-        1.0
-        """
-        self._call = with_jvp(self._primal(), rule, nondiff_argnums, symbolic_zeros)
-        return rule
-
-    def defvjp(
-        self,
-        forward: Callable[..., Any],
-        backward: Callable[..., Any],
-        *,
-        nondiff_argnums: Sequence[int] = (),
-        symbolic_zeros: bool = False,
-    ) -> None:
-        """Gives it a reverse-mode derivative rule.
-
-        Args:
-            forward: ``forward(*args) -> (out, residuals)`` as for `jax.custom_vjp`.
-            backward: ``backward(residuals, cotangent) -> cotangents of the arguments``.
-            nondiff_argnums: as for `jax.custom_vjp`.
-            symbolic_zeros: as for `jax.custom_vjp`.
-        """
-        self._call = with_vjp(self._primal(), forward, backward, nondiff_argnums, symbolic_zeros)
-
-    def _plain(self, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        return self._bind(args, kwargs)
-
-    def _primal(self) -> Callable[..., Any]:
-        bind = self._bind
-
-        def primal(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-            return bind(args, kwargs)
-
-        # JAX resolves keywords and fills in defaults by the signature; a ufunc's has defaults
-        # (out, where, ...) that are no arguments of the callback.
-        if not isinstance(self.__wrapped__, np.ufunc):
-            functools.update_wrapper(primal, self.__wrapped__)
-        return primal
-
-
 @overload
 def pure(function: Callable[..., Any], *, result: Any = ..., vmap_method: str | None = ...,
-         sharding: Any = ...) -> PureCallback: ...  # fmt: skip
+         sharding: Any = ..., arrays: str = ...) -> PureCallback: ...  # fmt: skip
 @overload
 def pure(*, result: Any = ..., vmap_method: str | None = ...,
-         sharding: Any = ...) -> Callable[[Callable[..., Any]], PureCallback]: ...  # fmt: skip
+         sharding: Any = ..., arrays: str = ...,
+         ) -> Callable[[Callable[..., Any]], PureCallback]: ...  # fmt: skip
 def pure(
     function: Callable[..., Any] | None = None,
     *,
     result: Any = MISSING,
     vmap_method: str | None = "sequential",
     sharding: Any = None,
+    arrays: str = "numpy",
 ) -> Any:
     """Registers a pure host function; works as a decorator.
 
@@ -148,6 +49,7 @@ def pure(
             call per lane. ``"expand_dims"`` and ``"broadcast_all"`` make one call of the whole
             batch, for functions that broadcast as numpy's do.
         sharding: a SingleDeviceSharding naming the device to call from.
+        arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
 
     Returns:
         A `PureCallback`: call it in JAX code; `defjvp` and `defvjp` give it derivatives.
@@ -164,30 +66,42 @@ def pure(
     Array([0, 2, 4], dtype=int32)
     """
     if function is None:
-        return functools.partial(pure, result=result, vmap_method=vmap_method, sharding=sharding)
-    _check(function, "pure", result)
+        return functools.partial(
+            pure, result=result, vmap_method=vmap_method, sharding=sharding, arrays=arrays
+        )
+    _check(function, "pure", result, arrays)
     check_vmap_method(vmap_method)
-    host = register(function, ("pure", result_interface(result), vmap_method, sharding))
+    host = register(function, ("pure", result_interface(result), vmap_method, sharding, arrays))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        return bind_pure(host, result, args, kwargs, vmap_method=vmap_method, sharding=sharding)
+        return bind_pure(
+            host,
+            result,
+            args,
+            kwargs,
+            vmap_method=vmap_method,
+            sharding=sharding,
+            arrays=arrays,
+        )
 
     return PureCallback(function, host, bind)
 
 
 @overload
 def io(function: Callable[..., Any], *, result: Any = ..., ordered: bool = ...,
-       sharding: Any = ...) -> Callback: ...  # fmt: skip
+       sharding: Any = ..., arrays: str = ...) -> Callback: ...  # fmt: skip
 @overload
 def io(*, result: Any = ..., ordered: bool = ...,
-       sharding: Any = ...) -> Callable[[Callable[..., Any]], Callback]: ...  # fmt: skip
+       sharding: Any = ..., arrays: str = ...,
+       ) -> Callable[[Callable[..., Any]], Callback]: ...  # fmt: skip
 def io(
     function: Callable[..., Any] | None = None,
     *,
     result: Any = MISSING,
     ordered: bool = False,
     sharding: Any = None,
+    arrays: str = "numpy",
 ) -> Any:
     """Registers a host function with effects; works as a decorator.
 
@@ -198,6 +112,7 @@ def io(
         result: as for `pure`; None: it returns nothing.
         ordered: keep program order among all ordered io callbacks; vmap then refuses.
         sharding: a SingleDeviceSharding naming the device to call from.
+        arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
 
     Returns:
         A `Callback`: call it in JAX code.
@@ -215,28 +130,34 @@ def io(
     (2,)
     """
     if function is None:
-        return functools.partial(io, result=result, ordered=ordered, sharding=sharding)
-    _check(function, "io", result)
-    host = register(function, ("io", result_interface(result), ordered, sharding))
+        return functools.partial(
+            io, result=result, ordered=ordered, sharding=sharding, arrays=arrays
+        )
+    _check(function, "io", result, arrays)
+    host = register(function, ("io", result_interface(result), ordered, sharding, arrays))
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        return bind_io(host, result, args, kwargs, ordered=ordered, sharding=sharding)
+        return bind_io(
+            host, result, args, kwargs, ordered=ordered, sharding=sharding, arrays=arrays
+        )
 
     return Callback("io", function, host, call)
 
 
 @overload
 def debug(function: Callable[..., Any], *, ordered: bool = ...,
-          partitioned: bool = ...) -> Callback: ...  # fmt: skip
+          partitioned: bool = ..., arrays: str = ...) -> Callback: ...  # fmt: skip
 @overload
 def debug(*, ordered: bool = ...,
-          partitioned: bool = ...) -> Callable[[Callable[..., Any]], Callback]: ...  # fmt: skip
+          partitioned: bool = ..., arrays: str = ...,
+          ) -> Callable[[Callable[..., Any]], Callback]: ...  # fmt: skip
 def debug(
     function: Callable[..., Any] | None = None,
     *,
     ordered: bool = False,
     partitioned: bool = False,
+    arrays: str = "numpy",
 ) -> Any:
     """Registers a host function that looks on and returns nothing; works as a decorator.
 
@@ -244,6 +165,7 @@ def debug(
         function: what it returns is ignored; arguments that are no arrays reach it unchanged.
         ordered: keep program order among ordered debug callbacks.
         partitioned: under jit over several devices, call once per device with its shard.
+        arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
 
     Returns:
         A `Callback`: call it in JAX code; gradients pass by.
@@ -260,18 +182,19 @@ def debug(
     (None, None)
     """
     if function is None:
-        return functools.partial(debug, ordered=ordered, partitioned=partitioned)
-    _check(function, "debug", None)
-    host = register(function, ("debug", ordered, partitioned))
+        return functools.partial(debug, ordered=ordered, partitioned=partitioned, arrays=arrays)
+    _check(function, "debug", None, arrays)
+    host = register(function, ("debug", ordered, partitioned, arrays))
 
     def call(*args: Any, **kwargs: Any) -> None:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        bind_debug(host, args, kwargs, ordered=ordered, partitioned=partitioned)
+        bind_debug(host, args, kwargs, ordered=ordered, partitioned=partitioned, arrays=arrays)
 
     return Callback("debug", function, host, call)
 
 
-def _check(function: Any, flavor: str, result: Any) -> None:
+def _check(function: Any, flavor: str, result: Any, arrays: str) -> None:
+    check_arrays(arrays)
     if isinstance(function, Callback):
         raise TypeError(
             f"cannot register {function!r} again as {flavor}: take one of the two registrations "

@@ -112,7 +112,11 @@ def _leaf_aval(leaf: Any, result: Result) -> Any:
             "the name of a parameter, or jax.ShapeDtypeStruct(shape, dtype)."
         )
     if jnp.issubdtype(dtype, jax.dtypes.extended):
-        return _jax.shaped_array(tuple(shape), dtype)
+        raise TypeError(
+            f"cannot return {dtype} from a host function: numpy has no such numbers. Declare the "
+            "key's data (jax.eval_shape(jax.random.key_data, key)) and wrap what comes back with "
+            "jax.random.wrap_key_data."
+        )
     if jax.dtypes.canonicalize_dtype(dtype) != np.dtype(dtype):
         raise ValueError(
             f"cannot return {np.dtype(dtype).name} while jax_enable_x64 is off: "

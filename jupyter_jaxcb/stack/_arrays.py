@@ -1,0 +1,74 @@
+"""What a host function gets: numpy arrays as they come, or JAX arrays on the local CPU."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from . import _jax
+
+ARRAYS = ("numpy", "jax")
+
+
+def check_arrays(arrays: str) -> None:
+    """Raises ValueError for what is not one of `ARRAYS`."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if arrays not in ARRAYS:
+        raise ValueError(
+            f"arrays must be 'numpy' or 'jax', the kind of arrays the host function gets, but got "
+            f"{arrays!r}. To pass an argument of that name on, wrap the host function: "
+            "lambda x: f(arrays=x)."
+        )
+
+
+def taking_jax_arrays(
+    dtypes: Sequence[Any], *, without_mesh: bool
+) -> Callable[[Callable], Callable]:
+    """A wrapper of flat host functions: called with numpy arrays, they get JAX arrays.
+
+    These are committed to the first local CPU device, which is the default device meanwhile, as
+    with JAX's own callbacks. 64-bit values keep their width on threads that know nothing of x64,
+    and PRNG keys are keys again.
+
+    Args:
+        dtypes: of the arguments, as JAX's avals have them.
+        without_mesh: let the host function see no mesh, as JAX's debug callbacks do.
+
+    Raises:
+        RuntimeError: there is no CPU backend.
+    """
+    cpu = _local_cpu()
+    x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+    keys = [_jax.key_implementation(dtype) for dtype in dtypes]
+
+    def hand_over(array: np.ndarray, key: str | None) -> jax.Array:
+        on_cpu = jax.device_put(array, cpu)
+        return on_cpu if key is None else jax.random.wrap_key_data(on_cpu, impl=key)
+
+    def wrap(function: Callable) -> Callable:
+        def call(*operands: np.ndarray) -> Any:
+            with contextlib.ExitStack() as around:
+                around.enter_context(jax.enable_x64(x64))
+                around.enter_context(jax.default_device(cpu))
+                if without_mesh:
+                    around.enter_context(_jax.without_mesh())
+                return function(*map(hand_over, operands, keys))
+
+        return call
+
+    return wrap
+
+
+def _local_cpu() -> Any:
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError as error:
+        raise RuntimeError(
+            'arrays="jax" found no local CPU device to put the arguments on: list "cpu" in the '
+            "JAX_PLATFORMS environment variable (or the jax_platforms option), or leave arrays as "
+            '"numpy", which needs no device.'
+        ) from error

@@ -1,0 +1,116 @@
+"""What a decorator makes of a function: a callback that JAX code calls like any function."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._autodiff import with_jvp, with_vjp
+from ._callback import HostFunction
+
+
+class Callback:
+    """A registered host function.
+
+    Call it in JAX code like any function. `host` is what compiled programs refer to;
+    ``__wrapped__`` is the Python function it was made from.
+    """
+
+    def __init__(
+        self, flavor: str, function: Callable[..., Any], host: HostFunction, call: Callable
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.__wrapped__ = function
+        self.flavor = flavor
+        self.host = host
+        self._call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        return self._call(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
+        """As a method: the instance is the first argument, an array, a pytree or static."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self.flavor} callback {self.host.name}>"
+
+
+class PureCallback(Callback):
+    """A registered pure host function, which may have a derivative rule."""
+
+    def __init__(
+        self, function: Callable[..., Any], host: HostFunction, bind: Callable[..., Any]
+    ) -> None:
+        super().__init__("pure", function, host, self._plain)
+        self._bind = bind
+
+    def defjvp(
+        self,
+        rule: Callable[..., Any],
+        *,
+        nondiff_argnums: Sequence[int] = (),
+        symbolic_zeros: bool = False,
+    ) -> Callable[..., Any]:
+        """Gives it a forward-mode derivative rule; works as a decorator.
+
+        Args:
+            rule: ``rule(primals, tangents) -> (primal_out, tangent_out)`` as for
+                `jax.custom_jvp`, written in JAX. Calling this callback in it gives higher
+                orders.
+            nondiff_argnums: as for `jax.custom_jvp`.
+            symbolic_zeros: as for `jax.custom_jvp`.
+
+        Returns:
+            `rule`.
+
+        >>> import jax, numpy as np, jax.numpy as jnp, jupyter_jaxcb as jaxcb
+        >>> sin = jaxcb.pure(np.sin, result=lambda x: x)
+        >>> @sin.defjvp
+        ... def sin_jvp(primals, tangents):
+        ...     (x,), (dx,) = primals, tangents
+        ...     return sin(x), jnp.cos(x) * dx
+        >>> float(jax.grad(sin)(0.0))
+        1.0
+        """
+        self._call = with_jvp(self._primal(), rule, nondiff_argnums, symbolic_zeros)
+        return rule
+
+    def defvjp(
+        self,
+        forward: Callable[..., Any],
+        backward: Callable[..., Any],
+        *,
+        nondiff_argnums: Sequence[int] = (),
+        symbolic_zeros: bool = False,
+    ) -> None:
+        """Gives it a reverse-mode derivative rule.
+
+        Args:
+            forward: ``forward(*args) -> (out, residuals)`` as for `jax.custom_vjp`.
+            backward: ``backward(residuals, cotangent) -> cotangents of the arguments``.
+            nondiff_argnums: as for `jax.custom_vjp`.
+            symbolic_zeros: as for `jax.custom_vjp`.
+        """
+        self._call = with_vjp(self._primal(), forward, backward, nondiff_argnums, symbolic_zeros)
+
+    def _plain(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        return self._bind(args, kwargs)
+
+    def _primal(self) -> Callable[..., Any]:
+        bind = self._bind
+
+        def primal(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+            return bind(args, kwargs)
+
+        # JAX resolves keywords and fills in defaults by the signature; a ufunc's has defaults
+        # (out, where, ...) that are no arguments of the callback.
+        if not isinstance(self.__wrapped__, np.ufunc):
+            functools.update_wrapper(primal, self.__wrapped__)
+        return primal
