@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from ._lowering import lower_host_call
 
 debug_callback_p = _jax.Primitive("jaxcb_debug_callback")
 debug_callback_p.multiple_results = True
+_jax.requires_devices_during_lowering(debug_callback_p)
 
 
 def _abstract_eval(*avals: Any, ordered: bool, **params: Any) -> tuple[list, set[_jax.Effect]]:
@@ -80,6 +82,11 @@ def _lower(
     partitioned: bool,
     **params: Any,
 ) -> Any:
+    automatic = _jax.automatic_axes(ctx)
+    if automatic:  # gathered along these, and called by one device
+        params |= dict(callback=callback, levels=levels, ordered=ordered, partitioned=partitioned)
+        bind = functools.partial(debug_callback_p.bind, **params)
+        return _jax.lower_once(ctx, automatic, bind, operands)
     return lower_host_call(
         ctx,
         *operands,
@@ -88,7 +95,6 @@ def _lower(
         has_side_effect=True,
         ordered=_jax.jax_effect("debug", True) if ordered else None,
         partitioned=partitioned,
-        sharding=None if ordered else _jax.callback_sharding(ctx, None, ctx.avals_out),
     )
 
 

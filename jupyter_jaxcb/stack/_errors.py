@@ -14,7 +14,7 @@ from ..recording import LoweredSite
 KEPT = 16
 KEPT_IN_ALL = 256
 
-_kept: dict[int, BaseException] = {}
+_kept: dict[int, tuple[BaseException, str]] = {}  # and what XLA was told
 _raised_by: collections.OrderedDict[int, int] = collections.OrderedDict()  # number: thread
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -22,7 +22,13 @@ _MARK = re.compile(r"; jaxcb host error (\d+)\]")
 
 
 class HostCallError(RuntimeError):
-    """What XLA is told when a host function raised; `host_error` finds the exception itself."""
+    """What XLA is told when a host function raised; `host_error` finds the exception itself.
+
+    Attributes:
+        number: of the error, among all of this process.
+    """
+
+    number = 0
 
 
 def explain(error: BaseException, lowered: LoweredSite, lane: int | None) -> HostCallError:
@@ -37,13 +43,23 @@ def explain(error: BaseException, lowered: LoweredSite, lane: int | None) -> Hos
     )
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
+    number = next(_numbers)
+    text = f"{describe(error)} [{note}; jaxcb host error {number}]"
     with _lock:
-        number = next(_numbers)
-        _kept[number], _raised_by[number] = error, threading.get_ident()
+        _kept[number], _raised_by[number] = (error, text), threading.get_ident()
         own = [n for n, thread in _raised_by.items() if thread == threading.get_ident()]
         for old in own[:-KEPT] or list(_raised_by)[:-KEPT_IN_ALL]:
             del _kept[old], _raised_by[old]
-    return HostCallError(f"{describe(error)} [{note}; jaxcb host error {number}]")
+    told = HostCallError(text)
+    told.number = number
+    return told
+
+
+def failed_elsewhere(number: int) -> HostCallError:
+    """What the other devices of a program are told of the error `number`."""
+    with _lock:
+        _, text = _kept.get(number, (None, "a host function failed in another process"))
+    return HostCallError(text)
 
 
 def describe(error: BaseException) -> str:
@@ -80,10 +96,10 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
         seen.add(id(error))
         marks = _MARK.findall(describe(error))
         with _lock:
-            if any(error is kept for kept in _kept.values()):
+            if any(error is kept for kept, _ in _kept.values()):
                 return error
             # The last one: an earlier mark stands in the message of the host function's exception.
             if marks and int(marks[-1]) in _kept:
-                return _kept[int(marks[-1])]
+                return _kept[int(marks[-1])][0]
         error = error.__cause__ if chained else None
     return None

@@ -91,7 +91,7 @@ def _lower(
         levels=levels,
         has_side_effect=True,
         ordered=_jax.jax_effect("io", True) if ordered else None,
-        sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
+        sharding=sharding,
     )
 
 

@@ -7,12 +7,11 @@ When a JAX release breaks us, this is the file to read. Seen in JAX 0.8.0, 0.10.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import inspect
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -123,18 +122,40 @@ def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
     return _callback_op_sharding(ctx.module_context.axis_context, sharding, avals_out)
 
 
-def free_of_device(ctx: Any, results: list[Any]) -> list[Any]:
-    """Results of a call that runs on one of several devices, as other devices may use them.
+def automatic_axes(ctx: Any) -> tuple[str, ...]:
+    """The mesh axes that a partly manual ``shard_map`` leaves to XLA; none anywhere else."""
+    context = ctx.module_context.axis_context
+    manual = getattr(context, "manual_axes", None)
+    if manual is None:
+        return ()
+    return tuple(axis for axis in context.mesh.axis_names if axis not in manual)
 
-    A program that returns such a result as it is gives an array whose sharding JAX itself cannot
-    handle (TypeError at the next operation, with JAX's own callbacks too). XLA does not carry the
-    sharding over a barrier.
+
+def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequence[Any]) -> Any:
+    """Lowers ``bind(*operands)``, which returns nothing, for one device among those along `axes`.
+
+    Which are all that is not manual yet: the operands are gathered along them first.
     """
-    if not results or getattr(ctx.module_context.axis_context, "num_devices", 1) == 1:
-        return results
-    barrier = mlir.lower_fun(lambda *xs: jax.lax.optimization_barrier(xs), multiple_results=True)
-    context = dataclasses.replace(ctx, avals_in=list(ctx.avals_out), tokens_out=None)
-    return list(barrier(context, *results))
+    replicated = jax.sharding.PartitionSpec()
+
+    def on_one(*whole: Any) -> list[Any]:
+        return jax.lax.cond(jax.lax.axis_index(axes) == 0, bind, lambda *_: [], *whole)
+
+    def everywhere(*operands: Any) -> list[Any]:
+        gathered = [jax.sharding.reshard(x, replicated) for x in operands]
+        return jax.shard_map(on_one, in_specs=replicated, out_specs=[], check_vma=False)(*gathered)
+
+    return mlir.lower_fun(everywhere)(ctx, *operands)
+
+
+def is_for_several_devices(ctx: Any) -> bool:
+    """Whether one call stands for several devices: jit over several, in no ``shard_map``."""
+    return getattr(ctx.module_context.axis_context, "num_devices", 1) > 1
+
+
+def mesh_of_devices(ctx: Any) -> Any:
+    """All devices of the program in one mesh."""
+    return jax.sharding.Mesh(np.array(ctx.module_context.axis_context.device_assignment), "d")
 
 
 def empty_constant(aval: Any) -> Any:

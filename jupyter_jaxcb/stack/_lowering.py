@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from ..recording import Aval, LoweredSite, Program, VmapLevel, active
 from . import _jax, _programs
 from ._callback import HostCallback
 from ._dispatch import Crossing, build_crossing
-
-_DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call
+from ._emission import DIRECT, emit_call
+from ._everywhere import emit_for_all
 
 
 def lower_host_call(
@@ -39,7 +36,7 @@ def lower_host_call(
         has_side_effect: whether XLA must keep the call even if its results are unused.
         ordered: the ordered effect whose token the call takes and returns, if any.
         partitioned: each device hands over its own shard.
-        sharding: an op sharding, see `_jax.callback_sharding`.
+        sharding: the device to call from, as the user has it.
 
     Returns:
         The IR values of the results.
@@ -69,9 +66,22 @@ def lower_host_call(
         [aval.dtype for aval in ctx.avals_out],
     )
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
-    if platforms[0] not in _DIRECT:
+    if platforms[0] not in DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
-    return _emit(ctx, cross, token, operands, ordered, has_side_effect, partitioned, sharding)
+    # An ordered call without results is left as JAX has it: its one annotation is its token's.
+    if _jax.is_for_several_devices(ctx) and not partitioned and (ctx.avals_out or token is None):
+        token, *results = emit_for_all(
+            ctx, cross, operands, token=token, has_side_effect=has_side_effect, sharding=sharding
+        )
+    else:
+        token, *results = emit_call(
+            ctx, cross, operands, token=token, has_side_effect=has_side_effect,
+            partitioned=partitioned,
+            sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
+        )  # fmt: skip
+    if ordered is not None:
+        _set_token(ctx, ordered, token)
+    return results
 
 
 def _note(ctx: Any, callback: HostCallback, levels: tuple[VmapLevel, ...]) -> LoweredSite:
@@ -100,48 +110,6 @@ def to_aval(aval: Any) -> Aval:
 _name = functools.cache(str)  # of a dtype; numpy composes it anew every time
 
 
-def _emit(
-    ctx: Any,
-    cross: Crossing,
-    token: Any,
-    operands: Sequence[Any],
-    ordered: _jax.Effect | None,
-    has_side_effect: bool,
-    partitioned: bool,
-    sharding: Any,
-) -> Sequence[Any]:
-    module = ctx.module_context
-    target = f"xla_ffi{'_partitioned' * partitioned}_python_{_DIRECT[module.platforms[0]]}_callback"
-    has_results = bool(ctx.avals_out)
-    call = cross
-    if token is not None:
-        # The token rides as the first operand and result; the crossing never sees it.
-        def call(token: Any, *arrays: np.ndarray) -> tuple[Any, ...]:
-            return (token, *cross(*arrays))
-
-        operands = [token, *operands]
-        sharding = _jax.with_token_sharding(sharding, has_results)
-    # Only the call sees the token's avals: JAX reads tokens_out off the context it gave us.
-    emitted = ctx
-    if token is not None:
-        emitted = dataclasses.replace(
-            ctx,
-            avals_in=[_jax.abstract_token, *ctx.avals_in],
-            avals_out=[_jax.abstract_token, *ctx.avals_out],
-        )
-    index = np.uint64(len(module.host_callbacks))
-    module.add_host_callback(call)
-    op = _jax.build_ffi_lowering_function(target, has_side_effect=has_side_effect)(
-        emitted, *operands, index=index
-    )
-    if sharding is not None:
-        _jax.set_sharding(ctx, op, sharding)
-    results = list(op.results)
-    if token is not None:
-        _set_token(ctx, ordered, results.pop(0))
-    return _jax.free_of_device(ctx, results)
-
-
 def _emit_by_jax(
     ctx: Any,
     cross: Crossing,
@@ -160,7 +128,7 @@ def _emit_by_jax(
         ctx.avals_in,
         ctx.avals_out,
         has_side_effect=has_side_effect,
-        sharding=sharding,
+        sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
     )
     if ordered is not None:
         _set_token(ctx, ordered, token)

@@ -27,7 +27,7 @@ class _Checker(string.Formatter):
         if names:
             raise ValueError(
                 f"Unused keyword arguments to `jax.debug.print`: {names}. You may be passing an "
-                "f-string, which formats before JAX has values: write debug_print(\"{x}\", x=x), "
+                'f-string, which formats before JAX has values: write debug_print("{x}", x=x), '
                 'not debug_print(f"{x}").'
             )
 

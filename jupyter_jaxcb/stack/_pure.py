@@ -67,7 +67,7 @@ def _lower(
         callback=callback,
         levels=levels,
         has_side_effect=False,
-        sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
+        sharding=sharding,
     )
 
 

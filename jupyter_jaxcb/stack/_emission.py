@@ -1,0 +1,65 @@
+"""The custom call through which XLA calls Python, emitted as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _jax
+
+DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call
+
+
+def emit_call(
+    ctx: Any,
+    call: Callable[..., tuple],
+    operands: Sequence[Any],
+    *,
+    token: Any = None,
+    has_side_effect: bool,
+    partitioned: bool = False,
+    sharding: Any = None,
+) -> list[Any]:
+    """Emits one custom call of `call` with the avals of `ctx`.
+
+    Args:
+        ctx: JAX's lowering context.
+        call: numpy arrays in, a tuple of numpy arrays out; on XLA's threads.
+        operands: IR values.
+        token: the token that an ordered call takes; None for an unordered one.
+        has_side_effect: whether XLA must keep the call even if its results are unused.
+        partitioned: each device hands over its own shard.
+        sharding: an op sharding, see `_jax.callback_sharding`.
+
+    Returns:
+        The token that comes back (None for None), and the IR values of the results.
+    """
+    module = ctx.module_context
+    target = f"xla_ffi{'_partitioned' * partitioned}_python_{DIRECT[module.platforms[0]]}_callback"
+    has_results = bool(ctx.avals_out)
+    called = call
+    if token is not None:
+        # The token rides as the first operand and result; the call never sees it.
+        def called(token: Any, *arrays: np.ndarray) -> tuple[Any, ...]:
+            return (token, *call(*arrays))
+
+        operands = [token, *operands]
+        sharding = _jax.with_token_sharding(sharding, has_results)
+        # Only the call sees the token's avals: JAX reads tokens_out off the context it gave us.
+        ctx = dataclasses.replace(
+            ctx,
+            avals_in=[_jax.abstract_token, *ctx.avals_in],
+            avals_out=[_jax.abstract_token, *ctx.avals_out],
+        )
+    index = np.uint64(len(module.host_callbacks))
+    module.add_host_callback(called)
+    op = _jax.build_ffi_lowering_function(target, has_side_effect=has_side_effect)(
+        ctx, *operands, index=index
+    )
+    if sharding is not None:
+        _jax.set_sharding(ctx, op, sharding)
+    results = list(op.results)
+    return results if token is not None else [None, *results]

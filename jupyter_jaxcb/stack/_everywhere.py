@@ -1,0 +1,136 @@
+"""One host call on behalf of several devices, whose failure all of them learn of.
+
+The device that calls would otherwise leave the program alone, and the others would wait for it in
+the next collective: XLA gives up after a minute, by aborting the process. So the call answers with
+a number as well: 0, or that of the error. Every device looks at it before it goes on, and fails
+too. No operation ever sees the results of a call that failed.
+
+Number and results come as one array of bytes: XLA places a call by one annotation a result, and
+JAX's own has one result here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _jax
+from ._emission import emit_call
+from ._errors import HostCallError, failed_elsewhere
+
+_NUMBER = _jax.shaped_array((), np.dtype(np.uint32))
+
+fail_p = _jax.Primitive("jaxcb_fail")
+fail_p.multiple_results = True
+
+
+def emit_for_all(
+    ctx: Any,
+    cross: Callable[..., tuple],
+    operands: Sequence[Any],
+    *,
+    token: Any,
+    has_side_effect: bool,
+    sharding: Any,
+) -> list[Any]:
+    """As `_emission.emit_call`, for a call that one of several devices makes for all.
+
+    Args:
+        ctx: JAX's lowering context.
+        cross: numpy arrays in, a tuple of numpy arrays out; raises HostCallError.
+        operands: IR values.
+        token: the token that an ordered call takes; None for an unordered one.
+        has_side_effect: whether XLA must keep the call even if its results are unused.
+        sharding: the device that calls, as the user has it; None for the first.
+
+    Returns:
+        The token that comes back (None for None), and the IR values of the results.
+    """
+    avals = tuple(ctx.avals_out)
+    sizes = [aval.size * np.dtype(aval.dtype).itemsize for aval in (_NUMBER, *avals)]
+    buffer = _jax.shaped_array((sum(sizes),), np.dtype(np.uint8))
+    packed = dataclasses.replace(ctx, avals_out=[buffer])
+    token, answer = emit_call(
+        packed,
+        _packing(cross, sum(sizes)),
+        operands,
+        token=token,
+        has_side_effect=has_side_effect,
+        sharding=_jax.callback_sharding(ctx, sharding, [buffer]),
+    )
+    mesh = _jax.mesh_of_devices(ctx)
+    everywhere = jax.sharding.PartitionSpec()
+
+    def look(answer: Any) -> list[Any]:
+        pieces = jnp.split(answer, list(itertools.accumulate(sizes))[:-1])
+        number, *results = map(_unpacked, pieces, (_NUMBER, *avals))
+        return jax.lax.cond(
+            number == 0,
+            lambda: results,
+            lambda: fail_p.bind(number, avals=avals, has_side_effect=has_side_effect),
+        )
+
+    looking = jax.shard_map(
+        look, mesh=mesh, in_specs=everywhere, out_specs=everywhere, check_vma=False
+    )
+    context = dataclasses.replace(
+        ctx, avals_in=[buffer], tokens_in=_jax.TokenSet(), tokens_out=None
+    )
+    with _jax.without_mesh():
+        return [token, *_jax.mlir.lower_fun(looking)(context, answer)]
+
+
+def _packing(cross: Callable[..., tuple], size: int) -> Callable[..., tuple[np.ndarray]]:
+    """`cross` with all it answers as one array of `size` bytes, and a number for an exception."""
+    well = np.zeros(4, np.uint8)
+
+    def call(*operands: np.ndarray) -> tuple[np.ndarray]:
+        try:
+            answer = [np.ascontiguousarray(array).reshape(-1) for array in cross(*operands)]
+        except HostCallError as error:
+            failed = np.zeros(size, np.uint8)
+            failed[:4].view(np.uint32)[0] = error.number
+            return (failed,)
+        return (np.concatenate([well, *(array.view(np.uint8) for array in answer)]),)
+
+    return call
+
+
+def _unpacked(data: Any, aval: Any) -> Any:
+    """The array that the bytes `data` spell, as numpy lays it out."""
+    dtype = np.dtype(aval.dtype)
+    if dtype == np.bool_:
+        return data.reshape(aval.shape) != 0
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        parts = _unpacked(data, _jax.shaped_array((*aval.shape, 2), part))
+        return jax.lax.complex(parts[..., 0], parts[..., 1])
+    if dtype.itemsize > 1:
+        data = data.reshape(*aval.shape, dtype.itemsize)
+        return jax.lax.bitcast_convert_type(data, dtype)
+    # Numpy gives 4 bits a byte of their own; XLA makes two numbers of a byte.
+    numbers = jax.lax.bitcast_convert_type(data.reshape(aval.shape), dtype)
+    return numbers if numbers.shape == aval.shape else numbers[..., 0]
+
+
+def _abstract_eval(number: Any, *, avals: tuple[Any, ...], **params: Any) -> tuple[Any, ...]:
+    return avals
+
+
+def _lower(ctx: Any, number: Any, *, has_side_effect: bool, **params: Any) -> list[Any]:
+    def fail(number: np.ndarray) -> Any:
+        raise failed_elsewhere(int(number))
+
+    sharding = _jax.callback_sharding(ctx, None, ctx.avals_out)
+    _, *results = emit_call(ctx, fail, [number], has_side_effect=has_side_effect, sharding=sharding)
+    return results
+
+
+fail_p.def_abstract_eval(_abstract_eval)
+_jax.mlir.register_lowering(fail_p, _lower, cacheable=False)
