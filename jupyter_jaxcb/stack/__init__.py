@@ -3,6 +3,7 @@
 from ._batching import VMAP_METHODS as VMAP_METHODS
 from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback
+from ._disabled import disabled as disabled
 from ._errors import HostCallError as HostCallError
 from ._errors import host_error as host_error
 from ._io import io_callback as io_callback

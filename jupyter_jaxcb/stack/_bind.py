@@ -16,6 +16,7 @@ from jax.tree_util import (
 
 from . import _jax, _programs
 from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static
+from ._disabled import is_disabled, left_out
 from ._site import find_site
 
 
@@ -55,6 +56,8 @@ def bind_host_call(
     if static:
         _check_static(static, in_tree, host)
     avals, out_tree = out
+    if is_disabled():
+        return tree_unflatten(out_tree, left_out(host.name, avals))
     bind = Bind(find_site(flavor, host.name))
     callback = HostCallback(
         host, in_tree, out_tree, bind, Static(static, by_value=True) if static else NO_STATIC, kind
@@ -76,6 +79,8 @@ def bind_silent_call(
 ) -> None:
     """Binds a flavor that returns nothing; arguments that are no arrays stay static."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if is_disabled():
+        return
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
     bind = Bind(find_site(flavor, host.name))

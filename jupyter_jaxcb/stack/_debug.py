@@ -18,7 +18,6 @@ from ._lowering import lower_host_call
 
 debug_callback_p = _jax.Primitive("jaxcb_debug_callback")
 debug_callback_p.multiple_results = True
-_jax.requires_devices_during_lowering(debug_callback_p)
 
 
 def _abstract_eval(*avals: Any, ordered: bool, **params: Any) -> tuple[list, set[_jax.Effect]]:

@@ -148,14 +148,20 @@ def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequen
     return mlir.lower_fun(everywhere)(ctx, *operands)
 
 
+def is_for_export(ctx: Any) -> bool:
+    """Whether `jax.export` lowers; if it does not say so, its own words follow later."""
+    parameters = getattr(ctx.module_context, "lowering_parameters", None)
+    return getattr(parameters, "for_export", False)
+
+
 def is_for_several_devices(ctx: Any) -> bool:
     """Whether one call stands for several devices: jit over several, in no ``shard_map``."""
     return getattr(ctx.module_context.axis_context, "num_devices", 1) > 1
 
 
 def mesh_of_devices(ctx: Any) -> Any:
-    """All devices of the program in one mesh."""
-    return jax.sharding.Mesh(np.array(ctx.module_context.axis_context.device_assignment), "d")
+    """All devices of the program as one axis, without saying which they are."""
+    return jax.sharding.AbstractMesh((ctx.module_context.axis_context.num_devices,), ("device",))
 
 
 def empty_constant(aval: Any) -> Any:

@@ -42,6 +42,12 @@ def lower_host_call(
         The IR values of the results.
     """
     platforms = ctx.module_context.platforms
+    if _jax.is_for_export(ctx):
+        raise NotImplementedError(
+            f"cannot export {callback}: serialization of host callbacks is not possible, they "
+            "belong to this process. Export inside of `with jaxcb.disabled():`, which leaves our "
+            "callbacks out of what is traced."
+        )
     if len(platforms) > 1:
         raise NotImplementedError(
             f"cannot lower {callback} for several platforms at once ({', '.join(platforms)}): a "

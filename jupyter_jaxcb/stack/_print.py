@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from jax.tree_util import tree_map
 
 from ._callback import HostFunction
 from ._debug import bind_debug
@@ -32,6 +33,24 @@ class _Checker(string.Formatter):
             )
 
 
+class _Shown(np.ndarray):
+    """An array that names itself as JAX's arrays do, where it stands in a structure or ``!r``."""
+
+    def __repr__(self) -> str:
+        dtype, width = f"dtype={self.dtype.name}", np.get_printoptions()["linewidth"]
+        text = f"[], shape={self.shape}"
+        if self.size:
+            text = np.array2string(
+                self.view(np.ndarray), width, separator=", ", prefix="Array(", suffix=","
+            )
+        fits = len(text.rpartition("\n")[2]) + len(dtype) + 4 <= width
+        return f"Array({text},{' ' if fits else ' ' * 6}{dtype})"
+
+
+def _shown(leaf: Any) -> Any:
+    return leaf.view(_Shown) if isinstance(leaf, np.ndarray) else leaf
+
+
 class _Print:
     """The host function of one debug_print; equal for equal format and print options."""
 
@@ -49,6 +68,7 @@ class _Print:
         return hash(self.fmt)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = tree_map(_shown, (args, kwargs))
         options: dict[str, Any] = dict(self.options)
         if self.has_fields:
             with np.printoptions(**options):

@@ -1,4 +1,4 @@
-"""A program with four CPU devices: what is called with which shapes, JAX's callbacks and ours.
+"""A program with eight CPU devices: what is called with which shapes, JAX's callbacks and ours.
 
 Run by test_devices.py in a process of its own, as the number of devices is fixed at the start.
 Prints a JSON object: for each check, what JAX's callbacks and ours answered and called.
@@ -16,12 +16,19 @@ from jax.sharding import PartitionSpec as P
 import jupyter_jaxcb as jaxcb
 
 jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 4)
+jax.config.update("jax_num_cpu_devices", 8)
 
 JAX = {"pure": jax.pure_callback, "io": io_callback, "debug": jax.debug.callback}
 OURS = {"pure": jaxcb.pure_callback, "io": jaxcb.io_callback, "debug": jaxcb.debug_callback}
-MESH = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
-X = jax.device_put(jnp.arange(8.0), NamedSharding(MESH, P("d")))
+AUTO = jax.sharding.AxisType.Auto
+MESH = jax.make_mesh((8,), ("d",), axis_types=(AUTO,))
+CUBE = jax.make_mesh((2, 2, 2), ("a", "b", "c"), axis_types=(AUTO,) * 3)
+X = jax.device_put(jnp.arange(16.0), NamedSharding(MESH, P("d")))
+Y = jax.device_put(X, NamedSharding(CUBE, P("b")))
+DTYPES = (
+    "bool int4 uint4 int8 uint8 int16 int32 uint32 bfloat16 float16 float32 complex64 "
+    "float8_e4m3fn float8_e5m2"
+).split()
 
 
 def call(table, flavor, host, x, **options):
@@ -53,10 +60,28 @@ def shard_map(f):
     return jax.shard_map(f, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
 
 
+def partly_manual(manual, f):
+    spec = P(tuple(manual))
+    return jax.shard_map(
+        f, mesh=CUBE, in_specs=spec, out_specs=spec, axis_names=set(manual), check_vma=False
+    )
+
+
+def twice(f):
+    """Both what goes in and what comes out of the host, used on different devices."""
+    rows = NamedSharding(CUBE, P("a", "b"))
+    return jax.jit(lambda x: jnp.stack([f(x), jnp.flip(f(x + 1))]), out_shardings=rows)(Y)
+
+
 PROGRAMS = {
     "eager": lambda f: f(X),
     "jit": lambda f: jax.jit(lambda x: f(x) + 1)(X),
     "shard_map": lambda f: jax.jit(shard_map(f))(X),
+    "pmap": lambda f: jax.pmap(f)(X.reshape(8, 2)),
+    "partly manual": lambda f: jax.jit(partly_manual("ab", f))(Y),
+    "partly manual, vmap": lambda f: jax.jit(partly_manual("ac", jax.vmap(f)))(Y),
+    "resharded": twice,
+    "cond": lambda f: jax.jit(lambda x: jax.lax.cond(x[0] == 0, f, lambda x: x, x))(X),
     "vmap": lambda f: jax.jit(jax.vmap(f))(X),
     "scan": lambda f: jax.jit(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0])(X),
     "on device 1": lambda f: f(jax.device_put(jnp.arange(3.0), jax.devices()[1])),
@@ -66,8 +91,22 @@ PROGRAMS = {
 }
 
 
+def of_dtype(dtype):
+    """Results of `dtype` as the host function of a call for all devices gave them, and as known."""
+    values = np.arange(16) - (0 if dtype.startswith("u") else 8)
+    values = np.asarray(jnp.asarray(values).astype(dtype))
+    wanted = (values, values[3], values[:0])
+    f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: wanted, wanted, x))
+    return [
+        [np.asarray(x).astype(np.complex64).real.tolist() for x in results]
+        for results in (wanted, f(X))
+    ]
+
+
 def main():
     found = {}
+    for dtype in DTYPES:
+        found[dtype] = of_dtype(dtype)
     for flavor in JAX:
         for ordered in [False] if flavor == "pure" else [False, True]:
             for name, program in PROGRAMS.items():

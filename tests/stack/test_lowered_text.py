@@ -1,0 +1,86 @@
+"""What the lowering writes: for a platform that is not here, and by JAX's documented way."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import _lowering
+
+X = np.arange(3, dtype=np.float32)
+JAX = {"pure": jax.pure_callback, "io": io_callback, "debug": jax.debug.callback}
+OURS = {"pure": jaxcb.pure_callback, "io": jaxcb.io_callback, "debug": jaxcb.debug_callback}
+
+
+def program(table):
+    def f(x):
+        table["io"](np.sin, x, x, ordered=True)
+        table["debug"](np.sin, x)
+        table["debug"](np.sin, x, ordered=True)
+        return table["pure"](lambda x: (x, x[0]), (x, x[0]), x)
+
+    return jax.jit(f)
+
+
+def calls(table, platform):
+    """The custom calls of the program, without what JAX numbers anew each time."""
+    lowered = program(table).trace(X).lower(lowering_platforms=(platform,))
+    return [
+        re.sub(r"%\w+|index = \d+|\d+ : ui64", "_", line.strip())
+        for line in lowered.as_text().splitlines()
+        if "custom_call" in line
+    ]
+
+
+@pytest.mark.parametrize("platform", ["cuda", "rocm"])
+def test_gpu_gets_the_same_calls_as_the_cpu_under_their_own_name(platform):
+    on_cpu = calls(OURS, "cpu")
+    assert len(on_cpu) == 4
+    assert calls(OURS, platform) == [
+        line.replace("@xla_ffi_python_cpu_callback", "@xla_ffi_python_gpu_callback")
+        for line in on_cpu
+    ]
+
+
+def test_partitioned_call_has_the_name_that_hands_over_shards():
+    f = jax.jit(lambda x: jaxcb.debug_callback(np.sin, x, partitioned=True))
+    text = f.trace(X).lower(lowering_platforms=("cuda",)).as_text()
+    assert "@xla_ffi_partitioned_python_gpu_callback" in text
+
+
+def test_operands_results_and_side_effects_are_those_of_jax():
+    def types(line):
+        return line.split("} : ")[-1], "has_side_effect = true" in line
+
+    assert list(map(types, calls(OURS, "cpu"))) == list(map(types, calls(JAX, "cpu")))
+
+
+def test_platform_without_a_direct_call_takes_the_documented_way(monkeypatch):
+    """As a TPU would: here the CPU stands for a platform that the table does not know."""
+    monkeypatch.setattr(_lowering, "DIRECT", {})
+    seen = []
+
+    def note(x):
+        seen.append(x.tolist())
+        return x
+
+    @jax.jit
+    def f(x):
+        x = jaxcb.io_callback(note, x, x, ordered=True) + 1
+        x = jaxcb.io_callback(note, x, x, ordered=True) + 1
+        jaxcb.debug_callback(note, x)
+        return jnp.sum(jaxcb.pure_callback(np.sin, x, x))
+
+    assert np.allclose(f(X), np.sin(X + 2).sum())
+    jax.effects_barrier()
+    assert sorted(seen) == [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+    assert seen.index([0, 1, 2]) < seen.index([1, 2, 3])
+
+
+def test_several_platforms_at_once_are_refused():
+    with pytest.raises(NotImplementedError, match="for several platforms at once"):
+        program(OURS).trace(X).lower(lowering_platforms=("cpu", "cuda"))
