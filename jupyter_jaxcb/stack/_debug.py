@@ -14,6 +14,7 @@ from ._batching import batch_host_call
 from ._bind import bind_silent_call
 from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_itself
+from ._everywhere import lower_once
 from ._lowering import lower_host_call
 
 debug_callback_p = _jax.Primitive("jaxcb_debug_callback")
@@ -85,7 +86,7 @@ def _lower(
     if automatic:  # gathered along these, and called by one device
         params |= dict(callback=callback, levels=levels, ordered=ordered, partitioned=partitioned)
         bind = functools.partial(debug_callback_p.bind, **params)
-        return _jax.lower_once(ctx, automatic, bind, operands)
+        return lower_once(ctx, automatic, bind, operands)
     return lower_host_call(
         ctx,
         *operands,

@@ -64,8 +64,14 @@ def emit_for_all(
         has_side_effect=has_side_effect,
         sharding=_jax.callback_sharding(ctx, sharding, [buffer]),
     )
-    mesh = _jax.mesh_of_devices(ctx)
-    everywhere = jax.sharding.PartitionSpec()
+    return [token, *_look(ctx, answer, buffer, sizes, has_side_effect)]
+
+
+def _look(
+    ctx: Any, answer: Any, buffer: Any, sizes: Sequence[int], has_side_effect: bool
+) -> list[Any]:
+    """Every device looks at the number in `answer`; the results if it is 0, else all fail."""
+    avals = tuple(ctx.avals_out)
 
     def look(answer: Any) -> list[Any]:
         pieces = jnp.split(answer, list(itertools.accumulate(sizes))[:-1])
@@ -76,14 +82,31 @@ def emit_for_all(
             lambda: fail_p.bind(number, avals=avals, has_side_effect=has_side_effect),
         )
 
-    looking = jax.shard_map(
-        look, mesh=mesh, in_specs=everywhere, out_specs=everywhere, check_vma=False
-    )
+    mesh = jax.sharding.AbstractMesh((_jax.device_count(ctx),), ("device",))
+    each = jax.sharding.PartitionSpec()
+    looking = jax.shard_map(look, mesh=mesh, in_specs=each, out_specs=each, check_vma=False)
     context = dataclasses.replace(
         ctx, avals_in=[buffer], tokens_in=_jax.TokenSet(), tokens_out=None
     )
     with _jax.without_mesh():
-        return [token, *_jax.mlir.lower_fun(looking)(context, answer)]
+        return list(_jax.mlir.lower_fun(looking)(context, answer))
+
+
+def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequence[Any]) -> Any:
+    """Lowers ``bind(*operands)``, which returns nothing, for one device among those along `axes`.
+
+    Which are all that is not manual yet: the operands are gathered along them first.
+    """
+    replicated = jax.sharding.PartitionSpec()
+
+    def on_one(*whole: Any) -> list[Any]:
+        return jax.lax.cond(jax.lax.axis_index(axes) == 0, bind, lambda *_: [], *whole)
+
+    def everywhere(*operands: Any) -> list[Any]:
+        gathered = [jax.sharding.reshard(x, replicated) for x in operands]
+        return jax.shard_map(on_one, in_specs=replicated, out_specs=[], check_vma=False)(*gathered)
+
+    return _jax.mlir.lower_fun(everywhere)(ctx, *operands)
 
 
 def _packing(cross: Callable[..., tuple], size: int) -> Callable[..., tuple[np.ndarray]]:

@@ -11,7 +11,7 @@ import functools
 import inspect
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -131,37 +131,15 @@ def automatic_axes(ctx: Any) -> tuple[str, ...]:
     return tuple(axis for axis in context.mesh.axis_names if axis not in manual)
 
 
-def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequence[Any]) -> Any:
-    """Lowers ``bind(*operands)``, which returns nothing, for one device among those along `axes`.
-
-    Which are all that is not manual yet: the operands are gathered along them first.
-    """
-    replicated = jax.sharding.PartitionSpec()
-
-    def on_one(*whole: Any) -> list[Any]:
-        return jax.lax.cond(jax.lax.axis_index(axes) == 0, bind, lambda *_: [], *whole)
-
-    def everywhere(*operands: Any) -> list[Any]:
-        gathered = [jax.sharding.reshard(x, replicated) for x in operands]
-        return jax.shard_map(on_one, in_specs=replicated, out_specs=[], check_vma=False)(*gathered)
-
-    return mlir.lower_fun(everywhere)(ctx, *operands)
-
-
 def is_for_export(ctx: Any) -> bool:
     """Whether `jax.export` lowers; if it does not say so, its own words follow later."""
     parameters = getattr(ctx.module_context, "lowering_parameters", None)
     return getattr(parameters, "for_export", False)
 
 
-def is_for_several_devices(ctx: Any) -> bool:
-    """Whether one call stands for several devices: jit over several, in no ``shard_map``."""
-    return getattr(ctx.module_context.axis_context, "num_devices", 1) > 1
-
-
-def mesh_of_devices(ctx: Any) -> Any:
-    """All devices of the program as one axis, without saying which they are."""
-    return jax.sharding.AbstractMesh((ctx.module_context.axis_context.num_devices,), ("device",))
+def device_count(ctx: Any) -> int:
+    """For how many devices one call stands: those of jit over several; 1 in a ``shard_map``."""
+    return getattr(ctx.module_context.axis_context, "num_devices", 1)
 
 
 def empty_constant(aval: Any) -> Any:

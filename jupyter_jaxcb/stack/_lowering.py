@@ -75,7 +75,7 @@ def lower_host_call(
     if platforms[0] not in DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
     # An ordered call without results is left as JAX has it: its one annotation is its token's.
-    if _jax.is_for_several_devices(ctx) and not partitioned and (ctx.avals_out or token is None):
+    if _jax.device_count(ctx) > 1 and not partitioned and (ctx.avals_out or token is None):
         token, *results = emit_for_all(
             ctx, cross, operands, token=token, has_side_effect=has_side_effect, sharding=sharding
         )
