@@ -47,7 +47,7 @@ def emit_call(
             return (token, *call(*arrays))
 
         operands = [token, *operands]
-        sharding = _jax.with_token_sharding(sharding, has_results)
+        sharding = _with_token(sharding, has_results)
         # Only the call sees the token's avals: JAX reads tokens_out off the context it gave us.
         ctx = dataclasses.replace(
             ctx,
@@ -63,3 +63,15 @@ def emit_call(
         _jax.set_sharding(ctx, op, sharding)
     results = list(op.results)
     return results if token is not None else [None, *results]
+
+
+def _with_token(sharding: Any, has_results: bool) -> Any:
+    """Adds the token's own annotation: Shardy wants exactly one per result of the op."""
+    shardings = getattr(sharding, "shardings", None)
+    if shardings is None or not has_results:
+        return sharding
+    first = shardings[0]
+    token = type(first)(
+        mesh_shape=(), dim_shardings=(), logical_device_ids=first.logical_device_ids
+    )
+    return type(sharding)((token, *shardings))

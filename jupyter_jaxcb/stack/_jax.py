@@ -2,6 +2,8 @@
 
 When a JAX release breaks us, this is the file to read. Seen in JAX 0.8.0, 0.10.2 and 0.12.0.
 `jax.extend` and `jax.interpreters` carry no stability promise either, so they live here too.
+What is imported at the top, or listed there, has no fallback: without it the import of this package
+fails and names the versions that work. Every other use says what happens without it.
 """
 
 from __future__ import annotations
@@ -9,13 +11,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import operator
 import sys
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
-import numpy as np
 from jax.core import ShapedArray
 from jax.debug import callback as _debug_callback
 from jax.experimental import io_callback as _io_callback
@@ -42,7 +44,17 @@ try:
     from jax.interpreters.partial_eval import (
         partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules,
     )
-except ImportError as error:
+
+    for _needed in (
+        "core.abstract_token state.discharge._discharge_rules "
+        "state.discharge.register_discharge_rule dispatch.apply_primitive "
+        "dispatch.prim_requires_devices_during_lowering dispatch.runtime_tokens.clear "
+        "dispatch.runtime_tokens.current_tokens effects.control_flow_allowed_effects "
+        "effects.custom_derivatives_allowed_effects effects.lowerable_effects "
+        "effects.partial_eval_kept_effects"
+    ).split():
+        operator.attrgetter(_needed)(jax._src)  # type: ignore
+except (ImportError, AttributeError) as error:
     raise ImportError(
         f"jupyter_jaxcb does not know JAX {jax.__version__}: {error}. It was tested with "
         "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
@@ -142,29 +154,12 @@ def device_count(ctx: Any) -> int:
     return getattr(ctx.module_context.axis_context, "num_devices", 1)
 
 
-def empty_constant(aval: Any) -> Any:
-    """The IR value of an array without elements."""
-    return mlir.ir_constant(np.zeros(aval.shape, aval.dtype))
-
-
 def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:
     """Annotates `op`; JAX 0.8 does not take the module context that later versions want."""
     if len(inspect.signature(_set_sharding).parameters) == 2:
         _set_sharding(op, sharding)  # type: ignore
     else:
         _set_sharding(ctx.module_context, op, sharding)
-
-
-def with_token_sharding(sharding: Any, has_results: bool) -> Any:
-    """Adds the token's own annotation: Shardy wants exactly one per result of the op."""
-    shardings = getattr(sharding, "shardings", None)
-    if shardings is None or not has_results:
-        return sharding
-    first = shardings[0]
-    token = type(first)(
-        mesh_shape=(), dim_shardings=(), logical_device_ids=first.logical_device_ids
-    )
-    return type(sharding)((token, *shardings))
 
 
 def watch_lowering(

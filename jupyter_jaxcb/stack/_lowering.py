@@ -6,6 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..recording import Aval, LoweredSite, Program, VmapLevel, active
 from . import _jax, _programs
 from ._callback import HostCallback
@@ -64,7 +66,7 @@ def lower_host_call(
         # No lane, no call; a crossing would keep alive what only this call needs.
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
-        return [_jax.empty_constant(aval) for aval in ctx.avals_out]
+        return [_jax.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
     cross = build_crossing(
         callback,
         lowered,

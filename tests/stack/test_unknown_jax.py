@@ -1,0 +1,87 @@
+"""In a JAX that lacks something private: a clear ImportError, or a smaller service that works."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def without(name, program="import jupyter_jaxcb"):
+    """Runs `program` in a process whose JAX has no `name`, an attribute path below jax._src."""
+    owner, attribute = name.rsplit(".", 1)
+    module = owner.removesuffix(".runtime_tokens")
+    prepare = f"""
+        import importlib, operator, jax
+        importlib.import_module("jax._src.{module}")
+        owner = operator.attrgetter("{owner}")(jax._src)
+        if "{attribute}" in vars(owner):
+            delattr(owner, "{attribute}")
+        else:
+            delattr(type(owner), "{attribute}")
+    """
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(prepare) + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "callback._callback_op_sharding",
+        "core.abstract_token",
+        "dispatch.apply_primitive",
+        "dispatch.runtime_tokens.clear",
+        "effects.partial_eval_kept_effects",
+        "interpreters.mlir.set_sharding",
+    ],
+)
+def test_what_has_no_fallback_fails_the_import_and_names_versions_that_work(name):
+    done = without(name)
+    assert done.returncode == 1
+    (said,) = [line for line in done.stderr.splitlines() if "does not know JAX" in line]
+    assert said.startswith("ImportError: jupyter_jaxcb ")
+    assert name.rsplit(".", 1)[1] in said
+    assert "JAX 0.8.0 to 0.12.0" in said
+
+
+PROGRAM = """
+    import numpy as np, jupyter_jaxcb as jaxcb
+    answered = []
+    with jaxcb.record() as r:
+        f = jax.jit(lambda x: jaxcb.pure_callback(np.sin, x, x))
+        answered.append(float(f(np.float32(0))))
+        jaxcb.debug_callback(lambda x: answered.append(type(x).__name__), 1.0, arrays="jax")
+        jax.effects_barrier()
+    print(answered, len(r.recording), r.recording.environment["backend"])
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "interpreters.pxla.lower_sharding_computation",
+        "mesh.use_abstract_mesh",
+        "sharding_impls._internal_use_concrete_mesh",
+        "xla_bridge.backends_are_initialized",
+    ],
+)
+def test_what_has_a_fallback_is_not_missed_by_calls(name):
+    """JAX itself needs these as well, so they are hidden from ours alone."""
+    owner, attribute = name.rsplit(".", 1)
+    hide = f"""
+        import types, jupyter_jaxcb.stack._jax as ours
+        real = importlib.import_module("jax._src.{owner}")
+        rest = {{name: value for name, value in vars(real).items() if name != "{attribute}"}}
+        hidden = types.SimpleNamespace(**rest)
+        for key in [key for key, value in vars(ours).items() if value is real]:
+            setattr(ours, key, hidden)
+    """
+    program = "import importlib, jax\n" + textwrap.dedent(hide) + textwrap.dedent(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100
+    )
+    assert done.stdout == "[0.0, 'ArrayImpl'] 2 cpu\n", done.stderr
