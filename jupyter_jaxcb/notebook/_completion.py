@@ -6,7 +6,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import VMAP_METHODS
+from ..stack import ARRAYS, VMAP_METHODS
 from ._options import FLAVORS, OPTIONS
 
 _CALLBACK = "%%jax_callback"
@@ -19,6 +19,8 @@ def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
         return list(FLAVORS)
     if before[-1] == "--vmap-method":
         return list(VMAP_METHODS)
+    if before[-1] == "--arrays":
+        return list(ARRAYS)
     return [option for option in OPTIONS if option not in before]
 
 

@@ -53,6 +53,7 @@ class JaxMagics(Magics):
         "sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
     )
     @argument("--ordered", action="store_true", help="io, debug: keep program order")
+    @argument("--arrays", help="what the functions get: numpy (the default), or jax for JAX arrays")
     @output_can_be_silenced
     @no_var_expand
     @cell_magic

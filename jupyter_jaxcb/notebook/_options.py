@@ -11,16 +11,16 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from ..stack import VMAP_METHODS, debug, io, pure
+from ..stack import ARRAYS, VMAP_METHODS, debug, io, pure
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {"pure": pure, "io": io, "debug": debug}
 # Which options a flavor takes, by their names in the parsed arguments.
 _TAKES = {
-    "pure": {"result", "vmap_method"},
-    "io": {"result", "ordered"},
-    "debug": {"ordered"},
+    "pure": {"result", "vmap_method", "arrays"},
+    "io": {"result", "ordered", "arrays"},
+    "debug": {"ordered", "arrays"},
 }
-OPTIONS = ("--result", "--vmap-method", "--ordered")
+OPTIONS = ("--result", "--vmap-method", "--ordered", "--arrays")
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
 
 
@@ -63,7 +63,7 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         )
     given = {
         name: getattr(options, name)
-        for name in ("result", "vmap_method", "ordered")
+        for name in ("result", "vmap_method", "ordered", "arrays")
         if getattr(options, name) not in (None, False)
     }
     for name in given.keys() - _TAKES[flavor]:
@@ -79,6 +79,12 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(
             f"unknown vmap method {method!r}{nearest(method, VMAP_METHODS)} Write --vmap-method "
             f"followed by one of {', '.join(VMAP_METHODS)}."
+        )
+    arrays = given.get("arrays", "numpy")
+    if arrays not in ARRAYS:
+        raise UsageError(
+            f"unknown arrays {arrays!r}{nearest(arrays, ARRAYS)} Write --arrays followed by one of "
+            f"{', '.join(ARRAYS)}."
         )
     if "result" in _TAKES[flavor] and "result" not in given:
         raise UsageError(

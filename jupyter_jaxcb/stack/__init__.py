@@ -1,5 +1,6 @@
 """What JAX sees: our own primitives, rules, lowering and host dispatch."""
 
+from ._arrays import ARRAYS as ARRAYS
 from ._batching import VMAP_METHODS as VMAP_METHODS
 from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback

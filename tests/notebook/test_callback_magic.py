@@ -63,6 +63,15 @@ def test_new_body_is_what_compiled_programs_call(kernel, flavor):
     assert kernel.run("float(f(1.0)), len(traces)").value == "(11.0, 1)"
 
 
+@pytest.mark.parametrize(("arrays", "kind"), [("numpy", "ndarray"), ("jax", "ArrayImpl")])
+def test_functions_get_the_kind_of_arrays_that_the_line_asks_for(kernel, arrays, kind):
+    kernel.run(
+        f"%%jax_callback io --result x --arrays {arrays}\n"
+        "def host(x):\n    print(type(x).__name__)\n    return x"
+    )
+    assert kernel.run("_ = jax.jit(host)(1.0)").text == f"{kind}\n"
+
+
 def test_debug_callback_of_a_cell_prints_where_the_program_runs(kernel):
     kernel.run("%%jax_callback debug --ordered\ndef show(x): print('saw', x)")
     ran = kernel.run(
@@ -89,6 +98,8 @@ USAGE = [
     ("debug --result z", "def f(z): return z", ["--result does not go with debug", "pure and io"]),
     ("io --result z --vmap-method sequential", "def f(z): return z",
      ["--vmap-method does not go with io"]),
+    ("pure --result z --arrays jaxx", "def f(z): return z",
+     ["unknown arrays 'jaxx'", "did you mean 'jax'"]),
     ("pure --ordered --result z", "def f(z): return z", ["--ordered does not go with pure"]),
 ]  # fmt: skip
 
@@ -154,6 +165,7 @@ def test_answer_that_is_not_as_declared_says_what_came(kernel, answer, says, cal
         ("%%jax_callback pure --re", ["--result"]),
         ("%%jax_callback pure --result x --", ["--vmap-method", "--ordered"]),
         ("%%jax_callback pure --vmap-method exp", ["expand_dims"]),
+        ("%%jax_callback pure --arrays ", ["numpy", "jax"]),
         ("%jax_record au", ["auto"]),
     ],
 )
@@ -165,5 +177,5 @@ def test_tab_completes_flavors_options_and_methods(kernel, line, completed):
 
 def test_help_of_the_magic_lists_its_options(kernel):
     out = kernel.run("print(get_ipython().find_cell_magic('jax_callback').__doc__)").text
-    for option in ("--result", "--vmap-method", "--ordered", "flavor"):
+    for option in ("--result", "--vmap-method", "--ordered", "--arrays", "flavor"):
         assert option in out
