@@ -14,6 +14,9 @@ from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
 
+# Programs of their own: imported for doctests, they would give every test their eight devices.
+collect_ignore = ["failing_devices.py", "several_devices.py"]
+
 
 def _declared(result, args, kwargs):
     return result(*args, **kwargs) if callable(result) else result
