@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from ..recording import Aval
 from . import _jax
 
 ARRAYS = ("numpy", "jax")
+_ALIGNMENT_BYTES = 64  # of memory that XLA's CPU client uses as it is
+_COPIED_BY_XLA_BYTES = 100 * 1024  # smaller arrays are copied at once, by the thread that asks
 
 
 def check_arrays(arrays: str) -> None:
@@ -61,6 +65,28 @@ def taking_jax_arrays(
         return call
 
     return wrap
+
+
+def is_big(aval: Aval, dtype: Any) -> bool:
+    """Whether JAX, given such an array, leaves copying it to a thread of XLA's.
+
+    It does if the array is this big and its memory not aligned. In a host function that thread may
+    be the one that waits for the host function: JAX up to 0.10 then hangs for ever.
+    """
+    size = math.prod(aval.shape) * getattr(dtype, "itemsize", 8)
+    return size >= _COPIED_BY_XLA_BYTES
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """`array`, or a copy of it, in memory that JAX takes over without copying; read-only."""
+    if array.__array_interface__["data"][0] % _ALIGNMENT_BYTES == 0:
+        return array
+    memory = np.empty(array.nbytes + _ALIGNMENT_BYTES, np.uint8)
+    start = -memory.__array_interface__["data"][0] % _ALIGNMENT_BYTES
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    copy.flags.writeable = False
+    return copy
 
 
 def _local_cpu() -> Any:

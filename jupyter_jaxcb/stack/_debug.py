@@ -68,7 +68,8 @@ def _partial_eval_custom(
         residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
         return None, eqn, [], [], residuals
     saved = saveable(debug_callback_p, *[v.aval for v in eqn.invars], **eqn.params)
-    if saved and not all(instantiated):
+    # Lanes count as saved and not at hand: JAX binds one slice each, and the policy saves these.
+    if saved and (eqn.params["levels"] or not all(instantiated)):
         return eqn, None, [], [], []
     return eqn, eqn, [], [], []
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.tree_util import tree_structure, tree_unflatten
 
 from ..recording import LoweredSite, Recorder, active
-from ._arrays import taking_jax_arrays
+from ._arrays import aligned, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
 from ._errors import describe, explain
@@ -38,13 +38,15 @@ def build_crossing(
         operand_dtypes: as JAX's avals have them.
         result_dtypes: as numpy dtypes.
     """
-    _, results = lowered.host_avals()
+    operands, results = lowered.host_avals()
     check = answer_checker(
         callback.host.name, callback.out_tree, [aval.shape for aval in results], result_dtypes
     )
     adapt = _adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":
         adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
+    if any(map(is_big, operands, operand_dtypes)):
+        adapt = _aligning(adapt)
     if lowered.lanes is None:
         return _single(callback.host, lowered, adapt, check)
     return _looped(callback.host, lowered, adapt, check, result_dtypes)
@@ -137,6 +139,16 @@ def _stamped(
     for answer in calls:
         stamp(clock())
         yield answer
+
+
+def _aligning(adapt: Adapt) -> Adapt:
+    """Lets the host function hand its operands to JAX, see `is_big`."""
+
+    def align(function: Callable) -> Callable:
+        call = adapt(function)
+        return lambda *operands: call(*map(aligned, operands))
+
+    return align
 
 
 def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:

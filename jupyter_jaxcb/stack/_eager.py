@@ -12,6 +12,7 @@ import numpy as np
 
 from ..recording import Aval, LoweredSite, Site, VmapLevel
 from . import _jax
+from ._arrays import aligned
 from ._callback import HostCallback
 from ._dispatch import build_crossing
 from ._errors import HostCallError, host_error
@@ -73,7 +74,7 @@ def eager(
     _check_numbers(callback.bind.site.flavor, arrays)
     device = _device_of(args) if arrays else None
     # A copy: the host function may go on writing into the array it answered with.
-    return [jax.device_put(np.array(array), device) for array in arrays]
+    return [jax.device_put(aligned(np.array(array)), device) for array in arrays]
 
 
 def raise_runtime_error(error: HostCallError) -> NoReturn:

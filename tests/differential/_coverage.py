@@ -1,35 +1,59 @@
-"""Which combinations of transformation and flavor the drawn programs had."""
+"""Which callbacks were called, under which transformations, in the programs that were compared."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
-from ._programs import METHODS, NESTS, Program
-from ._strategy import combinations
+from ._compare import Outcome
+from ._programs import LEAVES, METHODS, PARTS, Callback, Program, parts
 
-ran: Counter[tuple[str, str]] = Counter()  # programs by combination; JAX ran them
-refused: Counter[tuple[str, str]] = Counter()  # JAX raised
+called: Counter[tuple[str, str]] = Counter()  # callbacks by what they were in and what they are
+refused: Counter[tuple[str, str]] = Counter()  # the same in programs where JAX raised
 programs: Counter[str] = Counter()
+dtypes: Counter[str] = Counter()  # of the arrays, in programs that JAX ran
 
-_COLUMNS = ("pure", "io", "ordered io", "debug", "ordered debug")
+ROWS = tuple(dict.fromkeys(part for kind in PARTS.values() for part in kind))
+FLAVORS = ("pure", "io", "ordered io", "debug", "ordered debug")
+_COLUMNS = (*FLAVORS, *(f"pure {method}" for method in (*METHODS, None)))
 
 
-def count(program: Program, error: type[BaseException] | None) -> None:
+def count(program: Program, outcome: Outcome) -> None:
     """Notes one program that was compared."""
-    programs["ran" if error is None else f"refused: {error.__name__}"] += 1
-    (ran if error is None else refused).update(combinations(program))
+    ran = outcome.error is None
+    programs["ran" if ran else f"refused: {outcome.error.__name__}"] += 1
+    dtypes.update({program.aval(leaf)[1] for leaf in LEAVES} if ran else ())
+    names = {call[0] for call in outcome.calls}
+    for callback, path in parts(program.block):
+        if not ran:
+            refused.update(_combinations(callback, path))
+        elif callback.name in names:
+            called.update(_combinations(callback, path))
+
+
+def combinations(program: Program) -> set[tuple[str, str]]:
+    """What callbacks are in and what they are, in one program."""
+    return {pair for site in parts(program.block) for pair in _combinations(*site)}
+
+
+def _combinations(callback: Callback, path: tuple[str, ...]) -> set[tuple[str, str]]:
+    what = ["ordered " * callback.ordered + callback.flavor]
+    what += [f"pure {callback.method}"] * (callback.flavor == "pure")
+    return set(itertools.product(path, what))
 
 
 def table() -> list[str]:
-    """Lines of text: programs that ran (and that JAX refused) by combination."""
+    """Lines of text: callbacks that were called (and that JAX refused) by combination."""
     if not programs:
         return []
     lines = [", ".join(f"{n} {what}" for what, n in sorted(programs.items()))]
-    lines.append(f"{'':12}" + "".join(f"{column:>15}" for column in _COLUMNS))
-    for nest in NESTS:
-        cells = [f"{ran[nest, c]} ({refused[nest, c]})" for c in _COLUMNS]
-        lines.append(f"{nest:12}" + "".join(f"{cell:>15}" for cell in cells))
-    methods = [(str(m), ran["vmap", f"pure {m}"], refused["vmap", f"pure {m}"])
-               for m in (*METHODS, None)]  # fmt: skip
-    lines.append("vmap of pure: " + ", ".join(f"{m} {n} ({r})" for m, n, r in methods))
+    lines.append("programs by dtype: " + ", ".join(f"{k} {n}" for k, n in sorted(dtypes.items())))
+    heads = [column.removeprefix("pure ").replace("_", " ") for column in _COLUMNS]
+    widths = [max(len(head), 7) + 2 for head in heads]
+    pairs = list(zip(heads, widths, strict=True))
+    lines.append(f"{'':20}" + "".join(f"{head:>{width}}" for head, width in pairs))
+    for row in ROWS:
+        cells = [f"{called[row, c]} ({refused[row, c]})" for c in _COLUMNS]
+        line = "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
+        lines.append(f"{row:20}{line}")
     return lines

@@ -1,24 +1,56 @@
 """Small random JAX programs over callbacks, as plain values that print as they were written.
 
-A program is a block of steps over a state of three arrays (``x`` floating, ``n`` integer, ``b``
+A program is a block of steps over a state of three arrays (``x`` inexact, ``n`` integer, ``b``
 boolean). Every step returns a state of the same shapes, so that steps nest and follow one another
-in any way. Numbers stay small integers: float arithmetic is exact, whatever XLA does to it.
+in any way. Numbers stay small integers, see `_arithmetic`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 LEAVES = ("x", "n", "b")
 FLAVORS = ("pure", "io", "debug")
 METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
-NESTS = ("jit", "vmap", "scan", "fori", "while", "cond", "switch", "grad", "jvp", "checkpoint")
 LOOPS = ("scan", "fori", "while")
+REVERSE = ("grad", "vjp", "linearize")  # JAX splits the program into what is known and what not
+AUTODIFF = (*REVERSE, "jvp")
+PARTS = {  # of each kind of nest: what its blocks are
+    "jit": ("jit",),
+    "vmap": ("vmap",),
+    "scan": ("scan",),
+    "fori": ("fori",),
+    "while": ("while predicate", "while body"),
+    "cond": ("cond", "cond"),
+    "switch": ("switch", "switch", "switch"),
+    "grad": ("grad",),
+    "vjp": ("vjp",),
+    "jvp": ("jvp",),
+    "linearize": ("linearize",),
+    "custom_jvp": ("custom_jvp primal", "custom_jvp rule"),
+    "custom_vjp": ("custom_vjp primal", "custom_vjp forward", "custom_vjp backward"),
+    "checkpoint": ("checkpoint",),
+}
+NESTS = tuple(PARTS)
+_WITHOUT_X64 = {
+    "float64": "float32", "complex128": "complex64", "int64": "int32", "uint64": "uint32"
+}  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class Callback:
+class _Written:
+    """Prints as one would write it: without what is as ever."""
+
+    def __repr__(self) -> str:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        given = [(f.name, getattr(self, f.name)) for f in fields]
+        told = [f"{k}={v!r}" for (k, v), f in zip(given, fields, strict=True) if v != f.default]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Callback(_Written):
     """One callback and what becomes of its results."""
 
     name: str  # of the host function
@@ -26,47 +58,50 @@ class Callback:
     method: str | None = None  # vmap_method of pure
     ordered: bool = False
     args: tuple[str, ...] = ("x",)  # leaves of the state
-    literal: bool = False  # a Python number follows the leaves
-    style: str = "positional"  # or "tuple", "dict", "keywords": how arguments are nested
+    literal: Any = None  # a Python number that follows the leaves
     tag: bool = False  # debug only: a string is among the arguments
+    inputs: Any = None  # (args, kwargs) as a pytree of zeros; None: positional
     results: tuple[str, ...] = ("x",)  # leaves of the state that it answers with
-    answer: str = "tuple"  # or "dict", "list", "leaf": how results are nested
+    outputs: Any = None  # the answer as a pytree of zeros; None: a tuple, or nothing
+    declared: str = "struct"  # or "weak", "array": with what the results are declared
     used: bool = True  # whether the results flow into the state
     stopped: bool = False  # the arguments go through stop_gradient
     ruled: bool = False  # wrapped in jax.custom_jvp
 
 
-@dataclasses.dataclass(frozen=True)
-class Nest:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Nest(_Written):
     """One transformation or control flow over blocks."""
 
     kind: str
-    blocks: tuple[tuple[Callback | Nest, ...], ...]  # while: predicate, body; cond: 2; switch: 3
+    blocks: tuple[tuple[Callback | Nest, ...], ...]  # as many as PARTS says
     size: int = 0  # lanes, iterations, or the offset of the choice of branch
     in_axes: tuple[int | None, ...] = (0, 0, 0)
     out_axes: tuple[int | None, ...] = (0, 0, 0)
     dynamic: bool = False  # the trip count, predicate or index comes from the state
-    variant: bool = False  # jit: called twice; scan: reverse; checkpoint: save everything;
-    #                        grad: the differentiated function's own results are used too
+    variant: bool = False  # jit, vjp, linearize: called twice; scan: reverse;
+    #                        grad: the differentiated function's own results are used too;
+    #                        custom_vjp: residuals come from the results; checkpoint: prevent_cse
     stopped: bool = False  # while and dynamic fori under grad: x goes through stop_gradient
+    policy: str | None = None  # of checkpoint
 
 
-@dataclasses.dataclass(frozen=True)
-class Program:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Program(_Written):
     """Steps, and the state they start from."""
 
     block: tuple[Callback | Nest, ...]
     shapes: tuple[tuple[int, ...], ...] = ((), (), ())  # of x, n and b
+    dtypes: tuple[str, str, str] = ("float32", "int32", "bool")
     x64: bool = False
-    wide: bool = False  # x and n have 64 bits (with x64 only)
-    weak: bool = False  # a scalar x starts as a Python number
+    weak: bool = False  # scalars start as Python numbers where that is their dtype
     jitted: bool = True
 
     def aval(self, leaf: str) -> tuple[tuple[int, ...], str]:
         """Shape and dtype of one leaf of the state, wherever in the program."""
-        bits = "64" if self.wide and self.x64 else "32"
-        dtype = {"x": f"float{bits}", "n": f"int{bits}", "b": "bool"}[leaf]
-        return self.shapes[LEAVES.index(leaf)], dtype
+        index = LEAVES.index(leaf)
+        dtype = self.dtypes[index]
+        return self.shapes[index], dtype if self.x64 else _WITHOUT_X64.get(dtype, dtype)
 
 
 def sites(block: tuple, path: tuple[Nest, ...] = ()) -> Iterator[tuple[Callback, tuple[Nest, ...]]]:
@@ -77,6 +112,16 @@ def sites(block: tuple, path: tuple[Nest, ...] = ()) -> Iterator[tuple[Callback,
         else:
             for inner in step.blocks:
                 yield from sites(inner, (*path, step))
+
+
+def parts(block: tuple, path: tuple[str, ...] = ()) -> Iterator[tuple[Callback, tuple[str, ...]]]:
+    """Every callback with the names of the blocks around it, outermost first."""
+    for step in block:
+        if isinstance(step, Callback):
+            yield step, path
+        else:
+            for name, inner in zip(PARTS[step.kind], step.blocks, strict=True):
+                yield from parts(inner, (*path, name))
 
 
 def numbered(block: tuple, numbers: Iterator[int]) -> tuple:
@@ -92,22 +137,56 @@ def numbered(block: tuple, numbers: Iterator[int]) -> tuple:
 
 
 def may_drop_io(program: Program) -> bool:
-    """Whether JAX may drop an io callback that ours keeps: in a scan that is differentiated."""
+    """Whether JAX may drop an io callback that ours keeps: in a loop that is differentiated.
+
+    A loop is also what JAX makes of vmap, and in a rule of custom_jvp it drops that one too.
+    """
     for callback, path in sites(program.block):
         kinds = [nest.kind for nest in path]
-        if callback.flavor == "io" and "grad" in kinds:
-            if {"scan", "fori"} & set(kinds[kinds.index("grad") :]):
-                return True
+        split = min((kinds.index(kind) for kind in REVERSE if kind in kinds), default=len(kinds))
+        inside = set(kinds[split:])
+        if callback.flavor == "io" and (
+            {"scan", "fori"} & inside or {"vmap", "custom_jvp"} <= inside
+        ):
+            return True
     return False
+
+
+def forward(block: tuple) -> tuple:
+    """The block with jvp for the innermost derivatives by parts, which is where JAX drops io."""
+    return tuple(step if isinstance(step, Callback) else _forward(step) for step in block)
+
+
+def _forward(nest: Nest) -> Nest:
+    paths = [path for inner in nest.blocks for _, path in sites(inner)]
+    innermost = not any(around.kind in REVERSE for path in paths for around in path)
+    return dataclasses.replace(
+        nest,
+        kind="jvp" if nest.kind in REVERSE and innermost else nest.kind,
+        blocks=tuple(map(forward, nest.blocks)),
+    )
+
+
+def may_share_calls(program: Program) -> set[str]:
+    """Callbacks that XLA may call once for several lanes: a batch of empty arrays is the same."""
+    return {
+        callback.name
+        for callback, path in sites(program.block)
+        if callback.method in ("sequential", "sequential_unrolled")
+        and "vmap" in [nest.kind for nest in path]
+        and any(0 in program.aval(leaf)[0] for leaf in callback.args)
+    }
 
 
 def is_one_sequence(program: Program) -> bool:
     """Whether even unordered calls come in one order that JAX defines."""
     found = list(sites(program.block))
-    if len(found) != 1 or not program.jitted or may_drop_io(program):
+    if len(found) != 1 or not program.jitted:
+        return False
+    if may_drop_io(program) or may_share_calls(program):
         return False
     ((callback, path),) = found
     kinds = [nest.kind for nest in path]
     free = callback.flavor == "debug" or callback.method == "sequential_unrolled"
-    called_twice = any(nest.kind == "jit" and nest.variant for nest in path)
+    called_twice = any(n.kind in ("jit", "vjp", "linearize") and n.variant for n in path)
     return not (free and "vmap" in kinds) and not called_twice and "checkpoint" not in kinds

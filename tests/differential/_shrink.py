@@ -36,7 +36,7 @@ def _smaller(program: Program) -> Iterator[Program]:
     for block in _smaller_blocks(program.block):
         if block:
             yield dataclasses.replace(program, block=block)
-    yield from _reset(program, ("shapes", "x64", "wide", "weak", "jitted"))
+    yield from _reset(program, ("shapes", "dtypes", "x64", "weak", "jitted"))
 
 
 def _smaller_blocks(block: tuple) -> Iterator[tuple]:
@@ -53,8 +53,8 @@ def _smaller_blocks(block: tuple) -> Iterator[tuple]:
             yield (*before, simpler, *after)
 
 
-_KEPT = ("name", "flavor", "method", "answer")
-_OPTIONS = ("in_axes", "out_axes", "dynamic", "variant", "stopped")
+_KEPT = ("name", "flavor", "method")
+_OPTIONS = ("in_axes", "out_axes", "dynamic", "variant", "stopped", "policy")
 
 
 def _smaller_nests(nest: Nest) -> Iterator[Nest]:

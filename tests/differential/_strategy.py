@@ -8,11 +8,31 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ._programs import LEAVES, LOOPS, METHODS, NESTS, Callback, Nest, Program, numbered, sites
+from ._autodiff import POLICIES
+from ._draw_callback import drawn_callback
+from ._programs import (
+    AUTODIFF,
+    LEAVES,
+    LOOPS,
+    NESTS,
+    PARTS,
+    REVERSE,
+    Callback,
+    Nest,
+    Program,
+    numbered,
+)
 
 MAX_LANES = 10  # of all vmaps around one callback: JAX unrolls debug callbacks
 MAX_CALLBACKS = 4
-_BLOCKS = {"while": 2, "cond": 2, "switch": 3}
+_RULES = {"custom_jvp", "custom_vjp", "checkpoint"}  # what they do shows under a derivative
+_FORWARD = {"jvp", "linearize"}  # not through a custom_vjp
+_FULL = {"while": (0, 1, 1), "custom_jvp": (0, 1, 1), "custom_vjp": (0, 1, 1, 2, 2)}  # blocks
+DTYPES = (  # of x, n and b; the common ones more often
+    ("float32", "float32", "float64", "float64", "float16", "bfloat16", "complex64", "complex128"),
+    ("int32", "int32", "int64", "int64", "int8", "uint8", "int16", "uint16", "uint32", "uint64"),
+    ("bool",),
+)
 
 
 def programs(kinds: tuple[str, ...] = NESTS) -> st.SearchStrategy[Program]:
@@ -28,18 +48,75 @@ def drawn(r: random.Random, kinds: tuple[str, ...] = NESTS) -> Program:
     """The program that the numbers of `r` spell."""
     depth = r.choice((1, 2, 2, 3, 3, 4))
     shapes = tuple(_shape(r) if depth < 3 else r.choice(((), (2,), (3, 1))) for _ in LEAVES)
+    drawing = _Drawing(r, kinds, shapes)
     block: tuple = ()
     while not block:
-        block = _block(r, kinds, depth, (), shapes, [r.randint(1, MAX_CALLBACKS)])
-    x64 = _coin(r)
+        drawing.left = r.randint(1, MAX_CALLBACKS)
+        block = drawing.block(depth, ())
+    x, n, b = map(r.choice, DTYPES)
     return Program(
         block=numbered(block, itertools.count()),
         shapes=shapes,
-        x64=x64,
-        wide=x64 and _coin(r),
+        dtypes=(x, n, b),
+        x64=_coin(r),
         weak=_rarely(r, 4),
         jitted=not _rarely(r, 6),
     )
+
+
+class _Drawing:
+    """A program being drawn.
+
+    Attributes:
+        left: callbacks still to be drawn, in whichever block.
+    """
+
+    def __init__(
+        self, r: random.Random, kinds: tuple[str, ...], shapes: tuple[tuple[int, ...], ...]
+    ) -> None:
+        self.left = 0
+        self._r = r
+        self._kinds = kinds
+        self._shapes = shapes
+
+    def block(self, depth: int, path: tuple, kind: str | None = None) -> tuple:
+        """Steps around a nest (of that kind) until no callback is left, or a coin ends it."""
+        r = self._r
+        steps: list[Any] = [self._nest(depth, path, kind)] if depth else []
+        while self.left > 0 and (not steps or _coin(r)):
+            self.left -= 1
+            steps.insert(r.randint(0, len(steps)), drawn_callback(r, path))
+        return tuple(step for step in steps if isinstance(step, Callback) or any(step.blocks))
+
+    def _nest(self, depth: int, path: tuple, kind: str | None) -> Nest:
+        r = self._r
+        around = {nest.kind for nest in path}
+        kind, within = (kind, None) if kind else self._kind(around)
+        nest = Nest(kind, (), **_options(r, kind, path, self._shapes))
+        count = len(PARTS[kind])
+        full = r.choice(_FULL.get(kind, range(count)))
+        blocks: list[tuple] = [()] * count
+        blocks[full] = self.block(depth - (within is None), (*path, nest), within)
+        for other in range(count):
+            if other != full and self.left > 0 and _coin(r):
+                blocks[other] = self.block(0, (*path, nest))
+        return Nest(kind, tuple(blocks), **_options_of(nest))
+
+    def _kind(self, around: set[str]) -> tuple[str, str | None]:
+        """A kind, and the kind of the nest within it if that is what it is for."""
+        r, kinds = self._r, self._kinds
+        kind = r.choice((*kinds, "vmap") if "vmap" in kinds else kinds)
+        if kind == "custom_vjp" and around & _FORWARD and not _rarely(r):
+            kind = "custom_jvp" if "custom_jvp" in kinds else r.choice(kinds)
+        forward = _FORWARD if kind == "custom_vjp" else ()
+        derivatives = [k for k in REVERSE if k in kinds and k not in forward]
+        if kind in _RULES and derivatives and not around & set(AUTODIFF) and not _rarely(r, 4):
+            return r.choice(derivatives), kind
+        return kind, None
+
+
+def _options_of(nest: Nest) -> dict[str, Any]:
+    return {k: v for k, v in vars(nest).items() if k not in ("kind", "blocks")}
 
 
 def _coin(r: random.Random) -> bool:
@@ -54,124 +131,33 @@ def _shape(r: random.Random) -> tuple[int, ...]:
     return tuple(r.choice((1, 2, 3, 2, 3, 1, 2, 3, 0)) for _ in range(r.randint(0, 3)))
 
 
-def _leaves(r: random.Random) -> tuple[str, ...]:
-    return tuple(r.sample(LEAVES, r.randint(1, 3)))
-
-
-def _block(
-    r: random.Random, kinds: Any, depth: int, path: tuple, shapes: tuple, left: list[int]
-) -> tuple:
-    """Steps until `left` (a count of callbacks, shared with the blocks around) runs out."""
-    steps: list[Any] = []
-    if depth:
-        steps.append(_nest(r, kinds, depth, path, shapes, left))
-    while left[0] > 0 and (not steps or _coin(r)):
-        left[0] -= 1
-        steps.insert(r.randint(0, len(steps)), _callback(r, path))
-    return tuple(step for step in steps if isinstance(step, Callback) or any(step.blocks))
-
-
-def _nest(
-    r: random.Random, kinds: Any, depth: int, path: tuple, shapes: tuple, left: list[int]
-) -> Nest:
-    kind = r.choice((*kinds, *kinds, "vmap") if "vmap" in kinds else kinds)
-    around = [nest.kind for nest in path]
+def _options(r: random.Random, kind: str, path: tuple, shapes: tuple) -> dict[str, Any]:
+    around = {nest.kind for nest in path}
     dynamic = _coin(r) and kind in ("fori", "while", "cond", "switch")
-    options: dict[str, Any] = {
-        "dynamic": dynamic,
-        "variant": _coin(r),
-        "stopped": "grad" in around
-        and (kind == "while" or (kind == "fori" and dynamic))
-        and not _rarely(r),
-    }
+    options: dict[str, Any] = {"dynamic": dynamic, "variant": _coin(r)}
+    if around & set(REVERSE) and (kind == "while" or (kind == "fori" and dynamic)):
+        options["stopped"] = not _rarely(r, 3 if "linearize" in around else 10)
     if kind == "vmap":
         options |= _axes(r, path, shapes)
     elif kind in LOOPS:
         options["size"] = r.choice((1, 2, 3, 4, 0))
     elif kind in ("cond", "switch"):
         options["size"] = r.randint(0, 2)
-    nest = Nest(kind, (), **options)
-    count = _BLOCKS.get(kind, 1)
-    full = r.randint(0, count - 1) if kind != "while" else r.choice((1, 1, 0))
-    blocks: list[tuple] = [()] * count
-    blocks[full] = _block(r, kinds, depth - 1, (*path, nest), shapes, left)
-    for other in range(count):
-        if other != full and left[0] > 0 and _coin(r):
-            blocks[other] = _block(r, kinds, 0, (*path, nest), shapes, left)
-    return Nest(kind, tuple(blocks), **options)
+    elif kind == "checkpoint":
+        options["policy"] = r.choice(tuple(POLICIES))
+    return options
 
 
 def _axes(r: random.Random, path: tuple, shapes: tuple) -> dict[str, Any]:
     lanes = 1
     for nest in path:
         lanes *= max(nest.size, 1) if nest.kind == "vmap" else 1
-    ins = [r.choice((None, *range(len(s) + 1), 0)) for s in shapes]
+    ins = [r.choice((None, *range(len(s) + 1), 0, -1)) for s in shapes]
     if all(axis is None for axis in ins):
         ins[r.randint(0, 2)] = 0
-    outs = [r.randint(0, len(s)) for s in shapes]
+    outs = [r.randint(-1, len(s)) for s in shapes]
     for leaf, axis in enumerate(ins):
         if axis is None and _rarely(r, 4):
             outs[leaf] = None
     sizes = [n for n in (2, 2, 3, 3, 4, 5, 1, 0) if lanes * n <= MAX_LANES]
     return {"size": r.choice(sizes), "in_axes": tuple(ins), "out_axes": tuple(outs)}
-
-
-def _callback(r: random.Random, path: tuple) -> Callback:
-    flavor = r.choice(("pure", "io", "debug"))
-    kinds = {nest.kind for nest in path}
-    differentiated = bool(kinds & {"grad", "jvp"})
-    options: dict[str, Any] = {
-        "args": _leaves(r),
-        "results": _leaves(r) if flavor != "debug" else (),
-        "literal": _rarely(r, 4),
-        "style": r.choice(("positional", "tuple", "dict", "keywords")),
-        "answer": r.choice(("tuple", "dict", "list")),
-        "used": not _rarely(r, 4),
-        "stopped": differentiated and flavor != "debug" and not _rarely(r),
-    }
-    if flavor == "pure":
-        options |= _pure_options(r, differentiated)
-    else:
-        options["ordered"] = _coin(r) and _may_be_ordered(r, flavor, path, kinds)
-        options["tag"] = flavor == "debug" and _coin(r)
-    if flavor == "io" and _rarely(r, 3):
-        options["results"] = ()
-    if not kinds & {"grad", "jvp", "vmap"} and _rarely(r):
-        options["args"] = ()
-    if len(options["results"]) == 1 and _coin(r):
-        options["answer"] = "leaf"
-    return Callback("", flavor, **options)
-
-
-def _pure_options(r: random.Random, differentiated: bool) -> dict[str, Any]:
-    options: dict[str, Any] = {"method": r.choice((*METHODS, "sequential"))}
-    if _rarely(r, 12):
-        options["method"] = None
-    if options["method"] == "legacy_vectorized":
-        # With several arguments a host function cannot tell which batch axis is whose.
-        options["args"] = (r.choice(LEAVES),)
-    if differentiated and _coin(r):
-        options |= {"ruled": True, "stopped": False, "args": ("x",), "results": ("x",)}
-        options["literal"] = False
-    return options
-
-
-def _may_be_ordered(r: random.Random, flavor: str, path: tuple, kinds: set[str]) -> bool:
-    if "vmap" not in kinds:
-        return True
-    # An ordered effect in the predicate of a vmapped while: JAX answers with wrong numbers.
-    return "while" not in kinds and (flavor == "debug" or _rarely(r))
-
-
-def combinations(program: Program) -> set[tuple[str, str]]:
-    """(transformation, flavor) and (vmap, pure's method) of every callback."""
-    found = set()
-    for callback, path in sites(program.block):
-        ordered = "ordered " * callback.ordered
-        for nest in path:
-            found.add((nest.kind, callback.flavor))
-            if ordered:
-                found.add((nest.kind, ordered + callback.flavor))
-            if nest.kind == "vmap" and callback.flavor == "pure":
-                found.add(("vmap", f"pure {callback.method}"))
-    return found

@@ -1,0 +1,27 @@
+"""The parametrisations over every way of every flavor, JAX's own among them."""
+
+import pytest
+
+from .conftest import DEBUG, IO, PURE
+
+
+def _named(**tables):
+    return {
+        f"{flavor} {name}": way for flavor, table in tables.items() for name, way in table.items()
+    }
+
+
+ANSWERING = _named(pure=PURE, io=IO)
+EVERY = ANSWERING | _named(debug=DEBUG)
+answering_ways = pytest.mark.parametrize("way", ANSWERING.values(), ids=ANSWERING)
+our_answering_ways = pytest.mark.parametrize(
+    "way",
+    [way for name, way in ANSWERING.items() if not name.endswith("jax")],
+    ids=[name for name in ANSWERING if not name.endswith("jax")],
+)
+
+
+def call_of(name, host, result, **options):
+    """``way(host, result)``, but a debug callback answers nothing and none is declared."""
+    way = EVERY[name]
+    return way(host, **options) if name.startswith("debug") else way(host, result, **options)

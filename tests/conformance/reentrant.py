@@ -1,0 +1,99 @@
+"""Host functions that run JAX with further callbacks, three deep; prints their calls.
+
+A program of its own: what hangs would hang for ever, and cores and options are chosen before JAX
+is used. Arguments: whose callbacks (``jax``, or ours with ``numpy`` or JAX ``arrays``), the extent
+of the operands, how many cores, and whether the CPU may dispatch asynchronously.
+"""
+
+import collections
+import functools
+import json
+import os
+import sys
+import threading
+
+callbacks, extent, cores, dispatch = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+if cores == "one":
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from jax.experimental import io_callback  # noqa: E402
+
+import jupyter_jaxcb as jaxcb  # noqa: E402
+
+if dispatch == "synchronous":
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+if callbacks == "jax":
+    pure, io, debug = jax.pure_callback, io_callback, jax.debug.callback
+else:
+    kind = "jax" if callbacks == "arrays" else "numpy"
+    pure, io, debug = (
+        functools.partial(f, arrays=kind)
+        for f in (jaxcb.pure_callback, jaxcb.io_callback, jaxcb.debug_callback)
+    )
+LIKE = jax.ShapeDtypeStruct((extent, extent), np.float32)
+calls = collections.Counter()
+
+
+def inner(x):
+    calls["pure"] += 1
+    return np.asarray(x) + 1
+
+
+def nest(compiled):
+    def middle(x):
+        y = compiled(lambda x: pure(inner, LIKE, x) * 2)(x)
+        calls["io"] += 1
+        return np.asarray(y)
+
+    def outer(x):
+        y = compiled(lambda x: io(middle, LIKE, x) - 1)(x)
+        calls["debug", float(np.asarray(y)[0, 0])] += 1
+
+    def program(x):
+        debug(outer, x)
+        return pure(middle, LIKE, x)
+
+    return jax.jit(program)
+
+
+def one_by_one(f, x):
+    for number in range(3):
+        np.testing.assert_array_equal(f(x + number), 2.0 * number + 4)
+    jax.effects_barrier()
+
+
+def in_flight(f, x):
+    """The operand is still being computed when the program is dispatched."""
+    work = jax.jit(lambda x, number: x @ jnp.eye(extent) + number)
+    answers = [f(work(x, number)) for number in range(4)]
+    for number, answer in enumerate(answers):
+        np.testing.assert_array_equal(answer, 2.0 * number + 4)
+    jax.effects_barrier()
+
+
+def in_threads(f, x):
+    threads = [threading.Thread(target=one_by_one, args=(f, x)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+WAYS = {
+    "eager": (lambda f: f, one_by_one),
+    "jit": (jax.jit, one_by_one),
+    "in flight": (jax.jit, in_flight),
+    "threads": (jax.jit, in_threads),
+}
+
+found = {}
+for name, (compiled, run) in WAYS.items():
+    calls.clear()
+    print("running:", name, file=sys.stderr, flush=True)
+    run(nest(compiled), jnp.ones((extent, extent)))
+    found[name] = sorted([*([key] if isinstance(key, str) else key), n] for key, n in calls.items())
+print(json.dumps(found))

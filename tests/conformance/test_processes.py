@@ -1,0 +1,43 @@
+"""Callbacks work in a spawned process, and in a forked one wherever nothing new is computed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("processes.py")
+
+
+def answers_of(how):
+    done = subprocess.run(
+        [sys.executable, PROGRAM, how], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def expected(x):
+    return {
+        "eager": 2.0 * x,
+        "jit": 2.0 * x,
+        "vmap": [0.0, 2.0, 4.0],
+        "grad": 2.0,
+        "print": None,
+        "own": True,
+        "notes": [x, x + 1.0, x, x + 1.0],
+        "recorded": 3,
+    }
+
+
+def test_spawned_processes_make_their_own_calls():
+    """Registered functions are imported anew there, with their rules."""
+    found = answers_of("spawn")
+    assert found == {"here": expected(3), "spawned": [expected(3), expected(4)]}
+
+
+def test_forked_process_makes_eager_calls_and_runs_small_compiled_programs():
+    """JAX warns, and hangs where it computes anything new, eager callbacks of its own included."""
+    found = answers_of("fork")
+    children, warned = found["forked"]
+    assert children == {"eager, numpy": 0, "eager, JAX": 0, "compiled before": 0}
+    assert warned

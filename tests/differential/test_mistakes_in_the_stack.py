@@ -1,0 +1,153 @@
+"""The comparison with JAX notices a mistake in a rule, a lowering or the loop over lanes."""
+
+import jax
+import numpy as np
+import pytest
+
+from jupyter_jaxcb.stack import _debug, _dispatch, _io, _lanes, _lowering, _pure, _result
+
+from ._planted import agrees, found
+
+
+def _skip_the_last(calls):
+    return calls[:-1]
+
+
+def _make_the_first_twice(calls):
+    return calls[:1] + calls
+
+
+def _reverse(calls):
+    return calls[::-1]
+
+
+def _keep(calls):
+    return calls
+
+
+def _is_one_loop(callbacks):
+    (callback, *others) = callbacks
+    looped = callback.method == "sequential" or callback.flavor == "io"
+    return not others and looped and not callback.ordered and callback.used and callback.results
+
+
+def _first_operand_late(calls):
+    """Every call gets the first operand of the call before."""
+    return [(before[0], *call[1:]) for before, call in zip(calls[-1:] + calls, calls, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("visit", "answer"),
+    [
+        (_skip_the_last, _keep),
+        (_make_the_first_twice, _keep),
+        (_keep, _reverse),
+        (_reverse, _keep),
+        (_reverse, _reverse),
+        (_first_operand_late, _keep),
+    ],
+    ids=["one skipped", "one twice", "answers reversed", "arguments reversed", "order reversed",
+         "operands apart"],
+)  # fmt: skip
+def test_a_mistake_in_the_loop_over_lanes_is_found(visit, answer, monkeypatch):
+    lanes, by_lane = _lanes.LaneSchedule.lanes, _lanes.LaneSchedule.by_lane
+    monkeypatch.setattr(
+        _lanes.LaneSchedule, "lanes", lambda self, ops: iter(visit(list(lanes(self, ops))))
+    )
+    monkeypatch.setattr(
+        _lanes.LaneSchedule, "by_lane", lambda self, called: by_lane(self, answer(called))
+    )
+    _is_found(monkeypatch, ("vmap", "jit"), _is_one_loop)
+
+
+def _some(least=1, **fields):
+    """Whether so many callbacks have these fields."""
+
+    def concerns(callbacks):
+        return sum(fields.items() <= vars(callback).items() for callback in callbacks) >= least
+
+    return concerns
+
+
+def _stale_token(ctx, ordered, token):
+    """The next ordered callback waits for what this one waited for."""
+    ctx.set_tokens_out(ctx.tokens_in)
+
+
+@pytest.mark.parametrize("kinds", [("jit",), ("scan", "jit")])
+@pytest.mark.parametrize("flavor", ["io", "debug"])
+def test_a_stale_token_is_found(kinds, flavor, monkeypatch):
+    monkeypatch.setattr(_lowering, "_set_token", _stale_token)
+    _is_found(monkeypatch, kinds, _some(2, flavor=flavor, ordered=True))
+
+
+@pytest.mark.parametrize("module", [_io, _debug])
+def test_a_token_that_is_not_threaded_is_found(module, monkeypatch):
+    lower = module.lower_host_call
+
+    def unordered(ctx, *operands, ordered, **params):
+        results = lower(ctx, *operands, ordered=None, **params)
+        if ordered is not None:
+            ctx.set_tokens_out(ctx.tokens_in)
+        return results
+
+    monkeypatch.setattr(module, "lower_host_call", unordered)
+    flavor = "io" if module is _io else "debug"
+    _is_found(monkeypatch, ("jit",), _some(2, flavor=flavor, ordered=True))
+
+
+@pytest.mark.parametrize("module", [_io, _debug])
+def test_a_side_effect_that_xla_is_not_told_of_is_found(module, monkeypatch):
+    lower = module.lower_host_call
+    monkeypatch.setattr(
+        module,
+        "lower_host_call",
+        lambda *args, **params: lower(*args, **{**params, "has_side_effect": False}),
+    )
+    flavor = "io" if module is _io else "debug"
+    _is_found(monkeypatch, ("jit",), _some(flavor=flavor, ordered=False))
+
+
+def test_an_io_effect_that_a_derivative_drops_is_found(monkeypatch):
+    monkeypatch.setattr(_io, "_kept", _io._jax.jax_effect("io", False))
+    _is_found(monkeypatch, ("grad", "scan"), _some(flavor="io"))
+
+
+def test_a_debug_effect_that_a_derivative_drops_is_found(monkeypatch):
+    monkeypatch.setitem(
+        _debug._jax.partial_eval_jaxpr_custom_rules,
+        _debug.debug_callback_p,
+        lambda saveable, unknown, instantiated, eqn: (eqn, None, [], [], []),
+    )
+    _is_found(monkeypatch, ("grad", "checkpoint"), _some(flavor="debug"))
+
+
+def test_a_weak_type_that_a_result_may_not_have_is_found(monkeypatch):
+    def as_declared(leaf, result):
+        weak = getattr(leaf, "weak_type", False)
+        return jax.core.ShapedArray(leaf.shape, np.dtype(leaf.dtype), weak_type=weak)
+
+    monkeypatch.setattr(_result, "_leaf_aval", as_declared)
+    _is_found(monkeypatch, ("jit",), _some(declared="weak", flavor="pure"))
+
+
+def test_a_tangent_that_passes_a_callback_is_found(monkeypatch):
+    def with_no_slope(primals, tangents, **params):
+        results = _pure.pure_callback_p.bind(*primals, **params)
+        return results, [jax.numpy.zeros_like(x) for x in results]
+
+    monkeypatch.setitem(_pure._jax.ad.primitive_jvps, _pure.pure_callback_p, with_no_slope)
+    _is_found(monkeypatch, ("jvp", "grad"), _some(flavor="pure", stopped=False, ruled=False))
+
+
+def test_a_call_missing_from_the_recording_is_found(monkeypatch):
+    monkeypatch.setattr(_dispatch, "active", lambda: None)
+    assert "calls recorded" in _is_found(monkeypatch, ("jit",))
+
+
+def _is_found(monkeypatch, kinds, concerns=bool):
+    program, difference = found(kinds, concerns=concerns)
+    monkeypatch.undo()
+    jax.clear_caches()
+    assert agrees(program)
+    return difference
