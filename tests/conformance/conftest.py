@@ -14,8 +14,8 @@ from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
 
-# Programs of their own: imported for doctests, they would give every test their eight devices.
-collect_ignore = ["failing_devices.py", "several_devices.py"]
+# Programs of their own: imported for doctests, they would run, or give every test their devices.
+collect_ignore = ["failing_devices.py", "processes.py", "reentrant.py", "several_devices.py"]
 
 
 def _declared(result, args, kwargs):
