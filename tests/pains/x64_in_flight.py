@@ -1,0 +1,48 @@
+"""What 64-bit arguments and results become in calls whose argument is still being computed.
+
+Run by test_row_03_x64.py in a process of its own, where no other test has been. Prints a JSON
+object: for JAX's callbacks and ours the dtype and value of every argument, and every answer or the
+class of the error.
+"""
+
+import json
+import sys
+
+CALLS = 40
+
+
+def main(value, dtype, whose):
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    import jupyter_jaxcb as jaxcb
+
+    pure_callback = jaxcb.pure_callback if whose == "ours" else jax.pure_callback
+    seen = []
+
+    def double(x):
+        seen.append((str(x.dtype), np.asarray(x).item()))
+        return np.asarray(x) * 2
+
+    def program(x, w):
+        for _ in range(4):  # so that it is still being computed when the callback is dispatched
+            w = w @ w
+        return x + w[0, 0]
+
+    with jax.enable_x64(True):
+        declared = jax.ShapeDtypeStruct((), dtype)
+        late = jax.jit(program)
+        call = jax.jit(lambda x: pure_callback(double, declared, x))
+        x, w = jnp.asarray(value, dtype), jnp.zeros((300, 300), dtype)
+        answers = []
+        for answer in [call(late(x, w)) for _ in range(CALLS)]:
+            try:
+                answers.append(answer.item())
+            except jax.errors.JaxRuntimeError as error:
+                answers.append(type(error).__name__)
+    print(json.dumps({"arrived": seen, "answers": answers}))
+
+
+if __name__ == "__main__":
+    main(**json.loads(sys.argv[1]))
