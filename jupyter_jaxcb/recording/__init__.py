@@ -1,11 +1,12 @@
 """What happened: facts, the recorder that hears them, the recording that keeps them."""
 
+from ._facts import ELIDED as ELIDED
 from ._facts import Aval as Aval
-from ._facts import Elision as Elision
 from ._facts import Fate as Fate
 from ._facts import Frame as Frame
 from ._facts import HostCall as HostCall
 from ._facts import LoweredSite as LoweredSite
+from ._facts import Outcome as Outcome
 from ._facts import Program as Program
 from ._facts import Site as Site
 from ._facts import VmapLevel as VmapLevel

@@ -62,10 +62,11 @@ class Site:
 
 
 class Program(NamedTuple):
-    """A compiled program that holds at least one site."""
+    """A compiled program that holds, or was to hold, at least one site."""
 
     name: str  # as in XLA's module, "jit_f"
     platform: str
+    number: int = 0  # counted over the process: two programs may have one name
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -82,6 +83,9 @@ class LoweredSite:
     results: tuple[Aval, ...]
     levels: tuple[VmapLevel, ...] = ()
     version: int = 0  # of the host function's body when this was lowered
+    devices: int = 1  # that the program runs on
+    shard: int | None = None  # whose device calls, with its shard; None: one calls, for all
+    gathered_bytes: int = 0  # at most, on their way to the one device that calls
 
     @property
     def lanes(self) -> int | None:
@@ -120,16 +124,32 @@ class HostCall(NamedTuple):
 class Fate(enum.StrEnum):
     """What became of a bound site."""
 
-    LIVE = "live"  # in the compiled program (or eager), and called
-    UNCALLED = "uncalled"  # in a compiled program that has not called it
+    LIVE = "live"  # in the compiled program (or eager)
+    UNCALLED = "uncalled"  # in a compiled program that has not run
+    UNTAKEN = "untaken"  # in a branch or loop that the run did not enter
     UNUSED = "unused"  # bound, but never lowered, in a program that was compiled
+    FOLDED = "folded"  # lowered, and gone from the optimised program
+    MERGED = "merged"  # reached by more ways than the optimised program has calls
+    HOISTED = "hoisted"  # bound in a loop, compiled outside of it
+    UNKNOWN = "unknown"  # the optimised program could not be read
 
 
-class Elision(NamedTuple):
-    """One bind that a compiled program does without."""
+ELIDED = frozenset({Fate.UNUSED, Fate.FOLDED, Fate.MERGED, Fate.HOISTED})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one compiled program made of one bind."""
 
     site: Site
-    program: str
-    fate: Fate
-    reason: str
-    remedy: str
+    program: Program
+    fate: Fate  # as compiled: never uncalled or untaken, which only a run decides
+    index: int = -1  # position among the program's host callbacks; -1: not lowered
+    ways: int = 1  # in which the traced program reaches the bind
+    written: int | None = None  # host calls of a run as the source reads; None: depends on data
+    compiled: int | None = None  # host calls of a run as compiled; None: depends on data
+    around: tuple[str, ...] = ()  # loops, branches and calls, outermost first: "scan of 5"
+    stack: tuple[str, ...] = ()  # the transformations too, as JAX names them: "vmap", "while/body"
+    reason: str = ""  # empty when live
+    remedy: str = ""
+    notes: tuple[str, ...] = ()  # what is worth knowing of a live one

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._columns import ROW, CallLog
-from ._facts import Elision, LoweredSite, Site
+from ._facts import LoweredSite, Outcome, Program, Site
 from ._recording import Recording
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
@@ -23,7 +23,8 @@ class Mark(NamedTuple):
     calls: int
     bound: Mapping[Site, int]
     lowered: int
-    elisions: int
+    outcomes: int
+    runs: Mapping[Program, int]
     overflow: int
 
 
@@ -45,7 +46,8 @@ class Recorder:
         self._crossings = itertools.count()
         self._bound: dict[Site, int] = {}  # how often
         self._lowered: list[LoweredSite] = []
-        self._elisions: list[Elision] = []
+        self._outcomes: list[Outcome] = []
+        self._runs: dict[Program, int] = {}
         self._errors: dict[str, int] = {}
         self._stale: set[LoweredSite] = set()
         self._known: dict[LoweredSite, int] = {}  # everything called or lowered so far
@@ -63,9 +65,25 @@ class Recorder:
         self._number(lowered)
         self._lowered.append(lowered)
 
-    def elided(self, elision: Elision) -> None:
-        """A program was compiled without one of the sites bound for it."""
-        self._elisions.append(elision)
+    def compiled(self, outcome: Outcome) -> None:
+        """A program was compiled, with or without one of the sites bound for it."""
+        self._outcomes.append(outcome)
+
+    def counts(self, program: Program) -> None:
+        """Runs of a program will be told, from its first one on."""
+        with self._lock:
+            self._runs.setdefault(program, 0)
+
+    def ran(self, program: Program) -> None:
+        """A program is run."""
+        with self._lock:
+            if program in self._runs:
+                self._runs[program] += 1
+
+    def lost_count(self, program: Program) -> None:
+        """Runs of a program cannot be told any more."""
+        with self._lock:
+            self._runs.pop(program, None)
 
     def stale(self, lowered: LoweredSite) -> None:
         """A program called what a later registration of the same name has replaced."""
@@ -125,12 +143,13 @@ class Recorder:
     def mark(self) -> Mark:
         """Now, to `freeze` later only what comes after."""
         with self._lock:
-            bound = dict(self._bound)
+            bound, runs = dict(self._bound), dict(self._runs)
         return Mark(
             len(self._log),
             bound,
             len(self._lowered),
-            len(self._elisions),
+            len(self._outcomes),
+            runs,
             self._log.overflow,
         )
 
@@ -148,15 +167,17 @@ class Recorder:
             cells: see `Recording.cells`.
             environment: see `Recording.environment`.
         """
-        since = since or Mark(0, {}, 0, 0, 0)
+        since = since or Mark(0, {}, 0, 0, {}, 0)
         calls = self._log.rows(since.calls)
         with self._lock:
             known = list(self._known)
             bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
             errors = tuple(self._errors)
             stale = set(self._stale)
+            runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
         new = self._lowered[since.lowered :]
-        used = {known[number] for number in np.unique(calls["lowered"])}
+        used_numbers = np.unique(calls["lowered"]).tolist()
+        used = {known[number] for number in used_numbers}
         lowered = list(dict.fromkeys([*new, *(k for k in known if k in used)]))
         place = {fact: number for number, fact in enumerate(lowered)}
         renumber = np.array([place.get(fact, 0) for fact in known], np.uint32)
@@ -164,10 +185,16 @@ class Recorder:
         if len(calls):
             calls["lowered"] = renumber[calls["lowered"]]
         calls.flags.writeable = False
+        outcomes = self._outcomes[since.outcomes :]
+        compiled = {outcome.program for outcome in outcomes}
+        ran = {program for program, count in runs.items() if count}
+        ran |= {known[number].program for number in used_numbers}
+        standing = [o for o in self._outcomes[: since.outcomes] if o.program in ran]
         return Recording(
             bound={site: count for site, count in bound.items() if count},
             lowered=tuple(lowered),
-            elisions=tuple(self._elisions[since.elisions :]),
+            outcomes=(*standing, *outcomes),
+            runs={p: count for p, count in runs.items() if p in compiled or p in ran},
             stale=frozenset(number for number, fact in enumerate(lowered) if fact in stale),
             calls=calls,
             threads=tuple(self._thread_names),

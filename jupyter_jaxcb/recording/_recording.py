@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 
 from ._columns import ROW
-from ._facts import Aval, Elision, Fate, Frame, HostCall, LoweredSite, Program, Site, VmapLevel
+from ._facts import (
+    ELIDED,
+    Aval,
+    Fate,
+    Frame,
+    HostCall,
+    LoweredSite,
+    Outcome,
+    Program,
+    Site,
+    VmapLevel,
+)
 
 SCHEMA = 1
 
@@ -22,7 +33,8 @@ class Recording:
     Attributes:
         bound: how often each site was bound, in the order they were traced or called first.
         lowered: every (site, program) that was lowered or called, calls refer to it by index.
-        elisions: binds that a compiled program does without, each with its reason.
+        outcomes: what compiled programs made of each bind, of those compiled or run meanwhile.
+        runs: how often each of these programs ran; those are left out whose runs cannot be seen.
         stale: those of `lowered` whose program calls an earlier registration of the function.
         calls: the host calls as a read-only structured array, one row each (`ROW`).
         threads: names of the threads that calls came from, by index.
@@ -34,7 +46,8 @@ class Recording:
 
     bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
     lowered: tuple[LoweredSite, ...] = ()
-    elisions: tuple[Elision, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    runs: Mapping[Program, int] = dataclasses.field(default_factory=dict)
     stale: frozenset[int] = frozenset()
     calls: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, ROW))
     threads: tuple[str, ...] = ()
@@ -59,6 +72,11 @@ class Recording:
             text = self.errors[error - 1] if error else None
             yield HostCall(lowered, crossing, lane, thread, start, end, version, text)
 
+    @property
+    def elisions(self) -> tuple[Outcome, ...]:
+        """Those of `outcomes` in which calls are missing, each with its reason."""
+        return tuple(outcome for outcome in self.outcomes if outcome.fate in ELIDED)
+
     def where(self, site: Site) -> str:
         """``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12`` in a file.
 
@@ -79,7 +97,7 @@ class Recording:
             for site in (
                 *self.bound,
                 *(fact.site for fact in self.lowered),
-                *(elision.site for elision in self.elisions),
+                *(outcome.site for outcome in self.outcomes),
             )
         }
         place = {key: number for number, key in enumerate(sites)}
@@ -90,10 +108,14 @@ class Recording:
                 "sites": [_site_to_json(site) for site in sites.values()],
                 "bound": [[place[_whole(s)], count] for s, count in self.bound.items()],
                 "lowered": [_lowered_to_json(fact, place) for fact in self.lowered],
-                "elisions": [
-                    [place[_whole(e.site)], e.program, str(e.fate), e.reason, e.remedy]
-                    for e in self.elisions
+                "outcomes": [
+                    {
+                        **{name: getattr(outcome, name) for name in _OUTCOME},
+                        "site": place[_whole(outcome.site)],
+                    }
+                    for outcome in self.outcomes
                 ],
+                "runs": [[program, count] for program, count in self.runs.items()],
                 "stale": sorted(self.stale),
                 "calls": {name: self.calls[name].tolist() for name in ROW.names or ()},
                 "threads": self.threads,
@@ -124,10 +146,8 @@ class Recording:
         return Recording(
             bound={sites[number]: count for number, count in data["bound"]},
             lowered=tuple(_lowered_from_json(fact, sites) for fact in data["lowered"]),
-            elisions=tuple(
-                Elision(sites[site], program, Fate(fate), reason, remedy)
-                for site, program, fate, reason, remedy in data["elisions"]
-            ),
+            outcomes=tuple(_outcome_from_json(outcome, sites) for outcome in data["outcomes"]),
+            runs={Program(*program): count for program, count in data["runs"]},
             stale=frozenset(data["stale"]),
             calls=calls,
             threads=tuple(data["threads"]),
@@ -136,6 +156,21 @@ class Recording:
             environment=data["environment"],
             cells=tuple(data["cells"]),
         )
+
+
+_OUTCOME = [field.name for field in dataclasses.fields(Outcome)]
+
+
+def _outcome_from_json(data: dict[str, Any], sites: list[Site]) -> Outcome:
+    parsed = {
+        "site": sites[data["site"]],
+        "program": Program(*data["program"]),
+        "fate": Fate(data["fate"]),
+        "around": tuple(data["around"]),
+        "stack": tuple(data["stack"]),
+        "notes": tuple(data["notes"]),
+    }
+    return Outcome(**{**data, **parsed})
 
 
 def _whole(site: Site) -> tuple[Any, ...]:
@@ -160,6 +195,9 @@ def _lowered_to_json(fact: LoweredSite, place: Mapping[tuple[Any, ...], int]) ->
         "results": fact.results,
         "levels": fact.levels,
         "version": fact.version,
+        "devices": fact.devices,
+        "shard": fact.shard,
+        "gathered_bytes": fact.gathered_bytes,
     }
 
 
@@ -172,4 +210,7 @@ def _lowered_from_json(data: dict[str, Any], sites: list[Site]) -> LoweredSite:
         results=tuple(Aval(tuple(shape), dtype) for shape, dtype in data["results"]),
         levels=tuple(VmapLevel(n, method, tuple(b)) for n, method, b in data["levels"]),
         version=data["version"],
+        devices=data["devices"],
+        shard=data["shard"],
+        gathered_bytes=data["gathered_bytes"],
     )

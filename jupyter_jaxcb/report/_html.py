@@ -33,10 +33,21 @@ white-space:pre}
 .jaxcb.jaxcb .jaxcb-note td{padding-left:1.2em;white-space:normal;max-width:60em;
 color:var(--jp-content-font-color2,#616161)}
 .jaxcb .jaxcb-live{color:var(--jp-success-color1,#2e7d32)}
-.jaxcb .jaxcb-unused,.jaxcb.jaxcb .jaxcb-note .jaxcb-error{color:var(--jp-error-color1,#c62828)}
-.jaxcb .jaxcb-uncalled{color:var(--jp-warn-color0,#9a5b00)}
+.jaxcb .jaxcb-unused,.jaxcb .jaxcb-folded,
+.jaxcb.jaxcb .jaxcb-note .jaxcb-error{color:var(--jp-error-color1,#c62828)}
+.jaxcb .jaxcb-uncalled,.jaxcb .jaxcb-untaken,.jaxcb .jaxcb-merged,.jaxcb .jaxcb-hoisted,
+.jaxcb .jaxcb-unknown{color:var(--jp-warn-color0,#9a5b00)}
 </style>"""
-_SIGNS = {Fate.LIVE: "●", Fate.UNCALLED: "○", Fate.UNUSED: "✕"}
+_SIGNS = {
+    Fate.LIVE: "●",
+    Fate.UNCALLED: "○",
+    Fate.UNTAKEN: "○",
+    Fate.UNUSED: "✕",
+    Fate.FOLDED: "✕",
+    Fate.MERGED: "◐",
+    Fate.HOISTED: "◐",
+    Fate.UNKNOWN: "?",
+}
 
 
 def to_html(recording: Recording) -> str:
@@ -80,7 +91,11 @@ def _rows(summary: SiteSummary) -> str:
             "<br>".join(map(escape, filter(None, shape_lines))),
         )
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    for kind, text in (("note", note(summary)), *(("error", e) for e in summary.errors)):
+    for kind, text in (
+        ("note", note(summary)),
+        *(("note", text) for text in summary.notes),
+        *(("error", e) for e in summary.errors),
+    ):
         if text:
             rows.append(
                 f'<tr class="jaxcb-note"><td></td><td colspan="4" class="jaxcb-{kind}">'

@@ -53,7 +53,9 @@ def _site(summary: SiteSummary) -> dict[str, Any]:
         "remedy": summary.remedy,
         "calls": summary.calls,
         "crossings": summary.crossings,
+        "expected": summary.expected,
         "elided": summary.elided,
+        "notes": list(summary.notes),
         "errors": list(summary.errors),
         "shapes": [_shapes(shapes) for shapes in summary.shapes],
     }
@@ -76,6 +78,9 @@ def _measured(recording: Recording, sites: list[SiteSummary]) -> dict[str, Any]:
         "environment": dict(recording.environment),
         "threads": list(recording.threads),
         "host_ns": [summary.host_ns for summary in sites],
+        # JAX's own words, which change with its version.
+        "around": [list(summary.around) for summary in sites],
+        "stack": [list(summary.stack) for summary in sites],
         "calls": {
             "site": [place[recording.lowered[i].site] for i in kept["lowered"].tolist()],
             "start_ns": (kept["start_ns"] - start).tolist(),

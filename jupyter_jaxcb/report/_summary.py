@@ -8,11 +8,25 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..recording import Aval, Elision, Fate, LoweredSite, Recording, Site, VmapLevel
-
-_UNCALLED = (
-    "it is in a compiled program, but no call came: the program has not run, or took another way"
+from ..recording import (
+    ELIDED,
+    Aval,
+    Fate,
+    LoweredSite,
+    Outcome,
+    Program,
+    Recording,
+    Site,
+    VmapLevel,
 )
+
+_UNCALLED = "its program was compiled, and has not run"
+_UNSEEN = "its program made no call, and whether it ran at all cannot be seen"
+_UNSEEN_REMEDY = "call it through jax.jit, whose runs can be seen"
+_FAILED = "a run failed before it came here"
+_FAILED_REMEDY = "look at the error"
+_UNTAKEN = "its program ran, and did not enter the branch or loop around it"
+_UNTAKEN_REMEDY = "look at the condition of the branch or loop around this line"
 _STALE = (
     "its program was compiled for an earlier registration of the name, with other options, and "
     "calls that one"
@@ -20,7 +34,7 @@ _STALE = (
 _STALE_REMEDY = "make the program anew (jax.jit again, or jax.clear_caches()) to call the new one"
 _NO_LANES = "vmap mapped it over an axis of size 0: there is no lane to call it for"
 _NO_LANES_REMEDY = "look at the shape of the mapped argument"
-_UNCALLED_REMEDY = "run the program, or look at the branch or loop around this line"
+_UNCALLED_REMEDY = "run the program"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +56,17 @@ class SiteSummary:
     fate: Fate
     calls: int  # host calls
     crossings: int
-    elided: int  # binds that a compiled program does without
+    expected: int | None  # host calls of the runs that were seen, as compiled; None: not known
+    elided: int  # binds that a compiled program does without, wholly or in part
     shapes: tuple[Shapes, ...]
     reason: str  # empty when live
     remedy: str
     errors: tuple[str, ...]
     host_ns: int  # in the host function, summed over calls
     programs: tuple[str, ...]  # names of the programs that hold it
+    around: tuple[str, ...]  # loops, branches and calls around it, outermost first
+    stack: tuple[str, ...]  # the transformations too, as JAX names them
+    notes: tuple[str, ...]  # what is worth knowing of its calls
 
 
 def summarize(recording: Recording) -> list[SiteSummary]:
@@ -60,12 +78,19 @@ def summarize(recording: Recording) -> list[SiteSummary]:
     facts: dict[Site, list[int]] = {}
     for number, fact in enumerate(recording.lowered):
         facts.setdefault(fact.site, []).append(number)
-    elisions: dict[Site, list[Elision]] = {}
-    for elision in recording.elisions:
-        elisions.setdefault(elision.site, []).append(elision)
+    outcomes: dict[Site, list[Outcome]] = {}
+    for outcome in recording.outcomes:
+        outcomes.setdefault(outcome.site, []).append(outcome)
     counts = np.bincount(recording.calls["lowered"], minlength=len(recording.lowered))
-    sites = dict.fromkeys([*recording.bound, *facts, *elisions])
-    on_line = Counter((site.file, site.line) for site in sites if site in facts or site in elisions)
+    sites = dict.fromkeys([*recording.bound, *facts, *outcomes])
+    called = set(np.unique(recording.calls["lowered"]).tolist())
+    known = [
+        site
+        for site in sites
+        if site in outcomes
+        or any(n in called or recording.lowered[n].program is None for n in facts.get(site, ()))
+    ]
+    on_line = Counter((site.file, site.line) for site in known)
     files = {file: number for number, file in enumerate(dict.fromkeys(s.file for s in sites))}
     return [
         _summarize_site(
@@ -73,11 +98,10 @@ def summarize(recording: Recording) -> list[SiteSummary]:
             site,
             _where(recording, site, alone=on_line[site.file, site.line] == 1),
             facts.get(site, []),
-            elisions.get(site, []),
+            outcomes.get(site, []),
             counts,
         )
-        for site in sorted(sites, key=lambda s: (files[s.file], s.line, s.column))
-        if site in facts or site in elisions
+        for site in sorted(known, key=lambda s: (files[s.file], s.line, s.column))
     ]
 
 
@@ -86,12 +110,12 @@ def _summarize_site(
     site: Site,
     where: str,
     numbers: list[int],
-    elisions: list[Elision],
+    outcomes: list[Outcome],
     counts: np.ndarray,
 ) -> SiteSummary:
     rows = recording.calls[np.isin(recording.calls["lowered"], numbers)]
     lowered = [recording.lowered[number] for number in numbers]
-    fate, reason, remedy = _fate(len(rows), lowered, elisions)
+    fate, reason, remedy = _fate(recording, len(rows), outcomes)
     if recording.stale.intersection(numbers):
         reason, remedy = _STALE, _STALE_REMEDY
     failed = rows["error"][rows["error"] > 0]
@@ -101,13 +125,17 @@ def _summarize_site(
         fate=fate,
         calls=len(rows),
         crossings=len(np.unique(rows["crossing"])),
-        elided=len(elisions),
+        expected=_expected(recording, len(rows), outcomes),
+        elided=sum(outcome.fate in ELIDED for outcome in outcomes),
         shapes=_shapes(lowered, [int(counts[number]) for number in numbers]),
         reason=reason,
         remedy=remedy,
         errors=tuple(dict.fromkeys(recording.errors[code - 1] for code in failed.tolist())),
         host_ns=int((rows["end_ns"] - rows["start_ns"]).sum()),
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
+        around=outcomes[0].around if outcomes else (),
+        stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
+        notes=tuple(dict.fromkeys(note for outcome in outcomes for note in outcome.notes)),
     )
 
 
@@ -120,16 +148,77 @@ def _where(recording: Recording, site: Site, alone: bool) -> str:
     return f"{line}:{site.column + 1}{comma}{other}"
 
 
-def _fate(calls: int, lowered: list[LoweredSite], elisions: list[Elision]) -> tuple[Fate, str, str]:
-    if elisions and not lowered:
-        return elisions[0].fate, elisions[0].reason, elisions[0].remedy
-    if not calls and all(fact.lanes == 0 for fact in lowered):
-        return Fate.UNCALLED, _NO_LANES, _NO_LANES_REMEDY
-    if not calls:
-        return Fate.UNCALLED, _UNCALLED, _UNCALLED_REMEDY
-    if elisions:
-        return Fate.LIVE, f"elsewhere in the program {elisions[0].reason}", elisions[0].remedy
-    return Fate.LIVE, "", ""
+def _fate(recording: Recording, calls: int, outcomes: list[Outcome]) -> tuple[Fate, str, str]:
+    """The fate of a site: of its calls if there are any, else of the programs without."""
+    elided = [outcome for outcome in outcomes if outcome.fate in ELIDED]
+    partly = [outcome for outcome in elided if outcome.fate in (Fate.MERGED, Fate.HOISTED)]
+    if calls:
+        if partly:
+            return partly[0].fate, partly[0].reason, partly[0].remedy
+        if elided:
+            return Fate.LIVE, f"elsewhere in the program {elided[0].reason}", elided[0].remedy
+        return Fate.LIVE, "", ""
+    if not outcomes:  # eager, and called for no lane
+        return Fate.UNUSED, _NO_LANES, _NO_LANES_REMEDY
+    held = [o for o in outcomes if o.fate not in (Fate.UNUSED, Fate.FOLDED)]
+    if not held:
+        return elided[0].fate, elided[0].reason, elided[0].remedy
+    unknown = [outcome for outcome in held if outcome.fate is Fate.UNKNOWN]
+    if unknown:
+        return Fate.UNKNOWN, unknown[0].reason, unknown[0].remedy
+    return _without_calls(recording, {outcome.program for outcome in held})
+
+
+def _without_calls(recording: Recording, programs: set[Program]) -> tuple[Fate, str, str]:
+    """The fate of a site that compiled programs hold and that was not called."""
+    if any(_failed(recording, program) for program in programs):
+        return Fate.UNCALLED, _FAILED, _FAILED_REMEDY
+    runs = [_runs(recording, program) for program in programs]
+    if any(runs) or any(_calls(recording, program).any() for program in programs):
+        return Fate.UNTAKEN, _UNTAKEN, _UNTAKEN_REMEDY
+    if None in runs:
+        return Fate.UNKNOWN, _UNSEEN, _UNSEEN_REMEDY
+    return Fate.UNCALLED, _UNCALLED, _UNCALLED_REMEDY
+
+
+def _calls(recording: Recording, program: Program, site: Site | None = None) -> np.ndarray:
+    """Which rows are calls of a program, or of one of its sites."""
+    facts = [
+        number
+        for number, fact in enumerate(recording.lowered)
+        if fact.program == program and site in (None, fact.site)
+    ]
+    return np.isin(recording.calls["lowered"], facts)
+
+
+def _failed(recording: Recording, program: Program) -> bool:
+    return bool(recording.calls["error"][_calls(recording, program)].any())
+
+
+def _runs(recording: Recording, program: Program) -> int | None:
+    """How often a program ran: by the calls that every run makes, else as JAX let it be seen."""
+    if not _failed(recording, program):
+        own = [outcome for outcome in recording.outcomes if outcome.program == program]
+        for site in dict.fromkeys(outcome.site for outcome in own):
+            compiled = [outcome.compiled for outcome in own if outcome.site == site]
+            every_run = sum(count or 0 for count in compiled)
+            if None not in compiled and every_run:
+                calls = int(_calls(recording, program, site).sum())
+                return calls // every_run if calls % every_run == 0 else None
+    return recording.runs.get(program)
+
+
+def _expected(recording: Recording, calls: int, outcomes: list[Outcome]) -> int | None:
+    """Host calls that the runs of the programs must have made; None where that is not known."""
+    if not outcomes or any(_failed(recording, outcome.program) for outcome in outcomes):
+        return None
+    total = 0
+    for outcome in outcomes:
+        runs = 0 if outcome.compiled == 0 else _runs(recording, outcome.program)
+        if outcome.compiled is None or runs is None:
+            return None
+        total += outcome.compiled * runs
+    return total if total == calls else None  # JAX does not let every run be seen
 
 
 def _shapes(lowered: Iterable[LoweredSite], counts: Iterable[int]) -> tuple[Shapes, ...]:

@@ -37,8 +37,9 @@ def to_text(recording: Recording, *, times: bool = True) -> str:
     for row, summary in zip(rows, _owners(listed), strict=True):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append(("  " + "  ".join(cells)).rstrip())
-        if summary is not None and note(summary):
-            lines.append(f"      {note(summary)}")
+        if summary is not None:
+            remarks = filter(None, (note(summary), *summary.notes))
+            lines += [f"      {remark}" for remark in remarks]
     if left_out(sites):
         lines.append(f"  {left_out(sites)}")
     if recording.overflow:

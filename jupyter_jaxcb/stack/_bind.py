@@ -58,11 +58,12 @@ def bind_host_call(
     avals, out_tree = out
     if is_disabled():
         return tree_unflatten(out_tree, left_out(host.name, avals))
-    bind = Bind(find_site(flavor, host.name))
+    found = find_site(flavor, host.name)
+    bind = Bind(found.site, found.around)
     callback = HostCallback(
         host, in_tree, out_tree, bind, Static(static, by_value=True) if static else NO_STATIC, kind
     )
-    _programs.bound(bind)
+    _programs.bound(bind, found)
     results = primitive.bind(*arrays, callback=callback, result_avals=avals, levels=(), **params)
     return tree_unflatten(out_tree, results)
 
@@ -83,11 +84,12 @@ def bind_silent_call(
         return
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
-    bind = Bind(find_site(flavor, host.name))
+    found = find_site(flavor, host.name)
+    bind = Bind(found.site, found.around)
     callback = HostCallback(
         host, in_tree, None, bind, Static(static) if static else NO_STATIC, kind
     )
-    _programs.bound(bind)
+    _programs.bound(bind, found)
     primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)
 
 

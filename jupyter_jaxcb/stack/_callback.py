@@ -73,9 +73,16 @@ def _same(one: Any, other: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Bind:
-    """One bind, while JAX has it in hand; told from others by identity."""
+    """One bind, while JAX has it in hand; told from others by identity.
+
+    Attributes:
+        site: where it was made.
+        around: the loops, branches and vmaps that were being traced around it, innermost first,
+            as far as the innermost jit: ("scan", 5), ("while", None), ("cond", None), ("vmap", 4).
+    """
 
     site: Site
+    around: tuple[tuple[str, int | None], ...] = ()
 
 
 class Static:

@@ -6,6 +6,7 @@ arrays), holds no lock while user code runs, and keeps no reference to what pass
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -50,6 +51,27 @@ def build_crossing(
     if lowered.lanes is None:
         return _single(callback.host, lowered, adapt, check)
     return _looped(callback.host, lowered, adapt, check, result_dtypes)
+
+
+def build_sharded_crossing(
+    callback: HostCallback,
+    lowered: LoweredSite,
+    operand_dtypes: Sequence[Any],
+    result_dtypes: Sequence[Any],
+) -> Crossing:
+    """As `build_crossing`, for calls that tell first whose shard it is."""
+    crossings: dict[int, Crossing] = {}
+
+    def cross(number: np.ndarray, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        shard = int(number)
+        own = crossings.get(shard)
+        if own is None:
+            fact = dataclasses.replace(lowered, shard=shard)
+            own = build_crossing(callback, fact, operand_dtypes, result_dtypes)
+            own = crossings.setdefault(shard, own)
+        return own(*operands)
+
+    return cross
 
 
 def _single(host: HostFunction, lowered: LoweredSite, adapt: Adapt, check: Callable) -> Crossing:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..recording import Aval, LoweredSite, Site, VmapLevel
-from . import _jax
+from . import _jax, _programs
 from ._arrays import aligned
 from ._callback import HostCallback
 from ._dispatch import build_crossing
@@ -52,6 +52,7 @@ def eager(
         return _jax.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
         )
+    _programs.executed(callback.bind)
     if effect is not None:
         _jax.wait_for_ordered(effect)
     operands = [_to_host(x) for x in args]

@@ -11,10 +11,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import math
 import operator
+import os
 import sys
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import jax
@@ -32,7 +34,6 @@ try:
     from jax._src.callback import _callback_op_sharding
     from jax._src.debugging import debug_callback_p as _jax_debug_callback_p
     from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
-    from jax._src.interpreters import pxla as _pxla
     from jax._src.interpreters.mlir import TokenSet as TokenSet
     from jax._src.interpreters.mlir import set_sharding as _set_sharding
     from jax._src.state import discharge as _discharge
@@ -59,6 +60,11 @@ except (ImportError, AttributeError) as error:
         f"jupyter_jaxcb does not know JAX {jax.__version__}: {error}. It was tested with "
         "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
     ) from error
+
+try:
+    from jax._src.lib.mlir.dialects import hlo as _hlo
+except ImportError:
+    _hlo = None
 
 abstract_token = _core.abstract_token  # the aval of an ordering token; no public name in 0.8
 
@@ -154,58 +160,27 @@ def device_count(ctx: Any) -> int:
     return getattr(ctx.module_context.axis_context, "num_devices", 1)
 
 
+def shard_count(ctx: Any) -> int:
+    """On how many devices a call is made, each with its shard: ``shard_map``, ``pmap``; else 1."""
+    context = ctx.module_context.axis_context
+    if getattr(context, "manual_axes", None) and not automatic_axes(ctx):
+        return context.mesh.size
+    return math.prod(getattr(getattr(context, "axis_env", None), "sizes", ()) or ())
+
+
+def shard_number(ctx: Any) -> Any:
+    """The IR value of which of these devices it is, uint32; None where JAX has no way to it."""
+    manual = getattr(ctx.module_context.axis_context, "manual_axes", None)
+    number = getattr(_hlo, "partition_id" if manual else "replica_id", None)
+    return None if number is None else number()
+
+
 def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:
     """Annotates `op`; JAX 0.8 does not take the module context that later versions want."""
     if len(inspect.signature(_set_sharding).parameters) == 2:
         _set_sharding(op, sharding)  # type: ignore
     else:
         _set_sharding(ctx.module_context, op, sharding)
-
-
-def watch_lowering(
-    around: Callable[[Any, str], contextlib.AbstractContextManager[list[Callable[[], None]]]],
-) -> Callable[[], None]:
-    """Enters ``around(jaxpr, name)`` around the lowering of every program.
-
-    The jaxpr is the program's before JAX drops dead equations; there is no public way to it. The
-    context manager yields a list: functions that are in it afterwards are called once the program
-    is compiled. In a JAX without this function nothing is watched, and no callback is reported as
-    unused.
-
-    Returns:
-        A function that puts JAX back as it was.
-    """
-    original = getattr(_pxla, "lower_sharding_computation", None)
-    if original is None:
-        return lambda: None
-
-    @functools.wraps(original)
-    def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
-        with around(jaxpr, fun_name) as when_compiled:
-            computation = original(jaxpr, api_name, fun_name, *args, **kwargs)
-        if when_compiled:
-            _call_after_compile(computation, when_compiled)
-        return computation
-
-    def undo() -> None:
-        if _pxla.lower_sharding_computation is lower:
-            _pxla.lower_sharding_computation = original
-
-    _pxla.lower_sharding_computation = lower
-    return undo
-
-
-def _call_after_compile(computation: Any, functions: list[Callable[[], None]]) -> None:
-    this = weakref.ref(computation)  # the attribute must not keep its own object alive
-
-    def compile_and_tell(*args: Any, **kwargs: Any) -> Any:
-        own: Any = this()
-        executable = type(own).compile(own, *args, **kwargs)
-        while functions:
-            functions.pop(0)()
-        return executable
-
-    computation.compile = compile_and_tell
 
 
 def program_name(ctx: Any) -> str:
@@ -266,6 +241,39 @@ def lowers_predicate_that_goes_wrong() -> bool:
                 return True
         frame = frame.f_back
     return False
+
+
+# JAX's functions that trace what they are given: what for, and the variable with its size.
+_TRACES = {
+    ("loops.py", "scan"): ("scan", "length"),
+    ("loops.py", "while_loop"): ("while", ""),
+    ("conditionals.py", "cond"): ("cond", ""),
+    ("conditionals.py", "switch"): ("cond", ""),
+    ("api.py", "vmap_f"): ("vmap", "axis_size_"),
+    ("custom_derivatives.py", "__call__"): ("rule", ""),
+    ("pjit.py", "_infer_params"): ("jit", ""),
+    ("pjit.py", "cache_miss"): ("dispatch", ""),
+    ("api.py", "eval_shape"): ("shape", ""),
+    ("api.py", "make_jaxpr_f"): ("look", ""),
+}
+_TRACERS = frozenset(name for _, name in _TRACES)
+
+
+def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
+    """What a frame of JAX's traces: ``("scan", 5)``, ``("jit", None)``; None for most frames.
+
+    In a JAX whose functions have other names nothing is known of what is around a bind, and no
+    callback is said to have left its loop.
+    """
+    code = frame.f_code
+    if code.co_name not in _TRACERS:
+        return None
+    found = _TRACES.get((os.path.basename(code.co_filename), code.co_name))
+    if found is None:
+        return None
+    kind, variable = found
+    size = frame.f_locals.get(variable) if variable else None
+    return kind, size if isinstance(size, int) else None
 
 
 def backend_name() -> str:

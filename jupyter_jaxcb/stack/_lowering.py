@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..recording import Aval, LoweredSite, Program, VmapLevel, active
+from ..recording import Aval, LoweredSite, VmapLevel, active
 from . import _jax, _programs
 from ._callback import HostCallback
-from ._dispatch import Crossing, build_crossing
+from ._dispatch import Crossing, build_crossing, build_sharded_crossing
 from ._emission import DIRECT, emit_call
 from ._everywhere import emit_for_all
+
+_NUMBER = _jax.shaped_array((), np.dtype(np.uint32))  # of a shard
 
 
 def lower_host_call(
@@ -61,18 +64,14 @@ def lower_host_call(
             "would go on with lanes that have finished, and answer wrong numbers. Drop "
             "ordered=True, or call it in the body."
         )
-    lowered = _note(ctx, callback, levels)
+    lowered = _note(ctx, callback, levels, partitioned)
     if lowered.lanes == 0:
         # No lane, no call; a crossing would keep alive what only this call needs.
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
         return [_jax.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
-    cross = build_crossing(
-        callback,
-        lowered,
-        [aval.dtype for aval in ctx.avals_in],
-        [aval.dtype for aval in ctx.avals_out],
-    )
+    dtypes = [[aval.dtype for aval in avals] for avals in (ctx.avals_in, ctx.avals_out)]
+    cross = build_crossing(callback, lowered, *dtypes)
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     if platforms[0] not in DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
@@ -82,8 +81,14 @@ def lower_host_call(
             ctx, cross, operands, token=token, has_side_effect=has_side_effect, sharding=sharding
         )
     else:
+        called, given = ctx, operands
+        number = _jax.shard_number(ctx) if _jax.shard_count(ctx) > 1 else None
+        if number is not None:
+            cross = build_sharded_crossing(callback, lowered, *dtypes)
+            called = dataclasses.replace(ctx, avals_in=[_NUMBER, *ctx.avals_in])
+            given = (number, *operands)
         token, *results = emit_call(
-            ctx, cross, operands, token=token, has_side_effect=has_side_effect,
+            called, cross, given, token=token, has_side_effect=has_side_effect,
             partitioned=partitioned,
             sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
         )  # fmt: skip
@@ -92,22 +97,40 @@ def lower_host_call(
     return results
 
 
-def _note(ctx: Any, callback: HostCallback, levels: tuple[VmapLevel, ...]) -> LoweredSite:
+def _note(
+    ctx: Any, callback: HostCallback, levels: tuple[VmapLevel, ...], partitioned: bool
+) -> LoweredSite:
     """Tells who listens that a site goes into a program."""
+    name, platform = _jax.program_name(ctx), ctx.module_context.platforms[0]
+    lanes = [level.size for level in levels if level.looped]
+    index = len(ctx.module_context.host_callbacks)
+    devices, shards = _jax.device_count(ctx), _jax.shard_count(ctx)
+    gathered = devices > 1 and not partitioned
     lowered = LoweredSite(
         site=callback.bind.site,
-        program=Program(_jax.program_name(ctx), ctx.module_context.platforms[0]),
-        index=len(ctx.module_context.host_callbacks),
+        program=_programs.lowered(
+            callback.bind,
+            name,
+            platform,
+            None if 0 in lanes else index,
+            devices if partitioned else shards,
+        ),
+        index=index,
         operands=tuple(to_aval(aval) for aval in ctx.avals_in),
         results=tuple(to_aval(aval) for aval in ctx.avals_out),
         levels=levels,
         version=callback.host.version,
+        devices=max(devices, shards),
+        gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
     )
-    _programs.lowered(callback.bind)
     recorder = active()
     if recorder is not None:
         recorder.lowered(lowered)
     return lowered
+
+
+def _bytes(aval: Any) -> int:
+    return aval.size * getattr(aval.dtype, "itemsize", 8)
 
 
 def to_aval(aval: Any) -> Aval:

@@ -1,42 +1,63 @@
 """Compiled programs: which of their sites were lowered, and the fate of the others.
 
 JAX drops dead equations just before it lowers a program, so a callback whose result is not needed
-leaves no mark in what XLA gets. The jaxpr as it was before that holds every bind; what the
-lowering rule then did not see is unused.
+leaves no mark in what XLA gets. The jaxpr as it was before that holds every bind; the lowering rule
+sees those that are left, and the optimised program holds what XLA kept of them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..recording import Elision, Fate, active
-from . import _jax
-from ._callback import Bind, HostCallback
+from ..recording import Program, active
+from . import _jax_programs
+from ._callback import Bind
+from ._hlo import HostCallInstruction, host_calls
+from ._outcomes import Seen, outcome, vanished_outcome
+from ._paths import Path, paths
+from ._site import Found
+from ._vanishing import Vanished, Vanishing
 
-# Jaxprs that JAX carries along and need not lower: a solver's matvec and its transpose.
-_NOT_LOWERED = {"custom_linear_solve"}
+
+class _Lowering:
+    """One program while JAX lowers it."""
+
+    def __init__(self) -> None:
+        self.number = next(_numbers)
+        self.indices: dict[Bind, list[int]] = {}  # what the lowering rule saw
+        self.shards: dict[Bind, int] = {}
+        self.program: Program | None = None
 
 
 class _Lowerings(threading.local):
     """Programs this thread is lowering right now; they nest."""
 
     def __init__(self) -> None:
-        self.seen: list[set[Bind]] = []  # what the lowering rule saw, one set a program
+        self.under_way: list[_Lowering] = []
 
 
+_numbers = itertools.count(1)
 _lowerings = _Lowerings()
+_vanishing = Vanishing()
 _any_lowered = False
 _undo = contextlib.ExitStack()
 
 
-def bound(bind: Bind) -> None:
+def bound(bind: Bind, found: Found) -> None:
     """Notes a bind of ours, while a recorder listens."""
     recorder = active()
     if recorder is not None:
         recorder.bound(bind.site)
+        _vanishing.bound(bind, found)
+
+
+def executed(bind: Bind) -> None:
+    """Notes that a bind was carried out while it was made: it is in no program."""
+    _vanishing.executed(bind)
 
 
 def any_lowered() -> bool:
@@ -44,17 +65,31 @@ def any_lowered() -> bool:
     return _any_lowered
 
 
-def lowered(bind: Bind) -> None:
-    """Notes that the lowering rule was asked to lower a bind."""
+def lowered(bind: Bind, name: str, platform: str, index: int | None, shards: int) -> Program:
+    """Notes that the lowering rule lowers a bind; the program it goes into.
+
+    Args:
+        bind: the bind.
+        name: of the program.
+        platform: it is for.
+        index: of its host call in the program; None: it makes none, as it has no lanes.
+        shards: on how many devices it is called, each with its shard.
+    """
     global _any_lowered
     _any_lowered = True
-    if _lowerings.seen:
-        _lowerings.seen[-1].add(bind)
+    if not _lowerings.under_way:
+        return Program(name, platform, next(_numbers))
+    here = _lowerings.under_way[-1]
+    here.indices.setdefault(bind, []).extend([] if index is None else [index])
+    here.shards[bind] = shards
+    if here.program is None:
+        here.program = Program(name, platform, here.number)
+    return here.program
 
 
 def watch() -> None:
-    """Starts looking at every program that JAX lowers and compiles."""
-    _undo.callback(_jax.watch_lowering(_lowering))
+    """Starts looking at every program that JAX lowers, compiles and runs."""
+    _undo.callback(_jax_programs.watch(_Watcher()))
 
 
 def unwatch() -> None:
@@ -62,55 +97,92 @@ def unwatch() -> None:
     _undo.close()
 
 
-@contextlib.contextmanager
-def _lowering(jaxpr: Any, name: str) -> Iterator[list[Callable[[], None]]]:
-    """Around the lowering of one program, given its jaxpr before dead equations are dropped."""
-    when_compiled: list[Callable[[], None]] = []
-    _lowerings.seen.append(set())
-    try:
-        yield when_compiled
-    finally:
-        seen = _lowerings.seen.pop()
-    missing = [bind for bind in _binds(jaxpr) if bind not in seen]
-    if missing:
-        when_compiled.append(lambda: _tell(missing, f"jit_{name}"))
+class _Watcher:
+    @contextlib.contextmanager
+    def lowering(self, jaxpr: Any, name: str) -> Iterator[list[_jax_programs.Compiled]]:
+        when_compiled: list[_jax_programs.Compiled] = []
+        here = _Lowering()
+        _lowerings.under_way.append(here)
+        try:
+            yield when_compiled
+        finally:
+            _lowerings.under_way.pop()
+        traced = paths(jaxpr)
+        vanished = _vanishing.vanished(_jax_programs.dispatching(), jaxpr)
+        if traced or vanished:
+            kept = _kept(jaxpr, traced, here)
+            program = here.program or Program(f"jit_{name}", "", here.number)
+            when_compiled.append(lambda read: _tell(program, traced, kept, vanished, here, read))
+
+    def counts(self, program: Program) -> None:
+        recorder = active()
+        if recorder is not None:
+            recorder.counts(program)
+
+    def ran(self, program: Program) -> None:
+        recorder = active()
+        if recorder is not None:
+            recorder.ran(program)
+
+    def lost_count(self, program: Program) -> None:
+        recorder = active()
+        if recorder is not None:
+            recorder.lost_count(program)
 
 
-def _tell(missing: list[Bind], program: str) -> None:
+def _kept(jaxpr: Any, traced: list[Path], here: _Lowering) -> list[Path]:
+    """The ways to our binds that JAX keeps; no need to work that out where each has one."""
+    if len({path.bind for path in traced}) == len(traced):
+        return [path for path in traced if path.bind in here.indices]
+    return paths(_jax_programs.without_dead_equations(jaxpr))
+
+
+def _tell(
+    program: Program,
+    traced: list[Path],
+    kept: list[Path],
+    vanished: list[Vanished],
+    here: _Lowering,
+    read: Callable[[], str],
+) -> Program | None:
     recorder = active()
-    if recorder is not None:
-        for bind in missing:
-            recorder.elided(_unused(bind, program))
+    if recorder is None:
+        return None
+    instructions, unreadable = _instructions(here.indices, read)
+    for gone in vanished:
+        recorder.compiled(vanished_outcome(gone, program))
+    kept_of = _by_bind(kept)
+    for bind, ways in _by_bind(traced).items():
+        own = here.indices.get(bind)
+        seen = Seen(
+            bind,
+            traced=ways,
+            kept=kept_of.get(bind, ()),
+            indices=own,
+            instructions=None
+            if unreadable
+            else [one for index in own or () for one in instructions.get(index, ())],
+            unreadable=unreadable,
+            shards=here.shards.get(bind, 1),
+        )
+        recorder.compiled(outcome(seen, program))
+    return program
 
 
-def _binds(jaxpr: Any) -> list[Bind]:
-    """Our binds in `jaxpr` and in every jaxpr inside it, each once, in program order."""
-    found: dict[Bind, None] = {}
-    for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns:
-        callback = equation.params.get("callback")
-        if isinstance(callback, HostCallback):
-            found[callback.bind] = None
-        if equation.primitive.name in _NOT_LOWERED:
-            continue
-        for inner in _inner_jaxprs(equation.params.values()):
-            found.update(dict.fromkeys(_binds(inner)))
-    return list(found)
+def _by_bind(ways: list[Path]) -> dict[Bind, list[Path]]:
+    grouped: dict[Bind, list[Path]] = {}
+    for path in ways:
+        grouped.setdefault(path.bind, []).append(path)
+    return grouped
 
 
-def _inner_jaxprs(parameters: Any) -> Iterator[Any]:
-    for value in parameters:
-        if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from _inner_jaxprs(value)
-
-
-def _unused(bind: Bind, program: str) -> Elision:
-    site = bind.site
-    if site.flavor == "pure":
-        reason = "its result is never used, so JAX dropped the call before compiling"
-        remedy = "return or use the result; register it as io if it must run regardless"
-    else:
-        reason = "the compiled program never reaches it: a loop of length 0, or dead code"
-        remedy = "look at the loop length or the branch around this line"
-    return Elision(site, program, Fate.UNUSED, reason, remedy)
+def _instructions(
+    indices: dict[Bind, list[int]], read: Callable[[], str]
+) -> tuple[dict[int, list[HostCallInstruction]], str]:
+    """The host calls of the optimised program by index; or why they are not known."""
+    if not any(indices.values()):
+        return {}, ""
+    try:
+        return host_calls(read()), ""
+    except Exception as error:  # whatever a later JAX or XLA does differently
+        return {}, f"{type(error).__name__}: {error}"

@@ -9,12 +9,15 @@ import os
 import sys
 import sysconfig
 from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 import jax
 
 from ..recording import Frame, Site
+from . import _jax
 
 MAX_CALLERS = 8
+_AROUND = {"scan", "while", "cond", "vmap"}
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
@@ -57,17 +60,26 @@ def _place(code: CodeType, file: str, instruction: int) -> tuple[int, int, bool,
     return line, column or 0, cell, linecache.getline(file, line).strip()
 
 
-def find_site(flavor: str, function: str) -> Site:
-    """The site of the bind that is being made now.
+class Found(NamedTuple):
+    """The site of the bind that is being made now, and what the stack says beyond it."""
+
+    site: Site
+    around: tuple[tuple[str, int | None], ...]  # see `Bind`
+    dispatches: tuple[FrameType, ...]  # of jitted functions that are called and not compiled yet
+    kinds: frozenset[str]  # of all that is being traced, see `_jax.traced_by`
+
+
+def find_site(flavor: str, function: str) -> Found:
+    """Looks for the line of user code that makes a bind now.
 
     It is the innermost frame of user code; where there is none (a library's own thread, say) the
     innermost frame outside JAX and this package. Libraries in between stay in `callers`.
     """
-    frames = _frames()
+    frames, traced = _frames()
     owners = [_owner(frame.f_code.co_filename) for frame in frames]
     innermost = owners.index("user") if "user" in owners else 0
     if not frames:
-        return Site(flavor, function, "<unknown>", 0, 0, cell=True)
+        return Found(Site(flavor, function, "<unknown>", 0, 0, cell=True), *traced)
     frame = frames[innermost]
     line, column, cell, source = _place(frame.f_code, frame.f_code.co_filename, frame.f_lasti)
     callers = tuple(
@@ -75,20 +87,33 @@ def find_site(flavor: str, function: str) -> Site:
         for place, (f, owner) in enumerate(zip(frames, owners, strict=True))
         if place != innermost and (owner == "user" or place < innermost)
     )
-    return Site(
+    site = Site(
         flavor, function, frame.f_code.co_filename, line, column, cell, source,
         callers[:MAX_CALLERS],
     )  # fmt: skip
+    return Found(site, *traced)
 
 
-def _frames() -> list[FrameType]:
-    """The stack without JAX and this package, innermost first, up to the first user module."""
-    frames = []
+def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any]]:
+    """The stack without JAX and this package, innermost first, up to the first user module.
+
+    And what JAX's own frames tell, as `Found` has it.
+    """
+    frames, around, dispatches, kinds = [], [], [], set()
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        if _owner(frame.f_code.co_filename) != "machinery":
+        if _owner(frame.f_code.co_filename) == "machinery":
+            traced = _jax.traced_by(frame)
+            if traced is not None:
+                if traced[0] == "dispatch":
+                    dispatches.append(frame)
+                elif "jit" not in kinds:
+                    around.append(traced)
+                kinds.add(traced[0])
+        else:
             frames.append(frame)
             if frame.f_code.co_name == "<module>" and _owner(frame.f_code.co_filename) == "user":
                 break
         frame = frame.f_back
-    return frames
+    inside = [traced for traced in around if traced[0] in _AROUND]
+    return frames, (tuple(inside), tuple(dispatches), frozenset(kinds))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
     Aval,
-    Elision,
     Fate,
     Frame,
     LoweredSite,
+    Outcome,
     Program,
     Recorder,
     Recording,
@@ -156,13 +156,20 @@ def test_json_keeps_everything(data, where):
         recorder.lowered(fact)
         error = data.draw(st.none() | names)
         recorder.called(fact, 1, data.draw(st.integers(0, 2**62)), 2**62, error)
-        recorder.elided(Elision(site, "p", Fate.UNUSED, "why", "what"))
+        program = Program("p", "cpu", data.draw(st.integers(0, 3)))
+        recorder.compiled(
+            Outcome(site, program, data.draw(st.sampled_from(Fate)), 1, 2,
+                    data.draw(st.none() | st.integers(0, 9)), 3, ("scan of 2",), ("vmap",),
+                    "why", "what", ("note",))
+        )  # fmt: skip
+        recorder.ran(program)
     recording = recorder.freeze(cells=["c"], environment={"jax": "0.0"})
     back = Recording.from_json(recording.to_json())
     assert list(back) == list(recording)
     assert list(back.bound.items()) == list(recording.bound.items())
     assert [s.callers for s in back.bound] == [s.callers for s in recording.bound]
-    assert back.elisions == recording.elisions
+    assert (back.outcomes, back.runs) == (recording.outcomes, recording.runs)
+    assert len(back.outcomes) == sum(back.runs.values()) == len(where)
     fields = ("site", "program", "index", "operands", "results", "levels", "version")
     for a, b in zip(back.lowered, recording.lowered, strict=True):
         assert all(getattr(a, field) == getattr(b, field) for field in fields)

@@ -5,9 +5,9 @@ import pytest
 
 from jupyter_jaxcb.recording import (
     Aval,
-    Elision,
     Fate,
     LoweredSite,
+    Outcome,
     Program,
     Recorder,
     Recording,
@@ -43,7 +43,10 @@ def recorded(start=1_000, capacity=100, cells=("<cell>",)):
     recorder.lowered(lanes)
     recorder.called(bessel, 1, start, start + 41_000)
     recorder.called_lanes(lanes, 1, np.arange(4), [start + n for n in range(5)])
-    recorder.elided(Elision(UNUSED, "jit_f", Fate.UNUSED, "its result is never used", "use it"))
+    recorder.compiled(
+        Outcome(UNUSED, Program("jit_f", "cpu"), Fate.UNUSED, written=1, compiled=0,
+                reason="its result is never used", remedy="use it")
+    )  # fmt: skip
     return recorder.freeze(cells=cells)
 
 

@@ -1,6 +1,8 @@
 import jax
 import pytest
 
+collect_ignore = ["shards.py"]  # a program of its own
+
 
 class Compiles:
     """Counts programs compiled while it is entered."""

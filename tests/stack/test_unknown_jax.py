@@ -63,6 +63,8 @@ PROGRAM = """
 @pytest.mark.parametrize(
     "name",
     [
+        "api._post_hook_state",
+        "interpreters.pxla.ExecuteReplicated",
         "interpreters.pxla.lower_sharding_computation",
         "mesh.use_abstract_mesh",
         "sharding_impls._internal_use_concrete_mesh",
@@ -73,12 +75,18 @@ def test_what_has_a_fallback_is_not_missed_by_calls(name):
     """JAX itself needs these as well, so they are hidden from ours alone."""
     owner, attribute = name.rsplit(".", 1)
     hide = f"""
-        import types, jupyter_jaxcb.stack._jax as ours
+        import types
+        from jupyter_jaxcb.stack import _jax, _jax_programs
         real = importlib.import_module("jax._src.{owner}")
         rest = {{name: value for name, value in vars(real).items() if name != "{attribute}"}}
         hidden = types.SimpleNamespace(**rest)
-        for key in [key for key, value in vars(ours).items() if value is real]:
-            setattr(ours, key, hidden)
+        users = [
+            (module, name) for module in (_jax, _jax_programs)
+            for name, value in vars(module).items() if value is real
+        ]
+        assert users
+        for module, name in users:
+            setattr(module, name, hidden)
     """
     program = "import importlib, jax\n" + textwrap.dedent(hide) + textwrap.dedent(PROGRAM)
     done = subprocess.run(

@@ -1,0 +1,173 @@
+"""The table that every module of the battery fills, and the check of one of its rows.
+
+What a row says was found without jupyter_jaxcb: calls by counters in the host functions, the rest
+from the jaxpr, the StableHLO and the optimised HLO. The number of callbacks in the last two is part
+of a row, so that a JAX that compiles a program otherwise shows as such.
+"""
+
+import collections
+import concurrent.futures
+import dataclasses
+import re
+import threading
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.report import summarize
+
+CALLBACK = re.compile(r"(?:@|custom_call_target=\")xla_\w*python_\w*callback")
+
+
+class Hosts:
+    """Makes callbacks whose host functions count their calls by name."""
+
+    def __init__(self):
+        self.calls = collections.Counter()
+        self._lock = threading.Lock()
+
+    def _count(self, name):
+        with self._lock:
+            self.calls[name] += 1
+
+    def host(self, name, answer=lambda *xs: np.asarray(xs[0]) + 0):
+        def counted(*xs):
+            self._count(name)
+            return answer(*xs)
+
+        counted.__name__ = name
+        return counted
+
+    def pure(self, name, result=lambda *xs: xs[0], vmap_method="sequential", **options):
+        return jaxcb.pure(result=result, vmap_method=vmap_method)(self.host(name, **options))
+
+    def io(self, name, result=lambda *xs: xs[0], **options):
+        return jaxcb.io(result=result, **options)(self.host(name))
+
+    def draw(self, name, **options):
+        """An io callback without operands."""
+        shape = jax.ShapeDtypeStruct((3,), np.float32)
+        return jaxcb.io(result=shape, **options)(self.host(name, lambda: np.ones(3, np.float32)))
+
+    def debug(self, name, **options):
+        return jaxcb.debug(**options)(self.host(name, lambda *xs: None))
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A program and what becomes of its callbacks.
+
+    Attributes:
+        name: a sentence.
+        program: gets `Hosts`; runs, or returns a function to jit and its arguments.
+        lines: by site, "fate calls", or a function of the two counts in `hlo` that says so. A site
+            is named by its host function, ``a@k`` where its line ends in ``# @k``, ``a:2`` for the
+            second one on its line. "unused|absent 0" leaves the choice.
+        hlo: callbacks in the StableHLO and in the optimised HLO. None: not looked at.
+        notes: by site, words that must be among its notes.
+        known: sites whose expected calls must be known.
+    """
+
+    name: str
+    program: Callable
+    lines: dict[str, str] | Callable
+    hlo: tuple[int, int] | None = None
+    notes: dict[str, str] = dataclasses.field(default_factory=dict)
+    known: str = ""
+
+
+def table():
+    """A list of rows, and the decorator that adds a program to it."""
+    rows = []
+
+    def row(name, lines, hlo=None, **more):
+        def add(program):
+            rows.append(Row(name, program, lines, hlo, **more))
+            return program
+
+        return add
+
+    return rows, row
+
+
+def each(rows):
+    return pytest.mark.parametrize("row", rows, ids=[row.name for row in rows])
+
+
+def text_counts(f, args):
+    """Callbacks in the StableHLO and in the optimised HLO."""
+    lowered = f.lower(*args)
+    compiled = lowered.compile()
+    return tuple(len(CALLBACK.findall(text)) for text in (lowered.as_text(), compiled.as_text()))
+
+
+def by_key(recording):
+    """The summaries by the names that `Row.lines` has for sites."""
+    found = {}
+    for summary in summarize(recording):
+        key, _, mark = summary.site.source.partition("# @")
+        key = f"{summary.site.function}@{mark}" if mark else summary.site.function
+        number = 1 + sum(other.partition(":")[0] == key for other in found)
+        found[key if number == 1 else f"{key}:{number}"] = summary
+    return found
+
+
+def check(row):
+    """In a thread of its own: JAX keeps state by thread that decides what can be seen of runs."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(_check, row).result()
+
+
+def _check(row):
+    hosts, made, counts = Hosts(), None, None
+    with jaxcb.record() as recorded:
+        made = row.program(hosts)
+        if made is not None:
+            f, args = made
+            f = f if hasattr(f, "lower") else jax.jit(f)
+            jax.block_until_ready(f(*args))
+        jax.effects_barrier()
+    calls = hosts.calls.copy()
+    if made is not None:
+        counts = text_counts(f, args)
+        assert row.hlo in (None, counts)
+    found = compare(recorded.recording, row.lines, calls, counts)
+    for key, words in row.notes.items():
+        assert words in " ".join(found[key].notes), (key, found[key].notes)
+    for key in row.known.split():
+        assert found[key].expected == found[key].calls, key
+
+
+def compare(recording, lines, calls, counts=None):
+    """What a recording says of each line, against what is true."""
+    lines = lines(counts) if callable(lines) else lines
+    found = by_key(recording)
+    said = {key: f"{summary.fate} {summary.calls}" for key, summary in found.items()}
+    true = {}
+    for key, line in lines.items():
+        fates, _, number = line.partition(" ")
+        fate = str(found[key].fate) if key in found else "absent"
+        if fate not in fates.split("|"):
+            true[key] = line
+        elif key in found:
+            true[key] = f"{fate} {number}"
+    assert said == true, (said, true)
+    recorded = collections.Counter()
+    for key, summary in found.items():
+        recorded[re.split("[@:]", key)[0]] += summary.calls
+    assert +recorded == +calls
+    for key, summary in found.items():
+        if summary.fate is not Fate.LIVE:
+            assert summary.reason, key
+            assert summary.remedy, key
+    wrong = {
+        key: f"{summary.calls} calls, {summary.expected} expected"
+        for key, summary in found.items()
+        if summary.expected not in (None, summary.calls)
+    }
+    assert not wrong, wrong
+    return found

@@ -1,0 +1,159 @@
+"""vmap: lanes, nothing mapped, size 0, and loops and programs around it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._battery import check, each, table
+
+X = np.arange(1, 4, dtype=np.float32)
+XS = np.arange(12, dtype=np.float32).reshape(4, 3)
+NONE = XS[:0]
+ROWS, row = table()
+
+
+@row("lanes one by one", {"a": "live 4"}, (1, 1), known="a")
+def _(h):
+    return jax.jit(jax.vmap(h.pure("a"))), (XS,)
+
+
+@row("lanes at once", {"a": "live 1", "b": "live 1"}, (2, 2), known="a b")
+def _(h):
+    a, b = h.pure("a", vmap_method="expand_dims"), h.pure("b", vmap_method="broadcast_all")
+    return jax.jit(jax.vmap(lambda x: a(x) + b(x))), (XS,)
+
+
+@row("io and debug in lanes", {"a": "live 4", "b": "live 4"}, known="a b")
+def _(h):
+    a, b = h.io("a"), h.debug("b")
+    return jax.jit(jax.vmap(lambda x: (b(x), a(x))[1])), (XS,)
+
+
+@row("two vmaps, one by one and at once", {"a": "live 12", "b": "live 1"}, known="a b")
+def _(h):
+    a, b = h.pure("a"), h.pure("b", vmap_method="expand_dims")
+    return jax.jit(jax.vmap(jax.vmap(lambda x: a(x) + b(x)))), (XS,)
+
+
+@row("nothing is mapped: one call", {"a": "live 1"}, (1, 1), notes={"a": "mapped"}, known="a")
+def _(h):
+    a = h.pure("a")
+    return lambda xs, k: jax.vmap(lambda x: a(k) + x)(xs), (XS, X)
+
+
+@row("nothing is mapped for debug", lambda n: {"a": "live 1"}, (1, 1), known="a")
+def _(h):
+    a = h.debug("a")
+    return lambda xs, k: jax.vmap(lambda x: (a(k), x)[1])(xs), (XS, X)
+
+
+@row("an unused call in lanes", {"a": "unused 0", "b": "live 4"}, (1, 1))
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    return jax.jit(jax.vmap(lambda x: (a(x), b(x))[1])), (XS,)
+
+
+@row("zero times an integer in lanes", {"a": "folded 0"}, (1, 0))
+def _(h):
+    a = h.pure("a")
+    return jax.jit(jax.vmap(lambda x: x + 0 * a(x))), (XS.astype(np.int32),)
+
+
+@row("no lanes, one by one", lambda n: {"a": "unused 0" if not n[0] else "folded|untaken 0"})
+def _(h):
+    return jax.jit(jax.vmap(h.pure("a"))), (NONE,)
+
+
+@row("no lanes at once", lambda n: {"a": "live 1" if n[1] else "unused|folded 0"})
+def _(h):
+    return jax.jit(jax.vmap(h.pure("a", vmap_method="expand_dims"))), (NONE,)
+
+
+@row(
+    "no lanes of io and debug",
+    lambda n: dict.fromkeys("ab", "unused 0" if not n[0] else "folded|untaken 0"),
+)
+def _(h):
+    a, b = h.io("a"), h.debug("b")
+    return jax.jit(jax.vmap(lambda x: (b(x), a(x))[1])), (NONE,)
+
+
+@row("an empty operand is an operand", {"a": "live 1"}, (1, 1))
+def _(h):
+    a = h.debug("a")
+    return lambda x: (a(x), x)[1], (X[:0],)
+
+
+@row("an empty result is no result", lambda n: {"a": "live 1" if n[1] else "unused|folded 0"})
+def _(h):
+    return h.pure("a"), (X[:0],)
+
+
+@row("one lane", {"a": "live 1"}, (1, 1), known="a")
+def _(h):
+    return jax.jit(jax.vmap(h.pure("a"))), (XS[:1],)
+
+
+@row("vmap of a scan", {"a": "live 12"}, (1, 1), known="a")
+def _(h):
+    a = h.pure("a")
+    one = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
+    return jax.jit(jax.vmap(one)), (XS,)
+
+
+@row("vmap of a scan with an invariant call", {"a": "hoisted 4"}, (1, 1))
+def _(h):
+    a = h.pure("a")
+    one = lambda x: lax.scan(lambda c, _: (c + a(x), None), x, length=3)[0]  # noqa: E731
+    return jax.jit(jax.vmap(one)), (XS,)
+
+
+@row("a scan of vmaps", {"a": "live 12"}, (1, 1), known="a")
+def _(h):
+    a = h.pure("a")
+    return lambda xs: lax.scan(lambda c, _: (jax.vmap(a)(c), None), xs, length=3)[0], (XS,)
+
+
+@row("vmap outside of jit", {"a": "live 4", "b": "live 1"})
+def _(h):
+    a, b = h.pure("a"), h.pure("b", vmap_method="expand_dims")
+    jax.vmap(a)(XS)
+    jax.vmap(b)(XS)
+
+
+@row("vmap outside of jit with a result that is dropped", {"a": "live 4"})
+def _(h):
+    a = h.pure("a")
+    jax.vmap(lambda x: (a(x), x)[1])(XS)
+
+
+@row("vmap of grad", {"a": "live 4"}, (1, 1), known="a")
+def _(h):
+    a = h.pure("a")
+    f = jax.grad(lambda x: (x * a(lax.stop_gradient(x))).sum())
+    return jax.jit(jax.vmap(f)), (XS,)
+
+
+@row("an inner jit in lanes called twice", {"a": "merged 4"}, known="a")
+def _(h):
+    a = h.pure("a")
+    g = jax.jit(lambda x: a(x))
+    return jax.jit(jax.vmap(lambda x: g(x) + 2 * g(x))), (XS,)
+
+
+@row("jnp.vectorize", {"a": "live 4"}, (1, 1))
+def _(h):
+    a = h.pure("a")
+    return jnp.vectorize(a, signature="(n)->(n)"), (XS,)
+
+
+@row("vmap with a named axis and a collective", {"a": "live 1"}, (1, 1))
+def _(h):
+    a = h.pure("a")
+    return jax.jit(jax.vmap(lambda x: x + a(lax.psum(x, "i")), axis_name="i")), (XS,)
+
+
+@each(ROWS)
+def test_each_line_has_its_fate(row):
+    check(row)

@@ -1,0 +1,67 @@
+"""A program with four CPU devices: whose shard each recorded call had.
+
+Run by test_shards.py in a process of its own. Prints a JSON object: for each way to run on several
+devices the pairs of shard and first number of the argument, and what was gathered.
+"""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
+
+
+def main():
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_num_cpu_devices", 4)
+    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("d")))
+
+    def mapped(f):
+        return jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False)
+
+    found = {}
+    for flavor in ("pure", "io", "debug"):
+        seen = []
+
+        def host(x, seen=seen):
+            seen.append(float(np.ravel(x)[0]))
+            return x
+
+        def call(x, host=host, flavor=flavor):
+            if flavor == "debug":
+                jaxcb.debug_callback(host, x)
+                return x
+            if flavor == "io":
+                return jaxcb.io_callback(host, x, x)
+            return jaxcb.pure_callback(host, x, x, vmap_method="sequential")
+
+        programs = {
+            "shard_map": lambda: jax.jit(mapped(call))(x),
+            "shard_map of vmap": lambda: jax.jit(mapped(jax.vmap(call)))(x),
+            "pmap": lambda: jax.pmap(call)(np.arange(8.0, dtype=np.float32).reshape(4, 2)),
+            "jit": lambda: jax.jit(lambda x: call(x) + 1)(x),
+        }
+        for name, program in programs.items():
+            seen.clear()
+            with jaxcb.record() as r:
+                jax.block_until_ready(program())
+            facts = [r.recording.lowered[called.lowered] for called in r.recording]
+            (summary,) = summarize(r.recording)
+            found[f"{flavor}: {name}"] = {
+                "shards": [fact.shard for fact in facts],
+                "first": seen[:],
+                "devices": sorted({fact.devices for fact in facts}),
+                "gathered": sorted({fact.gathered_bytes for fact in facts}),
+                "expected": summary.expected,
+            }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Over several devices a recording says whose shard a call had, and what was gathered for one."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+FLAVORS = ("pure", "io", "debug")
+
+
+@pytest.fixture(scope="module")
+def found():
+    program = Path(__file__).with_name("shards.py")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+@pytest.mark.parametrize("program", ["shard_map", "pmap"])
+def test_every_device_calls_once_with_its_own_shard(found, flavor, program):
+    """Device i has the numbers 2i and 2i + 1. Calls come at once, so order proves nothing."""
+    row = found[f"{flavor}: {program}"]
+    assert sorted(row["shards"]) == [0, 1, 2, 3]
+    assert sorted(row["first"]) == [0, 2, 4, 6]
+    assert (row["devices"], row["gathered"], row["expected"]) == ([4], [0], 4)
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_lanes_of_a_shard_are_calls_of_that_shard(found, flavor):
+    row = found[f"{flavor}: shard_map of vmap"]
+    assert Counter(row["shards"]) == {0: 2, 1: 2, 2: 2, 3: 2}
+    assert sorted(row["first"]) == list(range(8))
+    assert row["expected"] == 8
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_plain_jit_gathers_the_whole_array_for_one_call(found, flavor):
+    row = found[f"{flavor}: jit"]
+    assert (row["shards"], row["first"], row["devices"]) == ([None], [0], [4])
+    assert (row["gathered"], row["expected"]) == ([8 * 4], 1)
