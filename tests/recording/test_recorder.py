@@ -162,6 +162,7 @@ def test_json_keeps_everything(data, where):
                     data.draw(st.none() | st.integers(0, 9)), 3, ("scan of 2",), ("vmap",),
                     "why", "what", ("note",))
         )  # fmt: skip
+        recorder.counts(program)
         recorder.ran(program)
     recording = recorder.freeze(cells=["c"], environment={"jax": "0.0"})
     back = Recording.from_json(recording.to_json())

@@ -62,12 +62,36 @@ def test_site_that_was_only_traced_is_no_elision():
     assert TRACED not in [summary.site for summary in summarize(recorded())]
 
 
-def test_program_that_did_not_call_is_uncalled():
+@pytest.mark.parametrize(
+    ("compiled", "counted", "runs", "fate"),
+    [
+        (1, False, 0, Fate.UNCALLED),  # each run would have called it
+        (None, True, 0, Fate.UNCALLED),
+        (None, True, 1, Fate.UNTAKEN),
+        (None, False, 0, Fate.UNKNOWN),
+    ],
+    ids=["surely called", "not run", "run", "not seen"],
+)
+def test_site_that_was_not_called_has_the_fate_that_its_program_tells(
+    compiled, counted, runs, fate
+):
     recorder = Recorder()
-    recorder.lowered(LoweredSite(USED, Program("jit_f", "cpu"), 0, (), (), ()))
+    program = Program("jit_f", "cpu", 1)
+    recorder.lowered(LoweredSite(USED, program, 0, (), (), ()))
+    recorder.compiled(Outcome(USED, program, Fate.LIVE, index=0, compiled=compiled))
+    if counted:
+        recorder.counts(program)
+    for _ in range(runs):
+        recorder.ran(program)
     (summary,) = summarize(recorder.freeze())
-    assert (summary.fate, summary.calls, summary.elided) == (Fate.UNCALLED, 0, 0)
-    assert summary.remedy
+    assert (summary.fate, summary.calls, summary.elided) == (fate, 0, 0)
+    assert summary.reason and summary.remedy
+
+
+def test_site_that_was_lowered_and_not_compiled_is_left_out():
+    recorder = Recorder()
+    recorder.lowered(LoweredSite(USED, Program("jit_f", "cpu", 1), 0, (), (), ()))
+    assert summarize(recorder.freeze()) == []
 
 
 def test_text_says_fate_shapes_and_vmap():
