@@ -78,7 +78,8 @@ def _rows(summary: SiteSummary) -> str:
         where, source, fate = "", "", ""
         shape_lines = (shape_words(shapes), level_words(shapes.levels)) if shapes else ()
         if place == 0:
-            where = escape(summary.where).replace("another cell", "another&nbsp;cell")
+            where = escape(summary.where).replace("line ", "line&nbsp;")
+            where = where.replace("another cell", "another&nbsp;cell")
             full = summary.site.source or summary.site.function
             source = f'<span title="{escape(full)}">{escape(shorten(full))}</span>'
             sign = _SIGNS[summary.fate]
