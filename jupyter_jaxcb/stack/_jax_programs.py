@@ -61,7 +61,8 @@ def watch(watcher: Watcher) -> Callable[[], None]:
     original = getattr(pxla, "lower_sharding_computation", None)
     if original is None:
         return lambda: None
-    runs = _Runs(watcher)
+    runs = _runs
+    runs.start(watcher)
 
     @functools.wraps(original)
     def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
@@ -134,40 +135,55 @@ def dispatching() -> FrameType | None:
 class _Runs:
     """Sees programs run: those with effects in Python, the others through JAX's post hook."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
+    def __init__(self) -> None:
+        self._watcher: Watcher | None = None
         self._by_executable: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._by_function: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._undo = contextlib.ExitStack()
         self._watching = False
         self._unmask: Callable[[], None] = lambda: None
 
-    def expect(self, program: Any, executable: Any, effects: bool, called_by: Any) -> None:
-        """Runs of `executable` are runs of `program`; says so where they will be seen."""
-        run = getattr(executable, "unsafe_call", None)
-        if run is None or not (effects or called_by is not None):
-            return
+    def start(self, watcher: Watcher) -> None:
+        """Tells `watcher` from now on, of programs that were compiled before too."""
+        self._watcher = watcher
+        if self._by_executable:
+            self._watch()
+
+    def stop(self) -> None:
+        """Tells nobody, and puts JAX back as it was."""
+        self._watcher = None
+        self._watching = False
+        self._undo.close()
+
+    def _watch(self) -> None:
         if not self._watching:
             self._watching = True
             self._watch_python()
             self._watch_fast_path()
         self._unmask()
+
+    def expect(self, program: Any, executable: Any, effects: bool, called_by: Any) -> None:
+        """Runs of `executable` are runs of `program`; says so where they will be seen."""
+        run = getattr(executable, "unsafe_call", None)
+        if run is None or not (effects or called_by is not None):
+            return
+        self._watch()
+        watcher = self._watcher
+        if watcher is None:
+            return
         try:
             self._by_executable[run] = program
             if not effects:  # from its second run on it does not come through Python
                 # The hook does not say which program of a function ran.
                 several = called_by in self._by_function
                 if several and self._by_function[called_by] is not None:
-                    self._watcher.lost_count(self._by_function[called_by])
+                    watcher.lost_count(self._by_function[called_by])
                 self._by_function[called_by] = None if several else program
                 if several:
                     return
         except TypeError:  # not to be held weakly
             return
-        self._watcher.counts(program)
-
-    def stop(self) -> None:
-        self._undo.close()
+        watcher.counts(program)
 
     def _watch_python(self) -> None:
         kind = getattr(_pxla, "ExecuteReplicated", None)
@@ -177,9 +193,9 @@ class _Runs:
 
         @functools.wraps(original)
         def call(executable: Any, *args: Any) -> Any:
-            program = self._by_executable.get(executable)
-            if program is not None:
-                self._watcher.ran(program)
+            program, watcher = self._by_executable.get(executable), self._watcher
+            if program is not None and watcher is not None:
+                watcher.ran(program)
                 self._unmask()
             return original(executable, *args)
 
@@ -201,8 +217,9 @@ class _Runs:
                 previous(function, args, kwargs, output)
             called = getattr(function, "__wrapped__", None)
             program = None if called is None else self._by_function.get(called)
-            if program is not None:
-                self._watcher.ran(program)
+            watcher = self._watcher
+            if program is not None and watcher is not None:
+                watcher.ran(program)
 
         def unmask() -> None:
             # jax.debug_nans(False), which JAX itself enters in many places (vmap, jnp.var), leaves
@@ -219,3 +236,6 @@ class _Runs:
             self._unmask = unmask
         state.set_global(hook)
         self._undo.callback(undo)
+
+
+_runs = _Runs()  # programs outlive the recorders that heard of them

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..recording import Program, active
+from ..recording import Outcome, Program, Recorder, active
 from . import _jax_programs
 from ._callback import Bind
 from ._hlo import HostCallInstruction, host_calls
@@ -41,6 +41,40 @@ class _Lowerings(threading.local):
 
 
 _numbers = itertools.count(1)
+MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest go first
+
+
+class _Known:
+    """What programs made of our binds, for recorders that come after they were compiled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._outcomes: dict[Program, list[Outcome]] = {}
+        self._counted: set[Program] = set()
+
+    def compiled(self, program: Program, outcomes: list[Outcome]) -> None:
+        with self._lock:
+            self._outcomes[program] = outcomes
+            while len(self._outcomes) > MAX_PROGRAMS:
+                oldest = next(iter(self._outcomes))
+                del self._outcomes[oldest]
+                self._counted.discard(oldest)
+
+    def counts(self, program: Program, counted: bool) -> None:
+        with self._lock:
+            (self._counted.add if counted else self._counted.discard)(program)
+
+    def tell(self, recorder: Recorder) -> None:
+        with self._lock:
+            known = [told for outcomes in self._outcomes.values() for told in outcomes]
+            counted = list(self._counted)
+        for told in known:
+            recorder.compiled(told)
+        for program in counted:
+            recorder.counts(program)
+
+
+_known = _Known()
 _lowerings = _Lowerings()
 _vanishing = Vanishing()
 _any_lowered = False
@@ -87,8 +121,12 @@ def lowered(bind: Bind, name: str, platform: str, index: int | None, shards: int
     return here.program
 
 
-def watch() -> None:
-    """Starts looking at every program that JAX lowers, compiles and runs."""
+def watch(recorder: Recorder) -> None:
+    """Starts looking at every program that JAX lowers, compiles and runs.
+
+    Tells `recorder` first of those that were compiled while an earlier one listened.
+    """
+    _known.tell(recorder)
     _undo.callback(_jax_programs.watch(_Watcher()))
 
 
@@ -115,6 +153,7 @@ class _Watcher:
             when_compiled.append(lambda read: _tell(program, traced, kept, vanished, here, read))
 
     def counts(self, program: Program) -> None:
+        _known.counts(program, True)
         recorder = active()
         if recorder is not None:
             recorder.counts(program)
@@ -125,6 +164,7 @@ class _Watcher:
             recorder.ran(program)
 
     def lost_count(self, program: Program) -> None:
+        _known.counts(program, False)
         recorder = active()
         if recorder is not None:
             recorder.lost_count(program)
@@ -149,8 +189,7 @@ def _tell(
     if recorder is None:
         return None
     instructions, unreadable = _instructions(here.indices, read)
-    for gone in vanished:
-        recorder.compiled(vanished_outcome(gone, program))
+    outcomes = [vanished_outcome(gone, program) for gone in vanished]
     kept_of = _by_bind(kept)
     for bind, ways in _by_bind(traced).items():
         own = here.indices.get(bind)
@@ -165,7 +204,10 @@ def _tell(
             unreadable=unreadable,
             shards=here.shards.get(bind, 1),
         )
-        recorder.compiled(outcome(seen, program))
+        outcomes.append(outcome(seen, program))
+    _known.compiled(program, outcomes)
+    for told in outcomes:
+        recorder.compiled(told)
     return program
 
 

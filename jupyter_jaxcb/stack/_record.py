@@ -77,7 +77,7 @@ def start(capacity: int = DEFAULT_CAPACITY) -> Recorder:
         if recorder is None:
             recorder = Recorder(capacity=capacity)
             activate(recorder)
-            _programs.watch()
+            _programs.watch(recorder)
         _users += 1
         return recorder
 

@@ -11,6 +11,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.stack import _programs
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 
@@ -69,10 +70,28 @@ def test_tracing_alone_is_never_an_elision(run):
     assert len(recorded.recording) == 0
 
 
-def test_program_that_was_compiled_before_is_not_reported_again():
+def test_elision_stands_whenever_its_program_runs_again():
     f = jax.jit(unused_and_used)
-    assert len(elided(lambda: f(1.0))) == 1
-    assert elided(lambda: f(2.0)) == []
+    first = elided(lambda: f(1.0))
+    assert len(first) == 1
+    assert elided(lambda: f(2.0)) == first
+    assert elided(lambda: 1.0) == []
+
+
+def test_program_that_makes_no_call_is_seen_to_run_again():
+    f = jax.jit(lambda x: (double(x), x + 1)[1])
+    first = elided(lambda: f(1.0))
+    assert [fate for _, _, fate in first] == [Fate.UNUSED]
+    for _ in range(2):
+        assert elided(lambda: f(2.0)) == first
+
+
+def test_programs_that_nobody_runs_are_forgotten_at_last(monkeypatch):
+    monkeypatch.setattr(_programs, "MAX_PROGRAMS", 2)
+    functions = [jax.jit(lambda x, n=n: (double(x), x + n)[1]) for n in range(3)]
+    for f in functions:
+        assert len(elided(lambda f=f: f(1.0))) == 1
+    assert [len(elided(lambda f=f: f(1.0))) for f in functions] == [0, 1, 1]
 
 
 def test_primal_that_a_derivative_rule_stands_in_for_is_not_missing():
