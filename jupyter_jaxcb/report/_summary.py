@@ -125,7 +125,7 @@ def _summarize_site(
         fate=fate,
         calls=len(rows),
         crossings=len(np.unique(rows["crossing"])),
-        expected=_expected(recording, len(rows), outcomes),
+        expected=_expected(recording, outcomes),
         elided=sum(outcome.fate in ELIDED for outcome in outcomes),
         shapes=_shapes(lowered, [int(counts[number]) for number in numbers]),
         reason=reason,
@@ -208,9 +208,11 @@ def _runs(recording: Recording, program: Program) -> int | None:
     return recording.runs.get(program)
 
 
-def _expected(recording: Recording, calls: int, outcomes: list[Outcome]) -> int | None:
+def _expected(recording: Recording, outcomes: list[Outcome]) -> int | None:
     """Host calls that the runs of the programs must have made; None where that is not known."""
-    if not outcomes or any(_failed(recording, outcome.program) for outcome in outcomes):
+    if not outcomes or recording.overflow:
+        return None
+    if any(_failed(recording, outcome.program) for outcome in outcomes):
         return None
     total = 0
     for outcome in outcomes:
@@ -218,7 +220,7 @@ def _expected(recording: Recording, calls: int, outcomes: list[Outcome]) -> int 
         if outcome.compiled is None or runs is None:
             return None
         total += outcome.compiled * runs
-    return total if total == calls else None  # JAX does not let every run be seen
+    return total
 
 
 def _shapes(lowered: Iterable[LoweredSite], counts: Iterable[int]) -> tuple[Shapes, ...]:

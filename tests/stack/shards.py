@@ -59,6 +59,7 @@ def main():
                 "devices": sorted({fact.devices for fact in facts}),
                 "gathered": sorted({fact.gathered_bytes for fact in facts}),
                 "expected": summary.expected,
+                "compiled": [outcome.compiled for outcome in r.recording.outcomes],
             }
     print(json.dumps(found))
 

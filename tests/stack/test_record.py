@@ -11,6 +11,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.report import summarize
 from jupyter_jaxcb.stack import _programs
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -84,6 +85,40 @@ def test_program_that_makes_no_call_is_seen_to_run_again():
     assert [fate for _, _, fate in first] == [Fate.UNUSED]
     for _ in range(2):
         assert elided(lambda: f(2.0)) == first
+
+
+def test_run_is_seen_in_a_thread_whose_hook_jax_has_masked():
+    f = jax.jit(lambda x: (double(x), x + 1)[1])
+    first = elided(lambda: f(1.0))
+    with jax.debug_nans(False):  # as JAX itself does inside of vmap
+        pass
+    assert elided(lambda: f(2.0)) == first
+
+
+def test_what_is_only_looked_at_while_tracing_is_not_called_unused():
+    def f(x):
+        jax.make_jaxpr(double)(x)
+        return x
+
+    assert elided(lambda: jax.jit(f)(1.0)) == []
+
+
+def test_shape_that_is_asked_for_while_tracing_is_told():
+    def f(x):
+        return jnp.zeros(jax.eval_shape(double, x).shape) + x
+
+    with jaxcb.record() as recorded:
+        jax.jit(f)(1.0)
+    (told,) = recorded.recording.elisions
+    assert (told.fate, told.reason) == (Fate.UNUSED, "only the shape of its result is needed")
+
+
+def test_expected_calls_are_not_known_when_the_log_was_full():
+    f = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: double(x), x))
+    with jaxcb.record(capacity=3) as recorded:
+        f(1.0), f(1.0).block_until_ready()
+    (summary,) = summarize(recorded.recording)
+    assert (summary.calls, recorded.recording.overflow, summary.expected) == (3, 3, None)
 
 
 def test_programs_that_nobody_runs_are_forgotten_at_last(monkeypatch):
