@@ -12,21 +12,6 @@ import jupyter_jaxcb as jaxcb
 from ._arrays import SCALAR, TWO
 
 
-class Compiles:
-    """Counts programs compiled while it is entered."""
-
-    def __enter__(self):
-        self.count, self.entered = 0, True
-        jax.monitoring.register_event_duration_secs_listener(self.hear)
-        return self
-
-    def hear(self, event, duration, **facts):
-        self.count += self.entered and event.endswith("backend_compile_duration")
-
-    def __exit__(self, *exc):
-        self.entered = False
-
-
 def host(key, *more):
     return np.float32(np.asarray(key).ravel()[0] % 7)
 
@@ -112,10 +97,10 @@ def key():
 
 @flavors
 @pytest.mark.parametrize("function", SAME.values(), ids=SAME)
-def test_same_function_from_another_line_is_compiled_once(bind, function, key):
-    with Compiles() as first:
+def test_same_function_from_another_line_is_compiled_once(bind, function, key, compiles):
+    with compiles() as first:
         bind(function(), key)
-    with Compiles() as second:
+    with compiles() as second:
         for _ in range(3):
             bind(function(), key)
         bind(function(), key)
@@ -125,7 +110,7 @@ def test_same_function_from_another_line_is_compiled_once(bind, function, key):
 
 
 @flavors
-def test_other_argument_trees_keywords_and_functions_are_other_programs(bind, key):
+def test_other_argument_trees_keywords_and_functions_are_other_programs(bind, key, compiles):
     others = [
         lambda: bind(host, key, 1.0),
         lambda: bind(host, (key,)),
@@ -135,18 +120,18 @@ def test_other_argument_trees_keywords_and_functions_are_other_programs(bind, ke
     ]
     bind(lambda *args, **kwargs: np.float32(0), key)
     for other in others:
-        with Compiles() as counted:
+        with compiles() as counted:
             other()
         assert counted.count >= 1
     jax.effects_barrier()
 
 
-def test_equal_static_arguments_are_the_same_program(key):
-    with Compiles() as first:
+def test_equal_static_arguments_are_the_same_program(key, compiles):
+    with compiles() as first:
         jaxcb.pure_callback(host, SCALAR, key, "".join(["le", "ft"]))
-    with Compiles() as second:
+    with compiles() as second:
         jaxcb.pure_callback(host, SCALAR, key, "".join(["l", "eft"]))
-    with Compiles() as third:
+    with compiles() as third:
         jaxcb.pure_callback(host, SCALAR, key, "right")
     assert (first.count >= 1, second.count, third.count >= 1) == (True, 0, True)
 
