@@ -88,6 +88,8 @@ def _look(
     context = dataclasses.replace(
         ctx, avals_in=[buffer], tokens_in=_jax.TokenSet(), tokens_out=None
     )
+    if hasattr(context, "jaxpr_eqn_ctx"):  # JAX 0.8 would set the mesh of the equation again
+        context = dataclasses.replace(context, jaxpr_eqn_ctx=None)
     with _jax.without_mesh():
         return list(_jax.mlir.lower_fun(looking)(context, answer))
 

@@ -224,6 +224,9 @@ def without_mesh() -> Iterator[None]:
             around.enter_context(hide_concrete(_mesh.empty_concrete_mesh))
         if hide_abstract is not None:
             around.enter_context(hide_abstract(_mesh.empty_abstract_mesh))
+        resources = getattr(getattr(_mesh, "thread_resources", None), "env", None)
+        if resources is not None and not resources.physical_mesh.empty:  # `with mesh:`
+            around.enter_context(_mesh.EMPTY_ENV.physical_mesh)
         yield
 
 

@@ -67,6 +67,16 @@ def partly_manual(manual, f):
     )
 
 
+def in_the_context_of_a_mesh(f):
+    with MESH:
+        return jax.jit(lambda x: f(x) + 1)(X)
+
+
+def with_a_mesh_set(f):
+    with jax.set_mesh(MESH):
+        return jax.jit(lambda x: f(x) + 1)(X)
+
+
 def twice(f):
     """Both what goes in and what comes out of the host, used on different devices."""
     rows = NamedSharding(CUBE, P("a", "b"))
@@ -81,6 +91,8 @@ PROGRAMS = {
     "partly manual": lambda f: jax.jit(partly_manual("ab", f))(Y),
     "partly manual, vmap": lambda f: jax.jit(partly_manual("ac", jax.vmap(f)))(Y),
     "resharded": twice,
+    "in the context of a mesh": in_the_context_of_a_mesh,
+    "with a mesh set": with_a_mesh_set,
     "cond": lambda f: jax.jit(lambda x: jax.lax.cond(x[0] == 0, f, lambda x: x, x))(X),
     "vmap": lambda f: jax.jit(jax.vmap(f))(X),
     "scan": lambda f: jax.jit(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0])(X),

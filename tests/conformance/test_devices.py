@@ -18,6 +18,8 @@ PROGRAMS = (
     "eager",
     "jit",
     "resharded",
+    "in the context of a mesh",
+    "with a mesh set",
     "cond",
     "scan",
     "vmap",
