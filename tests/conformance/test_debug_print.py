@@ -45,6 +45,23 @@ def test_text_is_that_of_jax(capsys, line, compiled):
     assert ours.count("\n") == 1
 
 
+@pytest.mark.parametrize("field", ["{tree}", "{tree[a]!r}"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "complex64", "bfloat16", "uint8"])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (13,), (14,), (4, 7), (2000,)], ids=str)
+def test_arrays_in_structures_show_themselves_as_jax_shows_them(capsys, field, dtype, shape):
+    """With the dtype always, and the line broken where JAX breaks it."""
+    x = jnp.asarray(np.random.default_rng(0).standard_normal(shape) * 10).astype(dtype)
+
+    def line(p):
+        return jax.jit(lambda x: p(field, tree={"a": x, "b": [x]}))(x)
+
+    ours, theirs = (
+        printed(capsys, lambda p=p: line(p)) for p in (jaxcb.debug_print, jax.debug.print)
+    )
+    assert ours == theirs
+    assert "Array(" in ours
+
+
 def test_text_is_what_the_format_says(capsys):
     """D1: value at run time."""
     f = jax.jit(lambda x: jaxcb.debug_print("{} {name} {y:.2f}", x, name="then", y=x / 4))
