@@ -25,30 +25,35 @@ PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
 
 
 def modules(layer):
-    return sorted((PACKAGE / layer).glob("*.py"))
+    return sorted((PACKAGE / layer).rglob("*.py"))
 
 
-def imports(source, layer):
-    """(module, level) of everything that `source`, a module of `layer`, imports."""
+def folder(path):
+    return path.parent.relative_to(PACKAGE).as_posix()
+
+
+def imports(source, place):
+    """Everything that `source`, a module in the folder `place` ("stack", "stack/_jax"), imports."""
+    parents = ["jupyter_jaxcb", *place.split("/")]
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
-            if node.level == 1:
-                base = f"jupyter_jaxcb.{layer}.{base}".rstrip(".")
-            elif node.level == 2:
-                base = f"jupyter_jaxcb.{base}".rstrip(".")
+            if node.level:
+                above = parents[: len(parents) - node.level + 1]
+                base = ".".join([*above, base]).rstrip(".")
             found += [f"{base}.{alias.name}" for alias in node.names]
     return found
 
 
-def broken_arrows(source, layer, name="module.py"):
-    """What `source` imports although a module of `layer` may not."""
+def broken_arrows(source, place):
+    """What `source` imports although a module in the folder `place` may not."""
+    layer = place.split("/")[0]
     ours, others = MAY_IMPORT[layer]
     broken = []
-    for full in imports(source, layer):
+    for full in imports(source, place):
         parts = full.split(".")
         if parts[0] == "jupyter_jaxcb":
             other = parts[1] if len(parts) > 1 else ""
@@ -58,7 +63,7 @@ def broken_arrows(source, layer, name="module.py"):
                 broken.append(full)
         elif parts[0] not in others and parts[0] not in sys.stdlib_module_names:
             broken.append(full)
-        if full.startswith(PRIVATE_JAX) and name not in ("_jax.py", "_jax_programs.py"):
+        if full.startswith(PRIVATE_JAX) and place != "stack/_jax":
             broken.append(full)
     return broken
 
@@ -66,10 +71,10 @@ def broken_arrows(source, layer, name="module.py"):
 @pytest.mark.parametrize(
     "path",
     [path for layer in MAY_IMPORT for path in modules(layer)],
-    ids=lambda path: f"{path.parent.name}/{path.name}",
+    ids=lambda path: f"{folder(path)}/{path.name}",
 )
 def test_module_imports_only_what_its_layer_may(path):
-    assert broken_arrows(path.read_text(), path.parent.name, path.name) == []
+    assert broken_arrows(path.read_text(), folder(path)) == []
 
 
 @pytest.mark.parametrize(
@@ -84,19 +89,20 @@ def test_module_imports_only_what_its_layer_may(path):
         ("notebook", "import jupyter_jaxcb.report._html"),
         ("stack", "from jax.extend.core import Primitive"),
         ("stack", "import jax._src.core"),
+        ("stack/_jax", "from ...report import to_text"),
     ],
 )
 def test_broken_arrow_is_seen(layer, line):
     assert broken_arrows(line, layer)
 
 
-def test_private_jax_is_in_two_files():
-    users = [
-        path.relative_to(PACKAGE).as_posix()
+def test_private_jax_is_in_one_folder():
+    users = {
+        folder(path)
         for path in PACKAGE.rglob("*.py")
-        if any(full.startswith(PRIVATE_JAX) for full in imports(path.read_text(), path.parent.name))
-    ]
-    assert sorted(users) == ["stack/_jax.py", "stack/_jax_programs.py"]
+        if any(full.startswith(PRIVATE_JAX) for full in imports(path.read_text(), folder(path)))
+    }
+    assert users == {"stack/_jax"}
 
 
 def test_every_layer_is_drawn():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..recording import Outcome, Program, Recorder, active
-from . import _jax_programs
+from . import _jax
 from ._callback import Bind
 from ._hlo import HostCallInstruction, host_calls
 from ._outcomes import Seen, outcome, vanished_outcome
@@ -127,7 +127,7 @@ def watch(recorder: Recorder) -> None:
     Tells `recorder` first of those that were compiled while an earlier one listened.
     """
     _known.tell(recorder)
-    _undo.callback(_jax_programs.watch(_Watcher()))
+    _undo.callback(_jax.watch(_Watcher()))
 
 
 def unwatch() -> None:
@@ -137,8 +137,8 @@ def unwatch() -> None:
 
 class _Watcher:
     @contextlib.contextmanager
-    def lowering(self, jaxpr: Any, name: str) -> Iterator[list[_jax_programs.Compiled]]:
-        when_compiled: list[_jax_programs.Compiled] = []
+    def lowering(self, jaxpr: Any, name: str) -> Iterator[list[_jax.Compiled]]:
+        when_compiled: list[_jax.Compiled] = []
         here = _Lowering()
         _lowerings.under_way.append(here)
         try:
@@ -146,7 +146,7 @@ class _Watcher:
         finally:
             _lowerings.under_way.pop()
         traced = paths(jaxpr)
-        vanished = _vanishing.vanished(_jax_programs.dispatching(), jaxpr)
+        vanished = _vanishing.vanished(_jax.dispatching(), jaxpr)
         if traced or vanished:
             kept = _kept(jaxpr, traced, here)
             program = here.program or Program(f"jit_{name}", "", here.number)
@@ -174,7 +174,7 @@ def _kept(jaxpr: Any, traced: list[Path], here: _Lowering) -> list[Path]:
     """The ways to our binds that JAX keeps; no need to work that out where each has one."""
     if len({path.bind for path in traced}) == len(traced):
         return [path for path in traced if path.bind in here.indices]
-    return paths(_jax_programs.without_dead_equations(jaxpr))
+    return paths(_jax.without_dead_equations(jaxpr))
 
 
 def _tell(

@@ -91,7 +91,9 @@ def test_library_in_between_is_a_caller_and_not_the_site():
     site = next(iter(recorded.recording.bound))
     assert site.source == "return np.vectorize(double, otypes=[float])(x)"
     assert any("numpy" in frame.file for frame in site.callers)
-    assert site.callers[-1].function == "test_library_in_between_is_a_caller_and_not_the_site"
+    assert "test_library_in_between_is_a_caller_and_not_the_site" in [
+        frame.function for frame in site.callers
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""The other file of what is not public in JAX: programs that are lowered, compiled, run.
+"""Programs that are lowered, compiled, run.
 
-Seen in JAX 0.8.0, 0.10.2 and 0.12.0. Nothing in here is needed for callbacks to work: where a piece
-is gone in a later JAX, less is known of the programs, and the recording says so.
+Nothing in here is needed for callbacks to work: where a piece is gone in a later JAX, less is known
+of the programs, and the recording says so.
 """
 
 from __future__ import annotations

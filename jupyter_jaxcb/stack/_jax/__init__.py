@@ -1,0 +1,40 @@
+"""Every piece of JAX that is not public API, and nothing else.
+
+When a JAX release breaks us, this is the folder to read. Seen in JAX 0.8.0, 0.10.2 and 0.12.0.
+`jax.extend` and `jax.interpreters` carry no stability promise either, so they live here too.
+"""
+
+from ._around import backend_name as backend_name
+from ._around import key_implementation as key_implementation
+from ._around import lowers_predicate_that_goes_wrong as lowers_predicate_that_goes_wrong
+from ._around import traced_by as traced_by
+from ._around import without_mesh as without_mesh
+from ._contexts import automatic_axes as automatic_axes
+from ._contexts import device_count as device_count
+from ._contexts import is_for_export as is_for_export
+from ._contexts import program_name as program_name
+from ._contexts import shard_count as shard_count
+from ._contexts import shard_number as shard_number
+from ._needed import Effect as Effect
+from ._needed import Primitive as Primitive
+from ._needed import TokenSet as TokenSet
+from ._needed import abstract_token as abstract_token
+from ._needed import ad as ad
+from ._needed import apply_primitive as apply_primitive
+from ._needed import batching as batching
+from ._needed import build_ffi_lowering_function as build_ffi_lowering_function
+from ._needed import callback_sharding as callback_sharding
+from ._needed import forget_tokens as forget_tokens
+from ._needed import jax_effect as jax_effect
+from ._needed import keep_under_partial_evaluation as keep_under_partial_evaluation
+from ._needed import leaves_references_as_they_are as leaves_references_as_they_are
+from ._needed import mlir as mlir
+from ._needed import partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules
+from ._needed import requires_devices_during_lowering as requires_devices_during_lowering
+from ._needed import set_sharding as set_sharding
+from ._needed import shaped_array as shaped_array
+from ._needed import wait_for_ordered as wait_for_ordered
+from ._programs import Compiled as Compiled
+from ._programs import dispatching as dispatching
+from ._programs import watch as watch
+from ._programs import without_dead_equations as without_dead_equations

@@ -1,0 +1,105 @@
+"""What is around a call: frames of JAX's, meshes, backends. Each piece has a fallback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import jax
+
+try:
+    from jax._src import mesh as _mesh
+    from jax._src import sharding_impls as _sharding_impls
+    from jax._src import xla_bridge as _xla_bridge
+except ImportError:
+    _mesh: Any = None
+    _sharding_impls: Any = None
+    _xla_bridge: Any = None
+
+
+@contextlib.contextmanager
+def without_mesh() -> Iterator[None]:
+    """Hides the meshes that the surrounding code has set; does nothing in a JAX without these."""
+    hide_concrete = getattr(_sharding_impls, "_internal_use_concrete_mesh", None)
+    hide_abstract = getattr(_mesh, "use_abstract_mesh", None)
+    with contextlib.ExitStack() as around:
+        if hide_concrete is not None:
+            around.enter_context(hide_concrete(_mesh.empty_concrete_mesh))
+        if hide_abstract is not None:
+            around.enter_context(hide_abstract(_mesh.empty_abstract_mesh))
+        resources = getattr(getattr(_mesh, "thread_resources", None), "env", None)
+        if resources is not None and not resources.physical_mesh.empty:  # `with mesh:`
+            around.enter_context(_mesh.EMPTY_ENV.physical_mesh)
+        yield
+
+
+def backend_name() -> str:
+    """The default backend, ``cpu``; ``not started`` before JAX is used.
+
+    Asking `jax.default_backend` would start it: too late then for options and
+    ``jax.distributed.initialize``.
+    """
+    started = getattr(_xla_bridge, "backends_are_initialized", lambda: True)
+    return jax.default_backend() if started() else "not started"
+
+
+def lowers_predicate_that_goes_wrong() -> bool:
+    """Whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
+
+    That lowering forgets to hold the lanes that have finished, in all versions: wrong numbers, no
+    error. The rule's own frame tells; nothing else does once it has begun.
+    """
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_while_lowering":
+            variables = frame.f_locals
+            if variables.get("batched") and variables.get("cond_ordered_effects"):
+                return True
+        frame = frame.f_back
+    return False
+
+
+# JAX's functions that trace what they are given: what for, and the variable with its size.
+_TRACES = {
+    ("loops.py", "scan"): ("scan", "length"),
+    ("loops.py", "while_loop"): ("while", ""),
+    ("conditionals.py", "cond"): ("cond", ""),
+    ("conditionals.py", "switch"): ("cond", ""),
+    ("api.py", "vmap_f"): ("vmap", "axis_size_"),
+    ("custom_derivatives.py", "__call__"): ("rule", ""),
+    ("pjit.py", "_infer_params"): ("jit", ""),
+    ("pjit.py", "cache_miss"): ("dispatch", ""),
+    ("api.py", "eval_shape"): ("shape", ""),
+    ("api.py", "make_jaxpr_f"): ("look", ""),
+}
+_TRACERS = frozenset(name for _, name in _TRACES)
+
+
+def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
+    """What a frame of JAX's traces: ``("scan", 5)``, ``("jit", None)``; None for most frames.
+
+    In a JAX whose functions have other names nothing is known of what is around a bind, and no
+    callback is said to have left its loop.
+    """
+    code = frame.f_code
+    if code.co_name not in _TRACERS:
+        return None
+    found = _TRACES.get((os.path.basename(code.co_filename), code.co_name))
+    if found is None:
+        return None
+    kind, variable = found
+    size = frame.f_locals.get(variable) if variable else None
+    return kind, size if isinstance(size, int) else None
+
+
+def key_implementation(dtype: Any) -> str | None:
+    """The name of the implementation of PRNG keys of `dtype`; None for what is no key.
+
+    A key has public ways to ask this; its dtype has none. Where the attribute is gone, host
+    functions that ask for JAX arrays get the key's data.
+    """
+    return getattr(getattr(dtype, "_impl", None), "name", None)

@@ -1,0 +1,52 @@
+"""What a lowering context says of the program."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+try:
+    from jax._src.lib.mlir.dialects import hlo as _hlo
+except ImportError:
+    _hlo = None
+
+
+def automatic_axes(ctx: Any) -> tuple[str, ...]:
+    """The mesh axes that a partly manual ``shard_map`` leaves to XLA; none anywhere else."""
+    context = ctx.module_context.axis_context
+    manual = getattr(context, "manual_axes", None)
+    if manual is None:
+        return ()
+    return tuple(axis for axis in context.mesh.axis_names if axis not in manual)
+
+
+def is_for_export(ctx: Any) -> bool:
+    """Whether `jax.export` lowers; if it does not say so, its own words follow later."""
+    parameters = getattr(ctx.module_context, "lowering_parameters", None)
+    return getattr(parameters, "for_export", False)
+
+
+def device_count(ctx: Any) -> int:
+    """For how many devices one call stands: those of jit over several; 1 in a ``shard_map``."""
+    return getattr(ctx.module_context.axis_context, "num_devices", 1)
+
+
+def shard_count(ctx: Any) -> int:
+    """On how many devices a call is made, each with its shard: ``shard_map``, ``pmap``; else 1."""
+    context = ctx.module_context.axis_context
+    if getattr(context, "manual_axes", None) and not automatic_axes(ctx):
+        return context.mesh.size
+    return math.prod(getattr(getattr(context, "axis_env", None), "sizes", ()) or ())
+
+
+def shard_number(ctx: Any) -> Any:
+    """The IR value of which of these devices it is, uint32; None where JAX has no way to it."""
+    manual = getattr(ctx.module_context.axis_context, "manual_axes", None)
+    number = getattr(_hlo, "partition_id" if manual else "replica_id", None)
+    return None if number is None else number()
+
+
+def program_name(ctx: Any) -> str:
+    """The name of the module being lowered, ``jit_f``."""
+    attributes = ctx.module_context.module.operation.attributes
+    return attributes["sym_name"].value if "sym_name" in attributes else "unnamed"
