@@ -8,6 +8,7 @@ from importlib.metadata import version as _version
 from typing import Any as _Any
 
 from .recording import Recording as Recording
+from .stack import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from .stack import debug as debug
 from .stack import debug_callback as debug_callback
 from .stack import debug_print as debug_print

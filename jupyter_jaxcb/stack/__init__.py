@@ -16,6 +16,7 @@ from ._record import environment as environment
 from ._record import record as record
 from ._record import start as start
 from ._record import stop as stop
+from ._reentry import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure

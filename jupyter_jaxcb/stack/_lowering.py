@@ -15,6 +15,7 @@ from ._callback import HostCallback
 from ._dispatch import Crossing, build_crossing, build_sharded_crossing
 from ._emission import DIRECT, emit_call
 from ._everywhere import emit_for_all
+from ._reentry import warn_of_jax_inside
 
 _NUMBER = _jax.shaped_array((), np.dtype(np.uint32))  # of a shard
 
@@ -106,20 +107,22 @@ def _note(
     index = len(ctx.module_context.host_callbacks)
     devices, shards = _jax.device_count(ctx), _jax.shard_count(ctx)
     gathered = devices > 1 and not partitioned
+    bind, host = callback.bind, callback.host
     lowered = LoweredSite(
-        site=callback.bind.site,
+        site=bind.site,
         program=_programs.lowered(
-            callback.bind,
+            bind,
             name,
             platform,
             None if 0 in lanes else index,
             devices if partitioned else shards,
+            warn_of_jax_inside(host, bind.site, platform),
         ),
         index=index,
         operands=tuple(to_aval(aval) for aval in ctx.avals_in),
         results=tuple(to_aval(aval) for aval in ctx.avals_out),
         levels=levels,
-        version=callback.host.version,
+        version=host.version,
         devices=max(devices, shards),
         gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
     )

@@ -27,6 +27,7 @@ class Seen:
         instructions: its host calls in the optimised program; None if that cannot be read.
         unreadable: why it cannot be read.
         shards: on how many devices a run makes each of the calls.
+        note: what the lowering found worth knowing of its calls.
     """
 
     bind: Bind
@@ -36,6 +37,7 @@ class Seen:
     instructions: Sequence[HostCallInstruction] | None
     unreadable: str = ""
     shards: int = 1
+    note: str = ""
 
 
 def outcome(seen: Seen, program: Program) -> Outcome:
@@ -206,7 +208,7 @@ def _why_folded(seen: Seen) -> tuple[str, str]:
 
 
 def _notes(seen: Seen) -> tuple[str, ...]:
-    notes = []
+    notes = [seen.note] if seen.note else []
     levels = {level for p in seen.kept or seen.traced for level in p.levels}
     branches = sum(kind == "cond" for kind, _ in seen.bind.around)
     for path in seen.kept or seen.traced:

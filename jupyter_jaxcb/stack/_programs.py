@@ -30,6 +30,7 @@ class _Lowering:
         self.number = next(_numbers)
         self.indices: dict[Bind, list[int]] = {}  # what the lowering rule saw
         self.shards: dict[Bind, int] = {}
+        self.notes: dict[Bind, str] = {}
         self.program: Program | None = None
 
 
@@ -99,7 +100,9 @@ def any_lowered() -> bool:
     return _any_lowered
 
 
-def lowered(bind: Bind, name: str, platform: str, index: int | None, shards: int) -> Program:
+def lowered(
+    bind: Bind, name: str, platform: str, index: int | None, shards: int, note: str
+) -> Program:
     """Notes that the lowering rule lowers a bind; the program it goes into.
 
     Args:
@@ -108,6 +111,7 @@ def lowered(bind: Bind, name: str, platform: str, index: int | None, shards: int
         platform: it is for.
         index: of its host call in the program; None: it makes none, as it has no lanes.
         shards: on how many devices it is called, each with its shard.
+        note: what is worth knowing of its calls; may be empty.
     """
     global _any_lowered
     _any_lowered = True
@@ -116,6 +120,7 @@ def lowered(bind: Bind, name: str, platform: str, index: int | None, shards: int
     here = _lowerings.under_way[-1]
     here.indices.setdefault(bind, []).extend([] if index is None else [index])
     here.shards[bind] = shards
+    here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
     return here.program
@@ -203,6 +208,7 @@ def _tell(
             else [one for index in own or () for one in instructions.get(index, ())],
             unreadable=unreadable,
             shards=here.shards.get(bind, 1),
+            note=here.notes.get(bind, ""),
         )
         outcomes.append(outcome(seen, program))
     _known.compiled(program, outcomes)

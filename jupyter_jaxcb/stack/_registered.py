@@ -10,6 +10,7 @@ import numpy as np
 
 from ._autodiff import with_jvp, with_vjp
 from ._callback import HostFunction
+from ._reentry import look_at_new_body
 
 
 class Callback:
@@ -27,6 +28,7 @@ class Callback:
         self.flavor = flavor
         self.host = host
         self._call = call
+        look_at_new_body(host)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for

@@ -46,6 +46,15 @@ def is_user_code(file: str) -> bool:
     return _owner(file) == "user"
 
 
+def is_cell(file: str) -> bool:
+    """Whether a code's file name stands for a notebook cell.
+
+    A kernel compiles cells under names of files that do not exist, a terminal under
+    <ipython-input-...>; other names in brackets are code without a cell, as %timeit's.
+    """
+    return not os.path.exists(file) and (not file.startswith("<") or "ipython-input" in file)
+
+
 @functools.lru_cache(maxsize=4096)
 def _place(code: CodeType, file: str, instruction: int) -> tuple[int, int, bool, str]:
     """Line, column, whether it is a notebook cell, and the source line.
@@ -54,10 +63,7 @@ def _place(code: CodeType, file: str, instruction: int) -> tuple[int, int, bool,
     """
     line, _, column, _ = next(itertools.islice(code.co_positions(), instruction // 2, None))
     line = line or code.co_firstlineno
-    # A kernel compiles cells under names of files that do not exist, a terminal under
-    # <ipython-input-...>; other names in brackets are code without a cell, as %timeit's.
-    cell = not os.path.exists(file) and (not file.startswith("<") or "ipython-input" in file)
-    return line, column or 0, cell, linecache.getline(file, line).strip()
+    return line, column or 0, is_cell(file), linecache.getline(file, line).strip()
 
 
 class Found(NamedTuple):

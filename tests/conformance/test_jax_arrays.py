@@ -17,6 +17,9 @@ from ._arrays import SCALAR, THREE, TWO, X
 from ._messages import assert_readable
 from ._parameters import eager_or_jit
 
+# Host functions that use JAX are what is tried here; that it is told is in tests/stack.
+pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
+
 SILENT = {
     "debug drop-in": lambda host, _: lambda *a: jaxcb.debug_callback(host, *a, arrays="jax"),
     "debug two-call": lambda host, _: lambda *a: jaxcb.debug_callback(arrays="jax")(host, *a),

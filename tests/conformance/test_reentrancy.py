@@ -13,6 +13,9 @@ import jupyter_jaxcb as jaxcb
 
 from ._arrays import SCALAR, TWO
 
+# Host functions that use JAX are what is tried here; that it is told is in tests/stack.
+pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
+
 PROGRAM = Path(__file__).with_name("reentrant.py")
 DEADLINE_SECONDS = 45  # a run takes 3
 

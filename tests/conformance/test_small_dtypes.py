@@ -187,6 +187,7 @@ def test_key_arrives_as_its_data_unless_jax_arrays_were_asked_for(way, run):
     assert len(seen) == 2
 
 
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
 @eager_or_jit
 def test_key_is_a_key_among_jax_arrays(run, compiled):
     seen = []

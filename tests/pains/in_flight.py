@@ -45,9 +45,10 @@ def main(whose, cores, uses, flavors=("pure",), rounds=1, arrays="numpy", dispat
     wrong = {}
     for name in uses:
         for flavor in flavors:
+            used = use[name]
             f = jax.jit(
-                lambda x, y, name=name, flavor=flavor: callbacks[flavor](
-                    lambda x: np.float32(use[name](x)), scalar, y @ x @ x
+                lambda x, y, used=used, flavor=flavor: callbacks[flavor](
+                    lambda x: np.float32(used(x)), scalar, y @ x @ x
                 )
             )
             answers = [f(x, x @ x + i) for _ in range(rounds) for i in range(CALLS)]

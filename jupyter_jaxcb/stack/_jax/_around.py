@@ -47,6 +47,15 @@ def backend_name() -> str:
     return jax.default_backend() if started() else "not started"
 
 
+def host_function_can_block() -> bool:
+    """Whether XLA's CPU client can wait for ever for a host function that uses JAX.
+
+    Seen in JAX 0.8.0 to 0.11.2, with asynchronous dispatch; not in 0.12.0.
+    """
+    asynchronous = jax.config.read("jax_cpu_enable_async_dispatch")
+    return jax.__version_info__ < (0, 12) and bool(asynchronous)
+
+
 def lowers_predicate_that_goes_wrong() -> bool:
     """Whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
 

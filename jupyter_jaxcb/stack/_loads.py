@@ -1,0 +1,178 @@
+"""What a function's code refers to, read from its bytecode without running anything."""
+
+from __future__ import annotations
+
+import collections
+import dis
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+MAX_FUNCTIONS = 60  # that are read for one host function, the nearest first
+_NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_module_names}
+_UNKNOWN: Any = object()
+
+
+class Load(NamedTuple):
+    """One reference of some code to something outside of it.
+
+    Attributes:
+        name: as the code has it, ``np.random.rand``.
+        value: what that is now.
+        code: of the function that has it.
+        line: 1-based, in that code's file.
+    """
+
+    name: str
+    value: Any
+    code: types.CodeType
+    line: int
+
+
+def loads(function: Callable[..., Any]) -> Iterator[Load]:
+    """References of `function`, and of the Python functions it refers to in turn, nearest first.
+
+    Globals, closures, imports inside of a function, and attributes of these, one by one. What is
+    looked up in arguments or is computed is not known before it runs. JAX, NumPy, SciPy and the
+    standard library are not read.
+    """
+    waiting: list[Any] = [function]
+    known: set[types.CodeType] = set()
+    while waiting and len(known) < MAX_FUNCTIONS:
+        python, receiver = _python(waiting.pop(0))
+        if python is None or python.__code__ in known:
+            continue
+        known.add(python.__code__)
+        for load in _loads_of(python, receiver):
+            yield load
+            waiting.append(load.value)
+
+
+def _python(value: Any, receiver: Any = _UNKNOWN) -> tuple[types.FunctionType | None, Any]:
+    """The function that calling `value` runs, and what it is bound to; None: not to be read."""
+    if isinstance(value, functools.partial):
+        return _python(value.func)
+    if isinstance(value, types.MethodType):
+        return _python(value.__func__, value.__self__)
+    if isinstance(value, types.FunctionType):
+        owner = str(value.__globals__.get("__name__", "")).partition(".")[0]
+        return (None if owner in _NOT_READ else value), receiver
+    if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
+        return None, receiver
+    wrapped = inspect.getattr_static(value, "__wrapped__", None)  # functools.cache and its like
+    if isinstance(wrapped, types.FunctionType):
+        return _python(wrapped)
+    call = inspect.getattr_static(type(value), "__call__", None)
+    return _python(call, value) if isinstance(call, types.FunctionType) else (None, receiver)
+
+
+def _loads_of(function: types.FunctionType, receiver: Any) -> Iterator[Load]:
+    code = function.__code__
+    enclosing = {
+        name: _contents(cell)
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)
+    }
+    local = {}
+    if receiver is not _UNKNOWN and code.co_argcount:
+        local[code.co_varnames[0]] = receiver
+    builtins = function.__globals__.get("__builtins__", {})
+    named = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
+    names = collections.ChainMap(function.__globals__, named)
+    yield from _Reader(code, names, enclosing, local).read()
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return _UNKNOWN
+
+
+class _Reader:
+    """Goes through the instructions of one code object, and those of the ones in it."""
+
+    def __init__(
+        self,
+        code: types.CodeType,
+        names: Mapping[str, Any],
+        enclosing: Mapping[str, Any],
+        local: Mapping[str, Any],
+    ) -> None:
+        self._code = code
+        self._names = names
+        self._enclosing = dict(enclosing)
+        self._local = dict(local)
+        self._constant: Any = None  # of the instruction before
+        self._members = False  # the import statement names members of a module
+        self._module: Any = _UNKNOWN  # of the import statement
+        self._top: Any = _UNKNOWN  # what it has put on the stack
+
+    def read(self) -> Iterator[Load]:
+        chain: Load | None = None
+        for instruction in dis.get_instructions(self._code):
+            name, argument = instruction.opname, instruction.argval
+            if chain is not None and chain.value is not _UNKNOWN:
+                yield chain
+            if name in ("LOAD_ATTR", "LOAD_METHOD") and chain is not None:
+                value = _attribute(chain.value, argument)
+                chain = chain._replace(name=f"{chain.name}.{argument}", value=value)
+                continue
+            chain = self._begin(instruction)
+            if isinstance(argument, types.CodeType):
+                known = {**self._enclosing, **self._local}
+                yield from _Reader(argument, self._names, known, {}).read()
+            self._follow_import(name, argument)
+            self._constant = argument if name == "LOAD_CONST" else None
+        if chain is not None and chain.value is not _UNKNOWN:
+            yield chain
+
+    def _begin(self, instruction: dis.Instruction) -> Load | None:
+        """The reference that starts here, if one does."""
+        opname, argument = instruction.opname, instruction.argval
+        if opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            place: Mapping[str, Any] = self._names
+        elif opname == "LOAD_DEREF":
+            place = {**self._enclosing, **self._local}
+        elif "FAST" in opname and "LOAD" in opname:
+            place = self._local
+            if isinstance(argument, tuple):  # two instructions in one; the second stays on top
+                argument = argument[-1]
+        else:
+            return None
+        line = instruction.positions.lineno if instruction.positions else None
+        value = place.get(argument, _UNKNOWN)
+        return Load(argument, value, self._code, line or self._code.co_firstlineno)
+
+    def _follow_import(self, opname: str, argument: Any) -> None:
+        """Keeps account of what the local names stand for: import statements are known."""
+        if opname == "IMPORT_NAME":
+            self._members = bool(self._constant)  # from argument import ...
+            name = argument if self._members else argument.partition(".")[0]
+            self._module = self._top = sys.modules.get(name, _UNKNOWN)
+        elif opname == "IMPORT_FROM":
+            self._top = _attribute(self._module, argument)
+            if not self._members:  # import a.b.c as name
+                self._module = self._top
+        elif opname.startswith("STORE_") and not opname.startswith("STORE_ATTR"):
+            stored = argument[0] if isinstance(argument, tuple) else argument
+            self._local[stored] = self._top
+            self._top = _UNKNOWN
+        elif opname not in ("SWAP", "POP_TOP"):
+            self._top = _UNKNOWN
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """An attribute, if it can be had without running code."""
+    if isinstance(value, types.ModuleType):
+        return vars(value).get(name, _UNKNOWN)
+    if value is _UNKNOWN:
+        return _UNKNOWN
+    found = inspect.getattr_static(value, name, _UNKNOWN)
+    if isinstance(found, types.FunctionType) and not isinstance(value, type):
+        return types.MethodType(found, value)
+    if isinstance(found, staticmethod | classmethod):
+        return found.__func__
+    return _UNKNOWN if hasattr(type(found), "__get__") else found
