@@ -85,6 +85,7 @@ class LoweredSite:
     version: int = 0  # of the host function's body when this was lowered
     devices: int = 1  # that the program runs on
     shard: int | None = None  # whose device calls, with its shard; None: one calls, for all
+    device: str = ""  # of that shard, "cpu:3"; empty where JAX does not say
     gathered_bytes: int = 0  # at most, on their way to the one device that calls
 
     @property
@@ -121,6 +122,35 @@ class HostCall(NamedTuple):
     error: str | None  # "ValueError: ..." if it raised
 
 
+class Preview(NamedTuple):
+    """What one host call was given and answered, in a few words each: the first calls of a site."""
+
+    lowered: int  # index into `Recording.lowered`
+    crossing: int  # as in `HostCall`
+    lane: int
+    operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
+    results: tuple[str, ...]  # empty if it failed
+
+
+class NotFinite(NamedTuple):
+    """Host calls of one site that answered NaN or infinity."""
+
+    lowered: int  # index into `Recording.lowered`
+    produced: int  # of finite arguments
+    passed_on: int  # given NaN or infinity
+
+
+class Compilation(NamedTuple):
+    """What it took to make one program that holds, or was to hold, a site."""
+
+    program: Program
+    function: int  # which function object it was made for, by number; 0: not known
+    arguments: tuple[Aval, ...]
+    lower_ns: int  # from jaxpr to StableHLO
+    compile_ns: int  # by XLA
+    not_cached: bool = False  # the persistent cache is on, and does not keep it
+
+
 class Fate(enum.StrEnum):
     """What became of a bound site."""
 
@@ -148,6 +178,7 @@ class Outcome:
     ways: int = 1  # in which the traced program reaches the bind
     written: int | None = None  # host calls of a run as the source reads; None: depends on data
     compiled: int | None = None  # host calls of a run as compiled; None: depends on data
+    instructions: int = 0  # that call the host, in the optimised program
     around: tuple[str, ...] = ()  # loops, branches and calls, outermost first: "scan of 5"
     stack: tuple[str, ...] = ()  # the transformations too, as JAX names them: "vmap", "while/body"
     reason: str = ""  # empty when live

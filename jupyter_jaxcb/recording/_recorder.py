@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ._columns import ROW, CallLog
-from ._facts import LoweredSite, Outcome, Program, Site
+from ._facts import Compilation, LoweredSite, Outcome, Program, Site
 from ._recording import Recording
+from ._values import Values
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
 
@@ -26,6 +27,12 @@ class Mark(NamedTuple):
     outcomes: int
     runs: Mapping[Program, int]
     overflow: int
+    compilations: int
+    previews: int
+    not_finite: Mapping[LoweredSite, tuple[int, int]]
+
+
+_BEGINNING = Mark(0, {}, 0, 0, {}, 0, 0, 0, {})
 
 
 class Recorder:
@@ -34,19 +41,26 @@ class Recorder:
     Args:
         clock: returns nanoseconds; every start and end is read from it.
         capacity: host calls kept; later ones are only counted.
+        previews: keep values of the first calls of each site.
+
+    Attributes:
+        values: where `HostCall`s leave them.
     """
 
     def __init__(
         self,
         clock: Callable[[], int] = time.perf_counter_ns,
         capacity: int = DEFAULT_CAPACITY,
+        previews: bool = True,
     ) -> None:
         self.clock = clock
+        self.values = Values(previews)
         self._log = CallLog(capacity)
         self._crossings = itertools.count()
         self._bound: dict[Site, int] = {}  # how often
         self._lowered: list[LoweredSite] = []
         self._outcomes: list[Outcome] = []
+        self._compilations: list[Compilation] = []
         self._runs: dict[Program, int] = {}
         self._errors: dict[str, int] = {}
         self._stale: set[LoweredSite] = set()
@@ -68,6 +82,10 @@ class Recorder:
     def compiled(self, outcome: Outcome) -> None:
         """A program was compiled, with or without one of the sites bound for it."""
         self._outcomes.append(outcome)
+
+    def took(self, compilation: Compilation) -> None:
+        """What compiling a program took."""
+        self._compilations.append(compilation)
 
     def counts(self, program: Program) -> None:
         """Runs of a program will be told, from its first one on."""
@@ -92,8 +110,8 @@ class Recorder:
 
     def called(
         self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
-    ) -> None:
-        """One host call without lanes."""
+    ) -> int:
+        """One host call without lanes; the number of its crossing."""
         number = self._known.get(lowered)
         if number is None:
             number = self._number(lowered)
@@ -102,7 +120,9 @@ class Recorder:
         except AttributeError:
             thread = self._thread()
         code = 0 if error is None else self._error(error)
-        self._log.append(start, end, number, next(self._crossings), thread, version, code)
+        crossing = next(self._crossings)
+        self._log.append(start, end, number, crossing, thread, version, code)
+        return crossing
 
     def called_lanes(
         self,
@@ -112,8 +132,8 @@ class Recorder:
         stamps: Sequence[int],
         failed: int | None = None,
         error: str = "",
-    ) -> None:
-        """All host calls of one crossing that looped over lanes.
+    ) -> int:
+        """All host calls of one crossing that looped over lanes; the number of the crossing.
 
         Args:
             lowered: the site.
@@ -124,14 +144,15 @@ class Recorder:
             error: what it raised.
         """
         count = len(stamps) - 1
+        crossing = next(self._crossings)
         if count == 0:  # no lanes
-            return
+            return crossing
         times = np.array(stamps, np.int64)
         rows = np.empty(count, ROW)
         rows["start_ns"] = times[:-1]
         rows["end_ns"] = times[1:]
         rows["lowered"] = self._number(lowered)
-        rows["crossing"] = next(self._crossings)
+        rows["crossing"] = crossing
         rows["lane"] = lanes[:count]
         rows["thread"] = self._thread()
         rows["version"] = version
@@ -139,11 +160,13 @@ class Recorder:
         if failed is not None and failed < count:  # an interrupt may come between two calls
             rows["error"][failed] = self._error(error)
         self._log.append_block(rows)
+        return crossing
 
     def mark(self) -> Mark:
         """Now, to `freeze` later only what comes after."""
         with self._lock:
             bound, runs = dict(self._bound), dict(self._runs)
+        self.values.begin()
         return Mark(
             len(self._log),
             bound,
@@ -151,6 +174,9 @@ class Recorder:
             len(self._outcomes),
             runs,
             self._log.overflow,
+            len(self._compilations),
+            len(self.values),
+            self.values.counted(),
         )
 
     def freeze(
@@ -159,6 +185,7 @@ class Recorder:
         *,
         cells: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        ahead: bool = False,
     ) -> Recording:
         """What was heard since `since` (or from the start), as an immutable value.
 
@@ -166,8 +193,9 @@ class Recorder:
             since: see `mark`.
             cells: see `Recording.cells`.
             environment: see `Recording.environment`.
+            ahead: see `Recording.ahead`.
         """
-        since = since or Mark(0, {}, 0, 0, {}, 0)
+        since = since or _BEGINNING
         calls = self._log.rows(since.calls)
         with self._lock:
             known = list(self._known)
@@ -202,6 +230,10 @@ class Recorder:
             overflow=self._log.overflow - since.overflow,
             environment=dict(environment or {}),
             cells=tuple(cells),
+            compilations=tuple(self._compilations[since.compilations :]),
+            previews=self.values.previews(since.previews, place),
+            not_finite=self.values.unsound(since.not_finite, place),
+            ahead=ahead,
         )
 
     def _number(self, lowered: LoweredSite) -> int:

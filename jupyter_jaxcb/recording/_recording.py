@@ -1,29 +1,25 @@
-"""An immutable recording, and its JSON."""
+"""What was recorded: an immutable value."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
+from . import _json
 from ._columns import ROW
 from ._facts import (
     ELIDED,
-    Aval,
-    Fate,
-    Frame,
+    Compilation,
     HostCall,
     LoweredSite,
+    NotFinite,
     Outcome,
+    Preview,
     Program,
     Site,
-    VmapLevel,
 )
-
-SCHEMA = 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +38,11 @@ class Recording:
         overflow: host calls that came after the log was full: counted, not kept.
         environment: versions and backend the fates depend on.
         cells: file names under which the recorded notebook cell was compiled; empty in a script.
+        compilations: what it took to make the programs of `outcomes` that were compiled meanwhile.
+        previews: values of the first calls of each site; kept out of saved notebooks.
+        not_finite: the sites that answered NaN or infinity. Results of more than 4,096 elements are
+            looked at in previewed calls only.
+        ahead: nothing ran: it was asked what the programs would do.
     """
 
     bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
@@ -55,12 +56,19 @@ class Recording:
     overflow: int = 0
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     cells: tuple[str, ...] = ()
+    compilations: tuple[Compilation, ...] = ()
+    previews: tuple[Preview, ...] = ()
+    not_finite: tuple[NotFinite, ...] = ()
+    ahead: bool = False
 
     def __len__(self) -> int:
         """Number of host calls kept."""
         return len(self.calls)
 
     def __repr__(self) -> str:
+        if self.ahead:
+            fates = ", ".join(f"{o.site.function} {o.fate}" for o in self.outcomes)
+            return f"<Recording of nothing run: {fates or 'no callbacks'}>"
         sites = len({fact.site for fact in self.lowered})
         calls = f"{len(self)} host call{'' if len(self) == 1 else 's'}"
         return f"<Recording of {calls} from {sites} site{'' if sites == 1 else 's'}>"
@@ -92,38 +100,7 @@ class Recording:
 
     def to_json(self) -> str:
         """The whole recording as JSON text, for `from_json`; times in nanoseconds."""
-        sites = {
-            _whole(site): site
-            for site in (
-                *self.bound,
-                *(fact.site for fact in self.lowered),
-                *(outcome.site for outcome in self.outcomes),
-            )
-        }
-        place = {key: number for number, key in enumerate(sites)}
-        return json.dumps(
-            {
-                "schema": SCHEMA,
-                "environment": dict(self.environment),
-                "sites": [_site_to_json(site) for site in sites.values()],
-                "bound": [[place[_whole(s)], count] for s, count in self.bound.items()],
-                "lowered": [_lowered_to_json(fact, place) for fact in self.lowered],
-                "outcomes": [
-                    {
-                        **{name: getattr(outcome, name) for name in _OUTCOME},
-                        "site": place[_whole(outcome.site)],
-                    }
-                    for outcome in self.outcomes
-                ],
-                "runs": [[program, count] for program, count in self.runs.items()],
-                "stale": sorted(self.stale),
-                "calls": {name: self.calls[name].tolist() for name in ROW.names or ()},
-                "threads": self.threads,
-                "errors": self.errors,
-                "overflow": self.overflow,
-                "cells": self.cells,
-            }
-        )
+        return _json.to_json(self)
 
     @staticmethod
     def from_json(text: str) -> Recording:
@@ -132,85 +109,4 @@ class Recording:
         Raises:
             ValueError: the text is of another schema; the message names both.
         """
-        data = json.loads(text)
-        if data.get("schema") != SCHEMA:
-            raise ValueError(
-                f"cannot read a recording of schema {data.get('schema')!r}: this version of "
-                f"jupyter_jaxcb reads schema {SCHEMA}. Install the version that wrote it."
-            )
-        sites = [_site_from_json(site) for site in data["sites"]]
-        calls = np.empty(len(data["calls"]["lane"]), ROW)
-        for name, column in data["calls"].items():
-            calls[name] = column
-        calls.flags.writeable = False
-        return Recording(
-            bound={sites[number]: count for number, count in data["bound"]},
-            lowered=tuple(_lowered_from_json(fact, sites) for fact in data["lowered"]),
-            outcomes=tuple(_outcome_from_json(outcome, sites) for outcome in data["outcomes"]),
-            runs={Program(*program): count for program, count in data["runs"]},
-            stale=frozenset(data["stale"]),
-            calls=calls,
-            threads=tuple(data["threads"]),
-            errors=tuple(data["errors"]),
-            overflow=data["overflow"],
-            environment=data["environment"],
-            cells=tuple(data["cells"]),
-        )
-
-
-_OUTCOME = [field.name for field in dataclasses.fields(Outcome)]
-
-
-def _outcome_from_json(data: dict[str, Any], sites: list[Site]) -> Outcome:
-    parsed = {
-        "site": sites[data["site"]],
-        "program": Program(*data["program"]),
-        "fate": Fate(data["fate"]),
-        "around": tuple(data["around"]),
-        "stack": tuple(data["stack"]),
-        "notes": tuple(data["notes"]),
-    }
-    return Outcome(**{**data, **parsed})
-
-
-def _whole(site: Site) -> tuple[Any, ...]:
-    """All of a site, also what its equality leaves out: one line is reached by several chains."""
-    return site, site.source, site.callers
-
-
-def _site_to_json(site: Site) -> dict[str, Any]:
-    return {field.name: getattr(site, field.name) for field in dataclasses.fields(site)}
-
-
-def _site_from_json(data: dict[str, Any]) -> Site:
-    return Site(**{**data, "callers": tuple(Frame(*frame) for frame in data["callers"])})
-
-
-def _lowered_to_json(fact: LoweredSite, place: Mapping[tuple[Any, ...], int]) -> dict[str, Any]:
-    return {
-        "site": place[_whole(fact.site)],
-        "program": fact.program,
-        "index": fact.index,
-        "operands": fact.operands,
-        "results": fact.results,
-        "levels": fact.levels,
-        "version": fact.version,
-        "devices": fact.devices,
-        "shard": fact.shard,
-        "gathered_bytes": fact.gathered_bytes,
-    }
-
-
-def _lowered_from_json(data: dict[str, Any], sites: list[Site]) -> LoweredSite:
-    return LoweredSite(
-        site=sites[data["site"]],
-        program=Program(*data["program"]) if data["program"] else None,
-        index=data["index"],
-        operands=tuple(Aval(tuple(shape), dtype) for shape, dtype in data["operands"]),
-        results=tuple(Aval(tuple(shape), dtype) for shape, dtype in data["results"]),
-        levels=tuple(VmapLevel(n, method, tuple(b)) for n, method, b in data["levels"]),
-        version=data["version"],
-        devices=data["devices"],
-        shard=data["shard"],
-        gathered_bytes=data["gathered_bytes"],
-    )
+        return Recording(**_json.fields(text))

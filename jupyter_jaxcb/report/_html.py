@@ -9,12 +9,13 @@ from ._summary import SiteSummary, summarize
 from ._words import (
     MAX_SITES,
     call_words,
+    count_words,
     headline,
     left_out,
-    level_words,
     note,
     shape_words,
     shorten,
+    way_words,
 )
 
 # Colours are the front end's own, with fall-backs for pages without them. A fate is told by its
@@ -76,7 +77,7 @@ def _rows(summary: SiteSummary) -> str:
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         where, source, fate = "", "", ""
-        shape_lines = (shape_words(shapes), level_words(shapes.levels)) if shapes else ()
+        shape_lines = (shape_words(shapes), way_words(shapes)) if shapes else ()
         if place == 0:
             where = escape(summary.where).replace("line ", "line&nbsp;")
             where = where.replace("another cell", "another&nbsp;cell")
@@ -88,7 +89,7 @@ def _rows(summary: SiteSummary) -> str:
             where,
             source,
             fate,
-            call_words(shapes.calls if shapes else 0),
+            count_words(summary, shapes) if place == 0 or not summary.ahead else "",
             "<br>".join(map(escape, filter(None, shape_lines))),
         )
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")

@@ -34,6 +34,7 @@ def to_mimebundle(
             "schema": SCHEMA,
             "sites": [_site(summary) for summary in sites],
             "overflow": recording.overflow,
+            "ahead": recording.ahead,
         },
     }
     return data, {MIME_TYPE: _measured(recording, sites)}
@@ -54,6 +55,7 @@ def _site(summary: SiteSummary) -> dict[str, Any]:
         "calls": summary.calls,
         "crossings": summary.crossings,
         "expected": summary.expected,
+        "written": summary.written,
         "elided": summary.elided,
         "notes": list(summary.notes),
         "errors": list(summary.errors),
@@ -67,6 +69,8 @@ def _shapes(shapes: Shapes) -> dict[str, Any]:
         "results": [list(aval) for aval in shapes.results],
         "levels": [list(level) for level in shapes.levels],
         "calls": shapes.calls,
+        "shards": shapes.shards,
+        "gathered_bytes": shapes.gathered_bytes,
     }
 
 

@@ -14,11 +14,13 @@ from ..recording import (
     Fate,
     LoweredSite,
     Outcome,
+    Preview,
     Program,
     Recording,
     Site,
     VmapLevel,
 )
+from ._notes import site_notes
 
 _UNCALLED = "its program was compiled, and has not run"
 _UNSEEN = "its program made no call, and whether it ran at all cannot be seen"
@@ -45,6 +47,8 @@ class Shapes:
     results: tuple[Aval, ...]
     levels: tuple[VmapLevel, ...]  # innermost vmap first
     calls: int  # host calls made this way
+    shards: int  # whose devices called, each with its shard; 0: one call for all
+    gathered_bytes: int  # at most, on their way to the one device that calls
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +61,7 @@ class SiteSummary:
     calls: int  # host calls
     crossings: int
     expected: int | None  # host calls of the runs that were seen, as compiled; None: not known
+    written: int | None  # the same as the source reads
     elided: int  # binds that a compiled program does without, wholly or in part
     shapes: tuple[Shapes, ...]
     reason: str  # empty when live
@@ -67,6 +72,8 @@ class SiteSummary:
     around: tuple[str, ...]  # loops, branches and calls around it, outermost first
     stack: tuple[str, ...]  # the transformations too, as JAX names them
     notes: tuple[str, ...]  # what is worth knowing of its calls
+    previews: tuple[Preview, ...]  # of its first calls
+    ahead: bool  # nothing ran; expected and written are those of one run
 
 
 def summarize(recording: Recording) -> list[SiteSummary]:
@@ -115,7 +122,8 @@ def _summarize_site(
 ) -> SiteSummary:
     rows = recording.calls[np.isin(recording.calls["lowered"], numbers)]
     lowered = [recording.lowered[number] for number in numbers]
-    fate, reason, remedy = _fate(recording, len(rows), outcomes)
+    decide = _fate_ahead if recording.ahead else _fate
+    fate, reason, remedy = decide(recording, len(rows), outcomes)
     if recording.stale.intersection(numbers):
         reason, remedy = _STALE, _STALE_REMEDY
     failed = rows["error"][rows["error"] > 0]
@@ -125,7 +133,8 @@ def _summarize_site(
         fate=fate,
         calls=len(rows),
         crossings=len(np.unique(rows["crossing"])),
-        expected=_expected(recording, outcomes),
+        expected=_expected(recording, outcomes, "compiled"),
+        written=_expected(recording, outcomes, "written"),
         elided=sum(outcome.fate in ELIDED for outcome in outcomes),
         shapes=_shapes(lowered, [int(counts[number]) for number in numbers]),
         reason=reason,
@@ -135,7 +144,9 @@ def _summarize_site(
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
-        notes=tuple(dict.fromkeys(note for outcome in outcomes for note in outcome.notes)),
+        notes=site_notes(recording, site, outcomes, numbers),
+        previews=tuple(p for p in recording.previews if p.lowered in numbers),
+        ahead=recording.ahead,
     )
 
 
@@ -169,6 +180,15 @@ def _fate(recording: Recording, calls: int, outcomes: list[Outcome]) -> tuple[Fa
     return _without_calls(recording, {outcome.program for outcome in held})
 
 
+def _fate_ahead(recording: Recording, calls: int, outcomes: list[Outcome]) -> tuple[Fate, str, str]:
+    """The fate of a site in a program that is asked about, and not run."""
+    held = [outcome for outcome in outcomes if outcome.fate not in (Fate.UNUSED, Fate.FOLDED)]
+    unknown = [outcome for outcome in held if outcome.fate is Fate.UNKNOWN]
+    for outcome in unknown or (() if held else outcomes):
+        return outcome.fate, outcome.reason, outcome.remedy
+    return _fate(recording, 1, outcomes)
+
+
 def _without_calls(recording: Recording, programs: set[Program]) -> tuple[Fate, str, str]:
     """The fate of a site that compiled programs hold and that was not called."""
     if any(_failed(recording, program) for program in programs):
@@ -197,6 +217,8 @@ def _failed(recording: Recording, program: Program) -> bool:
 
 def _runs(recording: Recording, program: Program) -> int | None:
     """How often a program ran: by the calls that every run makes, else as JAX let it be seen."""
+    if recording.ahead:
+        return 1
     if not _failed(recording, program):
         own = [outcome for outcome in recording.outcomes if outcome.program == program]
         for site in dict.fromkeys(outcome.site for outcome in own):
@@ -208,24 +230,37 @@ def _runs(recording: Recording, program: Program) -> int | None:
     return recording.runs.get(program)
 
 
-def _expected(recording: Recording, outcomes: list[Outcome]) -> int | None:
-    """Host calls that the runs of the programs must have made; None where that is not known."""
+def _expected(recording: Recording, outcomes: list[Outcome], field: str) -> int | None:
+    """Host calls that the runs of the programs must have made; None where that is not known.
+
+    Args:
+        recording: which runs there were; one of each program that was only asked about.
+        outcomes: of one site.
+        field: as ``"compiled"`` or as ``"written"``.
+    """
     if not outcomes or recording.overflow:
         return None
     if any(_failed(recording, outcome.program) for outcome in outcomes):
         return None
     total = 0
     for outcome in outcomes:
-        runs = 0 if outcome.compiled == 0 else _runs(recording, outcome.program)
-        if outcome.compiled is None or runs is None:
+        calls = getattr(outcome, field)
+        runs = 0 if calls == 0 else _runs(recording, outcome.program)
+        if calls is None or runs is None:
             return None
-        total += outcome.compiled * runs
+        total += calls * runs
     return total
 
 
 def _shapes(lowered: Iterable[LoweredSite], counts: Iterable[int]) -> tuple[Shapes, ...]:
-    found: dict[tuple, int] = {}
+    found: dict[tuple, Shapes] = {}
     for fact, count in zip(lowered, counts, strict=True):
         key = (*fact.host_avals(), fact.levels)
-        found[key] = found.get(key, 0) + count
-    return tuple(Shapes(*key, calls=count) for key, count in found.items())
+        known = found.get(key) or Shapes(*key, calls=0, shards=0, gathered_bytes=0)
+        found[key] = dataclasses.replace(
+            known,
+            calls=known.calls + count,
+            shards=known.shards + (fact.shard is not None),
+            gathered_bytes=max(known.gathered_bytes, fact.gathered_bytes),
+        )
+    return tuple(found.values())

@@ -7,13 +7,14 @@ from ._summary import SiteSummary, summarize
 from ._words import (
     MAX_SITES,
     call_words,
+    count_words,
     headline,
     left_out,
-    level_words,
     note,
     shape_words,
     shorten,
     time_words,
+    way_words,
 )
 
 
@@ -54,13 +55,13 @@ def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         first = place == 0
-        calls = call_words(shapes.calls if shapes else 0)
+        calls = count_words(summary, shapes) if first or not summary.ahead else ""
         rows.append(
             [
                 *(head if first else ["", "", ""]),
                 calls,
                 shape_words(shapes) if shapes else "",
-                level_words(shapes.levels) if shapes else "",
+                way_words(shapes) if shapes else "",
                 *([time_words(summary.host_ns) if first and summary.calls else ""] * times),
             ]
         )

@@ -20,13 +20,45 @@ def _list(avals: Iterable[Aval]) -> str:
     return ", ".join(str(aval.shape) for aval in avals) or "nothing"
 
 
+# What an argument that a vmap does not map over looks like to the host function.
+_NOT_MAPPED = {"expand_dims": "size 1", "broadcast_all": "broadcast"}
+
+
 def level_words(levels: Iterable[VmapLevel]) -> str:
-    """``vmap 4 × vmap 3, sequential``: outermost first; empty without vmap."""
+    """``vmap 4 × vmap 3 (mapped, shared), sequential``: outermost first; empty without vmap.
+
+    What becomes of each argument is said where not all are mapped.
+    """
     outermost_first = list(levels)[::-1]
     if not outermost_first:
         return ""
-    sizes = " × ".join(f"vmap {level.size}" for level in outermost_first)
+    sizes = " × ".join(f"vmap {level.size}{_arguments(level)}" for level in outermost_first)
     return f"{sizes}, {outermost_first[0].method}"
+
+
+def _arguments(level: VmapLevel) -> str:
+    if all(level.batched):
+        return ""
+    other = _NOT_MAPPED.get(level.method, "shared")
+    return f" ({', '.join('mapped' if on else other for on in level.batched)})"
+
+
+def way_words(shapes: Shapes) -> str:
+    """How the calls came about: vmaps, shards, what was gathered for them."""
+    words = [level_words(shapes.levels)]
+    if shapes.shards:
+        words.append(f"{shapes.shards} shards")
+    if shapes.gathered_bytes:
+        words.append(f"gathers {byte_words(shapes.gathered_bytes)}")
+    return ", ".join(filter(None, words))
+
+
+def byte_words(count: int) -> str:
+    """``400 B``, ``4.1 kB``."""
+    for unit, scale in (("B", 1), ("kB", 1_000), ("MB", 1_000_000)):
+        if count < 999.5 * scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count / 1_000_000_000:.3g} GB"
 
 
 def shorten(source: str) -> str:
@@ -37,6 +69,17 @@ def shorten(source: str) -> str:
 def call_words(count: int) -> str:
     """``1 call``, ``12,000 calls``."""
     return f"{count:,} call{'' if count == 1 else 's'}"
+
+
+def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
+    """How many calls a site made, or would make in a run: ``3 calls``, ``1 of 5 calls``."""
+    if not summary.ahead:
+        return call_words(shapes.calls if shapes else 0)
+    if summary.expected is None:
+        return "as data decide"
+    if summary.written in (None, summary.expected):
+        return call_words(summary.expected)
+    return f"{summary.expected:,} of {call_words(summary.written)}"
 
 
 def time_words(ns: int) -> str:
@@ -58,7 +101,7 @@ def headline(sites: list[SiteSummary], times: bool) -> str:
     parts = []
     for name, flavor in dict.fromkeys((s.site.function, s.site.flavor) for s in sites):
         own = [s for s in sites if (s.site.function, s.site.flavor) == (name, flavor)]
-        words = [name, flavor, call_words(sum(s.calls for s in own))]
+        words = [name, flavor, _calls_of(own)]
         shapes = list(dict.fromkeys(shape_words(shape) for s in own for shape in s.shapes))
         if shapes:
             words.append(shapes[0] if len(shapes) == 1 else f"{len(shapes)} shapes")
@@ -72,6 +115,15 @@ def headline(sites: list[SiteSummary], times: bool) -> str:
             words.append(f"✕ {elided} elided")
         parts.append(" · ".join(words))
     return "   ".join(parts)
+
+
+def _calls_of(sites: list[SiteSummary]) -> str:
+    if not any(site.ahead for site in sites):
+        return call_words(sum(site.calls for site in sites))
+    expected = [site.expected for site in sites]
+    if None in expected:
+        return "calls depend on data"
+    return f"{call_words(sum(filter(None, expected)))} a run"
 
 
 def note(summary: SiteSummary) -> str:

@@ -7,6 +7,7 @@ from ._debug import debug_callback as debug_callback
 from ._disabled import disabled as disabled
 from ._errors import HostCallError as HostCallError
 from ._errors import host_error as host_error
+from ._explain import explain as explain
 from ._io import io_callback as io_callback
 from ._print import debug_print as debug_print
 from ._pure import pure_callback as pure_callback

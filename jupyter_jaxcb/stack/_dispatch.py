@@ -19,6 +19,7 @@ from ._arrays import aligned, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
 from ._errors import describe, explain
+from ._finite import Finite, finite_checker, is_finite, note_lanes_not_finite, note_not_finite
 from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
@@ -49,7 +50,8 @@ def build_crossing(
     if any(map(is_big, operands, operand_dtypes)):
         adapt = _aligning(adapt)
     if lowered.lanes is None:
-        return _single(callback.host, lowered, adapt, check)
+        finite = finite_checker([aval.shape for aval in results], result_dtypes)
+        return _single(callback.host, lowered, adapt, check, finite)
     return _looped(callback.host, lowered, adapt, check, result_dtypes)
 
 
@@ -74,7 +76,13 @@ def build_sharded_crossing(
     return cross
 
 
-def _single(host: HostFunction, lowered: LoweredSite, adapt: Adapt, check: Callable) -> Crossing:
+def _single(
+    host: HostFunction,
+    lowered: LoweredSite,
+    adapt: Adapt,
+    check: Callable,
+    finite: Finite | None,
+) -> Crossing:
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         recorder = active()
@@ -92,9 +100,17 @@ def _single(host: HostFunction, lowered: LoweredSite, adapt: Adapt, check: Calla
             end = recorder.clock()
             arrays = check(answer)
         except BaseException as error:
-            recorder.called(lowered, version, start, recorder.clock(), describe(error))
+            crossing = recorder.called(lowered, version, start, recorder.clock(), describe(error))
+            recorder.values.take(lowered, crossing, -1, operands, ())
             raise explain(error, lowered, None) from None
-        recorder.called(lowered, version, start, end)
+        crossing = recorder.called(lowered, version, start, end)
+        if lowered not in recorder.values.full:
+            recorder.values.take(lowered, crossing, -1, operands, arrays)
+            sound = all(map(is_finite, arrays))
+        else:
+            sound = finite is None or finite(arrays)
+        if not sound:
+            note_not_finite(recorder, lowered, operands)
         return arrays
 
     return cross
@@ -118,7 +134,9 @@ def _looped(
             if recorder is None:
                 stacked = answers.stack(calls)
             else:
-                stacked = _stack_recorded(answers, calls, recorder, lowered, host, order)
+                stacked, crossing = _stack_recorded(answers, calls, recorder, lowered, host, order)
+                lanes = zip(order.tolist(), schedule.lanes(operands), strict=False)
+                _look(recorder, lowered, crossing, lanes, stacked)
         except BaseException as error:
             lane = int(order[answers.done]) if answers.done < order.size else None
             raise explain(error, lowered, lane) from None
@@ -137,7 +155,7 @@ def _stack_recorded(
     lowered: LoweredSite,
     host: HostFunction,
     order: np.ndarray,
-) -> list[np.ndarray]:
+) -> tuple[list[np.ndarray], int]:
     if host.replaced:
         recorder.stale(lowered)
     version = host.version
@@ -150,8 +168,24 @@ def _stack_recorded(
             stamps.append(recorder.clock())
         recorder.called_lanes(lowered, version, order, stamps, failed, describe(error))
         raise
-    recorder.called_lanes(lowered, version, order, stamps)
-    return stacked
+    return stacked, recorder.called_lanes(lowered, version, order, stamps)
+
+
+def _look(
+    recorder: Recorder,
+    lowered: LoweredSite,
+    crossing: int,
+    lanes: Iterator[tuple[int, tuple]],
+    stacked: list[np.ndarray],
+) -> None:
+    """Keeps the values of the first lanes, and notes those that are not finite."""
+    if not all(map(is_finite, stacked)):
+        lanes, again = itertools.tee(lanes)
+        note_lanes_not_finite(recorder, lowered, (operands for _, operands in again), stacked)
+    for row, (lane, operands) in enumerate(lanes):
+        if lowered in recorder.values.full:
+            break
+        recorder.values.take(lowered, crossing, lane, operands, [array[row] for array in stacked])
 
 
 def _stamped(

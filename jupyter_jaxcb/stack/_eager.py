@@ -13,10 +13,10 @@ import numpy as np
 from ..recording import Aval, LoweredSite, Site, VmapLevel
 from . import _jax, _programs
 from ._arrays import aligned
+from ._avals import to_aval
 from ._callback import HostCallback
 from ._dispatch import build_crossing
 from ._errors import HostCallError, host_error
-from ._lowering import to_aval
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()

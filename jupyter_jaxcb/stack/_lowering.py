@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..recording import Aval, LoweredSite, VmapLevel, active
+from ..recording import LoweredSite, VmapLevel
 from . import _jax, _programs
+from ._avals import to_aval
 from ._callback import HostCallback
 from ._dispatch import Crossing, build_crossing, build_sharded_crossing
 from ._emission import DIRECT, emit_call
@@ -126,7 +126,7 @@ def _note(
         devices=max(devices, shards),
         gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
     )
-    recorder = active()
+    recorder = _programs.listener()
     if recorder is not None:
         recorder.lowered(lowered)
     return lowered
@@ -134,14 +134,6 @@ def _note(
 
 def _bytes(aval: Any) -> int:
     return aval.size * getattr(aval.dtype, "itemsize", 8)
-
-
-def to_aval(aval: Any) -> Aval:
-    """The aval of anything with shape and dtype, as a recorded fact."""
-    return Aval(tuple(aval.shape), _name(aval.dtype))
-
-
-_name = functools.cache(str)  # of a dtype; numpy composes it anew every time
 
 
 def _emit_by_jax(

@@ -71,7 +71,9 @@ def outcome(seen: Seen, program: Program) -> Outcome:
         return dataclasses.replace(base, fate=Fate.FOLDED, reason=reason, remedy=remedy)
     lanes = seen.kept[0].lanes if seen.kept else path.lanes
     calls = _sum([one.calls for one in seen.instructions], lanes * seen.shards)
-    found = dataclasses.replace(base, compiled=calls, notes=_notes(seen))
+    found = dataclasses.replace(
+        base, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
+    )
     return _partly_elided(seen, found)
 
 

@@ -8,15 +8,19 @@ sees those that are left, and the optimised program holds what XLA kept of them.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..recording import Outcome, Program, Recorder, active
+from ..recording import Aval, Compilation, Outcome, Program, Recorder, active
 from . import _jax
+from ._avals import to_aval
 from ._callback import Bind
 from ._hlo import HostCallInstruction, host_calls
+from ._known import Known
 from ._outcomes import Seen, outcome, vanished_outcome
 from ._paths import Path, paths
 from ._site import Found
@@ -26,12 +30,103 @@ from ._vanishing import Vanished, Vanishing
 class _Lowering:
     """One program while JAX lowers it."""
 
-    def __init__(self) -> None:
+    def __init__(self, jaxpr: Any, name: str) -> None:
         self.number = next(_numbers)
+        self.jaxpr = jaxpr
+        self.name = name
         self.indices: dict[Bind, list[int]] = {}  # what the lowering rule saw
         self.shards: dict[Bind, int] = {}
         self.notes: dict[Bind, str] = {}
         self.program: Program | None = None
+
+    def done(self) -> _Lowered | None:
+        """What is to be told once it is compiled; None if it has none of our binds."""
+        traced = paths(self.jaxpr)
+        vanished = _vanishing.vanished(_jax.dispatching(), self.jaxpr)
+        if not (traced or vanished):
+            return None
+        return _Lowered(
+            self,
+            self.program or Program(f"jit_{self.name}", "", self.number),
+            traced,
+            self._kept(traced),
+            vanished,
+            _number_of_function(),
+            tuple(to_aval(aval) for aval in self.jaxpr.in_avals if hasattr(aval, "dtype")),
+        )
+
+    def _kept(self, traced: list[Path]) -> list[Path]:
+        """The ways to our binds that JAX keeps; no need to work that out where each has one."""
+        if len({path.bind for path in traced}) == len(traced):
+            return [path for path in traced if path.bind in self.indices]
+        return paths(_jax.without_dead_equations(self.jaxpr))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lowered:
+    """One program that JAX has lowered."""
+
+    seen: _Lowering
+    program: Program
+    traced: list[Path]
+    kept: list[Path]
+    vanished: list[Vanished]
+    function: int
+    arguments: tuple[Aval, ...]
+
+    def tell(self, read: Callable[[], str], lower_ns: int, compile_ns: int) -> Program | None:
+        """Tells what the compiled program made of each bind; the program, if its runs matter."""
+        recorder = listener()
+        if recorder is None:
+            return None
+        outcomes = self._outcomes(read)
+        recorder.took(
+            Compilation(
+                self.program,
+                self.function,
+                self.arguments,
+                lower_ns,
+                compile_ns,
+                any(self.seen.indices.values()) and _jax.keeps_callbacks_out_of_cache(),
+            )
+        )
+        for told in outcomes:
+            recorder.compiled(told)
+        if _lowerings.asking is not None:
+            return None
+        _known.compiled(self.program, outcomes)
+        return self.program
+
+    def _outcomes(self, read: Callable[[], str]) -> list[Outcome]:
+        indices = self.seen.indices
+        instructions, unreadable = _instructions(indices, read)
+        outcomes = [vanished_outcome(gone, self.program) for gone in self.vanished]
+        kept = _by_bind(self.kept)
+        for bind, ways in _by_bind(self.traced).items():
+            own = indices.get(bind)
+            seen = Seen(
+                bind,
+                traced=ways,
+                kept=kept.get(bind, ()),
+                indices=own,
+                instructions=None
+                if unreadable
+                else [one for index in own or () for one in instructions.get(index, ())],
+                unreadable=unreadable,
+                shards=self.seen.shards.get(bind, 1),
+                note=self.seen.notes.get(bind, ""),
+            )
+            outcomes.append(outcome(seen, self.program))
+        return outcomes
+
+
+def _number_of_function() -> int:
+    """Which function object is being compiled, counted over the process; 0 if that is not known."""
+    function = _jax.dispatched()
+    try:
+        return 0 if function is None else _functions.setdefault(function, next(_numbers))
+    except TypeError:  # not to be held weakly
+        return 0
 
 
 class _Lowerings(threading.local):
@@ -39,43 +134,12 @@ class _Lowerings(threading.local):
 
     def __init__(self) -> None:
         self.under_way: list[_Lowering] = []
+        self.asking: Recorder | None = None  # hears of them instead of the active one
 
 
 _numbers = itertools.count(1)
-MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest go first
-
-
-class _Known:
-    """What programs made of our binds, for recorders that come after they were compiled."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._outcomes: dict[Program, list[Outcome]] = {}
-        self._counted: set[Program] = set()
-
-    def compiled(self, program: Program, outcomes: list[Outcome]) -> None:
-        with self._lock:
-            self._outcomes[program] = outcomes
-            while len(self._outcomes) > MAX_PROGRAMS:
-                oldest = next(iter(self._outcomes))
-                del self._outcomes[oldest]
-                self._counted.discard(oldest)
-
-    def counts(self, program: Program, counted: bool) -> None:
-        with self._lock:
-            (self._counted.add if counted else self._counted.discard)(program)
-
-    def tell(self, recorder: Recorder) -> None:
-        with self._lock:
-            known = [told for outcomes in self._outcomes.values() for told in outcomes]
-            counted = list(self._counted)
-        for told in known:
-            recorder.compiled(told)
-        for program in counted:
-            recorder.counts(program)
-
-
-_known = _Known()
+_functions: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_known = Known()
 _lowerings = _Lowerings()
 _vanishing = Vanishing()
 _any_lowered = False
@@ -84,7 +148,7 @@ _undo = contextlib.ExitStack()
 
 def bound(bind: Bind, found: Found) -> None:
     """Notes a bind of ours, while a recorder listens."""
-    recorder = active()
+    recorder = listener()
     if recorder is not None:
         recorder.bound(bind.site)
         _vanishing.bound(bind, found)
@@ -93,6 +157,21 @@ def bound(bind: Bind, found: Found) -> None:
 def executed(bind: Bind) -> None:
     """Notes that a bind was carried out while it was made: it is in no program."""
     _vanishing.executed(bind)
+
+
+def listener() -> Recorder | None:
+    """Who hears of what this thread traces, lowers and compiles, if anyone."""
+    return _lowerings.asking or active()
+
+
+@contextlib.contextmanager
+def asking(recorder: Recorder) -> Iterator[None]:
+    """Tells `recorder` alone of what this thread traces, lowers and compiles meanwhile."""
+    previous, _lowerings.asking = _lowerings.asking, recorder
+    try:
+        yield
+    finally:
+        _lowerings.asking = previous
 
 
 def any_lowered() -> bool:
@@ -144,18 +223,15 @@ class _Watcher:
     @contextlib.contextmanager
     def lowering(self, jaxpr: Any, name: str) -> Iterator[list[_jax.Compiled]]:
         when_compiled: list[_jax.Compiled] = []
-        here = _Lowering()
+        here = _Lowering(jaxpr, name)
         _lowerings.under_way.append(here)
         try:
             yield when_compiled
         finally:
             _lowerings.under_way.pop()
-        traced = paths(jaxpr)
-        vanished = _vanishing.vanished(_jax.dispatching(), jaxpr)
-        if traced or vanished:
-            kept = _kept(jaxpr, traced, here)
-            program = here.program or Program(f"jit_{name}", "", here.number)
-            when_compiled.append(lambda read: _tell(program, traced, kept, vanished, here, read))
+        lowered = here.done()
+        if lowered is not None:
+            when_compiled.append(lowered.tell)
 
     def counts(self, program: Program) -> None:
         _known.counts(program, True)
@@ -173,48 +249,6 @@ class _Watcher:
         recorder = active()
         if recorder is not None:
             recorder.lost_count(program)
-
-
-def _kept(jaxpr: Any, traced: list[Path], here: _Lowering) -> list[Path]:
-    """The ways to our binds that JAX keeps; no need to work that out where each has one."""
-    if len({path.bind for path in traced}) == len(traced):
-        return [path for path in traced if path.bind in here.indices]
-    return paths(_jax.without_dead_equations(jaxpr))
-
-
-def _tell(
-    program: Program,
-    traced: list[Path],
-    kept: list[Path],
-    vanished: list[Vanished],
-    here: _Lowering,
-    read: Callable[[], str],
-) -> Program | None:
-    recorder = active()
-    if recorder is None:
-        return None
-    instructions, unreadable = _instructions(here.indices, read)
-    outcomes = [vanished_outcome(gone, program) for gone in vanished]
-    kept_of = _by_bind(kept)
-    for bind, ways in _by_bind(traced).items():
-        own = here.indices.get(bind)
-        seen = Seen(
-            bind,
-            traced=ways,
-            kept=kept_of.get(bind, ()),
-            indices=own,
-            instructions=None
-            if unreadable
-            else [one for index in own or () for one in instructions.get(index, ())],
-            unreadable=unreadable,
-            shards=here.shards.get(bind, 1),
-            note=here.notes.get(bind, ""),
-        )
-        outcomes.append(outcome(seen, program))
-    _known.compiled(program, outcomes)
-    for told in outcomes:
-        recorder.compiled(told)
-    return program
 
 
 def _by_bind(ways: list[Path]) -> dict[Bind, list[Path]]:

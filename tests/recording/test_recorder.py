@@ -159,7 +159,7 @@ def test_json_keeps_everything(data, where):
         program = Program("p", "cpu", data.draw(st.integers(0, 3)))
         recorder.compiled(
             Outcome(site, program, data.draw(st.sampled_from(Fate)), 1, 2,
-                    data.draw(st.none() | st.integers(0, 9)), 3, ("scan of 2",), ("vmap",),
+                    data.draw(st.none() | st.integers(0, 9)), 3, 4, ("scan of 2",), ("vmap",),
                     "why", "what", ("note",))
         )  # fmt: skip
         recorder.counts(program)

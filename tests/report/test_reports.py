@@ -102,7 +102,7 @@ def test_text_says_fate_shapes_and_vmap():
     )
     assert "line 3      a = bessel(2, z) < 3 & z  unused  0 calls" in text
     assert "1 elided: its result is never used; use it" in text
-    assert "vmap 3, expand_dims" in text
+    assert "vmap 3 (size 1, mapped), expand_dims" in text
     assert "model.py:9" in text
 
 

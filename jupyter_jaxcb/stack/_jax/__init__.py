@@ -36,6 +36,8 @@ from ._needed import set_sharding as set_sharding
 from ._needed import shaped_array as shaped_array
 from ._needed import wait_for_ordered as wait_for_ordered
 from ._programs import Compiled as Compiled
+from ._programs import dispatched as dispatched
 from ._programs import dispatching as dispatching
+from ._programs import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
 from ._programs import watch as watch
 from ._programs import without_dead_equations as without_dead_equations

@@ -82,6 +82,7 @@ _TRACES = {
     ("custom_derivatives.py", "__call__"): ("rule", ""),
     ("pjit.py", "_infer_params"): ("jit", ""),
     ("pjit.py", "cache_miss"): ("dispatch", ""),
+    ("pjit.py", "jit_lower"): ("dispatch", ""),
     ("api.py", "eval_shape"): ("shape", ""),
     ("api.py", "make_jaxpr_f"): ("look", ""),
 }

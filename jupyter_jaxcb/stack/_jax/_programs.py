@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import time
 import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
+
+import jax
 
 try:
     from jax._src import api as _api
@@ -23,8 +26,9 @@ except ImportError:
     _pxla: Any = None
     _dce_jaxpr: Any = None
 
-# Called when a program has been compiled, with what reads its optimised HLO.
-Compiled = Callable[[Callable[[], str]], Any]
+# Called when a program has been compiled: with what reads its optimised HLO, and the nanoseconds
+# that lowering and compiling took.
+Compiled = Callable[[Callable[[], str], int, int], Any]
 
 
 class Watcher(Protocol):
@@ -66,10 +70,12 @@ def watch(watcher: Watcher) -> Callable[[], None]:
 
     @functools.wraps(original)
     def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter_ns()
         with watcher.lowering(jaxpr, fun_name) as when_compiled:
             computation = original(jaxpr, api_name, fun_name, *args, **kwargs)
+            took = time.perf_counter_ns() - start
         if when_compiled:
-            _call_after_compile(computation, when_compiled, jaxpr, runs)
+            _call_after_compile(computation, when_compiled, jaxpr, took, runs)
         return computation
 
     def undo() -> None:
@@ -90,18 +96,18 @@ def without_dead_equations(jaxpr: Any) -> Any:
 
 
 def _call_after_compile(
-    computation: Any, functions: list[Compiled], jaxpr: Any, runs: _Runs
+    computation: Any, functions: list[Compiled], jaxpr: Any, lower_ns: int, runs: _Runs
 ) -> None:
     this = weakref.ref(computation)  # the attribute must not keep its own object alive
-    frame = dispatching()
-    called_by = None if frame is None else frame.f_locals["fun"]
-    del frame  # or the closure below would keep the call's arguments alive
+    called_by = dispatched()
 
     def compile_and_tell(*args: Any, **kwargs: Any) -> Any:
         own: Any = this()
+        start = time.perf_counter_ns()
         executable = type(own).compile(own, *args, **kwargs)
+        took = time.perf_counter_ns() - start
         while functions:
-            program = functions.pop(0)(lambda: _optimised(executable))
+            program = functions.pop(0)(lambda: _optimised(executable), lower_ns, took)
             if program is not None:
                 runs.expect(program, executable, bool(jaxpr.effects), called_by)
         return executable
@@ -116,7 +122,7 @@ def _optimised(executable: Any) -> str:
 
 
 def dispatching() -> FrameType | None:
-    """JAX's frame of the jitted function that is being called for the first time, if one is.
+    """JAX's frame of the jitted function that is called, or lowered, for the first time.
 
     Programs that JAX itself compiles for an eager transformation have none: nothing tells when
     these run again.
@@ -128,8 +134,25 @@ def dispatching() -> FrameType | None:
             return None
         if name == "cache_miss" and "fun" in frame.f_locals:
             return frame
+        if name == "jit_lower" and "jit_func" in frame.f_locals:
+            return frame
         frame = frame.f_back
     return None
+
+
+def dispatched() -> Any:
+    """The function whose call is compiled now; None where none is, or its runs cannot be told."""
+    frame = dispatching()
+    return None if frame is None else frame.f_locals.get("fun")
+
+
+def keeps_callbacks_out_of_cache() -> bool:
+    """Whether the persistent compilation cache is on, and keeps no program with host callbacks.
+
+    So up to JAX 0.10.2; 0.11.2 and 0.12.0 keep them.
+    """
+    on = bool(jax.config.jax_compilation_cache_dir)  # type: ignore
+    return on and jax.__version_info__ < (0, 11)
 
 
 class _Runs:

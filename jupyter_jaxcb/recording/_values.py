@@ -1,0 +1,131 @@
+"""What host calls were given and answered: small previews, and where they were not finite."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._facts import LoweredSite, NotFinite, Preview
+
+PREVIEWS = 3  # calls of each site that are kept, in each cell or block
+ELEMENTS = 6  # of an array that are kept
+KEPT = 1_000  # previews in all
+
+# The shape, and copies of the first elements: never the user's array.
+_Head = tuple[tuple[int, ...], np.ndarray]
+
+
+class _Everything:
+    """A set that holds everything: no site is to be previewed."""
+
+    def __contains__(self, other: object) -> bool:
+        return True
+
+    def add(self, other: object) -> None:
+        """Nothing to add."""
+
+
+class Values:
+    """Previews of a recorder, taken from any thread.
+
+    Args:
+        wanted: False keeps no previews.
+
+    Attributes:
+        full: the sites whose previews are complete; asked on every host call.
+    """
+
+    def __init__(self, wanted: bool = True) -> None:
+        self._wanted = wanted
+        self._kept: list[tuple[LoweredSite, int, int, list[_Head], list[_Head]]] = []
+        self._taken: dict[LoweredSite, int] = {}
+        self._not_finite: dict[LoweredSite, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+        self.full: Any = set() if wanted else _Everything()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def begin(self) -> None:
+        """A cell or block begins: its first calls are kept too."""
+        with self._lock:
+            self._taken = {}
+            if self._wanted:
+                self.full = set()
+
+    def take(
+        self,
+        lowered: LoweredSite,
+        crossing: int,
+        lane: int,
+        operands: Iterable[Any],
+        results: Iterable[Any],
+    ) -> None:
+        """Keeps the first elements of one host call's arrays, if there is room."""
+        with self._lock:
+            taken = self._taken[lowered] = self._taken.get(lowered, 0) + 1
+            if taken >= PREVIEWS or len(self._kept) >= KEPT:
+                self.full.add(lowered)
+            if not self._wanted or taken > PREVIEWS or len(self._kept) >= KEPT:
+                return
+            self._kept.append(
+                (lowered, crossing, lane, [*map(_head, operands)], [*map(_head, results)])
+            )
+
+    def not_finite(self, lowered: LoweredSite, produced: int, passed_on: int) -> None:
+        """Host calls answered NaN or infinity: of finite arguments, and of others."""
+        with self._lock:
+            before = self._not_finite.get(lowered, (0, 0))
+            self._not_finite[lowered] = (before[0] + produced, before[1] + passed_on)
+
+    def counted(self) -> dict[LoweredSite, tuple[int, int]]:
+        """How many calls were not finite so far."""
+        with self._lock:
+            return dict(self._not_finite)
+
+    def previews(self, since: int, place: Mapping[LoweredSite, int]) -> tuple[Preview, ...]:
+        """Those kept since there were `since` of them, in words."""
+        return tuple(
+            Preview(place[fact], crossing, lane, _words(operands), _words(results))
+            for fact, crossing, lane, operands, results in self._kept[since:]
+            if fact in place
+        )
+
+    def unsound(
+        self, since: Mapping[LoweredSite, tuple[int, int]], place: Mapping[LoweredSite, int]
+    ) -> tuple[NotFinite, ...]:
+        """The sites with calls that were not finite since `since`."""
+        found = []
+        for fact, (produced, passed_on) in self.counted().items():
+            before = since.get(fact, (0, 0))
+            new = (produced - before[0], passed_on - before[1])
+            if any(new) and fact in place:
+                found.append(NotFinite(place[fact], *new))
+        return tuple(found)
+
+
+def _head(value: Any) -> _Head:
+    array = np.asarray(value)
+    return array.shape, array.flat[:ELEMENTS]
+
+
+def _words(heads: Sequence[_Head]) -> tuple[str, ...]:
+    return tuple(_word(shape, head) for shape, head in heads)
+
+
+def _word(shape: tuple[int, ...], head: np.ndarray) -> str:
+    """``0.25``, ``[1, 2, 3]``, ``[0, 0.1, 0.2, …]``: row-major, without the shape."""
+    elements = [_element(value) for value in head.tolist()]
+    if not shape:
+        return elements[0]
+    more = ["…"] if np.prod(shape, dtype=np.int64) > len(elements) else []
+    return f"[{', '.join([*elements, *more])}]"
+
+
+def _element(value: Any) -> str:
+    if isinstance(value, complex):
+        return f"{value:.4g}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

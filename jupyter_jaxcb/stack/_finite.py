@@ -1,0 +1,98 @@
+"""Whether a host function answered with NaN or infinity; looked at while recording."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..recording import LoweredSite, Recorder
+
+LARGEST = 4_096  # elements of a result that is looked at in every call
+
+Finite = Callable[[Sequence[np.ndarray]], bool]
+_FAST = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def finite_checker(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> Finite | None:
+    """Tells whether all results of a call are finite; None where they cannot be anything else.
+
+    Args:
+        shapes: of one call's results.
+        dtypes: of these; large ones are left out.
+    """
+    places = [
+        place
+        for place, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
+        if math.prod(shape) <= LARGEST and _can_be_infinite(np.dtype(dtype))
+    ]
+    if not places:
+        return None
+    if len(places) > 1:
+        return lambda results: all(is_finite(results[place]) for place in places)
+    (place,) = places
+    if shapes[place] == () and np.dtype(dtypes[place]) in _FAST:
+        isfinite = math.isfinite
+        return lambda results: isfinite(results[place])  # type: ignore[arg-type]
+    if np.dtype(dtypes[place]) in _FAST:
+        return lambda results: _looks_finite(results[place]) or is_finite(results[place])
+    return lambda results: is_finite(results[place])
+
+
+def _looks_finite(array: np.ndarray) -> bool:
+    """The sum of squares is finite: then all are; much faster than looking at each."""
+    flat = array.ravel()
+    return math.isfinite(flat.dot(flat))
+
+
+def is_finite(array: Any) -> bool:
+    """Whether no element is NaN or infinite; True for what can be neither."""
+    dtype = getattr(array, "dtype", None)
+    return dtype is None or not _can_be_infinite(dtype) or bool(np.isfinite(array).all())
+
+
+@functools.cache
+def _can_be_infinite(dtype: Any) -> bool:
+    if not isinstance(dtype, np.dtype) or dtype.kind in "biuOSUMm":
+        return False
+    try:
+        np.isfinite(np.zeros(1, dtype))
+    except TypeError:  # small integers, and whatever else has no such question
+        return False
+    return True
+
+
+def note_not_finite(
+    recorder: Recorder, lowered: LoweredSite, operands: Sequence[np.ndarray]
+) -> None:
+    """Notes that a call answered NaN or infinity, and whether its arguments held some already."""
+    passed_on = not all(map(is_finite, operands))
+    recorder.values.not_finite(lowered, int(not passed_on), int(passed_on))
+
+
+def note_lanes_not_finite(
+    recorder: Recorder,
+    lowered: LoweredSite,
+    arguments: Iterable[Sequence[np.ndarray]],
+    results: Sequence[np.ndarray],
+) -> None:
+    """As `note_not_finite`, for all calls of one crossing.
+
+    Args:
+        recorder: to be told.
+        lowered: the site.
+        arguments: of each call.
+        results: stacked, a row for each call.
+    """
+    wrong = np.zeros(len(results[0]), bool)
+    for array in results:
+        if _can_be_infinite(array.dtype):
+            wrong |= ~np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    passed_on = sum(
+        not all(map(is_finite, operands)) for operands in itertools.compress(arguments, wrong)
+    )
+    recorder.values.not_finite(lowered, int(wrong.sum()) - passed_on, passed_on)
