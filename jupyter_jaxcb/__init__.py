@@ -14,6 +14,7 @@ from .stack import debug_callback as debug_callback
 from .stack import debug_print as debug_print
 from .stack import disabled as disabled
 from .stack import explain as explain
+from .stack import explain_matrix as explain_matrix
 from .stack import host_error as host_error
 from .stack import io as io
 from .stack import io_callback as io_callback

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from IPython.core.error import TryNext
 from IPython.core.interactiveshell import InteractiveShell
 
 from ..stack import ARRAYS, VMAP_METHODS
 from ._options import FLAVORS, OPTIONS
+from ._question import OPTIONS as EXPLAIN_OPTIONS
 
 _CALLBACK = "%%jax_callback"
 _RECORD = "%jax_record"
+_EXPLAIN = "%jax_explain"
 
 
 def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
@@ -25,17 +28,25 @@ def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
 
 
 def _after_record(shell: InteractiveShell, event: Any) -> list[str]:
-    return ["auto", "off"]
+    return ["auto", "off", "--values"]
+
+
+def _after_explain(shell: InteractiveShell, event: Any) -> list[str]:
+    before = event.line[: len(event.line) - len(event.symbol)].split()
+    if any(not word.startswith("--") for word in before[1:]):
+        raise TryNext  # inside of the call: Python's own names
+    return [option for option in EXPLAIN_OPTIONS if option not in before]
 
 
 def install(shell: InteractiveShell) -> None:
     """Teaches the completer of `shell` our magics."""
     shell.set_hook("complete_command", _after_callback, str_key=_CALLBACK)
     shell.set_hook("complete_command", _after_record, str_key=_RECORD)
+    shell.set_hook("complete_command", _after_explain, str_key=_EXPLAIN)
 
 
 def remove(shell: InteractiveShell) -> None:
     """Takes back what `install` did."""
     dispatch = shell.strdispatchers["complete_command"]
-    for key in (_CALLBACK, _RECORD):
+    for key in (_CALLBACK, _RECORD, _EXPLAIN):
         dispatch.strs.pop(key, None)

@@ -19,9 +19,12 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from ..stack import record
+from ..recording import Matrix, Recording
+from ..report import cost_to_text
+from ..stack import explain, explain_matrix, record
 from ._cell import Cell, decorate
 from ._options import FLAVORS, check_result, chosen_functions, keyword_arguments, option_hint
+from ._question import question, split_options
 from ._session import Session
 from ._table import CallbackTable
 
@@ -88,7 +91,35 @@ class JaxMagics(Magics):
         return CallbackTable(self._session.callbacks(), list(self._session.sites.values()))
 
     @magic_arguments()
+    @argument("--matrix", action="store_true", help="under jit, vmap, grad, hessian, scan, remat")
+    @argument("--cost", action="store_true", help="how long lowering and compiling it took")
+    @argument("call", nargs="*", help="what would be called: f(x, y), jax.grad(f)(x)")
+    @output_can_be_silenced
+    @no_var_expand
+    @line_magic
+    def jax_explain(self, line: str) -> Recording | Matrix:
+        """Says what ``jax.jit`` would make of each callback in ``f(x, y)``, without calling it.
+
+        Fate, host calls of a run, shapes, reasons and remedies, as after a cell that ran. The
+        function and its arguments are evaluated, the call is compiled, nothing of it runs.
+        """
+        __tracebackhide__ = True
+        options, call = split_options(line)
+        function, args, kwargs = question(call, self._namespace)
+        if "--matrix" in options:
+            return explain_matrix(function)(*args, **kwargs)
+        recording = explain(function)(*args, **kwargs)
+        if "--cost" in options:
+            print(cost_to_text(recording) or "no callback of ours in it")
+        return recording
+
+    @magic_arguments()
     @argument("name", nargs="?", help="as a cell magic: keep the recording under this name")
+    @argument(
+        "--values",
+        action="store_true",
+        help="show what the first calls were given and answered; it is saved with the notebook",
+    )
     @output_can_be_silenced
     @line_cell_magic
     def jax_record(self, line: str, cell: str | None = None) -> Any:
@@ -99,14 +130,15 @@ class JaxMagics(Magics):
         shows the host trace of every cell with callbacks from here on, ``off`` of none.
         """
         __tracebackhide__ = True
-        name = self._parse("jax_record", line).name
+        options = self._parse("jax_record", line)
+        name = options.name
         if cell is None:
             if name not in ("auto", "off"):
                 raise UsageError(
                     f"%jax_record takes auto or off, not {name!r}. To record one cell, begin it "
                     "with %%jax_record."
                 )
-            self._session.set_automatic(name == "auto")
+            self._session.set_automatic(name == "auto", values=options.values)
             return None
         if name in ("auto", "off"):
             raise UsageError(
@@ -114,9 +146,9 @@ class JaxMagics(Magics):
             )
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
             raise UsageError(f"{name!r} is not a name. Write %%jax_record followed by one.")
-        return self._record(name, self._body(f"%%jax_record {line}", cell))
+        return self._record(name, self._body(f"%%jax_record {line}", cell), options.values)
 
-    def _record(self, name: str | None, cell: Cell) -> Any:
+    def _record(self, name: str | None, cell: Cell, values: bool) -> Any:
         __tracebackhide__ = True
         recorded = None
         try:
@@ -129,7 +161,7 @@ class JaxMagics(Magics):
                 )
                 if name:
                     self._namespace[name] = recording
-                self._session.keep(recording)
+                self._session.keep(recording, values=values)
 
     def _body(self, magic: str, cell: str) -> Cell:
         body = Cell(self._session.shell, magic, cell)

@@ -8,11 +8,11 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from ..recording import Mark, Recorder, Recording, Site
+from ..recording import Mark, Matrix, Recorder, Recording, Site
 from ..report import SiteSummary, summarize
 from ..stack import Callback, Record, drain, environment, start, stop
 from ._errors import ErrorDisplay
-from ._views import HostTrace
+from ._views import HostTrace, matrix_bundle
 
 
 class Session:
@@ -21,6 +21,7 @@ class Session:
     Attributes:
         shell: IPython's.
         automatic: whether every cell with callbacks shows its host trace.
+        values: whether it shows values too; they are saved with the notebook.
         sites: every site so far, with its totals over all cells.
         bodies: file names of the magics' bodies that the running cell has compiled.
     """
@@ -28,11 +29,13 @@ class Session:
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
         self.automatic = True
+        self.values = False
         self.sites: dict[Site, SiteSummary] = {}
         self.bodies: list[str] = []
-        self._kept: list[Recording] = []  # of %%jax_record, shown when the cell ends
+        self._kept: list[tuple[Recording, bool]] = []  # to be shown when the cell ends; values?
         self._errors = ErrorDisplay(shell)
         self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
+        self._values_here = False  # asked for by the running cell
         self._depth = 0  # cells begun and not ended: run_cell nests
         self._recorder: Recorder | None = None
         self._mark: Mark | None = None
@@ -48,6 +51,7 @@ class Session:
         self.shell.events.register("post_run_cell", self._cell_ends)
         self._errors.install()
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
+        self._formatter.for_type(Matrix, matrix_bundle)
         self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
         self._start_recording()
 
@@ -57,20 +61,24 @@ class Session:
         self.shell.events.unregister("post_run_cell", self._cell_ends)
         self._errors.remove()
         self._formatter.pop(Recording)
+        self._formatter.pop(Matrix)
         self._formatter.pop(Record)
         self._stop_recording()
 
-    def keep(self, recording: Recording) -> None:
+    def keep(self, recording: Recording, *, values: bool) -> None:
         """Shows `recording` when the cell ends, unless all of the cell is shown anyway."""
         if self._recorder is None:
-            self._kept.append(recording)
+            self._kept.append((recording, values))
+        else:
+            self._values_here |= values
 
-    def trace(self, recording: Recording) -> HostTrace:
+    def trace(self, recording: Recording, *, values: bool | None = None) -> HostTrace:
         """The view of `recording` that fits where output goes."""
-        return HostTrace(recording, times=self.in_terminal)
+        shown = self.values if values is None else values
+        return HostTrace(recording, times=self.in_terminal, values=shown)
 
-    def _show(self, recording: Recording) -> None:
-        trace = self.trace(recording)
+    def _show(self, recording: Recording, values: bool) -> None:
+        trace = self.trace(recording, values=values)
         if trace:
             display(trace)
 
@@ -87,9 +95,9 @@ class Session:
             if isinstance(value, Callback) and not name.startswith("_")
         }
 
-    def set_automatic(self, automatic: bool) -> None:
+    def set_automatic(self, automatic: bool, *, values: bool) -> None:
         """Turns the host trace after every cell on or off, from this cell on."""
-        self.automatic = automatic
+        self.automatic, self.values = automatic, values
         if automatic:
             self._start_recording()
         else:
@@ -109,10 +117,12 @@ class Session:
         cells, self.bodies = self.bodies, []
         kept, self._kept = self._kept, []
         if self._recorder is not None:
-            kept.append(self._finish(self._recorder, cells))
-        for recording in kept:
+            values = self.values or self._values_here
+            kept.append((self._finish(self._recorder, cells), values))
+        self._values_here = False
+        for recording, values in kept:
             self._remember(recording)
-            self._show(recording)
+            self._show(recording, values)
 
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
         """Waits for the host calls of the cell, and ends its recording whatever comes."""

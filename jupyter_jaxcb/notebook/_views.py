@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..recording import Recording
-from ..report import to_mimebundle, to_text
-
-_NOTHING = "no host calls"
+from ..recording import Matrix, Recording
+from ..report import matrix_to_html, matrix_to_text, to_mimebundle, to_text
 
 
 class HostTrace:
     """Displays a recording: a line, and a table of sites."""
 
-    def __init__(self, recording: Recording, *, times: bool) -> None:
+    def __init__(self, recording: Recording, *, times: bool, values: bool = False) -> None:
         self.recording = recording
         self._times = times
+        self._values = values
+        self._nothing = "no callback of ours in it" if recording.ahead else "no host calls"
 
     def __bool__(self) -> bool:
         """Whether there is anything to show: a call, a compiled site or an elided one."""
         return bool(to_text(self.recording, times=False))
 
     def __repr__(self) -> str:
-        return to_text(self.recording, times=self._times) or _NOTHING
+        return to_text(self.recording, times=self._times, values=self._values) or self._nothing
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Data (the same for equal programs) and metadata (times, threads) of the display."""
-        data, metadata = to_mimebundle(self.recording, times=self._times)
+        data, metadata = to_mimebundle(self.recording, times=self._times, values=self._values)
         if not self:
-            data = {"text/plain": _NOTHING}
+            data = {"text/plain": self._nothing}
         return data, metadata
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
         return self.bundle()
+
+
+def matrix_bundle(matrix: Matrix) -> dict[str, str]:
+    """The data of the display of a matrix."""
+    return {"text/plain": matrix_to_text(matrix), "text/html": matrix_to_html(matrix)}

@@ -14,6 +14,7 @@ from ._facts import Program as Program
 from ._facts import Site as Site
 from ._facts import VmapLevel as VmapLevel
 from ._json import SCHEMA as SCHEMA
+from ._matrix import Matrix as Matrix
 from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
 from ._recorder import Mark as Mark
 from ._recorder import Recorder as Recorder

@@ -1,6 +1,9 @@
 """Recording in, value out: pure functions."""
 
+from ._cost import cost_to_text as cost_to_text
 from ._html import to_html as to_html
+from ._matrix import matrix_to_html as matrix_to_html
+from ._matrix import matrix_to_text as matrix_to_text
 from ._mime import MIME_TYPE as MIME_TYPE
 from ._mime import to_mimebundle as to_mimebundle
 from ._summary import SiteSummary as SiteSummary

@@ -13,6 +13,7 @@ from ._words import (
     headline,
     left_out,
     note,
+    preview_words,
     shape_words,
     shorten,
     way_words,
@@ -21,7 +22,7 @@ from ._words import (
 # Colours are the front end's own, with fall-backs for pages without them. A fate is told by its
 # word and its sign; the colour only repeats it. Doubled class names outweigh JupyterLab's own
 # rules for tables in outputs.
-_STYLE = """<style>
+STYLE = """<style>
 .jaxcb{font:var(--jp-code-font-size,13px)/1.5 var(--jp-code-font-family,monospace);
 color:var(--jp-content-font-color1,inherit);margin:2px 0;overflow-x:auto}
 .jaxcb summary{cursor:pointer;white-space:pre-wrap}
@@ -51,8 +52,17 @@ _SIGNS = {
 }
 
 
-def to_html(recording: Recording) -> str:
+def sign(fate: Fate) -> str:
+    """The sign of a fate, which tells it without its colour."""
+    return _SIGNS[fate]
+
+
+def to_html(recording: Recording, *, values: bool = False) -> str:
     """The one-line summary, which opens to the table of sites; no times, no scripts.
+
+    Args:
+        recording: what to report.
+        values: with what the first calls of each site were given and answered.
 
     Returns:
         HTML; empty when nothing was called, compiled or elided.
@@ -63,17 +73,17 @@ def to_html(recording: Recording) -> str:
     header = "".join(
         f"<th>{word}</th>" for word in ("where", "source", "fate", "calls", "host shapes")
     )
-    rows = "".join(_rows(summary) for summary in sites[:MAX_SITES])
+    rows = "".join(_rows(summary, values) for summary in sites[:MAX_SITES])
     overflow = f"{call_words(recording.overflow)} more, not kept: the log was full"
     notes = (left_out(sites), overflow if recording.overflow else "")
     more = "".join(f"<p>{text}</p>" for text in notes if text)
     return (
-        f'{_STYLE}<details class="jaxcb"><summary>{escape(headline(sites, times=False))}</summary>'
+        f'{STYLE}<details class="jaxcb"><summary>{escape(headline(sites, times=False))}</summary>'
         f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{more}</details>"
     )
 
 
-def _rows(summary: SiteSummary) -> str:
+def _rows(summary: SiteSummary, values: bool) -> str:
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         where, source, fate = "", "", ""
@@ -83,8 +93,7 @@ def _rows(summary: SiteSummary) -> str:
             where = where.replace("another cell", "another&nbsp;cell")
             full = summary.site.source or summary.site.function
             source = f'<span title="{escape(full)}">{escape(shorten(full))}</span>'
-            sign = _SIGNS[summary.fate]
-            fate = f'<span class="jaxcb-{summary.fate}">{sign} {summary.fate}</span>'
+            fate = f'<span class="jaxcb-{summary.fate}">{sign(summary.fate)} {summary.fate}</span>'
         cells = (
             where,
             source,
@@ -96,6 +105,7 @@ def _rows(summary: SiteSummary) -> str:
     for kind, text in (
         ("note", note(summary)),
         *(("note", text) for text in summary.notes),
+        *(("note", preview_words(preview)) for preview in (summary.previews if values else ())),
         *(("error", e) for e in summary.errors),
     ):
         if text:

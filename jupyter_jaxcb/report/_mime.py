@@ -10,6 +10,7 @@ from typing import Any
 
 from ..recording import SCHEMA, Recording
 from ._html import to_html
+from ._order import out_of_order
 from ._summary import Shapes, SiteSummary, summarize
 from ._text import to_text
 
@@ -18,21 +19,23 @@ MAX_SAVED_CALLS = 2_000  # rows of the call table that go into a saved notebook
 
 
 def to_mimebundle(
-    recording: Recording, *, times: bool = False
+    recording: Recording, *, times: bool = False, values: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Data and metadata of the display of `recording`.
 
     Args:
         recording: what to show.
         times: put times into the plain text too (for a terminal, which saves nothing).
+        values: with what the first calls of each site were given and answered. They are saved with
+            the notebook.
     """
     sites = summarize(recording)
     data = {
-        "text/plain": to_text(recording, times=times),
-        "text/html": to_html(recording),
+        "text/plain": to_text(recording, times=times, values=values),
+        "text/html": to_html(recording, values=values),
         MIME_TYPE: {
             "schema": SCHEMA,
-            "sites": [_site(summary) for summary in sites],
+            "sites": [_site(summary, values) for summary in sites],
             "overflow": recording.overflow,
             "ahead": recording.ahead,
         },
@@ -40,7 +43,7 @@ def to_mimebundle(
     return data, {MIME_TYPE: _measured(recording, sites)}
 
 
-def _site(summary: SiteSummary) -> dict[str, Any]:
+def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
     site = summary.site
     return {
         "function": site.function,
@@ -60,6 +63,7 @@ def _site(summary: SiteSummary) -> dict[str, Any]:
         "notes": list(summary.notes),
         "errors": list(summary.errors),
         "shapes": [_shapes(shapes) for shapes in summary.shapes],
+        "previews": [list(preview[2:]) for preview in (summary.previews if values else ())],
     }
 
 
@@ -80,6 +84,11 @@ def _measured(recording: Recording, sites: list[SiteSummary]) -> dict[str, Any]:
     start = int(kept["start_ns"].min()) if len(kept) else 0
     return {
         "environment": dict(recording.environment),
+        "out_of_order": out_of_order(recording),
+        "compilations": [
+            {"program": one.program.name, "lower_ns": one.lower_ns, "compile_ns": one.compile_ns}
+            for one in recording.compilations
+        ],
         "threads": list(recording.threads),
         "host_ns": [summary.host_ns for summary in sites],
         # JAX's own words, which change with its version.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..recording import Recording
+from ._order import out_of_order
 from ._summary import SiteSummary, summarize
 from ._words import (
     MAX_SITES,
@@ -11,6 +12,7 @@ from ._words import (
     headline,
     left_out,
     note,
+    preview_words,
     shape_words,
     shorten,
     time_words,
@@ -18,12 +20,13 @@ from ._words import (
 )
 
 
-def to_text(recording: Recording, *, times: bool = True) -> str:
+def to_text(recording: Recording, *, times: bool = True, values: bool = False) -> str:
     """One line a host function, then a table of sites.
 
     Args:
         recording: what to report.
         times: with the time spent in host functions; without, equal programs give equal text.
+        values: with what the first calls of each site were given and answered.
 
     Returns:
         Text without a final newline; empty when nothing was called, compiled or elided.
@@ -41,10 +44,14 @@ def to_text(recording: Recording, *, times: bool = True) -> str:
         if summary is not None:
             remarks = filter(None, (note(summary), *summary.notes))
             lines += [f"      {remark}" for remark in remarks]
+            previews = summary.previews if values else ()
+            lines += [f"      {preview_words(preview)}" for preview in previews]
     if left_out(sites):
         lines.append(f"  {left_out(sites)}")
     if recording.overflow:
         lines.append(f"  {call_words(recording.overflow)} more, not kept: the log was full")
+    if times:
+        lines += [f"  {line}" for line in out_of_order(recording)]
     return "\n".join(lines)
 
 

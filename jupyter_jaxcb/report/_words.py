@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..recording import Aval, VmapLevel
+from ..recording import Aval, Preview, VmapLevel
 from ._summary import Shapes, SiteSummary
 
 MAX_SITES = 60  # that text and HTML list; the data has all
@@ -69,6 +69,13 @@ def shorten(source: str) -> str:
 def call_words(count: int) -> str:
     """``1 call``, ``12,000 calls``."""
     return f"{count:,} call{'' if count == 1 else 's'}"
+
+
+def preview_words(preview: Preview) -> str:
+    """``lane 2: 0.5, 1 → 0.479``: what a call was given and answered."""
+    where = f"lane {preview.lane}: " if preview.lane >= 0 else ""
+    given = ", ".join(preview.operands) or "nothing"
+    return f"{where}{given} → {', '.join(preview.results) or 'nothing'}"
 
 
 def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:

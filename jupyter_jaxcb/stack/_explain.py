@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -42,32 +42,72 @@ def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
     >>> jaxcb.explain(f)(np.float32(3)).outcomes[0].fate
     <Fate.UNUSED: 'unused'>
     """
+    ask = asked(function)
+
+    @functools.wraps(function)
+    def explained(*args: Any, **kwargs: Any) -> Recording:
+        return ask(args, kwargs)[0]
+
+    return explained
+
+
+class Asked(NamedTuple):
+    """A function of arrays, to be compiled for some.
+
+    Attributes:
+        function: of as many arrays as there are `values`.
+        values: arrays, numbers or ``jax.ShapeDtypeStruct``.
+    """
+
+    function: Callable[..., Any]
+    values: Sequence[Any]
+
+    def compile(self) -> Recording:
+        """What XLA makes of it."""
+        recorder = Recorder()
+        start()  # what JAX lowers is looked at
+        try:
+            with asking(recorder):
+                jax.jit(self.function).lower(*self.values).compile()
+        finally:
+            stop()
+        return recorder.freeze(environment=environment(), ahead=True)
+
+
+def asked(
+    function: Callable[..., Any],
+) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Recording, Asked]]:
+    """Compiles `function` for arguments; with it comes what was compiled.
+
+    Numbers are JAX's, as for ``jax.jit``, unless the function wants them as they are: those that a
+    jitted function takes as static, or that an ``if`` asks for.
+    """
     if not callable(function):
         raise TypeError(
             f"cannot explain {function!r}: it is not a function. Write jaxcb.explain(f)(x), with "
             "the function first and its arguments after it."
         )
 
-    @functools.wraps(function)
-    def explained(*args: Any, **kwargs: Any) -> Recording:
+    def ask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Recording, Asked]:
+        call = _of_arrays(function, args, kwargs, _is_value)
         try:
-            return _explained(function, args, kwargs, _is_value)
-        except (jax.errors.ConcretizationTypeError, TypeError, ValueError):
-            # A number may be wanted as it is: an argument that is static, or asked by an `if`.
+            return call.compile(), call
+        except (TypeError, ValueError):
             if not any(map(_is_number, jax.tree.leaves((args, kwargs)))):
                 raise
-        return _explained(function, args, kwargs, _is_array)
+        call = _of_arrays(function, args, kwargs, _is_array)
+        return call.compile(), call
 
-    return explained
+    return ask
 
 
-def _explained(
+def _of_arrays(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     traced: Callable[[Any], bool],
-) -> Recording:
-    """Compiles `function`, with those arguments as JAX's that `traced` says."""
+) -> Asked:
+    """`function` with those of its arguments left open that `traced` says."""
     leaves, tree = jax.tree.flatten((args, kwargs))
     places = [place for place, leaf in enumerate(leaves) if traced(leaf)]
 
@@ -79,14 +119,7 @@ def _explained(
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = getattr(function, "__name__", type(function).__name__)
-    recorder = Recorder()
-    start()  # what JAX lowers is looked at
-    try:
-        with asking(recorder):
-            jax.jit(call).lower(*(leaves[place] for place in places)).compile()
-    finally:
-        stop()
-    return recorder.freeze(environment=environment(), ahead=True)
+    return Asked(call, [leaves[place] for place in places])
 
 
 def _is_array(leaf: Any) -> bool:

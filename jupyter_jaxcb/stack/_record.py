@@ -41,7 +41,7 @@ class Record:
 
 
 @contextlib.contextmanager
-def record(capacity: int = DEFAULT_CAPACITY) -> Iterator[Record]:
+def record(capacity: int = DEFAULT_CAPACITY, *, previews: bool = True) -> Iterator[Record]:
     """Records every host call and every elided callback of what runs inside.
 
     May be nested, and entered in several threads: each block gets what happened, in any thread,
@@ -50,6 +50,9 @@ def record(capacity: int = DEFAULT_CAPACITY) -> Iterator[Record]:
     Args:
         capacity: host calls kept (40 bytes each); later ones are only counted. Blocks that overlap
             share the log of the first.
+        previews: keep values of the first calls of each callback, and of failing ones. They are
+            not in what a notebook saves unless ``--values`` says so. Blocks that overlap do as the
+            first.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -59,7 +62,7 @@ def record(capacity: int = DEFAULT_CAPACITY) -> Iterator[Record]:
     3
     """
     yielded = Record()
-    recorder = start(capacity)
+    recorder = start(capacity, previews)
     mark = recorder.mark()
     try:
         yield yielded
@@ -69,13 +72,13 @@ def record(capacity: int = DEFAULT_CAPACITY) -> Iterator[Record]:
         yielded._recording = recorder.freeze(mark, environment=environment())
 
 
-def start(capacity: int = DEFAULT_CAPACITY) -> Recorder:
+def start(capacity: int = DEFAULT_CAPACITY, previews: bool = True) -> Recorder:
     """The active recorder, or a new one that is active from now on; each `start` needs a `stop`."""
     global _users
     with _lock:
         recorder = active()
         if recorder is None:
-            recorder = Recorder(capacity=capacity)
+            recorder = Recorder(capacity=capacity, previews=previews)
             activate(recorder)
             _programs.watch(recorder)
         _users += 1

@@ -1,0 +1,72 @@
+"""``%jax_explain f(x, y)``: the call that is asked about, and is not made."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from IPython.core.error import UsageError
+
+from ._options import nearest
+
+OPTIONS = ("--matrix", "--cost")
+_COLLECT = "_jaxcb_collect"
+_FILE = "<%jax_explain>"
+
+
+class Question(NamedTuple):
+    """A function and what it would be called with."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def split_options(line: str) -> tuple[set[str], str]:
+    """The options before the call, and the call.
+
+    Raises:
+        UsageError: an unknown option.
+    """
+    given, rest = set(), line.strip()
+    while rest.startswith("--"):
+        word, _, rest = rest.partition(" ")
+        if word not in OPTIONS:
+            raise UsageError(f"unknown option {word}{nearest(word, OPTIONS)}")
+        given.add(word)
+        rest = rest.strip()
+    return given, rest
+
+
+def question(call: str, namespace: Mapping[str, Any]) -> Question:
+    """Evaluates the function and the arguments of a call, and does not make it.
+
+    Args:
+        call: ``f(x, n=2)``, ``jax.grad(f)(x)``.
+        namespace: where its names are looked up.
+
+    Raises:
+        UsageError: it is not a call.
+        Exception: whatever evaluating its parts raises.
+    """
+    __tracebackhide__ = True  # IPython: not a frame the user cares for
+    try:
+        tree = ast.parse(call.strip(), mode="eval")
+    except SyntaxError as error:
+        raise UsageError(
+            f"{call!r} is not a Python expression: {error.msg}. Write a call, as in "
+            "%jax_explain f(x, y)."
+        ) from None
+    if not isinstance(tree.body, ast.Call):
+        raise UsageError(
+            f"{call!r} is not a call. Write the function with its arguments, as in "
+            f"%jax_explain {call.strip() or 'f'}(x, y)."
+        )
+    function = ast.Expression(tree.body.func)
+    tree.body.func = ast.copy_location(ast.Name(_COLLECT, ast.Load()), tree.body)
+    names = {**namespace, _COLLECT: lambda *args, **kwargs: (args, kwargs)}
+    linecache.cache[_FILE] = (len(call), None, [call + "\n"], _FILE)  # for a traceback
+    args, kwargs = eval(compile(tree, _FILE, "eval"), names)
+    return Question(eval(compile(function, _FILE, "eval"), names), args, kwargs)

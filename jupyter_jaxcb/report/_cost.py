@@ -1,0 +1,42 @@
+"""What compiling the programs of a recording took, and what each callback is in them."""
+
+from __future__ import annotations
+
+from ..recording import Compilation, Outcome, Recording
+from ._words import time_words
+
+
+def cost_to_text(recording: Recording) -> str:
+    """A line for each compiled program, and one for each callback in it.
+
+    Returns:
+        Text without a final newline; empty when nothing was compiled.
+    """
+    lines = []
+    for compilation in recording.compilations:
+        arguments = ", ".join(map(str, compilation.arguments))
+        lines.append(
+            f"{compilation.program.name} ({arguments}): lowered in "
+            f"{time_words(compilation.lower_ns)}, compiled in {time_words(compilation.compile_ns)}"
+        )
+        own = [one for one in recording.outcomes if one.program == compilation.program]
+        lines += [f"  {_line(recording, compilation, outcome)}" for outcome in own]
+    return "\n".join(lines)
+
+
+def _line(recording: Recording, compilation: Compilation, outcome: Outcome) -> str:
+    site = outcome.site
+    methods = {
+        level.method
+        for fact in recording.lowered
+        if fact.site == site and fact.program == compilation.program
+        for level in fact.levels
+    }
+    calls = f"{outcome.instructions:,} host call{'' if outcome.instructions == 1 else 's'}"
+    return ", ".join(
+        [
+            f"{recording.where(site)}: {site.function}",
+            *sorted(methods),
+            f"{calls} in the program",
+        ]
+    )

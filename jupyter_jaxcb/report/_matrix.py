@@ -1,0 +1,94 @@
+"""One function under several transformations, as a table."""
+
+from __future__ import annotations
+
+from html import escape
+
+from ..recording import Fate, Matrix, Site
+from ._html import STYLE, sign
+from ._summary import SiteSummary, summarize
+from ._words import count_words, shorten
+
+_NOTHING = "no callback of ours in it"
+
+
+def matrix_to_text(matrix: Matrix) -> str:
+    """A row for each callback, a column for each transformation, and below why some are refused."""
+    rows = _rows(matrix)
+    if not rows:
+        return _NOTHING
+    head = ["where", "source", *matrix.transformations]
+    table = [head, *([where, shorten(source), *cells] for where, source, cells in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    return "\n".join([*lines, *(f"  {text}" for text in _remarks(matrix))])
+
+
+def matrix_to_html(matrix: Matrix) -> str:
+    """The same as HTML, without scripts."""
+    rows = _rows(matrix)
+    if not rows:
+        return f"<p>{_NOTHING}</p>"
+    head = "".join(
+        f"<th>{escape(word)}</th>" for word in ("where", "source", *matrix.transformations)
+    )
+    body = "".join(
+        f"<tr><td>{escape(where)}</td><td><span title='{escape(source)}'>{escape(shorten(source))}"
+        f"</span></td>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for where, source, cells in rows
+    )
+    remarks = "".join(f"<div>{escape(text)}</div>" for text in _remarks(matrix))
+    return (
+        f'{STYLE}<div class="jaxcb"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
+        f"</table>{remarks}</div>"
+    )
+
+
+def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
+    """Where, the source line, and a cell for each transformation."""
+    summaries = {
+        name: {one.site: one for one in summarize(recording)}
+        for name, recording in matrix.columns.items()
+    }
+    sites: dict[Site, SiteSummary] = {}
+    for column in summaries.values():
+        for site, summary in column.items():
+            sites.setdefault(site, summary)
+    in_order = sorted(sites, key=lambda site: (site.file, site.line, site.column))
+    return [
+        (
+            sites[site].where,
+            site.source or site.function,
+            [
+                "refused" if name in matrix.refused else _cell(summaries[name].get(site))
+                for name in matrix.transformations
+            ],
+        )
+        for site in in_order
+    ]
+
+
+def _cell(summary: SiteSummary | None) -> str:
+    if summary is None:
+        return "–"
+    if summary.fate is Fate.LIVE:
+        return count_words(summary, None)
+    return f"{sign(summary.fate)} {summary.fate}, {count_words(summary, None)}"
+
+
+def _remarks(matrix: Matrix) -> list[str]:
+    """Why some are refused, and why calls are missing: each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for name, words in matrix.refused.items():
+        reasons.setdefault(words, []).append(name)
+    remarks = [f"{', '.join(names)} refused: {words}" for words, names in reasons.items()]
+    missing: dict[tuple[str, Fate], str] = {}
+    for recording in matrix.columns.values():
+        for summary in summarize(recording):
+            if summary.reason:
+                words = f"{summary.where}: {summary.reason}; {summary.remedy}"
+                missing.setdefault((summary.where, summary.fate), words)
+    return [*remarks, *missing.values()]

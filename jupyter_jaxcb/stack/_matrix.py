@@ -1,0 +1,117 @@
+"""The same function under jit, vmap, grad, hessian, scan and remat, asked ahead of time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..recording import Matrix, Recording
+from ._explain import Asked, asked
+
+LANES = 3  # of vmap
+STEPS = 5  # of scan
+MAX_WORDS = 300  # characters of an error
+
+# From a function of arrays, and these as structs, to another function and its arguments.
+Transformation = Callable[[Callable[..., Any], Sequence[Any]], tuple[Callable[..., Any], Any]]
+
+
+def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
+    """Says what each of several transformations would make of the callbacks in `function`.
+
+    ``jit`` as it is; ``vmap`` over 3 lanes of every argument; ``grad`` and ``hessian`` of the sum
+    of its results, by its floating arguments; ``scan`` of 5 steps, each with arguments of its own;
+    ``remat``: ``grad`` of its ``jax.checkpoint``. Nothing is run.
+
+    Args:
+        function: as for `explain`.
+
+    Returns:
+        A function of the arguments, which returns a `Matrix`: by transformation a `Recording`, or
+        what was refused and why.
+
+    Raises:
+        TypeError: `function` is not callable.
+        Exception: whatever compiling it as it is raises.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> sin = jaxcb.pure(np.sin, result="x")
+    >>> matrix = jaxcb.explain_matrix(lambda x: sin(x))(1.0)
+    >>> matrix.columns["vmap"].outcomes[0].compiled, list(matrix.refused)
+    (3, ['grad', 'hessian', 'remat'])
+    """
+    ask = asked(function)
+
+    @functools.wraps(function)
+    def explained(*args: Any, **kwargs: Any) -> Matrix:
+        plain, call = ask(args, kwargs)
+        columns: dict[str, Recording] = {"jit": plain}
+        refused: dict[str, str] = {}
+        values = jax.eval_shape(lambda *values: values, *call.values)
+        for name, transform in TRANSFORMATIONS.items():
+            try:
+                transformed, arguments = transform(call.function, values)
+                columns[name] = Asked(transformed, arguments).compile()
+            except Exception as error:
+                refused[name] = _words(error)
+        return Matrix(("jit", *TRANSFORMATIONS), columns, refused)
+
+    return explained
+
+
+def _words(error: Exception) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return first[:MAX_WORDS] or type(error).__name__
+
+
+def _vmapped(function: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable, Any]:
+    if not values:
+        raise ValueError("it has no array or number among its arguments to map over")
+    return jax.vmap(function), _stacked(values, LANES)
+
+
+def _scanned(function: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable, Any]:
+    def scan(*stacked: Any) -> Any:
+        return jax.lax.scan(lambda carry, xs: (carry, function(*xs)), 0, stacked, STEPS)[1]
+
+    return scan, _stacked(values, STEPS)
+
+
+def _stacked(values: Sequence[Any], count: int) -> list[Any]:
+    return [jax.ShapeDtypeStruct((count, *value.shape), value.dtype) for value in values]
+
+
+def _differentiated(
+    derivative: Callable[..., Any],
+    around: Callable[..., Any],
+    function: Callable[..., Any],
+    values: Sequence[Any],
+) -> tuple[Callable, Any]:
+    floating = [n for n, v in enumerate(values) if jnp.issubdtype(v.dtype, jnp.floating)]
+    if not floating:
+        raise ValueError("it has no floating number among its arguments to differentiate by")
+    wrapped = around(function)
+
+    def total(*arguments: Any) -> Any:
+        leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(wrapped(*arguments))]
+        parts = [leaf.real.sum() for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+        return sum(parts, jnp.zeros((), values[floating[0]].dtype))
+
+    return derivative(total, argnums=floating), values
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+TRANSFORMATIONS: Mapping[str, Transformation] = {
+    "vmap": _vmapped,
+    "grad": functools.partial(_differentiated, jax.grad, _as_it_is),
+    "hessian": functools.partial(_differentiated, jax.hessian, _as_it_is),
+    "scan": _scanned,
+    "remat": functools.partial(_differentiated, jax.grad, jax.checkpoint),
+}
