@@ -105,7 +105,7 @@ def _rows(summary: SiteSummary, values: bool) -> str:
     for kind, text in (
         ("note", note(summary)),
         *(("note", text) for text in summary.notes),
-        *(("note", preview_words(preview)) for preview in (summary.previews if values else ())),
+        *(("note", preview_words(*preview)) for preview in (summary.previews if values else ())),
         *(("error", e) for e in summary.errors),
     ):
         if text:

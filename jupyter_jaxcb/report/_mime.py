@@ -63,7 +63,9 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
         "notes": list(summary.notes),
         "errors": list(summary.errors),
         "shapes": [_shapes(shapes) for shapes in summary.shapes],
-        "previews": [list(preview[2:]) for preview in (summary.previews if values else ())],
+        "previews": [
+            [*preview[2:], shard] for preview, shard in (summary.previews if values else ())
+        ],
     }
 
 
@@ -74,6 +76,7 @@ def _shapes(shapes: Shapes) -> dict[str, Any]:
         "levels": [list(level) for level in shapes.levels],
         "calls": shapes.calls,
         "shards": shapes.shards,
+        "devices": list(shapes.devices),
         "gathered_bytes": shapes.gathered_bytes,
     }
 

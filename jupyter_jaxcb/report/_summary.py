@@ -48,6 +48,7 @@ class Shapes:
     levels: tuple[VmapLevel, ...]  # innermost vmap first
     calls: int  # host calls made this way
     shards: int  # whose devices called, each with its shard; 0: one call for all
+    devices: tuple[str, ...]  # these, by shard, where known
     gathered_bytes: int  # at most, on their way to the one device that calls
 
 
@@ -72,7 +73,7 @@ class SiteSummary:
     around: tuple[str, ...]  # loops, branches and calls around it, outermost first
     stack: tuple[str, ...]  # the transformations too, as JAX names them
     notes: tuple[str, ...]  # what is worth knowing of its calls
-    previews: tuple[Preview, ...]  # of its first calls
+    previews: tuple[tuple[Preview, int | None], ...]  # of its first calls, and whose shard it was
     ahead: bool  # nothing ran; expected and written are those of one run
 
 
@@ -145,9 +146,16 @@ def _summarize_site(
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
         notes=site_notes(recording, site, outcomes, numbers),
-        previews=tuple(p for p in recording.previews if p.lowered in numbers),
+        previews=_previews(recording, numbers),
         ahead=recording.ahead,
     )
+
+
+def _previews(recording: Recording, numbers: list[int]) -> tuple[tuple[Preview, int | None], ...]:
+    """By shard: these are called in any order."""
+    own = [(p, recording.lowered[p.lowered].shard) for p in recording.previews]
+    own = [(preview, shard) for preview, shard in own if preview.lowered in numbers]
+    return tuple(sorted(own, key=lambda pair: -1 if pair[1] is None else pair[1]))
 
 
 def _where(recording: Recording, site: Site, alone: bool) -> str:
@@ -254,13 +262,18 @@ def _expected(recording: Recording, outcomes: list[Outcome], field: str) -> int 
 
 def _shapes(lowered: Iterable[LoweredSite], counts: Iterable[int]) -> tuple[Shapes, ...]:
     found: dict[tuple, Shapes] = {}
-    for fact, count in zip(lowered, counts, strict=True):
+    by_shard = sorted(
+        zip(lowered, counts, strict=True),
+        key=lambda pair: -1 if pair[0].shard is None else pair[0].shard,
+    )
+    for fact, count in by_shard:
         key = (*fact.host_avals(), fact.levels)
-        known = found.get(key) or Shapes(*key, calls=0, shards=0, gathered_bytes=0)
+        known = found.get(key) or Shapes(*key, calls=0, shards=0, devices=(), gathered_bytes=0)
         found[key] = dataclasses.replace(
             known,
             calls=known.calls + count,
             shards=known.shards + (fact.shard is not None),
+            devices=tuple(dict.fromkeys([*known.devices, *filter(None, [fact.device])])),
             gathered_bytes=max(known.gathered_bytes, fact.gathered_bytes),
         )
     return tuple(found.values())

@@ -45,7 +45,7 @@ def to_text(recording: Recording, *, times: bool = True, values: bool = False) -
             remarks = filter(None, (note(summary), *summary.notes))
             lines += [f"      {remark}" for remark in remarks]
             previews = summary.previews if values else ()
-            lines += [f"      {preview_words(preview)}" for preview in previews]
+            lines += [f"      {preview_words(*preview)}" for preview in previews]
     if left_out(sites):
         lines.append(f"  {left_out(sites)}")
     if recording.overflow:

@@ -8,6 +8,7 @@ from ..recording import Aval, Preview, VmapLevel
 from ._summary import Shapes, SiteSummary
 
 MAX_SITES = 60  # that text and HTML list; the data has all
+MAX_DEVICES = 8  # that are named
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
 
 
@@ -47,10 +48,15 @@ def way_words(shapes: Shapes) -> str:
     """How the calls came about: vmaps, shards, what was gathered for them."""
     words = [level_words(shapes.levels)]
     if shapes.shards:
-        words.append(f"{shapes.shards} shards")
+        words.append(f"{shapes.shards} shards{_devices(shapes.devices)}")
     if shapes.gathered_bytes:
         words.append(f"gathers {byte_words(shapes.gathered_bytes)}")
     return ", ".join(filter(None, words))
+
+
+def _devices(names: tuple[str, ...]) -> str:
+    more = ["…"] * (len(names) > MAX_DEVICES)
+    return f" ({', '.join([*names[:MAX_DEVICES], *more])})" if names else ""
 
 
 def byte_words(count: int) -> str:
@@ -71,9 +77,10 @@ def call_words(count: int) -> str:
     return f"{count:,} call{'' if count == 1 else 's'}"
 
 
-def preview_words(preview: Preview) -> str:
+def preview_words(preview: Preview, shard: int | None) -> str:
     """``lane 2: 0.5, 1 → 0.479``: what a call was given and answered."""
-    where = f"lane {preview.lane}: " if preview.lane >= 0 else ""
+    shard_words = "" if shard is None else f"shard {shard}: "
+    where = f"{shard_words}lane {preview.lane}: " if preview.lane >= 0 else shard_words
     given = ", ".join(preview.operands) or "nothing"
     return f"{where}{given} → {', '.join(preview.results) or 'nothing'}"
 

@@ -58,17 +58,19 @@ def build_crossing(
 def build_sharded_crossing(
     callback: HostCallback,
     lowered: LoweredSite,
+    devices: Sequence[str],
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """As `build_crossing`, for calls that tell first whose shard it is."""
+    """As `build_crossing`, for calls that tell first whose shard it is: of which of `devices`."""
     crossings: dict[int, Crossing] = {}
 
     def cross(number: np.ndarray, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         shard = int(number)
         own = crossings.get(shard)
         if own is None:
-            fact = dataclasses.replace(lowered, shard=shard)
+            device = devices[shard] if shard < len(devices) else ""
+            fact = dataclasses.replace(lowered, shard=shard, device=device)
             own = build_crossing(callback, fact, operand_dtypes, result_dtypes)
             own = crossings.setdefault(shard, own)
         return own(*operands)

@@ -85,7 +85,8 @@ def lower_host_call(
         called, given = ctx, operands
         number = _jax.shard_number(ctx) if _jax.shard_count(ctx) > 1 else None
         if number is not None:
-            cross = build_sharded_crossing(callback, lowered, *dtypes)
+            devices = _jax.shard_devices(ctx)
+            cross = build_sharded_crossing(callback, lowered, devices, *dtypes)
             called = dataclasses.replace(ctx, avals_in=[_NUMBER, *ctx.avals_in])
             given = (number, *operands)
         token, *results = emit_call(

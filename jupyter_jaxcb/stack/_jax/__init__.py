@@ -15,6 +15,7 @@ from ._contexts import device_count as device_count
 from ._contexts import is_for_export as is_for_export
 from ._contexts import program_name as program_name
 from ._contexts import shard_count as shard_count
+from ._contexts import shard_devices as shard_devices
 from ._contexts import shard_number as shard_number
 from ._needed import Effect as Effect
 from ._needed import Primitive as Primitive
@@ -35,9 +36,9 @@ from ._needed import requires_devices_during_lowering as requires_devices_during
 from ._needed import set_sharding as set_sharding
 from ._needed import shaped_array as shaped_array
 from ._needed import wait_for_ordered as wait_for_ordered
-from ._programs import Compiled as Compiled
 from ._programs import dispatched as dispatched
 from ._programs import dispatching as dispatching
 from ._programs import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
 from ._programs import watch as watch
 from ._programs import without_dead_equations as without_dead_equations
+from ._runs import Compiled as Compiled

@@ -39,6 +39,21 @@ def shard_count(ctx: Any) -> int:
     return math.prod(getattr(getattr(context, "axis_env", None), "sizes", ()) or ())
 
 
+def shard_devices(ctx: Any) -> tuple[str, ...]:
+    """The devices of a ``shard_map`` by the number of their shard, ``cpu:3``; empty elsewhere.
+
+    What is lowered for an abstract mesh, and for ``pmap``, does not say.
+    """
+    if shard_count(ctx) == 1:
+        return ()
+    mesh: Any = getattr(ctx.module_context.axis_context, "mesh", None)
+    try:
+        devices = mesh.devices.flat
+    except (AttributeError, ValueError):
+        return ()
+    return tuple(f"{device.platform}:{device.id}" for device in devices)
+
+
 def shard_number(ctx: Any) -> Any:
     """The IR value of which of these devices it is, uint32; None where JAX has no way to it."""
     manual = getattr(ctx.module_context.axis_context, "manual_axes", None)
