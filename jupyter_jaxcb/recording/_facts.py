@@ -129,7 +129,8 @@ class Preview(NamedTuple):
     crossing: int  # as in `HostCall`
     lane: int
     operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
-    results: tuple[str, ...]  # empty if it failed
+    results: tuple[str, ...]
+    failed: bool = False
 
 
 class NotFinite(NamedTuple):

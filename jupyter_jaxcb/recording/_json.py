@@ -97,8 +97,8 @@ def fields(text: str) -> dict[str, Any]:
         cells=tuple(data["cells"]),
         compilations=tuple(_compilation_from_json(*fact) for fact in data["compilations"]),
         previews=tuple(
-            Preview(fact, crossing, lane, tuple(operands), tuple(results))
-            for fact, crossing, lane, operands, results in data["previews"]
+            Preview(fact, crossing, lane, tuple(operands), tuple(results), failed)
+            for fact, crossing, lane, operands, results, failed in data["previews"]
         ),
         not_finite=tuple(NotFinite(*fact) for fact in data["not_finite"]),
         ahead=data["ahead"],

@@ -40,8 +40,8 @@ class Values:
 
     def __init__(self, wanted: bool = True) -> None:
         self._wanted = wanted
-        self._kept: list[tuple[LoweredSite, int, int, list[_Head], list[_Head]]] = []
-        self._taken: dict[LoweredSite, int] = {}
+        self._kept: list[tuple[LoweredSite, int, int, list[_Head], list[_Head], bool]] = []
+        self._taken: dict[tuple[LoweredSite, bool], int] = {}
         self._not_finite: dict[LoweredSite, tuple[int, int]] = {}
         self._lock = threading.Lock()
         self.full: Any = set() if wanted else _Everything()
@@ -63,17 +63,22 @@ class Values:
         lane: int,
         operands: Iterable[Any],
         results: Iterable[Any],
+        *,
+        failed: bool = False,
     ) -> None:
-        """Keeps the first elements of one host call's arrays, if there is room."""
+        """Keeps the first elements of one host call's arrays, if there is room.
+
+        Failing calls have room of their own.
+        """
         with self._lock:
-            taken = self._taken[lowered] = self._taken.get(lowered, 0) + 1
-            if taken >= PREVIEWS or len(self._kept) >= KEPT:
+            count = self._taken.get((lowered, failed), 0) + 1
+            self._taken[lowered, failed] = count
+            full = len(self._kept) >= KEPT
+            if not failed and (count >= PREVIEWS or full):
                 self.full.add(lowered)
-            if not self._wanted or taken > PREVIEWS or len(self._kept) >= KEPT:
-                return
-            self._kept.append(
-                (lowered, crossing, lane, [*map(_head, operands)], [*map(_head, results)])
-            )
+            if self._wanted and count <= PREVIEWS and not full:
+                heads = [*map(_head, operands)], [*map(_head, results)]
+                self._kept.append((lowered, crossing, lane, *heads, failed))
 
     def not_finite(self, lowered: LoweredSite, produced: int, passed_on: int) -> None:
         """Host calls answered NaN or infinity: of finite arguments, and of others."""
@@ -89,8 +94,8 @@ class Values:
     def previews(self, since: int, place: Mapping[LoweredSite, int]) -> tuple[Preview, ...]:
         """Those kept since there were `since` of them, in words."""
         return tuple(
-            Preview(place[fact], crossing, lane, _words(operands), _words(results))
-            for fact, crossing, lane, operands, results in self._kept[since:]
+            Preview(place[fact], crossing, lane, _words(operands), _words(results), failed)
+            for fact, crossing, lane, operands, results, failed in self._kept[since:]
             if fact in place
         )
 

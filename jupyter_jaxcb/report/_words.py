@@ -82,7 +82,8 @@ def preview_words(preview: Preview, shard: int | None) -> str:
     shard_words = "" if shard is None else f"shard {shard}: "
     where = f"{shard_words}lane {preview.lane}: " if preview.lane >= 0 else shard_words
     given = ", ".join(preview.operands) or "nothing"
-    return f"{where}{given} → {', '.join(preview.results) or 'nothing'}"
+    answer = "✕ raised" if preview.failed else ", ".join(preview.results) or "nothing"
+    return f"{where}{given} → {answer}"
 
 
 def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:

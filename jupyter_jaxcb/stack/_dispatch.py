@@ -103,7 +103,7 @@ def _single(
             arrays = check(answer)
         except BaseException as error:
             crossing = recorder.called(lowered, version, start, recorder.clock(), describe(error))
-            recorder.values.take(lowered, crossing, -1, operands, ())
+            recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
             raise explain(error, lowered, None) from None
         crossing = recorder.called(lowered, version, start, end)
         if lowered not in recorder.values.full:
@@ -130,15 +130,17 @@ def _looped(
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         recorder = active()
+        if recorder is not None and host.replaced:
+            recorder.stale(lowered)
         answers = Answers(order.size, check, shapes, kinds)
         calls = itertools.starmap(adapt(host.current), schedule.lanes(operands))
         try:
             if recorder is None:
                 stacked = answers.stack(calls)
             else:
-                stacked, crossing = _stack_recorded(answers, calls, recorder, lowered, host, order)
-                lanes = zip(order.tolist(), schedule.lanes(operands), strict=False)
-                _look(recorder, lowered, crossing, lanes, stacked)
+                stacked = _stack_recorded(
+                    answers, calls, recorder, lowered, host.version, schedule, operands
+                )
         except BaseException as error:
             lane = int(order[answers.done]) if answers.done < order.size else None
             raise explain(error, lowered, lane) from None
@@ -155,12 +157,12 @@ def _stack_recorded(
     calls: Iterator[Any],
     recorder: Recorder,
     lowered: LoweredSite,
-    host: HostFunction,
-    order: np.ndarray,
-) -> tuple[list[np.ndarray], int]:
-    if host.replaced:
-        recorder.stale(lowered)
-    version = host.version
+    version: int,
+    schedule: LaneSchedule,
+    operands: Sequence[np.ndarray],
+) -> list[np.ndarray]:
+    """As `answers.stack`, with the calls logged, and some of their values kept."""
+    lanes = zip(schedule.order.tolist(), schedule.lanes(operands), strict=False)
     stamps = [recorder.clock()]
     try:
         stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
@@ -168,9 +170,15 @@ def _stack_recorded(
         failed = answers.done
         if len(stamps) == failed + 1:  # not a wrong answer: the call itself raised
             stamps.append(recorder.clock())
-        recorder.called_lanes(lowered, version, order, stamps, failed, describe(error))
+        crossing = recorder.called_lanes(
+            lowered, version, schedule.order, stamps, failed, describe(error)
+        )
+        for lane, arguments in itertools.islice(lanes, failed, failed + 1):
+            recorder.values.take(lowered, crossing, lane, arguments, (), failed=True)
         raise
-    return stacked, recorder.called_lanes(lowered, version, order, stamps)
+    crossing = recorder.called_lanes(lowered, version, schedule.order, stamps)
+    _look(recorder, lowered, crossing, lanes, stacked)
+    return stacked
 
 
 def _look(
