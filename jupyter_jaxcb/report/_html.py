@@ -31,6 +31,7 @@ color:var(--jp-content-font-color1,inherit);margin:2px 0;overflow-x:auto}
 .jaxcb.jaxcb th,.jaxcb.jaxcb td{text-align:left;vertical-align:top;padding:1px 14px 1px 0;border:0;
 white-space:pre}
 .jaxcb.jaxcb td:first-child{white-space:normal;max-width:9em}
+.jaxcb.jaxcb td:last-child{white-space:pre-wrap}
 .jaxcb.jaxcb th{font-weight:normal;color:var(--jp-content-font-color2,#616161)}
 .jaxcb.jaxcb .jaxcb-note td{padding-left:1.2em;white-space:normal;max-width:60em;
 color:var(--jp-content-font-color2,#616161)}

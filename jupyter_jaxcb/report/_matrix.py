@@ -9,6 +9,7 @@ from ._html import STYLE, sign
 from ._summary import SiteSummary, summarize
 from ._words import count_words, shorten
 
+WIDTH = 22  # of the source lines
 _NOTHING = "no callback of ours in it"
 
 
@@ -18,7 +19,7 @@ def matrix_to_text(matrix: Matrix) -> str:
     if not rows:
         return _NOTHING
     head = ["where", "source", *matrix.transformations]
-    table = [head, *([where, shorten(source), *cells] for where, source, cells in rows)]
+    table = [head, *([where, shorten(source, WIDTH), *cells] for where, source, cells in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -35,16 +36,19 @@ def matrix_to_html(matrix: Matrix) -> str:
     head = "".join(
         f"<th>{escape(word)}</th>" for word in ("where", "source", *matrix.transformations)
     )
-    body = "".join(
-        f"<tr><td>{escape(where)}</td><td><span title='{escape(source)}'>{escape(shorten(source))}"
-        f"</span></td>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for where, source, cells in rows
-    )
+    body = "".join(_row(where, source, cells) for where, source, cells in rows)
     remarks = "".join(f"<div>{escape(text)}</div>" for text in _remarks(matrix))
     return (
         f'{STYLE}<div class="jaxcb"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
         f"</table>{remarks}</div>"
     )
+
+
+def _row(where: str, source: str, cells: list[str]) -> str:
+    first = escape(where).replace(" ", "&nbsp;")
+    line = f'<span title="{escape(source)}">{escape(shorten(source, WIDTH))}</span>'
+    words = [first, line, *map(escape, cells)]
+    return "<tr>" + "".join(f"<td>{word}</td>" for word in words) + "</tr>"
 
 
 def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
@@ -76,7 +80,10 @@ def _cell(summary: SiteSummary | None) -> str:
         return "–"
     if summary.fate is Fate.LIVE:
         return count_words(summary, None)
-    return f"{sign(summary.fate)} {summary.fate}, {count_words(summary, None)}"
+    word = f"{sign(summary.fate)} {summary.fate}"
+    if summary.expected is None or summary.written is None:
+        return word
+    return f"{word} {summary.expected:,}/{summary.written:,}"
 
 
 def _remarks(matrix: Matrix) -> list[str]:

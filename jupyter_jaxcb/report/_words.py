@@ -67,9 +67,9 @@ def byte_words(count: int) -> str:
     return f"{count / 1_000_000_000:.3g} GB"
 
 
-def shorten(source: str) -> str:
+def shorten(source: str, width: int = SOURCE_WIDTH) -> str:
     """A source line, cut to the width of its column."""
-    return source if len(source) <= SOURCE_WIDTH else f"{source[: SOURCE_WIDTH - 1]}…"
+    return source if len(source) <= width else f"{source[: width - 1]}…"
 
 
 def call_words(count: int) -> str:
