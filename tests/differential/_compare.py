@@ -36,7 +36,8 @@ class Outcome(NamedTuple):
 
 
 @contextlib.contextmanager
-def _precision(x64: bool) -> Iterator[None]:
+def precision(x64: bool) -> Iterator[None]:
+    """All of the process computes in 64 bits, or not."""
     # Not the jax.enable_x64 context, which holds for this thread only: JAX converts the
     # arguments of a callback on XLA's threads.
     before = jax.config.jax_enable_x64
@@ -96,7 +97,7 @@ def _io_by_debug(
 
 def disagreement(program: Program, table: Table = OURS) -> tuple[Outcome, str | None]:
     """What JAX did, and in which way ours differs, if at all."""
-    with _precision(program.x64):
+    with precision(program.x64):
         wanted = expected(program)
         interpreter = Interpreter(program, table)
         function, state = interpreter.function(), interpreter.start()

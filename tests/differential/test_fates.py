@@ -1,0 +1,91 @@
+"""What a recording says of random programs agrees with the host calls that they made."""
+
+import collections
+import random
+
+import jax
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.report import summarize
+
+from ._compare import OURS, Outcome, observe, precision
+from ._interpret import Interpreter
+from ._strategy import drawn
+from .test_differential import EXAMPLES, RANDOM
+
+WITHOUT_CALLS = {Fate.UNUSED, Fate.FOLDED, Fate.UNCALLED, Fate.UNTAKEN}
+
+
+def wrong_in(recording, made, ran):
+    """What the recording says of a run that the calls `made`, by name, do not bear out."""
+    by_name = collections.defaultdict(list)
+    for summary in summarize(recording):
+        by_name[summary.site.function].append(summary)
+    for name in {*made, *by_name}:
+        own = by_name[name]
+        if sum(summary.calls for summary in own) != made[name]:
+            yield f"{name} was called {made[name]} times, {own}"
+        expected = [summary.expected for summary in own]
+        if ran and None not in expected and sum(expected) != made[name]:
+            yield f"{name} was called {made[name]} times, expected {expected}"
+        for summary in own:
+            if summary.calls and summary.fate in WITHOUT_CALLS:
+                yield f"{name} is {summary.fate} with {summary.calls} calls"
+            if ran and not summary.calls and summary.fate is Fate.LIVE:
+                yield f"{name} is live without calls"
+            whole = ran and summary.fate is Fate.LIVE and not summary.reason
+            if whole and summary.written not in (None, summary.calls):
+                yield f"{name} is live: {summary.calls} calls of {summary.written}"
+
+
+def wrong_ahead(explained, made):
+    """What was said ahead of time that the calls of the first run do not bear out."""
+    by_name = collections.defaultdict(list)
+    for outcome in explained.outcomes:
+        by_name[outcome.site.function].append(outcome.compiled)
+    for name, compiled in by_name.items():
+        if None not in compiled and sum(compiled) != made[name]:
+            yield f"{name} was called {made[name]} times, explain said {compiled}"
+
+
+def look_at(program, tally):
+    """Runs a program twice and explains it once; what was wrong, in words."""
+    with precision(program.x64):
+        interpreter = Interpreter(program, OURS)
+        function, state = interpreter.function(), interpreter.start()
+        runs: list[Outcome] = []
+        for _ in range(2):  # the second time it is compiled already
+            with jaxcb.record() as r:
+                runs.append(observe(interpreter, function, state))
+            made = collections.Counter(call[0] for call in runs[-1].calls)
+            yield from wrong_in(r.recording, made, runs[-1].error is None)
+            tally.update(outcome.fate for outcome in r.recording.outcomes)
+            if runs[-1].error is not None:
+                return
+        if program.jitted:
+            unseen = Interpreter(program, OURS)
+            yield from wrong_ahead(jaxcb.explain(unseen.function())(state), made)
+            assert unseen.calls == []
+
+
+@pytest.fixture(scope="module")
+def looked_at():
+    """The first program of which something wrong was said, and how often each fate was."""
+    tally = collections.Counter()
+    numbers = random.SystemRandom() if RANDOM else random.Random(0)
+    for _ in range(EXAMPLES // 2):
+        program = drawn(random.Random(numbers.getrandbits(32)))
+        for wrong in look_at(program, tally):
+            return f"{wrong}\n{program}", tally
+    jax.clear_caches()
+    return "", tally
+
+
+def test_fates_and_expected_calls_of_random_programs_are_those_of_their_runs(looked_at):
+    assert not looked_at[0], looked_at[0]
+
+
+def test_most_fates_were_met(looked_at):
+    assert {Fate.LIVE, Fate.UNUSED, Fate.FOLDED, Fate.HOISTED} <= set(looked_at[1])
