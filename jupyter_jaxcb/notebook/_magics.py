@@ -23,7 +23,14 @@ from ..recording import Matrix, Recording
 from ..report import cost_to_text
 from ..stack import explain, explain_matrix, record
 from ._cell import Cell, decorate
-from ._options import FLAVORS, check_result, chosen_functions, keyword_arguments, option_hint
+from ._options import (
+    FLAVORS,
+    check_declared,
+    check_result,
+    chosen_functions,
+    keyword_arguments,
+    option_hint,
+)
 from ._question import question, split_options
 from ._session import Session
 from ._table import CallbackTable
@@ -48,7 +55,8 @@ class JaxMagics(Magics):
     @argument(
         "--result",
         help="what the function returns: an expression over its parameters, such as z or "
-        '"(z, z.shape[:1])"; None for nothing',
+        '"(z, z.shape[:1])"; None for nothing; infer to run a pure function once, on zeros. If it '
+        "is left out, a return annotation says it",
     )
     @argument(
         "--vmap-method",
@@ -57,6 +65,7 @@ class JaxMagics(Magics):
     )
     @argument("--ordered", action="store_true", help="io, debug: keep program order")
     @argument("--arrays", help="what the functions get: numpy (the default), or jax for JAX arrays")
+    @argument("--cast", action="store_true", help="pure, io: what it answers may lose in width")
     @output_can_be_silenced
     @no_var_expand
     @cell_magic
@@ -75,6 +84,8 @@ class JaxMagics(Magics):
         for function in functions:
             if "result" in arguments:
                 check_result(arguments["result"], function, {*self._namespace, *parsed.names()})
+            else:
+                check_declared(options.flavor, function)
             decorate(function, _DECORATOR)
         register = functools.partial(FLAVORS[options.flavor], **arguments)
         self._namespace[_DECORATOR] = register

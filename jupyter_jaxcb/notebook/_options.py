@@ -11,16 +11,16 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from ..stack import ARRAYS, VMAP_METHODS, debug, io, pure
+from ..stack import ARRAYS, INFER, VMAP_METHODS, debug, io, pure
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {"pure": pure, "io": io, "debug": debug}
 # Which options a flavor takes, by their names in the parsed arguments.
 _TAKES = {
-    "pure": {"result", "vmap_method", "arrays"},
-    "io": {"result", "ordered", "arrays"},
+    "pure": {"result", "vmap_method", "arrays", "cast"},
+    "io": {"result", "ordered", "arrays", "cast"},
     "debug": {"ordered", "arrays"},
 }
-OPTIONS = ("--result", "--vmap-method", "--ordered", "--arrays")
+OPTIONS = ("--result", "--vmap-method", "--ordered", "--arrays", "--cast")
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
 
 
@@ -52,8 +52,8 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """The parsed options as keyword arguments of the flavor's decorator.
 
     Raises:
-        UsageError: an unknown flavor or vmap method, an option the flavor does not take, or a
-            missing or broken result; says what to type instead.
+        UsageError: an unknown flavor or vmap method, or an option the flavor does not take; says
+            what to type instead.
     """
     flavor = options.flavor
     if flavor not in FLAVORS:
@@ -63,7 +63,7 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         )
     given = {
         name: getattr(options, name)
-        for name in ("result", "vmap_method", "ordered", "arrays")
+        for name in ("result", "vmap_method", "ordered", "arrays", "cast")
         if getattr(options, name) not in (None, False)
     }
     for name in given.keys() - _TAKES[flavor]:
@@ -85,12 +85,6 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(
             f"unknown arrays {arrays!r}{nearest(arrays, ARRAYS)} Write --arrays followed by one of "
             f"{', '.join(ARRAYS)}."
-        )
-    if "result" in _TAKES[flavor] and "result" not in given:
-        raise UsageError(
-            f"{flavor} needs --result: what the function returns, as an expression over its "
-            'parameters (--result x, --result "(x, x.shape[:1])")'
-            + (", or --result None." if flavor == "io" else ".")
         )
     return given
 
@@ -117,6 +111,21 @@ def chosen_functions(
     return [functions[name] for name in names] if names else list(functions.values())
 
 
+def check_declared(flavor: str, function: ast.FunctionDef) -> None:
+    """Checks that a function without ``--result`` says in an annotation what it returns.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if "result" in _TAKES[flavor] and function.returns is None:
+        raise UsageError(
+            f"{flavor} needs --result: what {function.name} returns, as an expression over its "
+            'parameters (--result x, --result "(x, x.shape[:1])")'
+            + (", or --result None" if flavor == "io" else "")
+            + '; or a return annotation, -> Float[Array, "n"].'
+        )
+
+
 def check_result(result: str, function: ast.FunctionDef, defined: Collection[str]) -> None:
     """Checks that a result expression can be evaluated for `function`.
 
@@ -130,6 +139,8 @@ def check_result(result: str, function: ast.FunctionDef, defined: Collection[str
             f"--result {result!r} is not a Python expression: {error.msg}. Write one over the "
             "parameters, in quotes if it has spaces."
         ) from None
+    if result == INFER:
+        return
     arguments = function.args
     parameters = [
         a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)

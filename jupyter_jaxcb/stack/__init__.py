@@ -8,6 +8,7 @@ from ._disabled import disabled as disabled
 from ._errors import HostCallError as HostCallError
 from ._errors import host_error as host_error
 from ._explain import explain as explain
+from ._infer import INFER as INFER
 from ._io import io_callback as io_callback
 from ._matrix import explain_matrix as explain_matrix
 from ._print import debug_print as debug_print

@@ -29,6 +29,7 @@ def bind_host_call(
     kwargs: Mapping[str, Any],
     *,
     kind: str,
+    cast: bool,
     **params: Any,
 ) -> Any:
     """Binds `primitive` to the flat arrays of one call.
@@ -42,6 +43,7 @@ def bind_host_call(
             as jit has it: hashable, and compared by its value.
         kwargs: keyword arguments of the call.
         kind: of arrays the host function gets, see `_arrays`.
+        cast: whether an answer may lose when it is converted within its kind.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -60,9 +62,8 @@ def bind_host_call(
         return tree_unflatten(out_tree, left_out(host.name, avals))
     found = find_site(flavor, host.name)
     bind = Bind(found.site, found.around)
-    callback = HostCallback(
-        host, in_tree, out_tree, bind, Static(static, by_value=True) if static else NO_STATIC, kind
-    )
+    values = Static(static, by_value=True) if static else NO_STATIC
+    callback = HostCallback(host, in_tree, out_tree, bind, values, kind, cast)
     _programs.bound(bind, found)
     results = primitive.bind(*arrays, callback=callback, result_avals=avals, levels=(), **params)
     return tree_unflatten(out_tree, results)

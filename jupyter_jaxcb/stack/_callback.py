@@ -133,6 +133,7 @@ class HostCallback:
     bind: Bind = dataclasses.field(compare=False)
     static: Static = NO_STATIC
     arrays: str = "numpy"  # what the host function gets, see `_arrays`
+    cast: bool = False  # whether an answer may lose when it is converted within its kind
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"

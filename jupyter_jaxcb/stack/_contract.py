@@ -25,7 +25,12 @@ class ResultError(ValueError):
 
 
 def answer_checker(
-    name: str, out_tree: PyTreeDef | None, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]
+    name: str,
+    out_tree: PyTreeDef | None,
+    shapes: Sequence[tuple[int, ...]],
+    dtypes: Sequence[Any],
+    *,
+    cast: bool = False,
 ) -> Callable[[Any], tuple[np.ndarray, ...]]:
     """A function from an answer of the host function to its flat arrays.
 
@@ -34,13 +39,14 @@ def answer_checker(
         out_tree: the declared structure; None: any answer is dropped.
         shapes: declared, one per leaf.
         dtypes: declared, one per leaf.
+        cast: whether what is converted within its kind may lose.
 
     The checker raises `ResultError` where the answer does not fit.
     """
     if out_tree is None:
         return lambda answer: ()
     if out_tree == _LEAF:
-        return _leaf_checker(name, shapes[0], np.dtype(dtypes[0]))
+        return _leaf_checker(name, shapes[0], np.dtype(dtypes[0]), cast)
     paths = _paths(out_tree)
     accepted = {out_tree}  # and what stands for it
 
@@ -50,7 +56,7 @@ def answer_checker(
             _check_structure(name, tree, out_tree)
             accepted.add(tree)
         return tuple(
-            settle(name, path, leaf, shape, dtype)
+            settle(name, path, leaf, shape, dtype, cast)
             for path, leaf, shape, dtype in zip(paths, leaves, shapes, dtypes, strict=True)
         )
 
@@ -58,22 +64,29 @@ def answer_checker(
 
 
 def _leaf_checker(
-    name: str, shape: tuple[int, ...], dtype: np.dtype
+    name: str, shape: tuple[int, ...], dtype: np.dtype, cast: bool
 ) -> Callable[[Any], tuple[np.ndarray]]:
     def check(answer: Any) -> tuple[np.ndarray]:
         if type(answer) is np.ndarray and answer.dtype is dtype and answer.shape == shape:
             return (answer,)
-        return (settle(name, "", answer, shape, dtype),)
+        return (settle(name, "", answer, shape, dtype, cast),)
 
     return check
 
 
-def settle(name: str, path: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def settle(
+    name: str,
+    path: str,
+    value: Any,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    may_lose: bool = False,
+) -> np.ndarray:
     """One leaf of an answer as an array of exactly the declared shape and dtype.
 
     A floating answer is rounded to the declared width, an integer that fits is converted; what
     would lose more (wrap around, become infinite, drop the imaginary part or the fraction)
-    raises.
+    raises, unless it `may_lose` within its kind.
 
     Raises:
         ResultError: it does not fit; names the leaf, what was declared and what came.
@@ -92,7 +105,7 @@ def settle(name: str, path: str, value: Any, shape: tuple[int, ...], dtype: np.d
         )
     if array.dtype == dtype:
         return array
-    return _cast(which, array, dtype)
+    return _cast(which, array, dtype, may_lose)
 
 
 def _check_structure(name: str, tree: PyTreeDef, declared: PyTreeDef) -> None:
@@ -151,7 +164,7 @@ _MEANING = {"b": "boolean", "i": "integer", "f": "floating", "c": "complex"}
 _CONVERTS = {"bi", "bf", "bc", "ii", "if", "ic", "ff", "fc", "cc"}
 
 
-def _cast(which: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _cast(which: str, array: np.ndarray, dtype: np.dtype, may_lose: bool) -> np.ndarray:
     came, declared = _kind(array.dtype), _kind(dtype)
     if came + declared not in _CONVERTS:
         raise ResultError(
@@ -162,6 +175,8 @@ def _cast(which: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         cast = array.astype(dtype)
+        if may_lose:
+            return cast
         if declared == "i":
             limits = ml_dtypes.iinfo(dtype)
             wide = array if array.dtype.kind in "iub" else array.astype(np.int64)  # 4-bit ones
@@ -174,6 +189,7 @@ def _cast(which: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         value = array[lost].flat[0]
         raise ResultError(
             f"{which} answered with {value} ({array.dtype.name}), which does not fit the declared "
-            f"{dtype.name}. Declare a wider dtype (64-bit ones need jax_enable_x64)."
+            f"{dtype.name}. Declare a wider dtype (64-bit ones need jax_enable_x64), or register "
+            "with cast=True if that is meant."
         )
     return cast

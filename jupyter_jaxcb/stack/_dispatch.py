@@ -42,7 +42,11 @@ def build_crossing(
     """
     operands, results = lowered.host_avals()
     check = answer_checker(
-        callback.host.name, callback.out_tree, [aval.shape for aval in results], result_dtypes
+        callback.host.name,
+        callback.out_tree,
+        [aval.shape for aval in results],
+        result_dtypes,
+        cast=callback.cast,
     )
     adapt = _adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":

@@ -112,6 +112,7 @@ def bind_io(
     ordered: bool,
     sharding: Any = None,
     arrays: str = "numpy",
+    cast: bool = False,
 ) -> Any:
     """Binds one call of an io callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -123,6 +124,7 @@ def bind_io(
         args,
         kwargs,
         kind=arrays,
+        cast=cast,
         ordered=ordered,
         sharding=sharding,
     )

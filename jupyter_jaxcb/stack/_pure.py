@@ -90,6 +90,7 @@ def bind_pure(
     vmap_method: str | None,
     sharding: Any = None,
     arrays: str = "numpy",
+    cast: bool = False,
 ) -> Any:
     """Binds one call of a pure callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -101,6 +102,7 @@ def bind_pure(
         args,
         kwargs,
         kind=arrays,
+        cast=cast,
         vmap_method=vmap_method,
         sharding=sharding,
     )

@@ -6,10 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
+from ._annotations import annotated_result
 from ._arrays import check_arrays
 from ._batching import check_vmap_method
 from ._callback import register
 from ._debug import bind_debug
+from ._infer import INFER, Inferred
 from ._io import bind_io
 from ._pure import bind_pure
 from ._registered import Callback, PureCallback
@@ -26,10 +28,10 @@ MISSING: Any = _Missing()
 
 @overload
 def pure(function: Callable[..., Any], *, result: Any = ..., vmap_method: str | None = ...,
-         sharding: Any = ..., arrays: str = ...) -> PureCallback: ...  # fmt: skip
+         sharding: Any = ..., arrays: str = ..., cast: bool = ...) -> PureCallback: ...  # fmt: skip
 @overload
 def pure(*, result: Any = ..., vmap_method: str | None = ...,
-         sharding: Any = ..., arrays: str = ...,
+         sharding: Any = ..., arrays: str = ..., cast: bool = ...,
          ) -> Callable[[Callable[..., Any]], PureCallback]: ...  # fmt: skip
 def pure(
     function: Callable[..., Any] | None = None,
@@ -38,18 +40,23 @@ def pure(
     vmap_method: str | None = "sequential",
     sharding: Any = None,
     arrays: str = "numpy",
+    cast: bool = False,
 ) -> Any:
     """Registers a pure host function; works as a decorator.
 
     Args:
         function: its result depends on its arguments alone. It gets read-only numpy arrays.
         result: what it returns: a pytree of things with shape and dtype, an expression over its
-            parameter names (``"z"``, ``"(z, z.shape[:1])"``) or a function of its parameters.
+            parameter names (``"z"``, ``"(z, z.shape[:1])"``) or a function of its parameters;
+            ``"infer"`` runs it once on zeros. If it is left out, a return annotation of
+            jaxtyping's says it: ``-> Float[Array, "n+1"]``.
         vmap_method: how vmap calls it; the default ``"sequential"`` is always right: one host
             call per lane. ``"expand_dims"`` and ``"broadcast_all"`` make one call of the whole
             batch, for functions that broadcast as numpy's do.
         sharding: a SingleDeviceSharding naming the device to call from.
         arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
+        cast: convert what it answers within its kind even if that loses: integers wrap around,
+            floating numbers become infinite.
 
     Returns:
         A `PureCallback`: call it in JAX code; `defjvp` and `defvjp` give it derivatives.
@@ -67,22 +74,33 @@ def pure(
     """
     if function is None:
         return functools.partial(
-            pure, result=result, vmap_method=vmap_method, sharding=sharding, arrays=arrays
+            pure,
+            result=result,
+            vmap_method=vmap_method,
+            sharding=sharding,
+            arrays=arrays,
+            cast=cast,
         )
-    _check(function, "pure", result, arrays)
+    _check(function, "pure", arrays)
     check_vmap_method(vmap_method)
-    host = register(function, ("pure", result_interface(result), vmap_method, sharding, arrays))
+    declared = _declared(function, "pure", result)
+    host = register(
+        function, ("pure", result_interface(declared), vmap_method, sharding, arrays, cast)
+    )
+    if _is_infer(declared):
+        declared = Inferred(lambda: host.current)
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         return bind_pure(
             host,
-            result,
+            declared,
             args,
             kwargs,
             vmap_method=vmap_method,
             sharding=sharding,
             arrays=arrays,
+            cast=cast,
         )
 
     return PureCallback(function, host, bind)
@@ -90,10 +108,10 @@ def pure(
 
 @overload
 def io(function: Callable[..., Any], *, result: Any = ..., ordered: bool = ...,
-       sharding: Any = ..., arrays: str = ...) -> Callback: ...  # fmt: skip
+       sharding: Any = ..., arrays: str = ..., cast: bool = ...) -> Callback: ...  # fmt: skip
 @overload
 def io(*, result: Any = ..., ordered: bool = ...,
-       sharding: Any = ..., arrays: str = ...,
+       sharding: Any = ..., arrays: str = ..., cast: bool = ...,
        ) -> Callable[[Callable[..., Any]], Callback]: ...  # fmt: skip
 def io(
     function: Callable[..., Any] | None = None,
@@ -102,6 +120,7 @@ def io(
     ordered: bool = False,
     sharding: Any = None,
     arrays: str = "numpy",
+    cast: bool = False,
 ) -> Any:
     """Registers a host function with effects; works as a decorator.
 
@@ -109,10 +128,11 @@ def io(
 
     Args:
         function: the host function; gets read-only numpy arrays.
-        result: as for `pure`; None: it returns nothing.
+        result: as for `pure`, but not ``"infer"``; None: it returns nothing.
         ordered: keep program order among all ordered io callbacks; vmap then refuses.
         sharding: a SingleDeviceSharding naming the device to call from.
         arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
+        cast: as for `pure`.
 
     Returns:
         A `Callback`: call it in JAX code.
@@ -131,15 +151,23 @@ def io(
     """
     if function is None:
         return functools.partial(
-            io, result=result, ordered=ordered, sharding=sharding, arrays=arrays
+            io, result=result, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast
         )
-    _check(function, "io", result, arrays)
-    host = register(function, ("io", result_interface(result), ordered, sharding, arrays))
+    _check(function, "io", arrays)
+    declared = _declared(function, "io", result)
+    host = register(function, ("io", result_interface(declared), ordered, sharding, arrays, cast))
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         return bind_io(
-            host, result, args, kwargs, ordered=ordered, sharding=sharding, arrays=arrays
+            host,
+            declared,
+            args,
+            kwargs,
+            ordered=ordered,
+            sharding=sharding,
+            arrays=arrays,
+            cast=cast,
         )
 
     return Callback("io", function, host, call)
@@ -183,7 +211,7 @@ def debug(
     """
     if function is None:
         return functools.partial(debug, ordered=ordered, partitioned=partitioned, arrays=arrays)
-    _check(function, "debug", None, arrays)
+    _check(function, "debug", arrays)
     host = register(function, ("debug", ordered, partitioned, arrays))
 
     def call(*args: Any, **kwargs: Any) -> None:
@@ -193,7 +221,7 @@ def debug(
     return Callback("debug", function, host, call)
 
 
-def _check(function: Any, flavor: str, result: Any, arrays: str) -> None:
+def _check(function: Any, flavor: str, arrays: str) -> None:
     check_arrays(arrays)
     if isinstance(function, Callback):
         raise TypeError(
@@ -205,11 +233,28 @@ def _check(function: Any, flavor: str, result: Any, arrays: str) -> None:
             f"cannot register {function!r} as a {flavor} callback: it is not a function. Write "
             f"@jaxcb.{flavor}(...) above a def."
         )
+
+
+def _declared(function: Callable[..., Any], flavor: str, result: Any) -> Any:
+    """`result`, or what the annotation of `function` says instead."""
+    if result is MISSING:
+        result = annotated_result(function) or MISSING
+    if _is_infer(result) and flavor != "pure":
+        raise ValueError(
+            f'cannot infer the result of an {flavor} callback: result="infer" runs the function '
+            "once, on zeros, and what it does would be done. Declare the result."
+        )
     if result is MISSING:
         name = getattr(function, "__name__", repr(function))
         nothing = " or result=None if it returns nothing" if flavor == "io" else ""
         raise ValueError(
             f"cannot register {name} as a {flavor} callback without its result: say what it "
             'returns, as an expression over its parameters (result="x"), as '
-            f"jax.ShapeDtypeStruct(shape, dtype){nothing}."
+            f"jax.ShapeDtypeStruct(shape, dtype){nothing}, or in a return annotation of "
+            "jaxtyping's."
         )
+    return result
+
+
+def _is_infer(result: Any) -> bool:
+    return isinstance(result, str) and result == INFER

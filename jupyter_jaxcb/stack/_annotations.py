@@ -1,0 +1,156 @@
+"""Results from annotations: ``-> Float[Array, "n+1"]``, as jaxtyping writes them.
+
+An annotation is known by its attributes ``dim_str`` and ``dtypes``; jaxtyping need not be there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._dims import Dims
+
+
+class Annotated:
+    """The declared result of a function whose return annotation says it.
+
+    Equal for equal annotations: a function typed again is the same interface.
+    """
+
+    def __init__(self, function: Callable[..., Any], hints: dict[str, Any]) -> None:
+        self._name = getattr(function, "__name__", repr(function))
+        self._signature = inspect.signature(function)
+        self._hints = hints
+
+    def __repr__(self) -> str:
+        return f"<the annotation -> {_text(self._hints['return'])}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Annotated) and self._words() == other._words()
+
+    def __hash__(self) -> int:
+        return hash(self._words())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for arguments that have shape and dtype, as structs.
+
+        Raises:
+            ValueError: the annotations do not fit the arguments, or do not say all of the result.
+        """
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        dims, dtypes = Dims(), []
+        try:
+            for name, value in bound.arguments.items():
+                self._bind(self._hints.get(name), value, name, dims, dtypes)
+            return self._struct(self._hints["return"], dims, dtypes)
+        except ValueError as error:
+            given = ", ".join(f"{name}={value!r}" for name, value in bound.arguments.items())
+            raise ValueError(
+                f"cannot tell the result of {self._name}({given}) from its annotation "
+                f"-> {_text(self._hints['return'])}: {error}"
+            ) from None
+
+    def _words(self) -> tuple[tuple[str, str], ...]:
+        return tuple((name, _text(hint)) for name, hint in self._hints.items())
+
+    def _bind(self, hint: Any, value: Any, name: str, dims: Dims, dtypes: list[Any]) -> None:
+        if hasattr(value, "shape") and hasattr(value, "dtype"):
+            dtypes.append(np.dtype(value.dtype))
+        if is_array_annotation(hint) and hasattr(value, "shape"):
+            _check_dtype(hint, value, name)
+            dims.bind(hint.dim_str, tuple(value.shape), name)
+        elif typing.get_origin(hint) is tuple and isinstance(value, tuple | list):
+            for place, (inner, one) in enumerate(zip(typing.get_args(hint), value, strict=False)):
+                self._bind(inner, one, f"{name}[{place}]", dims, dtypes)
+
+    def _struct(self, hint: Any, dims: Dims, dtypes: list[Any]) -> Any:
+        if hint is None or hint is type(None):
+            return None
+        if is_array_annotation(hint):
+            return jax.ShapeDtypeStruct(dims.shape(hint.dim_str), _result_dtype(hint, dtypes))
+        return tuple(self._struct(inner, dims, dtypes) for inner in typing.get_args(hint))
+
+
+def annotated_result(function: Callable[..., Any]) -> Annotated | None:
+    """The result that the annotation of `function` declares; None if it does not.
+
+    Raises:
+        ValueError: an annotation is text that cannot be evaluated.
+    """
+    if "return" not in getattr(function, "__annotations__", {}):
+        return None
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except Exception as error:
+        raise ValueError(
+            f"cannot read the annotations of {function.__name__}: {type(error).__name__}: {error}. "
+            "Import what they name, or give result=."
+        ) from None
+    hint = hints["return"]
+    return Annotated(function, hints) if hint is type(None) or _declares(hint) else None
+
+
+def is_array_annotation(hint: Any) -> bool:
+    """Whether it is one of jaxtyping's, ``Float[Array, "n"]``."""
+    return isinstance(getattr(hint, "dim_str", None), str) and hasattr(hint, "dtypes")
+
+
+def _declares(hint: Any) -> bool:
+    inner = typing.get_args(hint)
+    is_tuple = typing.get_origin(hint) is tuple and bool(inner) and Ellipsis not in inner
+    return is_array_annotation(hint) or (is_tuple and all(map(_declares, inner)))
+
+
+def _check_dtype(hint: Any, value: Any, name: str) -> None:
+    dtype = np.dtype(value.dtype)
+    if dtype not in _family(hint) and _family(hint):
+        raise ValueError(f"{name} is {dtype.name}, which is not {_kind(hint)}.")
+
+
+def _result_dtype(hint: Any, dtypes: list[Any]) -> Any:
+    """The one dtype that an annotation allows, or what the arguments in its family make of it."""
+    family = _family(hint)
+    if len(family) == 1:
+        return family[0]
+    own = [dtype for dtype in dtypes if dtype in family or not family]
+    if own:
+        return jnp.result_type(*own)
+    for default in (float, int, complex, bool):
+        dtype = jax.dtypes.canonicalize_dtype(default)
+        if dtype in family:
+            return dtype
+    raise ValueError(
+        f"no argument is {_kind(hint)}, so its width is not known. Name it, as Float32 does."
+    )
+
+
+def _family(hint: Any) -> list[np.dtype]:
+    """The dtypes that an annotation allows; empty: any."""
+    names = hint.dtypes if isinstance(hint.dtypes, tuple | list) else ()
+    found = []
+    for name in names:
+        try:
+            found.append(jnp.dtype(name))
+        except TypeError:  # not in this version of numpy or ml_dtypes; a PRNG key
+            continue
+    if names and not found:
+        raise ValueError(f"{_kind(hint)} is no array of numbers.")
+    return found
+
+
+def _kind(hint: Any) -> str:
+    return _text(hint).partition("[")[0]
+
+
+def _text(hint: Any) -> str:
+    text = str(hint).removeprefix("<class '").removesuffix("'>")
+    return (
+        text.replace("jaxtyping.", "").replace("jaxlib._jax.", "").replace("jax.jaxlib._jax.", "")
+    )
