@@ -24,12 +24,14 @@ class Load(NamedTuple):
         value: what that is now.
         code: of the function that has it.
         line: 1-based, in that code's file.
+        whole: whether that is all; of ``np.random.rand`` there come ``np`` and ``np.random`` too.
     """
 
     name: str
     value: Any
     code: types.CodeType
     line: int
+    whole: bool = True
 
 
 def loads(function: Callable[..., Any]) -> Iterator[Load]:
@@ -48,7 +50,8 @@ def loads(function: Callable[..., Any]) -> Iterator[Load]:
         known.add(python.__code__)
         for load in _loads_of(python, receiver):
             yield load
-            waiting.append(load.value)
+            if load.whole:
+                waiting.append(load.value)
 
 
 def _python(value: Any, receiver: Any = _UNKNOWN) -> tuple[types.FunctionType | None, Any]:
@@ -114,9 +117,10 @@ class _Reader:
         chain: Load | None = None
         for instruction in dis.get_instructions(self._code):
             name, argument = instruction.opname, instruction.argval
+            goes_on = name in ("LOAD_ATTR", "LOAD_METHOD")
             if chain is not None and chain.value is not _UNKNOWN:
-                yield chain
-            if name in ("LOAD_ATTR", "LOAD_METHOD") and chain is not None:
+                yield chain._replace(whole=not goes_on)
+            if goes_on and chain is not None:
                 value = _attribute(chain.value, argument)
                 chain = chain._replace(name=f"{chain.name}.{argument}", value=value)
                 continue

@@ -18,6 +18,7 @@ import weakref
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from ..recording import Site
 from . import _jax
@@ -91,7 +92,7 @@ def _first_use(host: HostFunction) -> Use | None:
         return Use(own)
     for load in loads(host.current):
         name = _name_in_jax(load.value, load.name)
-        if name:
+        if name and (load.whole or isinstance(load.value, jnp.ufunc)):  # jnp.add.reduce
             return Use(name, load.code.co_filename, load.line)
     return None
 

@@ -229,3 +229,23 @@ def test_program_that_blocks_has_been_told_before():
         deadline.cancel()
     assert "JaxInHostFunctionWarning: the pure callback" in first
     assert "jax.numpy.max, in_flight.py:" in first
+
+
+class Callable:
+    """Callable with JAX in it, and never called by what only looks at it."""
+
+    factor = 2
+
+    def __call__(self, x):
+        return jnp.max(x)
+
+    def plain(self, x):
+        return x[0] * self.factor
+
+
+def test_object_is_not_called_by_using_its_attributes():
+    looked_at = Callable()
+    assert told(lambda x: x[0] * looked_at.factor) == ([], ())
+    assert told(looked_at.plain) == ([], ())
+    assert told(lambda x: jitted.__name__ and x[0]) == ([], ())
+    assert told(lambda x: looked_at(x))[1]
