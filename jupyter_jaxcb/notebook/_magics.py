@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import keyword
+from collections.abc import Mapping
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -14,6 +15,7 @@ from IPython.core.magic import (
     line_cell_magic,
     line_magic,
     magics_class,
+    needs_local_scope,
     no_var_expand,
     output_can_be_silenced,
 )
@@ -106,9 +108,12 @@ class JaxMagics(Magics):
     @argument("--cost", action="store_true", help="how long lowering and compiling it took")
     @argument("call", nargs="*", help="what would be called: f(x, y), jax.grad(f)(x)")
     @output_can_be_silenced
+    @needs_local_scope
     @no_var_expand
     @line_magic
-    def jax_explain(self, line: str) -> Recording | Matrix:
+    def jax_explain(
+        self, line: str, local_ns: Mapping[str, Any] | None = None
+    ) -> Recording | Matrix:
         """Says what ``jax.jit`` would make of each callback in ``f(x, y)``, without calling it.
 
         Fate, host calls of a run, shapes, reasons and remedies, as after a cell that ran. The
@@ -116,13 +121,18 @@ class JaxMagics(Magics):
         """
         __tracebackhide__ = True
         options, call = split_options(line)
-        function, args, kwargs = question(call, self._namespace)
+        names = {**self._namespace, **(local_ns or {})}
+        function, args, kwargs = question(call, names)
         if "--matrix" in options:
-            return explain_matrix(function)(*args, **kwargs)
-        recording = explain(function)(*args, **kwargs)
+            answer = explain_matrix(function)(*args, **kwargs)
+            recordings = list(answer.columns.values())
+        else:
+            answer = explain(function)(*args, **kwargs)
+            recordings = [answer]
         if "--cost" in options:
-            print(cost_to_text(recording) or "no callback of ours in it")
-        return recording
+            costs = filter(None, map(cost_to_text, recordings))
+            print("\n".join(costs) or "no callback of ours in it")
+        return answer
 
     @magic_arguments()
     @argument("name", nargs="?", help="as a cell magic: keep the recording under this name")

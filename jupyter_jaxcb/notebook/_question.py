@@ -37,7 +37,10 @@ def split_options(line: str) -> tuple[set[str], str]:
             raise UsageError(f"unknown option {word}{nearest(word, OPTIONS)}")
         given.add(word)
         rest = rest.strip()
-    return given, rest
+    behind = [option for option in OPTIONS if rest.endswith(f" {option}")]
+    if behind:
+        raise UsageError(f"write {behind[0]} before the call: %jax_explain {behind[0]} f(x)")
+    return given, rest.removesuffix(";")
 
 
 def question(call: str, namespace: Mapping[str, Any]) -> Question:
@@ -60,9 +63,10 @@ def question(call: str, namespace: Mapping[str, Any]) -> Question:
             "%jax_explain f(x, y)."
         ) from None
     if not isinstance(tree.body, ast.Call):
+        named = isinstance(tree.body, ast.Name | ast.Attribute)
         raise UsageError(
             f"{call!r} is not a call. Write the function with its arguments, as in "
-            f"%jax_explain {call.strip() or 'f'}(x, y)."
+            f"%jax_explain {call.strip() if named else 'f'}(x, y)."
         )
     function = ast.Expression(tree.body.func)
     tree.body.func = ast.copy_location(ast.Name(_COLLECT, ast.Load()), tree.body)

@@ -150,6 +150,7 @@ class Compilation(NamedTuple):
     lower_ns: int  # from jaxpr to StableHLO
     compile_ns: int  # by XLA
     not_cached: bool = False  # the persistent cache is on, and does not keep it
+    code: int = 0  # of the function, by number: the same for all of one def; 0: not known
 
 
 class Fate(enum.StrEnum):

@@ -206,6 +206,7 @@ class Recorder:
         new = self._lowered[since.lowered :]
         used_numbers = np.unique(calls["lowered"]).tolist()
         used = {known[number] for number in used_numbers}
+        used |= self.values.changed(since.not_finite)
         lowered = list(dict.fromkeys([*new, *(k for k in known if k in used)]))
         place = {fact: number for number, fact in enumerate(lowered)}
         renumber = np.array([place.get(fact, 0) for fact in known], np.uint32)

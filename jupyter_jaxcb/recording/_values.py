@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import collections
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ._facts import LoweredSite, NotFinite, Preview
+from ._facts import LoweredSite, NotFinite, Preview, Site
 
-PREVIEWS = 3  # calls of each site that are kept, in each cell or block
+PREVIEWS = 3  # calls of each site, and shard, that are kept in each cell or block
 ELEMENTS = 6  # of an array that are kept
 KEPT = 1_000  # previews in all
 
 # The shape, and copies of the first elements: never the user's array.
 _Head = tuple[tuple[int, ...], np.ndarray]
+_Whose = tuple[Site, int | None, bool]  # site, shard, whether it failed: each has its first calls
 
 
 class _Everything:
@@ -41,7 +43,7 @@ class Values:
     def __init__(self, wanted: bool = True) -> None:
         self._wanted = wanted
         self._kept: list[tuple[LoweredSite, int, int, list[_Head], list[_Head], bool]] = []
-        self._taken: dict[tuple[LoweredSite, bool], int] = {}
+        self._taken: dict[_Whose, int] = {}
         self._not_finite: dict[LoweredSite, tuple[int, int]] = {}
         self._lock = threading.Lock()
         self.full: Any = set() if wanted else _Everything()
@@ -71,8 +73,8 @@ class Values:
         Failing calls have room of their own.
         """
         with self._lock:
-            count = self._taken.get((lowered, failed), 0) + 1
-            self._taken[lowered, failed] = count
+            count = self._taken.get(_whose(lowered, failed), 0) + 1
+            self._taken[_whose(lowered, failed)] = count
             full = len(self._kept) >= KEPT
             if not failed and (count >= PREVIEWS or full):
                 self.full.add(lowered)
@@ -91,13 +93,19 @@ class Values:
         with self._lock:
             return dict(self._not_finite)
 
+    def changed(self, since: Mapping[LoweredSite, tuple[int, int]]) -> set[LoweredSite]:
+        """The sites with calls that were not finite since `since`."""
+        return {fact for fact, counts in self.counted().items() if counts != since.get(fact)}
+
     def previews(self, since: int, place: Mapping[LoweredSite, int]) -> tuple[Preview, ...]:
         """Those kept since there were `since` of them, in words."""
-        return tuple(
-            Preview(place[fact], crossing, lane, _words(operands), _words(results), failed)
-            for fact, crossing, lane, operands, results, failed in self._kept[since:]
-            if fact in place
-        )
+        found, taken = [], collections.Counter()
+        for fact, crossing, lane, operands, results, failed in self._kept[since:]:
+            taken[_whose(fact, failed)] += 1  # a block in the block has kept some more
+            if fact in place and taken[_whose(fact, failed)] <= PREVIEWS:
+                words = _words(operands), _words(results)
+                found.append(Preview(place[fact], crossing, lane, *words, failed))
+        return tuple(found)
 
     def unsound(
         self, since: Mapping[LoweredSite, tuple[int, int]], place: Mapping[LoweredSite, int]
@@ -110,6 +118,10 @@ class Values:
             if any(new) and fact in place:
                 found.append(NotFinite(place[fact], *new))
         return tuple(found)
+
+
+def _whose(lowered: LoweredSite, failed: bool) -> _Whose:
+    return lowered.site, lowered.shard, failed
 
 
 def _head(value: Any) -> _Head:

@@ -87,7 +87,7 @@ def _measured(recording: Recording, sites: list[SiteSummary]) -> dict[str, Any]:
     start = int(kept["start_ns"].min()) if len(kept) else 0
     return {
         "environment": dict(recording.environment),
-        "out_of_order": out_of_order(recording),
+        "out_of_order": out_of_order(recording, sites),
         "compilations": [
             {"program": one.program.name, "lower_ns": one.lower_ns, "compile_ns": one.compile_ns}
             for one in recording.compilations

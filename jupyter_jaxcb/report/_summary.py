@@ -145,7 +145,7 @@ def _summarize_site(
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
-        notes=site_notes(recording, site, outcomes, numbers),
+        notes=site_notes(recording, outcomes, numbers),
         previews=_previews(recording, numbers),
         ahead=recording.ahead,
     )
@@ -261,19 +261,19 @@ def _expected(recording: Recording, outcomes: list[Outcome], field: str) -> int 
 
 
 def _shapes(lowered: Iterable[LoweredSite], counts: Iterable[int]) -> tuple[Shapes, ...]:
-    found: dict[tuple, Shapes] = {}
-    by_shard = sorted(
-        zip(lowered, counts, strict=True),
-        key=lambda pair: -1 if pair[0].shard is None else pair[0].shard,
-    )
-    for fact, count in by_shard:
-        key = (*fact.host_avals(), fact.levels)
-        known = found.get(key) or Shapes(*key, calls=0, shards=0, devices=(), gathered_bytes=0)
-        found[key] = dataclasses.replace(
-            known,
-            calls=known.calls + count,
-            shards=known.shards + (fact.shard is not None),
-            devices=tuple(dict.fromkeys([*known.devices, *filter(None, [fact.device])])),
-            gathered_bytes=max(known.gathered_bytes, fact.gathered_bytes),
+    ways: dict[tuple, list[tuple[LoweredSite, int]]] = {}
+    for fact, count in zip(lowered, counts, strict=True):
+        ways.setdefault((*fact.host_avals(), fact.levels), []).append((fact, count))
+    found = []
+    for way, own in ways.items():
+        shards = sorted({(fact.shard, fact.device) for fact, _ in own if fact.shard is not None})
+        found.append(
+            Shapes(
+                *way,
+                calls=sum(count for _, count in own),
+                shards=len({shard for shard, _ in shards}),
+                devices=tuple(dict.fromkeys(device for _, device in shards if device)),
+                gathered_bytes=max(fact.gathered_bytes for fact, _ in own),
+            )
         )
-    return tuple(found.values())
+    return tuple(found)

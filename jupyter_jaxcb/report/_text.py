@@ -51,7 +51,7 @@ def to_text(recording: Recording, *, times: bool = True, values: bool = False) -
     if recording.overflow:
         lines.append(f"  {call_words(recording.overflow)} more, not kept: the log was full")
     if times:
-        lines += [f"  {line}" for line in out_of_order(recording)]
+        lines += [f"  {line}" for line in out_of_order(recording, sites)]
     return "\n".join(lines)
 
 

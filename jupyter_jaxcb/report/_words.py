@@ -48,7 +48,8 @@ def way_words(shapes: Shapes) -> str:
     """How the calls came about: vmaps, shards, what was gathered for them."""
     words = [level_words(shapes.levels)]
     if shapes.shards:
-        words.append(f"{shapes.shards} shards{_devices(shapes.devices)}")
+        count = f"{shapes.shards} shard{'' if shapes.shards == 1 else 's'}"
+        words.append(f"{count}{_devices(shapes.devices)}")
     if shapes.gathered_bytes:
         words.append(f"gathers {byte_words(shapes.gathered_bytes)}")
     return ", ".join(filter(None, words))

@@ -166,7 +166,7 @@ def _stack_recorded(
     operands: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
     """As `answers.stack`, with the calls logged, and some of their values kept."""
-    lanes = zip(schedule.order.tolist(), schedule.lanes(operands), strict=False)
+    lanes = schedule.numbered(operands)
     stamps = [recorder.clock()]
     try:
         stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
@@ -177,7 +177,8 @@ def _stack_recorded(
         crossing = recorder.called_lanes(
             lowered, version, schedule.order, stamps, failed, describe(error)
         )
-        for lane, arguments in itertools.islice(lanes, failed, failed + 1):
+        _look(recorder, lowered, crossing, itertools.islice(lanes, failed), answers.so_far())
+        for lane, arguments in itertools.islice(schedule.numbered(operands), failed, failed + 1):
             recorder.values.take(lowered, crossing, lane, arguments, (), failed=True)
         raise
     crossing = recorder.called_lanes(lowered, version, schedule.order, stamps)

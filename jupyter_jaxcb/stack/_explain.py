@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
 from ..recording import Recorder, Recording
+from . import _jax
 from ._programs import asking
 from ._record import environment, start, stop
 
@@ -42,17 +42,29 @@ def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
     >>> jaxcb.explain(f)(np.float32(3)).outcomes[0].fate
     <Fate.UNUSED: 'unused'>
     """
-    ask = asked(function)
+    if not callable(function):
+        raise TypeError(NOT_CALLABLE.format(function))
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Recording:
-        return ask(args, kwargs)[0]
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        if isinstance(function, _JITTED):
+            jitted: Any = function
+            return _compiled(lambda: jitted.lower(*args, **kwargs))
+        return asked(function, args, kwargs)[0]
 
     return explained
 
 
+_JITTED = type(jax.jit(len))
+NOT_CALLABLE = (
+    "cannot explain {!r}: it is not a function. Write jaxcb.explain(f)(x), with the function first "
+    "and its arguments after it."
+)
+
+
 class Asked(NamedTuple):
-    """A function of arrays, to be compiled for some.
+    """A function of arrays, and what it would be called with.
 
     Attributes:
         function: of as many arrays as there are `values`.
@@ -63,53 +75,55 @@ class Asked(NamedTuple):
     values: Sequence[Any]
 
     def compile(self) -> Recording:
-        """What XLA makes of it."""
-        recorder = Recorder()
-        start()  # what JAX lowers is looked at
-        try:
-            with asking(recorder):
-                jax.jit(self.function).lower(*self.values).compile()
-        finally:
-            stop()
-        return recorder.freeze(environment=environment(), ahead=True)
+        """What XLA makes of it under ``jax.jit``."""
+        return _compiled(lambda: jax.jit(self.function).lower(*self.values))
+
+
+def _compiled(lower: Callable[[], Any]) -> Recording:
+    """What XLA makes of a program that nothing known of before goes into."""
+    recorder = Recorder()
+    start()  # what JAX lowers is looked at
+    try:
+        with asking(recorder), _jax.caches_of_its_own(), jax.disable_jit(False):
+            lower().compile()
+    finally:
+        stop()
+    return recorder.freeze(environment=environment(), ahead=True)
 
 
 def asked(
-    function: Callable[..., Any],
-) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Recording, Asked]]:
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Recording, Asked]:
     """Compiles `function` for arguments; with it comes what was compiled.
 
     Numbers are JAX's, as for ``jax.jit``, unless the function wants them as they are: those that a
     jitted function takes as static, or that an ``if`` asks for.
     """
-    if not callable(function):
-        raise TypeError(
-            f"cannot explain {function!r}: it is not a function. Write jaxcb.explain(f)(x), with "
-            "the function first and its arguments after it."
-        )
-
-    def ask(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Recording, Asked]:
-        call = _of_arrays(function, args, kwargs, _is_value)
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    for wanted in _AS_THEY_ARE[:-1]:
+        call = of_arrays(function, args, kwargs, wanted)
         try:
             return call.compile(), call
         except (TypeError, ValueError):
-            if not any(map(_is_number, jax.tree.leaves((args, kwargs)))):
+            if not any(isinstance(x, bool | int | float | complex) for x in _leaves(args, kwargs)):
                 raise
-        call = _of_arrays(function, args, kwargs, _is_array)
-        return call.compile(), call
-
-    return ask
+    call = of_arrays(function, args, kwargs, _AS_THEY_ARE[-1])
+    return call.compile(), call
 
 
-def _of_arrays(
+# Which Python numbers go in as they are, tried one after the other.
+_AS_THEY_ARE: tuple[tuple[type, ...], ...] = ((), (bool,), (bool, int), (bool, int, float, complex))
+
+
+def of_arrays(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    traced: Callable[[Any], bool],
+    as_they_are: tuple[type, ...],
 ) -> Asked:
-    """`function` with those of its arguments left open that `traced` says."""
+    """`function` with its arrays left open, and its numbers but those of some types."""
     leaves, tree = jax.tree.flatten((args, kwargs))
-    places = [place for place, leaf in enumerate(leaves) if traced(leaf)]
+    places = [place for place, leaf in enumerate(leaves) if _is_open(leaf, as_they_are)]
 
     def call(*values: Any) -> Any:
         whole = list(leaves)
@@ -122,13 +136,13 @@ def _of_arrays(
     return Asked(call, [leaves[place] for place in places])
 
 
-def _is_array(leaf: Any) -> bool:
-    return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+def _leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    return jax.tree.leaves((args, kwargs))
 
 
-def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, bool | int | float | complex) and not isinstance(leaf, np.generic)
-
-
-def _is_value(leaf: Any) -> bool:
-    return _is_array(leaf) or _is_number(leaf)
+def _is_open(leaf: Any, as_they_are: tuple[type, ...]) -> bool:
+    if isinstance(leaf, type):  # a dtype, np.float16
+        return False
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        return True
+    return isinstance(leaf, bool | int | float | complex) and type(leaf) not in as_they_are

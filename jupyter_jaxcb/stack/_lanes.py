@@ -42,6 +42,10 @@ class LaneSchedule:
         ]
         return zip(*columns, strict=False)
 
+    def numbered(self, operands: Sequence[np.ndarray]) -> Iterator[tuple[int, tuple]]:
+        """The number of each lane and its arguments, in the order of the calls."""
+        return zip(self.order.tolist(), self.lanes(operands), strict=False)
+
     def _column(self, operand: np.ndarray, axes: int, rows: np.ndarray) -> Iterator[np.ndarray]:
         """One operand's argument of every call: arrays, scalars too, as unbatched calls get."""
         inner = operand.shape[axes:]
@@ -87,12 +91,20 @@ class Answers:
         self._check = check
         self._shapes = shapes
         self._dtypes = dtypes
+        self._stacked: list[np.ndarray] = []
+        self._numbers = io.BytesIO()
+
+    def so_far(self) -> list[np.ndarray]:
+        """The answers of the calls that are done, as `stack` has them."""
+        if self._stacked:
+            return [column[: self.done] for column in self._stacked]
+        return [np.frombuffer(self._numbers.getvalue(), dtype) for dtype in self._dtypes]
 
     def stack(self, calls: Iterator[Any]) -> list[np.ndarray]:
         """Makes all `calls`; one array a result, one row a call, in the order of the calls."""
         if self._shapes == [()] and self._dtypes[0].kind in "biufc":
             return [self._stack_numbers(calls, self._dtypes[0])]
-        stacked = [
+        stacked = self._stacked = [
             np.empty((self._count, *shape), dtype)
             for shape, dtype in zip(self._shapes, self._dtypes, strict=True)
         ]
@@ -105,7 +117,7 @@ class Answers:
     def _stack_numbers(self, calls: Iterator[Any], dtype: np.dtype) -> np.ndarray:
         """One number a call, the commonest answer: as fast as Python's own loop."""
         check, ndarray, number, shape = self._check, np.ndarray, dtype.type, ()
-        buffer = io.BytesIO()
+        buffer = self._numbers
         write: Callable[[Any], int] = buffer.write
         try:
             for answer in calls:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ..recording import Matrix, Recording
-from ._explain import Asked, asked
+from ._explain import NOT_CALLABLE, Asked, asked
 
 LANES = 3  # of vmap
 STEPS = 5  # of scan
@@ -44,11 +44,13 @@ def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
     >>> matrix.columns["vmap"].outcomes[0].compiled, list(matrix.refused)
     (3, ['grad', 'hessian', 'remat'])
     """
-    ask = asked(function)
+    if not callable(function):
+        raise TypeError(NOT_CALLABLE.format(function))
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Matrix:
-        plain, call = ask(args, kwargs)
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        plain, call = asked(function, args, kwargs)
         columns: dict[str, Recording] = {"jit": plain}
         refused: dict[str, str] = {}
         values = jax.eval_shape(lambda *values: values, *call.values)

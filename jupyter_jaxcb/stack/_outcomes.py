@@ -99,13 +99,23 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
     """Merged or hoisted, where fewer calls are compiled than are written; else as it is."""
     assert seen.instructions is not None
     ways, made = len(seen.kept), len(seen.instructions)
+    merged = dataclasses.replace(
+        found,
+        fate=Fate.MERGED,
+        remedy="nothing, if it is pure; register it as io if each of them must run",
+    )
     if made < ways:
         return dataclasses.replace(
-            found,
-            fate=Fate.MERGED,
+            merged,
             reason=f"{ways} ways lead here, and XLA kept {_calls(made)} of them: equal ones are "
             "made once, and ones whose result cannot matter not at all",
-            remedy="nothing, if it is pure; register it as io if each of them must run",
+        )
+    intended = len(_intended(seen))
+    if made < intended:
+        return dataclasses.replace(
+            merged,
+            reason=f"{intended} ways lead here, and JAX kept {_calls(made)} of them: the results "
+            "of the others are never used",
         )
     if _left_its_loop(seen):
         times = "" if found.written is None else f" instead of {found.written:,} times"
@@ -135,8 +145,8 @@ def _left_its_loop(seen: Seen) -> bool:
 
 def _intended(seen: Seen) -> Sequence[Path]:
     """The ways that stand for calls in the source: derivatives run some again in a remat."""
-    again = [p for p in seen.traced if any(step.kind == "remat" for step in p.steps)]
-    return seen.traced if not again or len(again) == len(seen.traced) else seen.kept or seen.traced
+    again = any(step.kind == "remat" for p in seen.traced for step in p.steps)
+    return seen.kept or seen.traced if again else seen.traced
 
 
 def _as_written(path: Path) -> int | None:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from ..recording import Site
 from ._callback import Bind, HostCallback
 
-# Jaxprs that JAX carries along and need not lower: a solver's matvec and its transpose.
-_NOT_LOWERED = {"custom_linear_solve"}
+# Of a solver JAX lowers this part, and carries the others along: matvec and the transposes.
+_LOWERED_PART = {"custom_linear_solve": "solve"}
 _CALLS = {"pjit": "jit", "jit": "jit", "checkpoint": "remat", "remat2": "remat", "remat": "remat"}
 MAX_PATHS = 10_000  # in one program; what comes later is not told apart
 
@@ -92,9 +92,7 @@ def _walk(
         if isinstance(callback, HostCallback):
             any_found = True
             yield Path(callback.bind, params["levels"], len(equation.invars), steps)
-        if equation.primitive.name in _NOT_LOWERED and not carried:
-            continue
-        for inner, step in _inner(equation, jaxpr):
+        for inner, step in _inner(equation, jaxpr, carried):
             for path in _walk(inner, (*steps, step), barren, carried):
                 any_found = True
                 yield path
@@ -102,9 +100,12 @@ def _walk(
         barren[id(jaxpr)] = jaxpr
 
 
-def _inner(equation: Any, outer: Any) -> Iterator[tuple[Any, Step]]:
+def _inner(equation: Any, outer: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
     params = equation.params
     name: str = equation.primitive.name
+    if name in _LOWERED_PART and not carried:
+        yield getattr(params["jaxprs"], _LOWERED_PART[name]), Step(name)
+        return
     if name == "scan":
         step = Step("scan", int(params["length"]))
     elif name == "while":

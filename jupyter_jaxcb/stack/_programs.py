@@ -51,7 +51,7 @@ class _Lowering:
             traced,
             self._kept(traced),
             vanished,
-            _number_of_function(),
+            _jax.dispatched(),
             tuple(to_aval(aval) for aval in self.jaxpr.in_avals if hasattr(aval, "dtype")),
         )
 
@@ -71,7 +71,7 @@ class _Lowered:
     traced: list[Path]
     kept: list[Path]
     vanished: list[Vanished]
-    function: int
+    function: Any  # that is compiled, where known
     arguments: tuple[Aval, ...]
 
     def tell(self, read: Callable[[], str], lower_ns: int, compile_ns: int) -> Program | None:
@@ -83,11 +83,12 @@ class _Lowered:
         recorder.took(
             Compilation(
                 self.program,
-                self.function,
+                _number(self.function),
                 self.arguments,
                 lower_ns,
                 compile_ns,
                 any(self.seen.indices.values()) and _jax.keeps_callbacks_out_of_cache(),
+                _number(getattr(self.function, "__code__", None)),
             )
         )
         for told in outcomes:
@@ -120,11 +121,10 @@ class _Lowered:
         return outcomes
 
 
-def _number_of_function() -> int:
-    """Which function object is being compiled, counted over the process; 0 if that is not known."""
-    function = _jax.dispatched()
+def _number(thing: Any) -> int:
+    """Which function or code this is, counted over the process; 0 if that is not known."""
     try:
-        return 0 if function is None else _functions.setdefault(function, next(_numbers))
+        return 0 if thing is None else _seen.setdefault(thing, next(_numbers))
     except TypeError:  # not to be held weakly
         return 0
 
@@ -138,7 +138,7 @@ class _Lowerings(threading.local):
 
 
 _numbers = itertools.count(1)
-_functions: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _known = Known()
 _lowerings = _Lowerings()
 _vanishing = Vanishing()

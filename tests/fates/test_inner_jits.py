@@ -74,7 +74,7 @@ def _(h):
     return lambda x: g(x) + g(x), (X,)
 
 
-@row("an inner jit called twice, one result unused", {"a": "live 1"}, (1, 1))
+@row("an inner jit called twice, one result unused", {"a": "merged 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -88,7 +88,11 @@ def _(h):
     return lambda x: (g(x), g(x + 1), x)[2], (X,)
 
 
-@row("of an inner jit each call gives another result", {"a": "live 1", "b": "live 1"}, (2, 2))
+@row(
+    "of an inner jit each call gives another result",
+    {"a": "merged 1", "b": "merged 1"},
+    (2, 2),
+)
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     g = jax.jit(lambda x: (a(x), b(x)))

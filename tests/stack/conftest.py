@@ -1,1 +1,1 @@
-collect_ignore = ["shards.py"]  # a program of its own
+collect_ignore = ["cached.py", "placed.py", "shards.py"]  # programs of their own

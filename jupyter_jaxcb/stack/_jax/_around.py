@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -12,13 +13,17 @@ from typing import Any
 import jax
 
 try:
+    from jax._src import config as _config
     from jax._src import mesh as _mesh
     from jax._src import sharding_impls as _sharding_impls
     from jax._src import xla_bridge as _xla_bridge
 except ImportError:
+    _config: Any = None
     _mesh: Any = None
     _sharding_impls: Any = None
     _xla_bridge: Any = None
+
+_own_caches = itertools.count(1_000_000)
 
 
 @contextlib.contextmanager
@@ -34,6 +39,23 @@ def without_mesh() -> Iterator[None]:
         resources = getattr(getattr(_mesh, "thread_resources", None), "env", None)
         if resources is not None and not resources.physical_mesh.empty:  # `with mesh:`
             around.enter_context(_mesh.EMPTY_ENV.physical_mesh)
+        yield
+
+
+@contextlib.contextmanager
+def caches_of_its_own() -> Iterator[None]:
+    """Everything this thread traces or lowers inside is traced and lowered anew.
+
+    What is traced here is not found by later calls either. `jax.make_user_context` would do the
+    same, but making one costs every function that is compiled already another compilation. So this
+    takes a number of JAX's that is part of every cache's key, and means something to profile-guided
+    optimisation alone. Without it explain may miss what JAX has traced before.
+    """
+    state = getattr(_config, "pgle_profiling_runs", None)
+    if state is None:
+        yield
+        return
+    with state(next(_own_caches)):
         yield
 
 

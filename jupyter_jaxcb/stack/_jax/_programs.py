@@ -10,7 +10,7 @@ import functools
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -69,21 +69,18 @@ def _call_after_compile(
     computation: Any, functions: list[Compiled], jaxpr: Any, lower_ns: int, runs: Runs
 ) -> None:
     this = weakref.ref(computation)  # the attribute must not keep its own object alive
-    called_by = dispatched()
-    ahead = called_by is None and dispatching() is not None
+    program: Any = None
 
     def compile_and_tell(*args: Any, **kwargs: Any) -> Any:
+        nonlocal program
         own: Any = this()
         start = time.perf_counter_ns()
         executable = type(own).compile(own, *args, **kwargs)
         took = time.perf_counter_ns() - start
         while functions:
             program = functions.pop(0)(lambda: _optimised(executable), lower_ns, took)
-            if program is not None:
-                if ahead:
-                    runs.expect_ahead(program, executable)
-                else:
-                    runs.expect(program, executable, bool(jaxpr.effects), called_by)
+        if program is not None:
+            runs.expect(program, executable, bool(jaxpr.effects), *called_from())
         return executable
 
     computation.compile = compile_and_tell
@@ -98,26 +95,50 @@ def _optimised(executable: Any) -> str:
 def dispatching() -> FrameType | None:
     """JAX's frame of the jitted function that is called, or lowered, for the first time.
 
-    Programs that JAX itself compiles for an eager transformation have none: nothing tells when
-    these run again.
+    Programs that JAX itself compiles for an eager transformation have none.
     """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_name
-        if name == "call_impl_cache_miss":
+    ahead: FrameType | None = None
+    for frame in _frames():
+        code = frame.f_code
+        if code.co_name == "call_impl_cache_miss":
             return None
-        if name == "cache_miss" and "fun" in frame.f_locals:
+        if code.co_name == "cache_miss" and "fun" in frame.f_locals:
             return frame
-        if name == "jit_lower" and "jit_func" in frame.f_locals:
+        if code.co_name == "jit_lower" and "jit_func" in frame.f_locals:
             return frame
-        frame = frame.f_back
-    return None
+        if code.co_name == "lower" and code.co_filename.endswith("stages.py"):
+            ahead = ahead or frame  # of what was traced before; jit_lower comes this way too
+    return ahead
 
 
 def dispatched() -> Any:
-    """The function whose call is compiled now; None where none is, or its runs cannot be told."""
+    """The Python function that is compiled now, if it is known."""
     frame = dispatching()
-    return None if frame is None else frame.f_locals.get("fun")
+    if frame is None:
+        return None
+    return frame.f_locals.get("fun") or getattr(frame.f_locals.get("jit_func"), "__wrapped__", None)
+
+
+def called_from() -> tuple[bool, Any]:
+    """Whether the program being compiled is compiled ahead of time, else the function called.
+
+    None where it is neither: nothing tells when a program runs again that JAX itself compiled for
+    an eager transformation.
+    """
+    for frame in _frames():
+        name = frame.f_code.co_name
+        if name == "call_impl_cache_miss":
+            return False, None
+        if name == "cache_miss" and "fun" in frame.f_locals:
+            return False, frame.f_locals["fun"]
+    return True, None
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def keeps_callbacks_out_of_cache() -> bool:

@@ -81,8 +81,13 @@ class Runs:
             self._watch_fast_path()
         self._unmask()
 
-    def expect(self, program: Any, executable: Any, effects: bool, called_by: Any) -> None:
+    def expect(
+        self, program: Any, executable: Any, effects: bool, ahead: bool, called_by: Any
+    ) -> None:
         """Runs of `executable` are runs of `program`; says so where they will be seen."""
+        if ahead:
+            self._expect_ahead(program, executable)
+            return
         run = getattr(executable, "unsafe_call", None)
         if run is None or not (effects or called_by is not None):
             return
@@ -94,9 +99,10 @@ class Runs:
             self._by_executable[run] = program
             if not effects:  # from its second run on it does not come through Python
                 # The hook does not say which program of a function ran.
-                several = called_by in self._by_function
-                if several and self._by_function[called_by] is not None:
-                    watcher.lost_count(self._by_function[called_by])
+                known = self._by_function.get(called_by, program)
+                several = known != program
+                if several and known is not None:
+                    watcher.lost_count(known)
                 self._by_function[called_by] = None if several else program
                 if several:
                     return
@@ -104,16 +110,14 @@ class Runs:
             return
         watcher.counts(program)
 
-    def expect_ahead(self, program: Any, executable: Any) -> None:
+    def _expect_ahead(self, program: Any, executable: Any) -> None:
         """Runs of `executable`, which was compiled ahead of time, are runs of `program`.
 
         Its first run comes through Python; for later ones JAX makes a function in C++, if the
         program has no host callbacks left.
         """
-        run, make = (
-            getattr(executable, "unsafe_call", None),
-            getattr(type(executable), _MAKES, None),
-        )
+        run = getattr(executable, "unsafe_call", None)
+        make = getattr(type(executable), _MAKES, None)
         if run is None or make is None:
             return
         self._watch()

@@ -1,0 +1,135 @@
+"""What is said ahead of time, against what a recorded run says and what the host functions count.
+
+The module's own code makes no callbacks, so that a site in it stands for the user's call of the
+asked function itself; such sites are compared without their line.
+"""
+
+import ast
+import collections
+import concurrent.futures
+import functools
+import inspect
+import textwrap
+
+import jax
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
+
+
+def alone(test):
+    """Runs a test in a thread of its own: JAX keeps state by thread that decides what is seen."""
+
+    @functools.wraps(test)
+    def run(*given, **named):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(test, *given, **named).result()
+
+    return run
+
+
+def returns(program):
+    """Whether a program of the battery of fates hands over a function, or runs by itself."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(program))).body
+    return any(isinstance(statement, ast.Return) for statement in tree.body)
+
+
+def facts(outcome):
+    """All of an outcome that depends on neither the function object nor the jit around it."""
+    site = outcome.site
+    place = (0, 0) if site.file == __file__ else (site.line, site.column)
+    return (
+        site.function,
+        *place,
+        str(outcome.fate),
+        outcome.written,
+        outcome.compiled,
+        outcome.ways,
+        outcome.instructions,
+        outcome.reason,
+        outcome.remedy,
+        outcome.notes,
+    )
+
+
+def told(recording):
+    """The facts of all outcomes, in an order of their own."""
+    return sorted(map(facts, recording.outcomes), key=repr)
+
+
+def lowered(recording):
+    """What every site that was lowered is given and answers, by function.
+
+    What each of several devices got is known of a run only.
+    """
+    return sorted(
+        (fact.site.function, fact.operands, fact.results, fact.levels, fact.gathered_bytes)
+        for fact in recording.lowered
+        if fact.shard is None
+    )
+
+
+def ask(made, hosts):
+    """What is said of a function and its arguments; nothing may be called for it."""
+    function, args, *kwargs = made
+    before = hosts.calls.copy()
+    recording = jaxcb.explain(function)(*args, **(kwargs[0] if kwargs else {}))
+    jax.effects_barrier()
+    assert +hosts.calls == +before, "explain called a host function"
+    assert recording.ahead
+    assert len(recording) == 0
+    assert not recording.runs
+    return recording
+
+
+def run(made, hosts):
+    """What the first run of the jitted function records, and the calls it made."""
+    function, args, *kwargs = made
+    jitted = function if hasattr(function, "lower") else jax.jit(function)
+    hosts.calls.clear()
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(jitted(*args, **(kwargs[0] if kwargs else {})))
+        jax.effects_barrier()
+    return recorded.recording, +hosts.calls
+
+
+def check_calls(explained, calls):
+    """The calls that are promised are those that were made, and no others were."""
+    promised = collections.defaultdict(list)
+    for outcome in explained.outcomes:
+        promised[outcome.site.function].append(outcome.compiled)
+    for function, counts in promised.items():
+        if None not in counts:
+            assert sum(counts) == calls[function], function
+    assert set(calls) <= set(promised), "called, and not a word of it"
+
+
+def check(explained, recorded, calls):
+    """What is said ahead is what the run then shows."""
+    assert told(explained) == told(recorded)
+    assert lowered(explained) == lowered(recorded)
+    check_calls(explained, calls)
+    check_summaries(explained, recorded, calls)
+
+
+def check_summaries(explained, recorded, calls):
+    """The reports promise what the run reports: the same sites, calls and words."""
+    ahead, after = by_site(explained), by_site(recorded)
+    assert ahead.keys() == after.keys()
+    for site, one in ahead.items():
+        other = after[site]
+        assert one.ahead, site
+        assert one.calls == 0, site
+        assert one.expected in (None, other.calls), site
+        if str(other.fate) not in ("untaken", "uncalled"):
+            assert one.fate == other.fate, site
+            assert (one.reason, one.remedy) == (other.reason, other.remedy), site
+        assert bool(one.reason) == (str(one.fate) != "live" or bool(one.elided)), site
+
+
+def by_site(recording):
+    return {
+        (s.site.function, 0 if s.site.file == __file__ else s.site.line, s.site.column): s
+        for s in summarize(recording)
+        if s.site.file != __file__
+    }

@@ -1,0 +1,228 @@
+"""``%jax_explain`` in a kernel and in a terminal: options, errors, displays and completion."""
+
+import pytest
+
+DEFINE = """\
+import jupyter_jaxcb as jaxcb
+calls = []
+
+@jaxcb.pure(result="x")
+def a(x):
+    calls.append("a")
+    return x
+
+@jaxcb.io(result="x")
+def b(x):
+    calls.append("b")
+    return x
+
+def f(x, n=1):
+    a(x + 1)
+    return b(x) * n
+
+def g(x):
+    return jnp.sin(x * a(jax.lax.stop_gradient(x)))
+
+X = np.arange(3, dtype=np.float32)
+print("defined")
+"""
+
+
+@pytest.fixture
+def notebook(kernel):
+    ran = kernel.run(DEFINE)
+    assert ran.error is None
+    assert not ran.traces
+    return kernel
+
+
+def called(notebook):
+    return notebook.run("print(calls)").text.strip()
+
+
+def test_it_shows_what_would_become_of_each_callback_and_calls_none(notebook):
+    ran = notebook.run("%jax_explain f(X)")
+    assert ran.error is None
+    assert ran.order == ["trace"]
+    by_name = {site["function"]: site for site in ran.sites}
+    assert {name: site["fate"] for name, site in by_name.items()} == {"a": "unused", "b": "live"}
+    assert "1 call a run" in ran.trace["text/plain"]
+    assert "its result is never used" in ran.trace["text/plain"]
+    assert called(notebook) == "[]"
+
+
+def test_nothing_explained_is_in_the_host_trace_of_the_cell(notebook):
+    ran = notebook.run("explained = %jax_explain f(X)\nprint('done')")
+    assert ran.error is None
+    assert ran.text == "done\n"
+    assert not ran.traces
+    ran = notebook.run("r = %jax_explain f(X)\ny = jax.jit(g)(X)\nm = %jax_explain --matrix f(X)")
+    assert [site["function"] for site in ran.sites] == ["a"]
+    assert called(notebook) == "['a']"
+
+
+def test_it_is_not_in_the_table_of_callbacks(notebook):
+    before = notebook.run("%jax_callbacks").value
+    notebook.run("%jax_explain jax.vmap(f)(X)")
+    notebook.run("%jax_explain --matrix g(X)")
+    assert notebook.run("%jax_callbacks").value == before
+
+
+def test_with_recording_off_it_answers_all_the_same(notebook):
+    notebook.run("%jax_record off")
+    ran = notebook.run("%jax_explain f(X)")
+    assert [site["function"] for site in ran.sites] == ["a", "b"]
+    assert called(notebook) == "[]"
+
+
+def test_under_jax_record_it_is_not_recorded(notebook):
+    ran = notebook.run("%%jax_record kept\ne = %jax_explain f(X)\ny = jax.jit(g)(X)")
+    assert ran.error is None
+    ran = notebook.run("print(kept.ahead, [o.site.function for o in kept.outcomes], e.ahead)")
+    assert ran.text.strip() == "False ['a'] True"
+
+
+def test_the_matrix_is_a_table_of_text_and_html(notebook):
+    ran = notebook.run("%jax_explain --matrix g(X)")
+    ((data, _),) = ran.shown
+    head = data["text/plain"].splitlines()[0].split()
+    assert head == ["where", "source", "jit", "vmap", "grad", "hessian", "scan", "remat"]
+    assert "3 calls" in data["text/plain"]
+    assert "<table>" in data["text/html"]
+    assert called(notebook) == "[]"
+
+
+def test_the_cost_is_printed_and_differs_with_every_run(notebook):
+    ran = notebook.run("%jax_explain --cost f(X)")
+    assert "jit_f (float32[3]): lowered in " in ran.text
+    assert "compiled in " in ran.text
+    assert "a, 0 host calls in the program" in ran.text
+    assert "b, 1 host call in the program" in ran.text
+    assert len(ran.traces) == 1
+    assert "lowered in" not in ran.trace["text/plain"]  # what is saved is the same every time
+
+
+def test_the_cost_goes_with_the_matrix_or_is_refused(notebook):
+    ran = notebook.run("%jax_explain --matrix --cost g(X)")
+    assert ran.error is not None or "compiled in" in ran.text
+
+
+def test_two_equal_questions_show_equal_data(notebook):
+    first, second = (notebook.run("%jax_explain f(X)").trace for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("jax.vmap(f)(X)", "3 calls a run"),
+        ("jax.grad(lambda x: g(x).sum())(X)", "1 call a run"),
+        ("jax.jit(f, static_argnums=1)(X, 2)", "1 call a run"),
+        ("f(*[X], **{'n': 2})", "1 call a run"),
+        ("f(X, n=2)  # with a remark", "1 call a run"),
+        ("  f( X )  ", "1 call a run"),
+        ("(lambda x: f(x)) (X[:2])", "(2,) → (2,)"),
+        ("f(jax.ShapeDtypeStruct((4,), np.float32))", "(4,) → (4,)"),
+        ("f(x:=X)", "1 call a run"),
+    ],
+)
+def test_any_call_may_be_asked(notebook, call, words):
+    ran = notebook.run(f"%jax_explain {call}")
+    assert ran.error is None
+    assert words in ran.trace["text/plain"]
+    assert called(notebook) == "[]"
+
+
+def test_arguments_are_evaluated_and_recorded_as_any_cell(notebook):
+    ran = notebook.run("%jax_explain f(b(X))")
+    assert ran.error is None
+    assert len(ran.traces) == 2  # what is explained, and the call that made the argument
+    assert called(notebook) == "['b']"
+
+
+def test_a_function_without_callbacks_says_so(notebook):
+    ran = notebook.run("%jax_explain jnp.sin(1.0)")
+    assert ran.error is None
+    assert ran.value == "no callback of ours in it"
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "words"),
+    [
+        ("", "UsageError", "Write a call, as in %jax_explain f(x, y)."),
+        ("f", "UsageError", "'f' is not a call. Write the function with its arguments"),
+        ("f(X) + 1", "UsageError", "is not a call"),
+        ("f(X", "UsageError", "is not a Python expression"),
+        ("y = f(X)", "UsageError", "is not a Python expression"),
+        ("--matrix", "UsageError", "Write a call"),
+        ("--matri f(X)", "UsageError", "unknown option --matri; did you mean '--matrix'?"),
+        ("--cots f(X)", "UsageError", "unknown option --cots; did you mean '--cost'?"),
+        ("--verbose f(X)", "UsageError", "unknown option --verbose"),
+        ("unknown(X)", "NameError", "name 'unknown' is not defined"),
+        ("f(unknown)", "NameError", "name 'unknown' is not defined"),
+        ("X(3)", "TypeError", "it is not a function"),
+        ("f()", "TypeError", "missing 1 required positional argument"),
+        ("f(X, 1 / 0)", "ZeroDivisionError", "division by zero"),
+        ("jax.grad(lambda x: a(x).sum())(X)", "ValueError", "cannot differentiate a"),
+    ],
+)
+def test_what_cannot_be_asked_says_why_and_leaves_nothing_behind(notebook, line, name, words):
+    ran = notebook.run(f"%jax_explain {line}")
+    if ran.error is None:  # a UsageError is printed
+        assert name == "UsageError"
+        assert words in ran.text
+    else:
+        assert ran.error[0] == name
+        assert words in ran.error[1]
+    assert not ran.traces
+    assert called(notebook) == "[]"
+    assert notebook.run("%jax_explain f(X)").error is None
+
+
+def test_the_traceback_of_a_wrong_argument_shows_the_question(notebook):
+    ran = notebook.run("%jax_explain f(unknown)")
+    assert "f(unknown)" in ran.error[2]
+    assert "_question.py" not in ran.error[2]
+
+
+def test_a_semicolon_silences_it(notebook):
+    ran = notebook.run("%jax_explain f(X);")
+    assert "UsageError" not in ran.text
+    assert ran.error is None
+    assert ran.value is None
+    assert not ran.traces
+
+
+@pytest.mark.parametrize(
+    ("line", "offered", "not_offered"),
+    [
+        ("%jax_ex", {"%jax_explain"}, set()),
+        ("%jax_explain --", {"--matrix", "--cost"}, {"--ordered", "--values"}),
+        ("%jax_explain --m", {"--matrix"}, {"--cost"}),
+        ("%jax_explain --matrix --", {"--cost"}, {"--matrix"}),
+        ("%jax_explain g(", set(), {"--cost", "--matrix"}),
+    ],
+)
+def test_tab_completes_the_options(notebook, line, offered, not_offered):
+    reply = notebook.client.complete(line, reply=True, timeout=60)["content"]
+    assert offered <= set(reply["matches"])
+    assert not not_offered & set(reply["matches"])
+
+
+def test_after_unloading_it_is_gone(notebook):
+    notebook.run("%unload_ext jupyter_jaxcb")
+    assert "not found" in notebook.run("%jax_explain f(X)").text
+    notebook.run("%load_ext jupyter_jaxcb")
+
+
+def test_its_help_names_the_options(notebook):
+    ran = notebook.run("print(get_ipython().find_line_magic('jax_explain').__doc__)")
+    assert "[--matrix] [--cost]" in ran.text
+
+
+def test_in_a_terminal_it_is_plain_text(terminal):
+    setup = "import jax, jax.numpy as jnp, numpy as np"
+    text = terminal("%load_ext jupyter_jaxcb", setup, DEFINE, "%jax_explain f(X)", "print(calls)")
+    assert "a · pure · 0 of 1 call a run" in text or "unused" in text
+    assert "b · io · 1 call a run" in text
+    assert text.rstrip().endswith("[]")

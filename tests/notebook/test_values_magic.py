@@ -1,0 +1,153 @@
+"""Values are shown, and saved with a notebook, only where --values asks for them."""
+
+import json
+
+import pytest
+
+from jupyter_jaxcb.report import MIME_TYPE as MIME
+
+# Numbers that stand in no line of code, no shape and, as text with a dot, in no time.
+GIVEN, ANSWER = "1234.5", "2469"
+LINE = f"{GIVEN} → {ANSWER}"
+CALL = "double(np.float32(2469 / 2));"
+
+
+@pytest.fixture
+def double(kernel):
+    kernel.run("%%jax_callback pure --result x\ndef double(x):\n    return 2 * x")
+    yield kernel
+    kernel.run("%jax_record auto")
+
+
+def saved(ran):
+    """All that the notebook would keep of a cell, but for the cell itself."""
+    return json.dumps([ran.text, ran.value, ran.traces, ran.shown, ran.error], ensure_ascii=False)
+
+
+def with_values(ran):
+    """Whether a trace has the values: everywhere in its data, or nowhere."""
+    ((data, metadata),) = ran.traces
+    found = {
+        LINE in data["text/plain"],
+        LINE in data["text/html"],
+        [["1234.5"], ["2469"], False, None] in [p[1:] for p in data[MIME]["sites"][0]["previews"]],
+    }
+    assert len(found) == 1
+    assert GIVEN not in str(metadata)
+    assert found.pop() == (GIVEN in saved(ran))
+    return GIVEN in saved(ran)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        CALL,
+        f"jax.jit(double)(np.float32({GIVEN[:4]} + .5));",
+        "jax.vmap(double)(np.float32([2469 / 2, 3, 4]));",
+        f"%%jax_record\n{CALL}",
+        f"%%jax_record kept\n{CALL}",
+        "r = None\nimport jupyter_jaxcb as jaxcb\nwith jaxcb.record() as r:\n    " + CALL,
+    ],
+    ids=["eager", "jit", "lanes", "record", "record by name", "record()"],
+)
+def test_no_value_is_saved_unless_asked_for(double, code):
+    ran = double.run(code)
+    assert len(ran.traces) == 1
+    assert not with_values(ran)
+    assert ran.trace[MIME]["sites"][0]["previews"] == []
+
+
+def test_values_of_one_cell_are_shown_where_asked_for(double):
+    assert with_values(double.run(f"%%jax_record --values\n{CALL}"))
+    assert not with_values(double.run(CALL))
+
+
+def test_cell_may_have_a_name_and_values(double):
+    assert with_values(double.run(f"%%jax_record kept --values\n{CALL}"))
+    assert not with_values(double.run("kept"))
+    assert double.run("kept.previews[0].operands").value == f"('{GIVEN}',)"
+
+
+def test_values_are_shown_when_recording_is_off_otherwise(double):
+    double.run("%jax_record off")
+    assert with_values(double.run(f"%%jax_record --values\n{CALL}"))
+    assert double.run(CALL).traces == []
+    assert not with_values(double.run(f"%%jax_record\n{CALL}"))
+
+
+def test_auto_with_values_shows_them_in_every_cell_until_auto(double):
+    double.run("%jax_record auto --values")
+    for _ in range(2):
+        assert with_values(double.run(CALL))
+    assert with_values(double.run(f"%%jax_record\n{CALL}"))
+    double.run("%jax_record auto")
+    assert not with_values(double.run(CALL))
+
+
+def test_off_forgets_that_values_were_asked_for(double):
+    double.run("%jax_record auto --values")
+    double.run("%jax_record off")
+    double.run("%jax_record auto")
+    assert not with_values(double.run(CALL))
+
+
+def test_loading_the_extension_again_forgets_that_values_were_asked_for(double):
+    double.run("%jax_record auto --values")
+    double.run("%unload_ext jupyter_jaxcb")
+    double.run("%load_ext jupyter_jaxcb")
+    assert not with_values(double.run(CALL))
+
+
+def test_cell_that_fails_shows_its_values_and_the_next_one_none(double):
+    ran = double.run(f"%%jax_record --values\n{CALL}\n1 / 0")
+    assert ran.error[0] == "ZeroDivisionError"
+    assert with_values(ran)
+    assert not with_values(double.run(CALL))
+
+
+def test_failing_call_shows_what_it_was_given(kernel):
+    kernel.run("%%jax_callback pure --result x\ndef fails(x):\n    raise ValueError('no luck')")
+    code = "fails(np.float32(2469 / 2))"
+    plain, asked = (kernel.run(f"%%jax_record{option}\n{code}") for option in ("", " --values"))
+    assert GIVEN not in saved(plain)
+    assert f"{GIVEN} → ✕ raised" in asked.trace["text/plain"]
+
+
+def test_displayed_recording_has_values_only_while_auto_says_so(double):
+    double.run(f"%%jax_record kept\n{CALL}")
+    assert GIVEN not in saved(double.run("kept"))
+    double.run("%jax_record auto --values")
+    shown = double.run("kept")
+    assert LINE in shown.traces[0][0]["text/plain"]
+
+
+def test_value_that_is_not_finite_is_noted_without_being_shown(kernel):
+    kernel.run("%%jax_callback pure --result x\ndef lost(x):\n    return x * np.float32('nan')")
+    ran = kernel.run("lost(np.float32(2469 / 2));")
+    (site,) = ran.sites
+    assert site["notes"] == ["1 call answered NaN or infinity for finite arguments"]
+    assert site["notes"][0] in ran.trace["text/plain"]
+    assert GIVEN not in saved(ran)
+
+
+def test_lists_of_callbacks_and_questions_show_no_values(double):
+    double.run(CALL)
+    for code in ("%jax_callbacks", "%jax_explain double(np.float32(2469 / 2))"):
+        assert GIVEN not in saved(double.run(code))
+
+
+@pytest.mark.parametrize("line", ["%jax_record --values", "%jax_record off --value 3"])
+def test_wrong_use_of_values_says_what_to_type(double, line):
+    assert double.run(line).text.startswith("UsageError: ")
+
+
+def test_values_are_the_same_in_every_run(double):
+    first, second = (double.run(f"%%jax_record --values\n{CALL}").trace for _ in range(2))
+    assert first == second
+
+
+def test_terminal_shows_values_where_asked_for(terminal):
+    define = "%%jax_callback pure --result x\ndef double(x):\n    return 2 * x"
+    start = ["import numpy as np", "%load_ext jupyter_jaxcb", define]
+    assert LINE not in terminal(*start, CALL)
+    assert LINE in terminal(*start, f"%%jax_record --values\n{CALL}")

@@ -1,0 +1,216 @@
+"""Previews of values are few, small and copies; counts of NaN and infinity are per window."""
+
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_jaxcb.recording import (
+    Aval,
+    Compilation,
+    LoweredSite,
+    NotFinite,
+    Preview,
+    Program,
+    Recorder,
+    Recording,
+    Site,
+)
+
+
+def fact(name="f"):
+    return LoweredSite(Site("pure", name, "m.py", 3, 0, cell=False), None, -1, (), ())
+
+
+def take(recorder, lowered, operands=(), results=(), lane=-1):
+    """What a host call leaves: a row of the log, and its values."""
+    crossing = recorder.called(lowered, 1, 0, 1)
+    recorder.values.take(lowered, crossing, lane, operands, results)
+    return crossing
+
+
+def words(value):
+    recorder = Recorder()
+    take(recorder, fact(), [value])
+    ((word,),) = [preview.operands for preview in recorder.freeze().previews]
+    return word
+
+
+BF16, F8, INT4 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (np.float32(0.25), "0.25"),
+        (np.float32(0.1), "0.1"),
+        (np.array(-0.0), "-0"),
+        (np.float64(1e200), "1e+200"),
+        (np.float32(np.nan), "nan"),
+        (np.float64(-np.inf), "-inf"),
+        (np.array([1, 2, 3]), "[1, 2, 3]"),
+        (np.arange(6), "[0, 1, 2, 3, 4, 5]"),
+        (np.arange(7), "[0, 1, 2, 3, 4, 5, …]"),
+        (np.arange(10, dtype=np.float32) / 10, "[0, 0.1, 0.2, 0.3, 0.4, 0.5, …]"),
+        (np.array([True, False]), "[True, False]"),
+        (np.bool_(True), "True"),
+        (np.int8(-128), "-128"),
+        (np.array(2**64 - 1, np.uint64), "18446744073709551615"),
+        (np.array([-(2**63)], np.int64), "[-9223372036854775808]"),
+        (np.array([-8, 7], INT4), "[-8, 7]"),
+        (np.array([0, 15], ml_dtypes.uint4), "[0, 15]"),
+        (np.array([0.5, 3], BF16), "[0.5, 3]"),
+        (np.array(448, F8), "448"),
+        (np.array([1.5], np.float16), "[1.5]"),
+        (np.complex64(1 + 2j), "1+2j"),
+        (np.array([complex(1, np.nan)]), "[1+nanj]"),
+        (np.zeros(0), "[]"),
+        (np.zeros((3, 0, 2)), "[]"),
+        (np.array(7), "7"),
+        (np.arange(20)[::3], "[0, 3, 6, 9, 12, 15, …]"),
+        (np.arange(4)[::-1], "[3, 2, 1, 0]"),
+        (np.asfortranarray([[1, 2, 3], [4, 5, 6]]), "[1, 2, 3, 4, 5, 6]"),
+        (np.arange(6).reshape(2, 3).T, "[0, 3, 1, 4, 2, 5]"),
+        (np.broadcast_to(np.float32(2), (2, 2)), "[2, 2, 2, 2]"),
+        (np.broadcast_to(np.float32(2), (10**6, 10**6)), "[2, 2, 2, 2, 2, 2, …]"),
+    ],
+)
+def test_a_value_is_said_in_a_few_words_row_by_row(value, word):
+    assert words(value) == word
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=9), st.integers(1, 3))
+def test_integers_are_said_exactly_and_never_more_than_six(numbers, step):
+    array = np.array(numbers, np.int64)[::step]
+    shown = [str(number) for number in array[:6].tolist()]
+    assert words(array) == f"[{', '.join(shown + ['…'] * (len(array) > 6))}]"
+
+
+def test_three_calls_of_a_site_are_kept_and_its_place_is_its_own():
+    recorder = Recorder()
+    f, g = fact("f"), fact("g")
+    for number in range(5):
+        take(recorder, f, [np.array(number)], [np.array(10 * number)])
+    crossing = take(recorder, g, (), [np.array(7)], lane=4)
+    previews = recorder.freeze().previews
+    assert [(p.operands, p.results) for p in previews[:3]] == [
+        (("0",), ("0",)), (("1",), ("10",)), (("2",), ("20",)),
+    ]  # fmt: skip
+    assert previews[3] == Preview(1, crossing, 4, (), ("7",))
+    assert len(previews) == 4
+
+
+def test_a_thousand_previews_are_kept_in_all():
+    recorder = Recorder()
+    facts = [fact(f"f{number}") for number in range(400)]
+    for lowered in facts:
+        for number in range(3):
+            take(recorder, lowered, [np.array(number)])
+    assert len(recorder.freeze().previews) == 1_000
+    assert facts[-1] in recorder.values.full
+
+
+def test_every_window_has_the_first_calls_of_its_own():
+    recorder = Recorder()
+    f = fact()
+    found = []
+    for window in range(3):
+        mark = recorder.mark()
+        for number in range(5):
+            take(recorder, f, [np.array(10 * window + number)])
+        found.append([p.operands for p in recorder.freeze(mark).previews])
+    assert found == [[(str(10 * n + i),) for i in range(3)] for n in range(3)]
+
+
+def test_what_is_kept_is_a_copy():
+    recorder = Recorder()
+    given_, answered = np.zeros(3), np.ones(2)
+    take(recorder, fact(), [given_], [answered])
+    given_[:], answered[:] = 7, 8
+    (preview,) = recorder.freeze().previews
+    assert (preview.operands, preview.results) == (("[0, 0, 0]",), ("[1, 1]",))
+
+
+def test_recorder_without_previews_keeps_none_in_any_window():
+    recorder = Recorder(previews=False)
+    f = fact()
+    assert f in recorder.values.full
+    for _ in range(2):
+        mark = recorder.mark()
+        take(recorder, f, [np.array(1)])
+        assert f in recorder.values.full
+        recorder.values.not_finite(f, 1, 0)
+        assert recorder.freeze(mark).previews == ()
+        assert recorder.freeze(mark).not_finite == (NotFinite(0, 1, 0),)
+
+
+def test_calls_that_are_not_finite_are_counted_by_window_and_site():
+    recorder = Recorder()
+    f, g = fact("f"), fact("g")
+    for lowered in (f, g):
+        take(recorder, lowered)
+    recorder.values.not_finite(f, 2, 1)
+    mark = recorder.mark()
+    take(recorder, g)
+    recorder.values.not_finite(g, 1, 0)
+    recorder.values.not_finite(g, 0, 5)
+    assert recorder.freeze(mark).not_finite == (NotFinite(0, 1, 5),)
+    assert recorder.freeze().not_finite == (NotFinite(0, 2, 1), NotFinite(1, 1, 5))
+
+
+def test_values_from_many_threads_are_counted_once_each():
+    recorder = Recorder()
+    f = fact()
+    ready = threading.Barrier(4)
+
+    def work():
+        ready.wait()
+        for number in range(500):
+            take(recorder, f, [np.array(number)])
+            recorder.values.not_finite(f, 1, 2)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    recording = recorder.freeze()
+    assert len(recording.previews) == 3
+    assert recording.not_finite == (NotFinite(0, 2_000, 4_000),)
+    calls = {call.crossing for call in recording}
+    assert {preview.crossing for preview in recording.previews} <= calls
+
+
+texts = st.lists(st.text(max_size=6), max_size=3).map(tuple)
+counts = st.integers(0, 2**40)
+avals = st.lists(
+    st.builds(Aval, st.lists(st.integers(0, 9), max_size=3).map(tuple), st.just("bfloat16")),
+    max_size=2,
+).map(tuple)
+
+
+@given(
+    st.lists(st.builds(Preview, counts, counts, st.integers(-1, 99), texts, texts), max_size=3),
+    st.lists(st.builds(NotFinite, counts, counts, counts), max_size=3),
+    st.lists(
+        st.builds(
+            Compilation,
+            st.builds(Program, st.text(max_size=5), st.just("cpu"), st.integers(0, 9)),
+            counts, avals, counts, counts, st.booleans(),
+        ),
+        max_size=3,
+    ),
+)  # fmt: skip
+def test_json_keeps_previews_counts_and_compilations(previews, unsound, compilations):
+    recording = Recording(
+        previews=tuple(previews), not_finite=tuple(unsound), compilations=tuple(compilations)
+    )
+    back = Recording.from_json(recording.to_json())
+    assert (back.previews, back.not_finite) == (recording.previews, recording.not_finite)
+    assert back.compilations == recording.compilations
+    assert all(type(one) is Preview for one in back.previews)
+    assert all(type(one.program) is Program for one in back.compilations)
+    assert back.to_json() == recording.to_json()

@@ -1,0 +1,152 @@
+"""Below a site: why its program was compiled again, how many calls it holds, what is not kept."""
+
+import pytest
+
+from jupyter_jaxcb.recording import (
+    Aval,
+    Compilation,
+    Fate,
+    LoweredSite,
+    Outcome,
+    Program,
+    Recorder,
+    Site,
+)
+from jupyter_jaxcb.report import MIME_TYPE, summarize, to_html, to_mimebundle, to_text
+
+SITE = Site("pure", "f", "m.py", 3, 0, cell=False)
+OTHER = Site("pure", "g", "m.py", 9, 0, cell=False)
+ANOTHER = "for another function object each time"
+
+
+def vector(size):
+    return Aval((size,), "float32")
+
+
+class Told:
+    """A recording in the making: programs of sites, numbered as they come."""
+
+    def __init__(self):
+        self.recorder = Recorder()
+        self.number = 0
+
+    def program(self, name="jit_f", site=SITE, function=1, arguments=(), **facts):
+        self.number += 1
+        program = Program(name, "cpu", self.number)
+        self.recorder.took(
+            Compilation(program, function, tuple(arguments), 5, 6, **{"code": 1, **facts})
+        )
+        self.recorder.lowered(LoweredSite(site, program, 0, (), ()))
+        self.recorder.compiled(Outcome(site, program, Fate.LIVE, index=0, compiled=1))
+        return self
+
+    def notes(self, environment=None):
+        recording = self.recorder.freeze(environment=environment)
+        return {summary.site: summary.notes for summary in summarize(recording)}
+
+
+def test_one_compilation_is_not_worth_a_note():
+    assert Told().program().notes() == {SITE: ()}
+
+
+def test_other_shapes_are_named():
+    told = Told().program(arguments=[vector(3)]).program(arguments=[vector(4), Aval((), "int8")])
+    assert told.notes() == {
+        SITE: ("jit_f was compiled 2 times, for (float32[3]), (float32[4], int8[])",)
+    }
+
+
+def test_three_shapes_are_named_and_the_others_counted():
+    told = Told()
+    for size in range(5):
+        told.program(arguments=[vector(size)])
+    (note,) = told.notes()[SITE]
+    assert note.endswith("5 times, for (float32[0]), (float32[1]), (float32[2]), 2 more")
+
+
+def test_another_function_each_time_is_said_with_the_remedy():
+    told = Told().program(function=1).program(function=2).program(function=3)
+    (note,) = told.notes()[SITE]
+    assert note.startswith(f"jit_f was compiled 3 times, {ANOTHER}: ")
+    assert "outside of the loop" in note
+
+
+def test_one_function_compiled_twice_for_equal_arguments_is_only_counted():
+    assert Told().program().program().notes() == {SITE: ("jit_f was compiled 2 times",)}
+
+
+def test_programs_of_two_names_are_not_one_compiled_twice():
+    assert Told().program("jit_f", function=1).program("jit_g", function=2).notes() == {SITE: ()}
+
+
+def test_note_is_at_the_sites_of_the_program_only():
+    told = Told().program(site=OTHER, name="jit_g")
+    told.program(arguments=[vector(3)]).program(arguments=[vector(4)])
+    assert told.notes()[OTHER] == ()
+    assert len(told.notes()[SITE]) == 1
+
+
+def test_compilations_of_an_earlier_window_do_not_count():
+    told = Told().program(function=1)
+    mark = told.recorder.mark()
+    told.program(function=2)
+    (summary,) = summarize(told.recorder.freeze(mark))
+    assert summary.notes == ()
+    assert len(told.recorder.freeze(mark).compilations) == 1
+    assert len(told.notes()[SITE]) == 1
+
+
+def test_program_that_is_not_cached_says_of_which_jax():
+    told = Told().program(not_cached=True).program(site=OTHER, name="jit_g")
+    notes = told.notes({"jax": "0.9.1"})
+    (note,) = notes[SITE]
+    assert "the persistent compilation cache of JAX 0.9.1 takes no program" in note
+    assert notes[OTHER] == ()
+
+
+def test_program_that_is_not_cached_is_said_without_a_version_too():
+    (note,) = Told().program(not_cached=True).notes()[SITE]
+    assert "cache of JAX takes no program" in note
+    assert "  " not in note
+
+
+@pytest.mark.parametrize(
+    ("produced", "passed_on", "words"),
+    [
+        (1, 0, "1 call answered NaN or infinity for finite arguments"),
+        (1_234, 0, "1,234 calls answered NaN or infinity for finite arguments"),
+        (0, 2, "2 calls answered NaN or infinity, and were given some"),
+        (3, 2, "3 calls answered NaN or infinity for finite arguments; "
+               "2 calls answered NaN or infinity, and were given some"),
+    ],
+)  # fmt: skip
+def test_calls_that_were_not_finite_are_counted_in_words(produced, passed_on, words):
+    recorder = Recorder()
+    fact, other = LoweredSite(SITE, None, -1, (), ()), LoweredSite(OTHER, None, -1, (), ())
+    for called in (other, fact):
+        recorder.called(called, 1, 0, 1)
+    recorder.values.not_finite(fact, produced, passed_on)
+    recording = recorder.freeze()
+    assert {s.site: s.notes for s in summarize(recording)} == {SITE: (words,), OTHER: ()}
+    assert f"      {words}" in to_text(recording).splitlines()
+    assert f">{words}<" in to_html(recording)
+    assert to_mimebundle(recording)[0][MIME_TYPE]["sites"][0]["notes"] == [words]
+
+
+def test_equal_notes_are_said_once():
+    told = Told()
+    for program in (told.program(not_cached=True), told.program("jit_g", not_cached=True)):
+        assert program is told
+    (note,) = told.notes({"jax": "0.8.0"})[SITE]
+    assert note.startswith("its program is compiled in every process")
+
+
+def test_notes_say_no_time():
+    told = Told().program(function=1).program(function=2, not_cached=True)
+    recording = told.recorder.freeze(environment={"jax": "0.8.0"})
+    data, metadata = to_mimebundle(recording)
+    assert "_ns" not in str(data)
+    assert (
+        metadata[MIME_TYPE]["compilations"]
+        == [{"program": "jit_f", "lower_ns": 5, "compile_ns": 6}] * 2
+    )

@@ -1,0 +1,213 @@
+"""Unordered callbacks that ran in another order than the program has them are named, with times."""
+
+import itertools
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import (
+    Aval,
+    Fate,
+    LoweredSite,
+    Outcome,
+    Program,
+    Recorder,
+    Site,
+    VmapLevel,
+)
+from jupyter_jaxcb.report import MIME_TYPE, to_html, to_mimebundle, to_text
+
+PROGRAM = Program("jit_f", "cpu", 1)
+WORDS = "ran before"
+
+
+def fact(index, flavor="io", program=PROGRAM, line=None, levels=(), shard=None):
+    """The callback on line 10 + index of m.py, at that place of the program."""
+    site = Site(flavor, f"f{index}", "m.py", line or 10 + index, 0, cell=False)
+    operands = tuple(Aval((level.size,), "float32") for level in levels[:1])
+    return LoweredSite(site, program, index, operands, (), levels, shard=shard)
+
+
+def note_outcomes(recorder, facts, compiled):
+    for lowered in facts:
+        if lowered.program is not None:
+            index = lowered.index
+            recorder.compiled(
+                Outcome(lowered.site, lowered.program, Fate.LIVE, index=index, compiled=compiled)
+            )
+
+
+def recorded(facts, order):
+    """A recording of calls of `facts` in this order, a tick of the clock each."""
+    recorder = Recorder(clock=itertools.count(100, 10).__next__)
+    for lowered in facts:
+        recorder.lowered(lowered)
+    note_outcomes(recorder, facts, compiled=1)
+    for place in order:
+        recorder.called(facts[place], 1, recorder.clock(), recorder.clock())
+    return recorder.freeze()
+
+
+def said(recording):
+    """The sentences of the text; the same as those of the metadata."""
+    found = [line.strip() for line in to_text(recording).splitlines() if WORDS in line]
+    data, metadata = to_mimebundle(recording)
+    assert metadata[MIME_TYPE]["out_of_order"] == found
+    assert WORDS not in str(data) + to_html(recording) + to_text(recording, times=False)
+    return found
+
+
+@pytest.mark.parametrize("flavors", [("io", "io"), ("debug", "debug"), ("io", "debug")])
+def test_two_that_ran_the_other_way_round_are_named_with_the_remedy(flavors):
+    facts = [fact(index, flavor) for index, flavor in enumerate(flavors)]
+    assert said(recorded(facts, [1, 0])) == [
+        "m.py:11 ran before m.py:10 in 1 of 1 run; ordered=True keeps program order"
+    ]
+
+
+def test_two_in_program_order_are_not_named():
+    assert said(recorded([fact(0), fact(1)], [0, 1, 0, 1])) == []
+
+
+def test_runs_are_counted_one_by_one():
+    (sentence,) = said(recorded([fact(0), fact(1)], [0, 1, 1, 0, 1, 0]))
+    assert "in 2 of 3 runs" in sentence
+
+
+def test_order_of_lowering_counts_and_not_the_order_of_lines():
+    (sentence,) = said(recorded([fact(0, line=20), fact(1, line=5)], [1, 0]))
+    assert sentence.startswith("m.py:5 ran before m.py:20")
+    assert said(recorded([fact(0, line=20), fact(1, line=5)], [0, 1])) == []
+
+
+def test_facts_may_be_noted_in_any_order():
+    (sentence,) = said(recorded([fact(1), fact(0)], [0, 1]))
+    assert sentence.startswith("m.py:11 ran before m.py:10")
+    assert said(recorded([fact(1), fact(0)], [1, 0])) == []
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+def test_something_is_said_of_three_unless_they_ran_in_order(order):
+    facts = [fact(index) for index in range(3)]
+    place = {index: order.index(index) for index in range(3)}
+    late = {n: [m for m in range(n) if place[n] < place[m]] for n in range(3)}  # which it overtook
+    expected = [f"m.py:{10 + n} ran before m.py:{10 + max(m)}" for n, m in late.items() if m]
+    assert [s.partition(" in ")[0] for s in said(recorded(facts, order))] == expected
+    assert bool(expected) == (order != (0, 1, 2))
+
+
+def test_callbacks_of_two_programs_have_no_order():
+    other = Program("jit_f", "cpu", 2)
+    assert said(recorded([fact(0), fact(1, program=other)], [1, 0])) == []
+
+
+def test_eager_calls_have_no_order():
+    assert said(recorded([fact(0, program=None), fact(1, program=None)], [1, 0])) == []
+
+
+def test_pure_callbacks_lanes_and_shards_are_left_alone():
+    level = VmapLevel(1, "sequential", (True,))
+    for other in (fact(1, "pure"), fact(1, levels=(level,)), fact(1, shard=0)):
+        assert said(recorded([fact(0), other], [1, 0])) == []
+
+
+def test_callbacks_that_are_called_different_numbers_of_times_are_not_compared():
+    assert said(recorded([fact(0), fact(1)], [1, 0, 0])) == []
+
+
+def test_two_programs_each_say_their_own():
+    other = Program("jit_g", "cpu", 2)
+    facts = [fact(0), fact(1), fact(0, program=other, line=30), fact(1, program=other, line=31)]
+    found = said(recorded(facts, [1, 0, 3, 2]))
+    assert [s.partition(" in ")[0] for s in found] == [
+        "m.py:11 ran before m.py:10", "m.py:31 ran before m.py:30",
+    ]  # fmt: skip
+
+
+def test_callback_in_a_branch_does_not_hide_those_around_it():
+    recorder = Recorder(clock=itertools.count(100, 10).__next__)
+    facts = [fact(0), fact(1), fact(2)]
+    for lowered in facts:
+        recorder.lowered(lowered)
+    note_outcomes(recorder, [facts[0], facts[2]], compiled=1)
+    note_outcomes(recorder, facts[1:2], compiled=None)
+    for place in (2, 0):
+        recorder.called(facts[place], 1, recorder.clock(), recorder.clock())
+    (sentence,) = said(recorder.freeze())
+    assert sentence.startswith("m.py:12 ran before m.py:10")
+
+
+@pytest.mark.parametrize("ordered", [False, True], ids=["unordered", "ordered"])
+def test_what_is_said_of_a_program_is_what_its_host_functions_saw(ordered):
+    """XLA may call the second one at once, while the operand of the first is still computed."""
+    seen = []
+
+    @jax.jit
+    def f(x):
+        y = x
+        for _ in range(20):
+            y = jnp.sin(y @ x) / 100
+        jaxcb.debug_callback(lambda _: seen.append("first"), y[0, 0], ordered=ordered)
+        jaxcb.debug_callback(lambda _: seen.append("second"), x[0, 0], ordered=ordered)
+        return y
+
+    with jaxcb.record() as recorded:
+        for _ in range(3):
+            f(jnp.ones((200, 200))).block_until_ready()
+            jax.effects_barrier()
+    runs = [tuple(seen[n : n + 2]) for n in range(0, 6, 2)]
+    assert {frozenset(run) for run in runs} == {frozenset(("first", "second"))}
+    swapped = runs.count(("second", "first"))
+    found = [re.search(r"in (\d) of (\d) runs", s).groups() for s in said(recorded.recording)]
+    assert found == ([(str(swapped), "3")] if swapped else [])
+    assert not (ordered and swapped)
+
+
+def log(x):
+    pass
+
+
+def test_two_branches_of_one_cond_have_no_order():
+    def yes(x):
+        jaxcb.debug_callback(log, x)
+        return x
+
+    def no(x):
+        jaxcb.debug_callback(log, x)
+        return x
+
+    f = jax.jit(lambda x: jax.lax.cond(x > 0, yes, no, x))
+    found = []
+    for values in ((1.0, -1.0), (-1.0, 1.0)):
+        with jaxcb.record() as recorded:
+            for value in values:
+                f(value).block_until_ready()
+                jax.effects_barrier()
+        found += said(recorded.recording)
+    assert found == []
+
+
+def test_calls_of_a_loop_are_not_said_to_be_runs():
+    """One run of a loop of three: counted by hand as the recorder would hear it."""
+    recorder = Recorder()
+    facts = [fact(0), fact(1)]
+    for lowered in facts:
+        recorder.lowered(lowered)
+    note_outcomes(recorder, facts, compiled=3)
+    recorder.counts(PROGRAM)
+    recorder.ran(PROGRAM)
+    for step, place in enumerate([1, 0] * 3):
+        recorder.called(facts[place], 1, step, step)
+    assert said(recorder.freeze()) == []
+
+
+def test_two_callbacks_of_one_line_are_told_apart():
+    def site(column):
+        return Site("io", "f", "m.py", 10, column, cell=False)
+
+    facts = [LoweredSite(site(4 * index), PROGRAM, index, (), ()) for index in range(2)]
+    (sentence,) = said(recorded(facts, [1, 0]))
+    assert sentence.startswith("m.py:10:5 ran before m.py:10:1 ")

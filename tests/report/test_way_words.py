@@ -1,0 +1,152 @@
+"""How the calls of a site came about: vmaps and their arguments, shards and their devices."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Aval, LoweredSite, Program, Recorder, Site, VmapLevel
+from jupyter_jaxcb.report import MIME_TYPE, to_html, to_mimebundle, to_text
+
+SITE = Site("pure", "f", "m.py", 3, 0, cell=False, source="f(x)")
+
+
+def add(method):
+    return lambda x, y: jaxcb.pure_callback(
+        lambda x, y: np.asarray(x + y, np.float32), jax.ShapeDtypeStruct((), np.float32), x, y,
+        vmap_method=method,
+    )  # fmt: skip
+
+
+def row(recording):
+    """What the text says after fate, calls and shapes; the HTML says the same."""
+    (line,) = to_text(recording, times=False).splitlines()[1:]
+    way = line.partition(" → ")[2].partition("  ")[2].strip()
+    assert not way or f"<br>{way}</td>" in to_html(recording)
+    return way
+
+
+def recorded(run):
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(run())
+    return recorded.recording
+
+
+XS = np.arange(3, dtype=np.float32)
+Y = np.float32(1)
+METHODS = {
+    "sequential": "shared",
+    "sequential_unrolled": "shared",
+    "expand_dims": "size 1",
+    "broadcast_all": "broadcast",
+}
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("method", METHODS)
+def test_what_becomes_of_an_argument_that_is_not_mapped_is_said(method, transform):
+    other = METHODS[method]
+    for axes, args, words in (
+        ((0, None), (XS, Y), f"mapped, {other}"),
+        ((None, 0), (Y, XS), f"{other}, mapped"),
+    ):
+        f = transform(jax.vmap(add(method), axes))
+        assert row(recorded(lambda f=f, args=args: f(*args))) == f"vmap 3 ({words}), {method}"
+
+
+@pytest.mark.parametrize("method", [*METHODS, "legacy_vectorized"])
+def test_nothing_is_said_of_arguments_that_are_all_mapped(method):
+    assert row(recorded(lambda: jax.jit(jax.vmap(add(method)))(XS, XS))) == f"vmap 3, {method}"
+
+
+def test_what_is_said_is_what_the_host_function_gets():
+    seen = []
+
+    def host(x, y):
+        seen.append((x.shape, y.shape))
+        return np.broadcast_to(x + y, (3,)).astype(np.float32)
+
+    for method, shape in (("expand_dims", (1,)), ("broadcast_all", (3,))):
+        f = lambda x, y, method=method: jaxcb.pure_callback(  # noqa: E731
+            host, jax.ShapeDtypeStruct((), np.float32), x, y, vmap_method=method
+        )
+        way = row(recorded(lambda f=f: jax.vmap(f, (0, None))(XS, Y)))
+        assert way == f"vmap 3 (mapped, {METHODS[method]}), {method}"
+        assert seen.pop() == ((3,), shape)
+
+
+def test_nested_vmaps_are_named_outermost_first():
+    f = jax.vmap(jax.vmap(add("sequential"), (0, None)), (None, 0))
+    way = row(recorded(lambda: jax.jit(f)(XS, jnp.ones(2))))
+    assert way == "vmap 2 (shared, mapped) × vmap 3 (mapped, shared), sequential"
+
+
+def test_level_that_maps_all_says_nothing_beside_one_that_does_not():
+    f = jax.vmap(jax.vmap(add("expand_dims"), (0, None)))
+    way = row(recorded(lambda: jax.jit(f)(jnp.ones((2, 3)), jnp.ones(2))))
+    assert way == "vmap 2 × vmap 3 (mapped, size 1), expand_dims"
+
+
+def test_call_without_vmap_says_nothing():
+    assert row(recorded(lambda: jax.jit(add("sequential"))(Y, Y))) == ""
+
+
+def made(*facts):
+    recorder = Recorder()
+    for fact in facts:
+        recorder.lowered(fact)
+        recorder.called(fact, 1, 0, 1)
+    return recorder.freeze()
+
+
+PROGRAM = Program("jit_f", "cpu", 1)
+
+
+def shards(names, program=PROGRAM, **facts):
+    value = (Aval((2,), "float32"),)
+    return [
+        LoweredSite(SITE, program, 0, value, value, devices=len(names), shard=shard, device=name,
+                    **facts)
+        for shard, name in enumerate(names)
+    ]  # fmt: skip
+
+
+def test_shards_are_counted_and_their_devices_named_by_shard():
+    facts = shards(["cpu:2", "cpu:0", "cpu:3", "cpu:1"])
+    assert row(made(*facts)) == "4 shards (cpu:2, cpu:0, cpu:3, cpu:1)"
+    assert row(made(*facts[::-1])) == "4 shards (cpu:2, cpu:0, cpu:3, cpu:1)"
+
+
+def test_eight_devices_are_named():
+    names = [f"cpu:{number}" for number in range(10)]
+    assert row(made(*shards(names[:8]))) == f"8 shards ({', '.join(names[:8])})"
+    assert row(made(*shards(names))) == f"10 shards ({', '.join(names[:8])}, …)"
+
+
+def test_shards_whose_devices_are_not_known_are_only_counted():
+    assert row(made(*shards(["", ""]))) == "2 shards"
+
+
+def test_two_programs_on_the_same_devices_have_no_more_shards_than_devices():
+    names = ["cpu:0", "cpu:1"]
+    facts = [*shards(names), *shards(names, Program("jit_g", "cpu", 2))]
+    assert row(made(*facts)) == "2 shards (cpu:0, cpu:1)"
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(160, "160 B"), (4_096, "4.1 kB"), (2_000_000, "2 MB")]
+)
+def test_bytes_that_are_gathered_are_said(size, words):
+    value = (Aval((2,), "float32"),)
+    fact = LoweredSite(SITE, None, 0, value, value, devices=4, gathered_bytes=size)
+    recording = made(fact)
+    assert row(recording) == f"gathers {words}"
+    ((shapes,),) = [site["shapes"] for site in to_mimebundle(recording)[0][MIME_TYPE]["sites"]]
+    assert (shapes["gathered_bytes"], shapes["shards"]) == (size, 0)
+
+
+def test_vmap_shards_and_gathering_stand_side_by_side():
+    level = VmapLevel(2, "sequential", (True,))
+    way = row(made(*shards(["cpu:0", "cpu:1"], levels=(level,), gathered_bytes=8)))
+    assert way == "vmap 2, sequential, 2 shards (cpu:0, cpu:1), gathers 8 B"

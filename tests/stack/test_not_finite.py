@@ -1,0 +1,246 @@
+"""Calls that answer NaN or infinity are counted as numpy would count them."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import NotFinite
+from jupyter_jaxcb.report import MIME_TYPE, to_html, to_mimebundle, to_text
+
+HUGE = {"float32": 1e30, "float64": 1e200}  # finite; their squares are not
+
+
+def struct(shape=(), dtype=np.float32):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def counts(recording):
+    return [(found.produced, found.passed_on) for found in recording.not_finite]
+
+
+def answering(answer, calls=5, lanes=False):
+    """Counts for a host function that always gives `answer`, for a finite argument."""
+    out = struct(answer.shape, answer.dtype)
+    f = lambda x: jaxcb.pure_callback(lambda x: answer, out, x, vmap_method="sequential")  # noqa: E731
+    with jax.enable_x64(True), jaxcb.record() as recorded:
+        if lanes:
+            jax.jit(jax.vmap(f))(jnp.ones(calls)).block_until_ready()
+        else:
+            program = jax.jit(f)
+            for _ in range(calls):
+                program(1.0).block_until_ready()
+    return counts(recorded.recording)
+
+
+WITH_INFINITY = [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, np.float32, np.float64]
+WITH_NAN = [*WITH_INFINITY, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3b11fnuz, np.complex64,
+            np.complex128]  # fmt: skip
+NEVER = [np.bool_, np.int8, np.uint32, np.int64, np.uint64, ml_dtypes.int4, ml_dtypes.uint4]
+NAME = {"ids": lambda dtype: np.dtype(dtype).name}
+shapes = pytest.mark.parametrize("shape", [(), (1,), (2, 3), (64, 64)], ids=str)
+lanes = pytest.mark.parametrize("lanes", [False, True], ids=["calls", "lanes"])
+
+
+@lanes
+@shapes
+@pytest.mark.parametrize("dtype", WITH_NAN, **NAME)
+def test_one_nan_anywhere_is_seen_in_every_call(dtype, shape, lanes):
+    answer = np.ones(shape, dtype)
+    answer.flat[-1] = np.nan
+    assert answering(answer, lanes=lanes) == [(5, 0)]
+
+
+@lanes
+@pytest.mark.parametrize("dtype", WITH_INFINITY, **NAME)
+def test_infinities_are_seen_also_where_they_would_cancel(dtype, lanes):
+    for answer in ([np.inf, -np.inf], [-np.inf, 1]):
+        assert answering(np.array(answer, dtype), lanes=lanes) == [(5, 0)]
+
+
+@lanes
+@shapes
+@pytest.mark.parametrize("dtype", NEVER, **NAME)
+def test_integers_and_truth_values_are_never_flagged(dtype, shape, lanes):
+    largest = True if dtype is np.bool_ else ml_dtypes.iinfo(dtype).max
+    assert answering(np.full(shape, largest, dtype), lanes=lanes) == []
+
+
+@lanes
+@pytest.mark.parametrize("part", ["real", "imag"])
+@pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
+def test_either_part_of_a_complex_number_counts(part, value, lanes):
+    answer = np.ones(3, np.complex64)
+    getattr(answer, part)[1] = value
+    assert answering(answer, lanes=lanes) == [(5, 0)]
+
+
+@lanes
+@pytest.mark.parametrize("dtype", WITH_NAN, **NAME)
+@pytest.mark.parametrize("shape", [(), (3,)], ids=str)
+@pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
+def test_largest_finite_values_are_finite(dtype, shape, lanes):
+    largest = ml_dtypes.finfo(dtype).max
+    assert answering(np.full(shape, largest, dtype), lanes=lanes) == []
+
+
+@pytest.mark.parametrize("shape", [(2,), (7,), (64, 64)], ids=str)
+@pytest.mark.parametrize("dtype", HUGE)
+@pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
+def test_finite_values_whose_squares_overflow_are_not_flagged(dtype, shape):
+    answer = np.full(shape, HUGE[dtype], dtype)
+    assert answering(answer) == []
+    answer.flat[0] = np.nan
+    assert answering(answer) == [(5, 0)]
+
+
+@pytest.mark.parametrize("dtype", HUGE)
+def test_check_itself_causes_no_warning(dtype):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answering(np.full(4, HUGE[dtype], dtype))
+    assert [str(warning.message) for warning in caught] == []
+
+
+def test_program_that_runs_with_warnings_as_errors_runs_recorded_too():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert answering(np.full(4, 1e30, np.float32)) == []
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
+@pytest.mark.parametrize("dtype", WITH_INFINITY, **NAME)
+def test_answers_that_are_not_finite_cause_no_warning(dtype, value):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert answering(np.full(4, value, dtype)) == [(5, 0)]
+
+
+@pytest.mark.parametrize(
+    ("size", "seen"), [(4_096, 5), (4_097, 3)], ids=["4,096", "more: previewed calls only"]
+)
+def test_results_of_many_elements_are_looked_at_in_the_first_calls(size, seen):
+    answer = np.ones(size, np.float32)
+    answer[-1] = np.inf
+    assert answering(answer) == [(seen, 0)]
+
+
+def test_small_result_beside_a_large_one_is_looked_at_in_every_call():
+    out = (struct((5_000,)), struct((2,)))
+    answer = (np.ones(5_000, np.float32), np.array([1, np.nan], np.float32))
+    f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: answer, out, x))
+    with jaxcb.record() as recorded:
+        for _ in range(6):
+            jax.block_until_ready(f(1.0))
+    assert counts(recorded.recording) == [(6, 0)]
+
+
+def test_without_previews_all_calls_are_looked_at_too():
+    f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: x * np.float32(np.inf), struct(), x))
+    with jaxcb.record(previews=False) as recorded:
+        for value in (-1.0, 1.0, np.nan):
+            f(value).block_until_ready()
+    assert counts(recorded.recording) == [(2, 1)]
+
+
+def test_every_flavor_with_a_result_is_looked_at():
+    with jaxcb.record() as recorded:
+        jaxcb.io_callback(lambda: np.float32(np.nan), struct())
+        jaxcb.debug_callback(lambda x: np.nan, np.float32(np.nan))  # answers nothing
+    assert counts(recorded.recording) == [(1, 0)]
+
+
+def test_blocks_count_their_own_calls():
+    f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: x, struct(), x))
+    found = []
+    with jaxcb.record() as outer:
+        for number in (1, 2, 0):
+            with jaxcb.record() as inner:
+                for _ in range(number):
+                    f(np.nan).block_until_ready()
+            found.append(counts(inner.recording))
+    assert found == [[(0, 1)], [(0, 2)], []]
+    assert counts(outer.recording) == [(0, 3)]
+
+
+def test_lanes_before_a_failing_one_are_counted():
+    def host(x):
+        if x == 2:
+            raise ValueError("no luck")
+        return x * np.float32(np.nan)
+
+    f = jax.vmap(lambda x: jaxcb.pure_callback(host, struct(), x, vmap_method="sequential"))
+    with jaxcb.record() as recorded, pytest.raises(Exception, match="no luck"):
+        f(jnp.arange(4.0)).block_until_ready()
+    assert len(recorded.recording) == 3
+    assert counts(recorded.recording) == [(2, 0)]
+
+
+SPECIAL = [0.0, -1.5, 1e30, np.nan, np.inf, -np.inf]
+values = st.sampled_from(SPECIAL)
+
+
+def numpy_counts(arguments, results):
+    wrong = [not np.isfinite(result).all() for result in results]
+    given_wrong = [not all(np.isfinite(a).all() for a in args) for args in arguments]
+    passed_on = sum(a and b for a, b in zip(wrong, given_wrong, strict=True))
+    return [(sum(wrong) - passed_on, passed_on)] if any(wrong) else []
+
+
+@settings(max_examples=40)
+@given(st.data(), st.integers(1, 9), st.sampled_from([(), (1,), (4,)]), st.booleans())
+@pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
+def test_counts_of_random_calls_are_those_of_numpy(data, calls, shape, lanes):
+    size = int(np.prod(shape))
+    arrays = st.lists(values, min_size=size, max_size=size).map(
+        lambda numbers: np.array(numbers, np.float32).reshape(shape)
+    )
+    arguments = [(data.draw(arrays), data.draw(arrays)) for _ in range(calls)]
+    results = [data.draw(arrays) for _ in range(calls)]
+    answers = iter(results)
+    f = lambda x, y: jaxcb.io_callback(lambda x, y: next(answers), struct(shape), x, y)  # noqa: E731
+    with jaxcb.record() as recorded:
+        if lanes:
+            xs, ys = (np.stack(column) for column in zip(*arguments, strict=True))
+            jax.vmap(f)(xs, ys).block_until_ready()
+        else:
+            for args in arguments:
+                f(*args)
+    assert len(recorded.recording) == calls
+    assert counts(recorded.recording) == numpy_counts(arguments, results)
+
+
+@settings(max_examples=30)
+@given(st.lists(values, min_size=6, max_size=6), st.lists(values, min_size=3, max_size=3))
+def test_counts_of_nested_lanes_are_those_of_numpy_with_the_lanes_own_arguments(rows, shared):
+    """The results tell of the lane: lanes are visited in JAX's order, not row by row."""
+    xs, ys = np.array(rows, np.float32).reshape(2, 3), np.array(shared, np.float32)
+    host = lambda x, y: np.where(np.isfinite(y), np.float32(np.nan), x)  # noqa: E731
+    f = lambda x, y: jaxcb.pure_callback(host, struct(), x, y, vmap_method="sequential")  # noqa: E731
+    with jaxcb.record() as recorded:
+        jax.vmap(jax.vmap(f), (0, None))(xs, ys).block_until_ready()
+    arguments = [(xs[i, j], ys[j]) for i in range(2) for j in range(3)]
+    assert counts(recorded.recording) == numpy_counts(arguments, [host(*a) for a in arguments])
+
+
+def test_note_says_how_many_in_text_html_and_data():
+    with jaxcb.record() as recorded:
+        for value in (1.0, np.nan, np.inf):
+            jaxcb.pure_callback(lambda x: np.float32(np.nan), struct(), value)
+        jaxcb.pure_callback(lambda x: x, struct(), 1.0)
+    recording = recorded.recording
+    note = (
+        "1 call answered NaN or infinity for finite arguments; "
+        "2 calls answered NaN or infinity, and were given some"
+    )
+    assert recording.not_finite == (NotFinite(0, 1, 2),)
+    assert to_text(recording, times=False).count(note) == 1
+    assert to_html(recording).count(note) == 1
+    sites = to_mimebundle(recording)[0][MIME_TYPE]["sites"]
+    assert [site["notes"] for site in sites] == [[note], []]

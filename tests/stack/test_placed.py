@@ -1,0 +1,67 @@
+"""A recording names the device of each shard, also where the mesh has the devices in any order."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ORDERS = ([0, 1, 2, 3], [2, 0, 3, 1], [3, 1])
+FLAVORS = ("pure", "io", "debug")
+
+
+@pytest.fixture(scope="module")
+def found():
+    program = Path(__file__).with_name("placed.py")
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def check(row, order):
+    """Shard i is on the i-th device of the mesh, and has the values which that device has."""
+    names = [f"cpu:{number}" for number in order]
+    assert [[shard, device] for shard, device, _ in row["told"]] == [*map(list, enumerate(names))]
+    assert sorted([device, first] for _, device, first in row["told"]) == row["placed"]
+    assert row["calls"] == len(order)
+    assert row["devices"] == names
+    assert row["text"].endswith(f"  {len(order)} shards ({', '.join(names)})")
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("again", ["", ", again"], ids=["first run", "second run"])
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_shard_map_calls_from_the_device_that_has_the_shard(found, flavor, again, order):
+    check(found[f"{flavor}: shard_map on {order}{again}"], order)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_pmap_calls_from_the_devices_it_was_given(found, flavor, order):
+    check(found[f"{flavor}: pmap on {order}"], order)
+
+
+@pytest.mark.parametrize("axes", [("a", "b"), ("b", "a")], ids=str)
+def test_shards_of_a_grid_are_numbered_as_the_grid_is_whatever_the_array_is_split_by(found, axes):
+    check(found[f"shard_map on a grid by {axes}"], [2, 0, 3, 1])
+
+
+def test_program_compiled_ahead_of_time_names_devices_in_any_thread(found):
+    check(found["ahead of time, in a thread"], [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize(("program", "size"), [("jit", 160), ("jit, two arguments", 168)])
+def test_plain_jit_says_how_many_bytes_it_gathers(found, program, size):
+    row = found[program]
+    assert row["told"] == [[None, "", 0.0]]
+    assert (row["calls"], row["gathered"], row["devices"]) == (1, size, [])
+    assert row["text"].endswith(f"  gathers {size} B")
+
+
+def test_plain_jit_on_one_device_gathers_nothing(found):
+    row = found["jit on one device"]
+    assert (row["gathered"], row["told"]) == (0, [[None, "", 0.0]])
+    assert "gathers" not in row["text"] and "shards" not in row["text"]
