@@ -30,7 +30,7 @@ test: $(VENV)/.test
 
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest -p no:cacheprovider \
-		tests/recording tests/stack tests/conformance tests/fates tests/pains
+		tests/recording tests/stack tests/conformance tests/fates tests/explain tests/pains
 
 test-latest:
 	$(MAKE) test VENV=$(LATEST)

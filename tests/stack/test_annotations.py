@@ -1,0 +1,198 @@
+"""Results declared by jaxtyping annotations: dimensions and dtypes bound by the arguments."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+from jaxtyping import Array, Bool, Complex, Float, Float32, Inexact, Int, Int8, Key, Num, Shaped
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack._annotations import annotated_result
+
+FLOATS = ("float32", "bfloat16", "float16")
+
+
+def struct(shape, dtype="float32"):
+    return jax.ShapeDtypeStruct(shape, jnp.dtype(dtype))
+
+
+def same(x: Float[Array, "*n"]) -> Float[Array, "*n"]: ...
+def ordered(v: Int[Array, ""], z: Float[Array, "*n"]) -> Float[Array, "*n"]: ...
+def longer(x: Float[Array, "n m"]) -> Float[Array, "n+1 2*m"]: ...
+def shorter(x: Float[Array, "n"]) -> Float[Array, "n-1"]: ...
+def fixed(x: Float[Array, "..."]) -> Int8[Array, "3 4"]: ...
+def rest(x: Float[Array, "... 3"]) -> Float[Array, "..."]: ...
+def batched(x: Float[Array, "*batch n"], y: Float[Array, "n"]) -> Float[Array, "*batch"]: ...
+def two(x: Float[Array, "n"], y: Int[Array, "m"]) -> tuple[Int[Array, "m"], Float[Array, "n"]]: ...
+def nested(x: Float[Array, "n"]) -> tuple[tuple[Float[Array, "n"]], Bool[Array, ""]]: ...
+def broadcast(x: Float[Array, "n"], y: Float[Array, "#n"]) -> Float[Array, "n"]: ...
+def anything(x: Shaped[Array, "_ n"]) -> Shaped[Array, "n"]: ...
+def unbound(x) -> Float[Array, ""]: ...
+def whole(x) -> Int[Array, ""]: ...
+def documented(x: Float[Array, "rows=3 cols"]) -> Float[Array, "cols"]: ...
+def pair(p: tuple[Float[Array, "n"], Float[Array, "m"]]) -> Float[Array, "n m"]: ...
+def inexact(x: Num[Array, "n"], y: Num[Array, "n"]) -> Inexact[Array, "n"]: ...
+def text(x: "Float[Array, 'n']") -> "Float[Array, 'n n']": ...
+
+
+FITTING = [
+    (same, [struct((2, 3))], struct((2, 3))),
+    (same, [struct((), "bfloat16")], struct((), "bfloat16")),
+    (ordered, [struct((), "int32"), struct((4, 5))], struct((4, 5))),
+    (longer, [struct((3, 4))], struct((4, 8))),
+    (shorter, [struct((3,))], struct((2,))),
+    (fixed, [struct((7, 8))], struct((3, 4), "int8")),
+    (rest, [struct((2, 5, 3))], struct((2, 5))),
+    (batched, [struct((2, 6, 3)), struct((3,))], struct((2, 6))),
+    (batched, [struct((3,)), struct((3,))], struct(())),
+    (two, [struct((3,)), struct((2,), "int32")], (struct((2,), "int32"), struct((3,)))),
+    (nested, [struct((3,))], ((struct((3,)),), struct((), "bool"))),
+    (broadcast, [struct((3,)), struct((1,))], struct((3,))),
+    (broadcast, [struct((3,)), struct((3,))], struct((3,))),
+    (anything, [struct((9, 2), "complex64")], struct((2,), "complex64")),
+    (unbound, [struct((3,), "int32")], struct(())),
+    (whole, [struct((3,))], struct((), "int32")),
+    (documented, [struct((3, 5))], struct((5,))),
+    (pair, [(struct((3,)), struct((4,)))], struct((3, 4))),
+    (inexact, [struct((3,), "int32"), struct((3,), "float16")], struct((3,), "float16")),
+    (text, [struct((3,))], struct((3, 3))),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "result"), FITTING)
+def test_result_is_what_the_annotations_say(function, args, result):
+    assert annotated_result(function)(*args) == result
+
+
+NOT_FITTING = [
+    (same, [struct((3,), "int32")], "x is int32, which is not Float."),
+    (batched, [struct((2, 3)), struct((4,))], "n is 3 by x, and 4 by y."),
+    (longer, [struct((3,))], "x has shape (3,), which is not 'n m'"),
+    (rest, [struct((2, 5, 4))], "x has a dimension of 4 where 3 is annotated."),
+    (rest, [struct(())], "0 dimensions where at least 1 are annotated"),
+    (documented, [struct((4, 5))], "x has a dimension of 4 where 3 is annotated."),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "words"), NOT_FITTING)
+def test_arguments_that_do_not_fit_are_named(function, args, words):
+    with pytest.raises(ValueError, match=r"^cannot tell the result of") as caught:
+        annotated_result(function)(*args)
+    assert words in str(caught.value)
+    assert f"of {function.__name__}(" in str(caught.value)
+
+
+def test_what_no_argument_says_is_named_with_the_way_out():
+    def unknown(x) -> Float[Array, "n"]: ...
+    def several(x) -> Float[Array, "*n"]: ...
+    def called(x: Float[Array, "n"]) -> Float[Array, "n*len(n)"]: ...
+    def contradicting(x: Float[Array, "n n+1"]) -> Float[Array, "n"]: ...
+    def key(x) -> Key[Array, ""]: ...
+
+    for function, args, words in (
+        (unknown, [struct((3,))], "no argument says how large 'n' is. Annotate the one that does"),
+        (several, [struct((3,))], "no argument says which dimensions '*n' stands for"),
+        (called, [struct((3,))], "'n*len(n)' is no dimension"),
+        (contradicting, [struct((3, 3))], "x has a dimension of 3 where n+1 is 4"),
+        (key, [struct(())], "Key is no array of numbers"),
+    ):
+        with pytest.raises(ValueError) as caught:
+            annotated_result(function)(*args)
+        assert words in str(caught.value)
+
+
+def test_other_annotations_declare_nothing():
+    def plain(x) -> float: ...
+    def listed(x) -> list[Float[Array, "n"]]: ...
+    def any_length(x) -> tuple[Float[Array, "n"], ...]: ...
+
+    for function in (plain, listed, any_length, lambda x: x):
+        assert annotated_result(function) is None
+        with pytest.raises(ValueError, match="or in a return annotation"):
+            jaxcb.pure(function)
+
+
+def test_annotation_that_names_nothing_is_a_clear_error():
+    def broken(x) -> "Floaty[Array, 'n']": ...
+
+    with pytest.raises(ValueError, match=r"annotations of broken: NameError.* or give result="):
+        jaxcb.pure(broken)
+
+
+def test_no_result_is_annotated_as_none():
+    seen = []
+
+    @jaxcb.io
+    def log(x) -> None:
+        seen.append(float(x))
+
+    assert jax.jit(log)(2.0) is None
+    jax.effects_barrier()
+    assert seen == [2.0]
+
+
+def test_bessel_function_is_registered_by_its_annotations_alone():
+    @jaxcb.pure
+    def bessel(v: Int[Array, ""], z: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        return scipy.special.jv(v, z)
+
+    z = np.linspace(0, 5, 6, dtype=np.float32).reshape(2, 3)
+    expected = scipy.special.jv(1, z)
+    for f in (
+        bessel,
+        jax.jit(bessel),
+        jax.vmap(bessel, (None, 0)),
+        jax.jit(jax.vmap(bessel, (None, 1), 1)),
+    ):
+        np.testing.assert_allclose(f(1, z), expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="v is float32, which is not Int"):
+        bessel(1.5, z)
+
+
+def test_given_result_wins_over_the_annotation():
+    @jaxcb.pure(result=struct((2,)))
+    def f(x: Float[Array, ""]) -> Float[Array, "3"]:
+        return np.full(2, x, np.float32)
+
+    assert f(1.0).shape == (2,)
+
+
+def test_function_typed_again_with_equal_annotations_is_the_same_interface():
+    names = {"Float": Float, "Array": Array, "np": np}
+    cell = 'def again(x: Float[Array, "n"]) -> Float[Array, "n"]:\n    return x + {}'
+    exec(cell.format(1), names)
+    f = jax.jit(jaxcb.pure(names["again"]))
+    x = np.zeros(2, np.float32)
+    assert f(x)[0] == 1
+    exec(cell.format(2), names)
+    jaxcb.pure(names["again"])
+    assert f(x)[0] == 2  # nothing was compiled anew: programs call the new body
+
+
+@given(data=st.data(), rank=st.integers(0, 3))
+def test_dimensions_of_the_result_are_those_of_the_arguments_by_name(data, rank):
+    names = data.draw(st.permutations(["a", "b", "c"]))[:rank]
+    sizes = {name: data.draw(st.integers(0, 4)) for name in names}
+    order = data.draw(st.permutations(names))
+    dtype = data.draw(st.sampled_from(FLOATS))
+
+    def f(x): ...
+
+    f.__annotations__ = {
+        "x": Float[Array, " ".join(names)],
+        "return": Float[Array, " ".join(f"{name}+{k}" for k, name in enumerate(order))],
+    }
+    found = annotated_result(f)(struct(tuple(sizes[name] for name in names), dtype))
+    assert found == struct(tuple(sizes[name] + k for k, name in enumerate(order)), dtype)
+
+
+def test_one_dtype_of_a_family_is_itself_and_complex_has_its_own():
+    def f(x: Complex[Array, "n"]) -> Float32[Array, "n"]: ...
+    def g(x: Complex[Array, "n"]) -> Complex[Array, "n"]: ...
+
+    x = struct((3,), "complex64")
+    assert annotated_result(f)(x) == struct((3,), "float32")
+    assert annotated_result(g)(x) == x
