@@ -1,0 +1,52 @@
+"""What the functions of a cell return: annotated, seen in a dry run, or cast."""
+
+
+def test_annotations_of_the_cell_stand_in_for_the_result_option(kernel):
+    kernel.run("from jaxtyping import Array, Float")
+    cell = (
+        "%%jax_callback pure\n"
+        'def twice(x: Float[Array, "n"]) -> Float[Array, "n+1"]:\n'
+        "    return np.append(2 * x, 0)\n"
+        "def pair(x) -> tuple[Float[Array, ''], Float[Array, '2']]:\n"
+        "    return x, np.zeros(2)\n"
+    )
+    assert kernel.run(cell).error is None
+    assert kernel.run("jax.jit(twice)(jnp.ones(2)).tolist()").value == "[2.0, 2.0, 0.0]"
+    assert kernel.run("[x.shape for x in jax.jit(pair)(1.0)]").value == "[(), (2,)]"
+
+
+def test_function_without_annotation_is_named_before_the_cell_runs(kernel):
+    kernel.run("from jaxtyping import Array, Float")
+    ran = kernel.run(
+        "%%jax_callback pure\n"
+        "ran = True\n"
+        "def f(x) -> Float[Array, '']: return x\n"
+        "def g(x): return x"
+    )
+    assert "pure needs --result: what g returns" in ran.text
+    assert kernel.run("'ran' in globals()").value == "False"
+
+
+def test_annotation_that_declares_no_array_says_what_to_type(kernel):
+    ran = kernel.run("%%jax_callback pure\ndef f(x) -> float: return x")
+    assert "cannot register f as a pure callback without its result" in str(ran.error)
+
+
+def test_infer_runs_the_function_on_zeros(kernel):
+    cell = (
+        "%%jax_callback pure --result infer\ndef sums(x):\n    return {'sum': x.sum(), 'n': len(x)}"
+    )
+    assert kernel.run(cell).error is None
+    assert kernel.run("jax.jit(sums)(jnp.arange(3.0))['sum'].item()").value == "3.0"
+    ran = kernel.run("%%jax_callback io --result infer\ndef log(x):\n    return x")
+    assert "cannot infer the result of an io callback" in str(ran.error)
+
+
+def test_cast_lets_the_answer_lose(kernel):
+    body = "def big(x):\n    return np.int64(2**40 + 7)"
+    kernel.run(f"%%jax_callback pure --result x --cast\n{body}")
+    assert kernel.run("int(big(1))").value == "7"
+    kernel.run(f"%%jax_callback pure --result x\n{body}")
+    assert "does not fit the declared int32" in str(kernel.run("int(big(1))").error)
+    ran = kernel.run("%%jax_callback debug --cast\ndef show(x): pass")
+    assert "--cast does not go with debug: it is for pure and io" in ran.text
