@@ -29,15 +29,20 @@ from ._options import (
     FLAVORS,
     check_declared,
     check_result,
+    check_rule,
     chosen_functions,
     keyword_arguments,
     option_hint,
 )
 from ._question import question, split_options
+from ._rule import RuleOfTheCell
 from ._session import Session
 from ._table import CallbackTable
 
 _DECORATOR = "_jaxcb_register"  # the decorator's name in the user's namespace, while a cell runs
+
+
+_RULE = f"{_DECORATOR}_rule"
 
 
 @magics_class
@@ -67,6 +72,8 @@ class JaxMagics(Magics):
     )
     @argument("--ordered", action="store_true", help="io, debug: keep program order")
     @argument("--arrays", help="what the functions get: numpy (the default), or jax for JAX arrays")
+    @argument("--derivative", help="pure: finite, for central differences")
+    @argument("--jvp", help="pure: the function of the cell that is its rule, as for defjvp")
     @argument("--cast", action="store_true", help="pure, io: what it answers may lose in width")
     @output_can_be_silenced
     @no_var_expand
@@ -83,18 +90,26 @@ class JaxMagics(Magics):
         arguments = keyword_arguments(options)
         parsed = self._body(f"%%jax_callback {line}", cell)
         functions = chosen_functions(options.names, parsed.functions())
+        if options.jvp:
+            functions = check_rule(options.jvp, options.flavor, functions, parsed.functions())
         for function in functions:
             if "result" in arguments:
                 check_result(arguments["result"], function, {*self._namespace, *parsed.names()})
             else:
                 check_declared(options.flavor, function)
             decorate(function, _DECORATOR)
-        register = functools.partial(FLAVORS[options.flavor], **arguments)
-        self._namespace[_DECORATOR] = register
+        register: Any = functools.partial(FLAVORS[options.flavor], **arguments)
+        decorators = {_DECORATOR: register}
+        if options.jvp:
+            decorate(parsed.functions()[options.jvp], _RULE)
+            pair = RuleOfTheCell(register)
+            decorators = {_DECORATOR: pair.function, _RULE: pair.rule}
+        self._namespace.update(decorators)
         try:
             return parsed.run()
         finally:
-            self._namespace.pop(_DECORATOR, None)
+            for name in decorators:
+                self._namespace.pop(name, None)
 
     @line_magic
     def jax_callbacks(self, line: str) -> CallbackTable:

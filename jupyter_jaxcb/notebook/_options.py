@@ -16,11 +16,19 @@ from ..stack import ARRAYS, INFER, VMAP_METHODS, debug, io, pure
 FLAVORS: Mapping[str, Callable[..., Any]] = {"pure": pure, "io": io, "debug": debug}
 # Which options a flavor takes, by their names in the parsed arguments.
 _TAKES = {
-    "pure": {"result", "vmap_method", "arrays", "cast"},
+    "pure": {"result", "vmap_method", "arrays", "cast", "derivative"},
     "io": {"result", "ordered", "arrays", "cast"},
     "debug": {"ordered", "arrays"},
 }
-OPTIONS = ("--result", "--vmap-method", "--ordered", "--arrays", "--cast")
+OPTIONS = (
+    "--result",
+    "--vmap-method",
+    "--ordered",
+    "--arrays",
+    "--cast",
+    "--derivative",
+    "--jvp",
+)
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
 
 
@@ -63,7 +71,7 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         )
     given = {
         name: getattr(options, name)
-        for name in ("result", "vmap_method", "ordered", "arrays", "cast")
+        for name in ("result", "vmap_method", "ordered", "arrays", "cast", "derivative")
         if getattr(options, name) not in (None, False)
     }
     for name in given.keys() - _TAKES[flavor]:
@@ -79,6 +87,12 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(
             f"unknown vmap method {method!r}{nearest(method, VMAP_METHODS)} Write --vmap-method "
             f"followed by one of {', '.join(VMAP_METHODS)}."
+        )
+    derivative = given.get("derivative", "finite")
+    if derivative != "finite":
+        raise UsageError(
+            f"unknown derivative {derivative!r}. Write --derivative finite, or name the rule that "
+            "the cell defines: --jvp NAME."
         )
     arrays = given.get("arrays", "numpy")
     if arrays not in ARRAYS:
@@ -109,6 +123,28 @@ def chosen_functions(
                 f"{', '.join(functions)}."
             )
     return [functions[name] for name in names] if names else list(functions.values())
+
+
+def check_rule(
+    rule: str, flavor: str, chosen: list[ast.FunctionDef], functions: Mapping[str, ast.FunctionDef]
+) -> list[ast.FunctionDef]:
+    """The functions to register when `rule` is the derivative of one of them.
+
+    Raises:
+        UsageError: there is no such function, or several functions that it may belong to.
+    """
+    if flavor != "pure":
+        raise UsageError(f"--jvp does not go with {flavor}: it is for pure.")
+    if rule not in functions:
+        raise UsageError(f"no function {rule!r} in this cell{nearest(rule, functions)}")
+    others = [function for function in chosen if function.name != rule]
+    if len(others) != 1:
+        names = ", ".join(function.name for function in others) or "none"
+        raise UsageError(
+            f"--jvp {rule} is the derivative of one function, and the cell registers {names}. Name "
+            f"the function: %%jax_callback pure NAME --jvp {rule} ..."
+        )
+    return others
 
 
 def check_declared(flavor: str, function: ast.FunctionDef) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ._autodiff import with_jvp, with_vjp
 from ._callback import HostFunction
+from ._differences import Bind, with_differences
 from ._reentry import look_at_new_body
 
 
@@ -99,6 +100,10 @@ class PureCallback(Callback):
             symbolic_zeros: as for `jax.custom_vjp`.
         """
         self._call = with_vjp(self._primal(), forward, backward, nondiff_argnums, symbolic_zeros)
+
+    def differ(self, bind: Bind) -> None:
+        """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
+        self._call = with_differences(self._primal(), self.host, bind)
 
     def _plain(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True

@@ -50,3 +50,38 @@ def test_cast_lets_the_answer_lose(kernel):
     assert "does not fit the declared int32" in str(kernel.run("int(big(1))").error)
     ran = kernel.run("%%jax_callback debug --cast\ndef show(x): pass")
     assert "--cast does not go with debug: it is for pure and io" in ran.text
+
+
+RULE = (
+    "def sin_jvp(primals, tangents):\n    return sin(*primals), jnp.cos(*primals) * tangents[0]\n"
+)
+SIN = "def sin(x):\n    return np.sin(x)\n"
+
+
+def test_rule_of_the_cell_is_named_by_an_option(kernel):
+    for body in (SIN + RULE, RULE + SIN):
+        ran = kernel.run(
+            f"%%jax_callback pure --result x --jvp sin_jvp\n{body}"
+            "float(jax.grad(sin)(0.0)), type(sin_jvp).__name__"
+        )
+        assert ran.value == "(1.0, 'function')"
+    assert kernel.run("round(float(jax.grad(jax.grad(sin))(1.0)), 4)").value == "-0.8415"
+
+
+def test_rule_that_fits_no_function_says_what_to_type(kernel):
+    magic = "%%jax_callback pure --result x --jvp"
+    two = kernel.run(f"{magic} sin_jvp\n{SIN}{RULE}def other(x): return x")
+    assert (
+        "sin_jvp is the derivative of one function, and the cell registers sin, other" in two.text
+    )
+    wrong = kernel.run(f"{magic} sin_jpv\n{SIN}{RULE}")
+    assert "no function 'sin_jpv' in this cell; did you mean 'sin_jvp'?" in wrong.text
+    io = kernel.run(f"%%jax_callback io --result x --jvp sin_jvp\n{SIN}{RULE}")
+    assert "--jvp does not go with io: it is for pure" in io.text
+
+
+def test_derivative_by_finite_differences(kernel):
+    kernel.run(f"%%jax_callback pure --result x --derivative finite\n{SIN}")
+    assert kernel.run("round(float(jax.grad(sin)(0.0)), 3)").value == "1.0"
+    ran = kernel.run(f"%%jax_callback pure --result x --derivative exact\n{SIN}")
+    assert "unknown derivative 'exact'. Write --derivative finite" in ran.text
