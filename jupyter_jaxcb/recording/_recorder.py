@@ -203,21 +203,12 @@ class Recorder:
             errors = tuple(self._errors)
             stale = set(self._stale)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
-        new = self._lowered[since.lowered :]
-        used_numbers = np.unique(calls["lowered"]).tolist()
-        used = {known[number] for number in used_numbers}
-        used |= self.values.changed(since.not_finite)
-        lowered = list(dict.fromkeys([*new, *(k for k in known if k in used)]))
+        lowered, calls = self._renumbered(known, calls, since)
         place = {fact: number for number, fact in enumerate(lowered)}
-        renumber = np.array([place.get(fact, 0) for fact in known], np.uint32)
-        calls = calls.copy()
-        if len(calls):
-            calls["lowered"] = renumber[calls["lowered"]]
-        calls.flags.writeable = False
+        ran = {program for program, count in runs.items() if count}
+        ran |= {lowered[number].program for number in np.unique(calls["lowered"]).tolist()}
         outcomes = self._outcomes[since.outcomes :]
         compiled = {outcome.program for outcome in outcomes}
-        ran = {program for program, count in runs.items() if count}
-        ran |= {known[number].program for number in used_numbers}
         standing = [o for o in self._outcomes[: since.outcomes] if o.program in ran]
         return Recording(
             bound={site: count for site, count in bound.items() if count},
@@ -236,6 +227,22 @@ class Recorder:
             not_finite=self.values.unsound(since.not_finite, place),
             ahead=ahead,
         )
+
+    def _renumbered(
+        self, known: list[LoweredSite], calls: np.ndarray, since: Mark
+    ) -> tuple[list[LoweredSite], np.ndarray]:
+        """The sites lowered, called or found wanting since then; and the calls, by these."""
+        used = {known[number] for number in np.unique(calls["lowered"]).tolist()}
+        used |= self.values.changed(since.not_finite)
+        new = self._lowered[since.lowered :]
+        lowered = list(dict.fromkeys([*new, *(fact for fact in known if fact in used)]))
+        place = {fact: number for number, fact in enumerate(lowered)}
+        calls = calls.copy()
+        if len(calls):
+            numbers = np.array([place.get(fact, 0) for fact in known], np.uint32)
+            calls["lowered"] = numbers[calls["lowered"]]
+        calls.flags.writeable = False
+        return lowered, calls
 
     def _number(self, lowered: LoweredSite) -> int:
         with self._lock:

@@ -47,24 +47,8 @@ def lower_host_call(
     Returns:
         The IR values of the results.
     """
-    platforms = ctx.module_context.platforms
-    if _jax.is_for_export(ctx):
-        raise NotImplementedError(
-            f"cannot export {callback}: serialization of host callbacks is not possible, they "
-            "belong to this process. Export inside of `with jaxcb.disabled():`, which leaves our "
-            "callbacks out of what is traced."
-        )
-    if len(platforms) > 1:
-        raise NotImplementedError(
-            f"cannot lower {callback} for several platforms at once ({', '.join(platforms)}): a "
-            "host callback belongs to one process. Lower for one platform."
-        )
-    if ordered is not None and _jax.lowers_predicate_that_goes_wrong():
-        raise NotImplementedError(
-            f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
-            "would go on with lanes that have finished, and answer wrong numbers. Drop "
-            "ordered=True, or call it in the body."
-        )
+    _refuse(ctx, callback, ordered)
+    platform = ctx.module_context.platforms[0]
     lowered = _note(ctx, callback, levels, partitioned)
     if lowered.lanes == 0:
         # No lane, no call; a crossing would keep alive what only this call needs.
@@ -74,7 +58,7 @@ def lower_host_call(
     dtypes = [[aval.dtype for aval in avals] for avals in (ctx.avals_in, ctx.avals_out)]
     cross = build_crossing(callback, lowered, *dtypes)
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
-    if platforms[0] not in DIRECT:
+    if platform not in DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
     # An ordered call without results is left as JAX has it: its one annotation is its token's.
     if _jax.device_count(ctx) > 1 and not partitioned and (ctx.avals_out or token is None):
@@ -97,6 +81,28 @@ def lower_host_call(
     if ordered is not None:
         _set_token(ctx, ordered, token)
     return results
+
+
+def _refuse(ctx: Any, callback: HostCallback, ordered: _jax.Effect | None) -> None:
+    """Raises NotImplementedError for programs in which a host call is not possible, or wrong."""
+    platforms = ctx.module_context.platforms
+    if _jax.is_for_export(ctx):
+        raise NotImplementedError(
+            f"cannot export {callback}: serialization of host callbacks is not possible, they "
+            "belong to this process. Export inside of `with jaxcb.disabled():`, which leaves our "
+            "callbacks out of what is traced."
+        )
+    if len(platforms) > 1:
+        raise NotImplementedError(
+            f"cannot lower {callback} for several platforms at once ({', '.join(platforms)}): a "
+            "host callback belongs to one process. Lower for one platform."
+        )
+    if ordered is not None and _jax.lowers_predicate_that_goes_wrong():
+        raise NotImplementedError(
+            f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
+            "would go on with lanes that have finished, and answer wrong numbers. Drop "
+            "ordered=True, or call it in the body."
+        )
 
 
 def _note(

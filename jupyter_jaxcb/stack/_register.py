@@ -90,11 +90,7 @@ def pure(
             derivative=derivative,
         )
     _check(function, "pure", arrays)
-    if derivative not in (None, "finite"):
-        raise ValueError(
-            f"unknown derivative {derivative!r}: it is None or 'finite'. Rules are given by defjvp "
-            "and defvjp."
-        )
+    _check_derivative(derivative)
     check_vmap_method(vmap_method)
     declared = _declared(function, "pure", result)
     host = register(
@@ -120,6 +116,14 @@ def pure(
     if derivative == "finite":
         callback.differ(functools.partial(_bind_lanes, sharding=sharding))
     return callback
+
+
+def _check_derivative(derivative: str | None) -> None:
+    if derivative not in (None, "finite"):
+        raise ValueError(
+            f"unknown derivative {derivative!r}: it is None or 'finite'. Rules are given by defjvp "
+            "and defvjp."
+        )
 
 
 def _bind_lanes(host: HostFunction, result: Any, args: tuple[Any, ...], sharding: Any) -> Any:
