@@ -28,6 +28,7 @@ class Seen:
         unreadable: why it cannot be read.
         shards: on how many devices a run makes each of the calls.
         note: what the lowering found worth knowing of its calls.
+        loops: in which the bind was made, if it was made for this program; innermost first.
     """
 
     bind: Bind
@@ -38,12 +39,14 @@ class Seen:
     unreadable: str = ""
     shards: int = 1
     note: str = ""
+    loops: tuple[tuple[str, int | None], ...] | None = None
 
 
 def outcome(seen: Seen, program: Program) -> Outcome:
     """The outcome of one bind in one program."""
     path = seen.traced[0]
-    written = _sum([_as_written(p) for p in _intended(seen)], seen.shards)
+    made_in = seen.loops if _all_left(seen) else None
+    written = _sum([_as_written(p, made_in) for p in _intended(seen)], seen.shards)
     base = Outcome(
         seen.bind.site,
         program,
@@ -132,7 +135,7 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
 def _left_its_loop(seen: Seen) -> bool:
     assert seen.instructions is not None
     traced = _loops_around(seen.bind)
-    if any(_loops(p.inside_jit()) < traced for p in seen.kept):
+    if any(_loops(p.inside_jit()) < traced for p in seen.kept) or _all_left(seen):
         return True  # JAX moved it, in a derivative
     deepest = min((p.loops for p in seen.kept), default=0)
     compiled = [one.calls for one in seen.instructions]
@@ -149,15 +152,28 @@ def _intended(seen: Seen) -> Sequence[Path]:
     return seen.kept or seen.traced if again else seen.traced
 
 
-def _as_written(path: Path) -> int | None:
-    """Host calls of a run as the source has it, where JAX moved the bind out of its loops too."""
+def _all_left(seen: Seen) -> bool:
+    """Whether no way is in as many loops as the bind was made in: JAX moved the jit around it."""
+    if not seen.loops:
+        return False
+    return max(_loops(p.steps) for p in seen.traced) < sum(map(_is_loop, seen.loops))
+
+
+def _as_written(path: Path, made_in: tuple[tuple[str, int | None], ...] | None) -> int | None:
+    """Host calls of a run as the source has it, where JAX moved the bind out of its loops too.
+
+    Args:
+        path: a way to the bind.
+        made_in: the loops that it was made in, if it has left them together with a jit.
+    """
     calls = path.calls
-    lengths = [n for kind, n in path.bind.around if kind in ("scan", "while")]
-    if len(lengths) <= _loop_steps(path.inside_jit()) or calls is None:
+    steps = path.inside_jit() if made_in is None else path.steps
+    lengths = [n for kind, n in made_in or path.bind.around if kind in ("scan", "while")]
+    if len(lengths) <= _loop_steps(steps) or calls is None:
         return calls
     if None in lengths:
         return None
-    for step in path.inside_jit():
+    for step in steps:
         if step.kind == "scan" and step.length:
             calls //= step.length
     for length in lengths:
@@ -170,7 +186,12 @@ def _without_lanes(path: Path) -> int | None:
 
 
 def _loops_around(bind: Bind) -> int:
-    return sum(kind == "while" or (kind == "scan" and n != 1) for kind, n in bind.around)
+    return sum(map(_is_loop, bind.around))
+
+
+def _is_loop(around: tuple[str, int | None]) -> bool:
+    kind, length = around
+    return kind == "while" or (kind == "scan" and length != 1)
 
 
 def _loops(steps: Sequence[Step]) -> int:

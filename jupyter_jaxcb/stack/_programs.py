@@ -42,7 +42,9 @@ class _Lowering:
     def done(self) -> _Lowered | None:
         """What is to be told once it is compiled; None if it has none of our binds."""
         traced = paths(self.jaxpr)
-        vanished = _vanishing.vanished(_jax.dispatching(), self.jaxpr)
+        dispatch = _jax.dispatching()
+        loops = _vanishing.loops(dispatch)
+        vanished = _vanishing.vanished(dispatch, self.jaxpr)
         if not (traced or vanished):
             return None
         return _Lowered(
@@ -51,6 +53,7 @@ class _Lowering:
             traced,
             self._kept(traced),
             vanished,
+            loops,
             _jax.dispatched(),
             tuple(to_aval(aval) for aval in self.jaxpr.in_avals if hasattr(aval, "dtype")),
         )
@@ -71,6 +74,7 @@ class _Lowered:
     traced: list[Path]
     kept: list[Path]
     vanished: list[Vanished]
+    loops: dict[Bind, tuple[tuple[str, int | None], ...]]  # that they were made in, where known
     function: Any  # that is compiled, where known
     arguments: tuple[Aval, ...]
 
@@ -116,6 +120,7 @@ class _Lowered:
                 unreadable=unreadable,
                 shards=self.seen.shards.get(bind, 1),
                 note=self.seen.notes.get(bind, ""),
+                loops=self.loops.get(bind),
             )
             outcomes.append(outcome(seen, self.program))
         return outcomes

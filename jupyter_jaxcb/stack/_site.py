@@ -72,6 +72,7 @@ class Found(NamedTuple):
     site: Site
     around: tuple[tuple[str, int | None], ...]  # see `Bind`
     dispatches: tuple[FrameType, ...]  # of jitted functions that are called and not compiled yet
+    loops: tuple[tuple[tuple[str, int | None], ...], ...]  # within each of these, innermost first
     kinds: frozenset[str]  # of all that is being traced, see `_jax.traced_by`
 
 
@@ -100,12 +101,13 @@ def find_site(flavor: str, function: str) -> Found:
     return Found(site, *traced)
 
 
-def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any]]:
+def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any, Any]]:
     """The stack without JAX and this package, innermost first, up to the first user module.
 
     And what JAX's own frames tell, as `Found` has it.
     """
-    frames, around, dispatches, kinds = [], [], [], set()
+    frames, around, dispatches, loops, kinds = [], [], [], [], set()
+    within: list[tuple[str, int | None]] = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if _owner(frame.f_code.co_filename) == "machinery":
@@ -113,8 +115,11 @@ def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any]]:
             if traced is not None:
                 if traced[0] == "dispatch":
                     dispatches.append(frame)
+                    loops.append(tuple(within))
                 elif "jit" not in kinds:
                     around.append(traced)
+                if traced[0] in ("scan", "while"):
+                    within.append(traced)
                 kinds.add(traced[0])
         else:
             frames.append(frame)
@@ -122,4 +127,4 @@ def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any]]:
                 break
         frame = frame.f_back
     inside = [traced for traced in around if traced[0] in _AROUND]
-    return frames, (tuple(inside), tuple(dispatches), frozenset(kinds))
+    return frames, (tuple(inside), tuple(dispatches), tuple(loops), frozenset(kinds))

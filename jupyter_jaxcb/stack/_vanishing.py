@@ -45,6 +45,14 @@ class Vanishing(threading.local):
         if self._waiting:
             self._waiting = [entry for entry in self._waiting if entry[0] is not bind]
 
+    def loops(self, dispatch: FrameType | None) -> dict[Bind, tuple[tuple[str, int | None], ...]]:
+        """The loops that the binds of the program that `dispatch` lowers now were made in."""
+        return {
+            bind: found.loops[found.dispatches.index(dispatch)]
+            for bind, found in self._waiting
+            if dispatch in found.dispatches
+        }
+
     def vanished(self, dispatch: FrameType | None, jaxpr: Any) -> list[Vanished]:
         """The binds made for the program that `dispatch` lowers now and that are not in it.
 

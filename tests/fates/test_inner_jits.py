@@ -220,6 +220,40 @@ def _(h):
     return lambda x: lax.scan(lambda c, _: body(c, x), x, length=3, unroll=3)[0], (X,)
 
 
+@row("an inner jit with an invariant call, in a scan under grad", {"a": "hoisted 1"}, known="a")
+def _(h):
+    a = h.pure("a")
+
+    def f(x):
+        g = jax.jit(lambda x: x * a(X))
+        return jax.lax.scan(lambda c, _: (g(c), None), x, length=4)[0].sum()
+
+    return jax.grad(f), (X,)
+
+
+@row("the same inner jit also outside of the scan", {"a": "live 5"}, known="a")
+def _(h):
+    a = h.pure("a")
+
+    def f(x):
+        g = jax.jit(lambda x: x * a(x))
+        return jax.lax.scan(lambda c, _: (g(c), None), x, length=4)[0] + g(x)
+
+    return f, (X,)
+
+
+@row("a call in two inner jits in two loops", {"a": "live 6"}, known="a")
+def _(h):
+    a = h.pure("a")
+
+    def f(x):
+        inner = jax.jit(lambda x: x * a(x))
+        middle = jax.jit(lambda x: jax.lax.fori_loop(0, 2, lambda i, c: inner(c), x))
+        return jax.lax.scan(lambda c, _: (middle(c), None), x, length=3)[0]
+
+    return f, (X,)
+
+
 def test_a_call_that_is_folded_is_not_explained_by_equal_arguments():
     hosts = Hosts()
     g = jax.jit(hosts.pure("a"))
