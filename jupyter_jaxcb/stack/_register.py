@@ -16,6 +16,7 @@ from ._io import bind_io
 from ._pure import bind_pure
 from ._registered import Callback, PureCallback
 from ._result import result_interface
+from ._ufunc import ufunc_result
 
 
 class _Missing:
@@ -52,7 +53,7 @@ def pure(
         result: what it returns: a pytree of things with shape and dtype, an expression over its
             parameter names (``"z"``, ``"(z, z.shape[:1])"``) or a function of its parameters;
             ``"infer"`` runs it once on zeros. If it is left out, a return annotation of
-            jaxtyping's says it: ``-> Float[Array, "n+1"]``.
+            jaxtyping's says it: ``-> Float[Array, "n+1"]``; NumPy's and SciPy's ufuncs know it.
         vmap_method: how vmap calls it; the default ``"sequential"`` is always right: one host
             call per lane. ``"expand_dims"`` and ``"broadcast_all"`` make one call of the whole
             batch, for functions that broadcast as numpy's do.
@@ -260,9 +261,9 @@ def _check(function: Any, flavor: str, arrays: str) -> None:
 
 
 def _declared(function: Callable[..., Any], flavor: str, result: Any) -> Any:
-    """`result`, or what the annotation of `function` says instead."""
+    """`result`, or what the annotation of `function` says instead, or a ufunc itself."""
     if result is MISSING:
-        result = annotated_result(function) or MISSING
+        result = annotated_result(function) or ufunc_result(function) or MISSING
     if _is_infer(result) and flavor != "pure":
         raise ValueError(
             f'cannot infer the result of an {flavor} callback: result="infer" runs the function '
