@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 from ..recording import Fate, Outcome, Program
@@ -47,35 +48,30 @@ def outcome(seen: Seen, program: Program) -> Outcome:
     path = seen.traced[0]
     made_in = seen.loops if _all_left(seen) else None
     written = _sum([_as_written(p, made_in) for p in _intended(seen)], seen.shards)
-    base = Outcome(
-        seen.bind.site,
-        program,
-        Fate.LIVE,
+    told = functools.partial(
+        Outcome,
+        site=seen.bind.site,
+        program=program,
         index=seen.indices[0] if seen.indices else -1,
         ways=len(seen.traced),
         written=written,
-        compiled=0,
         around=tuple(map(_step_words, path.steps)),
         stack=_stack(seen.instructions[0].op_name) if seen.instructions else (),
     )
     if seen.indices is None or all(p.lanes == 0 for p in seen.traced):
         reason, remedy = _why_unused(seen)
-        return dataclasses.replace(base, fate=Fate.UNUSED, reason=reason, remedy=remedy)
+        return told(fate=Fate.UNUSED, compiled=0, reason=reason, remedy=remedy)
     if seen.instructions is None:
-        return dataclasses.replace(
-            base,
-            fate=Fate.UNKNOWN,
-            compiled=None,
-            reason=f"the optimised program cannot be read: {seen.unreadable}",
-            remedy="count its calls; report this with the version of JAX",
-        )
+        reason = f"the optimised program cannot be read: {seen.unreadable}"
+        remedy = "count its calls; report this with the version of JAX"
+        return told(fate=Fate.UNKNOWN, reason=reason, remedy=remedy)
     if not seen.instructions:
         reason, remedy = _why_folded(seen)
-        return dataclasses.replace(base, fate=Fate.FOLDED, reason=reason, remedy=remedy)
+        return told(fate=Fate.FOLDED, compiled=0, reason=reason, remedy=remedy)
     lanes = seen.kept[0].lanes if seen.kept else path.lanes
     calls = _sum([one.calls for one in seen.instructions], lanes * seen.shards)
-    found = dataclasses.replace(
-        base, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
+    found = told(
+        fate=Fate.LIVE, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
     )
     return _partly_elided(seen, found)
 

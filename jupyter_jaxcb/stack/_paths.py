@@ -11,6 +11,7 @@ from ._callback import Bind, HostCallback
 # Of a solver JAX lowers this part, and carries the others along: matvec and the transposes.
 _LOWERED_PART = {"custom_linear_solve": "solve"}
 _CALLS = {"pjit": "jit", "jit": "jit", "checkpoint": "remat", "remat2": "remat", "remat": "remat"}
+_PLAIN = {bool, int, float, str, type(None)}
 MAX_PATHS = 10_000  # in one program; what comes later is not told apart
 
 
@@ -92,6 +93,7 @@ def _walk(
         if isinstance(callback, HostCallback):
             any_found = True
             yield Path(callback.bind, params["levels"], len(equation.invars), steps)
+            continue
         for inner, step in _inner(equation, jaxpr, carried):
             for path in _walk(inner, (*steps, step), barren, carried):
                 any_found = True
@@ -106,6 +108,9 @@ def _inner(equation: Any, outer: Any, carried: bool) -> Iterator[tuple[Any, Step
     if name in _LOWERED_PART and not carried:
         yield getattr(params["jaxprs"], _LOWERED_PART[name]), Step(name)
         return
+    inners = list(_jaxprs(params.values()))
+    if not inners:  # of most equations
+        return
     if name == "scan":
         step = Step("scan", int(params["length"]))
     elif name == "while":
@@ -119,12 +124,14 @@ def _inner(equation: Any, outer: Any, carried: bool) -> Iterator[tuple[Any, Step
         step = Step("cond", platform=by_platform)
     else:
         step = Step(_CALLS.get(name, name))
-    for inner in _jaxprs(params.values()):
+    for inner in inners:
         yield inner, step
 
 
 def _jaxprs(parameters: Any) -> Iterator[Any]:
     for value in parameters:
+        if type(value) in _PLAIN:
+            continue
         if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
             yield value
         elif isinstance(value, (tuple, list)):
