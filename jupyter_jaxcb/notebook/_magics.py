@@ -170,9 +170,10 @@ class JaxMagics(Magics):
         name = options.name
         if cell is None:
             if name not in ("auto", "off"):
+                given = "" if name is None else f", not {name!r}"
                 raise UsageError(
-                    f"%jax_record takes auto or off, not {name!r}. To record one cell, begin it "
-                    "with %%jax_record."
+                    f"%jax_record takes auto or off{given}. To record one cell, begin it with "
+                    "%%jax_record."
                 )
             self._session.set_automatic(name == "auto", values=options.values)
             return None

@@ -55,6 +55,8 @@ def question(call: str, namespace: Mapping[str, Any]) -> Question:
         Exception: whatever evaluating its parts raises.
     """
     __tracebackhide__ = True  # IPython: not a frame the user cares for
+    if not call.strip():
+        raise UsageError("%jax_explain takes a call, which is not made: %jax_explain f(x, y).")
     try:
         tree = ast.parse(call.strip(), mode="eval")
     except SyntaxError as error:

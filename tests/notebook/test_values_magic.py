@@ -151,3 +151,8 @@ def test_terminal_shows_values_where_asked_for(terminal):
     start = ["import numpy as np", "%load_ext jupyter_jaxcb", define]
     assert LINE not in terminal(*start, CALL)
     assert LINE in terminal(*start, f"%%jax_record --values\n{CALL}")
+
+
+def test_values_without_auto_say_what_to_type(kernel):
+    ran = kernel.run("%jax_record --values")
+    assert "%jax_record takes auto or off. To record one cell" in ran.text
