@@ -1,0 +1,25 @@
+// Two bundles: the widget, complete in one file, and the JupyterLab extension, whose
+// JupyterLab and CodeMirror parts are the host's.
+import { build } from 'esbuild';
+
+const common = { bundle: true, format: 'esm', target: 'es2022', logLevel: 'warning' };
+
+await build({
+  ...common,
+  entryPoints: { widget: 'src/widget/index.ts' },
+  outdir: '../jupyter_jaxcb/static',
+  minify: true
+});
+await build({
+  ...common,
+  entryPoints: { widget: 'style/view.css' },
+  outdir: '../jupyter_jaxcb/static',
+  minify: true
+});
+await build({
+  ...common,
+  entryPoints: { index: 'src/lab/index.ts', mime: 'src/lab/mime.ts' },
+  outdir: 'lib',
+  splitting: true,
+  external: ['@jupyterlab/*', '@lumino/*', '@codemirror/*', '@jupyter/*']
+});

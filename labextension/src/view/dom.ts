@@ -1,0 +1,46 @@
+/** Elements without markup: strings become text nodes and attribute values, never HTML. */
+
+export type Child = Node | string | number | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | null | undefined>;
+
+/** An element with attributes (`false`, `null`: left out; `true`: empty) and children. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  set(element, attributes);
+  add(element, children);
+  return element;
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** The same for SVG. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS(SVG, tag);
+  set(element, attributes);
+  add(element, children);
+  return element;
+}
+
+function set(element: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? '' : String(value));
+    }
+  }
+}
+
+function add(element: Element, children: readonly Child[]): void {
+  for (const child of children) {
+    if (child !== null && child !== undefined && child !== false) {
+      element.append(typeof child === 'number' ? String(child) : child);
+    }
+  }
+}

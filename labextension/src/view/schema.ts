@@ -1,0 +1,147 @@
+/**
+ * A recording as `jupyter_jaxcb/report/_mime.py` writes it: the one thing this side knows of Python.
+ *
+ * `Facts` are the same for equal programs and stand in the data of an output; `Measured` changes
+ * from run to run (times, threads, the order of calls) and stands in its metadata.
+ */
+
+export const SCHEMA = 1;
+export const MIME_TYPE = `application/vnd.jupyter-jaxcb.recording.v${SCHEMA}+json`;
+
+export const FATES = [
+  'live',
+  'uncalled',
+  'untaken',
+  'unused',
+  'folded',
+  'merged',
+  'hoisted',
+  'unknown'
+] as const;
+export type Fate = (typeof FATES)[number];
+
+/** Shape and dtype of one array. */
+export type Aval = readonly [shape: readonly number[], dtype: string];
+
+/** What one `vmap` did: its size, its method, and which operands it maps over. */
+export type Level = readonly [size: number, method: string, batched: readonly boolean[]];
+
+/** `vmap` methods that visit the lanes one by one on the host. */
+export const LOOPED_METHODS: readonly string[] = ['sequential', 'sequential_unrolled'];
+
+/** One way in which a site reaches the host: what vmap made of its shapes. */
+export interface Way {
+  readonly operands: readonly Aval[]; // as one host call sees them
+  readonly results: readonly Aval[];
+  readonly levels: readonly Level[]; // innermost vmap first
+  readonly calls: number;
+  readonly shards: number; // 0: one call for all devices
+  readonly devices: readonly string[];
+  readonly gathered_bytes: number;
+}
+
+/** What one host call was given and answered, in a few words each. */
+export type Preview = readonly [
+  lane: number, // -1: no lane
+  operands: readonly string[],
+  results: readonly string[],
+  failed: boolean,
+  shard: number | null
+];
+
+/** A line of user code that binds a callback, and what became of it. */
+export interface Site {
+  readonly function: string;
+  readonly flavor: string;
+  readonly where: string; // "line 3", "line 3, another cell", "model.py:12"
+  readonly line: number; // 1-based
+  readonly column: number; // 0-based
+  readonly cell: boolean; // in a notebook cell, not in a file
+  readonly source: string; // the line, stripped
+  readonly fate: Fate;
+  readonly reason: string; // empty when live
+  readonly remedy: string;
+  readonly calls: number;
+  readonly crossings: number;
+  readonly expected: number | null; // calls of the runs that were seen; null: not known
+  readonly written: number | null; // the same as the source reads
+  readonly elided: number; // binds that a compiled program does without
+  readonly notes: readonly string[];
+  readonly errors: readonly string[];
+  readonly shapes: readonly Way[];
+  readonly previews: readonly Preview[]; // empty unless they were asked for
+}
+
+export interface Facts {
+  readonly schema: number;
+  readonly sites: readonly Site[]; // in program order
+  readonly overflow: number; // host calls that came when the log was full
+  readonly ahead: boolean; // nothing ran: `expected` is what one run would do
+}
+
+/**
+ * Host calls as columns, little-endian, one after the other: start (u32, since the row before),
+ * duration (u32), lane (i32), way (u16), thread (u16), error (u16); times in `unit_ns`.
+ *
+ * `way` counts the ways of all sites in their order; 0xffff: more than can be told.
+ * `error` is 0, or 1 + an index into `Measured.errors`.
+ * Saved, each column is stored by byte planes (all lowest bytes first), the whole compressed by
+ * zlib, in base64.
+ */
+export interface SavedCalls {
+  readonly rows: number;
+  readonly unit_ns: number;
+  readonly zlib: string;
+}
+
+export const ROW_BYTES = 18;
+export const NOT_TOLD = 0xffff;
+
+export interface Measured {
+  readonly id: string; // of the recording, while its kernel lives; empty: none
+  readonly environment: Readonly<Record<string, string>>;
+  readonly out_of_order: readonly string[];
+  readonly compilations: readonly Compilation[];
+  readonly threads: readonly string[];
+  readonly errors: readonly string[];
+  readonly host_ns: readonly number[]; // by site
+  readonly cells: readonly (string | null)[]; // by site: the id of its notebook cell
+  readonly around: readonly (readonly string[])[]; // by site: "scan of 5", outermost first
+  readonly preview_rows: readonly (readonly number[])[]; // by site and preview: its call, or -1
+  readonly calls: SavedCalls | null; // null: they come separately, or there are none
+  readonly calls_not_saved: number;
+}
+
+export interface Compilation {
+  readonly program: string;
+  readonly lower_ns: number;
+  readonly compile_ns: number;
+}
+
+/** How a cell that still runs is doing; the kernel tells it ten times a second. */
+export interface Progress {
+  readonly elapsed_ns: number;
+  readonly calls: number;
+  readonly rate: number; // calls a second, lately
+  readonly expected: number | null; // calls of the runs seen so far
+  readonly running: readonly RunningCall[]; // for longer than a moment
+  readonly sites: readonly ProgressSite[];
+  readonly not_sent: number; // calls that the timeline leaves out, to spare the kernel
+}
+
+export interface RunningCall {
+  readonly function: string;
+  readonly where: string;
+  readonly lane: number; // -1: no lane
+  readonly thread: string;
+  readonly elapsed_ns: number;
+}
+
+export interface ProgressSite {
+  readonly function: string;
+  readonly flavor: string;
+  readonly where: string;
+  readonly calls: number;
+  readonly errors: number;
+  readonly host_ns: number;
+}

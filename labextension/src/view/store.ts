@@ -1,0 +1,98 @@
+/** What the views of one recording share: its calls, which of them are looked at, and by whom. */
+
+import { Calls } from './columns.js';
+import { type Facts, type Measured, type Way } from './schema.js';
+import { callWords } from './words.js';
+
+/** What the numbers in the columns of `Calls` stand for. */
+export interface Labels {
+  readonly sites: readonly string[]; // "bessel, line 3"
+  readonly siteOfWay: readonly number[];
+  readonly ways: readonly Way[]; // empty while the cell still runs
+  readonly threads: readonly string[];
+  readonly errors: readonly string[];
+}
+
+/** Which calls the table and the timeline show; `null`: all. */
+export interface Filter {
+  readonly site: number | null;
+  readonly thread: number | null;
+  readonly errors: boolean; // only calls that failed
+}
+
+export const EVERYTHING: Filter = { site: null, thread: null, errors: false };
+
+export type Change = 'calls' | 'labels' | 'selected' | 'filter';
+
+export class Store {
+  readonly calls = new Calls();
+  labels: Labels;
+  selected: number | null = null; // a row of `calls`
+  filter: Filter = EVERYTHING;
+  private readonly listeners = new Set<(change: Change) => void>();
+
+  constructor(labels: Labels) {
+    this.labels = labels;
+  }
+
+  /** Calls `listener` after every change, until the function it returns is called. */
+  on(listener: (change: Change) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Tells that rows were added to `calls`. */
+  grown(): void {
+    this.tell('calls');
+  }
+
+  relabel(labels: Labels): void {
+    this.labels = labels;
+    this.tell('labels');
+  }
+
+  select(row: number | null): void {
+    if (row !== this.selected) {
+      this.selected = row;
+      this.tell('selected');
+    }
+  }
+
+  narrow(filter: Filter): void {
+    this.filter = filter;
+    this.tell('filter');
+  }
+
+  /** Whether the filter lets a row through. */
+  shows(row: number): boolean {
+    const { site, thread, errors } = this.filter;
+    return (
+      (site === null || this.labels.siteOfWay[this.calls.way(row)] === site) &&
+      (thread === null || this.calls.thread(row) === thread) &&
+      (!errors || this.calls.error(row) !== 0)
+    );
+  }
+
+  /** `12,000 calls`, of those that the filter lets through. */
+  countWords(shown: number): string {
+    const all = this.calls.length;
+    return shown === all ? callWords(all) : `${shown.toLocaleString('en-US')} of ${callWords(all)}`;
+  }
+
+  private tell(change: Change): void {
+    for (const listener of [...this.listeners]) {
+      listener(change);
+    }
+  }
+}
+
+/** The labels of a recording that is complete. */
+export function labelsOf(facts: Facts, measured: Measured): Labels {
+  return {
+    sites: facts.sites.map(site => `${site.function}, ${site.where}`),
+    siteOfWay: facts.sites.flatMap((site, place) => site.shapes.map(() => place)),
+    ways: facts.sites.flatMap(site => site.shapes),
+    threads: measured.threads,
+    errors: measured.errors
+  };
+}
