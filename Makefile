@@ -2,9 +2,11 @@
 # make test       set everything up and run every test
 # make test-floor the stack's tests with the oldest JAX that is supported
 # make test-latest PYTHON=python3.13   every test with the newest JAX that this Python can have
-# make check      ruff and pyright: before every push
+# make check      ruff, pyright and tsc: before every push
+# make frontend   build the TypeScript front end
 # make bench      the ratios the README quotes
 # make notebooks  run the notebooks and save their outputs
+# make pictures   the screenshots of docs/
 # make fuzz       the differential tests on many more programs (EXAMPLES=5000)
 
 PYTHON ?= python3
@@ -19,14 +21,30 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 FLOOR := .venv-floor
 LATEST := .venv-latest
 
-.PHONY: lab test test-floor test-latest check bench fuzz notebooks clean
+# The front end, built: what a wheel holds of it.
+FRONTEND := jupyter_jaxcb/labextension/package.json
+MODULES := labextension/node_modules/.package-lock.json
+SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
+	labextension/build.mjs labextension/package.json
 
-lab: $(VENV)/.lab
+.PHONY: lab test test-python test-frontend test-browser test-floor test-latest check frontend \
+	chromium bench fuzz notebooks pictures clean
+
+lab: $(VENV)/.lab $(VENV)/.installed
 	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
 
-test: $(VENV)/.test
-	$(BIN)/python -m pytest
+test: test-frontend test-python test-browser
+
+test-python: $(VENV)/.test
+	$(BIN)/python -m pytest --ignore tests/browser
 	$(BIN)/python -m pytest -p no:cacheprovider --nbval --doctest-glob= notebooks
+
+test-frontend: $(MODULES)
+	cd labextension && npm test
+
+# In a process of its own: the browser's driver keeps an event loop running.
+test-browser: $(VENV)/.browser $(FRONTEND) chromium
+	$(BIN)/python -m pytest -p no:cacheprovider tests/browser
 
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest -p no:cacheprovider \
@@ -35,10 +53,22 @@ test-floor: $(FLOOR)/.test
 test-latest:
 	$(MAKE) test VENV=$(LATEST)
 
-check: $(VENV)/.dev
+check: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	cd labextension && npm run check
+
+frontend: $(FRONTEND)
+
+chromium:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update -qq && apt-get install -qq -y chromium >/dev/null; \
+		else \
+			echo "The browser tests need chromium. Install it with the system's package" \
+				"manager, as in: sudo apt-get install chromium" >&2; exit 1; \
+		fi
 
 bench: $(VENV)/.test
 	$(BIN)/python tests/benchmarks/bench.py
@@ -46,21 +76,41 @@ bench: $(VENV)/.test
 fuzz: $(VENV)/.test
 	JAXCB_FUZZ_RANDOM=1 JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential
 
+pictures: $(VENV)/.dev $(FRONTEND) chromium
+	$(BIN)/python tests/browser/pictures.py
+
 notebooks: $(VENV)/.lab
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 		--ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
 clean:
+	rm -rf jupyter_jaxcb/static jupyter_jaxcb/labextension labextension/lib labextension/node_modules
 	rm -rf $(VENV) $(FLOOR) $(LATEST) .pytest_cache .hypothesis .ruff_cache
 
-$(FLOOR)/.test: pyproject.toml
+$(MODULES): labextension/package-lock.json
+	cd labextension && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
+
+$(FRONTEND): $(MODULES) $(SOURCES)
+	cd labextension && npm run build
+	touch $@
+
+# The built front end where a JupyterLab of this environment finds it: a link, so a new build counts.
+$(VENV)/.installed: $(VENV)/.lab $(FRONTEND)
+	mkdir -p $(VENV)/share/jupyter/labextensions
+	rm -rf $(VENV)/share/jupyter/labextensions/jupyter-jaxcb
+	ln -s $(CURDIR)/jupyter_jaxcb/labextension $(VENV)/share/jupyter/labextensions/jupyter-jaxcb
+	touch $@
+
+$(FLOOR)/.test: pyproject.toml | $(FRONTEND)
 	test -x $(FLOOR)/bin/python || $(PYTHON) -m venv $(FLOOR)
 	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--editable ".[test]" "jax==0.8.0" "jaxlib==0.8.0"
 	touch $@
 
-# One stamp for each extra; a changed pyproject.toml installs again.
-$(VENV)/.%: pyproject.toml
+# One stamp for each extra; a changed pyproject.toml installs again. The front end comes first: an
+# install would build it too, more slowly.
+$(VENV)/.%: pyproject.toml | $(FRONTEND)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	touch $@

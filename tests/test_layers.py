@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "report": ({"recording"}, {"numpy"}),
     "notebook": (
         {"recording", "stack", "report"},
-        {"IPython", "jax", "anywidget", "ipywidgets", "traitlets"},
+        {"IPython", "jax", "anywidget", "comm", "traitlets"},
     ),
 }
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")

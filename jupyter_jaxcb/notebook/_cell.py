@@ -8,6 +8,8 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from ._origins import blank_lines
+
 
 class CellSyntaxError(Exception):
     """A SyntaxError in the body of a cell magic, shown as IPython shows one in a plain cell."""
@@ -36,8 +38,10 @@ class Cell:
         try:
             source = shell.transform_cell(body)
             self.name = shell.compile.cache(f"{magic}\n{source}", number, raw_code=body)
-            # A blank line stands for the magic's own, so that line numbers are the cell's.
-            tree: Any = shell.compile.ast_parse(f"\n{source}", filename=self.name)
+            # Blank lines stand for the magic's own and those below it that IPython leaves away, so
+            # that line numbers are the cell's.
+            top = "\n" * (1 + blank_lines(body))
+            tree: Any = shell.compile.ast_parse(f"{top}{source}", filename=self.name)
         except SyntaxError as error:
             raise CellSyntaxError(shell, error) from None
         self.tree: ast.Module = tree

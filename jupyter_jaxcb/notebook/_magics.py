@@ -203,6 +203,7 @@ class JaxMagics(Magics):
     def _body(self, magic: str, cell: str) -> Cell:
         body = Cell(self._session.shell, magic, cell)
         self._session.bodies.append(body.name)
+        self._session.origins.add(body.name)
         return body
 
     def _parse(self, magic: str, line: str) -> Any:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from ..recording import Mark, Matrix, Recorder, Recording, Site
-from ..report import SiteSummary, summarize
+from ..report import SiteProgress, SiteSummary, summarize
 from ..stack import Callback, Record, drain, environment, start, stop
+from ._comm import Link
 from ._errors import ErrorDisplay
+from ._live import Live
+from ._origins import Origins
+from ._panel import snapshot
 from ._views import HostTrace, matrix_bundle
 
 
@@ -23,6 +28,7 @@ class Session:
         automatic: whether every cell with callbacks shows its host trace.
         values: whether it shows values too; they are saved with the notebook.
         sites: every site so far, with its totals over all cells.
+        origins: which cell a line of code stands in.
         bodies: file names of the magics' bodies that the running cell has compiled.
     """
 
@@ -31,9 +37,14 @@ class Session:
         self.automatic = True
         self.values = False
         self.sites: dict[Site, SiteSummary] = {}
+        self.origins = Origins(shell)
         self.bodies: list[str] = []
         self._kept: list[tuple[Recording, bool]] = []  # to be shown when the cell ends; values?
+        self._latest: dict[Site, SiteSummary] = {}  # as of the last cell in which they did anything
         self._errors = ErrorDisplay(shell)
+        self._link = Link(shell, self._snapshot, self.origins.place)
+        self._live: Live | None = None
+        self._so_far: Sequence[SiteProgress] = ()  # of the running cell
         self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
         self._values_here = False  # asked for by the running cell
         self._depth = 0  # cells begun and not ended: run_cell nests
@@ -54,6 +65,7 @@ class Session:
         self._formatter.for_type(Matrix, matrix_bundle)
         self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
         self._start_recording()
+        self._link.open()
 
     def close(self) -> None:
         """Takes every hook back."""
@@ -63,7 +75,9 @@ class Session:
         self._formatter.pop(Recording)
         self._formatter.pop(Matrix)
         self._formatter.pop(Record)
+        self._stop_watching()
         self._stop_recording()
+        self._link.close()
 
     def keep(self, recording: Recording, *, values: bool) -> None:
         """Shows `recording` when the cell ends, unless all of the cell is shown anyway."""
@@ -75,7 +89,13 @@ class Session:
     def trace(self, recording: Recording, *, values: bool | None = None) -> HostTrace:
         """The view of `recording` that fits where output goes."""
         shown = self.values if values is None else values
-        return HostTrace(recording, times=self.in_terminal, values=shown)
+        return HostTrace(
+            recording,
+            times=self.in_terminal,
+            values=shown,
+            place=self.origins.place,
+            name=self._link.keep(recording),
+        )
 
     def _show(self, recording: Recording, values: bool) -> None:
         trace = self.trace(recording, values=values)
@@ -86,12 +106,25 @@ class Session:
         for summary in summarize(recording):
             known = self.sites.get(summary.site)
             self.sites[summary.site] = _added(known, summary) if known else summary
+            self._latest.pop(summary.site, None)  # the newest come last
+            self._latest[summary.site] = summary
+
+    def _snapshot(self) -> dict[str, Any]:
+        totals, latest = list(self.sites.values()), list(self._latest.values())
+        return snapshot(
+            self.callbacks(),
+            totals,
+            latest,
+            self.origins,
+            running=self._depth > 0,
+            live=self._so_far,
+        )
 
     def callbacks(self) -> dict[str, Callback]:
         """The registered callbacks of the user's namespace, by name."""
         return {
             name: value
-            for name, value in self.shell.user_ns.items()
+            for name, value in list(self.shell.user_ns.items())
             if isinstance(value, Callback) and not name.startswith("_")
         }
 
@@ -105,8 +138,11 @@ class Session:
 
     def _cell_begins(self, info: Any = None) -> None:
         self._depth += 1
-        if self._depth == 1 and self.automatic:
-            self._start_recording()
+        if self._depth == 1:
+            self.origins.begin(info)
+            if self.automatic:
+                self._start_recording()
+                self._start_watching()
 
     def _cell_ends(self, result: Any = None) -> None:
         self._depth = max(self._depth - 1, 0)
@@ -115,6 +151,7 @@ class Session:
         if self._depth:
             return
         cells, self.bodies = self.bodies, []
+        self._stop_watching()
         kept, self._kept = self._kept, []
         if self._recorder is not None:
             values = self.values or self._values_here
@@ -123,6 +160,7 @@ class Session:
         for recording, values in kept:
             self._remember(recording)
             self._show(recording, values)
+        self._link.push()
 
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
         """Waits for the host calls of the cell, and ends its recording whatever comes."""
@@ -135,6 +173,21 @@ class Session:
         finally:
             self._stop_recording()
         return recorder.freeze(self._mark, cells=cells, environment=environment())
+
+    def _start_watching(self) -> None:
+        if self._recorder is not None and self._mark is not None and not self.in_terminal:
+            self._live = Live(self._recorder, self._mark, self._tell)
+            self._live.begin()
+
+    def _stop_watching(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.end()
+        self._so_far = ()
+
+    def _tell(self, so_far: Sequence[SiteProgress]) -> None:
+        self._so_far = so_far
+        self._link.repeat()
 
     def _start_recording(self) -> None:
         if self._recorder is None:

@@ -5,16 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from ..recording import Matrix, Recording
-from ..report import matrix_to_html, matrix_to_text, to_mimebundle, to_text
+from ..report import Place, matrix_to_html, matrix_to_text, to_mimebundle, to_text
 
 
 class HostTrace:
-    """Displays a recording: a line, and a table of sites."""
+    """Displays a recording: a line, and a table of sites. Arguments as for `to_mimebundle`."""
 
-    def __init__(self, recording: Recording, *, times: bool, values: bool = False) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        times: bool,
+        values: bool = False,
+        place: Place | None = None,
+        name: str = "",
+    ) -> None:
         self.recording = recording
         self._times = times
         self._values = values
+        self._place = place
+        self._name = name
         self._nothing = "no callback of ours in it" if recording.ahead else "no host calls"
 
     def __bool__(self) -> bool:
@@ -26,7 +36,13 @@ class HostTrace:
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Data (the same for equal programs) and metadata (times, threads) of the display."""
-        data, metadata = to_mimebundle(self.recording, times=self._times, values=self._values)
+        data, metadata = to_mimebundle(
+            self.recording,
+            times=self._times,
+            values=self._values,
+            place=self._place,
+            name=self._name,
+        )
         if not self:
             data = {"text/plain": self._nothing}
         return data, metadata

@@ -14,9 +14,10 @@ from ._facts import Program as Program
 from ._facts import Site as Site
 from ._facts import VmapLevel as VmapLevel
 from ._json import SCHEMA as SCHEMA
+from ._mark import Heard as Heard
+from ._mark import Mark as Mark
 from ._matrix import Matrix as Matrix
 from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
-from ._recorder import Mark as Mark
 from ._recorder import Recorder as Recorder
 from ._recorder import activate as activate
 from ._recorder import active as active

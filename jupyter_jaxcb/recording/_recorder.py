@@ -6,33 +6,16 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ._columns import ROW, CallLog
 from ._facts import Compilation, LoweredSite, Outcome, Program, Site
+from ._mark import BEGINNING, Heard, Mark
 from ._recording import Recording
 from ._values import Values
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
-
-
-class Mark(NamedTuple):
-    """How much a recorder had heard at some moment; what came later is one window."""
-
-    calls: int
-    bound: Mapping[Site, int]
-    lowered: int
-    outcomes: int
-    runs: Mapping[Program, int]
-    overflow: int
-    compilations: int
-    previews: int
-    not_finite: Mapping[LoweredSite, tuple[int, int]]
-
-
-_BEGINNING = Mark(0, {}, 0, 0, {}, 0, 0, 0, {})
 
 
 class Recorder:
@@ -179,6 +162,20 @@ class Recorder:
             self.values.counted(),
         )
 
+    def heard(self, since: Mark, calls: int) -> Heard:
+        """What came since `since`, while more is coming; of its host calls those after `calls`."""
+        with self._lock:
+            known, threads = list(self._known), list(self._thread_names)
+            runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
+        return Heard(
+            self._log.rows(since.calls + calls),
+            known,
+            threads,
+            self._outcomes[:],
+            runs,
+            self._log.overflow - since.overflow,
+        )
+
     def freeze(
         self,
         since: Mark | None = None,
@@ -195,7 +192,7 @@ class Recorder:
             environment: see `Recording.environment`.
             ahead: see `Recording.ahead`.
         """
-        since = since or _BEGINNING
+        since = since or BEGINNING
         calls = self._log.rows(since.calls)
         with self._lock:
             known = list(self._known)

@@ -1,25 +1,36 @@
 """A recording as a Jupyter MIME bundle.
 
 Deterministic facts go into the data, times and threads into the metadata: notebooks then pass
-nbval unsanitised, which compares data and leaves metadata alone.
+nbval unsanitised, which compares data and leaves metadata alone. `labextension/src/view/schema.ts`
+says the same in types.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..recording import SCHEMA, Recording
+from ..recording import SCHEMA, Preview, Recording
+from ._calls import CallColumns, call_columns, preview_rows, to_saved, way_numbers
 from ._html import to_html
 from ._order import out_of_order
 from ._summary import Shapes, SiteSummary, summarize
 from ._text import to_text
 
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
-MAX_SAVED_CALLS = 2_000  # rows of the call table that go into a saved notebook
+MAX_SAVED_CALLS = 20_000  # that go into a saved notebook; 100 kB where they are all different
+_SAVED_UNIT_NS = 100
+# From a line of a file to the front end's id of a cell (None: not in one), and the line in it.
+Place = Callable[[str, int], tuple[str | None, int]]
 
 
 def to_mimebundle(
-    recording: Recording, *, times: bool = False, values: bool = False
+    recording: Recording,
+    *,
+    times: bool = False,
+    values: bool = False,
+    place: Place | None = None,
+    name: str = "",
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Data and metadata of the display of `recording`.
 
@@ -28,19 +39,50 @@ def to_mimebundle(
         times: put times into the plain text too (for a terminal, which saves nothing).
         values: with what the first calls of each site were given and answered. They are saved with
             the notebook.
+        place: where a line of a file stands in the notebook, if it does.
+        name: under which the kernel has all of it, as long as it lives.
     """
     sites = summarize(recording)
+    kept = recording.calls[:MAX_SAVED_CALLS]
+    columns = call_columns(kept, way_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
     data = {
         "text/plain": to_text(recording, times=times, values=values),
         "text/html": to_html(recording, values=values),
-        MIME_TYPE: {
-            "schema": SCHEMA,
-            "sites": [_site(summary, values) for summary in sites],
-            "overflow": recording.overflow,
-            "ahead": recording.ahead,
-        },
+        MIME_TYPE: _facts(recording, sites, values),
     }
-    return data, {MIME_TYPE: _measured(recording, sites)}
+    measured = {
+        **_measured(recording, sites, place),
+        "id": name,
+        "preview_rows": _preview_rows(kept, sites) if values else [[] for _ in sites],
+        "calls": to_saved(columns) if columns.rows else None,
+        "calls_not_saved": len(recording) - len(kept),
+    }
+    return data, {MIME_TYPE: measured}
+
+
+def to_message(
+    recording: Recording, *, values: bool = True, place: Place | None = None
+) -> tuple[dict[str, Any], dict[str, Any], CallColumns]:
+    """All of a recording for a front end that listens: facts, what was measured, every call."""
+    sites = summarize(recording)
+    measured = {
+        **_measured(recording, sites, place),
+        "id": "",
+        "preview_rows": _preview_rows(recording.calls, sites) if values else [[] for _ in sites],
+        "calls": None,
+        "calls_not_saved": 0,
+    }
+    columns = call_columns(recording.calls, way_numbers(recording, sites))
+    return _facts(recording, sites, values), measured, columns
+
+
+def _facts(recording: Recording, sites: list[SiteSummary], values: bool) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "sites": [_site(summary, values) for summary in sites],
+        "overflow": recording.overflow,
+        "ahead": recording.ahead,
+    }
 
 
 def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
@@ -51,6 +93,7 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
         "where": summary.where,
         "line": site.line,
         "column": site.column,
+        "cell": site.cell,
         "source": site.source,
         "fate": str(summary.fate),
         "reason": summary.reason,
@@ -81,10 +124,10 @@ def _shapes(shapes: Shapes) -> dict[str, Any]:
     }
 
 
-def _measured(recording: Recording, sites: list[SiteSummary]) -> dict[str, Any]:
-    place = {summary.site: number for number, summary in enumerate(sites)}
-    kept = recording.calls[:MAX_SAVED_CALLS]
-    start = int(kept["start_ns"].min()) if len(kept) else 0
+def _measured(
+    recording: Recording, sites: list[SiteSummary], place: Place | None
+) -> dict[str, Any]:
+    places = [place(s.site.file, s.site.line) if place else (None, s.site.line) for s in sites]
     return {
         "environment": dict(recording.environment),
         "out_of_order": out_of_order(recording, sites),
@@ -93,16 +136,17 @@ def _measured(recording: Recording, sites: list[SiteSummary]) -> dict[str, Any]:
             for one in recording.compilations
         ],
         "threads": list(recording.threads),
+        "errors": list(recording.errors),
         "host_ns": [summary.host_ns for summary in sites],
+        "cells": [cell for cell, _ in places],
+        "lines": [line for _, line in places],
         # JAX's own words, which change with its version.
         "around": [list(summary.around) for summary in sites],
         "stack": [list(summary.stack) for summary in sites],
-        "calls": {
-            "site": [place[recording.lowered[i].site] for i in kept["lowered"].tolist()],
-            "start_ns": (kept["start_ns"] - start).tolist(),
-            "duration_ns": (kept["end_ns"] - kept["start_ns"]).tolist(),
-            "lane": kept["lane"].tolist(),
-            "thread": kept["thread"].tolist(),
-        },
-        "calls_not_saved": len(recording) - len(kept),
     }
+
+
+def _preview_rows(calls: Any, sites: list[SiteSummary]) -> list[list[int]]:
+    previews: list[Preview] = [preview for site in sites for preview, _ in site.previews]
+    rows = iter(preview_rows(calls, previews))
+    return [[next(rows) for _ in site.previews] for site in sites]

@@ -50,6 +50,7 @@ class Shapes:
     shards: int  # whose devices called, each with its shard; 0: one call for all
     devices: tuple[str, ...]  # these, by shard, where known
     gathered_bytes: int  # at most, on their way to the one device that calls
+    lowered: tuple[int, ...]  # indices into `Recording.lowered`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _summarize_site(
         expected=_expected(recording, outcomes, "compiled"),
         written=_expected(recording, outcomes, "written"),
         elided=sum(outcome.fate in ELIDED for outcome in outcomes),
-        shapes=_shapes(lowered, [int(counts[number]) for number in numbers]),
+        shapes=_shapes(lowered, numbers, counts),
         reason=reason,
         remedy=remedy,
         errors=tuple(dict.fromkeys(recording.errors[code - 1] for code in failed.tolist())),
@@ -260,20 +261,23 @@ def _expected(recording: Recording, outcomes: list[Outcome], field: str) -> int 
     return total
 
 
-def _shapes(lowered: Iterable[LoweredSite], counts: Iterable[int]) -> tuple[Shapes, ...]:
+def _shapes(
+    lowered: Iterable[LoweredSite], numbers: Iterable[int], counts: np.ndarray
+) -> tuple[Shapes, ...]:
     ways: dict[tuple, list[tuple[LoweredSite, int]]] = {}
-    for fact, count in zip(lowered, counts, strict=True):
-        ways.setdefault((*fact.host_avals(), fact.levels), []).append((fact, count))
+    for fact, number in zip(lowered, numbers, strict=True):
+        ways.setdefault((*fact.host_avals(), fact.levels), []).append((fact, number))
     found = []
     for way, own in ways.items():
         shards = sorted({(fact.shard, fact.device) for fact, _ in own if fact.shard is not None})
         found.append(
             Shapes(
                 *way,
-                calls=sum(count for _, count in own),
+                calls=sum(int(counts[number]) for _, number in own),
                 shards=len({shard for shard, _ in shards}),
                 devices=tuple(dict.fromkeys(device for _, device in shards if device)),
                 gathered_bytes=max(fact.gathered_bytes for fact, _ in own),
+                lowered=tuple(number for _, number in own),
             )
         )
     return tuple(found)

@@ -17,6 +17,12 @@ def shape_words(shapes: Shapes) -> str:
     return f"{_list(shapes.operands)} → {_list(shapes.results)}"
 
 
+def shapes_of(summary: SiteSummary) -> str:
+    """The shapes of a site in a few words: ``() → (5,)``, ``3 shapes``; empty if it has none."""
+    shapes = list(dict.fromkeys(map(shape_words, summary.shapes)))
+    return shapes[0] if len(shapes) == 1 else f"{len(shapes)} shapes" if shapes else ""
+
+
 def _list(avals: Iterable[Aval]) -> str:
     return ", ".join(str(aval.shape) for aval in avals) or "nothing"
 

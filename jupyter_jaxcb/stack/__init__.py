@@ -24,4 +24,6 @@ from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
 from ._registered import Callback as Callback
+from ._running import RunningCall as RunningCall
+from ._running import running_calls as running_calls
 from ._site import is_user_code as is_user_code

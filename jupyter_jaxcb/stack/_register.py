@@ -14,7 +14,7 @@ from ._debug import bind_debug
 from ._infer import INFER, Inferred
 from ._io import bind_io
 from ._pure import bind_pure
-from ._registered import Callback, PureCallback
+from ._registered import Callback, PureCallback, option_words
 from ._result import result_interface
 from ._ufunc import ufunc_result
 
@@ -113,7 +113,10 @@ def pure(
             cast=cast,
         )
 
-    callback = PureCallback(function, host, bind)
+    options = option_words(
+        vmap_method=vmap_method, arrays=arrays, sharding=sharding, cast=cast, derivative=derivative
+    )
+    callback = PureCallback(function, host, bind, options)
     if derivative == "finite":
         callback.differ(functools.partial(_bind_lanes, sharding=sharding))
     return callback
@@ -195,7 +198,8 @@ def io(
             cast=cast,
         )
 
-    return Callback("io", function, host, call)
+    options = option_words(ordered=ordered, arrays=arrays, sharding=sharding, cast=cast)
+    return Callback("io", function, host, call, options)
 
 
 @overload
@@ -243,7 +247,8 @@ def debug(
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         bind_debug(host, args, kwargs, ordered=ordered, partitioned=partitioned, arrays=arrays)
 
-    return Callback("debug", function, host, call)
+    options = option_words(ordered=ordered, partitioned=partitioned, arrays=arrays)
+    return Callback("debug", function, host, call, options)
 
 
 def _check(function: Any, flavor: str, arrays: str) -> None:

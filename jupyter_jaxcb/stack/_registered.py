@@ -14,20 +14,37 @@ from ._differences import Bind, with_differences
 from ._reentry import look_at_new_body
 
 
+def option_words(**options: Any) -> str:
+    """``vmap_method=expand_dims, ordered``: options that are not as they are by default."""
+    defaults = {"vmap_method": "sequential", "arrays": "numpy", "sharding": None}
+    return ", ".join(
+        name if value is True else f"{name}={value}"
+        for name, value in options.items()
+        if value is not False and value != defaults.get(name)
+    )
+
+
 class Callback:
     """A registered host function.
 
     Call it in JAX code like any function. `host` is what compiled programs refer to;
-    ``__wrapped__`` is the Python function it was made from.
+    ``__wrapped__`` is the Python function it was made from; `options` says how it was registered,
+    where that is not the default: ``"vmap_method=expand_dims"``.
     """
 
     def __init__(
-        self, flavor: str, function: Callable[..., Any], host: HostFunction, call: Callable
+        self,
+        flavor: str,
+        function: Callable[..., Any],
+        host: HostFunction,
+        call: Callable,
+        options: str = "",
     ) -> None:
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self.flavor = flavor
         self.host = host
+        self.options = options
         self._call = call
         look_at_new_body(host)
 
@@ -47,9 +64,13 @@ class PureCallback(Callback):
     """A registered pure host function, which may have a derivative rule."""
 
     def __init__(
-        self, function: Callable[..., Any], host: HostFunction, bind: Callable[..., Any]
+        self,
+        function: Callable[..., Any],
+        host: HostFunction,
+        bind: Callable[..., Any],
+        options: str = "",
     ) -> None:
-        super().__init__("pure", function, host, self._plain)
+        super().__init__("pure", function, host, self._plain, options)
         self._bind = bind
 
     def defjvp(

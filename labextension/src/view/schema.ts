@@ -106,6 +106,7 @@ export interface Measured {
   readonly errors: readonly string[];
   readonly host_ns: readonly number[]; // by site
   readonly cells: readonly (string | null)[]; // by site: the id of its notebook cell
+  readonly lines: readonly number[]; // by site: its line in that cell, 1-based
   readonly around: readonly (readonly string[])[]; // by site: "scan of 5", outermost first
   readonly preview_rows: readonly (readonly number[])[]; // by site and preview: its call, or -1
   readonly calls: SavedCalls | null; // null: they come separately, or there are none

@@ -1,0 +1,98 @@
+"""What is shown while a cell runs."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from IPython.display import DisplayHandle, display
+
+from ..recording import Heard, Mark, Recorder
+from ..report import Progress, SiteProgress
+from ..stack import running_calls
+
+FIRST_LOOK_SECONDS = 0.5  # a shorter cell shows its end alone
+LOOK_SECONDS = 0.1
+_TELL_EVERY = 5  # looks
+_LONG_NS = 200_000_000  # a call that has been running for this long is named
+
+
+class Live:
+    """Looks at the recorder ten times a second, from a thread of its own, while a cell runs.
+
+    Args:
+        recorder: of the cell.
+        mark: when the cell began.
+        tell: called with what the sites have done so far, twice a second.
+    """
+
+    def __init__(
+        self, recorder: Recorder, mark: Mark, tell: Callable[[Sequence[SiteProgress]], None]
+    ) -> None:
+        self._recorder = recorder
+        self._mark = mark
+        self._tell = tell
+        self._over = threading.Event()
+        self._progress = Progress(recorder.clock())
+        self._widget: Any = None
+        self._shown: DisplayHandle | None = None
+        # A copy of the context: what the thread displays belongs to the cell that is running now.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=(self._run,), name="jupyter_jaxcb live", daemon=True
+        )
+
+    def begin(self) -> None:
+        """Starts looking."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Takes away what was shown; returns when the thread has ended."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        if self._over.wait(FIRST_LOOK_SECONDS):
+            return
+        try:
+            looks = 0
+            while not self._over.wait(LOOK_SECONDS):
+                heard = self._look()
+                if looks % _TELL_EVERY == 0:
+                    self._tell(self._progress.sites(heard.lowered))
+                looks += 1
+        finally:
+            self._hide()
+
+    def _look(self) -> Heard:
+        heard = self._recorder.heard(self._mark, self._progress.seen)
+        calls = self._progress.add(heard)
+        now = self._recorder.clock()
+        running = [call for call in running_calls(self._recorder) if now - call.start_ns > _LONG_NS]
+        if self._progress.seen or running:
+            message = self._progress.to_message(heard, now, running)
+            self._show(message, list(heard.threads))
+            if calls.rows:
+                self._widget.append(calls, self._progress.since_first_ns(calls))
+        return heard
+
+    def _show(self, message: dict[str, Any], threads: list[str]) -> None:
+        if self._widget is not None:
+            with self._widget.hold_sync():
+                self._widget.progress, self._widget.threads = message, threads
+            return
+        from ._widget import LiveWidget  # ipywidgets takes its time
+
+        self._widget = LiveWidget(progress=message, threads=threads)
+        bundle = self._widget._repr_mimebundle_()
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        # The widget alone: nothing of it is to be saved, or compared by nbval.
+        key = "application/vnd.jupyter.widget-view+json"
+        self._shown = display({key: data[key]}, raw=True, display_id=True)
+
+    def _hide(self) -> None:
+        if self._shown is not None:
+            self._shown.update({}, raw=True)
+            self._widget.close()

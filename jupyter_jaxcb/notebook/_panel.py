@@ -1,0 +1,118 @@
+"""What the side panel and the badges are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..recording import Fate, Site
+from ..report import SiteProgress, SiteSummary, shapes_of
+from ..stack import Callback
+from ._origins import Origins
+
+MAX_SITES = 500
+
+
+def snapshot(
+    callbacks: Mapping[str, Callback],
+    totals: Iterable[SiteSummary],
+    latest: Iterable[SiteSummary],
+    origins: Origins,
+    *,
+    running: bool,
+    live: Iterable[SiteProgress] = (),
+) -> dict[str, Any]:
+    """Everything that is known of the session, as JSON.
+
+    Args:
+        callbacks: by name.
+        totals: sites, over all cells; callbacks are told with these.
+        latest: sites, as of the last cell in which they did something.
+        origins: where they stand.
+        running: whether a cell is running.
+        live: what it has called so far.
+    """
+    sites = {summary.site: _became(summary) for summary in latest}
+    for progress in live:
+        sites[progress.site] = _becomes(progress)
+    current = [site for site in sites if origins.is_current(site.file)][-MAX_SITES:]
+    over_all = list(totals)
+    return {
+        "running": running,
+        "callbacks": [
+            _callback(name, callback, over_all, current, origins)
+            for name, callback in callbacks.items()
+        ],
+        "sites": [_place(site, origins) | sites[site] for site in current],
+        "cells": dict(origins.digests),
+    }
+
+
+def _callback(
+    name: str,
+    callback: Callback,
+    totals: list[SiteSummary],
+    current: list[Site],
+    origins: Origins,
+) -> dict[str, Any]:
+    code = getattr(callback.__wrapped__, "__code__", None)
+    file = code.co_filename if code else ""
+    cell, line = origins.place(file, code.co_firstlineno if code else 0)
+    own = [summary for summary in totals if _binds(summary.site, callback)]
+    return {
+        "name": name,
+        "flavor": callback.flavor,
+        "options": callback.options,
+        "cell": cell if origins.is_current(file) else None,
+        "line": line,
+        "where": f"line {line}" if cell else "",
+        "sites": [place for place, site in enumerate(current) if _binds(site, callback)],
+        "calls": sum(summary.calls for summary in own),
+        "elided": sum(summary.elided for summary in own),
+        "errors": sum(len(summary.errors) for summary in own),
+        "host_ns": sum(summary.host_ns for summary in own),
+    }
+
+
+def _binds(site: Site, callback: Callback) -> bool:
+    return (site.function, site.flavor) == (callback.host.name, callback.flavor)
+
+
+def _place(site: Site, origins: Origins) -> dict[str, Any]:
+    cell, line = origins.place(site.file, site.line)
+    return {
+        "function": site.function,
+        "flavor": site.flavor,
+        "cell": cell,
+        "line": line,
+        "column": site.column,
+        "where": site.where,
+        "source": site.source,
+    }
+
+
+def _became(summary: SiteSummary) -> dict[str, Any]:
+    return {
+        "fate": str(summary.fate),
+        "reason": summary.reason,
+        "remedy": summary.remedy,
+        "calls": summary.calls,
+        "elided": summary.elided,
+        "host_ns": summary.host_ns,
+        "shapes": shapes_of(summary),
+        "errors": list(summary.errors),
+    }
+
+
+def _becomes(progress: SiteProgress) -> dict[str, Any]:
+    """Of a site whose cell still runs; its fate is told at the end."""
+    return {
+        "fate": str(Fate.LIVE),
+        "reason": "",
+        "remedy": "",
+        "calls": progress.calls,
+        "elided": 0,
+        "host_ns": progress.host_ns,
+        "shapes": "",
+        "errors": [f"{progress.errors:,} failed"] if progress.errors else [],
+    }

@@ -1,0 +1,65 @@
+"""The front end as a widget, wherever anywidget works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ..recording import Recording
+from ..report import CallColumns, to_message, to_mimebundle
+
+_STATIC = Path(__file__).parents[1] / "static"
+
+
+class LiveWidget(anywidget.AnyWidget):
+    """How a cell that still runs is doing.
+
+    Its host calls come as messages, which are not saved.
+    """
+
+    _esm = _STATIC / "widget.js"
+    _css = _STATIC / "widget.css"
+    kind = traitlets.Unicode("live").tag(sync=True)
+    progress = traitlets.Dict().tag(sync=True)
+    threads = traitlets.List().tag(sync=True)
+
+    def append(self, calls: CallColumns, since_first_ns: int) -> None:
+        """Sends host calls whose ways count the sites of `progress`."""
+        header = {"rows": calls.rows, "unit_ns": calls.unit_ns, "base_ns": since_first_ns}
+        self.send(header, buffers=[calls.raw])
+
+    def __repr__(self) -> str:  # no address: outputs are to be equal in equal notebooks
+        return "LiveWidget()"
+
+
+class RecordingWidget(anywidget.AnyWidget):
+    """All of a recording."""
+
+    _esm = _STATIC / "widget.js"
+    _css = _STATIC / "widget.css"
+    kind = traitlets.Unicode("recording").tag(sync=True)
+    facts = traitlets.Dict().tag(sync=True)
+    measured = traitlets.Dict().tag(sync=True)
+    rows = traitlets.Int().tag(sync=True)
+    unit_ns = traitlets.Int().tag(sync=True)
+    calls = traitlets.Bytes().tag(sync=True)
+
+    def __init__(self, recording: Recording, *, values: bool) -> None:
+        facts, measured, calls = to_message(recording, values=values)
+        super().__init__(
+            facts=facts, measured=measured, rows=calls.rows, unit_ns=calls.unit_ns, calls=calls.raw
+        )
+        self._saved = to_mimebundle(recording, values=values)
+
+    def __repr__(self) -> str:
+        return self._saved[0]["text/plain"]
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The widget, and for a saved notebook what can be shown without a kernel."""
+        data, metadata = self._saved
+        shown: Any = super()._repr_mimebundle_(**options)
+        widget = shown[0] if isinstance(shown, tuple) else shown
+        return {**(widget or {}), **data}, metadata

@@ -1,0 +1,101 @@
+"""Host calls as columns of bytes, as the front end reads them.
+
+Little-endian, one column after the other: start (u32, since the row before), duration (u32), lane
+(i32), way, thread, error (u16 each); times in units of `CallColumns.unit_ns`. A *way* counts the
+`Shapes` of all sites in their order.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..recording import Preview, Recording
+from ._summary import SiteSummary
+
+NOT_TOLD = 0xFFFF  # a way, thread or error beyond what 16 bits can tell
+_LARGEST = 0xFFFF_FFFF
+
+
+class CallColumns(NamedTuple):
+    """Host calls by their start."""
+
+    rows: int
+    unit_ns: int  # of the times, at least what was asked for
+    base_ns: int  # of the recorder's clock: what the first start counts from
+    raw: bytes
+
+
+def call_columns(
+    calls: np.ndarray, ways: np.ndarray, *, unit_ns: int = 1, base_ns: int | None = None
+) -> CallColumns:
+    """The columns of `calls`.
+
+    Args:
+        calls: rows of a recording or of a recorder's log.
+        ways: which way each number in the column ``lowered`` stands for.
+        unit_ns: rounds times to it; more where they would not fit.
+        base_ns: what the first start counts from; itself if left out.
+    """
+    calls = calls[np.argsort(calls["start_ns"], kind="stable")]
+    starts, ends = calls["start_ns"], calls["end_ns"]
+    if base_ns is None:
+        base_ns = int(starts[0]) if len(calls) else 0
+    widest = max(_largest(ends - starts), _largest(np.diff(starts, prepend=base_ns)))
+    unit_ns = max(unit_ns, -(-widest // _LARGEST))
+    # Rounded before they are subtracted: a long recording must not drift.
+    places = np.maximum(starts - base_ns, 0) // unit_ns
+    columns = (
+        np.diff(places, prepend=0).astype("<u4"),
+        (np.maximum(ends - starts, 0) // unit_ns).astype("<u4"),
+        calls["lane"].astype("<i4"),
+        _narrow(ways[calls["lowered"]]),
+        _narrow(calls["thread"]),
+        _narrow(calls["error"]),
+    )
+    return CallColumns(
+        len(calls), unit_ns, base_ns, b"".join(column.tobytes() for column in columns)
+    )
+
+
+def to_saved(columns: CallColumns) -> dict[str, int | str]:
+    """The columns as JSON, each by byte planes, compressed: a third of what plain columns take."""
+    planes, offset = [], 0
+    for width in (4, 4, 4, 2, 2, 2):
+        size = width * columns.rows
+        column = np.frombuffer(columns.raw, np.uint8, size, offset)
+        planes.append(column.reshape(columns.rows, width).T.tobytes())
+        offset += size
+    text = base64.b64encode(zlib.compress(b"".join(planes), 6)).decode()
+    return {"rows": columns.rows, "unit_ns": columns.unit_ns, "zlib": text}
+
+
+def way_numbers(recording: Recording, sites: Iterable[SiteSummary]) -> np.ndarray:
+    """For each number of `recording.lowered`: which way of all ways of `sites` it is."""
+    numbers = np.full(len(recording.lowered), NOT_TOLD, np.int64)
+    for way, shapes in enumerate(shapes for summary in sites for shapes in summary.shapes):
+        numbers[list(shapes.lowered)] = way
+    return numbers
+
+
+def preview_rows(calls: np.ndarray, previews: Sequence[Preview]) -> list[int]:
+    """For each preview: its place among `calls` by their start; -1 if it is not among them."""
+    calls = calls[np.argsort(calls["start_ns"], kind="stable")]
+    wanted = np.isin(calls["crossing"], [preview.crossing for preview in previews])
+    wanted &= np.isin(calls["lane"], [preview.lane for preview in previews])
+    rows = np.flatnonzero(wanted)
+    found = zip(calls["crossing"][rows].tolist(), calls["lane"][rows].tolist(), strict=True)
+    place = dict(zip(found, rows.tolist(), strict=True))
+    return [place.get((preview.crossing, preview.lane), -1) for preview in previews]
+
+
+def _largest(column: np.ndarray) -> int:
+    return max(int(column.max()), 0) if len(column) else 0
+
+
+def _narrow(column: np.ndarray) -> np.ndarray:
+    return np.minimum(column, NOT_TOLD).astype("<u2")

@@ -1,0 +1,69 @@
+/** The views as an anywidget: a cell that still runs, or all of a recording. */
+
+import { LiveView } from '../view/live.js';
+import { TraceView, type RawCalls } from '../view/view.js';
+
+/** As much of anywidget's model as is used here. */
+export interface Model {
+  get(name: string): unknown;
+  on(event: string, listener: (...values: any[]) => void): void;
+  off(event: string, listener: (...values: any[]) => void): void;
+}
+
+interface Rendering {
+  model: Model;
+  el: HTMLElement;
+}
+
+function render({ model, el }: Rendering): () => void {
+  return model.get('kind') === 'live' ? renderLive(model, el) : renderRecording(model, el);
+}
+
+function renderLive(model: Model, el: HTMLElement): () => void {
+  const view = new LiveView();
+  const update = () => view.update(model.get('progress'), texts(model.get('threads')));
+  const append = (header: unknown, buffers: unknown) => {
+    const calls = rawCalls(header, Array.isArray(buffers) ? buffers[0] : null);
+    if (calls) {
+      view.append({ ...calls, base_ns: number((header as { base_ns?: unknown }).base_ns) });
+    }
+  };
+  update();
+  model.on('change:progress', update);
+  model.on('msg:custom', append);
+  el.append(view.node);
+  return () => {
+    model.off('change:progress', update);
+    model.off('msg:custom', append);
+    view.dispose();
+  };
+}
+
+function renderRecording(model: Model, el: HTMLElement): () => void {
+  const view = new TraceView();
+  const show = () => {
+    const header = { rows: model.get('rows'), unit_ns: model.get('unit_ns') };
+    view.show(model.get('facts'), model.get('measured'), rawCalls(header, model.get('calls')));
+  };
+  show();
+  el.append(view.node);
+  return () => view.dispose();
+}
+
+/** Calls as they came, if they are what they say they are. */
+function rawCalls(header: unknown, data: unknown): RawCalls | null {
+  const { rows, unit_ns } = (header ?? {}) as { rows?: unknown; unit_ns?: unknown };
+  return data instanceof DataView
+    ? { rows: number(rows), unit_ns: number(unit_ns), data }
+    : null;
+}
+
+function number(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+export default { render };

@@ -1,0 +1,175 @@
+"""A JupyterLab server, and one notebook in a page of a browser."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import nbformat
+
+REPOSITORY = Path(__file__).parents[2]
+BUILT = REPOSITORY / "jupyter_jaxcb" / "labextension"
+WAIT_MS = 60_000
+
+
+def browser_path():
+    """Where the system has a Chromium; an error that says what to install if it has none."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    raise RuntimeError(
+        "no Chromium was found: install it with the system's package manager, as in "
+        "apt-get install chromium"
+    )
+
+
+class Server:
+    """A Jupyter server with settings of its own; `app` is ``lab`` or ``notebook``."""
+
+    def __init__(self, folder, app="lab", *, extension=True, disabled=()):
+        self.root = folder / "root"
+        self.root.mkdir(parents=True)
+        env = {
+            **os.environ,
+            "JAX_PLATFORMS": "cpu",
+            "JUPYTER_CONFIG_DIR": str(folder / "config"),
+            "JUPYTER_DATA_DIR": str(folder / "data"),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        }
+        extensions = folder / "labextensions"
+        extensions.mkdir()
+        if extension:
+            if not BUILT.is_dir():
+                raise RuntimeError("the front end is not built: run `make frontend` first")
+            (extensions / "jupyter-jaxcb").symlink_to(BUILT)
+        settings = folder / "data" / "lab" / "settings"
+        self._settings(folder, disabled or ([] if extension else ["jupyter-jaxcb"]))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._log = (folder / "server.log").open("w")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "jupyter", app, "--no-browser", "--allow-root",
+             f"--ServerApp.root_dir={self.root}", f"--ServerApp.port={port}",
+             "--ServerApp.port_retries=0", "--IdentityProvider.token=",
+             "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
+             f"--LabApp.user_settings_dir={folder / 'user-settings'}",
+             f"--LabApp.workspaces_dir={folder / 'workspaces'}",
+             f"--LabServerApp.extra_labextensions_path={extensions}"],
+            env=env, stdout=self._log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        del settings
+        self._wait()
+
+    def _settings(self, folder, disabled):
+        config = folder / "config" / "labconfig"
+        config.mkdir(parents=True)
+        names = {name: True for name in disabled}
+        (config / "page_config.json").write_text(json.dumps({"disabledExtensions": names}))
+        user = folder / "user-settings" / "@jupyterlab" / "apputils-extension"
+        user.mkdir(parents=True)
+        (user / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+
+    def _wait(self):
+        for _ in range(600):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"{self.url}/api/status", timeout=5).close()
+                return
+            if self._process.poll() is not None:
+                break
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.1)
+        raise RuntimeError(f"the server did not start:\n{Path(self._log.name).read_text()}")
+
+    def write(self, name, cells, outputs=None):
+        """Writes a notebook of `cells`; returns its name."""
+        made = [nbformat.v4.new_code_cell(source) for source in cells]
+        for cell, own in zip(made, outputs or [], strict=False):
+            cell.outputs = own
+        notebook = nbformat.v4.new_notebook(
+            cells=made,
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        )
+        nbformat.write(notebook, self.root / name)
+        return name
+
+    def saved(self, name):
+        return nbformat.read(self.root / name, as_version=4)
+
+    def close(self):
+        self._process.terminate()
+        self._process.wait(20)
+        self._log.close()
+
+
+class Notebook:
+    """An open notebook in a JupyterLab page."""
+
+    def __init__(self, page, server, name, path="lab/tree"):
+        self.page, self.server, self.name = page, server, name
+        self.path = path
+        self.open()
+
+    def open(self):
+        self.page.goto(f"{self.server.url}/{self.path}/{self.name}?reset")
+        self.page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
+        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=WAIT_MS)
+
+    def reload(self):
+        self.page.reload()
+        self.page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
+        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=WAIT_MS)
+
+    def command(self, name, **args):
+        self.page.evaluate(
+            "([name, args]) => window.jupyterapp.commands.execute(name, args)", [name, args]
+        )
+
+    def wait_for_kernel(self):
+        self.page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"
+            "?.connectionStatus === 'connected'",
+            timeout=WAIT_MS,
+        )
+
+    def run(self, *numbers):
+        """Runs cells by number, all if none is given; does not wait for them."""
+        self.wait_for_kernel()
+        if not numbers:
+            # Not awaited: the command returns when the cells have run.
+            self.page.evaluate(
+                "() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
+            )
+        for number in numbers:
+            self.page.evaluate(
+                "n => { const panel = window.jupyterapp.shell.currentWidget;"
+                "panel.content.activeCellIndex = n;"
+                "window.jupyterapp.commands.execute('notebook:run-cell'); }",
+                number,
+            )
+
+    def wait(self):
+        """Until no cell runs; looks at the prompts, as a kernel's status is not reliable."""
+        self.page.wait_for_function(
+            "() => { const cells = [...window.jupyterapp.shell.currentWidget.content.widgets];"
+            "return cells.every(c => c.model.type !== 'code' || (c.model.executionCount !== null"
+            " && !c.promptNode.textContent.includes('*')) || !c.model.sharedModel.source); }",
+            timeout=WAIT_MS,
+        )
+
+    def run_and_wait(self, *numbers):
+        self.run(*numbers)
+        self.wait()
+
+    def save(self):
+        self.command("docmanager:save")
+
+    def cell(self, number):
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)

@@ -1,0 +1,157 @@
+"""What JupyterLab's side panel and badges are told over the comm."""
+
+import zlib
+
+import pytest
+
+SETUP = """%%jax_callback pure --result x --vmap-method expand_dims
+def double(x):
+    return 2 * x"""
+
+
+@pytest.fixture
+def told(kernel):
+    """Runs a cell under a cell id; returns the last snapshot, or None."""
+
+    def run(code, cell=None):
+        heard = []
+
+        def hear(message):
+            if message["msg_type"] == "comm_msg":
+                heard.append(message["content"])
+
+        # What JupyterLab sends along with the code.
+        content = dict(code=code, silent=False, store_history=True, user_expressions={},
+                       allow_stdin=False, stop_on_error=False)  # fmt: skip
+        message = kernel.client.session.msg(
+            "execute_request", content, metadata={"cellId": cell} if cell else {}
+        )
+        kernel.client.shell_channel.send(message)
+        number = message["header"]["msg_id"]
+        while True:
+            message = kernel.client.get_iopub_msg(timeout=60)
+            if message["parent_header"].get("msg_id") != number:
+                continue
+            hear(message)
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                break
+        kernel.client.get_shell_msg(timeout=60)
+        assert {content["comm_id"] for content in heard} <= {"jupyter_jaxcb"}
+        return [content["data"] for content in heard]
+
+    return run
+
+
+def double_of(snapshot):
+    (callback,) = (c for c in snapshot["callbacks"] if c["name"] == "double")
+    return callback
+
+
+def test_registered_callback_is_told_with_its_cell_and_line(told):
+    (snapshot,) = told(SETUP, "cell-a")
+    assert (snapshot["type"], snapshot["protocol"]) == ("snapshot", 1)
+    callback = double_of(snapshot)
+    assert callback | {"name": "double", "flavor": "pure", "cell": "cell-a", "line": 2} == callback
+    assert (callback["options"], callback["calls"]) == ("vmap_method=expand_dims", 0)
+    assert snapshot["cells"] == {"cell-a": zlib.crc32(SETUP.encode())}
+
+
+def test_sites_are_told_as_of_the_last_cell_and_callbacks_over_all(told):
+    told(SETUP, "cell-a")
+    code = "y = 1\nz = jax.vmap(double)(jnp.ones(5))"
+    told(code, "cell-b")
+    (snapshot,) = told(code + "\ndouble(y)", "cell-c")
+    callback = double_of(snapshot)
+    sites = [(s["cell"], s["line"], s["calls"], s["shapes"]) for s in snapshot["sites"]]
+    assert sites == [
+        ("cell-b", 2, 1, "(5,) → (5,)"),
+        ("cell-c", 2, 1, "(5,) → (5,)"),
+        ("cell-c", 3, 1, "() → ()"),
+    ]
+    assert callback["calls"] == 3 and callback["sites"] == [0, 1, 2]
+
+
+def test_cell_run_again_with_another_text_has_its_new_sites_only(told):
+    told(SETUP, "cell-a")
+    told("double(1.0)", "cell-b")
+    (snapshot,) = told("\n\ndouble(2.0)", "cell-b")
+    assert [(s["cell"], s["line"]) for s in snapshot["sites"]] == [("cell-b", 3)]
+
+
+def test_blank_lines_at_the_top_of_a_cell_count(told):
+    (snapshot,) = told("%%jax_callback pure --result x\n\n \ndef double(x):\n    return x", "a")
+    assert double_of(snapshot)["line"] == 4
+    (snapshot,) = told("\n  \n\ny = 1\ndouble(y)", "b")
+    assert [s["line"] for s in snapshot["sites"] if s["cell"] == "b"] == [5]
+
+
+def test_two_cells_with_one_text_are_told_by_the_one_that_ran_last(told):
+    told(SETUP, "cell-a")
+    told("double(1.0)", "cell-b")
+    (snapshot,) = told("double(1.0)", "cell-c")
+    assert [s["cell"] for s in snapshot["sites"]] == ["cell-c"]
+
+
+def test_elided_callback_is_told_with_reason_and_remedy(told):
+    told(SETUP, "cell-a")
+    (snapshot,) = told("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
+    (site,) = snapshot["sites"]
+    assert (site["fate"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
+    assert "never used" in site["reason"] and site["remedy"]
+
+
+def test_cell_that_changes_nothing_tells_nothing(told):
+    told(SETUP, "cell-a")
+    told("1 + 1", "cell-b")
+    assert told("1 + 1", "cell-b") == []
+
+
+def test_unloading_says_so(told):
+    assert told("%unload_ext jupyter_jaxcb")[-1]["type"] == "unloaded"
+
+
+def answers(kernel, data):
+    """What the kernel answers to a message of a front end."""
+    content = {"comm_id": "jupyter_jaxcb", "data": data}
+    message = kernel.client.session.msg("comm_msg", content)
+    kernel.client.shell_channel.send(message)
+    number = message["header"]["msg_id"]
+    found = []
+    while True:
+        message = kernel.client.get_iopub_msg(timeout=60)
+        if message["parent_header"].get("msg_id") != number:
+            continue
+        if message["msg_type"] == "comm_msg":
+            found.append(message)
+        elif message["content"].get("execution_state") == "idle":
+            return found
+
+
+def test_hello_is_answered_with_a_snapshot(kernel, told):
+    told(SETUP, "cell-a")
+    (message,) = answers(kernel, {"type": "hello", "protocol": 1})
+    assert double_of(message["content"]["data"])["calls"] == 0
+
+
+def test_recording_is_sent_whole_with_its_values(kernel, unpacked):
+    kernel.run(SETUP)
+    ran = kernel.run("jax.lax.fori_loop(0, 30, lambda i, y: double(y), 1.0).block_until_ready();")
+    ((_, metadata),) = ran.traces
+    (measured,) = metadata.values()
+    (message,) = answers(kernel, {"type": "recording", "id": measured["id"]})
+    data = message["content"]["data"]
+    rows = unpacked({**data, "raw": bytes(message["buffers"][0])})
+    assert len(rows) == data["facts"]["sites"][0]["calls"] == 30
+    (first, *_) = data["facts"]["sites"][0]["previews"]
+    assert (first[1], first[2]) == (["1"], ["2"])
+
+
+def test_recording_that_is_gone_is_said_to_be(kernel):
+    (message,) = answers(kernel, {"type": "recording", "id": "nothing"})
+    assert message["content"]["data"]["facts"] is None
+
+
+@pytest.mark.parametrize("data", [{}, {"type": "from the future"}, {"type": ["x"], "id": {}}])
+def test_message_of_another_version_breaks_nothing(kernel, data):
+    assert answers(kernel, data) == []
+    assert kernel.run("1").text == ""

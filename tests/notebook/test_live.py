@@ -1,0 +1,123 @@
+"""What a front end is sent while a cell runs: a widget, which is gone at the end."""
+
+import pytest
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
+SETUP = """%%jax_callback pure --result x
+def spin(x):
+    return x"""
+# Runs until the test has seen what it waits for, and lets it end.
+CELL = """import os
+f = jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda i, y: spin(y), x))
+while not os.path.exists({path!r}):
+    f(1.0).block_until_ready()
+"""
+
+
+class Seen:
+    """The messages of a cell that ends when `enough` says so of one of them."""
+
+    def __init__(self, kernel, path, code, enough):
+        self.messages = []
+
+        def hear(message):
+            self.messages.append((message["msg_type"], message["content"], message["buffers"]))
+            if enough(*self.messages[-1]):
+                path.touch()
+
+        kernel.client.execute_interactive(code, output_hook=hear, timeout=60)
+
+    def of(self, kind):
+        return [content for name, content, _ in self.messages if name == kind]
+
+
+def updated(kind, content, buffers):
+    """A widget was sent how far the cell is."""
+    progress = content.get("data", {}).get("state", {}).get("progress", {}) if kind in (
+        "comm_msg", "comm_open") else {}  # fmt: skip
+    return progress.get("calls", 0) > 0 and kind == "comm_msg"
+
+
+@pytest.fixture
+def seen(kernel, tmp_path):
+    kernel.run(SETUP)
+    path = tmp_path / "go"
+    return lambda enough, code=CELL: Seen(kernel, path, code.format(path=str(path)), enough)
+
+
+def test_widget_comes_alone_and_is_emptied_before_the_trace(seen):
+    messages = seen(updated)
+    shown = [m for m in messages.messages if m[0] in ("display_data", "update_display_data")]
+    live, emptied, trace = (content for _, content, _ in shown)
+    assert set(live["data"]) == {WIDGET}
+    assert (emptied["data"], emptied["transient"]) == ({}, live["transient"])
+    assert MIME in trace["data"] and WIDGET not in trace["data"]
+
+
+def test_progress_says_calls_sites_and_how_many_to_expect(seen):
+    messages = seen(updated)
+    states = [c["data"].get("state", {}) for c in messages.of("comm_msg")]
+    progress = [state["progress"] for state in states if "progress" in state][-1]
+    (site,) = progress["sites"]
+    assert (site["function"], site["where"]) == ("spin", "line 2")
+    assert 0 < site["calls"] == progress["calls"] <= progress["expected"]
+    assert progress["expected"] % 50 == 0
+    assert progress["expected"] - progress["calls"] <= 50
+
+
+def test_calls_come_as_columns_and_add_up(seen, unpacked):
+    messages = seen(lambda kind, content, buffers: bool(buffers))
+    sent = [
+        unpacked({**content["data"]["content"], "raw": b"".join(map(bytes, buffers))})
+        for kind, content, buffers in messages.messages
+        if kind == "comm_msg" and content["data"].get("method") == "custom"
+    ]
+    (data,) = (c["data"][MIME] for c in messages.of("display_data") if MIME in c["data"])
+    calls = [row for rows in sent for row in rows]
+    assert 0 < len(calls) <= data["sites"][0]["calls"]
+    assert {way for _, _, _, way, _, _ in calls} == {0}
+
+
+def test_call_that_does_not_come_back_is_named(kernel, seen):
+    kernel.run("%%jax_callback pure --result x\n"
+               "def wait(x):\n"
+               "    import os, threading\n"
+               "    while not os.path.exists(path): threading.Event().wait(0.01)\n"
+               "    return x")  # fmt: skip
+
+    def running(kind, content, buffers):
+        state = content.get("data", {}).get("state", {}) if kind.startswith("comm") else {}
+        found.extend(state.get("progress", {}).get("running", []))
+        return bool(found)
+
+    found = []
+    seen(running, "path = {path!r}\njax.jit(wait)(1.0).block_until_ready()")
+    assert {(call["function"], call["where"], call["lane"]) for call in found} == {
+        ("wait", "line 2", -1)
+    }
+    assert all(call["elapsed_ns"] > 200_000_000 for call in found)
+
+
+def test_cell_without_callbacks_shows_nothing(seen):
+    """It lasts until a second heartbeat of the panel's comes, so the live view had its chance."""
+    beats = []
+
+    def beat(kind, content, buffers):
+        beats.extend([1] if content.get("data", {}).get("type") == "snapshot" else [])
+        return len(beats) == 2
+
+    messages = seen(beat, "import os\nwhile not os.path.exists({path!r}): pass")
+    assert messages.of("display_data") == []
+
+
+def test_off_shows_nothing_while_a_cell_runs(kernel, seen):
+    kernel.run("%jax_record off")
+    lines = []
+
+    def counted(kind, content, buffers):
+        lines.extend(content["text"].split() if kind == "stream" else [])
+        return len(lines) >= 100
+
+    messages = seen(counted, CELL + "    print('.')")
+    assert messages.of("display_data") == messages.of("comm_open") == []

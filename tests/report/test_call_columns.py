@@ -1,0 +1,102 @@
+"""Host calls in columns: what the front end unpacks is what was recorded."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Site
+from jupyter_jaxcb.report import MIME_TYPE, call_columns, to_message, to_mimebundle
+
+SITE = Site("pure", "bessel", "<cell>", 4, 0, cell=True)
+OTHER = Site("io", "log", "<cell>", 2, 0, cell=True)
+F32 = Aval((), "float32")
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 2**60),  # start
+        st.integers(0, 2**33),  # duration
+        st.integers(0, 2),  # which site
+        st.integers(-1, 2**31 - 1),  # lane
+        st.sampled_from([None, "ValueError: no luck", "KeyError: 'x'"]),
+    ),
+    max_size=30,
+)
+
+
+def recorded(rows):
+    recorder = Recorder()
+    facts = [LoweredSite(site, None, -1, (F32,) * n, (F32,))
+             for site, n in ((SITE, 1), (SITE, 2), (OTHER, 1))]  # fmt: skip
+    for start, duration, which, lane, error in rows:
+        failed = None if error is None else 0
+        recorder.called_lanes(
+            facts[which], 1, np.array([lane]), [start, start + duration], failed, error or ""
+        )
+    return recorder.freeze()
+
+
+@given(rows=ROWS)
+def test_every_call_comes_back_by_its_start(rows, unpacked):
+    facts, measured, columns = to_message(recorded(rows))
+    ways = [(s["function"], len(w["operands"])) for s in facts["sites"] for w in s["shapes"]]
+    found = [
+        (start, duration, ways[way], lane, measured["errors"][error - 1] if error else None)
+        for start, duration, lane, way, _, error in unpacked(columns._asdict())
+    ]
+    first = min((row[0] for row in rows), default=0)
+    names = [("bessel", 1), ("bessel", 2), ("log", 1)]
+    expected = sorted(rows, key=lambda row: row[0])
+    unit = columns.unit_ns
+    assert [f[2:] for f in found] == [(names[w], lane, e) for _, _, w, lane, e in expected]
+    for (start, duration, *_), (at, took, *_) in zip(found, expected, strict=True):
+        assert abs(start - (at - first)) < unit and abs(duration - took) < unit
+
+
+@given(rows=ROWS)
+def test_saved_calls_are_those_of_the_message_rounded(rows, unpacked):
+    recording = recorded(rows)
+    saved = to_mimebundle(recording)[1][MIME_TYPE]["calls"]
+    _, _, columns = to_message(recording)
+    if not rows:
+        assert saved is None
+        return
+    assert saved["unit_ns"] >= 100
+    found, exact = unpacked(saved), unpacked(columns._asdict())
+    assert [row[2:] for row in found] == [row[2:] for row in exact]
+    for (start, took, *_), (at, long, *_) in zip(found, exact, strict=True):
+        assert abs(start - at) < saved["unit_ns"] + columns.unit_ns
+        assert abs(took - long) < saved["unit_ns"] + columns.unit_ns
+
+
+def test_twenty_thousand_calls_take_a_few_bytes_each():
+    generator = np.random.default_rng(0)
+    stamps = np.cumsum(generator.integers(20_000, 60_000, 20_001))
+    recorder = Recorder()
+    fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
+    recorder.called_lanes(fact, 1, np.arange(20_000), stamps.tolist())
+    saved = to_mimebundle(recorder.freeze())[1][MIME_TYPE]["calls"]
+    assert len(saved["zlib"]) < 20_000 * 7
+
+
+@pytest.mark.parametrize("column", ["thread", "error"])
+def test_what_sixteen_bits_cannot_count_is_not_told(column, unpacked):
+    recording = recorded([(0, 1, 0, 0, None)])
+    calls = recording.calls.copy()
+    calls[column] = 70_000
+    columns = call_columns(calls, np.zeros(1, np.int64))
+    ((_, _, _, way, thread, error),) = unpacked(columns._asdict())
+    assert {"thread": thread, "error": error}[column] == 0xFFFF
+    assert way == 0
+
+
+def test_previews_name_their_call(unpacked):
+    recorder = Recorder()
+    fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
+    for start in (50, 10, 30):
+        crossing = recorder.called(fact, 1, start, start + 1)
+        recorder.values.take(fact, crossing, -1, [np.float32(start)], [np.float32(start)])
+    facts, measured, columns = to_message(recorder.freeze())
+    ((_, operands, *_), *_) = facts["sites"][0]["previews"]
+    assert operands == ("50",)
+    starts = [row[0] for row in unpacked(columns._asdict())]
+    assert [starts[row] for row in measured["preview_rows"][0]] == [40, 0, 20]
