@@ -25,6 +25,32 @@ from .stack import record as record
 __version__ = _version("jupyter_jaxcb")
 
 
+def view(recording: Recording, *, values: bool = False) -> _Any:
+    """A widget of all of a recording: its sites, every host call, a timeline.
+
+    It works wherever anywidget does: JupyterLab, Notebook 7, VS Code, Colab, marimo. A cell's host
+    trace is there without it; this one has every call, not the first 20,000 alone, and can be put
+    among other widgets.
+
+    Args:
+        recording: of `record` or ``%%jax_record name``.
+        values: with what the first calls of each site were given and answered. A notebook that is
+            saved with its widgets' state keeps them.
+
+    Returns:
+        An `anywidget.AnyWidget`.
+
+    >>> import numpy as np, jupyter_jaxcb as jaxcb
+    >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+    >>> with jaxcb.record() as r:
+    ...     y = double(np.arange(3))
+    >>> widget = jaxcb.view(r.recording)
+    """
+    from .notebook import view as of_recording
+
+    return of_recording(recording, values=values)
+
+
 def load_ipython_extension(shell: _Any) -> None:
     """``%load_ext jupyter_jaxcb``: registers the magics; cells with callbacks show them."""
     from .notebook import load

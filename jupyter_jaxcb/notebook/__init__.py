@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from IPython.core.interactiveshell import InteractiveShell
 
+from ..recording import Recording
 from . import _completion
 from ._magics import JaxMagics
 from ._session import Session
@@ -36,3 +39,10 @@ def unload(shell: InteractiveShell) -> None:
             shell.magics_manager.magics[kind].pop(name, None)
     shell.magics_manager.registry.pop(type(magics).__name__, None)
     shell.configurables[:] = [known for known in shell.configurables if known is not magics]
+
+
+def view(recording: Recording, *, values: bool) -> Any:
+    """A widget of all of `recording`."""
+    from ._widget import RecordingWidget  # ipywidgets takes its time
+
+    return RecordingWidget(recording, values=values)

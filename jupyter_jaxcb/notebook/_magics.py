@@ -116,7 +116,7 @@ class JaxMagics(Magics):
         """Shows every registered callback with its sites, their fates, calls and time so far."""
         if line.strip():
             raise UsageError("%jax_callbacks takes no arguments; it lists every callback.")
-        return CallbackTable(self._session.callbacks(), list(self._session.sites.values()))
+        return CallbackTable(self._session.callbacks(), list(self._session.sites.totals.values()))
 
     @magic_arguments()
     @argument("--matrix", action="store_true", help="under jit, vmap, grad, hessian, scan, remat")

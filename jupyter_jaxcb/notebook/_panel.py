@@ -9,14 +9,14 @@ from ..recording import Fate, Site
 from ..report import SiteProgress, SiteSummary, shapes_of
 from ..stack import Callback
 from ._origins import Origins
+from ._sites import Sites
 
 MAX_SITES = 500
 
 
 def snapshot(
     callbacks: Mapping[str, Callback],
-    totals: Iterable[SiteSummary],
-    latest: Iterable[SiteSummary],
+    known: Sites,
     origins: Origins,
     *,
     running: bool,
@@ -26,21 +26,20 @@ def snapshot(
 
     Args:
         callbacks: by name.
-        totals: sites, over all cells; callbacks are told with these.
-        latest: sites, as of the last cell in which they did something.
+        known: callbacks are told with their totals, sites as of the last cell.
         origins: where they stand.
         running: whether a cell is running.
         live: what it has called so far.
     """
-    sites = {summary.site: _became(summary) for summary in latest}
+    sites = {summary.site: _became(summary) for summary in list(known.latest.values())}
     for progress in live:
         sites[progress.site] = _becomes(progress)
     current = [site for site in sites if origins.is_current(site.file)][-MAX_SITES:]
-    over_all = list(totals)
+    totals = list(known.totals.values())
     return {
         "running": running,
         "callbacks": [
-            _callback(name, callback, over_all, current, origins)
+            _callback(name, callback, totals, current, origins)
             for name, callback in callbacks.items()
         ],
         "sites": [_place(site, origins) | sites[site] for site in current],

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from ..recording import Mark, Matrix, Recorder, Recording, Site
-from ..report import SiteProgress, SiteSummary, summarize
+from ..recording import Mark, Matrix, Recorder, Recording
+from ..report import SiteProgress
 from ..stack import Callback, Record, drain, environment, start, stop
 from ._comm import Link
 from ._errors import ErrorDisplay
 from ._live import Live
 from ._origins import Origins
 from ._panel import snapshot
+from ._sites import Sites
 from ._views import HostTrace, matrix_bundle
 
 
@@ -27,7 +27,7 @@ class Session:
         shell: IPython's.
         automatic: whether every cell with callbacks shows its host trace.
         values: whether it shows values too; they are saved with the notebook.
-        sites: every site so far, with its totals over all cells.
+        sites: every site so far, and what it has done.
         origins: which cell a line of code stands in.
         bodies: file names of the magics' bodies that the running cell has compiled.
     """
@@ -36,11 +36,10 @@ class Session:
         self.shell = shell
         self.automatic = True
         self.values = False
-        self.sites: dict[Site, SiteSummary] = {}
+        self.sites = Sites()
         self.origins = Origins(shell)
         self.bodies: list[str] = []
         self._kept: list[tuple[Recording, bool]] = []  # to be shown when the cell ends; values?
-        self._latest: dict[Site, SiteSummary] = {}  # as of the last cell in which they did anything
         self._errors = ErrorDisplay(shell)
         self._link = Link(shell, self._snapshot, self.origins.place)
         self._live: Live | None = None
@@ -102,22 +101,10 @@ class Session:
         if trace:
             display(trace)
 
-    def _remember(self, recording: Recording) -> None:
-        for summary in summarize(recording):
-            known = self.sites.get(summary.site)
-            self.sites[summary.site] = _added(known, summary) if known else summary
-            self._latest.pop(summary.site, None)  # the newest come last
-            self._latest[summary.site] = summary
-
     def _snapshot(self) -> dict[str, Any]:
-        totals, latest = list(self.sites.values()), list(self._latest.values())
+        running = self._depth > 0
         return snapshot(
-            self.callbacks(),
-            totals,
-            latest,
-            self.origins,
-            running=self._depth > 0,
-            live=self._so_far,
+            self.callbacks(), self.sites, self.origins, running=running, live=self._so_far
         )
 
     def callbacks(self) -> dict[str, Callback]:
@@ -158,7 +145,7 @@ class Session:
             kept.append((self._finish(self._recorder, cells), values))
         self._values_here = False
         for recording, values in kept:
-            self._remember(recording)
+            self.sites.add(recording)
             self._show(recording, values)
         self._link.push()
 
@@ -206,15 +193,3 @@ def _code_names(shell: InteractiveShell, result: Any) -> list[str]:
         return []
     raw = result.info.raw_cell
     return [shell.compile.get_code_name(raw, shell.transform_cell(raw), result.execution_count)]
-
-
-def _added(known: SiteSummary, new: SiteSummary) -> SiteSummary:
-    """The totals of one site over two recordings; fate and shapes are the newer ones."""
-    return dataclasses.replace(
-        new,
-        calls=known.calls + new.calls,
-        crossings=known.crossings + new.crossings,
-        elided=known.elided + new.elided,
-        host_ns=known.host_ns + new.host_ns,
-        errors=tuple(dict.fromkeys([*known.errors, *new.errors])),
-    )

@@ -48,7 +48,6 @@ class Server:
             if not BUILT.is_dir():
                 raise RuntimeError("the front end is not built: run `make frontend` first")
             (extensions / "jupyter-jaxcb").symlink_to(BUILT)
-        settings = folder / "data" / "lab" / "settings"
         self._settings(folder, disabled or ([] if extension else ["jupyter-jaxcb"]))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -59,13 +58,13 @@ class Server:
             [sys.executable, "-m", "jupyter", app, "--no-browser", "--allow-root",
              f"--ServerApp.root_dir={self.root}", f"--ServerApp.port={port}",
              "--ServerApp.port_retries=0", "--IdentityProvider.token=",
-             "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
+             "--LabApp.expose_app_in_browser=True",
+             "--JupyterNotebookApp.expose_app_in_browser=True",
              f"--LabApp.user_settings_dir={folder / 'user-settings'}",
              f"--LabApp.workspaces_dir={folder / 'workspaces'}",
              f"--LabServerApp.extra_labextensions_path={extensions}"],
             env=env, stdout=self._log, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        del settings
         self._wait()
 
     def _settings(self, folder, disabled):
