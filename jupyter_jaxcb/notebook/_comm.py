@@ -15,6 +15,7 @@ from ..report import Place, to_message
 
 NAME = "jupyter_jaxcb"  # of the target, and of the one comm
 PROTOCOL = 1
+_VERSION = version("jupyter_jaxcb")
 _KEPT = 8  # recordings that a view can still ask for
 
 
@@ -85,7 +86,7 @@ class Link:
 
     def _tell(self, snapshot: dict[str, Any]) -> None:
         self._told = snapshot
-        self._send({"type": "snapshot", "version": version("jupyter_jaxcb"), **snapshot})
+        self._send({"type": "snapshot", "version": _VERSION, **snapshot})
 
     def _send(self, data: dict[str, Any], buffers: list[bytes] | None = None) -> None:
         self._comm.send({"protocol": PROTOCOL, **data}, buffers=buffers or [])

@@ -9,7 +9,7 @@ from typing import Any
 
 from IPython.display import DisplayHandle, display
 
-from ..recording import Heard, Mark, Recorder
+from ..recording import Heard, Mark, Recorder, Turns
 from ..report import Progress, SiteProgress
 from ..stack import running_calls
 
@@ -35,6 +35,7 @@ class Live:
         self._mark = mark
         self._tell = tell
         self._over = threading.Event()
+        self._turns = Turns(recorder, int(LOOK_SECONDS * 1e9))
         self._progress = Progress(recorder.clock())
         self._widget: Any = None
         self._shown: DisplayHandle | None = None
@@ -51,20 +52,29 @@ class Live:
     def end(self) -> None:
         """Takes away what was shown; returns when the thread has ended."""
         self._over.set()
+        self._turns.wake()
         self._thread.join()
 
     def _run(self) -> None:
         if self._over.wait(FIRST_LOOK_SECONDS):
             return
         try:
-            looks = 0
-            while not self._over.wait(LOOK_SECONDS):
-                heard = self._look()
-                if looks % _TELL_EVERY == 0:
-                    self._tell(self._progress.sites(heard.lowered))
-                looks += 1
+            with self._turns:
+                looks = 0
+                while not self._over.is_set():
+                    # Host calls that go on and on give us turns; others leave us the time.
+                    given = self._turns.take(LOOK_SECONDS)
+                    self._look_and_tell(looks)
+                    looks += 1
+                    if given:
+                        self._turns.end()
         finally:
             self._hide()
+
+    def _look_and_tell(self, looks: int) -> None:
+        heard = self._look()
+        if looks % _TELL_EVERY == 0:
+            self._tell(self._progress.sites(heard.lowered))
 
     def _look(self) -> Heard:
         heard = self._recorder.heard(self._mark, self._progress.seen)

@@ -22,3 +22,4 @@ from ._recorder import Recorder as Recorder
 from ._recorder import activate as activate
 from ._recorder import active as active
 from ._recording import Recording as Recording
+from ._turns import Turns as Turns

@@ -1,0 +1,94 @@
+"""Host calls stop for a thread that looks on, and only while it does."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Site, Turns
+
+F32 = Aval((), "float32")
+FACT = LoweredSite(Site("pure", "f", "<cell>", 1, 0, cell=True), None, -1, (F32,),
+                   (F32,))  # fmt: skip
+
+
+class Clock:
+    now = 0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def recorder():
+    return Recorder(clock=Clock())
+
+
+def single(recorder):
+    return recorder.called(FACT, 1, 0, 1)
+
+
+def lanes(recorder):
+    return recorder.called_lanes(FACT, 1, np.arange(3), [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("call", [single, lanes])
+def test_call_waits_until_the_turn_it_gave_is_over(recorder, call):
+    order = []
+    with Turns(recorder, every_ns=100) as turns:
+        recorder.clock.now = 101
+
+        def host():
+            call(recorder)
+            order.append("went on")
+
+        thread = threading.Thread(target=host)
+        thread.start()
+        assert turns.take(10)
+        order.append("looked: " + str(len(recorder.freeze())))
+        turns.end()
+        thread.join()
+    assert order == [f"looked: {1 if call is single else 3}", "went on"]
+
+
+def test_calls_go_on_between_turns(recorder):
+    with Turns(recorder, every_ns=100) as turns:
+        recorder.clock.now = 50
+        for _ in range(100):
+            single(recorder)
+        assert not turns.take(0)
+    assert len(recorder.freeze()) == 100
+
+
+def test_call_goes_on_when_its_turn_does_not_end(recorder):
+    with Turns(recorder, every_ns=100) as turns:
+        recorder.clock.now = 101
+        single(recorder)  # comes back
+        assert turns.take(0)
+        turns.end()
+        recorder.clock.now = 202
+        given = []
+        thread = threading.Thread(target=lambda: given.append(single(recorder)))
+        thread.start()
+        assert turns.take(10)
+        turns.end()
+        thread.join()
+    assert given == [1]
+
+
+def test_recorder_is_as_before_when_the_turns_are_over(recorder):
+    before = set(vars(recorder))
+    with Turns(recorder, every_ns=0):
+        assert set(vars(recorder)) == {*before, "called", "called_lanes"}
+    assert set(vars(recorder)) == before
+    assert single(recorder) == 0
+
+
+def test_waiting_thread_can_be_woken(recorder):
+    turns = Turns(recorder, every_ns=100)
+    woken = []
+    thread = threading.Thread(target=lambda: woken.append(turns.take(60)))
+    thread.start()
+    turns.wake()
+    thread.join(10)
+    assert woken == [True]

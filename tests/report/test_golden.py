@@ -1,0 +1,109 @@
+"""The file that the TypeScript side is tested with is what Python writes today.
+
+JAXCB_WRITE_GOLDEN=1 writes it anew, after a change that is meant.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from jupyter_jaxcb.recording import (
+    Aval,
+    Compilation,
+    Fate,
+    LoweredSite,
+    Outcome,
+    Program,
+    Recorder,
+    Site,
+    VmapLevel,
+)
+from jupyter_jaxcb.report import MIME_TYPE, to_mimebundle
+
+FILE = Path(__file__).parents[1] / "data" / "recording.json"
+BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="return bessel(1, z)")
+LOST = Site("pure", "bessel", "<cell>", 3, 4, cell=True, source="a = bessel(2, z) < 3 & z")
+LOG = Site("io", "log", "/home/someone/model.py", 9, 0, cell=False, source="log(i, loss)")
+
+
+def recording():
+    """Every kind of fact there is."""
+    recorder = Recorder(clock=lambda: 0)
+    program, z, i32 = Program("jit_f", "cpu"), Aval((5,), "float32"), Aval((), "int32")
+    for site in (BESSEL, LOST, LOG):
+        recorder.bound(site)
+    ways = [
+        LoweredSite(BESSEL, program, 0, (Aval((1,), "int32"), Aval((3, 5), "float32")),
+                    (Aval((3, 5), "float32"),), (VmapLevel(3, "expand_dims", (False, True)),)),
+        LoweredSite(LOG, program, 1, (Aval((2, 4), "int32"), Aval((4,), "float32")), (),
+                    (VmapLevel(4, "sequential", (True, True)),
+                     VmapLevel(2, "sequential", (True, False)))),
+        LoweredSite(BESSEL, None, -1, (i32, z), (z,), (), shard=1, device="cpu:1"),
+    ]  # fmt: skip
+    for way in ways[:2]:
+        recorder.lowered(way)
+    crossing = recorder.called(ways[0], 1, 5_000, 46_000)
+    recorder.values.take(
+        ways[0], crossing, -1, [np.array([1], np.int32), np.arange(15.0)], [np.arange(15.0)]
+    )
+    recorder.called_lanes(
+        ways[1], 1, np.array([0, 4, 1, 5]), [60_000, 61_000, 65_500, 66_000, 90_000], 3,
+        "ValueError: no <b>luck</b>",
+    )  # fmt: skip
+    crossing = recorder.called(ways[2], 2, 100_000, 2_000_100_000)
+    recorder.values.take(ways[2], crossing, -1, [np.int32(1), np.arange(5.0)], [np.arange(5.0)])
+    recorder.values.not_finite(ways[2], 1, 0)
+    around = ("scan of 5", "branch 1 of 2")
+    for outcome in (
+        Outcome(LOST, program, Fate.UNUSED, written=1, compiled=0, around=around,
+                reason="its result is never used", remedy="return or use the result"),
+        Outcome(BESSEL, program, Fate.LIVE, 0, written=1, compiled=1, instructions=1),
+        Outcome(LOG, program, Fate.LIVE, 1, written=8, compiled=8, instructions=1),
+    ):  # fmt: skip
+        recorder.compiled(outcome)
+    recorder.counts(program)
+    recorder.ran(program)
+    recorder.took(Compilation(program, 1, (z,), 12_000_000, 80_000_000))
+    return recorder.freeze(cells=["<cell>"], environment={"jax": "0.10.2", "backend": "cpu"})
+
+
+def written():
+    data, metadata = to_mimebundle(
+        recording(), values=True, place=lambda file, line: ("cell-1" * (file == "<cell>") or None,
+                                                            line + 1), name="abc",
+    )  # fmt: skip
+    metadata[MIME_TYPE]["threads"] = ["MainThread"]
+    return {"data": data, "metadata": metadata}
+
+
+def test_golden_file_is_what_is_written_today(unpacked):
+    found = json.loads(json.dumps(written()))
+    if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
+        FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    golden = json.loads(FILE.read_text())
+    # Compressed bytes may differ from one zlib to another.
+    calls = [of["metadata"][MIME_TYPE].pop("calls") for of in (golden, found)]
+    assert golden == found
+    assert unpacked(calls[0]) == unpacked(calls[1])
+    assert calls[0]["unit_ns"] == calls[1]["unit_ns"]
+
+
+def test_golden_file_has_every_key_that_is_declared():
+    """`schema.ts` is read as text: a key that one side forgets is found here."""
+    schema = (FILE.parents[2] / "labextension" / "src" / "view" / "schema.ts").read_text()
+    golden = json.loads(FILE.read_text())
+    facts, measured = (golden[part][MIME_TYPE] for part in ("data", "metadata"))
+    for name, value in {
+        "Facts": facts,
+        "Site": facts["sites"][0],
+        "Way": facts["sites"][1]["shapes"][0],
+        "Measured": measured,
+        "Compilation": measured["compilations"][0],
+        "SavedCalls": measured["calls"],
+    }.items():
+        body = schema.split(f"export interface {name} {{")[1].split("\n}")[0]
+        declared = [line.split("readonly ")[1].split(":")[0] for line in body.splitlines()
+                    if "readonly " in line]  # fmt: skip
+        assert set(declared) <= set(value), name
