@@ -12,6 +12,7 @@ class Origins:
     """The cells that have run, by the file names they were compiled under.
 
     Attributes:
+        running: the id of the cell that runs; None where the front end does not say.
         cells: the front end's id of the cell by file name; of a cell that was changed and run
             again, the file names of both.
         digests: CRC-32 of the source of each cell, in UTF-8, as it was when it ran last.
@@ -19,16 +20,16 @@ class Origins:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
-        self._running: str | None = None  # the id of the running cell
         self._latest: dict[str, set[str]] = {}  # file names of a cell's last run
         self._skipped: dict[str, int] = {}  # lines at the top that IPython compiles without
+        self.running: str | None = None
         self.cells: dict[str, str] = {}
         self.digests: dict[str, int] = {}
 
     def begin(self, info: Any) -> None:
         """A cell begins; `info` is what IPython says of it."""
         cell = getattr(info, "cell_id", None)
-        self._running = cell
+        self.running = cell
         if cell is not None:
             self.digests[cell] = zlib.crc32(info.raw_cell.encode())
             self._latest[cell] = set()
@@ -39,9 +40,9 @@ class Origins:
 
     def add(self, file: str) -> None:
         """The running cell compiled something under the name `file`."""
-        if self._running is not None:
-            self.cells[file] = self._running
-            self._latest[self._running].add(file)
+        if self.running is not None:
+            self.cells[file] = self.running
+            self._latest[self.running].add(file)
 
     def place(self, file: str, line: int) -> tuple[str | None, int]:
         """The cell of a line of `file`, None if it is none, and the line of its text as typed."""

@@ -162,7 +162,9 @@ class Session:
         return recorder.freeze(self._mark, cells=cells, environment=environment())
 
     def _start_watching(self) -> None:
-        if self._recorder is not None and self._mark is not None and not self.in_terminal:
+        # What does not say which cell it runs (a terminal, nbconvert, nbval) has nobody looking.
+        seen = self.origins.running is not None
+        if seen and self._recorder is not None and self._mark is not None:
             self._live = Live(self._recorder, self._mark, self._tell)
             self._live.begin()
 

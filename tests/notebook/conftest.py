@@ -80,6 +80,25 @@ class Kernel:
         )
         return ran
 
+    def ask(self, kind, content, hear, metadata=None):
+        """Sends a message as a front end does; `hear` gets each message that comes of it."""
+        message = self.client.session.msg(kind, content, metadata=metadata)
+        self.client.shell_channel.send(message)
+        number = message["header"]["msg_id"]
+        while True:
+            heard = self.client.get_iopub_msg(timeout=120)
+            if heard["parent_header"].get("msg_id") != number:
+                continue
+            hear(heard)
+            if heard["content"].get("execution_state") == "idle":
+                break
+
+    def run_cell(self, code, cell, hear):
+        """Runs `code` as JupyterLab does, which says which cell it is."""
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
+        self.ask("execute_request", content, hear, {"cellId": cell} if cell else {})
+        self.client.get_shell_msg(timeout=60)
+
     def close(self):
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)

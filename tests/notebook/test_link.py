@@ -20,22 +20,7 @@ def told(kernel):
             if message["msg_type"] == "comm_msg":
                 heard.append(message["content"])
 
-        # What JupyterLab sends along with the code.
-        content = dict(code=code, silent=False, store_history=True, user_expressions={},
-                       allow_stdin=False, stop_on_error=False)  # fmt: skip
-        message = kernel.client.session.msg(
-            "execute_request", content, metadata={"cellId": cell} if cell else {}
-        )
-        kernel.client.shell_channel.send(message)
-        number = message["header"]["msg_id"]
-        while True:
-            message = kernel.client.get_iopub_msg(timeout=60)
-            if message["parent_header"].get("msg_id") != number:
-                continue
-            hear(message)
-            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
-                break
-        kernel.client.get_shell_msg(timeout=60)
+        kernel.run_cell(code, cell, hear)
         assert {content["comm_id"] for content in heard} <= {"jupyter_jaxcb"}
         return [content["data"] for content in heard]
 
@@ -112,19 +97,14 @@ def test_unloading_says_so(told):
 
 def answers(kernel, data):
     """What the kernel answers to a message of a front end."""
-    content = {"comm_id": "jupyter_jaxcb", "data": data}
-    message = kernel.client.session.msg("comm_msg", content)
-    kernel.client.shell_channel.send(message)
-    number = message["header"]["msg_id"]
     found = []
-    while True:
-        message = kernel.client.get_iopub_msg(timeout=60)
-        if message["parent_header"].get("msg_id") != number:
-            continue
+
+    def hear(message):
         if message["msg_type"] == "comm_msg":
             found.append(message)
-        elif message["content"].get("execution_state") == "idle":
-            return found
+
+    kernel.ask("comm_msg", {"comm_id": "jupyter_jaxcb", "data": data}, hear)
+    return found
 
 
 def test_hello_is_answered_with_a_snapshot(kernel, told):

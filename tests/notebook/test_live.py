@@ -18,7 +18,7 @@ while not os.path.exists({path!r}):
 class Seen:
     """The messages of a cell that ends when `enough` says so of one of them."""
 
-    def __init__(self, kernel, path, code, enough):
+    def __init__(self, kernel, path, code, enough, cell="cell-a"):
         self.messages = []
 
         def hear(message):
@@ -26,7 +26,7 @@ class Seen:
             if enough(*self.messages[-1]):
                 path.touch()
 
-        kernel.client.execute_interactive(code, output_hook=hear, timeout=60)
+        kernel.run_cell(code, cell, hear)
 
     def of(self, kind):
         return [content for name, content, _ in self.messages if name == kind]
@@ -43,7 +43,9 @@ def updated(kind, content, buffers):
 def seen(kernel, tmp_path):
     kernel.run(SETUP)
     path = tmp_path / "go"
-    return lambda enough, code=CELL: Seen(kernel, path, code.format(path=str(path)), enough)
+    return lambda enough, code=CELL, **options: Seen(
+        kernel, path, code.format(path=str(path)), enough, **options
+    )
 
 
 def test_widget_comes_alone_and_is_emptied_before_the_trace(seen):
@@ -111,13 +113,25 @@ def test_cell_without_callbacks_shows_nothing(seen):
     assert messages.of("display_data") == []
 
 
-def test_off_shows_nothing_while_a_cell_runs(kernel, seen):
-    kernel.run("%jax_record off")
+def counted():
+    """Enough when the cell has printed a hundred lines."""
     lines = []
 
-    def counted(kind, content, buffers):
+    def enough(kind, content, buffers):
         lines.extend(content["text"].split() if kind == "stream" else [])
         return len(lines) >= 100
 
-    messages = seen(counted, CELL + "    print('.')")
+    return enough
+
+
+def test_nobody_who_runs_a_notebook_without_looking_is_shown_a_live_view(seen):
+    """nbconvert and nbval do not say which cell it is: they save what is shown."""
+    messages = seen(counted(), CELL + "    print('.')", cell=None)
+    assert [set(c["data"]) >= {MIME} for c in messages.of("display_data")] == [True]
+    assert messages.of("comm_open") == []
+
+
+def test_off_shows_nothing_while_a_cell_runs(kernel, seen):
+    kernel.run("%jax_record off")
+    messages = seen(counted(), CELL + "    print('.')")
     assert messages.of("display_data") == messages.of("comm_open") == []
