@@ -1,6 +1,10 @@
 // Two bundles: the widget, complete in one file, and the JupyterLab extension, whose
 // JupyterLab and CodeMirror parts are the host's.
+import { rmSync } from 'node:fs';
+
 import { build } from 'esbuild';
+
+rmSync('lib', { recursive: true, force: true });
 
 const common = { bundle: true, format: 'esm', target: 'es2022', logLevel: 'warning' };
 

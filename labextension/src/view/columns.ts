@@ -47,11 +47,15 @@ export class Calls {
   /**
    * Adds rows in the raw layout of `SavedCalls`.
    *
-   * Throws RangeError if `raw` does not have `ROW_BYTES` for each of `rows`.
+   * Throws RangeError if `raw` does not have `ROW_BYTES` for each of `rows`, or the times are not
+   * finite.
    */
   append(raw: DataView, rows: number, unitNs: number, baseNs = 0): void {
     if (raw.byteLength !== rows * ROW_BYTES) {
       throw new RangeError(`${rows} calls take ${rows * ROW_BYTES} bytes, not ${raw.byteLength}`);
+    }
+    if (!(unitNs > 0 && unitNs < Infinity && baseNs >= 0 && baseNs < Infinity)) {
+      throw new RangeError(`times in units of ${unitNs} ns since ${baseNs} ns cannot be`);
     }
     this.reserve(this.rows + rows);
     let start = baseNs;

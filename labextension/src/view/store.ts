@@ -51,9 +51,11 @@ export class Store {
     this.tell('labels');
   }
 
+  /** A row that does not exist selects none. */
   select(row: number | null): void {
-    if (row !== this.selected) {
-      this.selected = row;
+    const found = row !== null && row >= 0 && row < this.calls.length ? row : null;
+    if (found !== this.selected) {
+      this.selected = found;
       this.tell('selected');
     }
   }
@@ -63,14 +65,25 @@ export class Store {
     this.tell('filter');
   }
 
+  /** The place of a row's site in `labels.sites`; null: it was not kept. */
+  site(row: number): number | null {
+    return this.labels.siteOfWay[this.calls.way(row)] ?? null;
+  }
+
   /** Whether the filter lets a row through. */
   shows(row: number): boolean {
     const { site, thread, errors } = this.filter;
     return (
-      (site === null || this.labels.siteOfWay[this.calls.way(row)] === site) &&
+      (site === null || this.site(row) === site) &&
       (thread === null || this.calls.thread(row) === thread) &&
       (!errors || this.calls.error(row) !== 0)
     );
+  }
+
+  /** Whether the filter lets all rows through. */
+  showsAll(): boolean {
+    const { site, thread, errors } = this.filter;
+    return site === null && thread === null && !errors;
   }
 
   /** `12,000 calls`, of those that the filter lets through. */

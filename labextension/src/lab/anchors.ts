@@ -1,0 +1,64 @@
+/** Where the lines of a source that ran are, after edits. */
+
+import { ChangeSet, MapMode, type ChangeDesc, type Text } from '@codemirror/state';
+import { crc32 } from './crc32.js';
+
+/** The source as it ran, and what was done to it since. */
+export interface Origin {
+  readonly crc: number;
+  readonly doc: Text;
+  readonly since: ChangeDesc;
+}
+
+/** The origin of `doc`, if it is the very source with this CRC-32. */
+export function originAt(doc: Text, crc: number | null): Origin | null {
+  const same = crc !== null && crc32(doc.toString()) === crc;
+  return same ? { crc, doc, since: ChangeSet.empty(doc.length).desc } : null;
+}
+
+/** The same origin, after more changes. */
+export function edited(origin: Origin, changes: ChangeDesc): Origin {
+  return { ...origin, since: origin.since.composeDesc(changes) };
+}
+
+/**
+ * The end of a line of the origin in `doc`; null if the line is gone.
+ *
+ * Without an origin, or where a formatter replaced all of it, the nearest line that reads `source`
+ * is taken; where `source` is not known either, the line of that number.
+ */
+export function lineEnd(
+  origin: Origin | null,
+  doc: Text,
+  line: number,
+  source: string
+): number | null {
+  const mapped = origin && mappedEnd(origin, line);
+  return mapped ?? (source ? endOfNearest(doc, line, source) : endOfSame(origin, doc, line));
+}
+
+function mappedEnd(origin: Origin, line: number): number | null {
+  if (line < 1 || line > origin.doc.lines) {
+    return null;
+  }
+  const { from, to } = origin.doc.line(line);
+  const start = origin.since.mapPos(from, 1, MapMode.TrackDel);
+  const end = origin.since.mapPos(to, -1, MapMode.TrackDel);
+  return start === null || end === null || (start >= end && from < to) ? null : end;
+}
+
+function endOfNearest(doc: Text, line: number, source: string): number | null {
+  let nearest: number | null = null;
+  let distance = Infinity;
+  for (let number = 1; number <= doc.lines; number++) {
+    if (Math.abs(number - line) < distance && doc.line(number).text.trim() === source) {
+      nearest = doc.line(number).to;
+      distance = Math.abs(number - line);
+    }
+  }
+  return nearest;
+}
+
+function endOfSame(origin: Origin | null, doc: Text, line: number): number | null {
+  return origin === null && line >= 1 && line <= doc.lines ? doc.line(line).to : null;
+}

@@ -1,0 +1,127 @@
+/** Badges in one cell's editor: they go along with edits, and fade where the cell is another. */
+
+import { Facet, StateEffect, StateField } from '@codemirror/state';
+import type { EditorState, Extension, Text, Transaction } from '@codemirror/state';
+import { Decoration, EditorView, hoverTooltip, ViewPlugin } from '@codemirror/view';
+import type { DecorationSet, PluginValue, Tooltip } from '@codemirror/view';
+import { edited, lineEnd, originAt, type Origin } from './anchors.js';
+import { Badge, tooltipNode } from './badge.js';
+import type { CellNotes, LineNotes, Place } from './notes.js';
+import { fitBadges } from './room.js';
+
+/** Where the badges of one cell come from, and where a click on them goes. */
+export interface Source {
+  notes(): CellNotes | null;
+  shown(): boolean; // whether the user wants badges
+  on(listener: () => void): () => void;
+  open(place: Place): void;
+}
+
+interface Placed {
+  readonly line: LineNotes;
+  readonly end: number; // in the document as it is
+}
+
+interface Badges {
+  readonly origin: Origin | null;
+  readonly edited: boolean;
+  readonly placed: readonly Placed[];
+  readonly decorations: DecorationSet;
+}
+
+const refresh = StateEffect.define();
+
+const sourceOf = Facet.define<Source, Source>({ combine: sources => sources[0]! });
+
+const field = StateField.define<Badges>({
+  create: state => place(state.facet(sourceOf), state.doc, null),
+  update: updated,
+  provide: own => EditorView.decorations.from(own, value => value.decorations)
+});
+
+/** The editor extension of one code cell. */
+export function badges(source: Source): Extension {
+  const hover = hoverTooltip((view, pos, side) => tooltip(view.state.field(field), pos, side), {
+    hoverTime: 250
+  });
+  return [sourceOf.of(source), field, ViewPlugin.define(follower), hover];
+}
+
+/** The end of a line that ran, in the document as it is now; null if that is not known. */
+export function currentEnd(state: EditorState, line: number, source: string): number | null {
+  const origin = state.field(field, false)?.origin ?? null;
+  return lineEnd(origin, state.doc, line, source);
+}
+
+function updated(value: Badges, transaction: Transaction): Badges {
+  const told = transaction.effects.some(effect => effect.is(refresh));
+  if (!told && !transaction.docChanged) {
+    return value;
+  }
+  const { origin } = value;
+  const since = origin && transaction.docChanged ? edited(origin, transaction.changes) : origin;
+  return place(transaction.state.facet(sourceOf), transaction.newDoc, since);
+}
+
+function place(source: Source, doc: Text, before: Origin | null): Badges {
+  const notes = source.notes();
+  if (notes === null) {
+    return { origin: null, edited: false, placed: [], decorations: Decoration.none };
+  }
+  const same = originAt(doc, notes.crc);
+  const origin = same ?? (before?.crc === notes.crc ? before : null);
+  const placed = notes.lines.flatMap(line => {
+    const end = lineEnd(origin, doc, line.line, line.source);
+    return end === null ? [] : [{ line, end }];
+  });
+  const wasEdited = same === null && notes.crc !== null;
+  const widgets = placed.map(({ line, end }) => {
+    const badge = new Badge(line.notes, wasEdited, source.open);
+    return Decoration.widget({ widget: badge, side: 1 }).range(end);
+  });
+  const decorations = source.shown() ? Decoration.set(widgets, true) : Decoration.none;
+  return { origin, edited: wasEdited, placed, decorations };
+}
+
+function tooltip(value: Badges, pos: number, side: number): Tooltip | null {
+  const notes = value.placed.filter(({ end }) => end === pos).flatMap(({ line }) => line.notes);
+  if (side < 0 || notes.length === 0 || value.decorations.size === 0) {
+    return null;
+  }
+  const create = (): { dom: HTMLElement } => ({ dom: tooltipNode(notes, value.edited) });
+  return { pos, above: false, create };
+}
+
+// Editors come late, scrolled into view, and the source may speak while one of them updates.
+function follower(view: EditorView): PluginValue {
+  const source = view.state.facet(sourceOf);
+  let alive = true;
+  let asked = false;
+  let last = spoken(source);
+  const tell = (): void => {
+    asked = false;
+    const now = spoken(source);
+    if (alive && now !== last) {
+      last = now;
+      view.dispatch({ effects: refresh.of(null) });
+    }
+  };
+  const off = source.on(() => {
+    if (!asked) {
+      asked = true;
+      queueMicrotask(tell);
+    }
+  });
+  fitBadges(view);
+  return {
+    update: () => fitBadges(view),
+    destroy: () => {
+      alive = false;
+      off();
+    }
+  };
+}
+
+function spoken(source: Source): string {
+  return JSON.stringify([source.notes(), source.shown()]);
+}

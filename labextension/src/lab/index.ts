@@ -1,0 +1,174 @@
+/** The plugins: the only module here that needs JupyterLab itself, not only its types. */
+
+import {
+  ILayoutRestorer,
+  type JupyterFrontEnd,
+  type JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { IEditorExtensionRegistry } from '@jupyterlab/codemirror';
+import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { LabIcon } from '@jupyterlab/ui-components';
+import { Widget } from '@lumino/widgets';
+import { surround, type Surroundings } from './around.js';
+import { badges } from './badges.js';
+import { cellSource } from './cell.js';
+import { ICON } from './icon.js';
+import type { Place } from './notes.js';
+import { Panel } from './panel.js';
+import { cellAround, flashes, reveal } from './reveal.js';
+import { Hub } from './service.js';
+import { Switch } from './switch.js';
+
+const CATEGORY = 'JAX callbacks';
+const OPEN_PANEL = 'jupyter-jaxcb:open-panel';
+const TOGGLE_BADGES = 'jupyter-jaxcb:toggle-badges';
+
+const icon = new LabIcon({ name: 'jupyter-jaxcb:callbacks', svgstr: ICON });
+const hub = new Hub();
+const badgesShown = new Switch(true);
+
+/** Shows the panel, at that place if there is one; the panel's plugin fills it in. */
+let openPanel: (notebook: object | null, place: Place | null) => void = () => undefined;
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-jaxcb:plugin',
+  description: 'Hears what the kernels of notebooks tell of their JAX callbacks.',
+  autoStart: true,
+  requires: [INotebookTracker],
+  optional: [ISettingRegistry, ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    settings: ISettingRegistry | null,
+    palette: ICommandPalette | null
+  ) => {
+    follow(tracker, panel => hub.follow(panel.context.model.sharedModel, panel.sessionContext));
+    surround(surroundingsIn(tracker));
+    const setting = settings && badgeSetting(settings);
+    app.commands.addCommand(TOGGLE_BADGES, {
+      label: 'Show Badges in the Code',
+      isToggled: () => badgesShown.on,
+      execute: () => (setting ? setting(!badgesShown.on) : badgesShown.turn(!badgesShown.on))
+    });
+    badgesShown.listen(() => app.commands.notifyCommandChanged(TOGGLE_BADGES));
+    palette?.addItem({ command: TOGGLE_BADGES, category: CATEGORY });
+  }
+};
+
+const badgePlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-jaxcb:badges',
+  description: 'Shows host calls and elided callbacks at the end of lines of code.',
+  autoStart: true,
+  requires: [IEditorExtensionRegistry],
+  activate: (_: JupyterFrontEnd, registry: IEditorExtensionRegistry) => {
+    registry.addExtension({
+      name: 'jupyter-jaxcb:badges',
+      factory: ({ model }) => {
+        const source = cellSource(hub, model.sharedModel, badgesShown, (notebook, place) =>
+          openPanel(notebook, place)
+        );
+        const instance = source && [badges(source), flashes];
+        return instance && { instance: () => instance, reconfigure: () => null };
+      }
+    });
+  }
+};
+
+const panelPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'jupyter-jaxcb:panel',
+  description: 'Adds a side panel with every JAX callback of the current notebook.',
+  autoStart: true,
+  requires: [INotebookTracker],
+  optional: [ILayoutRestorer, ICommandPalette],
+  activate: (
+    app: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    restorer: ILayoutRestorer | null,
+    palette: ICommandPalette | null
+  ) => {
+    const panel = new Panel((cell, line, source) => {
+      const current = tracker.currentWidget;
+      if (current) {
+        app.shell.activateById(current.id);
+        void reveal(current, { cell, line, source });
+      }
+    });
+    const widget = panelWidget(panel);
+    app.shell.add(widget, 'right', { rank: 900 });
+    restorer?.add(widget, widget.id);
+    const show = (current: NotebookPanel | null): void =>
+      panel.follow(current && stateOf(current));
+    tracker.currentChanged.connect((_, current) => show(current));
+    show(tracker.currentWidget);
+    openPanel = (notebook, place) => {
+      app.shell.activateById(widget.id);
+      if (notebook && place) {
+        panel.follow(hub.state(notebook));
+        panel.show(place);
+      }
+    };
+    app.commands.addCommand(OPEN_PANEL, {
+      label: 'Show JAX Callbacks Panel',
+      icon,
+      execute: () => openPanel(null, null)
+    });
+    palette?.addItem({ command: OPEN_PANEL, category: CATEGORY });
+  }
+};
+
+function follow(tracker: INotebookTracker, each: (panel: NotebookPanel) => void): void {
+  tracker.widgetAdded.connect((_, panel) => each(panel));
+  tracker.forEach(each);
+}
+
+function surroundingsIn(tracker: INotebookTracker): Surroundings {
+  return {
+    reveal: (output, { cell, line }) => {
+      const panel = panelAround(tracker, output);
+      const id = panel && (cell ?? cellAround(panel, output));
+      if (panel && id !== null) {
+        void reveal(panel, { cell: id, line, source: '' });
+      }
+    },
+    everything: async (output, id) => {
+      const panel = panelAround(tracker, output);
+      return panel ? stateOf(panel).everything(id) : null;
+    }
+  };
+}
+
+function stateOf(panel: NotebookPanel) {
+  return hub.state(panel.context.model.sharedModel);
+}
+
+function panelAround(tracker: INotebookTracker, node: Node): NotebookPanel | null {
+  return tracker.find(panel => panel.node.contains(node)) ?? null;
+}
+
+function panelWidget(panel: Panel): Widget {
+  const widget = new Widget({ node: panel.node });
+  widget.id = 'jupyter-jaxcb-panel';
+  widget.title.icon = icon;
+  widget.title.caption = 'JAX callbacks';
+  widget.disposed.connect(() => panel.dispose());
+  return widget;
+}
+
+/** Keeps the switch as the setting is; what it gives back changes the setting. */
+function badgeSetting(registry: ISettingRegistry): (on: boolean) => Promise<void> {
+  const loaded = registry.load(plugin.id);
+  const read = (settings: ISettingRegistry.ISettings): void =>
+    badgesShown.turn(settings.composite['badges'] !== false);
+  loaded.then(
+    settings => {
+      read(settings);
+      settings.changed.connect(read);
+    },
+    (error: unknown) => console.warn('jupyter_jaxcb: no settings', error)
+  );
+  return async on => (await loaded).set('badges', on);
+}
+
+export default [plugin, badgePlugin, panelPlugin];

@@ -1,0 +1,46 @@
+/** Shows recordings in outputs, also of notebooks that nothing ran in yet. */
+
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import { Widget } from '@lumino/widgets';
+import { MIME_TYPE } from '../view/schema.js';
+import { TraceView } from '../view/view.js';
+import { surroundings } from './around.js';
+
+class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
+  private readonly view: TraceView;
+
+  constructor() {
+    super();
+    this.addClass('jaxcb-output');
+    this.view = new TraceView({
+      reveal: target => surroundings()?.reveal(this.node, target),
+      everything: async id => surroundings()?.everything(this.node, id) ?? null
+    });
+    this.node.append(this.view.node);
+  }
+
+  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    this.view.show(model.data[MIME_TYPE], model.metadata[MIME_TYPE]);
+  }
+
+  override dispose(): void {
+    if (!this.isDisposed) {
+      this.view.dispose();
+    }
+    super.dispose();
+  }
+}
+
+const extension: IRenderMime.IExtension = {
+  id: 'jupyter-jaxcb:recording',
+  description: 'Shows recordings of JAX callbacks in outputs.',
+  rendererFactory: {
+    safe: true,
+    mimeTypes: [MIME_TYPE],
+    createRenderer: () => new RecordingRenderer()
+  },
+  rank: -10, // before the widget of the same output, which needs a kernel
+  dataType: 'json'
+};
+
+export default extension;

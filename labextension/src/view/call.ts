@@ -1,0 +1,66 @@
+/** The words for one host call: what the table and the timeline say of it. */
+
+import type { Store } from './store.js';
+import { timeWords, wayShapes } from './words.js';
+
+/** `bessel, line 3`. */
+export function siteOf(store: Store, row: number): string {
+  const site = store.site(row);
+  return site === null ? 'a site that was not kept' : (store.labels.sites[site] ?? `site ${site}`);
+}
+
+/** `bessel`: the site's function alone. */
+export function functionOf(store: Store, row: number): string {
+  return siteOf(store, row).split(', ', 1)[0]!;
+}
+
+/** `2`; empty: no lane. */
+export function laneOf(store: Store, row: number): string {
+  const lane = store.calls.lane(row);
+  return lane < 0 ? '' : String(lane);
+}
+
+/** The name of a thread. */
+export function threadName(store: Store, thread: number): string {
+  return store.labels.threads[thread] || `thread ${thread}`;
+}
+
+/** `() → (5,)`; empty: not known. */
+export function shapesOf(store: Store, row: number): string {
+  const way = store.labels.ways[store.calls.way(row)];
+  return way ? wayShapes(way) : '';
+}
+
+/** `ValueError: no luck`; empty: it returned. */
+export function errorOf(store: Store, row: number): string {
+  const error = store.calls.error(row);
+  return error === 0 ? '' : store.labels.errors[error - 1] || 'it failed';
+}
+
+const SECONDS = { unit: 's', scale: 1e9, digits: 6, most: Infinity };
+const START_UNITS = [
+  { unit: 'µs', scale: 1e3, digits: 1, most: 1e6 },
+  { unit: 'ms', scale: 1e6, digits: 4, most: 1e9 }
+];
+
+/** `12.3450 ms` of a recording that is `whole` long: every start in the same unit. */
+export function startWords(ns: number, whole: number): string {
+  const { unit, scale, digits } = START_UNITS.find(({ most }) => whole < most) ?? SECONDS;
+  return `${(ns / scale).toFixed(digits)} ${unit}`;
+}
+
+/** All of one call on one line: `bessel, line 3 · lane 2 · 41 µs at 1.2500 ms · MainThread`. */
+export function callLine(store: Store, row: number, whole: number): string {
+  const lane = laneOf(store, row);
+  const error = errorOf(store, row);
+  const { calls } = store;
+  return [
+    `call ${(row + 1).toLocaleString('en-US')}`,
+    siteOf(store, row),
+    lane && `lane ${lane}`,
+    `${timeWords(calls.duration(row))} at ${startWords(calls.start(row), whole)}`,
+    shapesOf(store, row),
+    threadName(store, calls.thread(row)),
+    error && `✕ ${error}`
+  ].filter(Boolean).join(' · ');
+}

@@ -1,0 +1,132 @@
+/** Reading of untrusted data: every value is checked, every length bounded. */
+
+/** A recording that cannot be shown; the message says why, in one sentence. */
+export class BadRecording extends Error {}
+
+type Reader<T> = (value: unknown, path: string) => T;
+
+const SHOWN = 40; // characters of a wrong value that a message repeats
+
+/** An object of the data, read field by field; only its own keys count. */
+export class Fields {
+  private readonly data: object;
+  private readonly path: string;
+
+  constructor(data: unknown, path: string) {
+    if (typeof data !== 'object' || data === null || Array.isArray(data)) {
+      throw bad(path, data, 'an object');
+    }
+    this.data = data;
+    this.path = path;
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.data, name);
+  }
+
+  get<T>(name: string, read: Reader<T>): T {
+    const value: unknown = this.has(name) ? Reflect.get(this.data, name) : undefined;
+    return read(value, this.path ? `${this.path}.${name}` : name);
+  }
+
+  /** The same, and `otherwise` where there is no such key. */
+  getOr<T>(name: string, otherwise: T, read: Reader<T>): T {
+    return this.has(name) ? this.get(name, read) : otherwise;
+  }
+}
+
+/** A string, cut with `…` after `longest` characters. */
+export function text(longest: number): Reader<string> {
+  return (value, path) => {
+    if (typeof value !== 'string') {
+      throw bad(path, value, 'text');
+    }
+    return cut(value, longest);
+  };
+}
+
+/** `some lo…`: never more than `longest` characters. */
+export function cut(value: string, longest: number): string {
+  if (value.length <= longest) {
+    return value;
+  }
+  // Half of a surrogate pair is no character.
+  return `${value.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+/** A whole number from `least` to `most`. */
+export function whole(least = 0, most = Number.MAX_SAFE_INTEGER): Reader<number> {
+  return (value, path) => {
+    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least) {
+      throw bad(path, value, `a whole number of at least ${least}`);
+    }
+    if (value > most) {
+      throw bad(path, value, `at most ${most}`);
+    }
+    return value;
+  };
+}
+
+export function amount(value: unknown, path: string): number {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
+    throw bad(path, value, 'a finite number of at least 0');
+  }
+  return value;
+}
+
+export function flag(value: unknown, path: string): boolean {
+  if (typeof value !== 'boolean') {
+    throw bad(path, value, 'true or false');
+  }
+  return value;
+}
+
+export function orNull<T>(read: Reader<T>): Reader<T | null> {
+  return (value, path) => (value === null ? null : read(value, path));
+}
+
+/** A list, of which the first `most` entries are read. */
+export function listOf<T>(read: Reader<T>, most: number): Reader<T[]> {
+  return (value, path) => {
+    const items = list(value, path).slice(0, most);
+    return items.map((item, place) => read(item, `${path}[${place}]`));
+  };
+}
+
+/** A list, whatever is in it. */
+export function list(value: unknown, path: string): readonly unknown[] {
+  if (!Array.isArray(value)) {
+    throw bad(path, value, 'a list');
+  }
+  return value;
+}
+
+/** A list of exactly `length` entries. */
+export function tuple(length: number): Reader<readonly unknown[]> {
+  return (value, path) => {
+    const items = list(value, path);
+    if (items.length !== length) {
+      throw new BadRecording(`${path} has ${items.length} entries, not ${length}.`);
+    }
+    return items;
+  };
+}
+
+export function bad(path: string, value: unknown, wanted: string): BadRecording {
+  const subject = path || 'the recording';
+  return new BadRecording(
+    value === undefined
+      ? `${subject} is missing.`
+      : `${subject} is ${foundWords(value)}, not ${wanted}.`
+  );
+}
+
+function foundWords(value: unknown): string {
+  if (typeof value === 'string') {
+    return JSON.stringify(cut(value, SHOWN));
+  }
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') {
+    return String(value);
+  }
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`.replace('a object', 'an object');
+}

@@ -1,0 +1,125 @@
+/** Reading of what changes from run to run; all of it may be missing. */
+
+import {
+  amount,
+  bad,
+  BadRecording,
+  Fields,
+  list,
+  listOf,
+  orNull,
+  text,
+  whole
+} from './parse-fields.js';
+import { LONG, NAME, SENTENCE } from './parse-site.js';
+import {
+  NOT_TOLD,
+  type Compilation,
+  type Facts,
+  type Measured,
+  type SavedCalls
+} from './schema.js';
+
+const MOST_COMPILATIONS = 1_000;
+const MOST_LINES = 100;
+const MOST_ENVIRONMENT = 20;
+const MOST_COMPRESSED = 64_000_000; // characters
+
+/** What stands for metadata that were cleared: no times, no calls. */
+export const NOT_MEASURED: Measured = {
+  id: '',
+  environment: {},
+  out_of_order: [],
+  compilations: [],
+  threads: [],
+  errors: [],
+  host_ns: [],
+  cells: [],
+  lines: [],
+  around: [],
+  preview_rows: [],
+  calls: null,
+  calls_not_saved: 0
+};
+
+/**
+ * Throws `BadRecording` where data that are there are not as `Measured` says.
+ *
+ * A list by site is complete, or empty where it was not saved.
+ */
+export function parseMeasured(data: unknown, facts: Facts): Measured {
+  if (data === null || data === undefined) {
+    return NOT_MEASURED;
+  }
+  const measured = new Fields(data, 'measured');
+  const bySite = <T>(name: string, read: (value: unknown, path: string) => T): T[] =>
+    measured.getOr(name, [], (value, path) => perSite(value, path, facts, read));
+  const texts = listOf(text(SENTENCE), MOST_LINES);
+  return {
+    id: measured.getOr('id', '', text(NAME)),
+    environment: measured.getOr('environment', {}, readEnvironment),
+    out_of_order: measured.getOr('out_of_order', [], texts),
+    compilations: measured.getOr(
+      'compilations',
+      [],
+      listOf(readCompilation, MOST_COMPILATIONS)
+    ),
+    threads: measured.getOr('threads', [], listOf(text(NAME), NOT_TOLD)),
+    errors: measured.getOr('errors', [], listOf(text(LONG), NOT_TOLD)),
+    host_ns: bySite('host_ns', amount),
+    cells: bySite('cells', orNull(text(NAME))),
+    lines: bySite('lines', whole(1)),
+    around: bySite('around', listOf(text(NAME), MOST_LINES)),
+    preview_rows: bySite('preview_rows', listOf(whole(-1), MOST_LINES)),
+    calls: measured.getOr('calls', null, orNull(readSaved)),
+    calls_not_saved: measured.getOr('calls_not_saved', 0, whole())
+  };
+}
+
+function perSite<T>(
+  value: unknown,
+  path: string,
+  facts: Facts,
+  read: (value: unknown, path: string) => T
+): T[] {
+  const length = list(value, path).length;
+  if (length > 0 && length < facts.sites.length) {
+    throw new BadRecording(`${path} has ${length} entries for ${facts.sites.length} sites.`);
+  }
+  return listOf(read, facts.sites.length)(value, path);
+}
+
+function readEnvironment(value: unknown, path: string): Record<string, string> {
+  const fields = new Fields(value, path);
+  const names = Object.keys(value as object).slice(0, MOST_ENVIRONMENT);
+  // fromEntries defines its keys: "__proto__" among them is a key like any other.
+  return Object.fromEntries(names.map(name => [name, fields.get(name, text(NAME))]));
+}
+
+function readCompilation(value: unknown, path: string): Compilation {
+  const compilation = new Fields(value, path);
+  return {
+    program: compilation.get('program', text(NAME)),
+    lower_ns: compilation.get('lower_ns', amount),
+    compile_ns: compilation.get('compile_ns', amount)
+  };
+}
+
+function readSaved(value: unknown, path: string): SavedCalls {
+  const saved = new Fields(value, path);
+  return {
+    rows: saved.get('rows', whole()),
+    unit_ns: saved.get('unit_ns', amount),
+    zlib: saved.get('zlib', readCompressed)
+  };
+}
+
+function readCompressed(value: unknown, path: string): string {
+  if (typeof value !== 'string') {
+    throw bad(path, value, 'text');
+  }
+  if (value.length > MOST_COMPRESSED) {
+    throw new BadRecording(`${path} has ${value.length} characters: too many to be unpacked.`);
+  }
+  return value; // cut, it could not be unpacked
+}

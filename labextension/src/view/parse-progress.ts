@@ -1,0 +1,45 @@
+/** Reading of what the kernel tells while a cell runs. */
+
+import { amount, Fields, listOf, orNull, text, whole } from './parse-fields.js';
+import { NAME } from './parse-site.js';
+import type { Progress, ProgressSite, RunningCall } from './schema.js';
+
+const MOST_SITES = 2_000;
+const MOST_RUNNING = 100;
+
+/** Throws `BadRecording` where the data are not as `Progress` says. */
+export function parseProgress(data: unknown): Progress {
+  const progress = new Fields(data, 'progress');
+  return {
+    elapsed_ns: progress.get('elapsed_ns', amount),
+    calls: progress.get('calls', whole()),
+    rate: progress.get('rate', amount),
+    expected: progress.get('expected', orNull(whole())),
+    running: progress.get('running', listOf(readRunning, MOST_RUNNING)),
+    sites: progress.get('sites', listOf(readSite, MOST_SITES)),
+    not_sent: progress.get('not_sent', whole())
+  };
+}
+
+function readRunning(value: unknown, path: string): RunningCall {
+  const call = new Fields(value, path);
+  return {
+    function: call.get('function', text(NAME)),
+    where: call.get('where', text(NAME)),
+    lane: call.get('lane', whole(-1)),
+    thread: call.get('thread', text(NAME)),
+    elapsed_ns: call.get('elapsed_ns', amount)
+  };
+}
+
+function readSite(value: unknown, path: string): ProgressSite {
+  const site = new Fields(value, path);
+  return {
+    function: site.get('function', text(NAME)),
+    flavor: site.get('flavor', text(NAME)),
+    where: site.get('where', text(NAME)),
+    calls: site.get('calls', whole()),
+    errors: site.get('errors', whole()),
+    host_ns: site.get('host_ns', amount)
+  };
+}

@@ -1,0 +1,107 @@
+/** Reading of a site: everything that is known of one line of user code. */
+
+import {
+  amount,
+  bad,
+  Fields,
+  flag,
+  list,
+  listOf,
+  orNull,
+  text,
+  tuple,
+  whole
+} from './parse-fields.js';
+import { FATES, type Aval, type Fate, type Level, type Preview, type Way } from './schema.js';
+import { type Site } from './schema.js';
+
+export const NAME = 200;
+export const SENTENCE = 1_000;
+export const LONG = 10_000; // an error with its traceback
+const MOST_OPERANDS = 1_000;
+const MOST_AXES = 64;
+const MOST_LEVELS = 32;
+const MOST_LINES = 100; // notes, errors and previews of one site
+const NO_LANE = -1;
+
+/** How many ways may still be read: a call's `way` has 16 bits, so no call tells of more. */
+export interface Budget {
+  ways: number;
+}
+
+/** Reads a site; of its ways no more than `budget` has left. */
+export function readSite(value: unknown, path: string, budget: Budget): Site {
+  const site = new Fields(value, path);
+  const shapes = site.get('shapes', listOf(readWay, budget.ways));
+  budget.ways -= shapes.length;
+  return {
+    function: site.get('function', text(NAME)),
+    flavor: site.get('flavor', text(NAME)),
+    where: site.get('where', text(NAME)),
+    line: site.get('line', whole()),
+    column: site.get('column', whole()),
+    cell: site.get('cell', flag),
+    source: site.get('source', text(SENTENCE)),
+    fate: site.get('fate', readFate),
+    reason: site.get('reason', text(SENTENCE)),
+    remedy: site.get('remedy', text(SENTENCE)),
+    calls: site.get('calls', whole()),
+    crossings: site.get('crossings', whole()),
+    expected: site.get('expected', orNull(whole())),
+    written: site.get('written', orNull(whole())),
+    elided: site.get('elided', whole()),
+    notes: site.get('notes', listOf(text(SENTENCE), MOST_LINES)),
+    errors: site.get('errors', listOf(text(LONG), MOST_LINES)),
+    shapes,
+    previews: site.get('previews', listOf(readPreview, MOST_LINES))
+  };
+}
+
+function readFate(value: unknown, path: string): Fate {
+  const fate = FATES.find(one => one === value);
+  if (fate === undefined) {
+    throw bad(path, value, `one of ${FATES.join(', ')}`);
+  }
+  return fate;
+}
+
+function readWay(value: unknown, path: string): Way {
+  const way = new Fields(value, path);
+  return {
+    operands: way.get('operands', listOf(readAval, MOST_OPERANDS)),
+    results: way.get('results', listOf(readAval, MOST_OPERANDS)),
+    levels: way.get('levels', listOf(readLevel, MOST_LEVELS)),
+    calls: way.get('calls', whole()),
+    shards: way.get('shards', whole()),
+    devices: way.get('devices', listOf(text(NAME), MOST_LINES)),
+    gathered_bytes: way.get('gathered_bytes', amount)
+  };
+}
+
+function readAval(value: unknown, path: string): Aval {
+  const [shape, dtype] = tuple(2)(value, path);
+  if (list(shape, `${path}[0]`).length > MOST_AXES) {
+    throw bad(`${path}[0]`, shape, `a shape of at most ${MOST_AXES} axes`);
+  }
+  return [listOf(whole(), MOST_AXES)(shape, `${path}[0]`), text(NAME)(dtype, `${path}[1]`)];
+}
+
+function readLevel(value: unknown, path: string): Level {
+  const [size, method, batched] = tuple(3)(value, path);
+  return [
+    whole()(size, `${path}[0]`),
+    text(NAME)(method, `${path}[1]`),
+    listOf(flag, MOST_OPERANDS)(batched, `${path}[2]`)
+  ];
+}
+
+function readPreview(value: unknown, path: string): Preview {
+  const [lane, operands, results, failed, shard] = tuple(5)(value, path);
+  return [
+    whole(NO_LANE)(lane, `${path}[0]`),
+    listOf(text(SENTENCE), MOST_LINES)(operands, `${path}[1]`),
+    listOf(text(SENTENCE), MOST_LINES)(results, `${path}[2]`),
+    flag(failed, `${path}[3]`),
+    orNull(whole())(shard, `${path}[4]`)
+  ];
+}

@@ -1,0 +1,39 @@
+/** From untrusted data to the types of a recording; bounded work, whatever they claim. */
+
+import { BadRecording, Fields, flag, list, whole } from './parse-fields.js';
+import { readSite } from './parse-site.js';
+import { NOT_TOLD, SCHEMA, type Facts } from './schema.js';
+
+export { BadRecording } from './parse-fields.js';
+export { NOT_MEASURED, parseMeasured } from './parse-measured.js';
+export { parseProgress } from './parse-progress.js';
+
+const MOST_SITES = 2_000;
+
+/** `Facts`, and how many sites more there are than are read. */
+export interface ReadFacts extends Facts {
+  readonly left_out: number;
+}
+
+/** Throws `BadRecording` where the data are not as `Facts` says. */
+export function parseFacts(data: unknown): ReadFacts {
+  const facts = new Fields(data, '');
+  const schema = facts.get('schema', whole());
+  if (schema !== SCHEMA) {
+    throw new BadRecording(
+      `this recording is of schema ${schema}; this version of jupyter_jaxcb shows schema ` +
+        `${SCHEMA}. Update jupyter_jaxcb where JupyterLab runs.`
+    );
+  }
+  const sites = facts.get('sites', list);
+  const budget = { ways: NOT_TOLD };
+  return {
+    schema,
+    sites: sites
+      .slice(0, MOST_SITES)
+      .map((site, place) => readSite(site, `sites[${place}]`, budget)),
+    overflow: facts.get('overflow', whole()),
+    ahead: facts.get('ahead', flag),
+    left_out: Math.max(0, sites.length - MOST_SITES)
+  };
+}

@@ -1,0 +1,55 @@
+/** Colours of the timeline: custom properties of style/timeline.css, read when it is drawn. */
+
+const SITE_COLOURS = 8;
+
+/** The custom property with the colour of the site at `place`, the same in every view. */
+export function siteColour(place: number): string {
+  return `--jaxcb-site-${place % SITE_COLOURS}`;
+}
+
+export interface Theme {
+  readonly sites: readonly string[];
+  readonly onSites: readonly string[]; // text that is readable on each
+  readonly mixed: string; // calls of several sites
+  readonly dimmed: string; // calls that the filter leaves out
+  readonly failed: string;
+  readonly text: string;
+  readonly muted: string;
+  readonly line: string;
+  readonly stripe: string;
+  readonly back: string;
+  readonly mark: string;
+  readonly font: string;
+}
+
+/** The theme as it is now around `node`; `pen` knows what each colour is in numbers. */
+export function themeOf(node: Element, pen: CanvasRenderingContext2D): Theme {
+  const style = getComputedStyle(node);
+  const read = (name: string) => style.getPropertyValue(name).trim() || '#808080';
+  const sites = Array.from({ length: SITE_COLOURS }, (_, place) => read(siteColour(place)));
+  return {
+    sites,
+    onSites: sites.map(colour => (isDark(colour, pen) ? '#ffffff' : '#000000')),
+    mixed: read('--jaxcb-site-mixed'),
+    dimmed: read('--jaxcb-timeline-dimmed'),
+    failed: read('--jaxcb-timeline-failed'),
+    text: read('--jaxcb-timeline-text'),
+    muted: read('--jaxcb-timeline-muted'),
+    line: read('--jaxcb-timeline-line'),
+    stripe: read('--jaxcb-timeline-stripe'),
+    back: read('--jaxcb-timeline-back'),
+    mark: read('--jaxcb-timeline-mark'),
+    font: style.fontFamily || 'sans-serif'
+  };
+}
+
+/** Whether white is easier to read on `colour` than black. */
+function isDark(colour: string, pen: CanvasRenderingContext2D): boolean {
+  pen.fillStyle = colour;
+  const hex = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/.exec(String(pen.fillStyle));
+  if (!hex) {
+    return false;
+  }
+  const [red, green, blue] = hex.slice(1).map(each => (parseInt(each, 16) / 255) ** 2.2);
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue! < 0.179;
+}

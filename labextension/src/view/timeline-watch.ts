@@ -1,0 +1,18 @@
+/** Tells when something looks different: its size, the theme. */
+
+/** Calls `changed` after such a change, until the function it returns is called. */
+export function watchLook(element: Element, changed: () => void): () => void {
+  const size = typeof ResizeObserver === 'function' ? new ResizeObserver(changed) : null;
+  size?.observe(element);
+  const theme = new MutationObserver(changed);
+  const attributeFilter = ['data-jp-theme-light', 'data-jp-theme-name', 'class'];
+  theme.observe(document.body, { attributes: true, attributeFilter });
+  const queries = ['(prefers-color-scheme: dark)', '(forced-colors: active)'];
+  const media = typeof matchMedia === 'function' ? queries.map(each => matchMedia(each)) : [];
+  media.forEach(each => each.addEventListener('change', changed));
+  return () => {
+    size?.disconnect();
+    theme.disconnect();
+    media.forEach(each => each.removeEventListener('change', changed));
+  };
+}

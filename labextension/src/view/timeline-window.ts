@@ -1,0 +1,69 @@
+/** The stretch of time that a timeline shows. */
+
+const SHORTEST_NS = 20;
+const REVEALED_SHARE = 0.2; // of the width, for a call that is looked at closely
+
+/** All of the recording until somebody zooms; then it stays where it was put. */
+export class TimeWindow {
+  from = 0;
+  to = SHORTEST_NS;
+  zoomed = false;
+  private end = SHORTEST_NS;
+
+  get span(): number {
+    return this.to - this.from;
+  }
+
+  /** How long all is. */
+  get whole(): number {
+    return this.end;
+  }
+
+  /** The recording now ends at `end`. */
+  grow(end: number): void {
+    this.end = Math.max(end, SHORTEST_NS);
+    if (!this.zoomed) {
+      this.to = this.end;
+    }
+  }
+
+  all(): void {
+    this.zoomed = false;
+    this.from = 0;
+    this.to = this.end;
+  }
+
+  show(from: number, to: number): void {
+    const span = Math.min(Math.max(to - from, SHORTEST_NS), this.end);
+    this.zoomed = span < this.end;
+    this.from = Math.min(Math.max(from, 0), this.end - span);
+    this.to = this.from + span;
+  }
+
+  /** Makes `factor` times as much visible; what is at `ns` stays where it is. */
+  zoom(factor: number, ns: number): void {
+    const span = Math.min(Math.max(this.span * factor, SHORTEST_NS), this.end);
+    const share = (ns - this.from) / this.span;
+    this.show(ns - share * span, ns - share * span + span);
+  }
+
+  pan(ns: number): void {
+    if (this.zoomed) {
+      this.show(this.from + ns, this.to + ns);
+    }
+  }
+
+  /** Moves so that a call is visible, if it is not. */
+  reveal(start: number, end: number): void {
+    if (end < this.from || start > this.to) {
+      const centre = (start + end) / 2;
+      this.show(centre - this.span / 2, centre + this.span / 2);
+    }
+  }
+
+  /** Puts a call in the middle, close up. */
+  centre(start: number, end: number): void {
+    const span = Math.min(this.span, Math.max(end - start, SHORTEST_NS) / REVEALED_SHARE);
+    this.show((start + end - span) / 2, (start + end + span) / 2);
+  }
+}

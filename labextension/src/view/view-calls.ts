@@ -1,0 +1,116 @@
+/** The calls of a recording: the timeline above the table, which share one selection. */
+
+import { h } from './dom.js';
+import { appendRaw, type RawCalls } from './raw.js';
+import { previewWords } from './sites-words.js';
+import type { Facts, Measured } from './schema.js';
+import { EVERYTHING, labelsOf, Store, type Filter } from './store.js';
+import { CallTable } from './table.js';
+import { Timeline } from './timeline.js';
+import { unpack } from './unpack.js';
+import { callWords } from './words.js';
+
+/** What one looks at, to be kept when more calls come. */
+export interface Look {
+  readonly filter: Filter;
+  readonly selected: number | null;
+}
+
+export class CallsPanel {
+  readonly node = h('div', { class: 'jaxcb-calls' });
+  private readonly store: Store;
+  private readonly parts: { dispose(): void }[] = [];
+  private opened = false;
+  private disposed = false;
+
+  constructor(
+    private readonly facts: Facts,
+    private readonly measured: Measured,
+    private readonly raw: RawCalls | null,
+    private readonly wanted: Look
+  ) {
+    this.store = new Store(labelsOf(facts, measured));
+    this.store.narrow(wanted.filter);
+  }
+
+  /** Whether there is anything to open. */
+  static has(measured: Measured, raw: RawCalls | null): boolean {
+    return (raw ?? measured.calls)?.rows !== undefined || measured.calls_not_saved > 0;
+  }
+
+  get look(): Look {
+    return { filter: this.store.filter, selected: this.store.selected };
+  }
+
+  /** Shows the calls of one site alone; null: of all. */
+  narrow(site: number | null): void {
+    this.store.narrow({ ...EVERYTHING, site });
+  }
+
+  /** Makes the parts, the first time that the panel is seen. */
+  async open(): Promise<void> {
+    if (this.opened) {
+      return;
+    }
+    this.opened = true;
+    this.node.replaceChildren(h('p', { class: 'jaxcb-muted', role: 'status' }, 'unpacking…'));
+    try {
+      const raw = this.raw ?? (this.measured.calls && (await unpack(this.measured.calls)));
+      if (!this.disposed) {
+        this.fill(raw);
+      }
+    } catch (error) {
+      const why = error instanceof Error ? error.message : 'they are malformed.';
+      const words = `✕ the calls cannot be shown: ${why}`;
+      this.node.replaceChildren(h('p', { class: 'jaxcb-bad', role: 'alert' }, words));
+    }
+  }
+
+  dispose(): void {
+    this.disposed = true;
+    for (const part of this.parts) {
+      part.dispose();
+    }
+    this.node.remove();
+  }
+
+  private fill(raw: RawCalls | null): void {
+    if (raw) {
+      appendRaw(this.store, raw);
+    }
+    const missing = this.missingWords(raw?.rows ?? 0);
+    this.node.replaceChildren(...(missing ? [h('p', { class: 'jaxcb-muted' }, missing)] : []));
+    if (raw?.rows) {
+      const timeline = new Timeline(this.store);
+      const table = new CallTable(this.store, previewsByRow(this.facts, this.measured));
+      this.parts.push(timeline, table);
+      this.node.append(timeline.node, table.node);
+      const { selected } = this.wanted;
+      this.store.select(selected !== null && selected < raw.rows ? selected : null);
+    }
+  }
+
+  private missingWords(saved: number): string {
+    const missing = this.raw ? 0 : this.measured.calls_not_saved;
+    if (!missing) {
+      return saved ? '' : 'no calls were saved';
+    }
+    const all = callWords(saved + missing);
+    return saved
+      ? `the first ${saved.toLocaleString('en-US')} of ${all} are saved`
+      : `${all}: none of them saved`;
+  }
+}
+
+function previewsByRow(facts: Facts, measured: Measured): (row: number) => string {
+  const words = new Map<number, string>();
+  facts.sites.forEach((site, place) =>
+    site.previews.forEach((preview, number) => {
+      const row = measured.preview_rows[place]?.[number] ?? -1;
+      if (row >= 0) {
+        words.set(row, previewWords(preview));
+      }
+    })
+  );
+  return row => words.get(row) ?? '';
+}

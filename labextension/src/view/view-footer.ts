@@ -1,0 +1,71 @@
+/** What is worth knowing of the whole recording: losses, order, environment, compilations. */
+
+import { h, type Child } from './dom.js';
+import { folded } from './sites-details.js';
+import { timesKnown } from './sites-words.js';
+import type { Compilation, Measured } from './schema.js';
+import type { ReadFacts } from './parse.js';
+import { callWords, timeWords } from './words.js';
+
+const MOST_PROGRAMS = 50;
+
+/** Warnings first, then the small print; `problem`: why times are not there, if they are bad. */
+export function viewFooter(facts: ReadFacts, measured: Measured, problem: string): HTMLElement {
+  const footer = h('div', { class: 'jaxcb-footer' });
+  for (const words of warnings(facts, measured, problem)) {
+    footer.append(h('p', { class: 'jaxcb-warning' }, `⚠ ${words}`));
+  }
+  const small = [absence(facts, measured, problem), environmentWords(measured)].filter(Boolean);
+  if (small.length) {
+    footer.append(h('p', {}, small.join(' · ')));
+  }
+  if (measured.compilations.length) {
+    footer.append(compilations(measured.compilations));
+  }
+  return footer;
+}
+
+function warnings(facts: ReadFacts, measured: Measured, problem: string): string[] {
+  const words = [...measured.out_of_order];
+  if (facts.overflow) {
+    words.push(`${callWords(facts.overflow)} more, not kept: the log was full`);
+  }
+  if (facts.left_out) {
+    words.push(`${facts.left_out.toLocaleString('en-US')} more sites are not listed`);
+  }
+  return problem ? [...words, `times cannot be shown: ${problem}`] : words;
+}
+
+function absence(facts: ReadFacts, measured: Measured, problem: string): string {
+  const called = facts.sites.some(site => site.calls);
+  if (facts.ahead) {
+    return 'explained ahead: nothing ran';
+  }
+  return called && !timesKnown(measured) && !problem ? 'times were not saved' : '';
+}
+
+/** `jax 0.10.2 · cpu`: a backend says what it is by itself. */
+function environmentWords({ environment }: Measured): string {
+  return Object.entries(environment)
+    .sort(([a], [b]) => Number(a === 'backend') - Number(b === 'backend'))
+    .map(([name, value]) => (name === 'backend' ? value : `${name} ${value}`))
+    .join(' · ');
+}
+
+function compilations(all: readonly Compilation[]): HTMLElement {
+  const total = all.reduce((sum, one) => sum + one.lower_ns + one.compile_ns, 0);
+  const count = all.length === 1 ? '1 compilation' : `${all.length} compilations`;
+  const items = (): Child[] => [
+    h(
+      'ul',
+      {},
+      ...all.slice(0, MOST_PROGRAMS).map(one => h('li', {}, compilationWords(one))),
+      all.length > MOST_PROGRAMS && h('li', {}, `and ${all.length - MOST_PROGRAMS} more`)
+    )
+  ];
+  return folded(`${count} · ${timeWords(total)}`, false, items);
+}
+
+function compilationWords({ program, lower_ns, compile_ns }: Compilation): string {
+  return `${program}: lowered ${timeWords(lower_ns)}, compiled ${timeWords(compile_ns)}`;
+}

@@ -1,0 +1,212 @@
+/** A recording that is complete: one line, which unfolds to its sites and its calls. */
+
+import { h } from './dom.js';
+import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './parse.js';
+import type { ReadFacts } from './parse.js';
+import type { RawCalls } from './raw.js';
+import type { Measured } from './schema.js';
+import { SiteList } from './sites.js';
+import type { Target } from './sites-row.js';
+import { EVERYTHING } from './store.js';
+import { summaryLine } from './summary.js';
+import { CallsPanel, type Look } from './view-calls.js';
+import { viewFooter } from './view-footer.js';
+import { Tabs } from './view-tabs.js';
+
+export type { RawCalls } from './raw.js';
+
+/** What surrounds the view can do; what is absent it cannot. */
+export interface Around {
+  /** Goes to a line of a cell; absent: no links. */
+  reveal?(target: Target): void;
+  /** The live kernel's full recording; null: not to be had. */
+  everything?(id: string): Promise<Everything | null>;
+}
+
+export interface Everything {
+  readonly facts: unknown;
+  readonly measured: unknown;
+  readonly calls: RawCalls | null;
+}
+
+/** What a view shows, checked. */
+interface Shown {
+  readonly facts: ReadFacts;
+  readonly measured: Measured;
+  readonly problem: string; // why `measured` is empty, if it was malformed
+  readonly raw: RawCalls | null;
+}
+
+const SITES = 'Sites';
+const CALLS = 'Calls';
+const NO_LOOK: Look = { filter: EVERYTHING, selected: null };
+
+// Several bundles of this library may be on a page, so a counter alone would not do.
+const PAGE = Math.random().toString(36).slice(2, 8);
+let views = 0;
+
+export class TraceView {
+  readonly node = h('div', { class: 'jaxcb-view' });
+  private readonly id = `jaxcb-${PAGE}-${++views}`;
+  private readonly button = h('button', {
+    class: 'jaxcb-disclosure',
+    type: 'button',
+    'aria-expanded': 'false',
+    'aria-controls': `${this.id}-body`
+  });
+  private readonly body = h('div', { class: 'jaxcb-body', id: `${this.id}-body`, hidden: true });
+  private readonly sitesPanel = h('div');
+  private readonly callsPanel = h('div');
+  private readonly footer = h('div');
+  private readonly tabs = new Tabs(
+    this.id,
+    'host trace',
+    [
+      { name: SITES, panel: this.sitesPanel },
+      { name: CALLS, panel: this.callsPanel }
+    ],
+    name => this.openTab(name)
+  );
+  private shown: Shown | null = null;
+  private sites: SiteList | null = null;
+  private calls: CallsPanel | null = null;
+  private stale = true; // the body is not of what is shown
+  private asked = false;
+  private generation = 0;
+
+  constructor(private readonly around: Around = {}) {
+    this.button.addEventListener('click', this.toggle);
+    this.body.append(this.tabs.node, this.footer);
+  }
+
+  /** Shows a recording, or one message where it cannot be shown. Never throws. */
+  show(facts: unknown, measured: unknown, raw: RawCalls | null = null): void {
+    this.generation += 1;
+    this.asked = false;
+    try {
+      this.replace(read(facts, measured, raw), NO_LOOK);
+    } catch (error) {
+      const why = error instanceof BadRecording ? error.message : 'it is malformed.';
+      this.clear();
+      const words = `✕ this host trace cannot be shown: ${why}`;
+      this.node.replaceChildren(h('p', { class: 'jaxcb-message', role: 'note' }, words));
+    }
+  }
+
+  dispose(): void {
+    this.generation += 1;
+    this.button.removeEventListener('click', this.toggle);
+    this.clear();
+    this.node.remove();
+  }
+
+  private get expanded(): boolean {
+    return !this.body.hidden;
+  }
+
+  private readonly toggle = (): void => {
+    this.body.hidden = this.expanded;
+    this.button.setAttribute('aria-expanded', String(this.expanded));
+    this.fill(NO_LOOK);
+    this.askForEverything();
+  };
+
+  private replace(shown: Shown, look: Look): void {
+    const hadFocus = this.body.contains(document.activeElement);
+    const onTab = hadFocus && document.activeElement?.getAttribute('role') === 'tab';
+    this.clear();
+    this.shown = shown;
+    this.button.replaceChildren(summaryLine(shown.facts, shown.measured));
+    if (!this.node.contains(this.button)) {
+      this.node.replaceChildren(this.button, this.body);
+    }
+    this.fill(look);
+    this.askForEverything();
+    if (hadFocus && (onTab || !this.body.contains(document.activeElement))) {
+      (this.tabs.hasBar ? this.tabs : this.button).focus();
+    }
+  }
+
+  private clear(): void {
+    this.sites?.dispose();
+    this.calls?.dispose();
+    this.sites = this.calls = this.shown = null;
+    this.stale = true;
+  }
+
+  /** Makes the body, once it is to be seen. */
+  private fill(look: Look): void {
+    const { shown } = this;
+    if (!this.expanded || !this.stale || !shown) {
+      return;
+    }
+    this.stale = false;
+    const { facts, measured, problem, raw } = shown;
+    const hasCalls = CallsPanel.has(measured, raw);
+    this.sites = new SiteList(facts, measured, {
+      reveal: this.around.reveal && (target => this.around.reveal?.(target)),
+      filter: hasCalls ? site => this.showCallsOf(site) : undefined
+    });
+    this.sitesPanel.replaceChildren(this.sites.node);
+    if (hasCalls) {
+      this.calls = new CallsPanel(facts, measured, raw, look);
+      this.callsPanel.replaceChildren(this.calls.node);
+    }
+    this.footer.replaceChildren(viewFooter(facts, measured, problem));
+    const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
+    this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
+    this.tabs.count(CALLS, calls.toLocaleString('en-US'));
+    this.tabs.showBar(hasCalls);
+    this.openTab(this.tabs.selected);
+  }
+
+  private openTab(name: string): void {
+    if (name === CALLS) {
+      void this.calls?.open();
+    }
+  }
+
+  private showCallsOf(site: number | null): void {
+    this.calls?.narrow(site);
+    this.tabs.select(CALLS);
+    this.tabs.focus();
+  }
+
+  /** The first time that it unfolds: the notebook may have less than the kernel still knows. */
+  private askForEverything(): void {
+    const { shown, generation } = this;
+    if (!shown || !this.expanded || this.asked || !this.around.everything) {
+      return;
+    }
+    const { id, calls_not_saved } = shown.measured;
+    if (shown.raw || !id || !calls_not_saved) {
+      return;
+    }
+    this.asked = true;
+    void answerOf(this.around, id).then(all => {
+      if (all && generation === this.generation) {
+        this.replace(all, this.calls?.look ?? NO_LOOK);
+      }
+    });
+  }
+}
+
+function read(facts: unknown, measured: unknown, raw: RawCalls | null): Shown {
+  const known = parseFacts(facts);
+  try {
+    return { facts: known, measured: parseMeasured(measured, known), problem: '', raw };
+  } catch (error) {
+    const problem = error instanceof BadRecording ? error.message : 'they are malformed.';
+    return { facts: known, measured: NOT_MEASURED, problem, raw };
+  }
+}
+
+/** The full recording; null where it is not to be had, for whatever reason. */
+async function answerOf(around: Around, id: string): Promise<Shown | null> {
+  try {
+    const all = await around.everything?.(id);
+    return all?.calls ? read(all.facts, all.measured, all.calls) : null;
+  } catch {
+    return null; // what the notebook saved stays in view, and says how much of it there is
+  }
+}

@@ -1,0 +1,58 @@
+/** Snapshots for tests. */
+
+import { readMessage, type Snapshot } from '../../src/lab/snapshot.js';
+
+export const SITE = {
+  function: 'bessel',
+  flavor: 'pure',
+  cell: 'two',
+  line: 3,
+  column: 4,
+  where: 'line 3',
+  source: 'return bessel(1, x)',
+  fate: 'live',
+  reason: '',
+  remedy: '',
+  calls: 5,
+  elided: 0,
+  host_ns: 41000,
+  shapes: '() → (5,)',
+  errors: [] as string[]
+};
+
+export const CALLBACK = {
+  name: 'bessel',
+  flavor: 'pure',
+  options: 'vmap_method=expand_dims',
+  cell: 'one',
+  line: 2,
+  where: 'line 2',
+  sites: [0],
+  calls: 5,
+  elided: 0,
+  errors: 0,
+  host_ns: 41000
+};
+
+/** What the kernel sends. */
+export function message(parts: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    type: 'snapshot',
+    protocol: 1,
+    version: '0.1.0',
+    running: false,
+    callbacks: [CALLBACK],
+    sites: [SITE],
+    cells: { two: 0x0b0e9cb0 },
+    ...parts
+  };
+}
+
+/** The same, read. */
+export function snapshot(parts: Record<string, unknown> = {}): Snapshot {
+  const read = readMessage(message(parts));
+  if (read.type !== 'snapshot') {
+    throw new Error(JSON.stringify(read));
+  }
+  return read.snapshot;
+}

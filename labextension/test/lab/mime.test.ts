@@ -1,0 +1,64 @@
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import { beforeAll, expect, test, vi } from 'vitest';
+import type { Around } from '../../src/view/view.js';
+import { MIME_TYPE } from '../../src/view/schema.js';
+
+const views: { around: Around; show: ReturnType<typeof vi.fn>; dispose: () => void }[] = [];
+
+vi.mock('../../src/view/view.js', () => ({
+  TraceView: class {
+    readonly node = document.createElement('div');
+    readonly show = vi.fn();
+    readonly dispose = vi.fn();
+
+    constructor(readonly around: Around) {
+      views.push(this);
+    }
+  }
+}));
+
+let extension: IRenderMime.IExtension;
+let surround: (typeof import('../../src/lab/around.js'))['surround'];
+
+beforeAll(async () => {
+  vi.stubGlobal('DragEvent', class extends MouseEvent {}); // Lumino wants it, jsdom has none
+  extension = (await import('../../src/lab/mime.js')).default as IRenderMime.IExtension;
+  ({ surround } = await import('../../src/lab/around.js'));
+});
+
+function rendered() {
+  const options = {} as IRenderMime.IRendererOptions;
+  const renderer = extension.rendererFactory.createRenderer(options);
+  return { renderer, view: views.at(-1)! };
+}
+
+test('facts come from the data, and what was measured from the metadata', async () => {
+  const { renderer, view } = rendered();
+  const model = { data: { [MIME_TYPE]: 1 }, metadata: { [MIME_TYPE]: 2, other: 3 } };
+  await renderer.renderModel(model as unknown as IRenderMime.IMimeModel);
+  expect(view.show).toHaveBeenCalledWith(1, 2);
+});
+
+test('it comes before the widget of an output, also where the notebook is not trusted', () => {
+  expect(extension.rank).toBeLessThan(0);
+  expect(extension.rendererFactory).toMatchObject({ safe: true, mimeTypes: [MIME_TYPE] });
+});
+
+test('without a plugin nothing is asked; with it, for the output that asks', async () => {
+  const { renderer, view } = rendered();
+  view.around.reveal!({ cell: null, line: 1, column: 0 });
+  expect(await view.around.everything!('r')).toBeNull();
+  const given = { reveal: vi.fn(), everything: vi.fn(async () => null) };
+  surround(given);
+  view.around.reveal!({ cell: null, line: 1, column: 0 });
+  await view.around.everything!('r');
+  expect(given.reveal).toHaveBeenCalledWith(renderer.node, { cell: null, line: 1, column: 0 });
+  expect(given.everything).toHaveBeenCalledWith(renderer.node, 'r');
+});
+
+test('the view goes with its output', () => {
+  const { renderer, view } = rendered();
+  renderer.dispose();
+  renderer.dispose();
+  expect(view.dispose).toHaveBeenCalledOnce();
+});

@@ -1,0 +1,15 @@
+import { expect, test, vi } from 'vitest';
+import { Switch } from '../../src/lab/switch.js';
+
+test('a turn is told, the same again is not, nor to who left', () => {
+  const badges = new Switch(true);
+  const listener = vi.fn();
+  const off = badges.listen(listener);
+  badges.turn(true);
+  expect(listener).not.toHaveBeenCalled();
+  badges.turn(false);
+  expect([badges.on, listener.mock.calls.length]).toEqual([false, 1]);
+  off();
+  badges.turn(true);
+  expect(listener).toHaveBeenCalledOnce();
+});
