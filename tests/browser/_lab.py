@@ -154,18 +154,21 @@ class Notebook:
                 number,
             )
 
-    def wait(self):
-        """Until no cell runs; looks at the prompts, as a kernel's status is not reliable."""
+    def wait(self, *numbers):
+        """Until these cells have run, or all; looks at the prompts: a kernel's status may lie."""
         self.page.wait_for_function(
-            "() => { const cells = [...window.jupyterapp.shell.currentWidget.content.widgets];"
-            "return cells.every(c => c.model.type !== 'code' || (c.model.executionCount !== null"
-            " && !c.promptNode.textContent.includes('*')) || !c.model.sharedModel.source); }",
+            "numbers => { const cells = [...window.jupyterapp.shell.currentWidget.content.widgets]"
+            ".filter((cell, n) => cell.model.type === 'code' && (!numbers.length ||"
+            " numbers.includes(n)));"
+            "return cells.every(cell => cell.model.executionCount !== null"
+            " && !cell.promptNode.textContent.includes('*')); }",
+            arg=list(numbers),
             timeout=WAIT_MS,
         )
 
     def run_and_wait(self, *numbers):
         self.run(*numbers)
-        self.wait()
+        self.wait(*numbers)
 
     def save(self):
         self.command("docmanager:save")

@@ -19,13 +19,13 @@ export type Jump = (cell: string, line: number, source: string) => void;
 
 /** One site: a button if there is a line to go to, and what became of it. */
 export class SiteRow {
-  readonly node = h('li', { class: 'jaxcb-site', tabindex: -1 });
-  private readonly fate = h('span', { class: 'jaxcb-site-fate' });
-  private readonly where = h('span', { class: 'jaxcb-site-where' });
-  private readonly source = h('code', { class: 'jaxcb-site-source' });
-  private readonly button = h('button', { type: 'button', class: 'jaxcb-site-jump' });
-  private readonly figures = h('div', { class: 'jaxcb-site-figures' });
-  private readonly notes = h('div', { class: 'jaxcb-site-notes' });
+  readonly node = h('li', { class: 'jaxcb-callsite', tabindex: -1 });
+  private readonly fate = h('span', { class: 'jaxcb-callsite-fate' });
+  private readonly where = h('span', { class: 'jaxcb-callsite-where' });
+  private readonly source = h('code', { class: 'jaxcb-callsite-source' });
+  private readonly button = h('button', { type: 'button', class: 'jaxcb-callsite-jump' });
+  private readonly figures = h('div', { class: 'jaxcb-callsite-figures' });
+  private readonly notes = h('div', { class: 'jaxcb-callsite-notes' });
   private site: CallSite | null = null;
 
   constructor(jump: Jump) {
@@ -40,7 +40,7 @@ export class SiteRow {
 
   update(site: CallSite): void {
     this.site = site;
-    this.node.className = `jaxcb-site jaxcb-tone-${siteTone(site)}`;
+    this.node.className = `jaxcb-callsite jaxcb-tone-${siteTone(site)}`;
     setText(this.fate, `${siteSign(site)} ${site.errors.length ? 'failed' : fateWord(site.fate)}`);
     setText(this.where, site.where);
     setText(this.source, site.source);
@@ -67,7 +67,7 @@ export class CallbackRow {
   private readonly alarms = h('span', { class: 'jaxcb-callback-alarms' });
   private readonly options = h('code', { class: 'jaxcb-callback-options' });
   private readonly button = h('button', { type: 'button', class: 'jaxcb-callback-jump' });
-  private readonly list = h('ul', { class: 'jaxcb-sites' });
+  private readonly list = h('ul', { class: 'jaxcb-callsites' });
   private readonly none = h('p', { class: 'jaxcb-callback-none' }, 'Not used in a program yet.');
   private sites: SiteRow[] = [];
   private callback: Callback | null = null;

@@ -121,7 +121,7 @@ test('a place that is shown is found behind a filter, in focus', () => {
   filter.value = 'nowhere';
   filter.dispatchEvent(new Event('input'));
   panel.show({ site: 1 });
-  const site = document.activeElement!.closest('.jaxcb-site')!;
+  const site = document.activeElement!.closest('.jaxcb-callsite')!;
   expect(site.textContent).toContain('other');
   expect(site.classList.contains('jaxcb-flash')).toBe(true);
   expect(site.scrollIntoView).toHaveBeenCalledOnce();

@@ -24,7 +24,7 @@ function words(node: HTMLElement, selector: string): string[] {
 test('a site says its fate by sign and word, its figures, and why', () => {
   const why = { reason: 'dead', remedy: 'use it' };
   const { node } = siteRow({ fate: 'unused', elided: 2, calls: 0, ...why });
-  expect(words(node, 'span, .jaxcb-site-figures, p')).toEqual([
+  expect(words(node, 'span, .jaxcb-callsite-figures, p')).toEqual([
     '✕ elided',
     'line 3',
     '0 calls · () → (5,) · 2 elided',
@@ -35,7 +35,7 @@ test('a site says its fate by sign and word, its figures, and why', () => {
 
 test('a site that failed says so, with its errors as text', () => {
   const { node } = siteRow({ errors: ['ValueError: <b>no</b>'] });
-  expect(words(node, '.jaxcb-site-fate, p')).toEqual(['✕ failed', 'ValueError: <b>no</b>']);
+  expect(words(node, '.jaxcb-callsite-fate, p')).toEqual(['✕ failed', 'ValueError: <b>no</b>']);
   expect(node.classList.contains('jaxcb-tone-error')).toBe(true);
   expect(node.querySelector('b')).toBeNull();
 });
@@ -50,10 +50,10 @@ test('a site goes to its line; one in a file goes nowhere', () => {
 test('equal text is left alone', () => {
   const row = siteRow({ errors: ['E'] });
   const before = row.node.querySelector('p');
-  const text = row.node.querySelector('.jaxcb-site-where')!.firstChild;
+  const text = row.node.querySelector('.jaxcb-callsite-where')!.firstChild;
   row.update(site({ errors: ['E'], calls: 6 }));
   expect(row.node.querySelector('p')).toBe(before);
-  expect(row.node.querySelector('.jaxcb-site-where')!.firstChild).toBe(text);
+  expect(row.node.querySelector('.jaxcb-callsite-where')!.firstChild).toBe(text);
   setText(row.node, 'new');
   expect(row.node.textContent).toBe('new');
 });
@@ -94,7 +94,7 @@ test('sites that come and go leave the others as they are', () => {
   row.update(CALLBACK, [site()]);
   const first = row.node.querySelector('li');
   row.update(CALLBACK, [site(), site({ where: 'line 9' })]);
-  expect(words(row.node, '.jaxcb-site-where')).toEqual(['line 3', 'line 9']);
+  expect(words(row.node, '.jaxcb-callsite-where')).toEqual(['line 3', 'line 9']);
   row.update(CALLBACK, [site()]);
   expect([...row.node.querySelectorAll('li')]).toEqual([first]);
 });
