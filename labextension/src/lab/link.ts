@@ -69,8 +69,20 @@ export class KernelLink {
   private onConnection(_: Kernel.IKernelConnection, status: Kernel.ConnectionStatus): void {
     if (status === 'connected') {
       this.listen();
-      this.send({ type: 'hello', protocol: PROTOCOL });
+      this.greet();
     }
+  }
+
+  /** Asks for a first telling, of a kernel that has the other end: others would log a warning. */
+  private greet(): void {
+    this.kernel.requestCommInfo({ target_name: NAME }).then(
+      ({ content }) => {
+        if (content.status === 'ok' && NAME in content.comms) {
+          this.send({ type: 'hello', protocol: PROTOCOL });
+        }
+      },
+      () => undefined // the connection is lost: there is another greeting with the next one
+    );
   }
 
   private listen(): void {

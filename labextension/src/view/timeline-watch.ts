@@ -6,13 +6,16 @@ export function watchLook(element: Element, changed: () => void): () => void {
   size?.observe(element);
   const theme = new MutationObserver(changed);
   const attributeFilter = ['data-jp-theme-light', 'data-jp-theme-name', 'class'];
-  theme.observe(document.body, { attributes: true, attributeFilter });
+  theme.observe(document.body, { attributes: true, attributeFilter, childList: true });
+  // A theme's style sheet comes after its name: JupyterLab puts it into the body.
+  document.addEventListener('load', changed, true);
   const queries = ['(prefers-color-scheme: dark)', '(forced-colors: active)'];
   const media = typeof matchMedia === 'function' ? queries.map(each => matchMedia(each)) : [];
   media.forEach(each => each.addEventListener('change', changed));
   return () => {
     size?.disconnect();
     theme.disconnect();
+    document.removeEventListener('load', changed, true);
     media.forEach(each => each.removeEventListener('change', changed));
   };
 }

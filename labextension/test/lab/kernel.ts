@@ -54,6 +54,14 @@ export class FakeKernel {
     return this.comms.at(-1)!;
   }
 
+  known: Record<string, unknown> = { jupyter_jaxcb: { target_name: 'jupyter_jaxcb' } };
+
+  /** Answers at once: the tests need not wait. */
+  requestCommInfo(): PromiseLike<unknown> {
+    const reply = { content: { status: 'ok', comms: this.known } };
+    return { then: (done: any) => done(reply) };
+  }
+
   createComm(): FakeComm {
     if (this.comms.some(comm => !comm.isDisposed)) {
       throw new Error('Comm is already created');

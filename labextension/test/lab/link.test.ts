@@ -28,6 +28,12 @@ test('a kernel that is there is greeted once, on a comm without a thread of its 
   expect(kernel.comm).toMatchObject({ commsOverSubshells: 'disabled' });
 });
 
+test('a kernel without our end is told nothing: it would log a warning', () => {
+  kernel.known = {};
+  linked();
+  expect(kernel.comm.sent).toEqual([]);
+});
+
 test('a kernel that comes later is listened to at once and greeted when it is there', () => {
   kernel.connectionStatus = 'connecting';
   linked();
