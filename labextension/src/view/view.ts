@@ -172,14 +172,14 @@ export class TraceView {
     this.tabs.focus();
   }
 
-  /** The first time that it unfolds: the notebook may have less than the kernel still knows. */
+  /** The first time that it unfolds: the kernel may know more calls than are saved, and values. */
   private askForEverything(): void {
     const { shown, generation } = this;
     if (!shown || !this.expanded || this.asked || !this.around.everything) {
       return;
     }
-    const { id, calls_not_saved } = shown.measured;
-    if (shown.raw || !id || !calls_not_saved) {
+    const { id } = shown.measured;
+    if (shown.raw || !id) {
       return;
     }
     this.asked = true;

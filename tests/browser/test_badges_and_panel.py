@@ -1,0 +1,132 @@
+"""Badges at the end of source lines, and the side panel."""
+
+import pytest
+from playwright.sync_api import expect
+
+from ._cells import DOUBLE, LANES, LOAD, USE
+
+
+@pytest.fixture
+def used(notebook):
+    opened = notebook(LOAD, DOUBLE, USE, LANES)
+    opened.run_and_wait(0, 1, 2, 3)
+    return opened
+
+
+def badges(notebook, number):
+    return notebook.cell(number).locator(".jaxcb-badge-note")
+
+
+def line_of(badge):
+    return badge.locator("xpath=ancestor::*[contains(@class, 'cm-line')]")
+
+
+def panel(notebook):
+    notebook.command("jupyter-jaxcb:open-panel")
+    return notebook.page.locator("#jupyter-jaxcb-panel")
+
+
+def test_every_line_says_what_became_of_it(used):
+    expect(badges(used, 1)).to_contain_text("pure callback · 2 calls")
+    lost, kept = badges(used, 2).nth(0), badges(used, 2).nth(1)
+    expect(lost).to_contain_text("✕ elided: its result is never used")
+    expect(kept).to_contain_text("● 1 call · () → ()")
+    expect(badges(used, 3)).to_contain_text("1 call · (5,) → (5,)")
+    expect(line_of(lost)).to_contain_text("lost = double(x)")
+
+
+def test_edited_cell_has_dimmed_badges_until_the_edit_is_undone(used):
+    dimmed = used.cell(2).locator(".jaxcb-badge-edited")
+    expect(dimmed).to_have_count(0)
+    used.cell(2).locator(".cm-line").first.click()
+    used.page.keyboard.press("Home")
+    used.page.keyboard.type("# new\n")
+    expect(dimmed).to_have_count(2)
+    expect(line_of(badges(used, 2).nth(0))).to_contain_text("lost = double(x)")
+    for _ in range(3):
+        used.page.keyboard.press("Control+z")
+        if used.page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel"
+            ".source.startsWith('@jax')"
+        ):
+            break
+    expect(dimmed).to_have_count(0)
+    expect(badges(used, 2)).to_have_count(2)
+
+
+def test_badges_can_be_turned_off_and_on(used):
+    expect(badges(used, 2)).to_have_count(2)
+    used.command("jupyter-jaxcb:toggle-badges")
+    expect(badges(used, 2)).to_have_count(0)
+    used.command("jupyter-jaxcb:toggle-badges")
+    expect(badges(used, 2)).to_have_count(2)
+
+
+def test_badge_says_its_reason_when_pointed_at(used):
+    badges(used, 2).nth(0).hover()
+    expect(used.page.locator(".jaxcb-tip")).to_contain_text("register it as io")
+
+
+def test_panel_lists_callbacks_with_their_sites_and_goes_to_them(used):
+    own = panel(used)
+    expect(own).to_contain_text("double")
+    expect(own).to_contain_text("vmap_method=expand_dims")
+    expect(own).to_contain_text("2 calls")
+    expect(own).to_contain_text("1 elided")
+    expect(own.locator(".jaxcb-callsite")).to_have_count(3)
+    own.locator(".jaxcb-callsite-jump").nth(1).click()
+    used.page.wait_for_function(
+        "() => { const content = window.jupyterapp.shell.currentWidget.content;"
+        "return content.activeCellIndex === 2"
+        " && content.activeCell.editor.getCursorPosition().line === 3; }"
+    )
+
+
+def test_restarted_kernel_has_no_callbacks(used):
+    own = panel(used)
+    expect(own.locator(".jaxcb-callsite")).to_have_count(3)
+    used.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
+    expect(own).to_contain_text("%load_ext jupyter_jaxcb")
+    expect(badges(used, 2)).to_have_count(0)
+    used.run_and_wait(0, 1)
+    expect(own).to_contain_text("double")
+
+
+def test_panel_follows_the_notebook_that_is_looked_at(used):
+    own = panel(used)
+    expect(own).to_contain_text("double")
+    other = used.server.write("other.ipynb", [LOAD, DOUBLE.replace("double", "twice")])
+    used.command("docmanager:open", path=other)
+    used.page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget?.context?.path === 'other.ipynb'"
+    )
+    expect(own).not_to_contain_text("double")
+    used.run_and_wait(0, 1)
+    expect(own).to_contain_text("twice")
+    used.command("docmanager:open", path=used.name)
+    expect(own).to_contain_text("double")
+    expect(own).not_to_contain_text("twice")
+
+
+def test_two_tabs_of_one_notebook_are_both_told(used, notebook):
+    other = used.page.context.new_page()
+    other.goto(f"{used.server.url}/lab/workspaces/two/tree/{used.name}?reset")
+    expect(other.locator(".jaxcb-badge-note").first).to_be_visible()
+    expect(badges(used, 2)).to_have_count(2)
+    used.run_and_wait(3)
+    expect(other.locator(".jaxcb-badge-note").nth(0)).to_contain_text("3 calls")
+
+
+def test_loading_and_unloading_is_told(notebook):
+    opened = notebook(LOAD, DOUBLE, "double(1.0)", "%unload_ext jupyter_jaxcb")
+    own = panel(opened)
+    expect(own).to_contain_text("%load_ext jupyter_jaxcb")
+    opened.run_and_wait(0)
+    expect(own).to_contain_text("No callbacks yet")
+    opened.run_and_wait(1, 2)
+    expect(own.locator(".jaxcb-callsite")).to_have_count(1)
+    opened.run_and_wait(3)
+    expect(own).to_contain_text("%load_ext jupyter_jaxcb")
+    expect(badges(opened, 2)).to_have_count(0)

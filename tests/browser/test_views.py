@@ -1,0 +1,136 @@
+"""What stands below a cell: while the kernel lives, and in a saved notebook without one."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from ._cells import DOUBLE, LANES, LOAD, USE
+
+MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
+
+
+@pytest.fixture
+def used(notebook):
+    """A notebook in which `USE` has just shown its host trace."""
+    opened = notebook(LOAD, DOUBLE, USE, LANES)
+    opened.run_and_wait(0, 1, 2, 3)
+    return opened
+
+
+def opened_view(notebook, number):
+    view = notebook.cell(number).locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    return view
+
+
+def test_one_line_opens_to_sites_with_fate_reason_and_remedy(used):
+    view = used.cell(2).locator(".jaxcb-view")
+    expect(view.locator(".jaxcb-summary")).to_contain_text("double · pure · 1 call · () → ()")
+    expect(view.locator(".jaxcb-summary")).to_contain_text("1 elided")
+    expect(view.locator(".jaxcb-site")).to_have_count(0)
+    sites = opened_view(used, 2).locator(".jaxcb-site")
+    expect(sites).to_have_count(2)
+    expect(sites.nth(0)).to_contain_text("lost = double(x)")
+    expect(sites.nth(0)).to_contain_text("unused")
+    expect(sites.nth(0)).to_contain_text("its result is never used")
+    expect(sites.nth(0)).to_contain_text("register it as io")
+    expect(sites.nth(1)).to_contain_text("live")
+
+
+def test_batching_diagram_says_what_the_host_sees(used):
+    view = opened_view(used, 3)
+    expect(view).to_contain_text("vmap 5")
+    expect(view).to_contain_text("mapped")
+    expect(view).to_contain_text("5 lanes in one call")
+
+
+def test_link_of_a_site_goes_to_its_line(used):
+    view = opened_view(used, 2)
+    view.get_by_role("button", name="line 4", exact=True).click()
+    used.page.wait_for_function(
+        "() => { const cell = window.jupyterapp.shell.currentWidget.content.activeCell;"
+        "return cell.editor?.getCursorPosition().line === 3; }"
+    )
+    assert used.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2  # fmt: skip
+
+
+def test_calls_are_a_table_and_a_timeline_that_select_together(notebook):
+    opened = notebook(LOAD, DOUBLE, "for n in range(12): double(float(n))")
+    opened.run_and_wait()
+    view = opened_view(opened, 2)
+    view.get_by_role("tab", name="Calls").click()
+    expect(view.locator("canvas").first).to_be_visible()
+    rows = view.locator(".jaxcb-table-body [role=row]")
+    expect(view).to_contain_text("12 calls")
+    rows.nth(3).click()
+    expect(rows.nth(3)).to_have_attribute("aria-selected", "true")
+    expect(view.locator(".jaxcb-timeline-said")).to_contain_text("double, line 1")
+
+
+def test_values_come_from_the_live_kernel_and_are_not_saved(used):
+    view = opened_view(used, 3)
+    view.get_by_role("tab", name="Calls").click()
+    expect(view).to_contain_text("[0, 1, 2, 3, 4] → [0, 2, 4, 6, 8]")
+    used.save()
+    saved = used.server.saved(used.name)
+    data = [out.data[MIME] for cell in saved.cells for out in cell.outputs if MIME in out.data]
+    assert len(data) == 2
+    assert "[0, 2, 4, 6, 8]" not in json.dumps(saved)
+
+
+def test_saved_notebook_shows_its_traces_without_a_kernel(used, notebook):
+    used.save()
+    saved = used.server.saved(used.name)
+    used.command("kernelmenu:shutdown")
+    again = notebook(*[cell.source for cell in saved.cells], name="again",
+                     outputs=[cell.outputs for cell in saved.cells])  # fmt: skip
+    sites = opened_view(again, 2).locator(".jaxcb-site")
+    expect(sites).to_have_count(2)
+    view = again.cell(2).locator(".jaxcb-view")
+    view.get_by_role("tab", name="Calls").click()
+    expect(view.locator(".jaxcb-table-body [role=row]")).to_have_count(1)
+
+
+def test_without_our_extension_a_saved_trace_is_html(used, notebook):
+    used.save()
+    saved = used.server.saved(used.name)
+    plain = notebook(*[cell.source for cell in saved.cells], name="plain", extension=False,
+                     outputs=[cell.outputs for cell in saved.cells])  # fmt: skip
+    details = plain.cell(2).locator("details.jaxcb")
+    details.locator("summary").click()
+    expect(details).to_contain_text("its result is never used")
+    expect(plain.page.locator(".jaxcb-view")).to_have_count(0)
+
+
+def test_notebook_7_shows_the_same(notebook):
+    opened = notebook(LOAD, DOUBLE, USE, app="notebook")
+    opened.run_and_wait()
+    expect(opened_view(opened, 2).locator(".jaxcb-site")).to_have_count(2)
+    expect(opened.cell(2).locator(".jaxcb-badge-note").first).to_contain_text("elided")
+
+
+def test_view_of_a_recording_is_a_widget_where_our_extension_is_not(notebook):
+    opened = notebook(
+        LOAD, DOUBLE,
+        "import jupyter_jaxcb\nwith jupyter_jaxcb.record() as r: double(np.arange(3.))",
+        "jupyter_jaxcb.view(r.recording)", extension=False,
+    )  # fmt: skip
+    opened.run_and_wait()
+    expect(opened_view(opened, 3).locator(".jaxcb-site")).to_contain_text("(3,)")
+
+
+def test_colours_follow_the_dark_theme(used):
+    view = opened_view(used, 2)
+    source = view.locator(".jaxcb-site-source").first
+
+    def brightness():
+        colour = source.evaluate("node => getComputedStyle(node).color")
+        return sum(map(int, re.findall(r"\d+", colour)[:3]))
+
+    light = brightness()
+    used.command("apputils:change-theme", theme="JupyterLab Dark")
+    used.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
+    assert light < 300 < 500 < brightness()
