@@ -10,12 +10,13 @@ from typing import Any
 from IPython.display import DisplayHandle, display
 
 from ..recording import Heard, Mark, Recorder, Turns
-from ..report import Progress, SiteProgress
+from ..report import CallColumns, Progress, SiteProgress
 from ..stack import running_calls
 
 FIRST_LOOK_SECONDS = 0.5  # a shorter cell shows its end alone
 LOOK_SECONDS = 0.1
 _TELL_EVERY = 5  # looks
+_HELD = 5  # looks until a page has made the view: host calls that are sent before are lost
 _LONG_NS = 200_000_000  # a call that has been running for this long is named
 
 
@@ -39,6 +40,7 @@ class Live:
         self._progress = Progress(recorder.clock())
         self._widget: Any = None
         self._shown: DisplayHandle | None = None
+        self._held: list[tuple[CallColumns, int]] = []  # not sent yet, and since when they count
         # A copy of the context: what the thread displays belongs to the cell that is running now.
         context = contextvars.copy_context()
         self._thread = threading.Thread(
@@ -72,11 +74,11 @@ class Live:
             self._hide()
 
     def _look_and_tell(self, looks: int) -> None:
-        heard = self._look()
+        heard = self._look(looks)
         if looks % _TELL_EVERY == 0:
             self._tell(self._progress.sites(heard.lowered))
 
-    def _look(self) -> Heard:
+    def _look(self, looks: int) -> Heard:
         heard = self._recorder.heard(self._mark, self._progress.seen)
         calls = self._progress.add(heard)
         now = self._recorder.clock()
@@ -84,8 +86,11 @@ class Live:
         if self._progress.seen or running:
             message = self._progress.to_message(heard, now, running)
             self._show(message, list(heard.threads))
-            if calls.rows:
-                self._widget.append(calls, self._progress.since_first_ns(calls))
+            self._held += [(calls, self._progress.since_first_ns(calls))] if calls.rows else []
+            if looks >= _HELD:
+                for held in self._held:
+                    self._widget.append(*held)
+                self._held.clear()
         return heard
 
     def _show(self, message: dict[str, Any], threads: list[str]) -> None:
