@@ -7,6 +7,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from ..recording import Recording
+from ..report import to_mimebundle
 from . import _completion
 from ._magics import JaxMagics
 from ._session import Session
@@ -45,4 +46,10 @@ def view(recording: Recording, *, values: bool) -> Any:
     """A widget of all of `recording`."""
     from ._widget import RecordingWidget  # ipywidgets takes its time
 
-    return RecordingWidget(recording, values=values)
+    loaded = list(_sessions.values())
+    if loaded:
+        _, session, _ = loaded[-1]
+        saved = session.trace(recording, values=values).bundle()
+    else:
+        saved = to_mimebundle(recording, values=values)
+    return RecordingWidget(recording, values=values, saved=saved)

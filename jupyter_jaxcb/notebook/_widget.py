@@ -9,7 +9,7 @@ import anywidget
 import traitlets
 
 from ..recording import Recording
-from ..report import CallColumns, to_message, to_mimebundle
+from ..report import CallColumns, to_message
 
 _STATIC = Path(__file__).parents[1] / "static"
 
@@ -36,7 +36,14 @@ class LiveWidget(anywidget.AnyWidget):
 
 
 class RecordingWidget(anywidget.AnyWidget):
-    """All of a recording."""
+    """All of a recording.
+
+    Args:
+        recording: what to show.
+        values: see `to_message`.
+        saved: data and metadata for a notebook without a kernel, and for JupyterLab's renderer,
+            which comes before a widget and asks the kernel for the rest.
+    """
 
     _esm = _STATIC / "widget.js"
     _css = _STATIC / "widget.css"
@@ -47,12 +54,18 @@ class RecordingWidget(anywidget.AnyWidget):
     unit_ns = traitlets.Int().tag(sync=True)
     calls = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, recording: Recording, *, values: bool) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        values: bool,
+        saved: tuple[dict[str, Any], dict[str, Any]],
+    ) -> None:
         facts, measured, calls = to_message(recording, values=values)
         super().__init__(
             facts=facts, measured=measured, rows=calls.rows, unit_ns=calls.unit_ns, calls=calls.raw
         )
-        self._saved = to_mimebundle(recording, values=values)
+        self._saved = saved
 
     def __repr__(self) -> str:
         return self._saved[0]["text/plain"]

@@ -1,0 +1,178 @@
+"""What axe-core finds in our own elements, and what one can do by keyboard alone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from ._lab import REPOSITORY, WAIT_MS
+from ._outputs import output, recording
+
+AXE = REPOSITORY / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
+THEMES = ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"]
+LOAD = """
+%load_ext jupyter_jaxcb
+import jax, jax.numpy as jnp
+"""
+CALLBACKS = """%%jax_callback pure --result x
+def half(x):
+    return x / 2
+
+def lost(x):
+    return x
+"""
+RUN = """
+@jax.jit
+def f(x):
+    lost(x)
+    return half(x)
+
+f(jnp.ones(3)).block_until_ready()
+"""
+# Serious and critical violations, not what axe cannot tell.
+CHECK = """async css => {
+  const found = await axe.run({ include: [[css]] }, { resultTypes: ['violations'] });
+  return found.violations
+    .filter(one => ['serious', 'critical'].includes(one.impact))
+    .flatMap(one => one.nodes.map(node => `${one.id}: ${node.target} ${node.failureSummary}`));
+}"""
+
+
+def check(page, css):
+    """No serious or critical violation in what `css` selects."""
+    expect(page.locator(css).first).to_be_visible()
+    assert page.evaluate(CHECK, css) == []
+
+
+def wear(book, theme):
+    """Has JupyterLab put on a theme; skips where it does not have it."""
+    page = book.page
+    if not page.evaluate(
+        "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
+        ".then(() => true, () => false)",
+        theme,
+    ):
+        pytest.skip(f"this JupyterLab has no theme {theme}")
+    page.wait_for_function(
+        "theme => document.body.dataset.jpThemeName === theme"
+        " && !document.querySelector('#jupyterlab-splash')",
+        arg=theme,
+    )
+
+
+@pytest.fixture
+def view(notebook, page):
+    """A recording as a notebook saved it, nothing unfolded."""
+    notebook("None", outputs=[[output(*recording())]])
+    found = page.locator(".jaxcb-view")
+    expect(found.locator(".jaxcb-disclosure")).to_be_visible()
+    return found
+
+
+def focused(page):
+    """What has the focus, by its classes."""
+    return page.evaluate("() => document.activeElement.className")
+
+
+def tab_to(page, css, key="Tab"):
+    """Tabs on until what `css` selects has the focus."""
+    for _ in range(60):
+        page.keyboard.press(key)
+        if page.evaluate("css => document.activeElement.matches(css)", css):
+            return
+    raise AssertionError(f"{key} does not come to {css}")
+
+
+def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
+    made = [output(*recording())]
+    cells = [LOAD, CALLBACKS, RUN, "None"]
+    book = notebook(*cells, outputs=[[], [], [], made], name="axe")
+    book.command("jupyter-jaxcb:open-panel")
+    book.run_and_wait(0, 1, 2)
+    expect(page.locator(".jaxcb-badge-note")).to_have_count(4)
+    page.add_script_tag(path=AXE)
+    view = page.locator(".jaxcb-view").last
+    view.locator(".jaxcb-disclosure").click()
+    for theme in THEMES:
+        wear(book, theme)
+        check(page, ".jaxcb-panel[aria-label='JAX callbacks']")
+        check(page, ".jaxcb-badge-row")
+        for tab in ("Calls", "Sites"):
+            view.get_by_role("tab", name=tab).click()
+            if tab == "Calls":
+                view.get_by_role("grid").press("End")
+            check(page, ".jaxcb-view")
+
+
+def test_keys_alone_open_the_view_and_go_through_it(view, page):
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    page.keyboard.press("Escape")
+    tab_to(page, ".jaxcb-disclosure")
+    page.keyboard.press("Enter")
+    expect(view.locator(".jaxcb-disclosure")).to_have_attribute("aria-expanded", "true")
+    expect(view.locator(".jaxcb-body")).to_be_visible()
+    tab_to(page, "[role=tab]")
+    sites, calls = view.get_by_role("tab", name="Sites"), view.get_by_role("tab", name="Calls")
+    expect(sites).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(calls).to_be_focused()
+    expect(calls).to_have_attribute("aria-selected", "true")
+    expect(view.get_by_role("tabpanel", name="Calls")).to_be_visible()
+    expect(view.get_by_role("tabpanel", name="Sites")).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    expect(sites).to_be_focused()
+    page.keyboard.press("End")
+    expect(calls).to_be_focused()
+    tab_to(page, ".jaxcb-disclosure", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(view.locator(".jaxcb-body")).to_be_hidden()
+
+
+def test_arrows_go_through_the_rows_of_the_table(view, page):
+    view.locator(".jaxcb-disclosure").click()
+    view.get_by_role("tab", name="Calls").click()
+    grid = view.get_by_role("grid", name="Host calls")
+    expect(grid).to_be_visible()
+    tab_to(page, "[role=grid]")
+    selected = view.locator("[role=row][aria-selected=true] .jaxcb-table-number")
+    for key, number in [
+        ("ArrowDown", "1"),
+        ("ArrowDown", "2"),
+        ("ArrowUp", "1"),
+        ("End", "6"),
+        ("ArrowDown", "6"),
+        ("Home", "1"),
+    ]:
+        page.keyboard.press(key)
+        expect(selected).to_have_text(number)
+        expect(view.locator(".jaxcb-timeline-said")).to_contain_text(f"call {number} ·")
+        active = grid.get_attribute("aria-activedescendant")
+        expect(view.locator(f"[id='{active}'] .jaxcb-table-number")).to_have_text(number)
+    page.keyboard.press("Escape")
+    expect(selected).to_have_count(0)
+    expect(grid).to_be_focused()
+
+
+def test_the_timeline_is_reached_and_moved_by_keys(view, page):
+    view.locator(".jaxcb-disclosure").click()
+    view.get_by_role("tab", name="Calls").click()
+    canvas = view.locator(".jaxcb-timeline-canvas")
+    expect(canvas).to_have_accessible_name("Timeline of 6 calls on 1 thread in 2 s, 1 failed")
+    tab_to(page, ".jaxcb-timeline-canvas")
+    said = view.locator(".jaxcb-timeline-said")
+    for key, number in [("n", 1), ("n", 2), ("p", 1)]:
+        page.keyboard.press(key)
+        expect(said).to_contain_text(f"call {number} ·")
+
+
+def test_strings_of_the_user_are_text_nodes(notebook, page):
+    facts, measured = recording()
+    words = "<b>&amp;</b> <i title=x>y</i>"
+    facts["sites"][0]["source"] = facts["sites"][0]["function"] = words
+    notebook("None", outputs=[[output(facts, measured)]])
+    view = page.locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    for css in (".jaxcb-summary-name", ".jaxcb-site-source"):
+        node = view.locator(css).first
+        expect(node).to_be_visible(timeout=WAIT_MS)
+        assert node.evaluate("node => [...node.childNodes].map(c => [c.nodeType, c.data])") == [
+            [3, words]
+        ]

@@ -1,0 +1,292 @@
+"""Outputs and messages of unknown origin: nothing of them runs, and one sentence says why not."""
+
+import base64
+import functools
+import json
+import zlib
+
+import pytest
+from playwright.sync_api import expect
+
+from jupyter_jaxcb.report import MIME_TYPE
+
+from ._outputs import open_everything, output, paths, poisoned, recording, replaced
+
+POISON = (
+    "<img src=x onerror='window.hacked=1'><script>window.hacked=2</script>"
+    '"><svg onload=window.hacked=3><a href="javascript:window.hacked=4">[x](javascript:alert(1))'
+)
+# What only markup can bring into a view of ours.
+FOREIGN = "img, script, iframe, object, embed, style, link, form, a, svg, base, meta, video, b, i"
+OURS = ".jaxcb-view, .jaxcb-panel, .jaxcb-badge, .jaxcb-tip"
+# Renders each output as a cell would, unfolds it, and tells what it says.
+RENDER = """async ([type, outputs]) => {
+  const { rendermime } = window.jupyterapp.shell.currentWidget.content;
+  const said = [];
+  for (const { data, metadata } of JSON.parse(outputs)) {
+    const widget = rendermime.createRenderer(type);
+    const options = { data: { [type]: data }, metadata: { [type]: metadata }, trusted: true };
+    document.body.append(widget.node);
+    await widget.renderModel(rendermime.createModel(options));
+    widget.node.querySelector('.jaxcb-disclosure')?.click();
+    const calls = widget.node.querySelectorAll('[role=tab]')[1];
+    if (calls?.checkVisibility()) {
+      calls.click();
+      for (let n = 0; widget.node.querySelector('.jaxcb-calls [role=status]:only-child'); n++) {
+        await new Promise(requestAnimationFrame);
+      }
+    }
+    const all = css => [...widget.node.querySelectorAll(css)].map(node => node.textContent);
+    said.push({
+      messages: all('.jaxcb-message, .jaxcb-bad[role=alert]'),
+      warnings: all('.jaxcb-warning'),
+      views: all('.jaxcb-disclosure').length,
+      sites: all('.jaxcb-site').length
+    });
+    widget.dispose();
+    widget.node.remove();
+  }
+  return said;
+}"""
+
+MANY_SITES = """async ([type, facts]) => {
+  const { rendermime } = window.jupyterapp.shell.currentWidget.content;
+  const widget = rendermime.createRenderer(type);
+  const data = { [type]: { ...facts, sites: Array(100_000).fill(facts.sites[0]) } };
+  await widget.renderModel(rendermime.createModel({ data }));
+  document.querySelector('.jp-OutputArea').append(widget.node);
+}"""
+
+
+@pytest.fixture
+def dialogs(page):
+    """What any page asked its user."""
+    found = []
+
+    def heard(dialog):
+        if dialog.type != "beforeunload":
+            found.append(dialog.message)
+        dialog.accept()
+
+    page.on("dialog", heard)
+    return found
+
+
+def check_harmless(page, dialogs):
+    """Nothing ran, nothing came in as markup, and the page still answers."""
+    foreign = f":is({OURS}) :is({FOREIGN})"
+    assert page.evaluate(
+        "foreign => [...document.querySelectorAll(foreign)].map(node => node.outerHTML)", foreign
+    ) == []  # fmt: skip
+    listening = page.evaluate(
+        "ours => [...document.querySelectorAll(`:is(${ours}) *`)].flatMap(node =>"
+        " node.getAttributeNames().filter(name => /^on|^href$|^src/.test(name)))",
+        OURS,
+    )
+    assert listening == []
+    assert page.evaluate("() => new Promise(done => requestAnimationFrame(() => done(1)))") == 1
+    assert page.evaluate("() => window.hacked") is None
+    assert dialogs == []
+
+
+def rendered(book, outputs):
+    """What JupyterLab's renderer says of outputs, all of them in one page."""
+    made = [{"data": facts, "metadata": measured} for facts, measured in outputs]
+    return book.page.evaluate(RENDER, [MIME_TYPE, json.dumps(made)])
+
+
+def said(book, facts, measured):
+    """The one sentence about an output that cannot be shown."""
+    [found] = rendered(book, [(facts, measured)])
+    [message] = found["messages"] + found["warnings"]
+    return message
+
+
+def calls(rows, raw, unit_ns=100):
+    """Calls as they are saved."""
+    facts, measured = recording()
+    text = base64.b64encode(zlib.compress(raw)).decode() if isinstance(raw, bytes) else raw
+    return facts, measured | {"calls": {"rows": rows, "unit_ns": unit_ns, "zlib": text}}
+
+
+def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
+    facts, measured = recording()
+    facts = poisoned(facts, POISON)
+    facts["sites"][1]["shapes"][0]["levels"][0][1] = "expand_dims"  # else no diagram is drawn
+    facts["sites"][2]["errors"] = [f"{POISON}\n" * 9]  # long ones are folded
+    measured = poisoned(measured, POISON) | {"out_of_order": [POISON]}
+    notebook("None", outputs=[[output(facts, measured)]])
+    view = page.locator(".jaxcb-view")
+    open_everything(view)
+    view.get_by_role("grid").press("End")
+    expect(view.locator(".jaxcb-timeline-said")).to_contain_text("<script>window.hacked=2")
+    view.locator(".jaxcb-timeline-canvas").hover()
+    check_harmless(page, dialogs)
+    for css in (
+        ".jaxcb-summary",
+        ".jaxcb-site-where",
+        ".jaxcb-site-source",
+        ".jaxcb-site-reason",
+        ".jaxcb-site-note",
+        ".jaxcb-site-error pre",
+        ".jaxcb-site-previews",
+        ".jaxcb-site-context",
+        ".jaxcb-warning",
+        ".jaxcb-footer li",
+        ".jaxcb-footer p >> nth=-1",
+        "select >> nth=1",
+        ".jaxcb-timeline-legend",
+    ):
+        expect(view.locator(css).first).to_contain_text("<script>window.hacked=2")
+
+
+def test_whatever_is_of_a_wrong_type_is_a_view_or_one_message(notebook, page, dialogs):
+    facts, measured = recording()
+    wrong = [None, -1, 1e18, POISON, [[]], {"length": 1e9}]
+    outputs = [(replaced(facts, path, value), measured) for path in paths(facts) for value in wrong]
+    outputs += [
+        (facts, replaced(measured, path, value)) for path in paths(measured) for value in wrong
+    ]
+    told = rendered(notebook("None"), outputs)
+    assert len(told) == len(outputs) > 1_000
+    for made, found in zip(outputs, told, strict=True):
+        assert (found["views"], len(found["messages"])) in [(1, 0), (0, 1), (1, 1)], made
+        assert len(found["warnings"]) <= 1, made
+    check_harmless(page, dialogs)
+
+
+def test_a_message_says_what_is_wrong(notebook, page, dialogs):
+    book = notebook("None")
+    facts, measured = recording()
+    sites = facts["sites"]
+    shape = ("sites", 1, "shapes", 0, "operands", 0, 0, 0)
+    for changed, message in [
+        (None, "the recording is null, not an object."),
+        ([], "the recording is a list, not an object."),
+        ({}, "schema is missing."),
+        ({**facts, "schema": 2}, "this recording is of schema 2; this version of jupyter_jaxcb "
+         "shows schema 1. Update jupyter_jaxcb where JupyterLab runs."),
+        ({**facts, "sites": {"length": 3}}, "sites is an object, not a list."),
+        ({**facts, "sites": [*sites, None]}, "sites[3] is null, not an object."),
+        (replaced(facts, shape, 1e18), "sites[1].shapes[0].operands[0][0][0] is "
+         "1000000000000000000, not a whole number of at least 0."),
+        (replaced(facts, shape, "NaN"), "sites[1].shapes[0].operands[0][0][0] is "
+         '"NaN", not a whole number of at least 0.'),
+        (replaced(facts, ("overflow",), "Infinity"), 'overflow is "Infinity", not a whole number '
+         "of at least 0."),
+    ]:  # fmt: skip
+        assert said(book, changed, measured) == f"✕ this host trace cannot be shown: {message}"
+    check_harmless(page, dialogs)
+
+
+def test_calls_that_are_not_what_they_claim_are_one_message(notebook, page, dialogs):
+    book = notebook("None")
+    bomb = bytes(50_000_000)
+    for (facts, measured), message in [
+        (calls(10**9, b""), "The saved calls say that they are 1000000000 rows, which cannot be."),
+        (calls(6, bomb), "The saved calls are more than the 108 bytes that their rows take."),
+        (calls(6, b"x"), "The saved calls are 1 bytes, not the 108 that their rows take."),
+        (calls(6, "%%%"), "The saved calls are not valid base64."),
+        (calls(6, "AAAA"), "The saved calls are not valid zlib data."),
+        (calls(6, bytes(108), 1e300), "The saved calls have 1e+300 as their unit of time."),
+    ]:
+        assert said(book, facts, measured) == f"✕ the calls cannot be shown: {message}"
+    facts, measured = calls(-1, "")
+    assert said(book, facts, measured) == (
+        "⚠ times cannot be shown: measured.calls.rows is -1, not a whole number of at least 0."
+    )
+    check_harmless(page, dialogs)
+
+
+def test_metadata_may_be_gone_and_sizes_may_be_the_largest_there_are(notebook, page, dialogs):
+    facts, measured = recording()
+    for path in list(paths(facts["sites"])):
+        value = functools.reduce(lambda inner, key: inner[key], path, facts["sites"])
+        if type(value) is int and value >= 0:
+            facts["sites"] = replaced(facts["sites"], path, 2**53 - 1)
+    book = notebook("None")
+    for known in (None, {}, measured):
+        [found] = rendered(book, [(facts, known)])
+        assert found == {"messages": [], "views": 1, "sites": 3, "warnings": found["warnings"]}
+    check_harmless(page, dialogs)
+
+
+def test_of_a_hundred_thousand_sites_a_hundred_are_listed(notebook, page, dialogs):
+    facts, _ = recording()
+    notebook("None")
+    page.evaluate(MANY_SITES, [MIME_TYPE, facts])
+    view = page.locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    expect(view.locator(".jaxcb-site")).to_have_count(100)
+    expect(view.locator(".jaxcb-warning")).to_have_text("⚠ 98,000 more sites are not listed")
+    view.get_by_role("button", name="show 100 more of 1900 sites").click()
+    expect(view.locator(".jaxcb-site")).to_have_count(200)
+    check_harmless(page, dialogs)
+
+
+def test_keys_of_prototypes_are_keys_like_any_other(notebook, page, dialogs):
+    facts, measured = recording()
+    odd = {"__proto__": facts | {"hacked": 1}, "constructor": {"prototype": {"hacked": 1}}}
+    measured["environment"] = {"__proto__": "odd", "constructor": "odd"}
+    outputs = [output(odd, measured), output(facts | odd, measured | {"__proto__": {"id": 1}})]
+    notebook("None", outputs=[outputs])
+    # What JupyterLab makes of the first one is its own affair.
+    expect(page.locator(":is(.jaxcb-disclosure, .jaxcb-message)")).to_have_count(2)
+    view = page.locator(".jaxcb-view").nth(1)
+    open_everything(view)
+    expect(view.locator(".jaxcb-footer")).to_contain_text("constructor odd")
+    assert page.evaluate("() => [{}.hacked, Object.hacked, [].hacked]") == [None] * 3
+    check_harmless(page, dialogs)
+
+
+FAKE = """
+from comm import create_comm, get_comm_manager
+fake = create_comm(target_name="jupyter_jaxcb", comm_id="jupyter_jaxcb", primary=False)
+get_comm_manager().register_comm(fake)
+cell = get_ipython().get_parent()["metadata"]["cellId"]
+"""
+SNAPSHOT = f"""
+poison = {POISON!r}
+def snapshot(**changes):
+    site = dict(function=poison, flavor=poison, cell=cell, line=2, column=0, where=poison,
+                source="", fate="unused", reason=poison, remedy=poison, calls=1, elided=1,
+                host_ns=5, shapes=poison, errors=[poison])
+    callback = dict(name=poison, flavor=poison, options=poison, cell=cell, line=3, where=poison,
+                    sites=[0], calls=1, elided=0, errors=1, host_ns=5)
+    return dict(protocol=1, type="snapshot", version="0.1", running=False, cells={{}},
+                callbacks=[callback], sites=[site]) | changes
+"""
+SAME = "Install the same version in both environments."
+UNREADABLE = "what this JupyterLab extension cannot read"
+
+
+def test_the_panel_says_what_is_wrong_with_a_message_of_another_version(notebook, page, dialogs):
+    sent = {
+        'protocol=2, type="snapshot", version="9.0"': "This kernel has jupyter_jaxcb 9.0, which "
+        f"speaks protocol 2; this JupyterLab extension speaks 1. {SAME}",
+        "protocol=poison, version=poison": "This kernel has jupyter_jaxcb, which speaks no "
+        f"protocol that it names; this JupyterLab extension speaks 1. {SAME}",
+        "**snapshot(sites=7)": f"This kernel has jupyter_jaxcb 0.1, which sent {UNREADABLE} "
+        f"(sites). {SAME}",
+        "**snapshot(sites=[])": f"This kernel has jupyter_jaxcb 0.1, which sent {UNREADABLE} "
+        f"(callbacks[0].sites). {SAME}",
+        "**snapshot(type=poison)": "This kernel has jupyter_jaxcb 0.1, which sent a message of a "
+        f"type that this JupyterLab extension does not know. {SAME}",
+        'protocol=1, type="recording", id=5': f"This kernel has jupyter_jaxcb, which sent "
+        f"{UNREADABLE} (id). {SAME}",
+    }
+    cells = [f"fake.send(dict({data}))" for data in sent]
+    book = notebook(FAKE + SNAPSHOT, *cells, "fake.send(snapshot())")
+    book.command("jupyter-jaxcb:open-panel")
+    book.run_and_wait(0)
+    empty = page.locator(".jaxcb-panel-empty")
+    for number, words in enumerate(sent.values(), 1):
+        book.run(number)
+        expect(empty).to_have_text(words)
+    book.run_and_wait(len(sent) + 1)
+    expect(page.locator(".jaxcb-callback-name")).to_have_text(POISON)
+    expect(page.locator(".jaxcb-callsite-notes")).to_contain_text("<script>window.hacked=2")
+    badge = page.locator(".jaxcb-badge-note").first
+    expect(badge).to_be_visible()
+    badge.hover()
+    check_harmless(page, dialogs)

@@ -1,0 +1,178 @@
+"""A million host calls: all of them in view, and nothing slow."""
+
+from playwright.sync_api import expect
+
+from ._lab import WAIT_MS
+
+CALLS = 1_000_000
+SLOWEST = CALLS // 8 + 1  # the number of the longest call
+RECORD = """
+%load_ext jupyter_jaxcb
+import numpy as np
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Site, VmapLevel
+
+def recorded(calls):
+    recorder = Recorder(capacity=calls)
+    ways = [
+        LoweredSite(
+            Site("pure", name, "<cell>", line, 0, cell=True, source=f"{name}(x)"),
+            None, -1, (Aval((calls // 4,), "float32"),), (Aval((calls // 4,), "float32"),),
+            (VmapLevel(calls // 4, "sequential", (True,)),),
+        )
+        for line, name in [(1, "bessel"), (2, "gamma")]
+    ]
+    took = np.random.default_rng(0).integers(500, 2_000, calls)
+    took[calls // 8] = 9_000_000
+    stamps = np.concatenate([[0], np.cumsum(took)])
+    quarter = calls // 4
+    for part in range(4):
+        lanes, first = np.arange(quarter), part * quarter
+        recorder.called_lanes(ways[part % 2], 1, lanes, stamps[first:first + quarter + 1])
+    return recorder.freeze()
+"""
+MILLION = f"{RECORD}\nrecording = recorded({CALLS})"
+
+# From the arrival of the calls until they are in the picture and the table.
+WATCH = """() => {
+  window.drawn = new Promise(resolve => {
+    const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+    kernel.anyMessage.connect((_, { msg }) => {
+      if (msg.header.msg_type === 'comm_msg' && msg.content.data.type === 'recording') {
+        const arrived = performance.now();
+        const look = () => {
+          const words = document.querySelector('.jaxcb-timeline-canvas')?.ariaLabel ?? '';
+          if (words.includes('of 1,000,000 calls')) {
+            requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - arrived)));
+          } else {
+            requestAnimationFrame(look);
+          }
+        };
+        look();
+      }
+    });
+  });
+}"""
+FRAMES = """() => {
+  window.frames_ = [];
+  let before = performance.now();
+  const frame = now => {
+    window.frames_.push(now - before);
+    before = now;
+    window.framing = requestAnimationFrame(frame);
+  };
+  window.framing = requestAnimationFrame(now => { before = now; frame(now); });
+}"""
+STOP = "() => { cancelAnimationFrame(window.framing); return window.frames_.slice(1); }"
+
+
+def shown(view):
+    """What the table says of how many calls it has."""
+    return view.locator(".jaxcb-table-count")
+
+
+def row(view, number):
+    """The table's row of a call, counted from 1."""
+    return view.locator(f'.jaxcb-table-row[data-row="{number - 1}"]')
+
+
+def pan(page, canvas):
+    """The times between frames while one drags the timeline to and fro."""
+    box = canvas.bounding_box()
+    middle, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(middle, y)
+    page.mouse.down()
+    page.evaluate(FRAMES)
+    for way in (-1, 1, -1, 1):
+        page.mouse.move(middle + way * box["width"] / 4, y, steps=40)
+    frames = page.evaluate(STOP)
+    page.mouse.up()
+    return sorted(frames)
+
+
+def check_table(view):
+    """The table of a million calls goes to its end, sorts, and shows what is selected."""
+    grid = view.get_by_role("grid", name="Host calls")
+    grid.evaluate("grid => { grid.scrollTop = grid.scrollHeight; }")
+    expect(row(view, CALLS)).to_be_visible()
+    row(view, CALLS).click()
+    said = view.locator(".jaxcb-timeline-said")
+    expect(said).to_contain_text("call 1,000,000 · gamma, line 2 · lane 249999")
+    grid.press("Home")
+    expect(row(view, 1)).to_be_visible()
+    expect(said).to_contain_text("call 1 · bessel, line 1 · lane 0")
+    duration = view.get_by_role("columnheader", name="Duration")
+    duration.get_by_role("button").click()
+    expect(duration).to_have_attribute("aria-sort", "ascending")
+    expect(view.locator('[role=row][aria-rowindex="2"] .jaxcb-table-duration')).to_have_text(
+        "500 ns"
+    )
+    duration.get_by_role("button").click()
+    expect(duration).to_have_attribute("aria-sort", "descending")
+    first = view.locator('[role=row][aria-rowindex="2"]')
+    expect(first.locator(".jaxcb-table-number")).to_have_text(f"{SLOWEST:,}")
+    expect(first.locator(".jaxcb-table-duration")).to_have_text("9 ms")
+    assert view.locator("[role=row]").count() < 200
+    assert view.locator("*").count() < 1_000
+
+
+def test_the_live_kernel_gives_all_of_a_million_calls(notebook, page, record_property):
+    book = notebook(MILLION, "recording")
+    book.run_and_wait()
+    view = page.locator(".jaxcb-view")
+    expect(view.locator(".jaxcb-summary")).to_contain_text("500,000 calls")
+    page.evaluate(WATCH)
+    # In one go, so that the calls come to a panel that is open.
+    view.evaluate(
+        "view => { view.querySelector('.jaxcb-disclosure').click();"
+        " view.querySelectorAll('[role=tab]')[1].click(); }"
+    )
+    draw_ms = page.evaluate("() => window.drawn")
+    expect(shown(view)).to_have_text("1,000,000 calls")
+    expect(view).not_to_contain_text("are saved")
+    canvas = view.locator(".jaxcb-timeline-canvas")
+    for _ in range(4):
+        view.get_by_role("button", name="Zoom in").click()
+    before = canvas.evaluate("canvas => canvas.toDataURL()")
+    frames = pan(page, canvas)
+    assert canvas.evaluate("canvas => canvas.toDataURL()") != before
+    p95 = frames[int(0.95 * len(frames))]
+    numbers = f"first draw {draw_ms:.0f} ms; {len(frames)} frames, p95 {p95:.1f} ms, "
+    record_property("numbers", numbers + f"longest {frames[-1]:.1f} ms")
+    print(numbers + f"longest {frames[-1]:.1f} ms")
+    assert draw_ms < 5_000
+    assert p95 < 250
+    check_table(view)
+
+
+def test_a_saved_notebook_says_how_many_of_a_million_calls_it_has(notebook, page, servers):
+    book = notebook(MILLION, "recording", name="saved-million")
+    book.run_and_wait()
+    book.save()
+    page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+    saved = book.server.saved("saved-million.ipynb").cells[1].outputs
+    copy = notebook("recording", name="saved-copy", outputs=[saved])
+    view = copy.page.locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    view.get_by_role("tab", name="Calls").click()
+    expect(shown(view)).to_have_text("20,000 calls")
+    expect(view).to_contain_text("the first 20,000 of 1,000,000 calls are saved")
+
+
+def test_the_widget_has_all_of_a_million_calls_without_the_extension(notebook, page):
+    book = notebook(MILLION, "jaxcb.view(recording)", extension=False)
+    book.run_and_wait()
+    view = page.locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click(timeout=WAIT_MS)
+    view.get_by_role("tab", name="Calls").click()
+    expect(shown(view)).to_have_text("1,000,000 calls")
+    check_table(view)
+
+
+def test_the_widget_has_all_calls_beside_the_extension_too(notebook, page):
+    book = notebook(RECORD, "jaxcb.view(recorded(30_000))")
+    book.run_and_wait()
+    view = page.locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    view.get_by_role("tab", name="Calls").click()
+    expect(shown(view)).to_have_text("30,000 calls")
