@@ -9,6 +9,9 @@ from typing import Any as _Any
 
 from .recording import Recording as Recording
 from .stack import JaxInHostFunctionWarning as JaxInHostFunctionWarning
+from .stack import RetainedBufferWarning as RetainedBufferWarning
+from .stack import buffer as buffer
+from .stack import buffer_callback as buffer_callback
 from .stack import debug as debug
 from .stack import debug_callback as debug_callback
 from .stack import debug_print as debug_print

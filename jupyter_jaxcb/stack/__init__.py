@@ -2,6 +2,7 @@
 
 from ._arrays import ARRAYS as ARRAYS
 from ._batching import VMAP_METHODS as VMAP_METHODS
+from ._buffer import buffer_callback as buffer_callback
 from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback
 from ._disabled import disabled as disabled
@@ -10,6 +11,7 @@ from ._errors import host_error as host_error
 from ._explain import explain as explain
 from ._infer import INFER as INFER
 from ._io import io_callback as io_callback
+from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._matrix import explain_matrix as explain_matrix
 from ._print import debug_print as debug_print
 from ._pure import pure_callback as pure_callback
@@ -23,6 +25,7 @@ from ._reentry import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
+from ._register_buffer import buffer as buffer
 from ._registered import Callback as Callback
 from ._running import RunningCall as RunningCall
 from ._running import running_calls as running_calls

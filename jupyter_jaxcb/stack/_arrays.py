@@ -81,12 +81,18 @@ def aligned(array: np.ndarray) -> np.ndarray:
     """`array`, or a copy of it, in memory that JAX takes over without copying; read-only."""
     if array.__array_interface__["data"][0] % _ALIGNMENT_BYTES == 0:
         return array
-    memory = np.empty(array.nbytes + _ALIGNMENT_BYTES, np.uint8)
-    start = -memory.__array_interface__["data"][0] % _ALIGNMENT_BYTES
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = empty_aligned(array.shape, array.dtype)
     copy[...] = array
     copy.flags.writeable = False
     return copy
+
+
+def empty_aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """As `numpy.empty`, in memory that JAX takes over without copying."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + _ALIGNMENT_BYTES, np.uint8)
+    start = -memory.__array_interface__["data"][0] % _ALIGNMENT_BYTES
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def _local_cpu() -> Any:

@@ -96,7 +96,7 @@ def bind_silent_call(
 
 def _split(leaves: list[Any]) -> tuple[list[Any], dict[int, Any]]:
     """The arrays among `leaves`, and the others by their place."""
-    static = {i: leaf for i, leaf in enumerate(leaves) if not _is_array(leaf)}
+    static = {i: leaf for i, leaf in enumerate(leaves) if not is_array(leaf)}
     return [leaf for i, leaf in enumerate(leaves) if i not in static], static
 
 
@@ -116,7 +116,8 @@ def _check_static(static: Mapping[int, Any], in_tree: PyTreeDef, host: HostFunct
             ) from None
 
 
-def _is_array(leaf: Any) -> bool:
+def is_array(leaf: Any) -> bool:
+    """Whether JAX takes it for an array; what is none is a static argument."""
     try:
         jax.typeof(leaf)
     except TypeError:

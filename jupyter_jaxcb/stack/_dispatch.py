@@ -7,9 +7,10 @@ arrays), holds no lock while user code runs, and keeps no reference to what pass
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from jax.tree_util import tree_structure, tree_unflatten
@@ -24,6 +25,16 @@ from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 Adapt = Callable[[Callable], Callable]  # from the host function to one of flat operands
+
+
+class Stacking(Protocol):
+    """What becomes of the calls of one crossing over lanes, see `Answers`."""
+
+    done: int
+
+    def so_far(self) -> list[np.ndarray]: ...
+
+    def stack(self, calls: Iterator[Any]) -> list[np.ndarray]: ...
 
 
 def build_crossing(
@@ -55,40 +66,46 @@ def build_crossing(
         adapt = _aligning(adapt)
     if lowered.lanes is None:
         finite = finite_checker([aval.shape for aval in results], result_dtypes)
-        return _single(callback.host, lowered, adapt, check, finite)
-    return _looped(callback.host, lowered, adapt, check, result_dtypes)
+        return single_call(callback.host, lowered, adapt, check, finite)
+    shapes = [aval.shape for aval in results]
+    kinds = [np.dtype(dtype) for dtype in result_dtypes]
+    answers = functools.partial(Answers, lowered.lanes, check, shapes, kinds)
+    return looped_calls(callback.host, lowered, adapt, LaneSchedule(lowered), answers)
 
 
-def build_sharded_crossing(
-    callback: HostCallback,
-    lowered: LoweredSite,
-    devices: Sequence[str],
-    operand_dtypes: Sequence[Any],
-    result_dtypes: Sequence[Any],
-) -> Crossing:
-    """As `build_crossing`, for calls that tell first whose shard it is: of which of `devices`."""
+def crossings_by_shard(
+    lowered: LoweredSite, devices: Sequence[str], build: Callable[[LoweredSite], Crossing]
+) -> Callable[[int], Crossing]:
+    """The crossing of each shard by its number: what `build` makes of the shard's own fact."""
     crossings: dict[int, Crossing] = {}
 
-    def cross(number: np.ndarray, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        shard = int(number)
+    def of_shard(shard: int) -> Crossing:
         own = crossings.get(shard)
         if own is None:
             device = devices[shard] if shard < len(devices) else ""
             fact = dataclasses.replace(lowered, shard=shard, device=device)
-            own = build_crossing(callback, fact, operand_dtypes, result_dtypes)
-            own = crossings.setdefault(shard, own)
-        return own(*operands)
+            own = crossings.setdefault(shard, build(fact))
+        return own
 
-    return cross
+    return of_shard
 
 
-def _single(
+def single_call(
     host: HostFunction,
     lowered: LoweredSite,
     adapt: Adapt,
     check: Callable,
     finite: Finite | None,
 ) -> Crossing:
+    """A crossing that makes one host call.
+
+    Args:
+        host: the host function.
+        lowered: the site.
+        adapt: from the host function to one of flat operands.
+        check: from an answer to the arrays that XLA gets; raises where it does not fit.
+        finite: whether these are finite; None: they are, or nobody needs to know.
+    """
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         recorder = active()
@@ -122,21 +139,22 @@ def _single(
     return cross
 
 
-def _looped(
-    host: HostFunction, lowered: LoweredSite, adapt: Adapt, check: Callable, dtypes: Sequence[Any]
+def looped_calls(
+    host: HostFunction,
+    lowered: LoweredSite,
+    adapt: Adapt,
+    schedule: LaneSchedule,
+    new_answers: Callable[[], Stacking],
 ) -> Crossing:
-    schedule = LaneSchedule(lowered)
+    """A crossing that makes a host call for each lane, see `single_call`."""
     order = schedule.order
-    _, results = lowered.host_avals()
-    shapes = [aval.shape for aval in results]
-    kinds = [np.dtype(dtype) for dtype in dtypes]
     outer = [aval.shape for aval in lowered.results]
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         recorder = active()
         if recorder is not None and host.replaced:
             recorder.stale(lowered)
-        answers = Answers(order.size, check, shapes, kinds)
+        answers = new_answers()
         calls = itertools.starmap(adapt(host.current), schedule.lanes(operands))
         try:
             if recorder is None:
@@ -157,7 +175,7 @@ def _looped(
 
 
 def _stack_recorded(
-    answers: Answers,
+    answers: Stacking,
     calls: Iterator[Any],
     recorder: Recorder,
     lowered: LoweredSite,
@@ -229,21 +247,34 @@ def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adap
 
 def _adapting(callback: HostCallback, count: int) -> Adapt:
     """From the host function to one of flat operands: the same one, if its arguments are flat."""
-    in_tree = callback.in_tree
-    static = callback.static.values
-    if not static and in_tree == tree_structure(((0,) * count, {})):
+    if takes_flat_operands(callback, count):
         return lambda function: function
+    arguments = to_arguments(callback)
 
     def adapt(function: Callable) -> Callable:
         def call(*operands: np.ndarray) -> Any:
-            leaves: Any = operands
-            if static:
-                arrays = iter(operands)
-                places = range(in_tree.num_leaves)
-                leaves = [static[i] if i in static else next(arrays) for i in places]
-            args, kwargs = tree_unflatten(in_tree, leaves)
+            args, kwargs = arguments(operands)
             return function(*args, **kwargs)
 
         return call
 
     return adapt
+
+
+def takes_flat_operands(callback: HostCallback, count: int) -> bool:
+    """Whether the arguments of the host function are the `count` operands, one by one."""
+    return not callback.static.values and callback.in_tree == tree_structure(((0,) * count, {}))
+
+
+def to_arguments(callback: HostCallback) -> Callable[[Sequence[Any]], tuple[Any, Any]]:
+    """From operands to positional and keyword arguments, with what is static among them."""
+    in_tree, static = callback.in_tree, callback.static.values
+
+    def arguments(operands: Sequence[Any]) -> tuple[Any, Any]:
+        leaves = operands
+        if static:
+            arrays = iter(operands)
+            leaves = [static[i] if i in static else next(arrays) for i in range(in_tree.num_leaves)]
+        return tree_unflatten(in_tree, leaves)
+
+    return arguments

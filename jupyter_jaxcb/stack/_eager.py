@@ -15,7 +15,7 @@ from . import _jax, _programs
 from ._arrays import aligned
 from ._avals import to_aval
 from ._callback import HostCallback
-from ._dispatch import build_crossing
+from ._dispatch import Crossing, build_crossing
 from ._errors import HostCallError, host_error
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
@@ -30,6 +30,7 @@ def eager(
     levels: tuple[VmapLevel, ...],
     effect: _jax.Effect | None = None,
     fail: Callable[[HostCallError], NoReturn],
+    build: Callable[..., Crossing] = build_crossing,
     **params: Any,
 ) -> list[Any]:
     """The impl rule of every flavor.
@@ -45,6 +46,7 @@ def eager(
         levels: the vmaps it went through.
         effect: an ordered effect: wait for what this thread dispatched before under it.
         fail: raises what the user is to see, given what a failing crossing raised.
+        build: makes the crossing; if it is another one, what that answers is JAX's to keep.
         **params: the other static parameters of the primitive.
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -59,7 +61,7 @@ def eager(
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
     fact = _fact(callback.bind.site, avals, results, levels)
-    cross = build_crossing(
+    cross = build(
         callback,
         fact,
         [operand.dtype for operand in operands],
@@ -74,8 +76,10 @@ def eager(
         fail(failed)
     _check_numbers(callback.bind.site.flavor, arrays)
     device = _device_of(args) if arrays else None
-    # A copy: the host function may go on writing into the array it answered with.
-    return [jax.device_put(aligned(np.array(array)), device) for array in arrays]
+    if build is build_crossing:
+        # The host function may go on writing into the array it answered with.
+        arrays = tuple(aligned(np.array(array)) for array in arrays)
+    return [jax.device_put(array, device) for array in arrays]
 
 
 def raise_runtime_error(error: HostCallError) -> NoReturn:

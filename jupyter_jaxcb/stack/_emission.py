@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from . import _jax
 
 DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call
+HOST_MEMORY = {"cpu"}  # platforms whose memory numpy can show
 
 
 def emit_call(
@@ -63,6 +64,43 @@ def emit_call(
         _jax.set_sharding(ctx, op, sharding)
     results = list(op.results)
     return results if token is not None else [None, *results]
+
+
+def emit_buffer_call(
+    ctx: Any,
+    call: Callable[..., tuple],
+    operands: Sequence[Any],
+    *,
+    has_side_effect: bool,
+    aliases: Mapping[int, int],
+    replayed: bool,
+    sharding: Any,
+) -> list[Any]:
+    """Emits one custom call of `call`, which gets memory to write its results into.
+
+    Args:
+        ctx: JAX's lowering context.
+        call: an execution context, buffers of the operands, buffers of the results.
+        operands: IR values.
+        has_side_effect: whether XLA must keep the call even if its results are unused.
+        aliases: operands whose memory is that of a result, by number.
+        replayed: on GPUs, run `call` once, and replay what it enqueued.
+        sharding: an op sharding, see `_jax.callback_sharding`.
+    """
+    module = ctx.module_context
+    kind = DIRECT[module.platforms[0]]
+    commands = "_cmd_buffer" if replayed and kind == "gpu" else ""
+    index = np.uint64(len(module.host_callbacks))
+    module.add_host_callback(call)
+    lower = _jax.build_ffi_lowering_function(
+        f"xla_buffer_python_{kind}_callback{commands}",
+        has_side_effect=has_side_effect,
+        operand_output_aliases=dict(aliases),
+    )
+    op = lower(ctx, *operands, index=index)
+    if sharding is not None:
+        _jax.set_sharding(ctx, op, sharding)
+    return list(op.results)
 
 
 def _with_token(sharding: Any, has_results: bool) -> Any:

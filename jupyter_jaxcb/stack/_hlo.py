@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \([^\n]*\{$", re.M)
-_CALL = re.compile(r'custom_call_target="xla_ffi_(?:partitioned_)?python_\w+_callback"')
+_CALL = re.compile(
+    r'custom_call_target="xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?"'
+)
 _INDEX = re.compile(r"index = (\d+)")
 _OP_NAME = re.compile(r'op_name="([^"]*)"')
 _BODY = re.compile(r"\bbody=%?([\w.\-]+)")

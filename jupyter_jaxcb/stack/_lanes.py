@@ -69,6 +69,10 @@ class LaneSchedule:
         placed[self.order] = called
         return placed
 
+    def by_call(self, by_lane: np.ndarray) -> np.ndarray:
+        """Rows in the order of the lanes, put in the order of the calls."""
+        return by_lane if self._axes == 1 else by_lane[self.order]
+
 
 class Answers:
     """What the calls of one crossing answer: checked and copied one by one, as they come.

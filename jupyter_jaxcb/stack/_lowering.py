@@ -11,9 +11,10 @@ import numpy as np
 from ..recording import LoweredSite, VmapLevel
 from . import _jax, _programs
 from ._avals import to_aval
+from ._buffers import BufferOptions, build_buffer_crossing
 from ._callback import HostCallback
-from ._dispatch import Crossing, build_crossing, build_sharded_crossing
-from ._emission import DIRECT, emit_call
+from ._dispatch import Crossing, build_crossing, crossings_by_shard
+from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._everywhere import emit_for_all
 from ._reentry import warn_of_jax_inside
 
@@ -49,28 +50,42 @@ def lower_host_call(
     """
     _refuse(ctx, callback, ordered)
     platform = ctx.module_context.platforms[0]
-    lowered = _note(ctx, callback, levels, partitioned)
+    devices, shards = _jax.device_count(ctx), _jax.shard_count(ctx)
+    lowered = _note(
+        ctx,
+        callback,
+        levels,
+        times=devices if partitioned else shards,
+        gathered=devices > 1 and not partitioned,
+    )
     if lowered.lanes == 0:
         # No lane, no call; a crossing would keep alive what only this call needs.
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
         return [_jax.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
     dtypes = [[aval.dtype for aval in avals] for avals in (ctx.avals_in, ctx.avals_out)]
-    cross = build_crossing(callback, lowered, *dtypes)
+
+    def build(fact: LoweredSite) -> Crossing:
+        return build_crossing(callback, fact, *dtypes)
+
+    cross = build(lowered)
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     if platform not in DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
     # An ordered call without results is left as JAX has it: its one annotation is its token's.
-    if _jax.device_count(ctx) > 1 and not partitioned and (ctx.avals_out or token is None):
+    if devices > 1 and not partitioned and (ctx.avals_out or token is None):
         token, *results = emit_for_all(
             ctx, cross, operands, token=token, has_side_effect=has_side_effect, sharding=sharding
         )
     else:
         called, given = ctx, operands
-        number = _jax.shard_number(ctx) if _jax.shard_count(ctx) > 1 else None
+        number = _jax.shard_number(ctx) if shards > 1 else None
         if number is not None:
-            devices = _jax.shard_devices(ctx)
-            cross = build_sharded_crossing(callback, lowered, devices, *dtypes)
+            of_shard = crossings_by_shard(lowered, _jax.shard_devices(ctx), build)
+
+            def cross(number: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+                return of_shard(int(number))(*arrays)
+
             called = dataclasses.replace(ctx, avals_in=[_NUMBER, *ctx.avals_in])
             given = (number, *operands)
         token, *results = emit_call(
@@ -81,6 +96,62 @@ def lower_host_call(
     if ordered is not None:
         _set_token(ctx, ordered, token)
     return results
+
+
+def lower_buffer_call(
+    ctx: Any,
+    *operands: Any,
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    options: BufferOptions,
+) -> Sequence[Any]:
+    """Emits the custom call through which XLA has the host function write into its memory.
+
+    In a program over several devices each of them calls, with the whole arrays, as JAX has it.
+    """
+    _refuse(ctx, callback, None)
+    platform = ctx.module_context.platforms[0]
+    devices, shards = _jax.device_count(ctx), _jax.shard_count(ctx)
+    _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
+    lowered = _note(ctx, callback, levels, times=max(devices, shards), gathered=devices > 1)
+    if lowered.lanes == 0:
+        return [_jax.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
+
+    def build(fact: LoweredSite) -> Crossing:
+        return build_buffer_crossing(callback, fact, options, on_device=platform not in HOST_MEMORY)
+
+    cross, called, given, shift = build(lowered), ctx, operands, 0
+    number = _jax.shard_number(ctx) if shards > 1 else None
+    if number is not None:
+        of_shard = crossings_by_shard(lowered, _jax.shard_devices(ctx), build)
+
+        def cross(context: Any, number: Any, *buffers: Any) -> Any:
+            return of_shard(int(number.__array__()))(context, *buffers)
+
+        called = dataclasses.replace(ctx, avals_in=[_NUMBER, *ctx.avals_in])
+        given, shift = (number, *operands), 1
+    return emit_buffer_call(
+        called,
+        cross,
+        given,
+        has_side_effect=options.has_side_effect,
+        aliases={operand + shift: result for operand, result in options.aliases},
+        replayed=options.replayed,
+        sharding=_jax.callback_sharding(ctx, None, ctx.avals_out) if devices == 1 else None,
+    )
+
+
+def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None:
+    if platform not in DIRECT:
+        raise ValueError(
+            f"cannot call {callback} on {platform}: `buffer_callback` not supported on {platform} "
+            "backend, its memory cannot be lent. Register it as pure."
+        )
+    if several:
+        raise NotImplementedError(
+            f"cannot call {callback} from a program over several devices: each of them would make "
+            "its side effect. Call it in jax.shard_map, once for each shard, or register it as io."
+        )
 
 
 def _refuse(ctx: Any, callback: HostCallback, ordered: _jax.Effect | None) -> None:
@@ -106,14 +177,25 @@ def _refuse(ctx: Any, callback: HostCallback, ordered: _jax.Effect | None) -> No
 
 
 def _note(
-    ctx: Any, callback: HostCallback, levels: tuple[VmapLevel, ...], partitioned: bool
+    ctx: Any,
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    *,
+    times: int,
+    gathered: bool,
 ) -> LoweredSite:
-    """Tells who listens that a site goes into a program."""
+    """Tells who listens that a site goes into a program.
+
+    Args:
+        ctx: JAX's lowering context.
+        callback: that is called.
+        levels: the vmaps it went through.
+        times: on how many devices it is called.
+        gathered: whether the operands come from several devices.
+    """
     name, platform = _jax.program_name(ctx), ctx.module_context.platforms[0]
     lanes = [level.size for level in levels if level.looped]
     index = len(ctx.module_context.host_callbacks)
-    devices, shards = _jax.device_count(ctx), _jax.shard_count(ctx)
-    gathered = devices > 1 and not partitioned
     bind, host = callback.bind, callback.host
     lowered = LoweredSite(
         site=bind.site,
@@ -122,7 +204,7 @@ def _note(
             name,
             platform,
             None if 0 in lanes else index,
-            devices if partitioned else shards,
+            times,
             warn_of_jax_inside(host, bind.site, platform),
         ),
         index=index,
@@ -130,7 +212,7 @@ def _note(
         results=tuple(to_aval(aval) for aval in ctx.avals_out),
         levels=levels,
         version=host.version,
-        devices=max(devices, shards),
+        devices=max(_jax.device_count(ctx), _jax.shard_count(ctx)),
         gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
     )
     recorder = _programs.listener()

@@ -13,7 +13,8 @@ from ._paths import Path, Step
 from ._vanishing import Vanished
 
 _SAYS_NOTHING = {"closed_call", "eval_jaxpr", "core_call", "shard_map", ""}
-_USE_IT = "return or use the result; register it as io if it must run regardless"
+# Flavors whose calls may be left out: what keeps them.
+_KEPT = {"pure": "register it as io", "buffer": "give it has_side_effect=True"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +82,7 @@ def vanished_outcome(vanished: Vanished, program: Program) -> Outcome:
     reason = "nothing needs its result, so JAX dropped the call while it traced the function"
     if vanished.shape_only:
         reason = "only the shape of its result is needed"
-    elif vanished.bind.site.flavor != "pure":
+    elif vanished.bind.site.flavor not in _KEPT:
         reason = "JAX dropped it while it traced the function: dead code"
     return Outcome(
         vanished.bind.site,
@@ -90,8 +91,16 @@ def vanished_outcome(vanished: Vanished, program: Program) -> Outcome:
         ways=0,
         compiled=0,
         reason=reason,
-        remedy=_USE_IT,
+        remedy=_use_it(vanished.bind.site.flavor),
     )
+
+
+def _keeping(flavor: str) -> str:
+    return _KEPT.get(flavor, _KEPT["pure"])
+
+
+def _use_it(flavor: str) -> str:
+    return f"return or use the result; {_keeping(flavor)} if it must run regardless"
 
 
 def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
@@ -101,7 +110,7 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
     merged = dataclasses.replace(
         found,
         fate=Fate.MERGED,
-        remedy="nothing, if it is pure; register it as io if each of them must run",
+        remedy=f"nothing, if it is pure; {_keeping(found.site.flavor)} if each of them must run",
     )
     if made < ways:
         return dataclasses.replace(
@@ -123,7 +132,7 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
             fate=Fate.HOISTED,
             reason=f"its arguments do not change in the loop, so it is called outside of it{times}",
             remedy="give it an argument that changes, the loop index say, if every step must call"
-            + ("; or register it as io" if found.site.flavor == "pure" else ""),
+            + (f"; or {_keeping(found.site.flavor)}" if found.site.flavor in _KEPT else ""),
         )
     return found
 
@@ -217,8 +226,10 @@ def _why_unused(seen: Seen) -> tuple[str, str]:
         return "it is in a loop of length 0", "look at the length of the loop"
     if any(step.platform for p in seen.traced for step in p.steps):
         return "it is in a branch for another platform", "nothing, unless it is meant to run here"
-    if seen.bind.site.flavor == "pure":
-        return "its result is never used, so JAX dropped the call before compiling", _USE_IT
+    if seen.bind.site.flavor in _KEPT:
+        return "its result is never used, so JAX dropped the call before compiling", (
+            _use_it(seen.bind.site.flavor)
+        )
     return (
         "the compiled program never reaches it: dead code",
         "look at the branch around this line",
@@ -227,10 +238,10 @@ def _why_unused(seen: Seen) -> tuple[str, str]:
 
 def _why_folded(seen: Seen) -> tuple[str, str]:
     inside = any(step.kind in ("cond", "while", "scan") for p in seen.kept for step in p.steps)
-    if seen.bind.site.flavor == "pure":
+    if seen.bind.site.flavor in _KEPT:
         return "XLA proved that its result cannot matter, and removed the call", (
             "look at what becomes of the result (a factor 0, an empty slice, a branch that is "
-            "never taken); register it as io if it must run regardless"
+            f"never taken); {_keeping(seen.bind.site.flavor)} if it must run regardless"
         )
     where = "the branch or loop around it" if inside else "it"
     return f"XLA proved that a run never reaches {where}", "look at the condition around this line"

@@ -6,25 +6,15 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
-from ._annotations import annotated_result
-from ._arrays import check_arrays
 from ._batching import check_vmap_method
 from ._callback import HostFunction, register
 from ._debug import bind_debug
-from ._infer import INFER, Inferred
+from ._declaring import MISSING, check_function, declared_result, is_infer
+from ._infer import Inferred
 from ._io import bind_io
 from ._pure import bind_pure
 from ._registered import Callback, PureCallback, option_words
 from ._result import result_interface
-from ._ufunc import ufunc_result
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "<not given>"
-
-
-MISSING: Any = _Missing()
 
 
 @overload
@@ -90,14 +80,14 @@ def pure(
             cast=cast,
             derivative=derivative,
         )
-    _check(function, "pure", arrays)
+    check_function(function, "pure", arrays)
     _check_derivative(derivative)
     check_vmap_method(vmap_method)
-    declared = _declared(function, "pure", result)
+    declared = declared_result(function, "pure", result)
     host = register(
         function, ("pure", result_interface(declared), vmap_method, sharding, arrays, cast)
     )
-    if _is_infer(declared):
+    if is_infer(declared):
         declared = Inferred(lambda: host.current)
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -181,8 +171,8 @@ def io(
         return functools.partial(
             io, result=result, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast
         )
-    _check(function, "io", arrays)
-    declared = _declared(function, "io", result)
+    check_function(function, "io", arrays)
+    declared = declared_result(function, "io", result)
     host = register(function, ("io", result_interface(declared), ordered, sharding, arrays, cast))
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -240,7 +230,7 @@ def debug(
     """
     if function is None:
         return functools.partial(debug, ordered=ordered, partitioned=partitioned, arrays=arrays)
-    _check(function, "debug", arrays)
+    check_function(function, "debug", arrays)
     host = register(function, ("debug", ordered, partitioned, arrays))
 
     def call(*args: Any, **kwargs: Any) -> None:
@@ -249,42 +239,3 @@ def debug(
 
     options = option_words(ordered=ordered, partitioned=partitioned, arrays=arrays)
     return Callback("debug", function, host, call, options)
-
-
-def _check(function: Any, flavor: str, arrays: str) -> None:
-    check_arrays(arrays)
-    if isinstance(function, Callback):
-        raise TypeError(
-            f"cannot register {function!r} again as {flavor}: take one of the two registrations "
-            "away."
-        )
-    if not callable(function):
-        raise TypeError(
-            f"cannot register {function!r} as a {flavor} callback: it is not a function. Write "
-            f"@jaxcb.{flavor}(...) above a def."
-        )
-
-
-def _declared(function: Callable[..., Any], flavor: str, result: Any) -> Any:
-    """`result`, or what the annotation of `function` says instead, or a ufunc itself."""
-    if result is MISSING:
-        result = annotated_result(function) or ufunc_result(function) or MISSING
-    if _is_infer(result) and flavor != "pure":
-        raise ValueError(
-            f'cannot infer the result of an {flavor} callback: result="infer" runs the function '
-            "once, on zeros, and what it does would be done. Declare the result."
-        )
-    if result is MISSING:
-        name = getattr(function, "__name__", repr(function))
-        nothing = " or result=None if it returns nothing" if flavor == "io" else ""
-        raise ValueError(
-            f"cannot register {name} as a {flavor} callback without its result: say what it "
-            'returns, as an expression over its parameters (result="x"), as '
-            f"jax.ShapeDtypeStruct(shape, dtype){nothing}, or in a return annotation of "
-            "jaxtyping's."
-        )
-    return result
-
-
-def _is_infer(result: Any) -> bool:
-    return isinstance(result, str) and result == INFER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from ._autodiff import with_jvp, with_vjp
 from ._callback import HostFunction
 from ._differences import Bind, with_differences
+from ._leading import without_leading
 from ._reentry import look_at_new_body
 
 
@@ -60,17 +62,18 @@ class Callback:
         return f"<{self.flavor} callback {self.host.name}>"
 
 
-class PureCallback(Callback):
-    """A registered pure host function, which may have a derivative rule."""
+class RuledCallback(Callback):
+    """A registered host function that may have a derivative rule."""
 
     def __init__(
         self,
+        flavor: str,
         function: Callable[..., Any],
         host: HostFunction,
         bind: Callable[..., Any],
         options: str = "",
     ) -> None:
-        super().__init__("pure", function, host, self._plain, options)
+        super().__init__(flavor, function, host, self._plain, options)
         self._bind = bind
 
     def defjvp(
@@ -122,10 +125,6 @@ class PureCallback(Callback):
         """
         self._call = with_vjp(self._primal(), forward, backward, nondiff_argnums, symbolic_zeros)
 
-    def differ(self, bind: Bind) -> None:
-        """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
-        self._call = with_differences(self._primal(), self.host, bind)
-
     def _plain(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         return self._bind(args, kwargs)
@@ -141,4 +140,37 @@ class PureCallback(Callback):
         # (out, where, ...) that are no arguments of the callback.
         if not isinstance(self.__wrapped__, np.ufunc):
             functools.update_wrapper(primal, self.__wrapped__)
+            primal.__signature__ = inspect.signature(self)  # type: ignore[attr-defined]
         return primal
+
+
+class PureCallback(RuledCallback):
+    """A registered pure host function."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        host: HostFunction,
+        bind: Callable[..., Any],
+        options: str = "",
+    ) -> None:
+        super().__init__("pure", function, host, bind, options)
+
+    def differ(self, bind: Bind) -> None:
+        """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
+        self._call = with_differences(self._primal(), self.host, bind)
+
+
+class BufferCallback(RuledCallback):
+    """A registered host function that writes into the buffers it is given."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        host: HostFunction,
+        bind: Callable[..., Any],
+        options: str = "",
+    ) -> None:
+        super().__init__("buffer", function, host, bind, options)
+        # JAX code does not pass the buffers.
+        self.__signature__ = inspect.signature(without_leading(function, 1))

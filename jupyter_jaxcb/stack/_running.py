@@ -71,6 +71,6 @@ def _code_of(function: Callable, inner: str) -> CodeType:
 
 
 _LOOKS = {
-    _code_of(_dispatch._single, "cross"): _single,
+    _code_of(_dispatch.single_call, "cross"): _single,
     _dispatch._stack_recorded.__code__: _looped,
 }

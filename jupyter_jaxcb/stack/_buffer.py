@@ -1,0 +1,248 @@
+"""The buffer flavor: the host function writes its results into memory it is given."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+from jax.tree_util import tree_leaves
+
+from ..recording import VmapLevel
+from . import _jax
+from ._batching import batch_host_call, check_vmap_method
+from ._bind import bind_host_call, is_array
+from ._buffers import BufferOptions, build_eager_crossing
+from ._callback import HostCallback, HostFunction
+from ._eager import eager, raise_runtime_error
+from ._emission import HOST_MEMORY
+from ._leading import without_leading
+from ._lendable import check_aliases, check_lendable
+from ._lowering import lower_buffer_call
+from ._result import result_avals as declared
+
+buffer_callback_p = _jax.Primitive("jaxcb_buffer_callback")
+buffer_callback_p.multiple_results = True
+
+
+class BufferEffect(_jax.Effect):
+    """Keeps a buffer callback with side effects, also where a loop around it is differentiated."""
+
+    def __str__(self) -> str:
+        return "Buffer"
+
+
+_kept = BufferEffect()
+_jax.keep_under_partial_evaluation(BufferEffect)
+
+
+def _abstract_eval(
+    *avals: Any, result_avals: tuple[Any, ...], options: BufferOptions, **params: Any
+) -> tuple[tuple[Any, ...], set[_jax.Effect]]:
+    return result_avals, {_kept} if options.has_side_effect else set()
+
+
+def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **params: Any) -> Any:
+    if not options.has_side_effect and all(aval.size == 0 for aval in result_avals):
+        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]  # as compiled: no call
+    params = {"result_avals": result_avals, "options": options, **params}
+    if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is lent by a program alone
+        return _jax.apply_primitive(buffer_callback_p, *args, **params)
+    build = functools.partial(build_eager_crossing, options=options)
+    return eager(buffer_callback_p, *args, fail=raise_runtime_error, build=build, **params)
+
+
+def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    raise ValueError(
+        f"cannot differentiate {callback}: JAX cannot see inside a host function. Buffer "
+        f"callbacks do not support JVP. Give it a rule: @{callback.host.name}.defjvp or .defvjp, "
+        "or wrap the call in jax.custom_jvp or jax.custom_vjp."
+    )
+
+
+def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    raise ValueError(
+        f"cannot transpose {callback}: JAX cannot see inside a host function. Buffer callbacks "
+        f"do not support transpose. Give it a rule: @{callback.host.name}.defvjp, or wrap the call "
+        "in jax.custom_vjp."
+    )
+
+
+def _batch(
+    args: Any, dims: Any, *, vmap_method: str | None, options: BufferOptions, **params: Any
+) -> Any:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
+    args, dims = list(args), list(dims)
+    for operand, _ in options.aliases:  # its memory is that of a result, which has the batch axis
+        if dims[operand] is None:
+            args[operand], dims[operand] = jax.lax.broadcast(args[operand], (size,)), 0
+    return batch_host_call(
+        buffer_callback_p,
+        args,
+        dims,
+        method=vmap_method,
+        vmap_method=vmap_method,
+        options=options,
+        **params,
+    )
+
+
+def _lower(
+    ctx: Any,
+    *operands: Any,
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    options: BufferOptions,
+    result_avals: tuple[Any, ...],
+    **params: Any,
+) -> Any:
+    looped = [level.batched for level in levels if level.looped]
+    if looped and ctx.module_context.platforms[0] not in HOST_MEMORY:
+        # Numpy cannot cut a GPU's memory into lanes: the program loops.
+        avals = tuple(_jax.shaped_array(a.shape[len(looped) :], a.dtype) for a in result_avals)
+        bind = functools.partial(
+            buffer_callback_p.bind,
+            callback=callback,
+            levels=(),
+            options=options,
+            result_avals=avals,
+            **params,
+        )
+        return _jax.mlir.lower_fun(functools.reduce(_mapped, looped, bind))(ctx, *operands)
+    return lower_buffer_call(ctx, *operands, callback=callback, levels=levels, options=options)
+
+
+def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., Any]:
+    """`call` for every row of the arguments that are `batched`, one after the other."""
+
+    def over_rows(*args: Any) -> Any:
+        def one(rows: tuple[Any, ...]) -> Any:
+            left = iter(rows)
+            return call(*(next(left) if on else x for x, on in zip(args, batched, strict=True)))
+
+        return jax.lax.map(one, tuple(x for x, on in zip(args, batched, strict=True) if on))
+
+    return over_rows
+
+
+buffer_callback_p.def_effectful_abstract_eval(_abstract_eval)
+buffer_callback_p.def_impl(_impl)
+_jax.ad.primitive_jvps[buffer_callback_p] = _jvp
+_jax.ad.primitive_transposes[buffer_callback_p] = _transpose
+_jax.batching.primitive_batchers[buffer_callback_p] = _batch
+_jax.mlir.register_lowering(buffer_callback_p, _lower, cacheable=False)  # as in _pure.py
+
+
+def bind_buffer(
+    host: HostFunction,
+    result: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    vmap_method: str | None,
+    options: BufferOptions,
+    aliases: Mapping[int, int] = MappingProxyType({}),
+) -> Any:
+    """Binds one call of a buffer callback; returns a pytree of the declared structure."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    function = without_leading(host.current, 2 if options.with_context else 1)
+    out = declared(result, function, args, kwargs)
+    operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
+    check_lendable(host.name, [*operands, *out[0]])
+    if aliases:
+        check_aliases(aliases, operands, out[0])
+        options = dataclasses.replace(options, aliases=tuple(sorted(aliases.items())))
+    return bind_host_call(
+        buffer_callback_p,
+        "buffer",
+        host,
+        out,
+        args,
+        kwargs,
+        kind="numpy",
+        cast=False,
+        vmap_method=vmap_method,
+        options=options,
+    )
+
+
+def buffer_callback(
+    callback: Callable[..., None],
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_output_aliases: Mapping[int, int] | None = None,
+    command_buffer_compatible: bool = False,
+    check: bool = False,
+) -> Callable[..., Any]:
+    """A function that JAX calls by lending memory; as `jax.experimental.buffer_callback` has it.
+
+    Nothing is copied on the way in or out. The arrays that the host function gets are lent for the
+    length of one call: keep copies only, `RetainedBufferWarning` says where it holds on to them.
+
+    Args:
+        callback: the host function, called as ``callback(context, out, *args, **kwargs)``. `out`
+            is a pytree of writable numpy arrays, `args` are read-only ones; on GPUs both are JAX's
+            own buffers, for CuPy or PyTorch. It writes all of `out` and returns None. `context` is
+            XLA's: on GPUs, ``context.stream`` is the stream to enqueue on.
+        result_shape_dtypes: pytree whose leaves have ``shape`` and ``dtype``. An expression over
+            the parameter names of `callback` (``"x"``) works too.
+        has_side_effect: call it exactly as often as the program says, its results used or not.
+        vmap_method: as for `pure_callback`.
+        input_output_aliases: numbers of flat inputs, and of the flat outputs whose memory is
+            theirs: these begin with the input's values.
+        command_buffer_compatible: on GPUs, call it once and replay what it enqueued.
+        check: raise if it does not write all of its outputs. They are filled with random bytes
+            before; where these are still there it is called once more, unless it has side effects.
+
+    Returns:
+        A function of pytrees of arrays, which returns arrays as declared.
+
+    Raises:
+        ValueError: an unknown `vmap_method`, aliases that do not fit, a 64-bit result while x64 is
+            off; or the platform is neither CPU nor GPU.
+        TypeError: a dtype of less than a byte, or PRNG keys: they cannot be lent.
+        NotImplementedError: under vmap without a `vmap_method`; with side effects in a program
+            over several devices.
+        jax.errors.JaxRuntimeError: the host function raised or returned something;
+            `jupyter_jaxcb.host_error` gives its own exception.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> def add_one(context, out, x):
+    ...     np.add(x, 1, out=out)
+    >>> x = np.float32([0.0, 3.0])
+    >>> jax.jit(jaxcb.buffer_callback(add_one, x))(x)
+    Array([1., 4.], dtype=float32)
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    check_vmap_method(vmap_method)
+    host = HostFunction(callback)
+    options = BufferOptions(
+        has_side_effect, with_context=True, check=check, replayed=command_buffer_compatible
+    )
+    aliases = {
+        int(operand): int(result) for operand, result in (input_output_aliases or {}).items()
+    }
+
+    @functools.wraps(callback)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        return bind_buffer(
+            host,
+            result_shape_dtypes,
+            args,
+            kwargs,
+            vmap_method=vmap_method,
+            options=options,
+            aliases=aliases,
+        )
+
+    return call

@@ -1,0 +1,253 @@
+"""One crossing of a buffer callback: it writes into the memory that XLA gives it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
+
+from ..recording import LoweredSite
+from ._arrays import empty_aligned
+from ._callback import HostCallback
+from ._canary import checked
+from ._contract import ResultError
+from ._dispatch import (
+    Crossing,
+    looped_calls,
+    single_call,
+    takes_flat_operands,
+    to_arguments,
+)
+from ._errors import HostCallError, host_error
+from ._finite import finite_checker
+from ._lanes import LaneSchedule
+from ._lent import lend, rescue, still_held, take_back
+
+# The host function called: its body, the context, operands, outputs.
+Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BufferOptions:
+    """How a buffer callback is called; static, and compared by value.
+
+    Attributes:
+        has_side_effect: it runs exactly as often as the program says.
+        aliases: (operand, result) pairs that share memory: the output begins as the input.
+        with_context: the host function takes XLA's execution context first, as JAX's does.
+        check: look whether it writes all of its outputs.
+        replayed: on GPUs, run once and replay what it enqueued (``command_buffer_compatible``).
+    """
+
+    has_side_effect: bool = False
+    aliases: tuple[tuple[int, int], ...] = ()
+    with_context: bool = False
+    check: bool = False
+    replayed: bool = False
+
+
+def build_buffer_crossing(
+    callback: HostCallback, lowered: LoweredSite, options: BufferOptions, *, on_device: bool
+) -> Crossing:
+    """The function XLA calls, with its context and the buffers of operands and results.
+
+    Args:
+        callback: the host function and its trees.
+        lowered: the site this is the crossing of.
+        options: of the flavor.
+        on_device: the memory is that of a GPU: the host function gets JAX's buffers as they are.
+    """
+    count = len(lowered.operands)
+    cross = _crossing(callback, lowered, options, on_device)
+    if on_device:
+        return lambda context, *buffers: cross(context, buffers[:count], buffers[count:])
+
+    def lending(context: Any, *buffers: Any) -> tuple[()]:
+        arrays = lend(buffers, count)
+        try:
+            cross(context, arrays[:count], arrays[count:])
+        except HostCallError as error:
+            rescue(host_error(error), arrays)
+            raise
+        host = callback.host
+        if still_held(arrays):  # a view of it, or it itself
+            code = getattr(host.current, "__code__", None)
+            take_back(arrays, _names(callback), host.name, code)
+        return ()
+
+    return lending
+
+
+def build_eager_crossing(
+    callback: HostCallback,
+    lowered: LoweredSite,
+    operand_dtypes: Sequence[np.dtype],
+    result_dtypes: Sequence[np.dtype],
+    *,
+    options: BufferOptions,
+) -> Crossing:
+    """As `_dispatch.build_crossing`, for arrays outside of a program: nothing is lent."""
+    cross = _crossing(callback, lowered, options, on_device=False)
+    shapes = [aval.shape for aval in lowered.results]
+
+    def eager(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        outs = list(map(empty_aligned, shapes, result_dtypes))
+        for operand, result in options.aliases:
+            outs[result][...] = operands[operand]
+        cross(_NO_CONTEXT, operands, outs[:])
+        for n in still_held(outs):  # JAX's arrays do not change
+            outs[n] = outs[n].copy()
+        return tuple(outs)
+
+    return eager
+
+
+class _NoContext:
+    """Stands for XLA's execution context where no program is."""
+
+    @property
+    def stage(self) -> Any:
+        """As in a program that runs."""
+        from jax.experimental.buffer_callback import ExecutionStage
+
+        return ExecutionStage.EXECUTE
+
+    @property
+    def stream(self) -> Any:
+        """None; raises as on a CPU."""
+        raise RuntimeError("there is no stream outside of a compiled program on a GPU: use jax.jit")
+
+
+_NO_CONTEXT = _NoContext()
+
+
+def _crossing(
+    callback: HostCallback, lowered: LoweredSite, options: BufferOptions, on_device: bool
+) -> Callable[[Any, Sequence[Any], Sequence[Any]], Any]:
+    """A crossing of context, operands and outputs; records, and says who raised."""
+    call = _calling(callback, len(lowered.operands), options)
+    host = callback.host
+    _, results = lowered.host_avals()
+    if lowered.lanes is None:
+        shapes, dtypes = [a.shape for a in results], [np.dtype(a.dtype) for a in results]
+        finite = None if on_device else finite_checker(shapes, dtypes)
+
+        def single(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
+            def adapt(function: Callable) -> Callable:
+                return lambda *seen: call(function, context, operands, outs)
+
+            seen, written = ((), ()) if on_device else (operands, outs)  # by the recorder
+            single_call(host, lowered, adapt, lambda answer: written, finite)(*seen)
+
+        return single
+    schedule = LaneSchedule(lowered)
+    inner = [aval.shape for aval in results]
+
+    def looped(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
+        rows = [out.reshape((-1, *shape)) for out, shape in zip(outs, inner, strict=True)]
+        lanes = _rows_by_call(rows, schedule)
+
+        def adapt(function: Callable) -> Callable:
+            return lambda *operands: call(function, context, operands, next(lanes))
+
+        written = functools.partial(_Written, rows, schedule)
+        looped_calls(host, lowered, adapt, schedule, written)(*operands)
+
+    return looped
+
+
+class _Written:
+    """The outputs of a crossing that makes a call for each lane: written by the calls.
+
+    Attributes:
+        done: how many calls have been made.
+    """
+
+    def __init__(self, rows: Sequence[np.ndarray], schedule: LaneSchedule) -> None:
+        self.done = 0
+        self._rows = rows
+        self._schedule = schedule
+
+    def so_far(self) -> list[np.ndarray]:
+        """The outputs of the calls that are done, a row for each."""
+        return [rows[self._schedule.order[: self.done]] for rows in self._rows]
+
+    def stack(self, calls: Iterator[Any]) -> list[np.ndarray]:
+        """Makes all `calls`; the outputs, a row for each, in the order of the calls."""
+        for _ in calls:
+            self.done += 1
+        return [self._schedule.by_call(rows) for rows in self._rows]
+
+
+def _rows_by_call(rows: Sequence[np.ndarray], schedule: LaneSchedule) -> Iterator[tuple]:
+    """The outputs of every call, in the order of the calls: views, of single numbers too."""
+    order = schedule.order.tolist()
+    if not rows:
+        return iter([()] * len(order))
+    places = [(lane, ...) for lane in order]
+    return zip(*(map(row.__getitem__, places) for row in rows), strict=True)
+
+
+def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call:
+    """How the host function is called: with what before its arguments, and looked at how."""
+    tree: Any = callback.out_tree
+    arguments = to_arguments(callback)
+    name, paths = callback.host.name, _paths(callback.out_tree)
+
+    def call(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> Any:
+        args, kwargs = arguments(operands)
+        leading = (context,) if options.with_context else ()
+        answer = function(*leading, tree_unflatten(tree, outs), *args, **kwargs)
+        return answer if answer is None else _refuse(name, answer)
+
+    def flat(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> Any:
+        answer = function(outs[0], *operands)
+        return answer if answer is None else _refuse(name, answer)
+
+    is_flat = takes_flat_operands(callback, count) and tree == tree_structure(0)
+    chosen = flat if is_flat and not options.with_context else call
+    if not options.check:
+        return chosen
+    begun = {result for _, result in options.aliases}
+    own = [n for n in range(len(paths)) if n not in begun]
+
+    def looking(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> Any:
+        return checked(
+            lambda: chosen(function, context, operands, outs),
+            [outs[n] for n in own],
+            [paths[n] for n in own],
+            name,
+            again=not options.has_side_effect and not begun,
+        )
+
+    return looking
+
+
+def _refuse(name: str, answer: Any) -> None:
+    raise ResultError(
+        f"{name} returned {type(answer).__name__}, but a buffer_callback callback must not return "
+        "any values: it writes into the arrays it is given, out[...] = value. Register it as pure "
+        "if it is to return its result."
+    )
+
+
+def _names(callback: HostCallback) -> list[str]:
+    """What the arrays of a call are, in words: operands, then outputs."""
+    static = callback.static.values
+    places = tree_unflatten(callback.in_tree, range(callback.in_tree.num_leaves))
+    operands = [
+        f"{which}{keystr(path)}"
+        for which, tree in zip(("args", "kwargs"), places, strict=True)
+        for path, place in tree_flatten_with_path(tree)[0]
+        if place not in static
+    ]
+    return [*operands, *(f"out{path}" for path in _paths(callback.out_tree))]
+
+
+def _paths(tree: Any) -> list[str]:
+    leaves, _ = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))
+    return [keystr(path) for path, _ in leaves]

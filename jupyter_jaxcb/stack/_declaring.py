@@ -1,0 +1,62 @@
+"""What a registration is given: a function, and what it is said to return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._annotations import annotated_result
+from ._arrays import check_arrays
+from ._infer import INFER
+from ._registered import Callback
+from ._ufunc import ufunc_result
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+MISSING: Any = _Missing()
+
+
+def check_function(function: Any, flavor: str, arrays: str = "numpy") -> None:
+    """Raises TypeError for what cannot be registered, ValueError for unknown `arrays`."""
+    check_arrays(arrays)
+    if isinstance(function, Callback):
+        raise TypeError(
+            f"cannot register {function!r} again as {flavor}: take one of the two registrations "
+            "away."
+        )
+    if not callable(function):
+        raise TypeError(
+            f"cannot register {function!r} as a {flavor} callback: it is not a function. Write "
+            f"@jaxcb.{flavor}(...) above a def."
+        )
+
+
+def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> Any:
+    """`result`, or what the annotation of `function` says instead, or a ufunc itself."""
+    if result is MISSING:
+        result = annotated_result(function) or ufunc_result(function) or MISSING
+    if is_infer(result) and flavor != "pure":
+        raise ValueError(
+            f'cannot infer the result of an {flavor} callback: result="infer" runs the function '
+            "once, on zeros, and what it does would be done. Declare the result."
+        )
+    if result is MISSING:
+        name = getattr(function, "__name__", repr(function))
+        annotated = "out: ..." if flavor == "buffer" else "return"
+        nothing = " or result=None if it returns nothing" if flavor == "io" else ""
+        raise ValueError(
+            f"cannot register {name} as a {flavor} callback without its result: say what it "
+            'returns, as an expression over its parameters (result="x"), as '
+            f"jax.ShapeDtypeStruct(shape, dtype){nothing}, or in a {annotated} annotation of "
+            "jaxtyping's."
+        )
+    return result
+
+
+def is_infer(result: Any) -> bool:
+    """Whether the result is to be seen by running the function, see `_infer`."""
+    return isinstance(result, str) and result == INFER

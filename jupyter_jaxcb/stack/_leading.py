@@ -1,0 +1,39 @@
+"""Host functions that are given something before the arguments of a call: outputs to write into."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+def without_leading(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """What stands for `function` where its parameters are asked for: without the first `count`.
+
+    The annotation of the last of these says what is written, as if it were returned.
+    """
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # Python does not know its parameters
+        return function
+    names = list(signature.parameters)
+    if count > len(names) or any(
+        signature.parameters[name].kind not in _POSITIONAL for name in names[:count]
+    ):
+        return function
+
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    functools.update_wrapper(stand_in, function)
+    rest = [parameter for name, parameter in signature.parameters.items() if name in names[count:]]
+    stand_in.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+    hints = dict(getattr(function, "__annotations__", {}))
+    written = hints.pop(names[count - 1], None)
+    hints.pop("return", None)
+    stand_in.__annotations__ = hints if written is None else {**hints, "return": written}
+    return stand_in
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -1,0 +1,57 @@
+"""What XLA can lend a host function, and which of it can be the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+
+
+def check_lendable(name: str, avals: Sequence[Any]) -> None:
+    """Raises TypeError for PRNG keys, and for dtypes of which several numbers are in a byte."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    for aval in avals:
+        if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
+            raise TypeError(
+                f"cannot lend {aval.dtype} to the buffer callback {name}: numpy has no such "
+                "numbers. Pass the key's data, jax.random.key_data(key)."
+            )
+        if _bits(aval.dtype) < 8:
+            raise TypeError(
+                f"cannot lend {aval.dtype} to the buffer callback {name}: XLA keeps several of "
+                "its numbers in a byte, numpy does not. Convert to int8, or register it as pure."
+            )
+
+
+def _bits(dtype: Any) -> int:
+    for info in (ml_dtypes.iinfo, ml_dtypes.finfo):
+        try:
+            return info(dtype).bits
+        except ValueError:  # of another kind
+            continue
+    return 8 * dtype.itemsize
+
+
+def check_aliases(
+    aliases: Mapping[int, int], operands: Sequence[Any], results: Sequence[Any]
+) -> None:
+    """Raises ValueError where an operand and a result, by their numbers, cannot share memory."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    for operand, result in aliases.items():
+        pair = f"input_output_aliases contains the mapping '{operand}:{result}'"
+        for what, index, there in (("input", operand, operands), ("output", result, results)):
+            if not 0 <= index < len(there):
+                raise ValueError(
+                    f"{pair} with {what} index {index} outside the range [0, {len(there)}). It "
+                    "counts the flat arrays."
+                )
+        given, written = operands[operand], results[result]
+        if (given.shape, given.dtype) != (written.shape, written.dtype):
+            raise ValueError(
+                f"{pair} referring to an input with abstract value {given.str_short()} and an "
+                f"output with a different abstract value {written.str_short()}. They share memory: "
+                "shape and dtype must be the same."
+            )

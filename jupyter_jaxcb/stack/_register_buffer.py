@@ -1,0 +1,84 @@
+"""The decorator of host functions that write into buffers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, overload
+
+from ._batching import check_vmap_method
+from ._buffer import bind_buffer
+from ._buffers import BufferOptions
+from ._callback import register
+from ._declaring import MISSING, check_function, declared_result
+from ._leading import without_leading
+from ._registered import BufferCallback, option_words
+from ._result import result_interface
+
+
+@overload
+def buffer(function: Callable[..., None], *, result: Any = ..., vmap_method: str | None = ...,
+           has_side_effect: bool = ..., check: bool = ...) -> BufferCallback: ...  # fmt: skip
+@overload
+def buffer(*, result: Any = ..., vmap_method: str | None = ...,
+           has_side_effect: bool = ..., check: bool = ...,
+           ) -> Callable[[Callable[..., None]], BufferCallback]: ...  # fmt: skip
+def buffer(
+    function: Callable[..., None] | None = None,
+    *,
+    result: Any = MISSING,
+    vmap_method: str | None = "sequential",
+    has_side_effect: bool = False,
+    check: bool = False,
+) -> Any:
+    """Registers a host function that writes into memory it is given; works as a decorator.
+
+    Nothing is copied on the way in or out. The arrays it gets are lent for the length of one call:
+    keep copies only, `RetainedBufferWarning` says where it holds on to them.
+
+    Args:
+        function: called as ``function(out, *args)``: `out` is a pytree of writable numpy arrays as
+            declared, of which it writes all; `args` are read-only ones. It returns None. On GPUs
+            both are JAX's own buffers, for CuPy or PyTorch.
+        result: what it writes: as for `pure`, but not ``"infer"``. If it is left out, a jaxtyping
+            annotation of its first parameter says it: ``out: Float[Array, "n+1"]``.
+        vmap_method: as for `pure`; with ``"sequential"`` each call gets the memory of its lane.
+        has_side_effect: call it exactly as often as the program says, its results used or not.
+        check: raise if it does not write all of its outputs. They are filled with random bytes
+            before; where these are still there it is called once more, unless it has side effects.
+
+    Returns:
+        A `BufferCallback`: call it in JAX code, without `out`; `defjvp` and `defvjp` give it
+        derivatives.
+
+    Raises:
+        TypeError: `function` is not callable.
+        ValueError: no `result`, or an unknown `vmap_method`.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> @jaxcb.buffer(result="x")
+    ... def add_one(out, x):
+    ...     np.add(x, 1, out=out)
+    >>> jax.jit(add_one)(np.float32([0.0, 3.0]))
+    Array([1., 4.], dtype=float32)
+    """
+    given = {
+        "result": result,
+        "vmap_method": vmap_method,
+        "has_side_effect": has_side_effect,
+        "check": check,
+    }
+    if function is None:
+        return functools.partial(buffer, **given)
+    check_function(function, "buffer")
+    check_vmap_method(vmap_method)
+    declared = declared_result(without_leading(function, 1), "buffer", result)
+    options = BufferOptions(has_side_effect=has_side_effect, check=check)
+    host = register(function, ("buffer", result_interface(declared), vmap_method, options))
+
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        return bind_buffer(host, declared, args, kwargs, vmap_method=vmap_method, options=options)
+
+    words = option_words(vmap_method=vmap_method, has_side_effect=has_side_effect, check=check)
+    return BufferCallback(function, host, bind, words)
