@@ -55,7 +55,7 @@ class JaxMagics(Magics):
         self._namespace = session.shell.user_ns
 
     @magic_arguments()
-    @argument("flavor", help="pure, io or debug")
+    @argument("flavor", help="pure, io, debug or buffer")
     @argument(
         "names", nargs="*", default=[], help="functions to register; all of the cell if left out"
     )
@@ -67,13 +67,19 @@ class JaxMagics(Magics):
     )
     @argument(
         "--vmap-method",
-        help="pure: how vmap calls it: sequential (the default, always right), "
+        help="pure, buffer: how vmap calls it: sequential (the default, always right), "
         "sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
     )
     @argument("--ordered", action="store_true", help="io, debug: keep program order")
     @argument("--arrays", help="what the functions get: numpy (the default), or jax for JAX arrays")
     @argument("--derivative", help="pure: finite, for central differences")
     @argument("--jvp", help="pure: the function of the cell that is its rule, as for defjvp")
+    @argument(
+        "--has-side-effect",
+        action="store_true",
+        help="buffer: call it as often as the program says",
+    )
+    @argument("--check", action="store_true", help="buffer: raise if it leaves output unwritten")
     @argument("--cast", action="store_true", help="pure, io: what it answers may lose in width")
     @output_can_be_silenced
     @no_var_expand
@@ -81,7 +87,7 @@ class JaxMagics(Magics):
     def jax_callback(self, line: str, cell: str) -> Any:
         """Registers the functions of the cell as JAX callbacks, and runs the cell.
 
-        It is the decorator ``@jupyter_jaxcb.pure(...)`` (or ``io``, ``debug``) above each
+        It is the decorator ``@jupyter_jaxcb.pure(...)`` (or of another flavor) above each
         top-level function. Running the cell again with another body changes what compiled
         programs call.
         """
@@ -94,7 +100,12 @@ class JaxMagics(Magics):
             functions = check_rule(options.jvp, options.flavor, functions, parsed.functions())
         for function in functions:
             if "result" in arguments:
-                check_result(arguments["result"], function, {*self._namespace, *parsed.names()})
+                check_result(
+                    arguments["result"],
+                    options.flavor,
+                    function,
+                    {*self._namespace, *parsed.names()},
+                )
             else:
                 check_declared(options.flavor, function)
             decorate(function, _DECORATOR)

@@ -11,14 +11,20 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from ..stack import ARRAYS, INFER, VMAP_METHODS, debug, io, pure
+from ..stack import ARRAYS, INFER, VMAP_METHODS, buffer, debug, io, pure
 
-FLAVORS: Mapping[str, Callable[..., Any]] = {"pure": pure, "io": io, "debug": debug}
+FLAVORS: Mapping[str, Callable[..., Any]] = {
+    "pure": pure,
+    "io": io,
+    "debug": debug,
+    "buffer": buffer,
+}
 # Which options a flavor takes, by their names in the parsed arguments.
 _TAKES = {
     "pure": {"result", "vmap_method", "arrays", "cast", "derivative"},
     "io": {"result", "ordered", "arrays", "cast"},
     "debug": {"ordered", "arrays"},
+    "buffer": {"result", "vmap_method", "has_side_effect", "check"},
 }
 OPTIONS = (
     "--result",
@@ -28,6 +34,8 @@ OPTIONS = (
     "--cast",
     "--derivative",
     "--jvp",
+    "--has-side-effect",
+    "--check",
 )
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
 
@@ -71,7 +79,7 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         )
     given = {
         name: getattr(options, name)
-        for name in ("result", "vmap_method", "ordered", "arrays", "cast", "derivative")
+        for name in sorted(set().union(*_TAKES.values()))
         if getattr(options, name) not in (None, False)
     }
     for name in given.keys() - _TAKES[flavor]:
@@ -153,16 +161,21 @@ def check_declared(flavor: str, function: ast.FunctionDef) -> None:
     Raises:
         UsageError: it does not.
     """
-    if "result" in _TAKES[flavor] and function.returns is None:
+    if flavor == "buffer" and any(a.annotation for a in _parameters(function)[:1]):
+        return
+    if "result" in _TAKES[flavor] and (function.returns is None or flavor == "buffer"):
+        annotation = 'out: Float[Array, "n"]' if flavor == "buffer" else '-> Float[Array, "n"]'
         raise UsageError(
             f"{flavor} needs --result: what {function.name} returns, as an expression over its "
             'parameters (--result x, --result "(x, x.shape[:1])")'
             + (", or --result None" if flavor == "io" else "")
-            + '; or a return annotation, -> Float[Array, "n"].'
+            + f"; or an annotation, {annotation}."
         )
 
 
-def check_result(result: str, function: ast.FunctionDef, defined: Collection[str]) -> None:
+def check_result(
+    result: str, flavor: str, function: ast.FunctionDef, defined: Collection[str]
+) -> None:
     """Checks that a result expression can be evaluated for `function`.
 
     Raises:
@@ -177,10 +190,7 @@ def check_result(result: str, function: ast.FunctionDef, defined: Collection[str
         ) from None
     if result == INFER:
         return
-    arguments = function.args
-    parameters = [
-        a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    ] + [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
+    parameters = [a.arg for a in _parameters(function)][flavor == "buffer" :]
     known = {*parameters, *_RESULT_SCOPE, *defined, *vars(builtins)}
     bound = {  # by the expression itself: comprehensions and lambdas
         node.id if isinstance(node, ast.Name) else node.arg
@@ -196,3 +206,9 @@ def check_result(result: str, function: ast.FunctionDef, defined: Collection[str
                 f"{', '.join(parameters) or 'none'}. If {function.name} is not to be a callback, "
                 "name those that are: %%jax_callback FLAVOR NAME ..."
             )
+
+
+def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
+    arguments = function.args
+    more = [a for a in (arguments.vararg, arguments.kwarg) if a]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *more]

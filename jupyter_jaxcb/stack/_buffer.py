@@ -152,7 +152,9 @@ def bind_buffer(
 ) -> Any:
     """Binds one call of a buffer callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    function = without_leading(host.current, 2 if options.with_context else 1)
+    function = host.current
+    if isinstance(result, str):  # an expression over its parameters
+        function = without_leading(function, 2 if options.with_context else 1)
     out = declared(result, function, args, kwargs)
     operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
     check_lendable(host.name, [*operands, *out[0]])

@@ -194,45 +194,47 @@ def _rows_by_call(rows: Sequence[np.ndarray], schedule: LaneSchedule) -> Iterato
 
 def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call:
     """How the host function is called: with what before its arguments, and looked at how."""
-    tree: Any = callback.out_tree
-    arguments = to_arguments(callback)
+    call = _handing_over(callback, count, options.with_context)
     name, paths = callback.host.name, _paths(callback.out_tree)
-
-    def call(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> Any:
-        args, kwargs = arguments(operands)
-        leading = (context,) if options.with_context else ()
-        answer = function(*leading, tree_unflatten(tree, outs), *args, **kwargs)
-        return answer if answer is None else _refuse(name, answer)
-
-    def flat(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> Any:
-        answer = function(outs[0], *operands)
-        return answer if answer is None else _refuse(name, answer)
-
-    is_flat = takes_flat_operands(callback, count) and tree == tree_structure(0)
-    chosen = flat if is_flat and not options.with_context else call
-    if not options.check:
-        return chosen
     begun = {result for _, result in options.aliases}
     own = [n for n in range(len(paths)) if n not in begun]
 
-    def looking(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> Any:
-        return checked(
-            lambda: chosen(function, context, operands, outs),
+    def writing(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
+        answer = call(function, context, operands, outs)
+        if answer is not None:
+            raise ResultError(
+                f"{name} returned {type(answer).__name__}, but a buffer_callback callback must not "
+                "return any values: it writes into the arrays it is given, out[...] = value. "
+                "Register it as pure if it is to return its result."
+            )
+
+    def looked_at(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
+        checked(
+            lambda: writing(function, context, operands, outs),
             [outs[n] for n in own],
             [paths[n] for n in own],
             name,
             again=not options.has_side_effect and not begun,
         )
 
-    return looking
+    return looked_at if options.check else writing
 
 
-def _refuse(name: str, answer: Any) -> None:
-    raise ResultError(
-        f"{name} returned {type(answer).__name__}, but a buffer_callback callback must not return "
-        "any values: it writes into the arrays it is given, out[...] = value. Register it as pure "
-        "if it is to return its result."
-    )
+def _handing_over(callback: HostCallback, count: int, with_context: bool) -> Call:
+    """How the arguments are handed over: one by one, or as the trees they came in."""
+    tree: Any = callback.out_tree
+    if takes_flat_operands(callback, count) and tree == tree_structure(0):
+        if with_context:
+            return lambda function, context, operands, outs: function(context, *outs, *operands)
+        return lambda function, context, operands, outs: function(*outs, *operands)
+    arguments = to_arguments(callback)
+
+    def call(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> Any:
+        args, kwargs = arguments(operands)
+        leading = (context,) if with_context else ()
+        return function(*leading, tree_unflatten(tree, outs), *args, **kwargs)
+
+    return call
 
 
 def _names(callback: HostCallback) -> list[str]:

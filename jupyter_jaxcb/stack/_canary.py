@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,11 +12,16 @@ from ._contract import ResultError
 # A function may write by chance what the canary is, in bytes one time of 256. Told is only what is
 # less likely than this.
 _CHANCE = 1e-9
+_SURE = 4  # bytes of an element that nothing writes by chance
 
 
 def checked(
-    run: Callable[[], Any], outs: Sequence[np.ndarray], paths: Sequence[str], name: str, again: bool
-) -> Any:
+    run: Callable[[], None],
+    outs: Sequence[np.ndarray],
+    paths: Sequence[str],
+    name: str,
+    again: bool,
+) -> None:
     """``run()``, which is to write all of `outs`.
 
     They are filled with random bytes before. Where one of these is still there, `run` is called
@@ -35,12 +39,12 @@ def checked(
         ResultError: it did not write all; names the output, and the first element.
     """
     canaries = [_random(out) for out in outs]
-    answer = run()
+    run()
     untouched = [_shows(out, canary) for out, canary in zip(outs, canaries, strict=True)]
     if again and any(map(np.any, untouched)):
         for out, canary in zip(outs, canaries, strict=True):
             _bytes(out)[...] = ~canary
-        answer = run()
+        run()
         untouched = [
             before & _shows(out, ~canary)
             for before, out, canary in zip(untouched, outs, canaries, strict=True)
@@ -52,14 +56,17 @@ def checked(
         ]
     for out, where, path in zip(outs, untouched, paths, strict=True):
         if where.any():
-            first = tuple(map(int, np.unravel_index(int(where.argmax()), out.shape)))
+            count = f"{int(where.sum()):,}"
+            if again or out.dtype.itemsize >= _SURE:
+                first = np.unravel_index(int(where.argmax()), out.shape)
+                place = f", the first at {list(map(int, first))}"
+            else:  # some of these may be what it wrote
+                count, place = f"about {count}", ""
             raise ResultError(
-                f"{name} did not write {int(where.sum()):,} of the {out.size:,} elements of "
-                f"out{path} {out.dtype.name}{list(out.shape)}, the first at {list(first)}: what "
-                "stands there is whatever the memory held. Write all of it, out[...] = 0 at the "
-                "start, say."
+                f"{name} did not write {count} of the {out.size:,} elements of out{path} "
+                f"{out.dtype.name}{list(out.shape)}{place}: what stands there is whatever the "
+                "memory held. Write all of it, out[...] = 0 at the start, say."
             )
-    return answer
 
 
 def _bytes(out: np.ndarray) -> np.ndarray:

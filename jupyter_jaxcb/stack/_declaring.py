@@ -39,20 +39,22 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
     """`result`, or what the annotation of `function` says instead, or a ufunc itself."""
     if result is MISSING:
         result = annotated_result(function) or ufunc_result(function) or MISSING
+    article = "an" if flavor == "io" else "a"
     if is_infer(result) and flavor != "pure":
         raise ValueError(
-            f'cannot infer the result of an {flavor} callback: result="infer" runs the function '
-            "once, on zeros, and what it does would be done. Declare the result."
+            f"cannot infer the result of {article} {flavor} callback: "
+            'result="infer" runs the function once, on zeros, and what it does would be done. '
+            "Declare the result."
         )
     if result is MISSING:
         name = getattr(function, "__name__", repr(function))
-        annotated = "out: ..." if flavor == "buffer" else "return"
+        annotated = "an annotation of out" if flavor == "buffer" else "a return annotation"
         nothing = " or result=None if it returns nothing" if flavor == "io" else ""
         raise ValueError(
-            f"cannot register {name} as a {flavor} callback without its result: say what it "
-            'returns, as an expression over its parameters (result="x"), as '
-            f"jax.ShapeDtypeStruct(shape, dtype){nothing}, or in a {annotated} annotation of "
-            "jaxtyping's."
+            f"cannot register {name} as {article} {flavor} callback without its result: "
+            'say what it returns, as an expression over its parameters (result="x"), as '
+            f"jax.ShapeDtypeStruct(shape, dtype){nothing}, or in {annotated}, "
+            "one of jaxtyping's."
         )
     return result
 

@@ -25,6 +25,8 @@ from jupyter_jaxcb.recording._columns import ROW
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
 LOOP = 1_000
 LANES = 10_000
+BIG = 1 << 20  # float32: 4 MB
+STEPS = 20  # of a loop over that
 
 
 def identity(x):
@@ -175,6 +177,58 @@ def vmap_rows(rounds):
     ]
 
 
+def plus_one(x):
+    return x + np.float32(1)
+
+
+def plus_one_in_place(context, out, x):
+    np.add(out, np.float32(1), out=out)  # the memory of x, given away
+
+
+def in_place(x):
+    """Runs of a loop over a buffer callback whose output is its input's memory."""
+    call = jaxcb.buffer_callback(plus_one_in_place, x, input_output_aliases={0: 0})
+    loop = jax.jit(lambda x: jax.lax.fori_loop(0, STEPS, lambda i, x: call(x), x), donate_argnums=0)
+    kept = [x + 0]
+
+    def once():
+        kept[0] = jax.block_until_ready(loop(kept[0]))
+
+    return once
+
+
+def numpy_in_place(x):
+    for _ in range(STEPS):
+        np.add(x, np.float32(1), out=x)
+
+
+def big_rows(rounds):
+    x = jnp.arange(BIG, dtype=jnp.float32)
+    host = np.array(x)
+    pure = jax.jit(lambda x: jaxcb.pure_callback(plus_one, x, x))
+    of_jax = jax.jit(lambda x: jax.pure_callback(lambda x: plus_one(np.asarray(x)), x, x))
+    us = {}
+    for variants in (
+        {"pure": lambda: run(pure, x), "jax": lambda: run(of_jax, x)},
+        {"buffer": in_place(x), "numpy": lambda: numpy_in_place(host)},
+    ):
+        us |= {key: value * 1e6 for key, value in medians(variants, 4 * rounds).items()}
+    return [
+        (
+            "pure, 4 MB in and out / jax's own",
+            f"{us['pure'] / us['jax']:.2f}",
+            "<= 0.75",
+            f"{us['pure']:.0f} / {us['jax']:.0f} µs",
+        ),
+        (
+            "buffer, 4 MB in place, in a loop / numpy in place",
+            f"{us['buffer'] / us['numpy']:.2f}",
+            "<= 1.15",
+            f"{us['buffer'] / STEPS:.1f} / {us['numpy'] / STEPS:.1f} µs a call",
+        ),
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
@@ -185,6 +239,7 @@ def main():
         for row in loop_row(name, pair, rounds)
     ]
     rows += vmap_rows(rounds)
+    rows += big_rows(rounds)
     device = jax.devices()[0].device_kind
     print(
         f"jax {jax.__version__} on {device}, Python {platform.python_version()}, "

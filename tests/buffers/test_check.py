@@ -1,0 +1,122 @@
+"""``check=True``: outputs that are not written are found, whatever their dtype."""
+
+import math
+import re
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+
+DTYPES = [
+    np.dtype(d)
+    for d in (
+        np.bool_, np.int8, np.uint8, np.int16, np.float16, ml_dtypes.bfloat16, np.int32,
+        np.float32, np.complex64, ml_dtypes.float8_e4m3fn,
+    )
+]  # fmt: skip
+
+
+@given(
+    st.sampled_from(DTYPES),
+    st.lists(st.integers(0, 4), max_size=3),
+    st.data(),
+    st.booleans(),
+)
+def test_what_is_left_out_is_counted_and_the_first_of_it_named(dtype, shape, data, compiled):
+    size = math.prod(shape)
+    left = data.draw(st.sets(st.integers(0, max(size - 1, 0)), max_size=size), label="left out")
+    written = np.array([n not in left for n in range(size)], bool).reshape(shape)
+    value = data.draw(st.integers(0, 1 if dtype == np.bool_ else 100), label="value")
+
+    @jaxcb.buffer(result=lambda: jax.ShapeDtypeStruct(tuple(shape), dtype), check=True)
+    def partly(out):
+        out[written] = value
+
+    call = jax.jit(partly) if compiled else partly
+    if not left:
+        assert np.asarray(call()).tolist() == np.full(shape, value, dtype).tolist()
+        return
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.block_until_ready(call())
+    first = list(map(int, np.unravel_index(min(left), shape)))
+    said = str(jaxcb.host_error(caught.value))
+    assert said.startswith(
+        f"partly did not write {len(left)} of the {size} elements of out {dtype.name}{shape}, the "
+        f"first at {first}"
+    )
+
+
+def test_a_written_value_that_looks_like_the_canary_is_none():
+    # One byte is met by chance, one time of 256: a thousand calls would meet it.
+    calls = []
+
+    @jaxcb.buffer(result=lambda: jax.ShapeDtypeStruct((2,), np.uint8), check=True)
+    def sevens(out):
+        calls.append(1)
+        out[...] = 7
+
+    for _ in range(2_000):
+        assert sevens().tolist() == [7, 7]
+    assert 2_000 < len(calls) < 2_200  # it is asked again where that happened
+
+
+def test_with_side_effects_it_is_called_once_and_told_what_cannot_be_chance():
+    calls = []
+
+    def make(dtype, size, written):
+        @jaxcb.buffer(
+            result=lambda: jax.ShapeDtypeStruct((size,), dtype), check=True, has_side_effect=True
+        )
+        def host(out):
+            calls.append(1)
+            out[:written] = 7
+
+        return host
+
+    for size in (1, 10, 1_000, 100_000):
+        for _ in range(20):
+            assert make(np.uint8, size, size)().shape == (size,)
+    assert len(calls) == 80
+    for dtype, size, written, count in (
+        (np.uint8, 1_000, 900, "about 1[0-9][0-9]"),
+        (np.float32, 1, 0, "1"),
+        (np.int16, 9, 4, "about 5"),
+    ):
+        calls.clear()
+        with pytest.raises(jax.errors.JaxRuntimeError, match=f"did not write {count} of the "):
+            make(dtype, size, written)()
+        assert calls == [1]
+
+
+def test_each_lane_is_looked_at(x):
+    @jaxcb.buffer(result="x", check=True)
+    def host(out, x):
+        if x[0] == 0:
+            out[...] = x
+        out[1:] = 0
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"1 of the 3 elements.* in lane 1,"):
+        jax.block_until_ready(jax.jit(jax.vmap(host))(x))
+
+
+def test_an_output_is_named_by_its_path_and_an_aliased_one_is_not_looked_at(x):
+    def host(context, out, x):
+        out["written"][...] = 1
+
+    result = {"kept": x, "left": jnp.zeros(2), "written": jnp.zeros(2)}
+    call = jaxcb.buffer_callback(host, result, check=True, input_output_aliases={0: 0})
+    with pytest.raises(jax.errors.JaxRuntimeError, match=re.escape("of out['left'] float32[2]")):
+        jax.block_until_ready(jax.jit(call)(x))
+
+
+def test_without_check_nothing_is_looked_for(x):
+    calls = []
+    call = jaxcb.buffer_callback(lambda context, out, x: calls.append(1), x)
+    jax.block_until_ready(jax.jit(call)(x))
+    assert calls == [1]

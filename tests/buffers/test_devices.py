@@ -1,0 +1,117 @@
+"""Buffer callbacks in programs over two devices, and as GPUs would have them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import _buffer, _lowering
+
+
+@pytest.fixture(scope="module")
+def found():
+    program = Path(__file__).with_name("devices.py")
+    root = str(program.parents[2])
+    done = subprocess.run(
+        [sys.executable, program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", ["jit", "eager"])
+def test_under_jit_every_device_calls_with_the_whole_array(found, name):
+    # JAX's own does so too: what is not annotated is done everywhere.
+    row = found[name]
+    assert row["seen"] == [[0.0, 1.0, 2.0, 3.0]] * 2
+    assert row["result"] == [1.0, 2.0, 3.0, 4.0]
+    assert (row["calls"], row["expected"]) == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["shard_map", "shard_map with a side effect", "pmap"])
+def test_each_device_calls_with_its_shard_and_says_which(found, name):
+    row = found[name]
+    assert row["seen"] == [[0.0, 1.0], [2.0, 3.0]]
+    assert row["shards"] == ["0", "1"]
+    assert row["result"] == [1.0, 2.0, 3.0, 4.0]
+    assert (row["calls"], row["expected"]) == (2, 2)
+
+
+def test_the_lanes_of_a_shard_are_its_own(found):
+    row = found["shard_map of vmap"]
+    assert row["seen"] == [0.0, 1.0, 2.0, 3.0]
+    assert row["shards"] == ["0", "0", "1", "1"]
+    assert row["result"] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_side_effect_that_every_device_would_make_is_refused(found):
+    kind, words, _ = found["jit with a side effect"]
+    assert kind == "NotImplementedError"
+    assert "each of them would make its side effect. Call it in jax.shard_map" in words
+
+
+@pytest.mark.parametrize("name", ["jit that fails", "shard_map that fails"])
+def test_a_failure_on_several_devices_comes_back(found, name):
+    kind, _, original = found[name]
+    assert (kind, original) == ("JaxRuntimeError", "ValueError('no luck')")
+    assert found["after"] == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    """Memory that numpy cannot show: JAX's own buffers reach the host function."""
+    for module in (_buffer, _lowering):
+        monkeypatch.setattr(module, "HOST_MEMORY", frozenset())
+
+
+@pytest.mark.usefixtures("as_on_a_gpu")
+@pytest.mark.parametrize("compiled", [False, True])
+def test_memory_of_a_device_reaches_the_host_function_as_jaxs_buffers(x, compiled):
+    kinds = []
+
+    @jaxcb.buffer(result="x")
+    def host(out, x):
+        kinds.append((type(out).__name__, type(x).__name__))
+        np.asarray(out)[...] = np.asarray(x) + 1
+
+    call = jax.jit(host) if compiled else host
+    with jaxcb.record() as r:
+        assert call(x).tolist() == (np.asarray(x) + 1).tolist()
+    assert kinds == [("Buffer", "Buffer")]
+    assert len(r.recording) == 1
+    assert [preview.operands for preview in r.recording.previews] == [()]
+
+
+@pytest.mark.usefixtures("as_on_a_gpu")
+@pytest.mark.parametrize("in_axes", [(0, None), (None, 1), (1, 0)])
+def test_the_lanes_of_a_device_are_looped_over_by_the_program(in_axes):
+    shapes = []
+
+    @jaxcb.buffer(result="x")
+    def host(out, x, y):
+        shapes.append((np.asarray(out).shape, np.asarray(x).shape))
+        np.asarray(out)[...] = np.asarray(x) * np.asarray(y)
+
+    x, y = (jnp.arange(9, dtype=jnp.float32).reshape(3, 3) for _ in range(2))
+    nested = jax.vmap(jax.vmap(host, in_axes), (0, 0))
+    expected = jax.vmap(jax.vmap(jnp.multiply, in_axes), (0, 0))
+    args = [
+        jnp.stack([x, x + 1]) if axis is not None else jnp.stack([x[0], x[1]])
+        for x, axis in zip((x, y), in_axes, strict=True)
+    ]
+    with jaxcb.record() as r:
+        found = jax.jit(nested)(*args)
+    assert np.array_equal(found, expected(*args))
+    assert shapes == [((3,), (3,))] * 6
+    assert len(r.recording) == 6

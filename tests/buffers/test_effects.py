@@ -1,0 +1,161 @@
+"""Which buffer callbacks run, and what is told of those that do not."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.report import summarize
+
+
+@pytest.fixture
+def counted():
+    """Makes buffer callbacks that count their calls."""
+
+    class Counted:
+        calls = 0
+
+        def make(self, **options):
+            def host(out, x):
+                self.calls += 1
+                np.copyto(out, x)
+
+            return jaxcb.buffer(result="x", **options)(host)
+
+    return Counted()
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_an_unused_one_runs_if_it_has_side_effects(x, counted, keep):
+    call = counted.make(has_side_effect=keep)
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(lambda x: (call(x), x)[1])(x))
+    (summary,) = summarize(r.recording)
+    assert counted.calls == keep
+    assert summary.fate == (Fate.LIVE if keep else Fate.UNUSED)
+    if not keep:
+        assert summary.remedy.endswith("give it has_side_effect=True if it must run regardless")
+
+
+def test_one_whose_result_cannot_matter_is_folded_by_xla(x, counted):
+    call = counted.make()
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(lambda x: jnp.where(jnp.bool_(False), call(x), x))(x))
+    (summary,) = summarize(r.recording)
+    assert (summary.fate, counted.calls) in [(Fate.FOLDED, 0), (Fate.LIVE, 1)]
+
+
+def test_one_that_does_not_change_leaves_a_differentiated_loop(x, counted):
+    call = counted.make()
+
+    def loss(w):
+        def step(carry, _):
+            return carry * w + call(jax.lax.stop_gradient(x)).sum(), None
+
+        return jax.lax.scan(step, w, None, length=4)[0]
+
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(jax.grad(loss))(1.0))
+    (summary,) = summarize(r.recording)
+    assert (counted.calls, summary.fate) == (1, Fate.HOISTED)
+    assert summary.remedy.endswith("; or give it has_side_effect=True")
+
+
+def test_side_effects_run_in_loops_under_grad_as_often_as_without(x, counted):
+    call = counted.make(has_side_effect=True)
+
+    def loss(w):
+        def step(carry, i):
+            call(i)
+            return carry * w, None
+
+        return jax.lax.scan(step, w, jnp.arange(5.0))[0]
+
+    jax.block_until_ready(jax.jit(loss)(2.0))
+    assert counted.calls == 5
+    jax.block_until_ready(jax.jit(jax.value_and_grad(loss))(2.0))
+    assert counted.calls == 10
+
+
+def test_a_recording_has_its_calls_lanes_values_and_shapes(x, counted):
+    call = counted.make()
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(jax.vmap(call))(x))
+        call(x)
+    batched, eager = r.recording.lowered
+    assert (batched.site.flavor, batched.lanes, eager.lanes) == ("buffer", 2, None)
+    assert [(c.lane, c.error) for c in r.recording] == [(0, None), (1, None), (-1, None)]
+    assert [(p.operands, p.results) for p in r.recording.previews] == [
+        (("[0, 1, 2]",), ("[0, 1, 2]",)),
+        (("[3, 4, 5]",), ("[3, 4, 5]",)),
+        (("[0, 1, 2, 3, 4, 5]",), ("[0, 1, 2, 3, 4, 5]",)),
+    ]
+
+
+def test_nested_lanes_are_previewed_and_found_not_finite_by_their_own_values():
+    @jaxcb.buffer(result="x")
+    def inverse(out, x):
+        with np.errstate(divide="ignore"):
+            np.divide(1, x, out=out)
+
+    with jaxcb.record() as r:
+        x = jnp.float32([[1, 2, 0], [4, jnp.nan, 8]])
+        jax.block_until_ready(jax.jit(jax.vmap(jax.vmap(inverse)))(x))
+    assert [(p.lane, p.operands, p.results) for p in r.recording.previews] == [
+        (0, ("1",), ("1",)), (3, ("4",), ("0.25",)), (1, ("2",), ("0.5",)),
+    ]  # fmt: skip
+    ((_, produced, passed_on),) = r.recording.not_finite
+    assert (produced, passed_on) == (1, 1)
+
+
+def test_a_failing_call_is_recorded_with_its_lane(x):
+    @jaxcb.buffer(result="x")
+    def host(out, x):
+        if x[0] == 3:
+            raise KeyError("lane of three")
+        out[...] = x
+
+    with jaxcb.record() as r, pytest.raises(jax.errors.JaxRuntimeError, match="in lane 1"):
+        jax.block_until_ready(jax.jit(jax.vmap(host))(x))
+    assert [(c.lane, c.error) for c in r.recording] == [(0, None), (1, "KeyError: 'lane of three'")]
+
+
+def test_what_it_returns_is_an_error_that_says_what_it_writes_into(x):
+    call = jax.jit(jaxcb.buffer_callback(lambda context, out, x: x, x))
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.block_until_ready(call(x))
+    assert str(jaxcb.host_error(caught.value)) == (
+        "<lambda> returned ndarray, but a buffer_callback callback must not return any values: it "
+        "writes into the arrays it is given, out[...] = value. Register it as pure if it is to "
+        "return its result."
+    )
+
+
+def test_disabled_leaves_it_out(x, counted):
+    call = counted.make(has_side_effect=True)
+    with jaxcb.disabled():
+        jax.block_until_ready(jax.jit(lambda x: (call(x), x)[1])(x))
+        with pytest.raises(NotImplementedError, match="cannot leave out host: its result is"):
+            jax.jit(call)(x)
+    assert counted.calls == 0
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (
+            {},
+            "cannot register host as a buffer callback .*in an annotation of out, one of",
+        ),
+        ({"result": "infer"}, "cannot infer the result of a buffer callback"),
+        ({"result": "out"}, r"cannot evaluate result='out' of host\(x=float32\[2, 3\]\)"),
+        ({"result": "x", "vmap_method": "fast"}, "vmap_method must be one of"),
+    ],
+)
+def test_a_registration_that_cannot_work_says_what_to_type(x, options, words):
+    def host(out, x): ...
+
+    with pytest.raises(ValueError, match=words):
+        jaxcb.buffer(**options)(host)(x)

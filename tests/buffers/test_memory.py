@@ -1,0 +1,199 @@
+"""Whose memory it is: nothing is copied, inputs stay as they are, nothing lent is kept."""
+
+import gc
+import traceback
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_the_arrays_are_xlas_memory_itself(x):
+    seen = []
+
+    def host(context, out, x):
+        seen.append((address(x), address(out)))
+        out[...] = x
+
+    found = jax.jit(jaxcb.buffer_callback(host, x))(x)
+    assert seen == [(x.unsafe_buffer_pointer(), found.unsafe_buffer_pointer())]
+
+
+def test_an_eager_call_copies_nothing_either(x):
+    seen = []
+
+    def host(context, out, x):
+        seen.append((address(x), address(out)))
+        out[...] = x
+
+    found = jaxcb.buffer_callback(host, x)(x)
+    assert seen == [(x.unsafe_buffer_pointer(), found.unsafe_buffer_pointer())]
+
+
+def test_the_lanes_of_a_vmap_are_parts_of_that_memory(x):
+    seen = []
+
+    def host(context, out, x):
+        seen.append((address(x), address(out)))
+        out[...] = x
+
+    call = jaxcb.buffer_callback(host, x[0], vmap_method="sequential")
+    found = jax.jit(jax.vmap(call))(x)
+    at, into = x.unsafe_buffer_pointer(), found.unsafe_buffer_pointer()
+    assert seen == [(at, into), (at + 12, into + 12)]
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit, jax.vmap], ids=["eager", "jit", "vmap"])
+def test_writing_an_input_raises_and_changes_nothing(x, around):
+    def host(context, out, x):
+        x[...] = 9
+
+    before = x.tolist()
+    result = x[0] if around is jax.vmap else x
+    call = around(jaxcb.buffer_callback(host, result, vmap_method="sequential"))
+    with pytest.raises(jax.errors.JaxRuntimeError, match="read-only") as caught:
+        jax.block_until_ready(call(x))
+    assert isinstance(jaxcb.host_error(caught.value), ValueError)
+    assert x.tolist() == before
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_an_aliased_output_begins_as_the_input_which_stays_as_it_was(x, around):
+    def add_one(context, out, x):
+        out += 1
+
+    call = around(jaxcb.buffer_callback(add_one, x, input_output_aliases={0: 0}))
+    before = x.tolist()
+    assert call(x).tolist() == (np.asarray(x) + 1).tolist()
+    assert x.tolist() == before
+
+
+def test_a_donated_alias_is_written_in_place(x):
+    def add_one(context, out, x):
+        out += 1
+
+    compiled = jax.jit(
+        jaxcb.buffer_callback(add_one, x, input_output_aliases={0: 0}), donate_argnums=0
+    )
+    mine, expected = x + 0, np.asarray(x) + 1
+    at = mine.unsafe_buffer_pointer()
+    found = compiled(mine)
+    assert found.unsafe_buffer_pointer() == at
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
+def test_an_alias_that_vmap_does_not_map_begins_as_the_input_in_every_lane(x, method):
+    def accumulate(context, out, start, x):
+        out += x
+
+    call = jaxcb.buffer_callback(accumulate, x[0], input_output_aliases={0: 0}, vmap_method=method)
+    found = jax.jit(jax.vmap(call, (None, 0)))(jnp.float32([10, 20, 30]), x)
+    assert found.tolist() == (np.asarray(x) + np.float32([10, 20, 30])).tolist()
+
+
+@pytest.mark.parametrize(
+    "aliases, words",
+    [
+        ({2: 0}, "input index 2 outside the range \\[0, 2\\)"),
+        ({0: 1}, "output index 1 outside the range \\[0, 1\\)"),
+        ({-1: 0}, "input index -1 outside"),
+        (
+            {1: 0},
+            r"value float32\[\] and an output with a different abstract value float32\[2,3\]",
+        ),
+    ],
+)
+def test_aliases_that_do_not_fit_are_refused(x, aliases, words):
+    call = jaxcb.buffer_callback(lambda context, out, x, y: None, x, input_output_aliases=aliases)
+    with pytest.raises(ValueError, match=words):
+        call(x, jnp.float32(1))
+
+
+@pytest.mark.parametrize("vmapped", [False, True])
+def test_an_array_that_is_kept_is_named_and_gets_memory_of_its_own(x, vmapped):
+    kept = []
+
+    def host(context, out, x):
+        kept.append(x)
+        out[...] = x
+
+    call = jaxcb.buffer_callback(host, x[0] if vmapped else x, vmap_method="sequential")
+    compiled = jax.jit(jax.vmap(call) if vmapped else call)
+    with pytest.warns(
+        jaxcb.RetainedBufferWarning, match="buffer callback host still holds args\\[0\\] after"
+    ) as told:
+        jax.block_until_ready(compiled(x))
+    assert (told[0].filename, told[0].lineno) == (__file__, host.__code__.co_firstlineno)
+    if not vmapped:
+        assert "Buffer" not in type(kept[0].base).__name__
+        assert kept[0].tolist() == x.tolist()
+
+
+def test_outputs_views_and_containers_are_named_by_their_path():
+    kept = []
+
+    def host(context, out, tree):
+        kept.append(tree["b"][1:])
+        kept.append(out["c"])
+        out["c"][...] = 1
+
+    call = jaxcb.buffer_callback(host, {"c": jnp.zeros(3)})
+    tree = {"a": jnp.zeros(2), "b": jnp.zeros(2)}
+    with pytest.warns(jaxcb.RetainedBufferWarning, match=r"args\[0\]\['b'\] and out\['c'\] after"):
+        jax.block_until_ready(jax.jit(call)(tree))
+
+
+def test_what_is_only_used_is_not_warned_of(x):
+    @jaxcb.buffer(result="x")
+    def host(out, x):
+        half = x[:1]
+        list(x)
+        out[...] = (half + x).copy()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            jax.block_until_ready(jax.jit(host)(x))
+            jax.block_until_ready(jax.jit(jax.vmap(host))(x[None]))
+            host(x)
+            with jaxcb.record():
+                jax.block_until_ready(jax.jit(host)(x))
+
+
+def test_an_eager_output_that_is_kept_cannot_change_jaxs_array(x):
+    kept = []
+
+    def host(context, out, x):
+        kept.append(out)
+        out[...] = x
+
+    found = jaxcb.buffer_callback(host, x)(x)
+    kept[0][...] = 99
+    assert found.tolist() == x.tolist()
+
+
+def test_a_traceback_shows_what_the_arrays_held_when_their_memory_is_gone():
+    def host(context, out, x):
+        part = x[1:3]
+        raise ValueError(f"no luck with {part.shape}")
+
+    big = jnp.arange(1 << 20, dtype=jnp.float32)  # its memory goes back to the system
+    compiled = jax.jit(lambda x: jaxcb.buffer_callback(host, x)(x * 2))
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.block_until_ready(compiled(big))
+    error = jaxcb.host_error(caught.value)
+    gc.collect()
+    compiled = [jnp.full(1 << 20, 7.0) for _ in range(4)]  # over it, if it were still there
+    frame = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
+    assert frame.f_locals["part"].tolist() == [2.0, 4.0]
+    assert frame.f_locals["x"][:3].tolist() == [0.0, 2.0, 4.0]
+    assert not any("Buffer" in type(frame.f_locals[name].base).__name__ for name in ("x", "part"))

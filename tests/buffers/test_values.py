@@ -1,0 +1,268 @@
+"""What buffer callbacks compute, against JAX's own and numpy, however they are called."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from jax.experimental.buffer_callback import buffer_callback
+
+import jupyter_jaxcb as jaxcb
+
+METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+DTYPES = (
+    np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.float16, np.float32,
+    np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2,
+)  # fmt: skip
+
+
+@jaxcb.buffer(result="x")
+def double(out, x):
+    np.multiply(x, 2, out=out)
+
+
+def add(context, out, x, y):
+    # As it is written for JAX's buffers: what comes is any array-like.
+    np.asarray(out)[...] = np.asarray(x) + np.asarray(y)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 0, 3), (2, 3, 4)])
+def test_every_dtype_and_shape_goes_in_and_comes_out_as_it_is(around, dtype, shape):
+    x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+
+    def copy(context, out, x):
+        assert (x.dtype, x.shape, out.dtype, out.shape) == (dtype, shape, dtype, shape)
+        out[...] = x
+
+    found = around(jaxcb.buffer_callback(copy, x))(x)
+    assert np.asarray(found).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_64_bit_numbers_pass_with_x64_on(around):
+    with jax.enable_x64(True):
+        x = jnp.array([2**40 + 7, -(2**50)])
+        copied = around(jaxcb.buffer_callback(lambda context, out, x: np.copyto(out, x), x))(x)
+        assert copied.tolist() == [2**40 + 7, -(2**50)]
+
+
+def test_a_64_bit_result_without_x64_is_refused_before_anything_runs():
+    seen = []
+    call = jaxcb.buffer_callback(
+        lambda context, out: seen.append(1), jax.ShapeDtypeStruct((), np.float64)
+    )
+    with pytest.raises(ValueError, match="cannot return float64 while jax_enable_x64 is off"):
+        call()
+    assert seen == []
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int2", "float4_e2m1fn"])
+def test_numbers_of_less_than_a_byte_are_refused(dtype):
+    # Numpy shows 4 of them in 4 bytes where XLA lends 2.
+    x = jnp.zeros(4, dtype)
+    with pytest.raises(TypeError, match=f"cannot lend {dtype} to the buffer callback <lambda>"):
+        jaxcb.buffer_callback(lambda context, out, x: None, x)(x)
+
+
+def test_keys_are_refused():
+    key = jax.random.key(0)
+    with pytest.raises(TypeError, match=r"cannot lend key<fry> .* jax\.random\.key_data"):
+        jaxcb.buffer_callback(lambda context, out, x: None, jnp.zeros(2))(key)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_trees_keywords_and_static_arguments_reach_it_in_their_structure(around):
+    seen = []
+
+    def host(context, out, tree, *, mode, shift):
+        seen.append((sorted(tree), mode, shift.shape, type(out), sorted(out)))
+        out["sum"][...] = tree["a"] + tree["b"][0] + shift
+        out["rest"][0][...] = 7
+
+    call = jaxcb.buffer_callback(
+        host, {"sum": jnp.zeros(3), "rest": [jax.ShapeDtypeStruct((), np.int32)]}
+    )
+    tree = {"a": jnp.arange(3.0), "b": [jnp.ones(3)]}
+    found = around(lambda tree, shift: call(tree, mode="fast", shift=shift))(tree, jnp.ones(3))
+    assert found["sum"].tolist() == [2.0, 3.0, 4.0]
+    assert found["rest"][0].tolist() == 7
+    assert seen == [(["a", "b"], "fast", (3,), dict, ["rest", "sum"])]
+
+
+def test_a_callback_without_results_is_given_none():
+    seen = []
+    call = jaxcb.buffer_callback(
+        lambda context, out, x: seen.append((out, x.tolist())), (), has_side_effect=True
+    )
+    assert jax.jit(call)(jnp.arange(2)) == ()
+    assert call(jnp.arange(2)) == ()
+    assert seen == [((), [0, 1])] * 2
+
+
+def test_loops_and_branches_call_it_as_numpy_computes(x):
+    host = np.asarray(x)
+    scanned = jax.lax.scan(lambda c, _: (double(c), double(c)), x, None, length=3)
+    assert scanned[0].tolist() == (host * 8).tolist()
+    assert scanned[1].tolist() == [(host * n).tolist() for n in (2, 4, 8)]
+    assert jax.lax.map(double, x).tolist() == (host * 2).tolist()
+    looped = jax.jit(lambda x: jax.lax.while_loop(lambda x: x[1, 2] < 30, double, x))(x)
+    assert looped.tolist() == (host * 8).tolist()
+    chosen = jax.jit(lambda x: jax.lax.cond(x[0, 0] < 0, lambda x: x, double, x))(x)
+    assert chosen.tolist() == (host * 2).tolist()
+
+
+@st.composite
+def _maps(draw):
+    """Shapes of two arguments that broadcast, and in_axes of one to three vmaps over them."""
+    inner = draw(st.sampled_from([(), (2,), (2, 3)]))
+    shapes, axes = [list(inner), list(inner)], []
+    for _ in range(draw(st.integers(1, 3))):
+        size = draw(st.integers(0, 3))
+        mapped = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
+        places = []
+        for shape, on in zip(shapes, mapped, strict=True):
+            place = draw(st.integers(0, len(shape))) if on else None
+            if place is not None:
+                shape.insert(place, size)
+            places.append(place)
+        axes.append(tuple(places))
+    return inner, shapes, axes
+
+
+@given(_maps(), st.sampled_from(METHODS), st.booleans())
+def test_vmap_answers_what_jax_answers(maps, method, compiled):
+    inner, shapes, axes = maps
+    # Nested, the host function cannot know which leading axes an argument lacks.
+    assume(method != "legacy_vectorized" or len(axes) == 1)
+    x, y = (np.arange(np.prod(s, dtype=int), dtype=np.int32).reshape(s) for s in shapes)
+    host = add if method in ("sequential", "sequential_unrolled") else _add_leading
+    found = []
+    for callback in (jaxcb.buffer_callback, buffer_callback):
+        call = callback(host, jax.ShapeDtypeStruct(inner, np.int32), vmap_method=method)
+        for places in axes:
+            call = jax.vmap(call, places)
+        found.append(jax.jit(call)(x, y) if compiled else call(x, y))
+    assert found[0].shape == found[1].shape
+    assert found[0].tolist() == found[1].tolist()
+
+
+def _add_leading(context, out, x, y):
+    """As `add`, where one argument may lack leading axes that the other has."""
+    out, x, y = map(np.asarray, (out, x, y))
+    x, y = (a.reshape((1,) * (out.ndim - a.ndim) + a.shape) for a in (x, y))
+    out[...] = x + y
+
+
+def test_lanes_are_visited_one_by_one_in_memory_of_their_own(x):
+    seen = []
+
+    def host(context, out, x, y):
+        assert out.flags.writeable
+        seen.append((out.shape, x.tolist(), y.tolist()))
+        out[...] = x * 10 + y
+
+    call = jaxcb.buffer_callback(
+        host, jax.ShapeDtypeStruct((), np.float32), vmap_method="sequential"
+    )
+    found = jax.jit(jax.vmap(jax.vmap(call, (0, None)), (0, None)))(x, jnp.float32(1))
+    assert found.tolist() == (np.asarray(x) * 10 + 1).tolist()
+    assert seen == [((), value, 1.0) for value in (0.0, 3.0, 1.0, 4.0, 2.0, 5.0)]
+
+
+def test_no_lane_is_no_call():
+    seen = []
+    call = jaxcb.buffer_callback(
+        lambda context, out, x: seen.append(1), jax.ShapeDtypeStruct((), np.float32),
+        vmap_method="sequential",
+    )  # fmt: skip
+    assert jax.jit(jax.vmap(call))(jnp.zeros(0)).shape == (0,)
+    assert jax.vmap(call)(jnp.zeros(0)).shape == (0,)
+    assert seen == []
+
+
+def test_vmap_without_a_method_names_the_choices(x):
+    call = jaxcb.buffer_callback(add, jnp.zeros(3))
+    with pytest.raises(
+        NotImplementedError,
+        match=r"cannot vmap add@.* 'expand_dims', .*'sequential' is always right",
+    ):
+        jax.vmap(call)(x, x)
+
+
+def test_rules_differentiate_it(x):
+    @jaxcb.buffer(result="x")
+    def sine(out, x):
+        np.sin(x, out=out)
+
+    with pytest.raises(ValueError, match=r"Buffer callbacks do not support JVP.*@sine\.defjvp"):
+        jax.jvp(sine, (x,), (x,))
+
+    @sine.defjvp
+    def rule(primals, tangents):
+        return sine(*primals), jnp.cos(*primals) * tangents[0]
+
+    assert np.allclose(jax.jacrev(jax.jit(sine))(x[0]), np.diag(np.cos(np.arange(3))), atol=1e-6)
+    assert np.allclose(jax.vmap(jax.grad(sine))(x[0]), np.cos(np.arange(3)), atol=1e-6)
+    sine.defvjp(lambda x: (sine(x), x), lambda x, ct: (ct * 3,))
+    assert jax.grad(lambda x: sine(x).sum())(x).tolist() == np.full((2, 3), 3.0).tolist()
+
+
+def test_arguments_by_keyword_and_default_reach_a_rule(x):
+    @jaxcb.buffer(result="x")
+    def scale(out, x, factor=3.0):
+        np.multiply(x, factor, out=out)
+
+    scale.defvjp(
+        lambda x, factor: (scale(x, factor), factor), lambda factor, ct: (ct * factor, None)
+    )
+    assert jax.grad(lambda x: scale(x).sum())(x).tolist() == np.full((2, 3), 3.0).tolist()
+    assert jax.grad(lambda x: scale(x=x, factor=2.0).sum())(x)[0, 0] == 2.0
+
+
+def test_an_annotation_of_its_output_declares_the_result(x):
+    from jaxtyping import Array, Float
+
+    @jaxcb.buffer
+    def differences(
+        out: Float[Array, "r n-1"],  # noqa: F722
+        x: Float[Array, "r n"],  # noqa: F722
+    ) -> None:
+        np.subtract(x[:, 1:], x[:, :-1], out=out)
+
+    assert jax.jit(differences)(x).tolist() == [[1.0, 1.0]] * 2
+
+
+def test_a_registered_function_is_bound_late(x):
+    def define(factor):
+        scope = {"np": np, "jaxcb": jaxcb}
+        exec(
+            f"@jaxcb.buffer(result='x')\ndef times(out, x):\n    np.multiply(x, {factor}, out=out)",
+            scope,
+        )
+        return scope["times"]
+
+    compiled = jax.jit(define(2))
+    assert compiled(x)[0, 1] == 2.0
+    define(5)
+    assert compiled(x)[0, 1] == 5.0
+
+
+def test_its_signature_is_what_jax_code_calls():
+    import inspect
+
+    assert str(inspect.signature(double)) == "(x)"
+    assert repr(double) == "<buffer callback double>"
+
+
+def test_equal_functions_from_two_lines_compile_once(x, compiles):
+    call = jaxcb.buffer_callback(add, x, vmap_method="sequential")
+    jitted = jax.jit(lambda x: (call(x, x), call(x, x)))
+    jitted(x)
+    with compiles() as counted:
+        jitted(x + 0)
+        jax.jit(jitted)
+    assert counted.count <= 1  # x + 0
