@@ -22,13 +22,14 @@ class HostFunction:
     if their functions are.
     """
 
-    __slots__ = ("__weakref__", "current", "late_bound", "name", "replaced", "version")
+    __slots__ = ("__weakref__", "calls", "current", "late_bound", "name", "replaced", "version")
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
         self.current = function
         self.late_bound = late_bound
         self.name: str = getattr(function, "__name__", None) or type(function).__name__
         self.version = 1  # of the body
+        self.calls = 0  # host calls begun; threads that count at once may lose one
         self.replaced = False  # a registration with another interface has taken the name over
 
     def rebind(self, function: Callable[..., Any]) -> None:

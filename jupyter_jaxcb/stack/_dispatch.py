@@ -108,12 +108,13 @@ def single_call(
     """
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        host.calls = number = host.calls + 1
         recorder = active()
         if recorder is None:
             try:
                 return check(adapt(host.current)(*operands))
             except BaseException as error:
-                raise explain(error, lowered, None) from None
+                raise explain(error, lowered, number, None) from None
         if host.replaced:
             recorder.stale(lowered)
         version = host.version
@@ -125,7 +126,7 @@ def single_call(
         except BaseException as error:
             crossing = recorder.called(lowered, version, start, recorder.clock(), describe(error))
             recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
-            raise explain(error, lowered, None) from None
+            raise explain(error, lowered, number, None) from None
         crossing = recorder.called(lowered, version, start, end)
         if lowered not in recorder.values.full:
             recorder.values.take(lowered, crossing, -1, operands, arrays)
@@ -154,6 +155,8 @@ def looped_calls(
         recorder = active()
         if recorder is not None and host.replaced:
             recorder.stale(lowered)
+        before = host.calls
+        host.calls = before + order.size
         answers = new_answers()
         calls = itertools.starmap(adapt(host.current), schedule.lanes(operands))
         try:
@@ -165,7 +168,7 @@ def looped_calls(
                 )
         except BaseException as error:
             lane = int(order[answers.done]) if answers.done < order.size else None
-            raise explain(error, lowered, lane) from None
+            raise explain(error, lowered, before + answers.done + 1, lane) from None
         return tuple(
             schedule.by_lane(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)

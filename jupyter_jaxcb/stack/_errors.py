@@ -31,15 +31,29 @@ class HostCallError(RuntimeError):
     number = 0
 
 
-def explain(error: BaseException, lowered: LoweredSite, lane: int | None) -> HostCallError:
-    """Keeps `error`, with a note on where it happened, and returns what XLA is told instead."""
+def explain(
+    error: BaseException, lowered: LoweredSite, call: int, lane: int | None
+) -> HostCallError:
+    """Keeps `error`, with a note on where it happened, and returns what XLA is told instead.
+
+    Args:
+        error: what the host function raised, or what is wrong with its answer.
+        lowered: the site.
+        call: the number of the host call, among all of the host function.
+        lane: of a looped vmap.
+    """
     operands, _ = lowered.host_avals()
     site = lowered.site
     arguments = ", ".join(map(str, operands)) or "no arguments"
-    in_lane = "" if lane is None else f" in lane {lane}"
+    places = [f"in call {call:,}"]
+    if lane is not None:
+        places.append(f"in lane {lane}")
+    if lowered.shard is not None:
+        device = f" ({lowered.device})" if lowered.device else ""
+        places.append(f"on shard {lowered.shard}{device}")
     note = (
-        f"raised by the {site.flavor} callback {site.function}, bound at {site.where}{in_lane}, "
-        f"called with {arguments}"
+        f"raised by the {site.flavor} callback {site.function}, bound at {site.where}, "
+        f"{', '.join(places)}, called with {arguments}"
     )
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
