@@ -15,6 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._dims import Dims
+from ._leaf import shown
+
+_PRNG_KEY = "prng_key"  # as jaxtyping writes it
 
 
 class Annotated:
@@ -43,7 +46,10 @@ class Annotated:
         Raises:
             ValueError: the annotations do not fit the arguments, or do not say all of the result.
         """
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self._name}() {error}") from None
         bound.apply_defaults()
         dims, dtypes = Dims(), []
         try:
@@ -51,7 +57,7 @@ class Annotated:
                 self._bind(self._hints.get(name), value, name, dims, dtypes)
             return self._struct(self._hints["return"], dims, dtypes)
         except ValueError as error:
-            given = ", ".join(f"{name}={value!r}" for name, value in bound.arguments.items())
+            given = ", ".join(f"{name}={shown(value)}" for name, value in bound.arguments.items())
             raise ValueError(
                 f"cannot tell the result of {self._name}({given}) from its annotation "
                 f"-> {_text(self._hints['return'])}: {error}"
@@ -61,7 +67,7 @@ class Annotated:
         return tuple((name, _text(hint)) for name, hint in self._hints.items())
 
     def _bind(self, hint: Any, value: Any, name: str, dims: Dims, dtypes: list[Any]) -> None:
-        if hasattr(value, "shape") and hasattr(value, "dtype"):
+        if hasattr(value, "shape") and hasattr(value, "dtype") and not _is_key(value):
             dtypes.append(np.dtype(value.dtype))
         if is_array_annotation(hint) and hasattr(value, "shape"):
             _check_dtype(hint, value, name)
@@ -109,14 +115,27 @@ def _declares(hint: Any) -> bool:
 
 
 def _check_dtype(hint: Any, value: Any, name: str) -> None:
-    dtype = np.dtype(value.dtype)
-    if dtype not in _family(hint) and _family(hint):
-        raise ValueError(f"{name} is {dtype.name}, which is not {_kind(hint)}.")
+    names, dtype = _names(hint), value.dtype
+    fits = _PRNG_KEY in names if _is_key(value) else np.dtype(dtype) in _family(hint)
+    if names and not fits:
+        raise ValueError(
+            f"{name} is {dtype!s}, which is not {_kind(hint)}. Give {name} as {_kind(hint)}, or "
+            "annotate what it is."
+        )
+
+
+def _is_key(value: Any) -> bool:
+    return jnp.issubdtype(value.dtype, jax.dtypes.extended)
 
 
 def _result_dtype(hint: Any, dtypes: list[Any]) -> Any:
     """The one dtype that an annotation allows, or what the arguments in its family make of it."""
     family = _family(hint)
+    if _names(hint) and not family:
+        raise ValueError(
+            f"{_kind(hint)} is no array of numbers. Annotate the key's data, UInt32[Array, '2'], "
+            "or give result=."
+        )
     if len(family) == 1:
         return family[0]
     own = [dtype for dtype in dtypes if dtype in family or not family]
@@ -133,16 +152,17 @@ def _result_dtype(hint: Any, dtypes: list[Any]) -> Any:
 
 def _family(hint: Any) -> list[np.dtype]:
     """The dtypes that an annotation allows; empty: any."""
-    names = hint.dtypes if isinstance(hint.dtypes, tuple | list) else ()
     found = []
-    for name in names:
+    for name in _names(hint):
         try:
             found.append(jnp.dtype(name))
         except TypeError:  # not in this version of numpy or ml_dtypes; a PRNG key
             continue
-    if names and not found:
-        raise ValueError(f"{_kind(hint)} is no array of numbers.")
     return found
+
+
+def _names(hint: Any) -> tuple[str, ...]:
+    return tuple(hint.dtypes) if isinstance(hint.dtypes, tuple | list) else ()
 
 
 def _kind(hint: Any) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
+import jax
 import numpy as np
 from jax.tree_util import (
     PyTreeDef,
@@ -17,11 +16,11 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
+from ._leaf import ResultError as ResultError
+from ._leaf import in_one_line, settle, shown
+from ._structure import stands_for, structure_error
+
 _LEAF = tree_structure(0)
-
-
-class ResultError(ValueError):
-    """A host function's answer is not what was declared."""
 
 
 def answer_checker(
@@ -45,22 +44,10 @@ def answer_checker(
     """
     if out_tree is None:
         return lambda answer: ()
+    kinds = [np.dtype(dtype) for dtype in dtypes]
     if out_tree == _LEAF:
-        return _leaf_checker(name, shapes[0], np.dtype(dtypes[0]), cast)
-    paths = _paths(out_tree)
-    accepted = {out_tree}  # and what stands for it
-
-    def check(answer: Any) -> tuple[np.ndarray, ...]:
-        leaves, tree = tree_flatten(answer)
-        if tree not in accepted:
-            _check_structure(name, tree, out_tree)
-            accepted.add(tree)
-        return tuple(
-            settle(name, path, leaf, shape, dtype, cast)
-            for path, leaf, shape, dtype in zip(paths, leaves, shapes, dtypes, strict=True)
-        )
-
-    return check
+        return _leaf_checker(name, shapes[0], kinds[0], cast)
+    return _tree_checker(name, out_tree, shapes, kinds, cast)
 
 
 def _leaf_checker(
@@ -74,122 +61,69 @@ def _leaf_checker(
     return check
 
 
-def settle(
+def _tree_checker(
     name: str,
-    path: str,
-    value: Any,
-    shape: tuple[int, ...],
-    dtype: np.dtype,
-    may_lose: bool = False,
-) -> np.ndarray:
-    """One leaf of an answer as an array of exactly the declared shape and dtype.
+    out_tree: PyTreeDef,
+    shapes: Sequence[tuple[int, ...]],
+    dtypes: Sequence[np.dtype],
+    cast: bool,
+) -> Callable[[Any], tuple[np.ndarray, ...]]:
+    declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
+    paths = [keystr(path) for path, _ in tree_flatten_with_path(declared)[0]]
+    wanted = list(zip(paths, shapes, dtypes, strict=True))
+    flatten, ndarray = out_tree.flatten_up_to, np.ndarray
+    others = _Flattening(name, out_tree, declared)
 
-    A floating answer is rounded to the declared width, an integer that fits is converted; what
-    would lose more (wrap around, become infinite, drop the imaginary part or the fraction)
-    raises, unless it `may_lose` within its kind.
-
-    Raises:
-        ResultError: it does not fit; names the leaf, what was declared and what came.
-    """
-    which = f"{name}{path}" if path else name
-    if isinstance(value, (list, tuple, dict)) or value is None:
-        raise ResultError(
-            f"{which} answered with {_short(value)} where an array {dtype.name}{list(shape)} was "
-            "declared. Return one array (np.asarray(...)), or declare the structure as result."
-        )
-    array = np.asarray(value)
-    if array.shape != shape:
-        raise ResultError(
-            f"{which} answered with shape {array.shape} where {shape} was declared. Return an "
-            f"array of shape {shape}, or declare {array.shape} as the result's shape."
-        )
-    if array.dtype == dtype:
-        return array
-    return _cast(which, array, dtype, may_lose)
-
-
-def _check_structure(name: str, tree: PyTreeDef, declared: PyTreeDef) -> None:
-    """Lists and tuples stand for each other, as nothing can be permuted by that."""
-    if _canonical(tree) == _canonical(declared):
-        return
-    raise ResultError(
-        f"{name} answered with the structure {_show(tree)} where {_show(declared)} was declared. "
-        "Return that structure, or declare the one that comes as the result."
-    )
-
-
-def _canonical(tree: PyTreeDef) -> PyTreeDef:
-    def tuples(node: Any) -> Any:
-        if type(node) is list or type(node) is tuple:
-            return tuple(tuples(item) for item in node)
-        if type(node) is dict:
-            return {key: tuples(item) for key, item in node.items()}
-        return node
-
-    return tree_structure(tuples(tree_unflatten(tree, [0] * tree.num_leaves)))
-
-
-def _show(tree: PyTreeDef) -> str:
-    return str(tree).removeprefix("PyTreeDef(").removesuffix(")")
-
-
-def _paths(tree: PyTreeDef) -> list[str]:
-    leaves, _ = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))
-    return [keystr(path) for path, _ in leaves]
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-@functools.cache
-def _kind(dtype: np.dtype) -> str:
-    """b, i, f, c as numpy's kinds, with ml_dtypes' floats and small integers among them."""
-    if dtype.kind in "bfc":
-        return dtype.kind
-    if dtype.kind in "iu":
-        return "i"
-    for kind, info in (("f", ml_dtypes.finfo), ("i", ml_dtypes.iinfo)):
-        try:
-            info(dtype)
-        except ValueError:
-            continue
-        return kind
-    return "?"
-
-
-_MEANING = {"b": "boolean", "i": "integer", "f": "floating", "c": "complex"}
-# (came, declared): conversions that may be exact. Not in here: those that never are meant.
-_CONVERTS = {"bi", "bf", "bc", "ii", "if", "ic", "ff", "fc", "cc"}
-
-
-def _cast(which: str, array: np.ndarray, dtype: np.dtype, may_lose: bool) -> np.ndarray:
-    came, declared = _kind(array.dtype), _kind(dtype)
-    if came + declared not in _CONVERTS:
-        raise ResultError(
-            f"{which} answered with {_MEANING.get(came, 'no')} numbers ({array.dtype.name}, "
-            f"{_short(array.tolist())}) where {dtype.name} was declared. Return "
-            f".astype({dtype.name!r}) if that is meant, or declare {array.dtype.name} as the "
-            "result's dtype."
-        )
-    with np.errstate(over="ignore", invalid="ignore"):
-        cast = array.astype(dtype)
-        if may_lose:
-            return cast
-        if declared == "i":
-            limits = ml_dtypes.iinfo(dtype)
-            wide = array if array.dtype.kind in "iub" else array.astype(np.int64)  # 4-bit ones
-            lost = (wide < limits.min) | (wide > limits.max)
-        elif came in "bi":
-            lost = cast.astype(array.dtype) != array
+    def check(answer: Any) -> tuple[np.ndarray, ...]:
+        if others.accepted:
+            leaves = others.leaves(answer)
+        else:  # the fastest way, but a slow one if it fails: it prints the answer
+            try:
+                leaves = flatten(answer)
+            except Exception:
+                leaves = others.leaves(answer)
+        for leaf, (_, shape, dtype) in zip(leaves, wanted, strict=True):
+            if type(leaf) is not ndarray or leaf.dtype is not dtype or leaf.shape != shape:
+                break
         else:
-            lost = np.isfinite(array) & ~np.isfinite(cast)
-    if np.any(lost):
-        value = array[lost].flat[0]
-        raise ResultError(
-            f"{which} answered with {value} ({array.dtype.name}), which does not fit the declared "
-            f"{dtype.name}. Declare a wider dtype (64-bit ones need jax_enable_x64), or register "
-            "with cast=True if that is meant."
+            return tuple(leaves)
+        return tuple(
+            settle(name, path, leaf, shape, dtype, cast)
+            for leaf, (path, shape, dtype) in zip(leaves, wanted, strict=True)
         )
-    return cast
+
+    return check
+
+
+class _Flattening:
+    """Answers whose structure is not the declared one, but may stand for it.
+
+    Attributes:
+        accepted: structures that did.
+    """
+
+    def __init__(self, name: str, out_tree: PyTreeDef, declared: Any) -> None:
+        self.accepted: set[PyTreeDef] = set()
+        self._name = name
+        self._out_tree = out_tree
+        self._declared = declared
+
+    def leaves(self, answer: Any) -> list[Any]:
+        """The leaves of `answer` in the declared order.
+
+        Raises:
+            ResultError: its structure does not stand for the declared one.
+        """
+        try:
+            leaves, tree = tree_flatten(answer)
+        except Exception as error:  # keys that cannot be sorted, a class that raises
+            raise ResultError(
+                f"{self._name} answered with {shown(answer)}, whose structure JAX cannot tell "
+                f"({type(error).__name__}: {in_one_line(str(error), 120)}). Return dicts whose "
+                "keys are of one kind, lists, tuples and arrays, in the declared structure."
+            ) from error
+        if tree != self._out_tree and tree not in self.accepted:
+            if not stands_for(answer, self._declared):
+                raise structure_error(self._name, self._declared, answer)
+            self.accepted.add(tree)
+        return leaves

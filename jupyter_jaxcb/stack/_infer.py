@@ -7,7 +7,11 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.tree_util import tree_flatten, tree_map
+from jax.tree_util import tree_flatten, tree_map, tree_unflatten
+from numpy.ma import MaskedArray
+
+from ._leaf import shown
+from ._numbers import may_be_of_jax
 
 INFER = "infer"
 MAX_KEPT = 256  # answers, the oldest go first
@@ -52,15 +56,30 @@ def _key(leaf: Any) -> Hashable:
 
 def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     name = getattr(function, "__name__", repr(function))
+    zeros, named = tree_map(_zeros, args), tree_map(_zeros, dict(kwargs))
     try:
-        answer = function(*tree_map(_zeros, args), **tree_map(_zeros, dict(kwargs)))
+        with jax.ensure_compile_time_eval():  # what it does with JAX is no part of the program
+            answer = function(*zeros, **named)
     except Exception as error:
         raise ValueError(
             f"cannot infer the result of {name}: run on zeros it raised {type(error).__name__}: "
             f"{error}. Declare it: result=jax.ShapeDtypeStruct(shape, dtype), or an expression "
             "over the parameters."
         ) from error
-    return tree_map(lambda leaf: _struct(name, leaf), answer)
+    if answer is None:
+        raise ValueError(
+            f"cannot infer the result of {name}: run on zeros it answered None. Let it return what "
+            "it computes (a function that ends without return answers None)."
+        )
+    try:
+        leaves, tree = tree_flatten(answer)
+    except Exception as error:
+        raise ValueError(
+            f"cannot infer the result of {name}: it answered with {shown(answer)}, whose structure "
+            f"JAX cannot tell ({type(error).__name__}: {error}). Return dicts whose keys are of "
+            "one kind, lists, tuples and arrays."
+        ) from error
+    return tree_unflatten(tree, [_struct(name, leaf) for leaf in leaves])
 
 
 def _zeros(leaf: Any) -> Any:
@@ -73,10 +92,13 @@ def _zeros(leaf: Any) -> Any:
 
 def _struct(name: str, leaf: Any) -> Any:
     """As JAX would hold it: 64-bit numbers have 32 bits while x64 is off."""
-    array = np.asarray(leaf)
-    if array.dtype.kind in "OSUMm":
+    try:
+        array = np.asarray(leaf)
+    except Exception:  # of what numpy makes no array
+        array = None
+    if array is None or isinstance(leaf, MaskedArray) or not may_be_of_jax(array.dtype):
         raise ValueError(
-            f"cannot infer the result of {name}: it answered with {leaf!r}, which is no array of "
-            "numbers. Return one (np.asarray(...))."
+            f"cannot infer the result of {name}: it answered with {shown(leaf)}, which is no array "
+            "of numbers that JAX has. Return one (np.asarray(..., 'float32'))."
         )
     return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(array.dtype))

@@ -12,6 +12,11 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
 from . import _jax
+from ._annotations import Annotated
+from ._infer import Inferred
+from ._leaf import shown
+from ._numbers import may_be_of_jax
+from ._ufunc import UfuncResult
 
 # What `result=` takes: a pytree of things with shape and dtype, an expression, a function.
 Result = Any
@@ -72,19 +77,20 @@ def result_avals(
         kwargs: keyword arguments of the call.
 
     Raises:
-        ValueError: the expression fails or yields something without shape and dtype, or a
-            64-bit dtype is declared while ``jax_enable_x64`` is off.
+        ValueError: the expression or the function fails or yields something without shape and
+            dtype, or a 64-bit dtype is declared while ``jax_enable_x64`` is off.
         TypeError: the arguments do not fit the parameters of `function`.
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if isinstance(result, str):
         declared = _evaluate(result, function, _parameters(function, args, kwargs))
     elif callable(result) and not hasattr(result, "shape"):
-        declared = result(*tree_map(_parameter, args), **tree_map(_parameter, dict(kwargs)))
+        declared = _call(result, function, args, kwargs)
     else:
         declared = result
     leaves, tree = tree_flatten(declared, is_leaf=lambda leaf: isinstance(leaf, ShapeOf))
-    return tuple(_leaf_aval(leaf, result) for leaf in leaves), tree
+    place = f"result={shown(result)} of {_name(function)}"
+    return tuple(_leaf_aval(leaf, place) for leaf in leaves), tree
 
 
 def result_interface(result: Result) -> Hashable:
@@ -93,38 +99,94 @@ def result_interface(result: Result) -> Hashable:
         return result
     if callable(result) and not hasattr(result, "shape"):
         code = getattr(result, "__code__", None)
-        if code is None or result.__closure__:
+        if code is None or result.__closure__ or result.__defaults__ or result.__kwdefaults__:
             return result
         return code.co_code, code.co_consts, code.co_names  # a lambda typed again is another object
     leaves, tree = tree_flatten(result)
     return tree, tuple(
-        (tuple(leaf.shape), str(leaf.dtype)) if hasattr(leaf, "shape") else id(leaf)
+        id(leaf) if _shape(leaf) is None else (_shape(leaf), str(getattr(leaf, "dtype", None)))
         for leaf in leaves
     )
 
 
-def _leaf_aval(leaf: Any, result: Result) -> Any:
+def _leaf_aval(leaf: Any, place: str) -> Any:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    shape, dtype = _shape(leaf), getattr(leaf, "dtype", None)
     if shape is None or dtype is None:
         raise ValueError(
-            f"cannot use {leaf!r} in result={result!r}: it has no shape and dtype. Give an array, "
+            f"cannot use {shown(leaf)} in {place}: it has no shape and dtype. Give an array, "
             "the name of a parameter, or jax.ShapeDtypeStruct(shape, dtype)."
         )
-    if jnp.issubdtype(dtype, jax.dtypes.extended):
-        raise TypeError(
-            f"cannot return {dtype} from a host function: numpy has no such numbers. Declare the "
-            "key's data (jax.eval_shape(jax.random.key_data, key)) and wrap what comes back with "
-            "jax.random.wrap_key_data."
-        )
-    if jax.dtypes.canonicalize_dtype(dtype) != np.dtype(dtype):
+    dtype = _numpy_dtype(dtype, place)
+    try:
+        if any(isinstance(size, bool | np.bool_) or size < 0 for size in shape):
+            raise TypeError
+        return _jax.shaped_array(shape, dtype)
+    except TypeError:
         raise ValueError(
-            f"cannot return {np.dtype(dtype).name} while jax_enable_x64 is off: "
-            "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled. "
-            f"Declare {jax.dtypes.canonicalize_dtype(dtype).name}, or "
-            "jax.config.update('jax_enable_x64', True)."
+            f"cannot use the shape {shape!r} in {place}: its dimensions have to be whole numbers, "
+            "none of them negative. Compute them with // and max(..., 0)."
+        ) from None
+
+
+def _shape(leaf: Any) -> tuple[Any, ...] | None:
+    try:
+        return tuple(leaf.shape)
+    except (AttributeError, TypeError):  # of a class, say
+        return None
+
+
+def _numpy_dtype(dtype: Any, place: str) -> np.dtype:
+    """A declared dtype, if JAX has arrays of it."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if not isinstance(dtype, str) and jnp.issubdtype(dtype, jax.dtypes.extended):
+        raise TypeError(
+            f"cannot return {dtype} from a host function ({place}): numpy has no such numbers. "
+            "Declare the key's data (jax.eval_shape(jax.random.key_data, key)) and wrap what comes "
+            "back with jax.random.wrap_key_data."
         )
-    return _jax.shaped_array(tuple(shape), np.dtype(dtype))
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or not may_be_of_jax(found):
+        raise ValueError(
+            f"cannot use the dtype {dtype!r} in {place}: JAX has no arrays of it. Declare one of "
+            "numbers, as 'float32' is."
+        )
+    held = jax.dtypes.canonicalize_dtype(found)
+    if held != found:
+        raise ValueError(
+            f"cannot return {found.name} while jax_enable_x64 is off, as {place} declares: "
+            "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled. "
+            f"Declare {held.name}, or jax.config.update('jax_enable_x64', True)."
+        )
+    return found
+
+
+def _call(
+    result: Callable[..., Any],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    args, kwargs = tree_map(_parameter, args), tree_map(_parameter, dict(kwargs))
+    if isinstance(result, Annotated | Inferred | UfuncResult):  # they say themselves what is wrong
+        return result(*args, **kwargs)
+    try:
+        return result(*args, **kwargs)
+    except Exception as error:
+        given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
+        raise ValueError(
+            f"cannot tell the result of {_name(function)}({given}): result={shown(result)} raised "
+            f"{type(error).__name__}: {error}. It gets what {_name(function)} gets, as shapes and "
+            "dtypes without values."
+        ) from error
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", None) or shown(function)
 
 
 def _parameters(
@@ -142,8 +204,7 @@ def _parameters(
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        name = getattr(function, "__name__", repr(function))
-        raise TypeError(f"{name}() {error}") from None
+        raise TypeError(f"{_name(function)}() {error}") from None
     bound.apply_defaults()
     return {name: tree_map(_parameter, value) for name, value in bound.arguments.items()}
 
@@ -167,9 +228,9 @@ def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[st
     try:
         return eval(expression, scope)
     except Exception as error:
-        given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+        given = ", ".join(f"{name}={shown(value)}" for name, value in parameters.items())
         raise ValueError(
-            f"cannot evaluate result={expression!r} of {getattr(function, '__name__', function)}"
-            f"({given}): {type(error).__name__}: {error}. Use the names of its parameters, as in "
-            f"result={next(iter(parameters), 'x')!r}, or jax.ShapeDtypeStruct(shape, dtype)."
+            f"cannot evaluate result={expression!r} of {_name(function)}({given}): "
+            f"{type(error).__name__}: {error}. Use the names of its parameters, as in result="
+            f"{next(iter(parameters), 'x')!r}, or jax.ShapeDtypeStruct(shape, dtype)."
         ) from None

@@ -1,0 +1,294 @@
+"""Annotations in programs: families of dtypes and dimensions that the arguments decide."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from jaxtyping import (
+    Array,
+    Bool,
+    Complex,
+    Float,
+    Inexact,
+    Int,
+    Int8,
+    Integer,
+    Key,
+    Num,
+    Shaped,
+    UInt,
+)
+
+import jupyter_jaxcb as jaxcb
+
+from ._messages import message_of
+
+LANES = 4
+FAMILIES = [
+    (Float, "float32"), (Float, "float16"), (Float, "bfloat16"), (Float, "float8_e5m2"),
+    (Int, "int32"), (Int, "int8"), (UInt, "uint16"), (Integer, "uint8"), (Integer, "int16"),
+    (Bool, "bool"), (Complex, "complex64"), (Inexact, "complex64"), (Inexact, "float16"),
+    (Num, "int8"), (Num, "complex64"), (Num, "bfloat16"), (Shaped, "bool"), (Shaped, "uint32"),
+]  # fmt: skip
+WIDE = [(Float, "float64"), (Int, "int64"), (UInt, "uint64"), (Complex, "complex128")]
+
+
+def numbers(shape, name):
+    return (np.arange(np.prod(shape)).reshape(shape) % 2).astype(jnp.dtype(name))
+
+
+def assert_same(got, wanted):
+    got = np.asarray(got)
+    assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+    assert got.tobytes() == wanted.tobytes()
+
+
+def everywhere(oracle, host, *args):
+    """Called directly, compiled, lane by lane, and step by step: always what NumPy says."""
+    wanted = host(*args)
+    for f in (oracle, jax.jit(oracle)):
+        jax.tree.map(assert_same, f(*args), wanted)
+    stacked = [np.stack([x, x[::-1] if x.ndim else x, x, x]) for x in args]
+    each = [host(*(x[lane] for x in stacked)) for lane in range(LANES)]
+    wanted = jax.tree.map(lambda *lanes: np.stack(lanes), *each)
+    jax.tree.map(assert_same, jax.jit(jax.vmap(oracle))(*stacked), wanted)
+    _, got = jax.lax.scan(lambda carry, xs: (carry, oracle(*xs)), 0, tuple(stacked))
+    jax.tree.map(assert_same, got, wanted)
+
+
+@pytest.mark.parametrize(("family", "name"), FAMILIES, ids=str)
+def test_family_is_the_dtype_of_the_argument(family, name):
+    def host(x):
+        return np.ascontiguousarray(np.concatenate([x, x[:1]]).T)
+
+    @jaxcb.pure
+    def oracle(x: family[Array, "n m"]) -> family[Array, "m n+1"]:
+        return host(x)
+
+    everywhere(oracle, host, numbers((2, 3), name))
+
+
+@pytest.mark.parametrize(("family", "name"), WIDE, ids=str)
+def test_family_is_as_wide_as_jax_holds_the_argument(family, name):
+    @jaxcb.pure
+    def oracle(x: family[Array, "*batch"]) -> family[Array, "*batch"]:
+        return x
+
+    x = numbers((2, 3), name)
+    narrow = x.astype(jax.dtypes.canonicalize_dtype(x.dtype))
+    assert narrow.dtype != x.dtype
+    assert_same(jax.jit(oracle)(x), narrow)
+    with jax.enable_x64(True):
+        everywhere(oracle, lambda x: x, x)
+
+
+def summed(x, w):
+    return np.asarray((x * w).sum(-1), np.result_type(x, w)), np.int8([x.shape[-1], 7])
+
+
+def test_batch_dimensions_numbers_and_several_results_are_told_together():
+    @jaxcb.pure
+    def oracle(
+        x: Float[Array, "*batch n"], w: Float[Array, "n"]
+    ) -> tuple[Float[Array, "*batch"], Int8[Array, "2"]]:
+        return summed(x, w)
+
+    for batch in ((), (2,), (2, 3), (0,)):
+        everywhere(oracle, summed, numbers((*batch, 5), "float32"), numbers((5,), "float32"))
+    x, w = numbers((2, 5), "float16"), numbers((5,), "float32")
+    got = jax.jit(oracle)(x, w)[0]
+    assert got.dtype == np.float32  # what NumPy's and JAX's promotion make of both
+
+
+def test_any_dimensions_are_those_of_the_argument_that_has_them():
+    @jaxcb.pure
+    def oracle(x: Num[Array, "... 3"]) -> Num[Array, "..."]:
+        return x[..., 0]
+
+    for lead in ((), (2,), (2, 4)):
+        everywhere(oracle, lambda x: np.array(x[..., 0]), numbers((*lead, 3), "int32"))
+
+
+def test_dimensions_that_are_only_documented_may_differ():
+    @jaxcb.pure
+    def oracle(x: Float[Array, "_n _n k"], y: Float[Array, "*_lead k"]) -> Float[Array, "k"]:
+        return np.ones(x.shape[-1], np.float32)
+
+    assert_same(oracle(struct(2, 3, 4), struct(9, 4)), np.ones(4, np.float32))
+    refused(oracle, "k is 4 by x, and 5 by y.", struct(2, 3, 4), struct(5))
+
+
+def test_dimension_that_may_be_1_is_1_if_all_of_them_are():
+    @jaxcb.pure
+    def oracle(x: Float[Array, "#n"], y: Float[Array, "#n"]) -> Float[Array, "n"]:
+        return x + y
+
+    for sizes in ((3, 1), (1, 3), (3, 3), (1, 1)):
+        x, y = (np.ones(n, np.float32) for n in sizes)
+        everywhere(oracle, np.add, x, y)
+
+
+def test_groups_that_may_be_1_are_broadcast():
+    @jaxcb.pure
+    def oracle(x: Float[Array, "#*n"], y: Float[Array, "#*n"]) -> Float[Array, "*n"]:
+        return x + y
+
+    for shapes in (((1, 3), (2, 3)), ((2, 3), (2, 1)), ((2, 1), (1, 3)), ((), ())):
+        x, y = (np.ones(shape, np.float32) for shape in shapes)
+        assert_same(oracle(x, y), x + y)
+
+
+def test_key_is_an_argument_and_never_a_result():
+    @jaxcb.pure
+    def oracle(key: Key[Array, ""], x: Float[Array, "n"]) -> Float[Array, "n"]:
+        return x + (key.dtype == np.uint32)
+
+    @jaxcb.pure
+    def loose(key, x: Float[Array, "n"]) -> Float[Array, "n"]:
+        return x
+
+    key, x = jax.random.key(0), np.ones(3, np.float32)
+    assert_same(jax.jit(oracle)(key, x), x + 1)
+    assert_same(loose(key, x), x)
+    refused(oracle, "key is float32, which is not Key. Give key as Key", x[0], x)
+    refused(oracle, "x is key<fry>, which is not Float", key, jax.random.split(key))
+
+    @jaxcb.pure
+    def oracle(x) -> Key[Array, ""]: ...
+
+    refused(oracle, "Key is no array of numbers. Annotate the key's data, UInt32[Array, '2']", x)
+
+
+def refused(oracle, words, *args):
+    for f in (oracle, jax.jit(oracle)):
+        with pytest.raises(ValueError) as caught:
+            f(*args)
+        message = message_of(caught.value, words)
+        assert message.startswith("cannot tell the result of oracle(")
+
+
+def struct(*shape, dtype="float32"):
+    return np.zeros(shape, dtype)
+
+
+NOT_BOUND = {
+    "unknown": (None, "n", [3], "no argument says how large 'n' is. Annotate the one that does"),
+    "unknown in arithmetic": ("m", "n+m", [3], "no argument says how large 'n' is"),
+    "unknown group": ("m", "*n", [3], "no argument says which dimensions '*n' stands for"),
+    "unchecked": ("_", "_", [3], "no argument says how large '_' is"),
+    "contradicting": ("n n", "n", [3, 4], "n is 3 by x, and 4 by x. Give arguments of equal sizes"),
+    "contradicting arithmetic": (
+        "n n+1",
+        "n",
+        [3, 3],
+        "x has a dimension of 3 where n+1 is 4. Giv",
+    ),
+    "contradicting number": ("3", "3", [4], "x has a dimension of 4 where 3 is annotated. Give x"),
+    "other rank": ("n m", "n", [3], "1 dimensions where 2 are annotated. Give x that many, or"),
+    "too small a rank": ("a b *n", "a", [3], "1 dimensions where at least 2 are annotated"),
+    "call": ("n", "len(n)", [3], "'len(n)' is no dimension. Write a name, a whole number, or"),
+    "no Python": ("n", "n+", [3], "'n+' is no dimension"),
+    "negative": ("n", "n-5", [3], "'n-5' is -2, which is no size of a dimension, with n=3. Write"),
+    "not whole": ("n", "n/2", [3], "'n/2' is 1.5, which is no size of a dimension, with n=3"),
+    "whole, but divided": ("n", "n/3", [3], "(n//2, not n/2)"),
+    "by zero": ("n", "3//n", [0], "'3//n' cannot be computed: ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize(
+    ("argument", "result", "shape", "words"), NOT_BOUND.values(), ids=NOT_BOUND
+)
+def test_dimensions_that_cannot_be_told_are_named(argument, result, shape, words):
+    def oracle(x): ...
+
+    oracle.__annotations__ = {"return": Float[Array, result]}
+    if argument is not None:
+        oracle.__annotations__["x"] = Float[Array, argument]
+    refused(jaxcb.pure(oracle), words, struct(*shape))
+
+
+def test_dimensions_that_two_arguments_contradict_name_both():
+    @jaxcb.pure
+    def oracle(x: Float[Array, "n"], y: Float[Array, "n"]) -> Float[Array, "n"]: ...
+
+    refused(oracle, "n is 3 by x, and 4 by y.", struct(3), struct(4))
+
+    @jaxcb.pure
+    def oracle(x: Float[Array, "*n"], y: Float[Array, "*n"]) -> Float[Array, "*n"]: ...
+
+    refused(oracle, "*n is (3,) by x, and (3, 1) by y. Give", struct(3), struct(3, 1))
+
+    @jaxcb.pure
+    def oracle(x: Float[Array, "#*n"], y: Float[Array, "#*n"]) -> Float[Array, "*n"]: ...
+
+    refused(oracle, "*n is (3,) by x, and (2,) by y. Give", struct(3), struct(2))
+
+    @jaxcb.pure
+    def oracle(x: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]: ...
+
+    refused(oracle, "'...' stands for other dimensions in every argument", struct(3), struct(2))
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [(Float, "int32"), (Int, "uint8"), (UInt, "int8"), (Bool, "int32"), (Complex, "float32"),
+     (Inexact, "int32"), (Num, "bool"), (Int8, "int16")],
+    ids=str,
+)  # fmt: skip
+def test_argument_of_another_family_is_named(family, name):
+    @jaxcb.pure
+    def oracle(x: family[Array, "n"]) -> family[Array, "n"]: ...
+
+    words = f"x is {name}, which is not {family.__name__}. Give x as {family.__name__}, or annotate"
+    refused(oracle, words, struct(3, dtype=name))
+
+
+def test_family_that_no_argument_tells_the_width_of():
+    @jaxcb.pure
+    def oracle(x) -> UInt[Array, ""]: ...
+
+    refused(oracle, "no argument is UInt, so its width is not known. Name it", struct(3))
+
+
+def test_arguments_that_the_function_does_not_take_are_named():
+    @jaxcb.pure
+    def oracle(x: Float[Array, "n"]) -> Float[Array, "n"]: ...
+
+    for args in ((), (1.0, 2.0)):
+        with pytest.raises(TypeError, match=r"^oracle\(\) (missing|too many)"):
+            oracle(*args)
+
+
+@pytest.mark.parametrize(
+    "hint", [float, np.ndarray, jax.Array, "float", list[Float[Array, "n"]], functools.partial],
+    ids=str,
+)  # fmt: skip
+def test_annotation_that_says_no_shape_is_no_declaration(hint):
+    def oracle(x): ...
+
+    oracle.__annotations__ = {"return": hint}
+    for register in (jaxcb.pure, jaxcb.io):
+        with pytest.raises(ValueError) as caught:
+            register(oracle)
+        message_of(caught.value, "cannot register oracle as a", "without its result: say what it")
+
+
+def test_text_that_names_nothing_is_refused_when_registered():
+    def oracle(x) -> "Floaty[Array, 'n']": ...
+
+    with pytest.raises(ValueError) as caught:
+        jaxcb.pure(oracle)
+    message_of(caught.value, "cannot read the annotations of oracle: NameError", "or give result=")
+
+
+def test_answer_is_held_to_its_annotation():
+    @jaxcb.pure
+    def oracle(x: Float[Array, "n"]) -> tuple[Float[Array, "n"], Int8[Array, "2"]]:
+        return x, np.int64([1, 300])
+
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        oracle(np.ones(3, ml_dtypes.bfloat16))
+    message_of(caught.value, "oracle[1] answered with 300 (int64), which does not fit the declared")

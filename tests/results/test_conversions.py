@@ -1,0 +1,174 @@
+"""Every pair of dtypes: an answer is converted as numpy does it, or refused by its value."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jupyter_jaxcb.stack._contract import ResultError, answer_checker
+
+from ._oracle import EVERY, expected, interesting, meaning
+
+LEAF = jax.tree.structure(0)
+casts = pytest.mark.parametrize("cast", [False, True], ids=["strict", "cast"])
+
+
+def check(answer, shape, name, cast=False):
+    (array,) = answer_checker("oracle", LEAF, [shape], [jnp.dtype(name)], cast=cast)(answer)
+    return array
+
+
+def assert_same_bits(got, wanted):
+    assert (type(got), got.dtype, got.shape) == (np.ndarray, wanted.dtype, wanted.shape)
+    assert got.tobytes() == wanted.tobytes()
+
+
+def assert_as_expected(answer, name, cast):
+    """One answer, of which the oracle says that it is converted or refused."""
+    array = np.asarray(answer)
+    wanted = expected(array, name, cast=cast)
+    if wanted is not None:
+        assert_same_bits(check(answer, array.shape, name, cast), wanted)
+        return
+    with pytest.raises(ResultError) as caught:
+        check(answer, array.shape, name, cast)
+    message = str(caught.value)
+    assert "\n" not in message and message.startswith("oracle answered with "), message
+    assert array.dtype.name in message and name in message, message
+
+
+@casts
+@pytest.mark.parametrize("came", EVERY)
+def test_every_number_is_converted_as_numpy_does_it_or_refused(came, cast):
+    for declared in EVERY:
+        for number in interesting(came):
+            assert_as_expected(number, declared, cast)
+        for number in interesting(came)[::7]:
+            assert_as_expected(np.asarray(number), declared, cast)
+
+
+@pytest.mark.parametrize("came", EVERY)
+def test_first_number_that_is_lost_is_shown_wherever_it_stands(came):
+    for declared in EVERY:
+        numbers = interesting(came)[::-1]
+        kept = [n for n in numbers if expected(np.asarray(n), declared) is not None]
+        lost = [n for n in numbers if expected(np.asarray(n), declared) is None]
+        if not kept or not lost:
+            continue  # all of them fit, or the kind does not
+        array = np.array([*kept[:3], lost[0], *kept[:2], lost[-1]]).astype(jnp.dtype(came))
+        with pytest.raises(ResultError) as caught:
+            check(array, array.shape, declared)
+        assert f"oracle answered with {lost[0]!s} ({came}), which does" in str(caught.value)
+
+
+bits = st.binary(min_size=0, max_size=6 * 16)
+
+
+@st.composite
+def arrays(draw):
+    """Any bits, in any memory: also NaNs with something in them, strides, other byte orders."""
+    name = draw(st.sampled_from(EVERY))
+    dtype = jnp.dtype(name)
+    if name == "bool":
+        array = np.array(draw(st.lists(st.booleans(), max_size=6)), bool)
+    elif name in ("int4", "uint4"):
+        codes = np.frombuffer(draw(bits), np.uint8)[:6]
+        array = (codes % 16 - (8 if name == "int4" else 0)).astype(np.int8).astype(dtype)
+    else:
+        raw = draw(bits)
+        array = np.frombuffer(raw[: len(raw) // dtype.itemsize * dtype.itemsize], dtype)
+    if draw(st.booleans()):
+        array = array[::-1]
+    if array.dtype.kind in "iufc" and draw(st.booleans()):
+        array = array.astype(array.dtype.newbyteorder(">"))
+    return array
+
+
+@settings(max_examples=500)
+@given(arrays(), st.sampled_from(EVERY), st.booleans())
+def test_any_bits_are_converted_as_numpy_does_it_or_refused(array, declared, cast):
+    assert_as_expected(array, declared, cast)
+
+
+PYTHON = [True, False, 0, 1, -1, 7, 8, 255, 256, 2**31 - 1, 2**31, -(2**63), 2**63, 2**64 - 1]
+PYTHON += [0.0, -0.0, 1.5, 1e300, float("inf"), float("nan"), 1j, 1e300j]
+
+
+@casts
+@pytest.mark.parametrize("declared", EVERY)
+def test_python_numbers_are_as_those_that_numpy_makes_of_them(declared, cast):
+    for number in PYTHON:
+        assert_as_expected(number, declared, cast)
+
+
+@pytest.mark.parametrize("declared", EVERY)
+@pytest.mark.parametrize("number", [2**64, -(2**70), 2**64 + 1, 10**400], ids=lambda n: n % 1000)
+def test_python_integer_beyond_64_bits_fits_a_floating_number_that_is_exactly_it(number, declared):
+    def exactly(cast):
+        try:
+            return int(cast.real) == number
+        except (OverflowError, ValueError):  # infinite, NaN
+            return False
+
+    exact = None
+    if meaning(declared) in ("float", "complex") and number < 10**300:
+        with np.errstate(all="ignore"):
+            exact = np.asarray(float(number)).astype(jnp.dtype(declared))
+    if exact is not None and exactly(complex(exact)):
+        assert_same_bits(check(number, (), declared), exact)
+        return
+    with pytest.raises(ResultError, match=f"does not fit the declared {declared}"):
+        check(number, (), declared)
+
+
+class Convertible:
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+@casts
+@pytest.mark.parametrize("came", EVERY)
+def test_object_with_an_array_and_a_jax_array_are_that_array(came, cast):
+    for number in interesting(came)[:12]:
+        for declared in EVERY:
+            array = np.asarray(number)
+            wanted = expected(array, declared, cast=cast)
+            with jax.enable_x64(True):
+                answers = [Convertible(array), jnp.asarray(array)]
+            for answer in answers:
+                if wanted is None:
+                    with pytest.raises(ResultError, match=declared):
+                        check(answer, (), declared, cast)
+                else:
+                    assert_same_bits(check(answer, (), declared, cast), wanted)
+
+
+def test_numbers_are_converted_without_warnings_of_numpys():
+    """Warnings are errors here: an integer for complex64, an overflow with cast."""
+    assert check(np.int32(3), (), "complex64") == 3
+    assert check(np.float64(1e300), (), "float16", cast=True) == np.inf
+    assert check(np.array([1e300, np.nan]), (2,), "complex64", cast=True)[0] == np.inf
+
+
+def test_long_doubles_are_floating_numbers():
+    third = np.longdouble(1) / 3
+    assert_same_bits(check(third, (), "float32"), np.asarray(np.float32(1 / 3)))
+    if np.finfo(np.longdouble).maxexp > 1024:
+        with pytest.raises(ResultError, match=r"with 1e\+4000 \(float128\), which does not fit"):
+            check(np.longdouble("1e4000"), (), "float64")
+
+
+def test_number_without_infinity_or_nan_is_not_cut_to_the_largest_one():
+    four_bits = "float4_e2m1fn"
+    if not hasattr(jnp, four_bits):
+        pytest.skip("this JAX has no float4")
+    for fits in (6.0, -6.0, 0.4, 2.4):
+        assert_same_bits(check(fits, (), four_bits), np.asarray(fits).astype(jnp.dtype(four_bits)))
+    for lost in (100.0, -100.0, np.inf, np.nan):
+        with pytest.raises(ResultError, match=f"answered with {lost} "):
+            check(lost, (), four_bits)

@@ -1,0 +1,208 @@
+"""What cannot be declared is one paragraph with the way out, before the host function runs."""
+
+import re
+from types import SimpleNamespace as Declared
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+from ._messages import message_of
+
+X = np.ones(3, np.float32)
+
+
+class Box:
+    pass
+
+
+SHAPES = {
+    "negative": (-1,),
+    "negative in numpy's integers": (2, np.int64(-3)),
+    "not whole": (1.5,),
+    "whole, but floating": (2.0,),
+    "text": ("n",),
+    "boolean": (True,),
+    "None": (None,),
+}
+DTYPES = {
+    "object": object,
+    "text": "U3",
+    "dates": "M8[s]",
+    "unknown": "floaty",
+    "named fields": [("x", "f4")],
+    "long double": np.longdouble,
+    "void": "V4",
+}
+NOT_EVALUATED = {
+    "unknown name": ("z", "NameError: name 'z' is not defined. Use the names of its parameters"),
+    "unknown attribute": ("x.nothing", "AttributeError"),
+    "out of range": ("x.shape[9]", "IndexError: tuple index out of range"),
+    "by zero": ("x.shape[0] // 0", "ZeroDivisionError"),
+    "values": ("x.sum()", "AttributeError"),
+    "arithmetic": ("x + 1", "TypeError: unsupported operand"),
+    "empty": ("", "SyntaxError"),
+    "statement": ("y = x", "SyntaxError"),
+}
+
+
+def refused(result, *args, error=ValueError):
+    """The message for a function with that result, called in three ways; it never ran."""
+    seen = []
+
+    def oracle(x=None):
+        seen.append(x)
+        return x
+
+    messages = set()
+    for transform in (lambda f: f, jax.jit, jax.vmap):
+        with pytest.raises(error) as caught:
+            f = transform(jaxcb.pure(oracle, result=result))
+            f(*(args or (X,)))
+        # the argument is a lane of it under vmap, and functions have an address
+        message = message_of(caught.value).replace("float32[]", "float32[3]")
+        messages.add(re.sub(r"0x[0-9a-f]+", "", message))
+    assert seen == []
+    (message,) = messages
+    return message
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_shape_with_other_than_whole_numbers_is_refused(shape):
+    message = refused(Declared(shape=shape, dtype=np.float32))
+    assert message.startswith(f"cannot use the shape {shape!r} in result=")
+    assert "whole numbers, none of them negative" in message
+
+
+def test_expression_for_a_negative_dimension_is_refused():
+    message = refused("{'y': jax.ShapeDtypeStruct((x.dtype.itemsize - 9,), x.dtype)}")
+    assert message.startswith("cannot use the shape (-5,) in result=")
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+def test_dtype_that_jax_has_no_arrays_of_is_refused(dtype):
+    message = refused({"y": Declared(shape=(3,), dtype=dtype)})
+    assert message.startswith("cannot use the dtype ") and "JAX has no arrays of it" in message
+
+
+def test_key_is_refused_with_what_to_declare_instead():
+    message = refused(jax.eval_shape(lambda: jax.random.key(0)), error=TypeError)
+    assert "cannot return key<fry> from a host function" in message
+    assert "jax.random.wrap_key_data" in message
+
+
+@pytest.mark.parametrize(
+    "result",
+    [3, "3", [1, 2], object(), Box, np.float32, "lambda x: x", Declared(shape=3, dtype="float32")],
+    ids=lambda result: type(result).__name__,
+)
+def test_what_has_no_shape_and_dtype_is_refused(result):
+    message = refused(result)
+    assert message.startswith("cannot use ") or "raised TypeError" in message
+    if message.startswith("cannot use "):
+        assert "has no shape and dtype. Give an array, the name of a parameter" in message
+
+
+@pytest.mark.parametrize(("expression", "words"), NOT_EVALUATED.values(), ids=NOT_EVALUATED)
+def test_expression_that_raises_is_quoted_with_what_it_raised(expression, words):
+    message = refused(expression) if expression != "x.shape[0] // 0" else None
+    if message is None:
+        with pytest.raises(ValueError) as caught:
+            jaxcb.pure(lambda oracle: oracle, result="oracle.shape[0] // 0")(X)
+        message = message_of(caught.value)
+    else:
+        assert message.startswith(
+            f"cannot evaluate result={expression!r} of oracle(x=float32[3]): "
+        )
+    assert words in message
+
+
+def test_function_of_the_parameters_that_raises_is_named_with_what_it_got():
+    message = refused(lambda x: x.shape[9])
+    assert message.startswith("cannot tell the result of oracle(float32[3]): result=<function ")
+    assert "raised IndexError: tuple index out of range" in message
+    assert "raised TypeError" in refused(lambda: 3)
+
+    with pytest.raises(ValueError) as caught:
+        jaxcb.pure(lambda oracle: 1, result=lambda oracle: oracle.shape[9])(X)
+    assert isinstance(caught.value.__cause__, IndexError)
+
+
+def test_64_bits_are_refused_by_the_name_of_what_declares_them():
+    message = refused(jax.ShapeDtypeStruct((3,), np.int64))
+    assert "cannot return int64 while jax_enable_x64 is off" in message
+    assert "Declare int32, or jax.config.update('jax_enable_x64', True)" in message
+
+
+def test_lambda_with_another_default_is_another_interface():
+    """Programs of the first one keep their shape, and are not called with the second body."""
+    names = {"np": np}
+    programs = []
+    for n in (2, 3):
+        exec(f"def oracle(x): return np.ones({n}, np.float32)", names)
+        result = lambda x, n=n: jax.ShapeDtypeStruct((n,), np.float32)  # noqa: E731
+        programs.append(jax.jit(jaxcb.pure(names["oracle"], result=result)))
+        assert programs[-1](0.0).shape == (n,)
+    assert programs[0](0.0).shape == (2,)
+
+
+# infer
+
+
+def raising(x):
+    raise RuntimeError("no luck")
+
+
+INFERRED = {
+    "raises": (raising, "run on zeros it raised RuntimeError: no luck. Declare it: result=jax.S"),
+    "None": (lambda x: None, "run on zeros it answered None. Let it return what it computes"),
+    "objects": (lambda x: np.array([1, None]), "an array object[2] ([1, None]), which is no array"),
+    "text": (lambda x: "text", "it answered with 'text', which is no array of numbers"),
+    "dates": (lambda x: np.zeros(1, "M8[s]"), "an array datetime64[s][1] ("),
+    "named fields": (lambda x: np.zeros(1, [("a", "f4")]), "an array [('a', '<f4')][1] ([(0.0,)])"),
+    "masked": (lambda x: np.ma.masked_array([1.0]), "with a masked array float64[1], which is no"),
+    "generator": (lambda x: (i for i in ()), "with <generator object"),
+    "huge integer": (lambda x: 2**70, "with 1180591620717411303424, which is no"),
+    "key": (lambda x: jax.random.key(0), "with Array((), dtype=key<fry>)"),
+    "long double": (lambda x: np.longdouble(3), "of numbers that JAX has"),
+    "in a dict": (lambda x: {"a": 1.0, "b": {1, 2}}, "it answered with {1, 2}, which is no array"),
+    "unsorted keys": (lambda x: {1: 1.0, "a": 2.0}, "whose structure JAX cannot tell (ValueError"),
+    "two parameters": (lambda x, y: x, "it raised TypeError"),
+}
+
+
+@pytest.mark.parametrize(("function", "words"), INFERRED.values(), ids=INFERRED)
+@pytest.mark.parametrize(
+    "transform", [lambda f: f, jax.jit, jax.vmap], ids=["eager", "jit", "vmap"]
+)
+def test_what_cannot_be_inferred_says_what_came_and_what_to_do(function, words, transform):
+    def oracle(*args):
+        return function(*args)
+
+    with pytest.raises(ValueError) as caught:
+        transform(jaxcb.pure(oracle, result="infer"))(X)
+    message = message_of(caught.value, words)
+    assert message.startswith("cannot infer the result of oracle: ")
+
+
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
+@pytest.mark.parametrize(
+    "transform", [lambda f: f, jax.jit, jax.vmap], ids=["eager", "jit", "vmap"]
+)
+def test_function_that_uses_jax_is_inferred_by_its_values(transform):
+    """Run on zeros outside of the program that is being traced."""
+    oracle = jaxcb.pure(lambda x: {"sum": jnp.sum(x), "half": x / 2}, result="infer")
+    got = transform(oracle)(X[:, None])
+    np.testing.assert_array_equal(got["half"], X[:, None] / 2)
+    assert np.sum(got["sum"]) == 3
+
+
+def test_value_that_does_not_fit_what_the_zeros_answered_is_an_error_of_its_call():
+    oracle = jaxcb.pure(lambda x: {"oracle": 2 ** int(x)}, result="infer")
+    assert oracle(4)["oracle"] == 16
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        oracle(40)
+    message_of(caught.value, "['oracle'] answered with 1099511627776 (int64)", "declared int32")

@@ -1,0 +1,117 @@
+"""The same conversions in eager calls, compiled programs and lane by lane, with x64 and without."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+from ._messages import message_of
+from ._oracle import EVERY, INTS, NARROW, SUB_BYTE_IS_SOUND, expected, interesting, limits, meaning
+
+LANES = 3
+SMALLEST = float(jnp.finfo(np.float32).tiny)  # that is normal
+
+
+def ways(shape, name, cast):
+    """One callback, called directly, in a program, and lane by lane in another."""
+    answers = []
+
+    @jaxcb.pure(result=jax.ShapeDtypeStruct(shape, jnp.dtype(name)), cast=cast)
+    def oracle(x):
+        return answers[-1]
+
+    one, several = np.zeros((), np.float32), np.zeros(LANES, np.float32)
+    return answers, [(oracle, one), (jax.jit(oracle), one), (jax.jit(jax.vmap(oracle)), several)]
+
+
+def few(came):
+    """An ordinary number, the extreme ones, and what is no number."""
+    numbers = interesting(came)
+    if meaning(came) in ("bool", "int"):
+        return numbers[[0, len(numbers) // 2, -1]]
+    sizes = np.abs(numbers.astype(np.complex128))
+    numbers = numbers[(sizes == 0) | ~(sizes < SMALLEST)]  # XLA takes those for 0, see below
+    order = np.argsort(np.abs(numbers.astype(np.complex128)), kind="stable")
+    return numbers[order[[0, len(order) // 2, len(order) * 3 // 4, -1]]]
+
+
+def assert_every_way(name, came, cast, shape):
+    answers, programs = ways(shape, name, cast)
+    for source in came:
+        for number in few(source):
+            answers.append(np.full(shape, number))
+            wanted = expected(answers[-1], name, cast=cast)
+            for program, x in programs:
+                if wanted is None:
+                    with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as caught:
+                        jax.block_until_ready(program(x))
+                    message_of(caught.value, name, source)
+                    continue
+                got = np.asarray(program(x))
+                assert (got.dtype, got.shape) == (wanted.dtype, (*x.shape, *shape))
+                assert got.tobytes() == np.broadcast_to(wanted, got.shape).tobytes()
+
+
+def shape_for(name):
+    return () if SUB_BYTE_IS_SOUND or name not in ("int4", "uint4") else (2,)
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_answer_is_converted_alike_on_every_way_without_x64(name):
+    assert_every_way(name, EVERY, False, shape_for(name))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_answer_is_converted_alike_on_every_way_with_x64(name):
+    with jax.enable_x64(True):
+        assert_every_way(name, EVERY[::2], False, shape_for(name))
+
+
+@pytest.mark.parametrize("name", ["int4", "uint8", "int32", "float16", "float8_e5m2", "complex64"])
+def test_cast_converts_alike_on_every_way(name):
+    assert_every_way(name, EVERY, True, shape_for(name))
+
+
+@pytest.mark.parametrize("name", ["float32", "int8", "bool"])
+def test_arrays_are_converted_alike_on_every_way(name):
+    assert_every_way(name, ["bool", "int64", "float32", "float64", "complex64"], False, (2, 3))
+
+
+@pytest.mark.parametrize("name", sorted({*EVERY} - {*NARROW}))
+def test_64_bit_result_is_refused_without_x64_before_anything_runs(name):
+    seen = []
+    oracle = jaxcb.pure(seen.append, result=jax.ShapeDtypeStruct((2,), jnp.dtype(name)))
+    oracle.__name__ = "oracle"
+    for f in (oracle, jax.jit(oracle), jax.vmap(oracle)):
+        with pytest.raises(ValueError, match=rf"cannot return {name} while jax_enable_x64 is off"):
+            f(np.zeros(2, np.float32))
+    assert seen == []
+
+
+@pytest.mark.parametrize("callback", [jax.pure_callback, jaxcb.pure_callback], ids=["jax", "ours"])
+def test_subnormal_number_is_0_in_compiled_programs_as_with_jax(callback):
+    """XLA's threads take them for 0, in NumPy's code too; nothing of it is seen in eager calls."""
+    declared = jax.ShapeDtypeStruct((), np.float32)
+    tiny = np.float32(1e-30)
+    f = jax.jit(lambda x: callback(lambda x: np.asarray(x) * tiny, declared, x))
+    assert f(np.float32(1e-10)) == 0
+    eager = jaxcb.pure_callback(lambda x: x * tiny, declared, np.float32(1e-10))
+    assert np.asarray(eager) == np.float32(1e-40) > 0
+
+
+@pytest.mark.parametrize("name", INTS)
+def test_integer_of_a_loop_is_exact_in_every_step(name):
+    """As scan calls it, one after the other in one program."""
+    low, high = limits(name)
+    numbers = [low, high, 0, 1]
+    with jax.enable_x64(True):
+        given = iter(numbers)
+
+        @jaxcb.io(result=jax.ShapeDtypeStruct((2,), jnp.dtype(name)))
+        def oracle(step):
+            return np.full(2, next(given))
+
+        got = jax.lax.scan(lambda c, step: (c, oracle(step)), 0, jnp.arange(len(numbers)))[1]
+        assert np.asarray(got).tolist() == [[n, n] for n in numbers]

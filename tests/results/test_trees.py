@@ -1,0 +1,163 @@
+"""Random structures: a right answer arrives, a wrong one is told by the key that is wrong."""
+
+import collections
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack._contract import ResultError, answer_checker
+
+from ._messages import message_of
+from ._trees import (
+    Pair,
+    State,
+    answer_to,
+    as_others,
+    name_of,
+    places,
+    results,
+    wrong_leaves,
+    wrong_nodes,
+)
+
+
+def checker(declared):
+    structs, tree = jax.tree.flatten(declared)
+    return answer_checker("oracle", tree, [s.shape for s in structs], [s.dtype for s in structs])
+
+
+def assert_same(got, wanted):
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        assert (type(a), a.shape, a.dtype) == (np.ndarray, b.shape, b.dtype)
+        assert a.tobytes() == b.tobytes()
+
+
+@settings(max_examples=200)
+@given(results, st.data())
+def test_right_answer_arrives_leaf_by_leaf_in_the_declared_order(declared, data):
+    check = checker(declared)
+    for seed in range(3):  # the first answer decides how the next ones are taken apart
+        answer = answer_to(declared, seed)
+        assert_same(check(answer), jax.tree.leaves(answer))
+        assert_same(check(as_others(answer, data.draw)), jax.tree.leaves(answer))
+        scalars = jax.tree.map(lambda x: x[()] if x.shape == () else x.astype(x.dtype), answer)
+        assert_same(check(scalars), jax.tree.leaves(answer))
+
+
+@settings(max_examples=200)
+@given(results, st.data())
+def test_wrong_answer_is_told_by_the_key_that_is_wrong(declared, data):
+    check, answer = checker(declared), answer_to(declared)
+    path, node, put = data.draw(st.sampled_from(list(places(answer))))
+    kinds = wrong_leaves(node) if isinstance(node, np.ndarray) else wrong_nodes(node)
+    for what, wrong in list(kinds):
+        with pytest.raises(ResultError) as caught:
+            check(put(wrong))
+        message = message_of(caught.value)
+        if what != "keys that cannot be sorted":
+            assert name_of(path) in message, (what, message)
+    assert_same(check(answer), jax.tree.leaves(answer))  # an error changes nothing
+
+
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+ONE = np.float32(1)
+FIRST_DIFFERENCES = {
+    "missing key": (
+        {"vel": ONE}, {"pos": SCALAR, "vel": SCALAR},
+        "a dict of 'vel' where a dict of 'pos', 'vel' was declared: oracle['pos'] is missing.",
+    ),
+    "extra key": (
+        {"pos": ONE, "vel": ONE}, {"pos": SCALAR},
+        "where a dict of 'pos' was declared: oracle['vel'] was not declared.",
+    ),
+    "deep": (
+        {"a": [{"x": ONE}, {"y": ONE}]}, {"a": ({"x": SCALAR}, {"x": SCALAR})},
+        "oracle['a'][1] answered with a dict of 'y' where a dict of 'x' was declared: "
+        "oracle['a'][1]['x'] is missing.",
+    ),
+    "shorter": ((ONE,), (SCALAR, SCALAR), "oracle answered with a tuple of 1 where a tuple of 2"),
+    "longer": ([ONE, ONE], (SCALAR,), "a list of 2 where a tuple of 1 was declared: oracle[1] was"),
+    "array for dict": (ONE, {"a": SCALAR}, "answered with an array float32[] where a dict of"),
+    "None for array": ({"a": None}, {"a": SCALAR}, "oracle['a'] answered with None where an array"),
+    "None for dict": (None, {"a": SCALAR}, "oracle answered with None where a dict of 'a' was"),
+    "array for None": ((ONE, ONE), (SCALAR, None), "oracle[1] answered with an array float32[] "),
+    "namedtuple": ((ONE, ONE), Pair(SCALAR, SCALAR), "a tuple of 2 where a Pair of left, right"),
+    "dataclass": (
+        State(ONE, {}), State(SCALAR, SCALAR),
+        "oracle.velocity answered with {} where an array float32[] was declared. Return one array",
+    ),
+    "empty for full": ({}, {"a": SCALAR}, "answered with an empty dict where a dict of 'a'"),
+    "full for empty": ([ONE], [], "oracle answered with a list of 1 where an empty list was decl"),
+    "another order": (
+        collections.OrderedDict(b=ONE, a=ONE), collections.OrderedDict(a=SCALAR, b=SCALAR),
+        "an OrderedDict of 'b', 'a' where an OrderedDict of 'a', 'b' was declared: the",
+    ),
+    "static parts": (
+        collections.defaultdict(int, a=ONE), collections.defaultdict(list, a=SCALAR),
+        "and they differ in what is no array: CustomNode(defaultdict",
+    ),
+    "many keys": (
+        {str(k): ONE for k in range(100)}, {str(k): SCALAR for k in range(101)},
+        "'0', '1', '10', '100', '11', '12' and 95 more was declared: oracle['100'] is",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "declared", "words"), FIRST_DIFFERENCES.values(), ids=FIRST_DIFFERENCES
+)
+def test_first_key_that_differs_is_named(answer, declared, words):
+    with pytest.raises(ResultError) as caught:
+        checker(declared)(answer)
+    message_of(caught.value, words)
+
+
+@pytest.mark.parametrize("ways", ["eager", "jit", "vmap"])
+def test_structure_is_checked_on_every_way(ways):
+    answers = [{"pos": np.zeros(2, np.float32), "vel": [ONE]}]
+    oracle = jaxcb.pure(result={"pos": jax.ShapeDtypeStruct((2,), np.float32), "vel": (SCALAR,)})(
+        lambda x: answers[-1]
+    )
+    oracle = jax.jit(oracle) if ways == "jit" else jax.vmap(oracle) if ways == "vmap" else oracle
+    x = jnp.zeros(3) if ways == "vmap" else 0.0
+    lead = (3,) if ways == "vmap" else ()
+    got = oracle(x)
+    assert (got["pos"].shape, got["vel"][0].shape) == ((*lead, 2), lead)
+    assert type(got["vel"]) is tuple
+    answers.append({"pos": np.zeros(2, np.float32), "acc": (ONE,)})
+    with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as caught:
+        jax.block_until_ready(oracle(x))
+    assert "<lambda>['vel'] is missing" in str(jaxcb.host_error(caught.value))
+    answers.pop()
+    assert oracle(x)["pos"].shape == (*lead, 2)
+
+
+def test_class_that_looks_at_its_arrays_can_be_declared():
+    """JAX builds such nodes with tracers; we build one of shapes and dtypes for the key paths."""
+
+    @jax.tree_util.register_pytree_node_class
+    class Square:
+        def __init__(self, m):
+            assert m.shape[0] == m.shape[1]
+            self.m = m
+
+        def tree_flatten(self):
+            return (self.m,), None
+
+        @classmethod
+        def tree_unflatten(cls, aux, children):
+            return cls(*children)
+
+    declared = Square(jax.ShapeDtypeStruct((2, 2), np.float32))
+    m = np.eye(2, dtype=np.float32)
+    oracle = jaxcb.pure(lambda x: Square(m), result=(declared, SCALAR))
+    with pytest.raises(Exception) as caught:
+        oracle(0.0)
+    assert "answered with a Square of" in str(jaxcb.host_error(caught.value))
+    assert np.array_equal(jaxcb.pure(lambda x: Square(m), result=declared)(0.0).m, m)
