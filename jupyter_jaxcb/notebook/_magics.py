@@ -33,6 +33,7 @@ from ._options import (
     chosen_functions,
     keyword_arguments,
     option_hint,
+    rule_of,
 )
 from ._question import question, split_options
 from ._rule import RuleOfTheCell
@@ -73,7 +74,15 @@ class JaxMagics(Magics):
     @argument("--ordered", action="store_true", help="io, debug: keep program order")
     @argument("--arrays", help="what the functions get: numpy (the default), or jax for JAX arrays")
     @argument("--derivative", help="pure: finite, for central differences")
-    @argument("--jvp", help="pure: the function of the cell that is its rule, as for defjvp")
+    @argument(
+        "--jvp", help="pure, buffer: the function of the cell that is its rule, as for defjvp"
+    )
+    @argument(
+        "--vjp",
+        nargs=2,
+        metavar=("FORWARD", "BACKWARD"),
+        help="pure, buffer: the two functions of the cell that are its rule, as for defvjp",
+    )
     @argument(
         "--has-side-effect",
         action="store_true",
@@ -96,8 +105,9 @@ class JaxMagics(Magics):
         arguments = keyword_arguments(options)
         parsed = self._body(f"%%jax_callback {line}", cell)
         functions = chosen_functions(options.names, parsed.functions())
-        if options.jvp:
-            functions = check_rule(options.jvp, options.flavor, functions, parsed.functions())
+        rule = rule_of(options)
+        if rule:
+            functions = check_rule(*rule, options.flavor, functions, parsed.functions())
         for function in functions:
             if "result" in arguments:
                 check_result(
@@ -110,11 +120,14 @@ class JaxMagics(Magics):
                 check_declared(options.flavor, function)
             decorate(function, _DECORATOR)
         register: Any = functools.partial(FLAVORS[options.flavor], **arguments)
-        decorators = {_DECORATOR: register}
-        if options.jvp:
-            decorate(parsed.functions()[options.jvp], _RULE)
-            pair = RuleOfTheCell(register)
-            decorators = {_DECORATOR: pair.function, _RULE: pair.rule}
+        decorators: dict[str, Any] = {_DECORATOR: register}
+        if rule:
+            method, names = rule
+            joined = RuleOfTheCell(register, method, len(names))
+            decorators = {_DECORATOR: joined.function}
+            for place, name in enumerate(names):
+                decorators[f"{_RULE}_{place}"] = functools.partial(joined.rule, place)
+                decorate(parsed.functions()[name], f"{_RULE}_{place}")
         self._namespace.update(decorators)
         try:
             return parsed.run()

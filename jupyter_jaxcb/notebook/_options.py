@@ -26,6 +26,7 @@ _TAKES = {
     "debug": {"ordered", "arrays"},
     "buffer": {"result", "vmap_method", "has_side_effect", "check"},
 }
+_RULED = ("pure", "buffer")  # flavors that take a derivative rule
 OPTIONS = (
     "--result",
     "--vmap-method",
@@ -36,6 +37,7 @@ OPTIONS = (
     "--jvp",
     "--has-side-effect",
     "--check",
+    "--vjp",
 )
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
 
@@ -52,9 +54,28 @@ def option_hint(line: str) -> str:
     wrong = [option for option in given if option not in OPTIONS]
     if wrong:
         return nearest(wrong[0], OPTIONS)
+    if "--vjp" in given:
+        return ". Name both functions of the rule: --vjp FORWARD BACKWARD."
     if "--result" in given:
         return '. Put an expression with spaces in quotes, as in --result "(x, x)".'
     return "."
+
+
+def rule_of(options: argparse.Namespace) -> tuple[str, list[str]] | None:
+    """The method of the callback that takes the rule which the line names, and its functions.
+
+    Raises:
+        UsageError: ``--jvp`` and ``--vjp``, or one of them with ``--derivative``.
+    """
+    given = [f"--{name}" for name in ("jvp", "vjp", "derivative") if getattr(options, name)]
+    if len(given) > 1:
+        raise UsageError(
+            f"{given[0]} does not go with {given[1]}: a function has one derivative. Leave one of "
+            "them out."
+        )
+    if options.jvp:
+        return "defjvp", [options.jvp]
+    return ("defvjp", options.vjp) if options.vjp else None
 
 
 def unquoted(word: str) -> str:
@@ -100,7 +121,7 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
     if derivative != "finite":
         raise UsageError(
             f"unknown derivative {derivative!r}. Write --derivative finite, or name the rule that "
-            "the cell defines: --jvp NAME."
+            "the cell defines: --jvp NAME, --vjp FORWARD BACKWARD."
         )
     arrays = given.get("arrays", "numpy")
     if arrays not in ARRAYS:
@@ -134,23 +155,35 @@ def chosen_functions(
 
 
 def check_rule(
-    rule: str, flavor: str, chosen: list[ast.FunctionDef], functions: Mapping[str, ast.FunctionDef]
+    method: str,
+    rule: list[str],
+    flavor: str,
+    chosen: list[ast.FunctionDef],
+    functions: Mapping[str, ast.FunctionDef],
 ) -> list[ast.FunctionDef]:
-    """The functions to register when `rule` is the derivative of one of them.
+    """The one function to register, whose derivative the functions named by `rule` are.
 
     Raises:
-        UsageError: there is no such function, or several functions that it may belong to.
+        UsageError: there are no such functions, or several that they may belong to.
     """
-    if flavor != "pure":
-        raise UsageError(f"--jvp does not go with {flavor}: it is for pure.")
-    if rule not in functions:
-        raise UsageError(f"no function {rule!r} in this cell{nearest(rule, functions)}")
-    others = [function for function in chosen if function.name != rule]
+    option = f"--{method.removeprefix('def')}"
+    if flavor not in _RULED:
+        raise UsageError(f"{option} does not go with {flavor}: it is for {' and '.join(_RULED)}.")
+    for name in rule:
+        if name not in functions:
+            raise UsageError(f"no function {name!r} in this cell{nearest(name, functions)}")
+    if len(set(rule)) < len(rule):
+        raise UsageError(
+            f"{option} takes two functions, and {rule[0]} is one. Write {option} FORWARD BACKWARD: "
+            "forward(*args) -> (out, residuals), backward(residuals, cotangent) -> cotangents."
+        )
+    others = [function for function in chosen if function.name not in rule]
     if len(others) != 1:
         names = ", ".join(function.name for function in others) or "none"
+        given = " ".join([option, *rule])
         raise UsageError(
-            f"--jvp {rule} is the derivative of one function, and the cell registers {names}. Name "
-            f"the function: %%jax_callback pure NAME --jvp {rule} ..."
+            f"{given} is the derivative of one function, and the cell registers {names}. Name "
+            f"the function: %%jax_callback {flavor} NAME {given} ..."
         )
     return others
 

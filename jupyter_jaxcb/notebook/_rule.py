@@ -1,4 +1,4 @@
-"""``--jvp``: a function of the cell becomes the derivative rule of the registered one."""
+"""``--jvp`` and ``--vjp``: functions of the cell become the derivative of the registered one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from typing import Any
 
 
 class RuleOfTheCell:
-    """Joins a callback and its rule as soon as the cell has defined both, in either order."""
+    """Joins a callback and its rule as soon as the cell has defined all of it, in any order.
 
-    def __init__(self, register: Callable[[Any], Any]) -> None:
+    Args:
+        register: the decorator of the host function.
+        method: of the callback that takes the rule: ``"defjvp"``, ``"defvjp"``.
+        count: of the functions that it takes.
+    """
+
+    def __init__(self, register: Callable[[Any], Any], method: str, count: int) -> None:
         self._register = register
+        self._method = method
+        self._count = count
         self._callback: Any = None
-        self._rule: Any = None
+        self._rule: dict[int, Any] = {}
 
     def function(self, function: Any) -> Any:
         """Decorates the host function."""
@@ -20,12 +28,12 @@ class RuleOfTheCell:
         self._join()
         return self._callback
 
-    def rule(self, rule: Any) -> Any:
-        """Decorates the rule."""
-        self._rule = rule
+    def rule(self, place: int, rule: Any) -> Any:
+        """Decorates a function of the rule, the first (0) or the second (1) that the line names."""
+        self._rule[place] = rule
         self._join()
         return rule
 
     def _join(self) -> None:
-        if self._callback is not None and self._rule is not None:
-            self._callback.defjvp(self._rule)
+        if self._callback is not None and len(self._rule) == self._count:
+            getattr(self._callback, self._method)(*(self._rule[n] for n in range(self._count)))

@@ -2,32 +2,84 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.tree_util import tree_leaves
+
+from ._bind import is_array
+from ._rules import Rule, checked_jvp, checked_vjp
 
 
 def with_jvp(
     primal: Callable[..., Any],
-    rule: Callable[..., Any],
+    rule: Rule,
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
 ) -> Callable[..., Any]:
     """`primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``."""
+    _check_callable("defjvp", rule)
     differentiable = jax.custom_jvp(primal, nondiff_argnums=tuple(nondiff_argnums))
-    differentiable.defjvp(rule, symbolic_zeros=symbolic_zeros)
-    return differentiable
+    checked = checked_jvp(rule, nondiff_argnums)
+    differentiable.defjvp(checked, symbolic_zeros=symbolic_zeros)
+    return _without_static(differentiable, primal, rule.name, nondiff_argnums)
 
 
 def with_vjp(
     primal: Callable[..., Any],
-    forward: Callable[..., Any],
-    backward: Callable[..., Any],
+    forward: Rule,
+    backward: Rule,
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
 ) -> Callable[..., Any]:
     """`primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``."""
+    _check_callable("defvjp", forward)
+    _check_callable("defvjp", backward)
     differentiable = jax.custom_vjp(primal, nondiff_argnums=tuple(nondiff_argnums))
-    differentiable.defvjp(forward, backward, symbolic_zeros=symbolic_zeros)
-    return differentiable
+    checked = checked_vjp(forward, backward, nondiff_argnums)
+    differentiable.defvjp(*checked, symbolic_zeros=symbolic_zeros)
+    return _without_static(differentiable, primal, forward.name, nondiff_argnums)
+
+
+def _without_static(
+    differentiable: Callable[..., Any],
+    primal: Callable[..., Any],
+    name: str,
+    nondiff_argnums: Sequence[int],
+) -> Callable[..., Any]:
+    """`differentiable`, which says what to do with arguments that are no arrays."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        for n, arg in enumerate(_positional(primal, args, kwargs)):
+            if n not in nondiff_argnums and not all(map(is_array, tree_leaves(arg))):
+                raise TypeError(
+                    f"cannot call {name}, which has a derivative rule, with {arg!r} as argument "
+                    f"{n}: it is no array. Name its place in the rule's nondiff_argnums=({n},); "
+                    "the rule then gets it first."
+                )
+        return differentiable(*args, **kwargs)
+
+    return call
+
+
+def _positional(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """`args` with `kwargs` and defaults at their places; without where they do not fit."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):  # ValueError: Python does not know its parameters
+        return args
+    bound.apply_defaults()
+    return bound.args
+
+
+def _check_callable(method: str, rule: Rule) -> None:
+    if not callable(rule.function):
+        raise TypeError(
+            f"cannot use {rule.function!r} as a derivative rule of {rule.name}: it is not a "
+            f"function. {rule.name}.{method} takes what jax.custom_{method[3:]} takes."
+        )

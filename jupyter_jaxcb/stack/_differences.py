@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
+from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
+from ._arrays import aligned
+from ._bind import is_array
 from ._callback import HostFunction
-from ._contract import ResultError
+from ._contract import answer_checker
 
 SMALL = 0.01  # of the largest element: the scale of a smaller one's step
+TINY = 0.001  # a smaller scale is not trusted where its step changes nothing
 
+_Check = Callable[[Any], tuple[np.ndarray, ...]]  # of an answer against what was declared
 # Binds a host function with its declared result, for arguments.
 Bind = Callable[[HostFunction, Any, tuple[Any, ...]], Any]
 
@@ -27,43 +33,73 @@ def with_differences(
 
     The Jacobian comes from one more host call, in which all perturbations are made, and its product
     with the tangents is JAX's: so forward and reverse mode work, and vmap. It has no derivative of
-    its own.
+    its own. What is no array (a string, an enum) stays what it is.
 
     Args:
         primal: the callback without a rule.
         host: its host function.
         bind: binds another one, as a pure callback that vmap calls lane by lane.
     """
-    differentiable = jax.custom_jvp(primal)
 
-    def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-        out = differentiable(*primals)
-        results, out_tree = tree_flatten(out)
-        values, in_tree = tree_flatten(primals)
-        directions = tree_leaves(tangents, is_leaf=_is_zero)
-        which = tuple(n for n, t in enumerate(directions) if _is_tangent(t))
-        floating = tuple(n for n, y in enumerate(results) if _is_floating(y))
-        _check_real(host, [values[n] for n in which], results)
-        blocks = _Differences(host, in_tree, which, floating, tuple(y.shape for y in results))
-        declared = [
-            [jax.ShapeDtypeStruct((*results[n].shape, *jnp.shape(values[k])), results[n].dtype)
-             for k in which]
-            for n in floating
-        ]  # fmt: skip
-        jacobian = declared
-        if which and floating:
-            jacobian = _once(host, lambda *args: bind(HostFunction(blocks), declared, args))(
-                *primals
-            )
-        rows = dict(zip(floating, jacobian, strict=True))
-        moved = [
-            _product(rows[n], [directions[k] for k in which], y) if n in rows else _no_tangent(y)
-            for n, y in enumerate(results)
-        ]
-        return out, tree_unflatten(out_tree, moved)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        leaves, in_tree = tree_flatten((args, kwargs))
+        places = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
 
-    differentiable.defjvp(rule, symbolic_zeros=True)
-    return differentiable
+        def complete(arrays: Sequence[Any]) -> list[Any]:
+            given = dict(zip(places, arrays, strict=True))
+            return [given.get(n, leaf) for n, leaf in enumerate(leaves)]
+
+        def plain(*arrays: Any) -> Any:
+            __tracebackhide__ = True
+            args, kwargs = tree_unflatten(in_tree, complete(arrays))
+            return primal(*args, **kwargs)
+
+        def jacobian(question: _Differences, declared: Any, arrays: Sequence[Any]) -> Any:
+            bound = lambda *arrays: bind(HostFunction(question), declared, tuple(complete(arrays)))  # noqa: E731
+            return _once(host, bound)(*arrays)
+
+        plain.__name__ = host.name
+        differentiable = jax.custom_jvp(plain)
+        rule = functools.partial(_rule, differentiable, host, in_tree, places, jacobian)
+        differentiable.defjvp(rule, symbolic_zeros=True)
+        return differentiable(*(leaves[n] for n in places))
+
+    return call
+
+
+def _rule(
+    differentiable: Callable[..., Any],
+    host: HostFunction,
+    in_tree: PyTreeDef,
+    places: Sequence[int],
+    jacobian: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> tuple[Any, Any]:
+    """The rule of the function with differences, of its flat arrays."""
+    out = differentiable(*primals)
+    results, out_tree = tree_flatten(out)
+    moving = [n for n, t in enumerate(tangents) if _is_tangent(t)]
+    floating = tuple(n for n, y in enumerate(results) if _is_floating(y))
+    _check_real(host, [primals[n] for n in moving], results)
+    avals = tuple((y.shape, y.dtype) for y in results)
+    question = _Differences(
+        host, in_tree, tuple(places[n] for n in moving), out_tree, avals, floating
+    )
+    blocks = [
+        [jax.ShapeDtypeStruct((*results[n].shape, *jnp.shape(primals[k])), results[n].dtype)
+         for k in moving]
+        for n in floating
+    ]  # fmt: skip
+    if moving and floating:
+        blocks = jacobian(question, blocks, primals)
+    rows = dict(zip(floating, blocks, strict=True))
+    moved = [
+        _product(rows[n], [tangents[k] for k in moving], y) if n in rows else _no_tangent(y)
+        for n, y in enumerate(results)
+    ]
+    return out, tree_unflatten(out_tree, moved)
 
 
 def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +110,7 @@ def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any
     def refuse(primals: Any, tangents: Any) -> Any:
         raise TypeError(
             f"cannot differentiate {host.name} twice by finite differences. Give it a rule that is "
-            f"written in terms of {host.name}: @{host.name}.defjvp or .defvjp."
+            f"written in terms of {host.name}: @{host.name}.defjvp or {host.name}.defvjp."
         )
 
     return guarded
@@ -85,51 +121,86 @@ class _Differences:
     """The host function that computes the blocks of the Jacobian; equal for equal questions."""
 
     host: HostFunction
-    in_tree: PyTreeDef
+    in_tree: PyTreeDef  # of (args, kwargs)
     which: tuple[int, ...]  # argument leaves to differentiate by
+    out_tree: PyTreeDef
+    avals: tuple[tuple[tuple[int, ...], Any], ...]  # shape and dtype of each result
     floating: tuple[int, ...]  # result leaves to differentiate
-    shapes: tuple[tuple[int, ...], ...]  # of the results
 
     @property
     def __name__(self) -> str:
         return f"{self.host.name} (finite differences)"
 
-    def __call__(self, *args: Any) -> list[list[np.ndarray]]:
-        leaves = tree_leaves(args)
-        columns = [self._block(leaves, k) for k in self.which]
+    def __call__(self, *leaves: Any) -> list[list[np.ndarray]]:
+        check = answer_checker(
+            f"{self.host.name}, called for finite differences with an argument in float64,",
+            self.out_tree,
+            [shape for shape, _ in self.avals],
+            [np.float64 if n in self.floating else d for n, (_, d) in enumerate(self.avals)],
+            cast=True,  # of what is differentiated nothing is lost in float64
+        )
+        columns = [self._block(list(leaves), k, check) for k in self.which]
         return [[column[n] for column in columns] for n in range(len(self.floating))]
 
-    def _block(self, leaves: list[Any], k: int) -> list[np.ndarray]:
+    def _block(self, leaves: list[Any], k: int, check: _Check) -> list[np.ndarray]:
         """The derivatives of all results by the elements of one argument."""
         x = np.asarray(leaves[k])
-        steps = step_sizes(x)
-        wide = x.astype(np.float64)
-        shapes = [self.shapes[n] for n in self.floating]
-        block = [np.empty((*shape, x.size)) for shape in shapes]
+        wide, steps, unit = x.astype(np.float64), step_sizes(x), _relative_step(x.dtype)
+        block = [np.empty((*self.avals[n][0], x.size)) for n in self.floating]
         for place in range(x.size):
-            above, below = wide.copy(), wide.copy()
-            above.flat[place] += steps.flat[place]
-            below.flat[place] -= steps.flat[place]
-            distance = above.flat[place] - below.flat[place]
-            ends = zip(
-                self._results(leaves, k, above), self._results(leaves, k, below), strict=True
-            )
-            for column, (high, low) in zip(block, ends, strict=True):
-                column[..., place] = (high - low) / distance
+
+            def results(distance: float, place: int = place) -> list[np.ndarray]:
+                found = self._results(leaves, k, place, _moved(wide, place, distance), check)
+                return [found[n] for n in self.floating]
+
+            slopes = _slopes(results, steps.flat[place], math.copysign(unit, wide.flat[place]))
+            for column, slope in zip(block, slopes, strict=True):
+                column[..., place] = slope
         return [column.reshape((*column.shape[:-1], *x.shape)) for column in block]
 
-    def _results(self, leaves: list[Any], k: int, x: np.ndarray) -> list[np.ndarray]:
-        x.flags.writeable = False
-        args = tree_unflatten(self.in_tree, [*leaves[:k], x, *leaves[k + 1 :]])
-        answer = tree_leaves(self.host.current(*args))
-        found = [np.asarray(answer[n], np.float64) for n in self.floating if n < len(answer)]
-        wanted = [self.shapes[n] for n in self.floating]
-        if [y.shape for y in found] != wanted:
-            raise ResultError(
-                f"{self.host.name}, called for finite differences with an argument in float64, "
-                f"answered with shapes {[y.shape for y in found]} where {wanted} were declared."
+    def _results(
+        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: _Check
+    ) -> tuple[np.ndarray, ...]:
+        moved = jax.device_put(aligned(x)) if isinstance(leaves[k], jax.Array) else x
+        args, kwargs = tree_unflatten(self.in_tree, [*leaves[:k], moved, *leaves[k + 1 :]])
+        try:
+            return check(self.host.current(*args, **kwargs))
+        except Exception as error:
+            before = float(np.asarray(leaves[k]).flat[place])
+            error.add_note(
+                f"for finite differences of {self.host.name}, by an argument whose element {place} "
+                f"was moved from {before} to {x.flat[place]}; if its domain ends there, give it a "
+                "rule by defjvp or defvjp"
             )
-        return found
+            raise
+
+
+def _slopes(
+    results: Callable[[float], list[np.ndarray]], step: float, unit: float
+) -> list[np.ndarray]:
+    """The derivatives at 0 of what `results` gives for a distance.
+
+    Where a tiny step changes nothing, the function's scale is another than that of its argument:
+    then two steps of `unit`, away from zero, to stay where the argument has its sign.
+    """
+    high, low = results(step), results(-step)
+    with np.errstate(all="ignore"):  # not finite at one side: so is the derivative
+        if step >= TINY * abs(unit) or not all(map(np.array_equal, high, low)):
+            return [(a - b) / (2 * step) for a, b in zip(high, low, strict=True)]
+    near, far = results(unit), results(2 * unit)
+    with np.errstate(all="ignore"):
+        return [
+            (4 * a - b - 3 * base) / (2 * unit) for a, b, base in zip(near, far, low, strict=True)
+        ]
+
+
+def _moved(x: np.ndarray, place: int, step: float) -> np.ndarray:
+    """`x` with one element moved; read-only, as what host functions get."""
+    moved = x.copy()
+    with np.errstate(all="ignore"):
+        moved.flat[place] += step
+    moved.flags.writeable = False
+    return moved
 
 
 def step_sizes(x: np.ndarray) -> np.ndarray:
@@ -137,12 +208,17 @@ def step_sizes(x: np.ndarray) -> np.ndarray:
 
     That balances the error of the difference, which grows with the square of the step, against that
     of the function's own rounding, which grows with its inverse (Press et al., Numerical Recipes,
-    5.7). The scale is the element's size, at least a hundredth of the largest one's; 1 for zeros.
+    5.7). The scale is the element's size, at least a hundredth of the largest finite one's; 1 for
+    zeros.
     """
     sizes = np.abs(x.astype(np.float64))
-    largest = sizes.max(initial=0.0)
+    largest = sizes[np.isfinite(sizes)].max(initial=0.0)
     scale = np.maximum(sizes, SMALL * largest) if largest else np.ones_like(sizes)
-    return float(jnp.finfo(x.dtype).eps) ** (1 / 3) * scale
+    return _relative_step(x.dtype) * scale
+
+
+def _relative_step(dtype: Any) -> float:
+    return float(jnp.finfo(dtype).eps) ** (1 / 3)
 
 
 def _product(row: Sequence[Any], directions: Sequence[Any], like: Any) -> Any:
@@ -176,5 +252,5 @@ def _check_real(host: HostFunction, arguments: Sequence[Any], results: Sequence[
         if jnp.issubdtype(dtype, jnp.complexfloating):
             raise TypeError(
                 f"cannot take finite differences of {host.name}: {dtype.name} is complex. "
-                f"Give it a rule: @{host.name}.defjvp or .defvjp."
+                f"Give it a rule: @{host.name}.defjvp or {host.name}.defvjp."
             )

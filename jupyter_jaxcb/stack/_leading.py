@@ -13,6 +13,8 @@ def without_leading(function: Callable[..., Any], count: int) -> Callable[..., A
 
     The annotation of the last of these says what is written, as if it were returned.
     """
+    if not count:
+        return function
     try:
         signature = inspect.signature(function)
     except ValueError:  # Python does not know its parameters

@@ -35,10 +35,12 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    name = callback.host.name
     raise ValueError(
         f"cannot differentiate {callback}: JAX cannot see inside a host function. Pure "
-        f"callbacks do not support JVP. Give it a rule: @{callback.host.name}.defjvp or .defvjp, "
-        "or wrap the call in jax.custom_jvp or jax.custom_vjp."
+        f"callbacks do not support JVP. Give it a rule: @{name}.defjvp or {name}.defvjp, or "
+        f'register {name} with derivative="finite"; a call of jaxcb.pure_callback takes '
+        "jax.custom_jvp or jax.custom_vjp around it."
     )
 
 

@@ -106,9 +106,9 @@ def pure(
     options = option_words(
         vmap_method=vmap_method, arrays=arrays, sharding=sharding, cast=cast, derivative=derivative
     )
-    callback = PureCallback(function, host, bind, options)
+    callback = PureCallback(function, host, bind, options, result=declared)
     if derivative == "finite":
-        callback.differ(functools.partial(_bind_lanes, sharding=sharding))
+        callback.differ(functools.partial(_bind_lanes, sharding=sharding, arrays=arrays))
     return callback
 
 
@@ -120,8 +120,8 @@ def _check_derivative(derivative: str | None) -> None:
         )
 
 
-def _bind_lanes(host: HostFunction, result: Any, args: tuple[Any, ...], sharding: Any) -> Any:
-    return bind_pure(host, result, args, {}, vmap_method="sequential", sharding=sharding)
+def _bind_lanes(host: HostFunction, result: Any, args: tuple[Any, ...], **options: Any) -> Any:
+    return bind_pure(host, result, args, {}, vmap_method="sequential", **options)
 
 
 @overload

@@ -81,4 +81,4 @@ def buffer(
         return bind_buffer(host, declared, args, kwargs, vmap_method=vmap_method, options=options)
 
     words = option_words(vmap_method=vmap_method, has_side_effect=has_side_effect, check=check)
-    return BufferCallback(function, host, bind, words)
+    return BufferCallback(function, host, bind, words, result=declared)

@@ -14,6 +14,8 @@ from ._callback import HostFunction
 from ._differences import Bind, with_differences
 from ._leading import without_leading
 from ._reentry import look_at_new_body
+from ._result import result_avals
+from ._rules import Rule
 
 
 def option_words(**options: Any) -> str:
@@ -65,6 +67,8 @@ class Callback:
 class RuledCallback(Callback):
     """A registered host function that may have a derivative rule."""
 
+    _leading = 0  # what the host function is given before the arguments
+
     def __init__(
         self,
         flavor: str,
@@ -72,9 +76,12 @@ class RuledCallback(Callback):
         host: HostFunction,
         bind: Callable[..., Any],
         options: str = "",
+        *,
+        result: Any,
     ) -> None:
         super().__init__(flavor, function, host, self._plain, options)
         self._bind = bind
+        self._result = result
 
     def defjvp(
         self,
@@ -104,7 +111,7 @@ class RuledCallback(Callback):
         >>> float(jax.grad(sin)(0.0))
         1.0
         """
-        self._call = with_jvp(self._primal(), rule, nondiff_argnums, symbolic_zeros)
+        self._call = with_jvp(self._primal(), self._rule(rule), nondiff_argnums, symbolic_zeros)
         return rule
 
     def defvjp(
@@ -119,11 +126,24 @@ class RuledCallback(Callback):
 
         Args:
             forward: ``forward(*args) -> (out, residuals)`` as for `jax.custom_vjp`.
-            backward: ``backward(residuals, cotangent) -> cotangents of the arguments``.
+            backward: ``backward(residuals, cotangent) -> cotangents of the arguments``, a tuple.
             nondiff_argnums: as for `jax.custom_vjp`.
             symbolic_zeros: as for `jax.custom_vjp`.
         """
-        self._call = with_vjp(self._primal(), forward, backward, nondiff_argnums, symbolic_zeros)
+        self._call = with_vjp(
+            self._primal(),
+            self._rule(forward),
+            self._rule(backward),
+            nondiff_argnums,
+            symbolic_zeros,
+        )
+
+    def _rule(self, function: Callable[..., Any]) -> Rule:
+        def declared(*args: Any) -> Any:
+            function = without_leading(self.host.current, self._leading)
+            return result_avals(self._result, function, args, {})
+
+        return Rule(self.host.name, function, declared)
 
     def _plain(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -153,8 +173,10 @@ class PureCallback(RuledCallback):
         host: HostFunction,
         bind: Callable[..., Any],
         options: str = "",
+        *,
+        result: Any,
     ) -> None:
-        super().__init__("pure", function, host, bind, options)
+        super().__init__("pure", function, host, bind, options, result=result)
 
     def differ(self, bind: Bind) -> None:
         """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
@@ -164,13 +186,17 @@ class PureCallback(RuledCallback):
 class BufferCallback(RuledCallback):
     """A registered host function that writes into the buffers it is given."""
 
+    _leading = 1
+
     def __init__(
         self,
         function: Callable[..., Any],
         host: HostFunction,
         bind: Callable[..., Any],
         options: str = "",
+        *,
+        result: Any,
     ) -> None:
-        super().__init__("buffer", function, host, bind, options)
+        super().__init__("buffer", function, host, bind, options, result=result)
         # JAX code does not pass the buffers.
         self.__signature__ = inspect.signature(without_leading(function, 1))

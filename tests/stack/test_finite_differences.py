@@ -130,7 +130,7 @@ def test_answer_of_another_shape_for_moved_arguments_is_named():
     f = jaxcb.pure(
         lambda x: x if x.dtype == np.float32 else x[:1], result=lambda x: x, derivative="finite"
     )
-    with pytest.raises(Exception, match=r"<lambda>, called for finite differences .* shapes"):
+    with pytest.raises(Exception, match=r"<lambda>, called for finite differences .* shape \(1,\)"):
         jax.grad(lambda x: f(x).sum())(jnp.ones(2))
 
 

@@ -1,0 +1,220 @@
+"""What derivative rules return, looked at before JAX does: its messages do not name the callback.
+
+What JAX takes under jit is taken here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.custom_derivatives import CustomVJPPrimal, SymbolicZero
+from jax.tree_util import (
+    PyTreeDef,
+    register_static,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
+
+FLOAT0 = jax.dtypes.float0
+_NO_CHECKS = ("jax_disable_bwd_checks", "jax_custom_vjp_disable_shape_check")  # JAX's options
+
+
+class Rule(NamedTuple):
+    """A derivative rule and what it belongs to.
+
+    Attributes:
+        name: of the callback, for messages.
+        function: of the user.
+        declared: flat avals and structure of what the callback returns for arguments.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    declared: Callable[..., tuple[Sequence[Any], PyTreeDef]]
+
+    def __str__(self) -> str:
+        given = getattr(self.function, "__name__", repr(self.function))
+        return f"{self.name}: its rule {given}"
+
+
+def checked_jvp(rule: Rule, nondiff_argnums: Sequence[int]) -> Callable[..., Any]:
+    """The forward-mode `rule`, which raises TypeError for an answer that does not fit."""
+
+    @functools.wraps(rule.function)
+    def checked(*args: Any) -> tuple[Any, Any]:
+        *fixed, primals, tangents = args
+        pair = rule.function(*fixed, primals, tangents)
+        _check_pair(rule, pair, "(primal_out, tangent_out)")
+        value, tangent = pair
+        given = dict(zip(sorted(set(nondiff_argnums)), fixed, strict=True))
+        moving = iter(primals)
+        count = len(fixed) + len(primals)
+        whole = [given[n] if n in given else next(moving) for n in range(count)]
+        _check_value(rule, value, whole)
+        _check_tangent(rule, value, tangent)
+        return value, tangent
+
+    return checked
+
+
+def checked_vjp(
+    forward: Rule, backward: Rule, nondiff_argnums: Sequence[int]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Both functions of a reverse-mode rule, which say so where an answer does not fit."""
+
+    @functools.wraps(forward.function)
+    def checked_forward(*args: Any) -> tuple[Any, Any]:
+        pair = forward.function(*args)
+        _check_pair(forward, pair, "(primal_out, residuals)")
+        value, residuals = pair
+        plain = tree_map(_plain, args, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal))
+        _check_value(forward, value, plain)
+        moving = tuple(arg for n, arg in enumerate(plain) if n not in nondiff_argnums)
+        return value, (residuals, _Arguments.of(moving))
+
+    @functools.wraps(backward.function)
+    def checked_backward(*args: Any) -> Any:
+        *fixed, (residuals, arguments), cotangent = args
+        answer = backward.function(*fixed, residuals, cotangent)
+        arguments.check(backward, answer)
+        return answer
+
+    return checked_forward, checked_backward
+
+
+@register_static
+@dataclasses.dataclass(frozen=True)
+class _Arguments:
+    """What the backward rule is to answer for; goes along with the residuals, without an array."""
+
+    tree: PyTreeDef
+    avals: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, args: tuple[Any, ...]) -> _Arguments:
+        leaves, tree = tree_flatten(args)
+        return cls(tree, tuple(map(_aval, leaves)))
+
+    def check(self, rule: Rule, answer: Any) -> None:
+        wanted = tree_unflatten(self.tree, self.avals)
+        if not isinstance(answer, (tuple, list)) or len(answer) != len(wanted):
+            is_tuple = isinstance(answer, (tuple, list))
+            got = _count(len(answer), "cotangent") if is_tuple else f"{_show(answer)}, no tuple,"
+            raise TypeError(
+                f"cannot differentiate {rule} returned {got} for "
+                f"{_count(len(wanted), 'argument')}. Return a tuple of "
+                f"{_count(len(wanted), 'cotangent')}, None for an argument that has none."
+            )
+        if any(getattr(jax.config, option, False) for option in _NO_CHECKS):
+            return
+        for n, (cotangents, argument) in enumerate(zip(answer, wanted, strict=True)):
+            error: type[Exception] = ValueError  # what JAX raises for shapes
+            try:
+                found = tree_map(_fitting, cotangents, argument, is_leaf=lambda x: x is None)
+            except ValueError:
+                found, error = False, TypeError
+            if not all(tree_leaves(found)):
+                raise error(
+                    f"cannot differentiate {rule} returned the cotangent {_show(cotangents)} for "
+                    f"argument {n}, {_show(argument)}. Return one of the argument's structure and "
+                    "shapes, or None."
+                )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Aval:
+    """Shape and dtype of an array, as a leaf."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __repr__(self) -> str:
+        name = "float0" if self.dtype == FLOAT0 else getattr(self.dtype, "name", str(self.dtype))
+        return f"{name}{list(self.shape)}"
+
+
+def _aval(leaf: Any) -> Any:
+    """Of an array; anything else is as it is, for JAX to refuse."""
+    if isinstance(leaf, SymbolicZero):
+        leaf = leaf.aval
+    elif not isinstance(leaf, _Aval):
+        try:
+            leaf = jax.typeof(leaf)
+        except TypeError:
+            return leaf
+    return _Aval(tuple(leaf.shape), leaf.dtype)
+
+
+def _plain(leaf: Any) -> Any:
+    """An argument of a forward rule without the mark whether it is differentiated."""
+    return leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf
+
+
+def _fitting(cotangent: Any, argument: Any) -> bool:
+    """Whether JAX takes `cotangent` for all the leaves of `argument`."""
+    aval = _aval(cotangent)
+    return cotangent is None or all(
+        not jnp.issubdtype(leaf.dtype, jnp.inexact) or getattr(aval, "shape", ()) == leaf.shape
+        for leaf in tree_leaves(argument)
+    )
+
+
+def _check_pair(rule: Rule, pair: Any, example: str) -> None:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise TypeError(
+            f"cannot differentiate {rule} returned {_show(pair)}. Return a pair, {example}."
+        )
+
+
+def _check_value(rule: Rule, value: Any, args: Sequence[Any]) -> None:
+    """That the first of the pair is what the callback returns; JAX looks at it under jit only."""
+    avals, tree = rule.declared(*args)
+    declared = tree_unflatten(tree, [_Aval(aval.shape, aval.dtype) for aval in avals])
+    if _avals(value) != _avals(declared):
+        raise TypeError(
+            f"cannot differentiate {rule} returned the value {_show(value)}, and {rule.name} "
+            f"returns {_show(declared)}. Return the value of {rule.name} first."
+        )
+
+
+def _check_tangent(rule: Rule, value: Any, tangent: Any) -> None:
+    wanted = tree_map(_tangent_aval, tree_map(_aval, value))
+    if _avals(tangent) == _avals(wanted):
+        return
+    leaves = tree_leaves(wanted)
+    zeros = any(isinstance(leaf, _Aval) and leaf.dtype == FLOAT0 for leaf in leaves)
+    raise TypeError(
+        f"cannot differentiate {rule} returned the tangent {_show(tangent)} where {_show(wanted)} "
+        f"belongs to the value {_show(value)}. Return "
+        + ("one tangent" if len(leaves) == 1 else f"{len(leaves)} tangents, one for each result,")
+        + " of that structure, shape and dtype"
+        + ("; np.zeros(shape, jax.dtypes.float0) for integers." if zeros else ".")
+    )
+
+
+def _tangent_aval(leaf: Any) -> Any:
+    if isinstance(leaf, _Aval) and not jnp.issubdtype(leaf.dtype, jnp.inexact):
+        return _Aval(leaf.shape, np.dtype(FLOAT0))
+    return leaf
+
+
+def _avals(tree: Any) -> tuple[list[Any], PyTreeDef]:
+    leaves, structure = tree_flatten(tree)
+    return list(map(_aval, leaves)), structure
+
+
+def _show(tree: Any) -> str:
+    """``(float32[3], int32[])``: a pytree with shapes and dtypes in the place of its arrays."""
+    return repr(tree_map(_aval, tree))
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" + "s" * (count != 1)

@@ -1,0 +1,1 @@
+"""Derivatives of host functions: rules, finite differences, what is fitted with them."""

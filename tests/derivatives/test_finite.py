@@ -1,0 +1,293 @@
+"""``derivative="finite"``: accuracy, what is moved, what a crossing makes, edges."""
+
+import enum
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+
+# Smooth functions in numpy and jnp, and where they are looked at.
+SMOOTH = {
+    "sin": (np.sin, jnp.sin, -3, 3),
+    "exp": (np.exp, jnp.exp, -3, 3),
+    "log": (np.log, jnp.log, 0.125, 30),
+    "square root": (np.sqrt, jnp.sqrt, 0.125, 100),
+    "reciprocal": (lambda x: 1 / x, lambda x: 1 / x, 0.125, 10),
+    "logistic": (lambda x: 1 / (1 + np.exp(-x)), jax.nn.sigmoid, -4, 4),
+    "arctan": (np.arctan, jnp.arctan, -5, 5),
+    "polynomial": (lambda x: x**3 - 2 * x, lambda x: x**3 - 2 * x, -4, 4),
+}
+
+
+@st.composite
+def smooth(draw):
+    """A function on the host and in JAX, and where to differentiate it."""
+    host, plain, low, high = draw(st.sampled_from(list(SMOOTH.values())))
+    x = draw(st.lists(st.floats(low, high, width=32), min_size=1, max_size=4))
+    return host, plain, np.float32(x)
+
+
+@settings(max_examples=30)
+@given(smooth(), st.floats(-2, 2, width=32))
+def test_both_modes_are_the_analytic_derivative(drawn, factor):
+    host, plain, x = drawn
+    f = jaxcb.pure(host, result=lambda x: x, derivative="finite")
+    expected = jax.vmap(jax.grad(plain))(x)
+    close = {"rtol": 1e-3, "atol": 1e-3 * max(1, float(np.abs(expected).max()))}
+    _, forward = jax.jvp(f, (x,), (np.full_like(x, factor),))
+    np.testing.assert_allclose(forward, factor * expected, **close)
+    _, reverse = jax.vjp(f, x)
+    np.testing.assert_allclose(reverse(np.full_like(x, factor))[0], factor * expected, **close)
+
+
+@settings(max_examples=30)
+@given(smooth())
+def test_one_number_is_differentiated_to_a_thousandth(drawn):
+    """An element alone has the step of its own size."""
+    host, plain, (x, *_) = drawn
+    f = jaxcb.pure(host, result=lambda x: x, derivative="finite")
+    np.testing.assert_allclose(jax.grad(f)(x), jax.grad(plain)(x), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"),
+    [(np.float64, 1e-9), (np.float32, 1e-4), (np.float16, 1e-2), (ml_dtypes.bfloat16, 3e-2)],
+    ids=["float64", "float32", "float16", "bfloat16"],
+)
+def test_step_is_that_of_the_dtype_and_so_is_the_accuracy(dtype, tolerance):
+    seen = []
+
+    def host(x):
+        seen.append((x.dtype, float(x)))
+        return np.sin(x)
+
+    with jax.enable_x64(dtype is np.float64):
+        f = jaxcb.pure(host, result=lambda x: x, derivative="finite")
+        slope = jax.jit(jax.grad(f))(jnp.asarray(0.5, dtype))
+    assert slope.dtype == dtype
+    np.testing.assert_allclose(np.float64(slope), np.cos(0.5), rtol=tolerance)
+    assert [dtype for dtype, _ in seen] == [np.float64, np.float64]
+    step = 0.5 * float(jnp.finfo(dtype).eps) ** (1 / 3)
+    np.testing.assert_allclose(sorted(x for _, x in seen), [0.5 - step, 0.5 + step])
+
+
+PROGRAMS = {
+    "grad": jax.grad,
+    "jit of grad": lambda f: jax.jit(jax.grad(f)),
+    "jacfwd": lambda f: jax.jit(jax.jacfwd(f)),
+    "jacrev": lambda f: jax.jit(jax.jacrev(f)),
+    "vmap of grad": lambda f: lambda x: jax.jit(jax.vmap(jax.grad(f)))(jnp.stack([x] * 6)),
+    "vmap of vmap of grad": lambda f: (
+        lambda x: jax.jit(jax.vmap(jax.vmap(jax.grad(f))))(jnp.broadcast_to(x, (3, 2, 3)))
+    ),
+    "grad of vmap": lambda f: (
+        lambda x: jax.grad(lambda xs: jax.vmap(f)(xs).sum())(jnp.stack([x] * 6))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_lanes_and_all_perturbations_come_in_one_crossing(name):
+    runs = []
+
+    def host(x):
+        runs.append(x.dtype)
+        return np.sin(x).sum()
+
+    f = jaxcb.pure(host, result=lambda x: jax.ShapeDtypeStruct((), np.float32), derivative="finite")
+    x = jnp.float32([0.3, -0.4, 0.5])
+    with jaxcb.record() as r:
+        slope = jax.block_until_ready(PROGRAMS[name](f)(x))
+    np.testing.assert_allclose(slope, np.broadcast_to(np.cos(x), slope.shape), rtol=1e-3)
+    lanes = slope.size // 3
+    crossed = {
+        call.crossing
+        for call in r.recording
+        if "finite" in r.recording.lowered[call.lowered].site.function
+    }
+    assert len(crossed) == 1
+    assert runs.count(np.float64) == 2 * 3 * lanes
+
+
+def test_value_beside_the_derivative_is_one_crossing_more():
+    f = jaxcb.pure(np.sin, derivative="finite")
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(jax.vmap(jax.value_and_grad(f)))(jnp.arange(4.0)))
+    assert len({call.crossing for call in r.recording}) == 2
+
+
+def test_gradient_of_a_scan_crosses_twice_a_step():
+    square = jaxcb.pure(lambda x: x**2 / 2, result=lambda x: x, derivative="finite")
+
+    def run(f, x):
+        return jax.lax.scan(lambda c, _: (f(c) + 0.1 * c, c), x, length=5)[0]
+
+    with jaxcb.record() as r:
+        found = jax.jit(jax.grad(lambda x: run(square, x)))(jnp.float32(0.9))
+    np.testing.assert_allclose(
+        found, jax.grad(lambda x: run(lambda c: c**2 / 2, x))(jnp.float32(0.9)), rtol=1e-3
+    )
+    assert len({call.crossing for call in r.recording}) <= 10
+
+
+def test_only_arguments_that_are_differentiated_are_moved():
+    moved = []
+
+    def host(p, y):
+        moved.append((float(p["a"]), float(p["b"]), float(y)))
+        return p["a"] * p["b"] * y
+
+    f = jaxcb.pure(host, result=lambda p, y: y, derivative="finite")
+    grad = jax.jit(lambda a: jax.grad(lambda a: f({"a": a, "b": 3.0}, 2.0))(a))
+    np.testing.assert_allclose(grad(5.0), 6, rtol=1e-4)
+    assert [(b, y) for _, b, y in moved] == [(3, 2), (3, 2)]
+    assert moved[0][0] > 5 > moved[1][0]
+
+
+class Mode(enum.Enum):
+    SINE = "sine"
+    COSINE = "cosine"
+
+
+def test_static_and_keyword_arguments_are_handed_on():
+    seen = []
+
+    def wave(x, mode, *, scale, shift=1.0):
+        seen.append((mode, float(scale)))
+        return scale * (np.sin(x) if mode is Mode.SINE else np.cos(x)) + shift
+
+    f = jaxcb.pure(wave, result="x", derivative="finite")
+    slope = jax.jit(jax.grad(lambda x: f(x, Mode.COSINE, scale=2.0)))(1.0)
+    np.testing.assert_allclose(slope, -2 * np.sin(1), rtol=1e-4)
+    np.testing.assert_allclose(f(1.0, mode=Mode.SINE, scale=2.0), 2 * np.sin(1) + 1, rtol=1e-6)
+    by_scale = jax.grad(lambda s: f(1.0, Mode.SINE, scale=s))(2.0)
+    np.testing.assert_allclose(by_scale, np.sin(1), rtol=1e-4)
+    assert {mode for mode, _ in seen} == set(Mode)
+
+
+class Oscillator:
+    """A host object with a method; hashable, no array."""
+
+    frequency = 3.0
+
+    @jaxcb.pure(result="t", derivative="finite")
+    def position(self, t):
+        return np.sin(self.frequency * t)
+
+
+def test_method_is_differentiated_by_its_array():
+    slope = jax.vmap(jax.grad(Oscillator().position))(jnp.arange(3.0))
+    np.testing.assert_allclose(slope, 3 * np.cos(3 * np.arange(3)), rtol=1e-3)
+
+
+def test_function_of_jax_arrays_gets_jax_arrays():
+    def host(x):
+        return x.at[0].multiply(3).sum()
+
+    f = jaxcb.pure(
+        host,
+        result=lambda x: jax.ShapeDtypeStruct((), x.dtype),
+        arrays="jax",
+        derivative="finite",
+    )
+    np.testing.assert_allclose(jax.grad(f)(jnp.ones(3)), [3, 1, 1], rtol=1e-3)
+
+
+def test_arguments_without_elements_have_a_derivative_without_elements():
+    f = jaxcb.pure(lambda x: 2 * x, result="x", derivative="finite")
+    assert jax.jit(jax.grad(lambda x: f(x).sum()))(jnp.zeros((0, 3))).shape == (0, 3)
+    assert jax.jacfwd(f)(jnp.zeros((2, 0))).shape == (2, 0, 2, 0)
+    g = jaxcb.pure(lambda x, y: y + x.sum(), result="y", derivative="finite")
+    np.testing.assert_allclose(jax.grad(g, 1)(jnp.zeros(0), 1.0), 1, rtol=1e-4)
+
+
+def test_integer_arguments_have_no_derivative_and_are_not_moved():
+    seen = set()
+
+    def host(x, n):
+        seen.add((n.dtype.name, int(n)))
+        return x**n
+
+    f = jaxcb.pure(host, result="x", derivative="finite")
+    by_x, by_n = jax.jit(jax.grad(f, (0, 1), allow_int=True))(2.0, 3)
+    np.testing.assert_allclose(by_x, 12, rtol=1e-4)
+    assert by_n.dtype == jax.dtypes.float0
+    assert seen == {("int32", 3)}
+
+
+def test_function_that_answers_with_integers_where_floating_numbers_are_declared():
+    """Whole numbers are numbers: a staircase is flat nearly everywhere, a line is not."""
+    stairs = jaxcb.pure(lambda x: int(x), result="x", derivative="finite")
+    assert jax.grad(stairs)(1.5) == 0
+    doubled = jaxcb.pure(lambda x: np.int64(np.round(2000 * x)), result="x", derivative="finite")
+    np.testing.assert_allclose(jax.grad(doubled)(1.5), 2000, rtol=0.1)
+
+
+def test_declared_integers_have_no_derivative():
+    f = jaxcb.pure(
+        lambda x: np.int32(np.floor(x)),
+        result=lambda x: jax.ShapeDtypeStruct(x.shape, np.int32),
+        derivative="finite",
+    )
+    value, tangent = jax.jvp(f, (2.5,), (1.0,))
+    assert value == 2
+    assert tangent.dtype == jax.dtypes.float0
+
+
+@pytest.mark.parametrize("x", [1e-38, 1e-12, -1e-9, 1e-5])
+def test_tiny_argument_of_a_function_of_ordinary_scale_has_its_derivative(x):
+    """Steps of the argument's own size would change nothing; its sign stays."""
+    seen = []
+
+    def host(x):
+        seen.append(float(x))
+        return np.exp(np.float32(x))
+
+    f = jaxcb.pure(host, result=lambda x: x, derivative="finite")
+    np.testing.assert_allclose(jax.grad(f)(np.float32(x)), 1, rtol=1e-3)
+    assert len({np.sign(x) for x in seen}) == 1
+
+
+def test_tiny_argument_of_a_function_of_its_own_scale_has_two_runs():
+    seen = []
+
+    def host(x):
+        seen.append(float(x))
+        return (x / 1e-12) ** 2
+
+    f = jaxcb.pure(host, result=lambda x: x, derivative="finite")
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(np.float32(3e-12)), 6e12, rtol=1e-3)
+    assert len(seen) == 2
+
+
+def test_flat_function_has_two_runs_where_its_argument_is_no_tiny_one():
+    seen = []
+
+    def host(x):
+        seen.append(float(x))
+        return 0 * x
+
+    f = jaxcb.pure(host, result=lambda x: x, derivative="finite")
+    assert jax.jit(jax.grad(f))(1.5) == 0
+    assert len(seen) == 2
+
+
+def test_answers_are_subtracted_before_they_are_rounded():
+    f = jaxcb.pure(lambda x: x + 1e6, result=lambda x: x, derivative="finite")
+    np.testing.assert_allclose(jax.grad(f)(np.float32(1)), 1, rtol=1e-4)
+
+
+def test_cast_allows_the_perturbed_answers_what_it_allows_the_others():
+    f = jaxcb.pure(
+        lambda x: (2 * x, np.int32(300)),
+        result=lambda x: (x, jax.ShapeDtypeStruct((), np.int8)),
+        cast=True,
+        derivative="finite",
+    )
+    np.testing.assert_allclose(jax.grad(lambda x: f(x)[0])(1.0), 2, rtol=1e-4)
