@@ -48,7 +48,8 @@ test-browser: $(VENV)/.browser $(FRONTEND) chromium
 
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest -p no:cacheprovider \
-		tests/recording tests/stack tests/conformance tests/fates tests/explain tests/pains
+		tests/recording tests/stack tests/buffers tests/results tests/derivatives \
+		tests/conformance tests/fates tests/explain tests/pains
 
 test-latest:
 	$(MAKE) test VENV=$(LATEST)

@@ -35,6 +35,18 @@ def test_a_side_effect_is_kept(kernel):
     assert "heard [0. 1. 2.]" in ran.text
 
 
+def test_a_rule_of_the_cell_differentiates_it(kernel):
+    ran = kernel.run(
+        "%%jax_callback buffer --result x --jvp sine_jvp\n"
+        "def sine(out, x):\n    np.sin(x, out=out)\n\n"
+        "def sine_jvp(primals, tangents):\n"
+        "    return sine(*primals), jnp.cos(*primals) * tangents[0]\n"
+    )
+    assert ran.error is None, ran.error
+    ran = kernel.run("np.allclose(jax.vmap(jax.grad(sine))(jnp.arange(3.0)), np.cos(np.arange(3)))")
+    assert ran.value == "True"
+
+
 @pytest.mark.parametrize(
     "line, words",
     [
