@@ -58,10 +58,11 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    name = callback.host.name
     raise ValueError(
         f"cannot differentiate {callback}: JAX cannot see inside a host function. Buffer "
-        f"callbacks do not support JVP. Give it a rule: @{callback.host.name}.defjvp or .defvjp, "
-        "or wrap the call in jax.custom_jvp or jax.custom_vjp."
+        f"callbacks do not support JVP. Give it a rule: @{name}.defjvp or {name}.defvjp; a call of "
+        "jaxcb.buffer_callback takes jax.custom_jvp or jax.custom_vjp around it."
     )
 
 

@@ -67,11 +67,11 @@ class Callback:
 class RuledCallback(Callback):
     """A registered host function that may have a derivative rule."""
 
+    _flavor = ""
     _leading = 0  # what the host function is given before the arguments
 
     def __init__(
         self,
-        flavor: str,
         function: Callable[..., Any],
         host: HostFunction,
         bind: Callable[..., Any],
@@ -79,7 +79,7 @@ class RuledCallback(Callback):
         *,
         result: Any,
     ) -> None:
-        super().__init__(flavor, function, host, self._plain, options)
+        super().__init__(self._flavor, function, host, self._plain, options)
         self._bind = bind
         self._result = result
 
@@ -167,16 +167,7 @@ class RuledCallback(Callback):
 class PureCallback(RuledCallback):
     """A registered pure host function."""
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        host: HostFunction,
-        bind: Callable[..., Any],
-        options: str = "",
-        *,
-        result: Any,
-    ) -> None:
-        super().__init__("pure", function, host, bind, options, result=result)
+    _flavor = "pure"
 
     def differ(self, bind: Bind) -> None:
         """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
@@ -186,17 +177,10 @@ class PureCallback(RuledCallback):
 class BufferCallback(RuledCallback):
     """A registered host function that writes into the buffers it is given."""
 
+    _flavor = "buffer"
     _leading = 1
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        host: HostFunction,
-        bind: Callable[..., Any],
-        options: str = "",
-        *,
-        result: Any,
-    ) -> None:
-        super().__init__("buffer", function, host, bind, options, result=result)
-        # JAX code does not pass the buffers.
-        self.__signature__ = inspect.signature(without_leading(function, 1))
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """That of the function without the buffers, which JAX code does not pass."""
+        return inspect.signature(without_leading(self.__wrapped__, self._leading))
