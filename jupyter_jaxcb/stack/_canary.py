@@ -78,8 +78,6 @@ def _random(out: np.ndarray) -> np.ndarray:
     """Fills `out`, and returns what with."""
     memory = _bytes(out)
     canary = np.random.default_rng().integers(0, 256, memory.shape, np.uint8)
-    if out.dtype == np.bool_:
-        canary = (canary | 2) & ~np.uint8(4)  # never 0 or 1, and its complement neither
     memory[...] = canary
     return canary
 

@@ -25,6 +25,10 @@ def main():
         seen.append(x.tolist())
         out[...] = x + 1
 
+    def in_place(context, out, x):
+        seen.append(x.tolist())
+        out += 1
+
     def fails(context, out, x):
         raise ValueError("no luck")
 
@@ -40,6 +44,9 @@ def main():
         "shard_map of vmap": lambda: jax.jit(sharded(jax.vmap(call)))(x),
         "shard_map with a side effect": lambda: jax.jit(
             sharded(lambda x: call(x, has_side_effect=True))
+        )(x),
+        "shard_map with an alias": lambda: jax.jit(
+            sharded(lambda x: call(x, in_place, input_output_aliases={0: 0}))
         )(x),
         "pmap": lambda: jax.pmap(call)(jnp.arange(4.0).reshape(2, 2)),
         "eager": lambda: call(x),
@@ -57,6 +64,7 @@ def main():
             "shards": sorted(str(fact.shard) for fact in facts),
             "expected": summary.expected,
             "calls": summary.calls,
+            "compiled": [outcome.compiled for outcome in r.recording.outcomes],
         }
     for name, program in {
         "jit with a side effect": lambda: jax.jit(lambda x: call(x, has_side_effect=True))(x),

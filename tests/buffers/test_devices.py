@@ -37,9 +37,12 @@ def test_under_jit_every_device_calls_with_the_whole_array(found, name):
     assert row["seen"] == [[0.0, 1.0, 2.0, 3.0]] * 2
     assert row["result"] == [1.0, 2.0, 3.0, 4.0]
     assert (row["calls"], row["expected"]) == (2, 2)
+    assert row["compiled"] == [2]
 
 
-@pytest.mark.parametrize("name", ["shard_map", "shard_map with a side effect", "pmap"])
+@pytest.mark.parametrize(
+    "name", ["shard_map", "shard_map with a side effect", "shard_map with an alias", "pmap"]
+)
 def test_each_device_calls_with_its_shard_and_says_which(found, name):
     row = found[name]
     assert row["seen"] == [[0.0, 1.0], [2.0, 3.0]]
