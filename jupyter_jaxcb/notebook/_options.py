@@ -236,9 +236,16 @@ def check_result(
             raise UsageError(
                 f"--result {result!r} uses {node.id!r}, which is not defined"
                 f"{nearest(node.id, parameters)} The parameters of {function.name} are "
-                f"{', '.join(parameters) or 'none'}. If {function.name} is not to be a callback, "
-                "name those that are: %%jax_callback FLAVOR NAME ..."
+                f"{', '.join(parameters) or 'none'}{_written_first(flavor, function)}. If "
+                f"{function.name} is not to be a callback, name those that are: %%jax_callback "
+                "FLAVOR NAME ..."
             )
+
+
+def _written_first(flavor: str, function: ast.FunctionDef) -> str:
+    if flavor != "buffer":
+        return ""
+    return f" behind the first one, which it writes into: def {function.name}(out, ...)"
 
 
 def _parameters(function: ast.FunctionDef) -> list[ast.arg]:

@@ -44,7 +44,7 @@ def test_one_whose_result_cannot_matter_is_folded_by_xla(x, counted):
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(lambda x: jnp.where(jnp.bool_(False), call(x), x))(x))
     (summary,) = summarize(r.recording)
-    assert (summary.fate, counted.calls) in [(Fate.FOLDED, 0), (Fate.LIVE, 1)]
+    assert (summary.fate, counted.calls) == (Fate.FOLDED, 0)
 
 
 def test_one_that_does_not_change_leaves_a_differentiated_loop(x, counted):

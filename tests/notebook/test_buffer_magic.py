@@ -66,3 +66,8 @@ def test_what_cannot_be_is_a_usage_error(kernel, line, words):
     ran = kernel.run(f"%%jax_callback {line}\ndef host(out, x):\n    out[...] = x\n")
     assert ran.text.startswith("UsageError")
     assert words in ran.text
+
+
+def test_a_function_without_the_output_is_told_where_it_goes(kernel):
+    ran = kernel.run("%%jax_callback buffer --result wave\ndef host(wave):\n    return wave + 1\n")
+    assert "behind the first one, which it writes into: def host(out, ...)" in ran.text
