@@ -49,7 +49,7 @@ test-browser: $(VENV)/.browser $(FRONTEND) chromium
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest -p no:cacheprovider \
 		tests/recording tests/stack tests/buffers tests/results tests/derivatives \
-		tests/conformance tests/fates tests/explain tests/pains
+		tests/conformance tests/fates tests/explain tests/pains tests/host_callback tests/migrate
 
 test-latest:
 	$(MAKE) test VENV=$(LATEST)

@@ -21,6 +21,7 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from ..migrate import MigrationError, read, report
 from ..recording import Matrix, Recording
 from ..report import cost_to_text
 from ..stack import explain, explain_matrix, record
@@ -34,6 +35,7 @@ from ._options import (
     keyword_arguments,
     option_hint,
     rule_of,
+    unquoted,
 )
 from ._question import question, split_options
 from ._rule import RuleOfTheCell
@@ -56,7 +58,7 @@ class JaxMagics(Magics):
         self._namespace = session.shell.user_ns
 
     @magic_arguments()
-    @argument("flavor", help="pure, io, debug or buffer")
+    @argument("flavor", help="pure, io, debug, buffer or tap")
     @argument(
         "names", nargs="*", default=[], help="functions to register; all of the cell if left out"
     )
@@ -208,6 +210,24 @@ class JaxMagics(Magics):
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
             raise UsageError(f"{name!r} is not a name. Write %%jax_record followed by one.")
         return self._record(name, self._body(f"%%jax_record {line}", cell), options.values)
+
+    @magic_arguments()
+    @argument("--write", action="store_true", help="rewrite the imports, and nothing else")
+    @argument("file", help="a Python file or a notebook")
+    @line_magic
+    def jax_migrate(self, line: str) -> None:
+        """Lists each use of jax.experimental.host_callback in a file, and what to write instead.
+
+        It is ``python -m jupyter_jaxcb.migrate [--write] file``; nothing of the file runs.
+        """
+        options = self._parse("jax_migrate", line)
+        try:
+            source = read(unquoted(options.file))
+            print("\n".join([report(source), *source.problems]))
+            if options.write:
+                print("rewritten" if source.write() else "nothing to rewrite")
+        except MigrationError as error:
+            raise UsageError(str(error)) from None
 
     def _record(self, name: str | None, cell: Cell, values: bool) -> Any:
         __tracebackhide__ = True

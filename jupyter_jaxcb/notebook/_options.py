@@ -11,13 +11,14 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from ..stack import ARRAYS, INFER, VMAP_METHODS, buffer, debug, io, pure
+from ..stack import ARRAYS, INFER, VMAP_METHODS, buffer, debug, io, pure, tap
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {
     "pure": pure,
     "io": io,
     "debug": debug,
     "buffer": buffer,
+    "tap": tap,
 }
 # Which options a flavor takes, by their names in the parsed arguments.
 _TAKES = {
@@ -25,6 +26,7 @@ _TAKES = {
     "io": {"result", "ordered", "arrays", "cast"},
     "debug": {"ordered", "arrays"},
     "buffer": {"result", "vmap_method", "has_side_effect", "check"},
+    "tap": set(),
 }
 _RULED = ("pure", "buffer")  # flavors that take a derivative rule
 OPTIONS = (

@@ -85,7 +85,7 @@ class LoweredSite:
     version: int = 0  # of the host function's body when this was lowered
     devices: int = 1  # that the program runs on
     shard: int | None = None  # whose device calls, with its shard; None: one calls, for all
-    device: str = ""  # of that shard, "cpu:3"; empty where JAX does not say
+    device: str = ""  # of that shard, or of a mesh of one, "cpu:3"; empty where JAX does not say
     gathered_bytes: int = 0  # at most, on their way to the one device that calls
 
     @property

@@ -2,12 +2,15 @@
 
 from ._arrays import ARRAYS as ARRAYS
 from ._batching import VMAP_METHODS as VMAP_METHODS
+from ._bind import check_leaves as check_leaves
 from ._buffer import buffer_callback as buffer_callback
+from ._callback import HostFunction as HostFunction
 from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback
 from ._disabled import disabled as disabled
 from ._errors import HostCallError as HostCallError
 from ._errors import host_error as host_error
+from ._exact import exact_avals as exact_avals
 from ._explain import explain as explain
 from ._infer import INFER as INFER
 from ._io import io_callback as io_callback
@@ -26,7 +29,15 @@ from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
 from ._register_buffer import buffer as buffer
+from ._register_tap import tap as tap
 from ._registered import Callback as Callback
 from ._running import RunningCall as RunningCall
 from ._running import running_calls as running_calls
 from ._site import is_user_code as is_user_code
+from ._tap import bind_tap as bind_tap
+from ._tap_barrier import CallbackException as CallbackException
+from ._tap_barrier import barrier as barrier
+from ._tap_barrier import barrier_at_exit as barrier_at_exit
+from ._tap_call import bind_tap_call as bind_tap_call
+from ._tap_flags import flags as flags
+from ._tap_print import Printer as Printer

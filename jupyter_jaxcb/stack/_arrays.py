@@ -77,6 +77,14 @@ def is_big(aval: Aval, dtype: Any) -> bool:
     return size >= _COPIED_BY_XLA_BYTES
 
 
+def to_array(x: Any) -> jax.Array:
+    """`x` as a JAX array: weakly typed if it is a number of Python's; nothing is compiled."""
+    if isinstance(x, jax.Array):
+        return x
+    # A copy: JAX may take the memory of a numpy array over, and its owner go on writing into it.
+    return jax.device_put(aligned(np.array(x)) if isinstance(x, np.ndarray) else x)
+
+
 def aligned(array: np.ndarray) -> np.ndarray:
     """`array`, or a copy of it, in memory that JAX takes over without copying; read-only."""
     if array.__array_interface__["data"][0] % _ALIGNMENT_BYTES == 0:

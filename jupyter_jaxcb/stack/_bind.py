@@ -15,6 +15,7 @@ from jax.tree_util import (
 )
 
 from . import _jax, _programs
+from ._arrays import to_array
 from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static
 from ._disabled import is_disabled, left_out
 from ._site import find_site
@@ -29,7 +30,8 @@ def bind_host_call(
     kwargs: Mapping[str, Any],
     *,
     kind: str,
-    cast: bool,
+    cast: bool = False,
+    exact: bool = False,
     **params: Any,
 ) -> Any:
     """Binds `primitive` to the flat arrays of one call.
@@ -44,6 +46,7 @@ def bind_host_call(
         kwargs: keyword arguments of the call.
         kind: of arrays the host function gets, see `_arrays`.
         cast: whether an answer may lose when it is converted within its kind.
+        exact: whether an answer is taken as it is, or not at all.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -63,7 +66,7 @@ def bind_host_call(
     found = find_site(flavor, host.name)
     bind = Bind(found.site, found.around)
     values = Static(static, by_value=True) if static else NO_STATIC
-    callback = HostCallback(host, in_tree, out_tree, bind, values, kind, cast)
+    callback = HostCallback(host, in_tree, out_tree, bind, values, kind, cast, exact)
     _programs.bound(bind, found)
     results = primitive.bind(*arrays, callback=callback, result_avals=avals, levels=(), **params)
     return tree_unflatten(out_tree, results)
@@ -94,6 +97,31 @@ def bind_silent_call(
     primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)
 
 
+def bind_passing_call(
+    primitive: _jax.Primitive,
+    flavor: str,
+    host: HostFunction,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    **params: Any,
+) -> list[Any]:
+    """Binds a flavor that returns its operands; what is no array stands for what is said later.
+
+    Returns:
+        As many arrays as there are among the leaves of `args` and `kwargs`.
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    flat, in_tree = tree_flatten((args, kwargs))
+    arrays, static = _split(flat)
+    if is_disabled():
+        return [to_array(x) for x in arrays]
+    found = find_site(flavor, host.name)
+    bind = Bind(found.site, found.around)
+    callback = HostCallback(host, in_tree, None, bind, Static(static, by_value=True))
+    _programs.bound(bind, found)
+    return primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)
+
+
 def _split(leaves: list[Any]) -> tuple[list[Any], dict[int, Any]]:
     """The arrays among `leaves`, and the others by their place."""
     static = {i: leaf for i, leaf in enumerate(leaves) if not is_array(leaf)}
@@ -114,6 +142,18 @@ def _check_static(static: Mapping[int, Any], in_tree: PyTreeDef, host: HostFunct
                 "static argument must be. Pass its arrays, register its type as a pytree, or bind "
                 "it with functools.partial."
             ) from None
+
+
+def check_leaves(tree: Any, taker: str) -> None:
+    """Raises TypeError if a leaf of `tree` is no array; `taker` says who wants arrays alone."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    for path, leaf in tree_flatten_with_path(tree)[0]:
+        if not is_array(leaf):
+            where = f" at {keystr(path)}" if path else ""
+            raise TypeError(
+                f"{taker} takes arrays and numbers, but got {leaf!r}{where}: a "
+                f"{type(leaf).__name__} is not a valid JAX type. Bind it with functools.partial."
+            )
 
 
 def is_array(leaf: Any) -> bool:

@@ -53,7 +53,9 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
     if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is lent by a program alone
         return _jax.apply_primitive(buffer_callback_p, *args, **params)
     build = functools.partial(build_eager_crossing, options=options)
-    return eager(buffer_callback_p, *args, fail=raise_runtime_error, build=build, **params)
+    return eager(
+        buffer_callback_p, *args, fail=raise_runtime_error, build=build, fresh=True, **params
+    )
 
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:

@@ -135,6 +135,7 @@ class HostCallback:
     static: Static = NO_STATIC
     arrays: str = "numpy"  # what the host function gets, see `_arrays`
     cast: bool = False  # whether an answer may lose when it is converted within its kind
+    exact: bool = False  # whether an answer must have the declared dtypes and structure as they are
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"

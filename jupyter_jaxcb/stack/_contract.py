@@ -9,16 +9,14 @@ import jax
 import numpy as np
 from jax.tree_util import (
     PyTreeDef,
-    keystr,
     tree_flatten,
-    tree_flatten_with_path,
     tree_structure,
     tree_unflatten,
 )
 
 from ._leaf import ResultError as ResultError
 from ._leaf import in_one_line, settle, shown
-from ._structure import stands_for, structure_error
+from ._structure import leaf_paths, stands_for, structure_error
 
 _LEAF = tree_structure(0)
 
@@ -69,8 +67,7 @@ def _tree_checker(
     cast: bool,
 ) -> Callable[[Any], tuple[np.ndarray, ...]]:
     declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
-    paths = [keystr(path) for path, _ in tree_flatten_with_path(declared)[0]]
-    wanted = list(zip(paths, shapes, dtypes, strict=True))
+    wanted = list(zip(leaf_paths(out_tree), shapes, dtypes, strict=True))
     flatten, ndarray = out_tree.flatten_up_to, np.ndarray
     others = _Flattening(name, out_tree, declared)
 

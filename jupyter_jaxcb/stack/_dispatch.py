@@ -20,11 +20,14 @@ from ._arrays import aligned, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
 from ._errors import describe, explain
+from ._exact import exact_checker
 from ._finite import Finite, finite_checker, is_finite, note_lanes_not_finite, note_not_finite
 from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 Adapt = Callable[[Callable], Callable]  # from the host function to one of flat operands
+# `build_crossing`, or what a flavor has in its place.
+Build = Callable[[HostCallback, LoweredSite, Sequence[Any], Sequence[Any]], Crossing]
 
 
 class Stacking(Protocol):
@@ -52,13 +55,16 @@ def build_crossing(
         result_dtypes: as numpy dtypes.
     """
     operands, results = lowered.host_avals()
-    check = answer_checker(
+    declared = (
         callback.host.name,
         callback.out_tree,
         [aval.shape for aval in results],
         result_dtypes,
-        cast=callback.cast,
     )
+    if callback.exact:
+        check = exact_checker(*declared)
+    else:
+        check = answer_checker(*declared, cast=callback.cast)
     adapt = _adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":
         adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)

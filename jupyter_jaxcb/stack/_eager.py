@@ -15,7 +15,7 @@ from . import _jax, _programs
 from ._arrays import aligned
 from ._avals import to_aval
 from ._callback import HostCallback
-from ._dispatch import Crossing, build_crossing
+from ._dispatch import Build, build_crossing
 from ._errors import HostCallError, host_error
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
@@ -30,7 +30,8 @@ def eager(
     levels: tuple[VmapLevel, ...],
     effect: _jax.Effect | None = None,
     fail: Callable[[HostCallError], NoReturn],
-    build: Callable[..., Crossing] = build_crossing,
+    build: Build = build_crossing,
+    fresh: bool = False,
     **params: Any,
 ) -> list[Any]:
     """The impl rule of every flavor.
@@ -46,7 +47,8 @@ def eager(
         levels: the vmaps it went through.
         effect: an ordered effect: wait for what this thread dispatched before under it.
         fail: raises what the user is to see, given what a failing crossing raised.
-        build: makes the crossing; if it is another one, what that answers is JAX's to keep.
+        build: makes the crossing.
+        fresh: what the crossing answers is JAX's to keep; else it is copied.
         **params: the other static parameters of the primitive.
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -76,7 +78,7 @@ def eager(
         fail(failed)
     _check_numbers(callback.bind.site.flavor, arrays)
     device = _device_of(args) if arrays else None
-    if build is build_crossing:
+    if not fresh:
         # The host function may go on writing into the array it answered with.
         arrays = tuple(aligned(np.array(array)) for array in arrays)
     return [jax.device_put(array, device) for array in arrays]

@@ -13,7 +13,7 @@ from . import _jax, _programs
 from ._avals import to_aval
 from ._buffers import BufferOptions, build_buffer_crossing
 from ._callback import HostCallback
-from ._dispatch import Crossing, build_crossing, crossings_by_shard
+from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard
 from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._everywhere import emit_for_all
 from ._reentry import warn_of_jax_inside
@@ -30,6 +30,7 @@ def lower_host_call(
     ordered: _jax.Effect | None = None,
     partitioned: bool = False,
     sharding: Any = None,
+    build: Build = build_crossing,
 ) -> Sequence[Any]:
     """Emits the custom call through which XLA calls the host function.
 
@@ -43,7 +44,8 @@ def lower_host_call(
         has_side_effect: whether XLA must keep the call even if its results are unused.
         ordered: the ordered effect whose token the call takes and returns, if any.
         partitioned: each device hands over its own shard.
-        sharding: the device to call from, as the user has it.
+        sharding: the device to call from, as the user has it, or its number in the program.
+        build: makes the function that XLA calls.
 
     Returns:
         The IR values of the results.
@@ -65,10 +67,10 @@ def lower_host_call(
         return [_jax.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
     dtypes = [[aval.dtype for aval in avals] for avals in (ctx.avals_in, ctx.avals_out)]
 
-    def build(fact: LoweredSite) -> Crossing:
-        return build_crossing(callback, fact, *dtypes)
+    def of_fact(fact: LoweredSite) -> Crossing:
+        return build(callback, fact, *dtypes)
 
-    cross = build(lowered)
+    cross = of_fact(lowered)
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     if platform not in DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
@@ -81,7 +83,7 @@ def lower_host_call(
         called, given = ctx, operands
         number = _jax.shard_number(ctx) if shards > 1 else None
         if number is not None:
-            of_shard = crossings_by_shard(lowered, _jax.shard_devices(ctx), build)
+            of_shard = crossings_by_shard(lowered, _jax.shard_devices(ctx), of_fact)
 
             def cross(number: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
                 return of_shard(int(number))(*arrays)
@@ -197,6 +199,7 @@ def _note(
     lanes = [level.size for level in levels if level.looped]
     index = len(ctx.module_context.host_callbacks)
     bind, host = callback.bind, callback.host
+    shards = _jax.shard_count(ctx)
     lowered = LoweredSite(
         site=bind.site,
         program=_programs.lowered(
@@ -212,7 +215,8 @@ def _note(
         results=tuple(to_aval(aval) for aval in ctx.avals_out),
         levels=levels,
         version=host.version,
-        devices=max(_jax.device_count(ctx), _jax.shard_count(ctx)),
+        devices=max(_jax.device_count(ctx), shards),
+        device="".join(_jax.shard_devices(ctx)) if shards == 1 else "",
         gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
     )
     recorder = _programs.listener()

@@ -142,6 +142,8 @@ def _left_its_loop(seen: Seen) -> bool:
     traced = _loops_around(seen.bind)
     if any(_loops(p.inside_jit()) < traced for p in seen.kept) or _all_left(seen):
         return True  # JAX moved it, in a derivative
+    if seen.bind.site.flavor != "pure" and len(seen.indices or ()) > len(seen.kept):
+        return False  # in a predicate: lowered before the loop, and again inside
     deepest = min((p.loops for p in seen.kept), default=0)
     compiled = [one.calls for one in seen.instructions]
     as_traced = _sum([_without_lanes(p) for p in seen.kept])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure
+from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
 from ._leaf import ResultError, array_words, in_one_line, shown
 
@@ -19,6 +19,12 @@ def stands_for(answer: Any, declared: Any) -> bool:
     Nothing can be permuted by that.
     """
     return _first_difference("", declared, answer) is None
+
+
+def leaf_paths(tree: PyTreeDef) -> list[str]:
+    """Where each leaf of a structure is, as Python indexes it: ``[0]["a"]``."""
+    leaves, _ = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))
+    return [keystr(path) for path, _ in leaves]
 
 
 def structure_error(name: str, declared: Any, answer: Any) -> ResultError:

@@ -18,6 +18,8 @@ from ._contexts import program_name as program_name
 from ._contexts import shard_count as shard_count
 from ._contexts import shard_devices as shard_devices
 from ._contexts import shard_number as shard_number
+from ._loops import hold_finished_lanes as hold_finished_lanes
+from ._loops import stay_in_loops as stay_in_loops
 from ._needed import Effect as Effect
 from ._needed import Primitive as Primitive
 from ._needed import TokenSet as TokenSet
@@ -29,6 +31,7 @@ from ._needed import build_ffi_lowering_function as build_ffi_lowering_function
 from ._needed import callback_sharding as callback_sharding
 from ._needed import forget_tokens as forget_tokens
 from ._needed import jax_effect as jax_effect
+from ._needed import keep_and_order as keep_and_order
 from ._needed import keep_under_partial_evaluation as keep_under_partial_evaluation
 from ._needed import leaves_references_as_they_are as leaves_references_as_they_are
 from ._needed import mlir as mlir

@@ -42,13 +42,13 @@ def shard_count(ctx: Any) -> int:
 def shard_devices(ctx: Any) -> tuple[str, ...]:
     """The devices of a ``shard_map`` by the number of their shard, ``cpu:3``; empty elsewhere.
 
-    What is lowered for an abstract mesh, and for ``pmap``, does not say.
+    What is lowered for an abstract mesh does not say; nor does ``pmap`` without ``shard_map``.
     """
-    if shard_count(ctx) == 1:
+    context = ctx.module_context.axis_context
+    if not getattr(context, "manual_axes", None) or automatic_axes(ctx):
         return ()
-    mesh: Any = getattr(ctx.module_context.axis_context, "mesh", None)
     try:
-        devices = mesh.devices.flat
+        devices = context.mesh.devices.flat
     except (AttributeError, ValueError):
         return ()
     return tuple(f"{device.platform}:{device.id}" for device in devices)

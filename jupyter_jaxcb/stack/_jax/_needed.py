@@ -41,7 +41,8 @@ try:
         "dispatch.prim_requires_devices_during_lowering dispatch.runtime_tokens.clear "
         "dispatch.runtime_tokens.current_tokens effects.control_flow_allowed_effects "
         "effects.custom_derivatives_allowed_effects effects.lowerable_effects "
-        "effects.partial_eval_kept_effects"
+        "effects.partial_eval_kept_effects effects.ordered_effects "
+        "effects.shardable_ordered_effects effects.remat_allowed_effects"
     ).split():
         operator.attrgetter(_needed)(jax._src)  # type: ignore
 except (ImportError, AttributeError) as error:
@@ -89,6 +90,17 @@ def keep_under_partial_evaluation(effect_type: type[Effect]) -> None:
     _effects.partial_eval_kept_effects.add_type(effect_type)
 
 
+def keep_and_order(effect_type: type[Effect]) -> None:
+    """Registers an ordered effect that is kept everywhere, once or twice in a checkpoint.
+
+    Over several devices too: one token goes through the program.
+    """
+    keep_under_partial_evaluation(effect_type)
+    _effects.ordered_effects.add_type(effect_type)
+    _effects.shardable_ordered_effects.add_type(effect_type)
+    _effects.remat_allowed_effects.add_type(effect_type)
+
+
 def leaves_references_as_they_are(primitive: Primitive) -> None:
     """Lets `primitive`, which returns nothing, read mutable references inside of loops.
 
@@ -118,10 +130,28 @@ def apply_primitive(primitive: Primitive, *args: Any, **params: Any) -> Any:
 def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
     """Where the custom call runs: once on the whole array, or once per device with its shard.
 
+    Args:
+        ctx: JAX's lowering context.
+        sharding: a SingleDeviceSharding, None, or a number: the device's place in the program,
+            for what has no other choice, as it does not know the devices.
+        avals_out: of the call.
+
     Raises:
         NotImplementedError: in a partly manual ``shard_map``, as JAX's own callbacks do.
     """
-    return _callback_op_sharding(ctx.module_context.axis_context, sharding, avals_out)
+    context = ctx.module_context.axis_context
+    if not isinstance(sharding, int):
+        return _callback_op_sharding(context, sharding, avals_out)
+    found: Any = _callback_op_sharding(context, None, avals_out)
+    if not sharding or getattr(context, "num_devices", 1) == 1:
+        return found
+    shardings = getattr(found, "shardings", None)
+    if shardings is None:  # without Shardy
+        found.tile_assignment_devices = [sharding]
+        return found
+    kind: Any = type(shardings[0])
+    there = kind(mesh_shape=(), dim_shardings=(), logical_device_ids=(sharding,))
+    return type(found)((there,) * len(shardings))
 
 
 def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:

@@ -1,0 +1,40 @@
+"""``python -m jupyter_jaxcb.migrate [--write] file.py file.ipynb ...``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from . import MigrationError, read, report
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Reports each file; returns 1 if one of them could not be read, else 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m jupyter_jaxcb.migrate",
+        description="Lists each use of jax.experimental.host_callback, and what to write instead.",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="rewrite the imports, and nothing else"
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="Python files and notebooks")
+    options = parser.parse_args(arguments)
+    problems = []
+    for name in options.files:
+        try:
+            source = read(name)
+            print(report(source))
+            problems += source.problems
+            if options.write:
+                done = "rewritten" if source.write() else "nothing to rewrite"
+                print(f"{name}: {done}")
+        except MigrationError as error:
+            problems.append(str(error))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Python in notebook cells: what IPython adds to the language stands as ``pass`` in the tree."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from ._edits import Text
+
+
+def parse(source: str) -> ast.Module:
+    """The syntax tree of a module.
+
+    Raises:
+        SyntaxError: as Python has it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes in strings, say
+        try:
+            return ast.parse(source)
+        except (ValueError, RecursionError, MemoryError) as error:  # a null byte; nested too deep
+            raise SyntaxError(str(error)) from None
+
+
+def parse_cell(source: str) -> ast.Module | None:
+    """The syntax tree of a cell; None if it is not in Python: ``%%bash``.
+
+    Raises:
+        SyntaxError: it is neither Python nor IPython.
+    """
+    lines = Text(source).lines
+    starts = [number for number, line in enumerate(lines) if line.strip()]
+    is_magic = bool(starts) and lines[starts[0]].startswith("%%")
+    if is_magic:
+        lines[starts[0]] = _passing(lines[starts[0]])
+    while True:
+        try:
+            return parse("".join(lines))
+        except SyntaxError as error:
+            number = _magic_at(lines, error.lineno)
+            if number is not None:
+                lines[number] = _passing(lines[number])
+            elif is_magic:
+                return None
+            else:
+                raise
+
+
+def _magic_at(lines: list[str], lineno: int | None) -> int | None:
+    """Which line is IPython's and may be what Python stumbles at; None if there is none."""
+    if lineno is None:
+        return None
+    for number in range(min(lineno, len(lines)) - 1, -1, -1):
+        if _is_ipython(lines[number].strip()):
+            return number
+    return None
+
+
+def _is_ipython(line: str) -> bool:
+    if line.startswith(("%", "!", "?", ",", ";", "/")) or line.endswith("?"):
+        return True
+    _, sign, value = line.partition("=")
+    return bool(sign) and value.strip().startswith(("!", "%"))
+
+
+def _passing(line: str) -> str:
+    """A line that does nothing, in the place of `line`."""
+    blank = line[: len(line) - len(line.lstrip())]
+    end = line[len(line.rstrip("\r\n")) :]
+    return f"{blank}pass{end}"

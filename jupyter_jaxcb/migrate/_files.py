@@ -1,0 +1,180 @@
+"""Files and notebooks: read, looked through, written back."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import io
+import json
+import os
+import tokenize
+from pathlib import Path
+from typing import Any
+
+from ._cells import parse, parse_cell
+from ._edits import Text, rewritten
+from ._notebook import with_sources
+from ._uses import Use, binds_jax, bound_names, find_uses
+
+
+class MigrationError(Exception):
+    """A file cannot be read or written; the message says which, and why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A module, or one cell of a notebook.
+
+    Attributes:
+        cell: its place among all cells of the notebook, 0-based; None: a module.
+        source: of it.
+        tree: of it.
+        known: what names stand for, those of cells before included.
+        jax_is_bound: a cell before binds the name ``jax``.
+    """
+
+    cell: int | None
+    source: str
+    tree: ast.Module
+    known: dict[str, str]
+    jax_is_bound: bool
+
+    def uses(self) -> list[Use]:
+        """Every use of host_callback, in the order of the source."""
+        return find_uses(self.tree, self.known)
+
+    def text(self) -> Text:
+        """Its source, in which uses find their words."""
+        return Text(self.source)
+
+    def rewritten(self) -> str:
+        """Its source with the imports rewritten."""
+        return rewritten(self.source, self.tree, self.known, self.jax_is_bound)
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A file that was read.
+
+    Attributes:
+        path: of it.
+        text: all of it.
+        encoding: of the file.
+        parts: what is Python in it.
+        problems: cells that could not be read, in words.
+    """
+
+    path: Path
+    text: str
+    encoding: str
+    parts: list[Part]
+    problems: list[str] = dataclasses.field(default_factory=list)
+
+    def rewritten(self) -> str:
+        """`text` with the imports of host_callback rewritten; everything else as it is."""
+        changed = {part.cell: part.rewritten() for part in self.parts}
+        changed = {
+            part.cell: changed[part.cell]
+            for part in self.parts
+            if changed[part.cell] != part.source
+        }
+        if not changed:
+            return self.text
+        if None in changed:
+            return changed[None]
+        return with_sources(self.text, {cell: s for cell, s in changed.items() if cell is not None})
+
+    def write(self) -> bool:
+        """Rewrites the file; whether there was something to rewrite.
+
+        Raises:
+            MigrationError: it cannot be written.
+        """
+        text = self.rewritten()
+        if text == self.text:
+            return False
+        try:
+            self.path.write_bytes(text.encode(self.encoding))
+        except OSError as error:
+            raise MigrationError(f"cannot write {self.path}: {error.strerror or error}.") from None
+        return True
+
+
+def read(path: str | os.PathLike[str]) -> Source:
+    """Reads a Python file, or a notebook by its suffix ``.ipynb``.
+
+    Raises:
+        MigrationError: there is no such file, it is no Python, or no notebook.
+
+    >>> import pathlib, tempfile
+    >>> from jupyter_jaxcb import migrate
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.py")
+    >>> size = path.write_text("from jax.experimental import host_callback as hcb")
+    >>> migrate.read(path).rewritten()
+    'from jupyter_jaxcb import host_callback as hcb'
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise MigrationError(f"cannot read {path}: {error.strerror or error}.") from None
+    return _notebook(path, data) if path.suffix == ".ipynb" else _module(path, data)
+
+
+def _module(path: Path, data: bytes) -> Source:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+        tree = parse(text)
+    except SyntaxError as error:
+        where = f", line {error.lineno}" if error.lineno else ""
+        raise MigrationError(f"cannot read {path}{where}: {error.msg}.") from None
+    except (UnicodeDecodeError, LookupError) as error:
+        raise MigrationError(f"cannot read {path}: {error}.") from None
+    return Source(path, text, encoding, [Part(None, text, tree, bound_names(tree), False)])
+
+
+def _notebook(path: Path, data: bytes) -> Source:
+    try:
+        text = data.decode()
+        notebook = json.loads(text)
+    except ValueError as error:
+        raise MigrationError(
+            f"cannot read {path}: it is no notebook, as it is no JSON: {error}."
+        ) from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise MigrationError(
+            f"cannot read {path}: it is no notebook of nbformat 4, as it has no list of cells. "
+            "Convert an older one with: jupyter nbconvert --to notebook --nbformat 4."
+        )
+    source = Source(path, text, "utf-8", [])
+    known: dict[str, str] = {}
+    jax_is_bound = False
+    for number, cell in enumerate(cells):
+        code = _code(cell)
+        if code is None:
+            continue
+        try:
+            tree = parse_cell(code)
+        except SyntaxError as error:
+            source.problems.append(
+                f"cannot read {path}, cell {number + 1}, line {error.lineno}: {error.msg}."
+            )
+            continue
+        if tree is None:
+            continue
+        known |= bound_names(tree)
+        source.parts.append(Part(number, code, tree, dict(known), jax_is_bound))
+        jax_is_bound = jax_is_bound or binds_jax(tree) is not None
+    return source
+
+
+def _code(cell: Any) -> str | None:
+    """The source of a code cell; None for other cells."""
+    if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+        return None
+    source = cell.get("source")
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        return "".join(source)
+    return source if isinstance(source, str) else None

@@ -1,0 +1,113 @@
+"""An answer that has to be as declared: the same structure, shapes and dtypes, nothing converted.
+
+As `_contract.py`, for `host_callback.call`, which never broadcast, cast or permuted anything. Only
+64-bit numbers are narrowed first, while x64 is off: JAX has no others then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.tree_util import PyTreeDef, tree_flatten
+
+from . import _jax
+from ._leaf import ResultError, settle
+from ._structure import leaf_paths
+
+_NARROW = {
+    np.dtype(wide): np.dtype(narrow)
+    for wide, narrow in (
+        (np.int64, np.int32),
+        (np.uint64, np.uint32),
+        (np.float64, np.float32),
+        (np.complex128, np.complex64),
+    )
+}
+
+
+def exact_checker(
+    name: str,
+    out_tree: PyTreeDef | None,
+    shapes: Sequence[tuple[int, ...]],
+    dtypes: Sequence[Any],
+) -> Callable[[Any], tuple[np.ndarray, ...]]:
+    """A function from an answer of the host function to its flat arrays.
+
+    Args:
+        name: of the host function, for messages.
+        out_tree: the declared structure.
+        shapes: declared, one per leaf.
+        dtypes: declared, one per leaf.
+
+    The checker raises `ResultError` where the answer is not exactly that.
+    """
+    narrow = {} if jax.config.jax_enable_x64 else _NARROW  # type: ignore[attr-defined]
+    paths = leaf_paths(out_tree)
+
+    def check(answer: Any) -> tuple[np.ndarray, ...]:
+        leaves, tree = tree_flatten(answer)
+        if tree != out_tree:
+            raise ResultError(
+                f"{name} answered with the structure {_show(tree)} where {_show(out_tree)} was "
+                "declared. Return exactly that (a list is no tuple, None is no array), or declare "
+                "what comes as result_shape."
+            )
+        return tuple(
+            _exactly(name + path, leaf, shape, np.dtype(dtype), narrow)
+            for path, leaf, shape, dtype in zip(paths, leaves, shapes, dtypes, strict=True)
+        )
+
+    return check
+
+
+def exact_avals(result_shape: Any) -> tuple[tuple[Any, ...], PyTreeDef]:
+    """The flat avals and the structure that a ``result_shape`` declares.
+
+    Raises:
+        ValueError: a leaf is no number and has no shape and dtype.
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    leaves, tree = tree_flatten(result_shape)
+    return tuple(map(_aval, leaves)), tree
+
+
+def _aval(leaf: Any) -> Any:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if isinstance(leaf, (bool, int, float, complex)):
+        leaf = np.asarray(leaf)
+    try:
+        shape, dtype = tuple(leaf.shape), jax.dtypes.canonicalize_dtype(leaf.dtype)
+    except (AttributeError, TypeError):
+        raise ValueError(
+            f"cannot use {leaf!r} in result_shape: it is no number and has no shape and dtype of "
+            "numbers. Pass an array, or jax.ShapeDtypeStruct(shape, dtype)."
+        ) from None
+    return _jax.shaped_array(shape, dtype)
+
+
+def _exactly(
+    which: str,
+    value: Any,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    narrow: dict[np.dtype, np.dtype],
+) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except Exception as error:
+        raise ResultError(f"{which} answered with {value!r}, which is no array: {error}") from None
+    came = narrow.get(array.dtype, array.dtype)
+    if came != dtype or array.shape != shape:
+        raise ResultError(
+            f"{which} answered with {came.name}{list(array.shape)} where "
+            f"{dtype.name}{list(shape)} was declared, and nothing is converted. Return "
+            f"np.asarray(..., {dtype.name!r}) of that shape, or declare what comes as result_shape."
+        )
+    return array if array.dtype == dtype else settle(which, "", array, shape, dtype)
+
+
+def _show(tree: Any) -> str:
+    return str(tree).removeprefix("PyTreeDef(").removesuffix(")")

@@ -1,0 +1,99 @@
+"""While loops of JAX's, where its own lowering goes wrong."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.interpreters import mlir
+from jax.interpreters.partial_eval import custom_partial_eval_rules
+
+try:
+    from jax._src import core as _core
+    from jax._src.lax.control_flow import loops as _loops
+
+    _while_p: Any = _loops.while_p
+    _while_lowering: Any = _loops._while_lowering
+except (ImportError, AttributeError):
+    _core: Any = None
+    _while_p: Any = None
+    _while_lowering: Any = None
+
+_held: set[Any] = set()  # ordered effects
+# Functions of JAX's that take out of a scan what its steps have in common.
+_TAKE_OUT = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
+
+
+def hold_finished_lanes(effect: Any) -> None:
+    """Lets vmapped while loops have the ordered `effect` in their predicate.
+
+    JAX's lowering of such a loop goes on with the lanes that have finished. All other loops are
+    left to it. In a JAX where the rule is elsewhere nothing is done, and such a loop is refused,
+    see `_around.lowers_predicate_that_goes_wrong`; seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
+    """
+    if _while_p is None or effect in _held:
+        return
+    if not _held:
+        mlir.register_lowering(_while_p, _lower)
+    _held.add(effect)
+
+
+def stay_in_loops(primitive: Any) -> None:
+    """Keeps `primitive` in a scan that is differentiated, where its operands do not change too.
+
+    JAX evaluates what depends on constants alone once, before the scan. There it is made to look
+    as if it depended on the rest. Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0; where the functions
+    are others, it is taken out, and the recording says so. Without operands it is taken out too.
+    """
+
+    def rule(trace: Any, *tracers: Any, **params: Any) -> Any:
+        if _takes_out():
+            tracers = tuple(map(trace.instantiate_const, tracers))
+        return trace.default_process_primitive(primitive, tracers, params)
+
+    custom_partial_eval_rules[primitive] = rule
+
+
+def _takes_out() -> bool:
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name in _TAKE_OUT:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _lower(ctx: Any, *args: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: Any) -> Any:
+    batched = bool(cond_jaxpr.out_avals[0].shape)
+    if batched and _held & set(cond_jaxpr.effects):
+        loop = _lane_by_lane(cond_jaxpr, body_jaxpr, **params)
+        return mlir.lower_fun(loop)(ctx, *args)
+    return _while_lowering(ctx, *args, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
+
+
+def _lane_by_lane(cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int) -> Any:
+    """The loop with its predicate carried along, which has no effect of its own then."""
+    predicate = _core.jaxpr_as_fun(cond_jaxpr)
+    body = _core.jaxpr_as_fun(body_jaxpr)
+
+    def loop(*args: Any) -> Any:
+        first = cond_nconsts + body_nconsts
+        of_predicate, of_body, carry = args[:cond_nconsts], args[cond_nconsts:first], args[first:]
+
+        def step(state: Any) -> Any:
+            on, old = state
+            new = body(*of_body, *old)
+            carry = [_select(on, one, other) for one, other in zip(new, old, strict=True)]
+            return predicate(*of_predicate, *carry)[0], carry
+
+        start = predicate(*of_predicate, *carry)[0], list(carry)
+        return jax.lax.while_loop(lambda state: jnp.any(state[0]), step, start)[1]
+
+    return loop
+
+
+def _select(on: Any, new: Any, old: Any) -> Any:
+    # Lanes come first in every carry, also where none is mapped: JAX sees to that.
+    return jnp.where(on.reshape(on.shape + (1,) * (jnp.ndim(new) - on.ndim)), new, old)

@@ -1,0 +1,168 @@
+"""The tap flavor: an identity that the host looks at; one call with the whole batch under vmap."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import jax.numpy as jnp
+from jax.tree_util import tree_structure, tree_unflatten
+
+from ..recording import VmapLevel
+from . import _jax
+from ._arrays import to_array
+from ._bind import bind_passing_call
+from ._callback import HostFunction
+from ._dispatch import Build, Crossing
+from ._eager import eager, raise_itself, raise_runtime_error
+from ._errors import HostCallError
+from ._lowering import lower_host_call
+from ._tap_barrier import counted, keeping_errors, postponing
+from ._tap_flags import flags
+from ._tap_rules import DEVICE, TAP, TRANSFORMS, building, placed, recomputing
+
+# What a transformation has done to a tap, innermost first: its name, and the batch dimensions of
+# the operands where it is vmap's.
+Transforms = tuple[tuple[str, tuple[int | None, ...] | None], ...]
+
+WHOLE_BATCH = "whole batch"  # in the place of a vmap method: axes stay where they are
+
+tap_p = _jax.Primitive("jaxcb_tap_callback")
+tap_p.multiple_results = True
+
+
+def _abstract_eval(*avals: Any, **params: Any) -> tuple[list[Any], set[_jax.Effect]]:
+    # Operands and not nothing, as debug callbacks have it: what is transposed needs outputs.
+    return list(avals), {TAP}
+
+
+def _impl(*args: Any, transforms: Transforms, device_index: int, **params: Any) -> list[Any]:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    with keeping_errors():  # of a program that was started before: not this one's
+        _jax.wait_for_ordered(TAP)
+    outs = eager(
+        tap_p,
+        *args,
+        fail=_raise_at_once,
+        build=_build(transforms, device_index, eager=True),
+        transforms=transforms,
+        device_index=device_index,
+        **params,
+    )
+    return outs or [to_array(x) for x in args]
+
+
+def _raise_at_once(error: HostCallError) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    (raise_itself if flags.jax_host_callback_inline else raise_runtime_error)(error)
+
+
+def _build(transforms: Transforms, device_index: int, *, eager: bool) -> Build:
+    told = tuple((name, {} if dims is None else {"batch_dims": dims}) for name, dims in transforms)
+    at_once = flags.raise_at_once or (eager and flags.jax_host_callback_inline)
+    around: Callable[[Crossing], Crossing] = counted if at_once else postponing
+    return building(around, device_index, told)
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list[Any], list[Any]]:
+    return tap_p.bind(*primals, **params), list(tangents)
+
+
+def _transpose(
+    cotangents: Sequence[Any], *args: Any, transforms: Transforms, **params: Any
+) -> list[Any]:
+    linear = [_jax.ad.is_undefined_primal(x) for x in args]
+    given = [
+        _jax.ad.instantiate_zeros(cotangent) if on else jnp.zeros_like(x)
+        for cotangent, x, on in zip(cotangents, args, linear, strict=True)
+    ]
+    outs = tap_p.bind(*given, transforms=(*transforms, ("transpose", None)), **params)
+    return [out if on else None for out, on in zip(outs, linear, strict=True)]
+
+
+def _batch(
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    transforms: Transforms,
+    levels: tuple[VmapLevel, ...],
+    **params: Any,
+) -> Any:
+    (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
+    batched = tuple(dim is not None for dim in dims)
+    outs = tap_p.bind(
+        *args,
+        transforms=(*transforms, ("batch", tuple(dims))),
+        levels=(*levels, VmapLevel(size, WHOLE_BATCH, batched)),
+        **params,
+    )
+    return outs, dims
+
+
+def _lower(
+    ctx: Any,
+    *operands: Any,
+    callback: Any,
+    levels: Any,
+    transforms: Transforms,
+    device_index: int,
+    **params: Any,
+) -> Sequence[Any]:
+    silent = dataclasses.replace(ctx, avals_out=[])  # the host call answers nothing
+    lower_host_call(
+        silent,
+        *operands,
+        callback=callback,
+        levels=levels,
+        has_side_effect=True,
+        ordered=TAP,
+        sharding=placed(ctx, device_index),
+        build=_build(transforms, device_index, eager=False),
+    )
+    ctx.set_tokens_out(silent.tokens_out)
+    return operands
+
+
+tap_p.def_effectful_abstract_eval(_abstract_eval)
+tap_p.def_impl(_impl)
+_jax.ad.primitive_jvps[tap_p] = _jvp
+_jax.ad.primitive_transposes[tap_p] = _transpose
+_jax.batching.primitive_batchers[tap_p] = _batch
+_jax.partial_eval_jaxpr_custom_rules[tap_p] = recomputing(tap_p)
+_jax.stay_in_loops(tap_p)
+_jax.mlir.register_lowering(tap_p, _lower, cacheable=False)  # as in _pure.py
+
+
+def bind_tap(
+    host: HostFunction,
+    arg: Any,
+    *,
+    with_transforms: bool = True,
+    with_device: bool = False,
+    device_index: int = 0,
+) -> Any:
+    """Binds one tap.
+
+    Args:
+        host: the host function.
+        arg: a pytree of arrays, which it gets as numpy arrays.
+        with_transforms: it gets a second argument, what transformations have done to the first.
+        with_device: it gets the keyword ``device``.
+        device_index: see `host_callback.id_tap`.
+
+    Returns:
+        `arg` as JAX arrays.
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    _jax.hold_finished_lanes(TAP)
+    outs = bind_passing_call(
+        tap_p,
+        "tap",
+        host,
+        (arg, TRANSFORMS) if with_transforms else (arg,),
+        {"device": DEVICE} if with_device else {},
+        transforms=(),
+        device_index=device_index,
+    )
+    return tree_unflatten(tree_structure(arg), outs)

@@ -1,0 +1,131 @@
+"""host_callback.call: a host function with a result, in the order of the taps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from . import _jax
+from ._bind import bind_host_call
+from ._callback import HostCallback, HostFunction
+from ._eager import eager, raise_itself, raise_runtime_error
+from ._errors import HostCallError
+from ._lowering import lower_host_call
+from ._tap_barrier import counted, keeping_errors
+from ._tap_flags import flags
+from ._tap_rules import DEVICE, TAP, building, placed, recomputing
+
+tap_call_p = _jax.Primitive("jaxcb_tap_call_callback")
+tap_call_p.multiple_results = True
+
+
+def _abstract_eval(
+    *avals: Any, result_avals: tuple[Any, ...], **params: Any
+) -> tuple[tuple[Any, ...], set[_jax.Effect]]:
+    return result_avals, {TAP}
+
+
+def _impl(*args: Any, device_index: int, **params: Any) -> list[Any]:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    with keeping_errors():  # of a program that was started before: not this one's
+        _jax.wait_for_ordered(TAP)
+    return eager(
+        tap_call_p,
+        *args,
+        fail=_fail,
+        build=building(counted, device_index),
+        device_index=device_index,
+        **params,
+    )
+
+
+def _fail(error: HostCallError) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    (raise_itself if flags.jax_host_callback_inline else raise_runtime_error)(error)
+
+
+def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    raise NotImplementedError(
+        f"cannot differentiate {callback}: JVP rule is implemented only for id_tap, not for call. "
+        "Wrap the call in jax.custom_vjp or jax.custom_jvp, or pass its argument through "
+        "jax.lax.stop_gradient."
+    )
+
+
+def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    raise NotImplementedError(
+        f"cannot transpose {callback}: transpose rule is implemented only for id_tap, not for "
+        "call. Wrap the call in jax.custom_vjp."
+    )
+
+
+def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    raise NotImplementedError(
+        f"cannot vmap {callback}: batching rules are implemented only for id_tap, not for call. "
+        "Loop with jax.lax.map, or use jupyter_jaxcb.io or pure, which have a rule for vmap."
+    )
+
+
+def _lower(
+    ctx: Any,
+    *operands: Any,
+    callback: HostCallback,
+    levels: Any,
+    device_index: int,
+    **params: Any,
+) -> Sequence[Any]:
+    return lower_host_call(
+        ctx,
+        *operands,
+        callback=callback,
+        levels=levels,
+        has_side_effect=True,
+        ordered=TAP,
+        sharding=placed(ctx, device_index),
+        build=building(counted, device_index),
+    )
+
+
+tap_call_p.def_effectful_abstract_eval(_abstract_eval)
+tap_call_p.def_impl(_impl)
+_jax.ad.primitive_jvps[tap_call_p] = _jvp
+_jax.ad.primitive_transposes[tap_call_p] = _transpose
+_jax.batching.primitive_batchers[tap_call_p] = _batch
+_jax.partial_eval_jaxpr_custom_rules[tap_call_p] = recomputing(tap_call_p)
+_jax.stay_in_loops(tap_call_p)
+_jax.mlir.register_lowering(tap_call_p, _lower, cacheable=False)  # as in _pure.py
+
+
+def bind_tap_call(
+    host: HostFunction,
+    arg: Any,
+    declared: tuple[tuple[Any, ...], Any],
+    *,
+    with_device: bool = False,
+    device_index: int = 0,
+) -> Any:
+    """Binds one call; returns a pytree of the declared structure.
+
+    Args:
+        host: the host function.
+        arg: a pytree of arrays, which it gets as numpy arrays.
+        declared: flat avals and structure of the result.
+        with_device: it gets the keyword ``device``.
+        device_index: see `host_callback.call`.
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    _jax.hold_finished_lanes(TAP)
+    return bind_host_call(
+        tap_call_p,
+        "tap",
+        host,
+        declared,
+        (arg,),
+        {"device": DEVICE} if with_device else {},
+        kind="numpy",
+        exact=True,
+        device_index=device_index,
+    )

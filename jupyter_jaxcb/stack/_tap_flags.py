@@ -1,0 +1,85 @@
+"""The options that `jax.config` had for host_callback, read from the same environment variables."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+_TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
+_FALSE = frozenset({"n", "no", "f", "false", "off", "0"})
+
+
+class Flags:
+    """The options of host_callback; `update` changes one, as `jax.config.update` did.
+
+    Attributes:
+        jax_host_callback_inline: taps and calls outside of any transformation raise the exception
+            of the host function itself, at once.
+        jax_host_callback_max_queue_byte_size: accepted, and means nothing: there is no queue.
+        jax_host_callback_outfeed: accepted, and means nothing: errors of taps are postponed anyway.
+        jax_host_callback_legacy: accepted, and means nothing.
+        raise_at_once: a failing tap fails its computation, as it did on the CPU, instead of waiting
+            for `barrier_wait`. Not an option of JAX's.
+    """
+
+    def __init__(self) -> None:
+        self.jax_host_callback_inline = False
+        self.jax_host_callback_max_queue_byte_size = 256_000_000
+        self.jax_host_callback_outfeed = False
+        self.jax_host_callback_legacy = True
+        self.raise_at_once = False
+
+    def read_environment(self) -> None:
+        """Takes over what the environment says.
+
+        Raises:
+            ValueError: a variable makes no sense, or asks for what is gone.
+        """
+        if _boolean("JAX_HOST_CALLBACK_AD_TRANSFORMS", False):
+            raise ValueError(f"JAX_HOST_CALLBACK_AD_TRANSFORMS is set. {_GONE}")
+        for name, value in vars(self).items():
+            if name.startswith("jax_"):
+                read = _boolean if isinstance(value, bool) else _number
+                setattr(self, name, read(name.upper(), value))
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets the option `name`.
+
+        Raises:
+            AttributeError: there is no such option.
+            TypeError: `value` is not of its type.
+        """
+        if name == "jax_host_callback_ad_transforms":
+            raise AttributeError(f"unrecognized option: {name}. {_GONE}")
+        if name not in vars(self):
+            raise AttributeError(
+                f"unrecognized option: {name}. Those of host_callback are {', '.join(vars(self))}."
+            )
+        kind = type(getattr(self, name))
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} is {kind.__name__}, but got {value!r}.")
+        setattr(self, name, value)
+
+
+_GONE = (
+    "Taps see primal values only; since JAX 0.4.16 nothing else can be asked for. To see tangents "
+    "or cotangents, tap them in a rule of jax.custom_jvp or jax.custom_vjp."
+)
+
+
+def _boolean(variable: str, default: bool) -> bool:
+    text = os.environ.get(variable, "").lower()
+    if text and text not in _TRUE | _FALSE:
+        raise ValueError(f"{variable}={text!r} is neither true nor false. Set it to 1 or 0.")
+    return text in _TRUE if text else default
+
+
+def _number(variable: str, default: int) -> int:
+    text = os.environ.get(variable, "")
+    try:
+        return int(float(text)) if text else default
+    except ValueError:
+        raise ValueError(f"{variable}={text!r} is not a number of bytes.") from None
+
+
+flags = Flags()

@@ -1,0 +1,112 @@
+"""The host function of id_print, and how it lays out what it prints."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+WIDTH = 80  # columns
+_lock = threading.Lock()  # so that the two writes of one print stay together
+
+
+class Printer:
+    """Prints what a tap sees: first a line of keywords, if there are any, then the value."""
+
+    __name__ = "id_print"
+
+    def __init__(self, output_stream: Any, threshold: int | None, words: Mapping[str, Any]) -> None:
+        self._stream = output_stream
+        self._threshold = threshold
+        self._words = words
+        # Those in force at the call: numpy keeps them by thread, and XLA calls from any.
+        self._options: dict[str, Any] = dict(np.get_printoptions())
+
+    def __call__(self, arg: Any, transforms: tuple[Any, ...], **device: Any) -> None:
+        if "transforms" in self._words:
+            raise TypeError(
+                "id_print got the keyword 'transforms', which is what it prints of vmap and "
+                "transpose. Give yours another name."
+            )
+        words = {**self._words, **device}
+        if transforms:
+            named = [(name, params) if params else name for name, params in transforms]
+            words["transforms"] = named
+        header = " ".join(f"{key}: {words[key]}" for key in sorted(words))
+        with np.printoptions(**self._options):
+            value = layout(arg, self._threshold)
+        with _lock:
+            stream = sys.stdout if self._stream is None else self._stream
+            for text in (header, value) if header else (value,):
+                stream.write(f"{text}\n")
+
+
+def layout(value: Any, threshold: int | None = None, width: int = WIDTH) -> str:
+    """`value` as text: nested containers on one line if they fit, else one element a line.
+
+    Args:
+        value: a pytree.
+        threshold: of `numpy.array2string`.
+        width: in columns.
+
+    >>> from jupyter_jaxcb.stack._tap_print import layout
+    >>> layout({"b": (1, 2), "a": []})
+    '{ a=[  ] b=( 1 2 ) }'
+    """
+    text = _Text(width)
+    text.add(value, 0, threshold)
+    return "".join(text.pieces)
+
+
+class _Text:
+    """Text as it grows. A multi-line array counts as one long text, as it did in JAX."""
+
+    def __init__(self, width: int) -> None:
+        self.pieces: list[str] = []
+        self._width = width
+        self._column = 0
+
+    def add(self, value: Any, indent: int, threshold: int | None, prefix: str = "") -> None:
+        flat = _flat(value, threshold)
+        self._put(prefix)
+        parts = _parts(value)
+        if parts is None or self._column + len(flat) <= self._width:
+            self._put(flat)
+            return
+        opening, closing, items = parts
+        self._put(f"{opening} ")
+        for place, (name, item) in enumerate(items):
+            if place:
+                self.pieces.append("\n" + " " * (indent + 2))
+                self._column = indent + 2
+            self.add(item, indent + 2, threshold, name)
+        self._put(f" {closing}")
+
+    def _put(self, text: str) -> None:
+        self.pieces.append(text)
+        self._column += len(text)
+
+
+def _flat(value: Any, threshold: int | None) -> str:
+    parts = _parts(value)
+    if parts is not None:
+        opening, closing, items = parts
+        inner = " ".join(name + _flat(item, threshold) for name, item in items)
+        return f"{opening} {inner} {closing}"
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, threshold=threshold)
+    return str(value)
+
+
+def _parts(value: Any) -> tuple[str, str, Iterator[tuple[str, Any]]] | None:
+    """Brackets of a container, and its elements, each with what stands before it; None: a leaf."""
+    if isinstance(value, tuple):
+        return "(", ")", (("", item) for item in value)
+    if isinstance(value, list):
+        return "[", "]", (("", item) for item in value)
+    if isinstance(value, dict):
+        return "{", "}", ((f"{key}=", value[key]) for key in sorted(value))
+    return None

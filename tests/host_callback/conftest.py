@@ -1,0 +1,51 @@
+"""What every test of host_callback looks at: the calls that a tap function got."""
+
+import jax
+import numpy as np
+import pytest
+
+from jupyter_jaxcb import host_callback as hcb
+
+collect_ignore = ["devices.py"]  # a program of its own
+
+
+class Seen:
+    """A tap function that remembers its calls; the same one everywhere, so nothing recompiles."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, arg, transforms, **device):
+        self.calls.append((arg, transforms, device))
+
+    @property
+    def values(self):
+        """The arguments as Python's numbers and lists."""
+        return [jax.tree.map(lambda x: np.asarray(x).tolist(), arg) for arg, _, _ in self.calls]
+
+    @property
+    def transforms(self):
+        return [transforms for _, transforms, _ in self.calls]
+
+    def of(self, function, *args):
+        """What `function` answers, and the calls that it made until a barrier."""
+        self.calls.clear()
+        answer = jax.block_until_ready(function(*args))
+        hcb.barrier_wait()
+        return answer
+
+
+@pytest.fixture
+def seen():
+    return Seen()
+
+
+def batch(*dims):
+    """The entry of one vmap in `transforms`."""
+    return ("batch", {"batch_dims": dims})
+
+
+@pytest.fixture(autouse=True)
+def _no_error_left_behind():
+    yield
+    hcb.barrier_wait()

@@ -1,0 +1,207 @@
+"""Errors of taps wait for the next barrier; errors of calls end the computation."""
+
+import logging
+import subprocess
+import sys
+import textwrap
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import host_callback as hcb
+
+WAYS = {"eager": lambda f: f, "jit": jax.jit}
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+def boom(arg, transforms):
+    raise ValueError(f"no luck with {float(arg):g}")
+
+
+@ways
+def test_computation_goes_on_and_its_value_is_right(seen, way):
+    f = way(lambda x: hcb.id_tap(seen, hcb.id_tap(boom, x) + 1) * 2)
+    assert jax.block_until_ready(f(1.0)) == 4.0
+    with pytest.raises(hcb.CallbackException):
+        hcb.barrier_wait()
+    assert seen.values == [2.0]
+
+
+@ways
+def test_barrier_tells_the_error_once(way):
+    jax.block_until_ready(way(lambda x: hcb.id_tap(boom, x))(1.0))
+    with pytest.raises(hcb.CallbackException, match=r"Traceback[\s\S]*in boom[\s\S]*no luck") as e:
+        hcb.barrier_wait("with a name")
+    assert repr(e.value.__cause__) == "ValueError('no luck with 1')"
+    assert jaxcb.host_error(e.value) is e.value.__cause__
+    assert hcb.barrier_wait() is None
+
+
+def test_last_error_is_told(caplog):
+    f = jax.jit(lambda x: hcb.id_tap(boom, hcb.id_tap(boom, x) + 1))
+    jax.block_until_ready(f(1.0))
+    with pytest.raises(hcb.CallbackException, match="no luck with 2"):
+        hcb.barrier_wait()
+
+
+def test_all_errors_are_logged(caplog):
+    f = jax.jit(lambda x: hcb.id_tap(boom, hcb.id_tap(boom, x) + 1))
+    with caplog.at_level(logging.ERROR):
+        jax.block_until_ready(f(1.0))
+        with pytest.raises(hcb.CallbackException):
+            hcb.barrier_wait()
+    records = [r for r in caplog.records if r.name == "jupyter_jaxcb.host_callback"]
+    assert [r.levelname for r in records] == ["ERROR", "ERROR"]
+    assert [str(r.exc_info[1]) for r in records] == ["no luck with 1", "no luck with 2"]
+
+
+def test_remaining_steps_of_a_loop_run(seen):
+    def body(c, x):
+        hcb.id_tap(boom, x)
+        return c + hcb.id_tap(seen, x), None
+
+    assert jax.jit(lambda: lax.scan(body, 0, jnp.arange(4))[0])() == 6
+    with pytest.raises(hcb.CallbackException, match="no luck with 3"):
+        hcb.barrier_wait()
+    assert seen.values == [0, 1, 2, 3]
+
+
+def test_stop_waits_and_tells_too(seen):
+    jax.block_until_ready(jax.jit(lambda x: hcb.id_tap(boom, x))(1.0))
+    with pytest.raises(hcb.CallbackException):
+        hcb.stop_outfeed_receiver()
+    assert hcb.stop_outfeed_receiver() is None
+    assert seen.of(jax.jit(lambda x: hcb.id_tap(seen, x) + 1), 1.0) == 2.0
+    assert seen.values == [1.0]
+
+
+def test_barrier_without_anything_to_wait_for():
+    assert [hcb.barrier_wait() for _ in range(3)] == [None] * 3
+    assert jax.jit(lambda x: (hcb.barrier_wait(), x)[1])(1.0) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
+def test_barrier_inside_of_a_host_function_does_not_wait_for_it(seen):
+    def tap(arg, transforms):
+        hcb.barrier_wait()
+        seen(arg, transforms)
+
+    seen.of(jax.jit(lambda x: hcb.id_tap(tap, x)), 1.0)
+    assert seen.values == [1.0]
+
+
+def test_barrier_waits_for_a_host_function_of_another_thread():
+    entered, go, left = threading.Event(), threading.Event(), []
+
+    def tap(arg, transforms):
+        entered.set()
+        assert go.wait(30)
+        left.append(float(arg))
+
+    f = jax.jit(lambda x: hcb.id_tap(tap, x))
+    thread = threading.Thread(target=lambda: jax.block_until_ready(f(1.0)))
+    thread.start()
+    assert entered.wait(30)
+    waiting = threading.Thread(target=lambda: (hcb.barrier_wait(), left.append("barrier")))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    go.set()
+    thread.join()
+    waiting.join()
+    assert left == [1.0, "barrier"]
+
+
+def test_barrier_waits_for_what_this_thread_started():
+    """The tap gets its operand from computations that have just begun."""
+    done = []
+    slow = jax.jit(lambda x: x @ x / 1200)
+    f = jax.jit(lambda x: hcb.id_tap(lambda a, t: done.append(a.shape), x[:2]))
+    x = jnp.ones((1200, 1200))
+    for _ in range(5):
+        x = slow(x)
+    f(x)
+    hcb.barrier_wait()
+    assert done == [(2, 1200)]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_is_no_error_of_the_program_is_raised_at_once(error):
+    def stop(arg, transforms):
+        raise error
+
+    with pytest.raises(error):
+        hcb.id_tap(stop, 1.0)
+    with pytest.raises(RuntimeError, match=error.__name__):
+        jax.block_until_ready(jax.jit(lambda x: hcb.id_tap(stop, x))(1.0))
+    jax.effects_barrier()
+    assert hcb.barrier_wait() is None
+
+
+@ways
+def test_failing_call_ends_the_computation(seen, way):
+    def fails(x):
+        raise KeyError("no luck")
+
+    f = way(lambda x: hcb.id_tap(seen, hcb.call(fails, x, result_shape=x)))
+    with pytest.raises(RuntimeError, match=r"KeyError: 'no luck'") as caught:
+        jax.block_until_ready(f(1.0))
+    assert isinstance(caught.value, jax.errors.JaxRuntimeError)
+    assert repr(jaxcb.host_error(caught.value)) == "KeyError('no luck')"
+    assert seen.calls == []
+    assert seen.of(jax.jit(lambda x: hcb.id_tap(seen, x)), 2.0) == 2.0
+
+
+def test_call_that_fails_unseen_is_told_by_the_barrier(monkeypatch):
+    """As one does whose program runs behind the back of Python: JAX's own barrier raises it."""
+
+    def fails(x):
+        raise KeyError("no luck")
+
+    with pytest.raises(RuntimeError) as caught:
+        jax.block_until_ready(jax.jit(lambda x: hcb.call(fails, x, result_shape=x))(1.0))
+
+    def barrier():
+        raise caught.value
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jax, "effects_barrier", barrier)
+        with pytest.raises(hcb.CallbackException, match="no luck"):
+            hcb.barrier_wait()
+    assert hcb.barrier_wait() is None
+
+
+def test_what_others_raise_passes_the_barrier_as_it_is(monkeypatch):
+    def barrier():
+        raise OSError("not ours")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jax, "effects_barrier", barrier)
+        with pytest.raises(OSError, match="not ours"):
+            hcb.barrier_wait()
+
+
+def test_tap_that_was_fine_leaves_nothing():
+    jax.block_until_ready(jax.jit(lambda x: hcb.id_tap(lambda a, t: None, x))(np.float32(1)))
+    assert hcb.barrier_wait() is None
+
+
+def test_error_at_exit_is_logged_and_the_status_is_0():
+    program = textwrap.dedent("""
+        import jax
+        from jupyter_jaxcb import host_callback as hcb
+
+        def boom(arg, transforms):
+            raise ValueError("no luck")
+
+        jax.jit(lambda x: hcb.id_tap(boom, x))(1.0)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "ValueError: no luck" in done.stderr
+    assert "no barrier_wait was there to tell" in done.stderr

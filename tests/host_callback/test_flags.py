@@ -1,0 +1,123 @@
+"""The options: names and defaults of jax.config, read from the same environment variables."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import jax
+import pytest
+
+from jupyter_jaxcb import host_callback as hcb
+
+
+@pytest.fixture
+def flag():
+    """``flag(name, value)``, put back afterwards."""
+    before = dict(vars(hcb.flags))
+    yield hcb.flags.update
+    vars(hcb.flags).update(before)
+
+
+def run(program, **environment):
+    program = f"import jax\nfrom jupyter_jaxcb import host_callback as hcb\n{program}"
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def boom(arg, *transforms):
+    raise ValueError("no luck")
+
+
+def test_defaults():
+    assert vars(hcb.flags) == {
+        "jax_host_callback_inline": False,
+        "jax_host_callback_max_queue_byte_size": 256_000_000,
+        "jax_host_callback_outfeed": False,
+        "jax_host_callback_legacy": True,
+        "raise_at_once": False,
+    }
+
+
+def test_environment_is_read():
+    done = run(
+        "print(vars(hcb.flags))",
+        JAX_HOST_CALLBACK_INLINE="1",
+        JAX_HOST_CALLBACK_MAX_QUEUE_BYTE_SIZE="16e6",
+        JAX_HOST_CALLBACK_OUTFEED="true",
+        JAX_HOST_CALLBACK_LEGACY="0",
+        JAX_HOST_CALLBACK_AD_TRANSFORMS="0",
+    )
+    assert done.stdout.split("\n")[0] == str(
+        {
+            "jax_host_callback_inline": True,
+            "jax_host_callback_max_queue_byte_size": 16_000_000,
+            "jax_host_callback_outfeed": True,
+            "jax_host_callback_legacy": False,
+            "raise_at_once": False,
+        }
+    ), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("JAX_HOST_CALLBACK_INLINE", "perhaps", "neither true nor false"),
+        ("JAX_HOST_CALLBACK_MAX_QUEUE_BYTE_SIZE", "big", "is not a number of bytes"),
+        ("JAX_HOST_CALLBACK_AD_TRANSFORMS", "1", "primal values only"),
+    ],
+)
+def test_environment_that_makes_no_sense_is_refused(variable, value, message):
+    done = run("", **{variable: value})
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_update_refuses_what_is_not_there(flag):
+    with pytest.raises(AttributeError, match="jax_host_callback_inline"):
+        flag("jax_host_callback_online", True)
+    with pytest.raises(AttributeError, match="primal values only"):
+        flag("jax_host_callback_ad_transforms", True)
+    with pytest.raises(TypeError, match="is bool, but got 1"):
+        flag("jax_host_callback_inline", 1)
+
+
+def test_flags_that_mean_nothing_change_nothing(flag, seen):
+    flag("jax_host_callback_max_queue_byte_size", 16)
+    flag("jax_host_callback_outfeed", True)
+    flag("jax_host_callback_legacy", False)
+    assert seen.of(jax.jit(jax.vmap(lambda x: hcb.id_tap(seen, x))), jax.numpy.arange(2)).sum() == 1
+    assert seen.transforms == [(("batch", {"batch_dims": (0,)}),)]
+
+
+def test_inline_raises_the_exception_itself_at_once(flag, seen):
+    flag("jax_host_callback_inline", True)
+    with pytest.raises(ValueError, match="no luck"):
+        hcb.id_tap(boom, 1.0)
+    with pytest.raises(ValueError, match="no luck"):
+        hcb.call(boom, 1.0, result_shape=1.0)
+    assert hcb.barrier_wait() is None
+    threads = []
+    hcb.id_tap(lambda a, t: threads.append((threading.get_ident(), type(a).__name__)), 1.0)
+    assert threads == [(threading.get_ident(), "ndarray")]
+
+
+def test_inline_changes_nothing_under_jit(flag):
+    flag("jax_host_callback_inline", True)
+    assert jax.jit(lambda x: hcb.id_tap(boom, x) + 1)(1.0) == 2.0
+    with pytest.raises(hcb.CallbackException):
+        hcb.barrier_wait()
+    with pytest.raises(RuntimeError, match="no luck"):
+        jax.block_until_ready(jax.jit(lambda x: hcb.call(boom, x, result_shape=x))(1.0))
+
+
+@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_errors_of_taps_may_be_raised_at_once(flag, seen, way):
+    flag("raise_at_once", True)
+    f = way(lambda x: hcb.id_tap(seen, hcb.id_tap(boom, x)))
+    with pytest.raises(RuntimeError, match="no luck"):
+        jax.block_until_ready(f(1.0))
+    assert seen.calls == []
+    assert hcb.barrier_wait() is None

@@ -1,0 +1,174 @@
+"""Taps, prints and calls are recorded and explained like every other callback, as flavor tap."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import host_callback as hcb
+from jupyter_jaxcb.recording import Recording, VmapLevel
+from jupyter_jaxcb.report import summarize, to_mimebundle
+
+
+def look(arg, transforms): ...
+
+
+def recorded(f, *args):
+    with jaxcb.record() as r:
+        jax.block_until_ready(f(*args))
+        jax.effects_barrier()
+    return r.recording
+
+
+def fates(recording):
+    return [(o.site.function, o.fate, o.compiled) for o in recording.outcomes]
+
+
+def test_each_kind_has_its_site():
+    class Nothing:
+        def write(self, text): ...
+
+    def f(x):
+        x = hcb.id_tap(look, x)
+        x = hcb.id_print(x, output_stream=Nothing())
+        return hcb.call(np.sin, x, result_shape=x)
+
+    recording = recorded(jax.jit(f), 1.0)
+    assert fates(recording) == [("look", "live", 1), ("id_print", "live", 1), ("sin", "live", 1)]
+    first = f.__code__.co_firstlineno + 1
+    sites = [outcome.site for outcome in recording.outcomes]
+    assert [(s.flavor, s.line) for s in sites] == [("tap", first + n) for n in range(3)]
+    assert {s.file for s in sites} == {__file__}
+    assert [s.source.partition("=")[0] for s in sites[:2]] == ["x ", "x "]
+    assert len(recording) == 3
+
+
+def test_tap_answers_nothing_and_a_call_something():
+    f = lambda x: hcb.call(np.sin, hcb.id_tap(look, x), result_shape=x)  # noqa: E731
+    tap, call = recorded(f, np.ones(3, np.float32)).lowered
+    assert ([a.shape for a in tap.operands], tap.results) == ([(3,)], ())
+    assert [a.shape for a in call.results] == [(3,)]
+
+
+def test_batch_is_a_level_of_its_own():
+    f = lambda x, y: hcb.id_tap(look, (x, y))  # noqa: E731
+    g = jax.vmap(jax.vmap(f, in_axes=(None, 0)), in_axes=(0, 0))
+    recording = recorded(jax.jit(g), np.ones(2), np.ones((2, 3)))
+    (fact,) = recording.lowered
+    assert fact.levels == (
+        VmapLevel(3, "whole batch", (False, True)),
+        VmapLevel(2, "whole batch", (True, True)),
+    )
+    assert len(recording) == 1
+    text = to_mimebundle(recording)[0]["text/plain"]
+    assert "vmap 2 × vmap 3 (shared, mapped), whole batch" in text
+    assert "(2,), (2, 3) → nothing" in text
+    assert Recording.from_json(recording.to_json()).lowered[0].levels == fact.levels
+
+
+def test_failed_tap_is_told():
+    def boom(arg, transforms):
+        raise ValueError("no luck")
+
+    recording = recorded(jax.jit(lambda x: hcb.id_tap(boom, x) + 1), 1.0)
+    with pytest.raises(hcb.CallbackException):
+        hcb.barrier_wait()
+    assert [call.error for call in recording] == ["ValueError: no luck"]
+    assert [preview.failed for preview in recording.previews] == [True]
+    (summary,) = summarize(recording)
+    assert summary.errors == ("ValueError: no luck",) or summary.errors == ["ValueError: no luck"]
+
+
+def test_values_of_the_first_calls_are_kept():
+    f = lambda x: hcb.call(np.negative, hcb.id_tap(look, x), result_shape=x)  # noqa: E731
+    previews = recorded(jax.jit(f), np.float32([1, 2])).previews
+    assert [(p.operands, p.results) for p in previews] == [
+        (("[1, 2]",), ()), (("[1, 2]",), ("[-1, -2]",)),
+    ]  # fmt: skip
+
+
+def test_unused_equal_and_unchanging_taps_are_all_live():
+    def f(x):
+        hcb.id_tap(look, x)
+        hcb.id_tap(look, x)
+        return lax.fori_loop(0, 3, lambda i, c: (hcb.id_tap(look, 7), c + x)[1], x)
+
+    recording = recorded(jax.jit(f), 1.0)
+    assert fates(recording) == [("look", "live", n) for n in (1, 1, 3)]
+    assert len(recording) == 5
+
+
+PREDICATES = {
+    "plain": (lambda f: f, 1),
+    "mapped": (jax.vmap, jnp.arange(3)),
+}
+
+
+@pytest.mark.parametrize(("around", "given"), PREDICATES.values(), ids=PREDICATES)
+def test_tap_in_a_predicate_is_live(around, given):
+    """It is lowered twice, before the loop and in it: that is no call that left its loop."""
+    f = lambda x: lax.while_loop(  # noqa: E731
+        lambda x: hcb.id_tap(look, x < 2), lambda x: x + 1, x
+    )
+    assert fates(recorded(jax.jit(around(f)), given)) == [("look", "live", None)]
+
+
+def test_what_jax_moves_out_of_a_loop_under_grad_is_told():
+    """JAX takes a tap of nothing at all out of a differentiated scan, and no other."""
+
+    def f(x):
+        def step(c, _):
+            hcb.id_tap(look, ())
+            return c * hcb.id_tap(look, x), None
+
+        return lax.scan(step, 1.0, None, length=3)[0]
+
+    recording = recorded(jax.jit(jax.grad(f)), 2.0)
+    told = [(o.fate, o.written, o.compiled) for o in recording.outcomes]
+    assert told == [("hoisted", 3, 1), ("live", 3, 3)]
+    assert len(recording) == 4
+
+
+def test_explain_runs_nothing(seen):
+    f = lambda x: lax.scan(lambda c, _: (hcb.id_tap(seen, c), None), x, None, length=4)[0]  # noqa: E731
+    recording = jaxcb.explain(jax.vmap(f))(jax.ShapeDtypeStruct((3,), np.float32))
+    assert [(o.site.flavor, o.fate, o.compiled) for o in recording.outcomes] == [("tap", "live", 4)]
+    assert seen.calls == []
+
+
+def test_matrix_says_what_is_refused_and_what_is_not(seen):
+    f = lambda x: hcb.call(np.sin, hcb.id_tap(seen, x), result_shape=x)  # noqa: E731
+    matrix = jaxcb.explain_matrix(f)(1.0)
+    assert set(matrix.columns) == {"jit", "scan"}
+    assert set(matrix.refused) == {"vmap", "grad", "hessian", "remat"}
+    matrix = jaxcb.explain_matrix(lambda x: hcb.id_tap(seen, x))(1.0)
+    compiled = {name: r.outcomes[0].compiled for name, r in matrix.columns.items()}
+    assert compiled == {"jit": 1, "vmap": 1, "grad": 1, "hessian": 1, "scan": 5, "remat": 2}
+    assert seen.calls == []
+
+
+def test_eager_taps_are_recorded():
+    recording = recorded(lambda: [hcb.id_tap(look, n) for n in range(3)])
+    assert len(recording) == 3
+    (fact,) = recording.lowered  # one row for all of them
+    assert (fact.site.flavor, fact.program) == ("tap", None)
+
+
+def test_disabled_leaves_taps_out(seen):
+    f = jax.jit(lambda x: hcb.id_tap(seen, x) + 1)
+    with jaxcb.disabled():
+        assert float(f(1.0)) == 2.0
+        exported = jax.export.export(f)(1.0)
+        assert float(hcb.id_tap(seen, 1.0)) == 1.0
+    assert float(exported.call(1.0)) == 2.0
+    assert seen.calls == []
+    with pytest.raises(NotImplementedError, match="cannot export"):
+        jax.export.export(jax.jit(lambda x: hcb.id_tap(seen, x)))(1.0)
+
+
+def test_call_can_be_left_out_where_nothing_needs_it():
+    f = jax.jit(lambda x: (hcb.call(np.sin, x, result_shape=x), x)[1])
+    with jaxcb.disabled():
+        assert float(f(1.0)) == 1.0

@@ -1,0 +1,136 @@
+"""jaxcb.tap: a function is registered once, and f(x) is x from then on."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import host_callback as hcb
+
+from .conftest import batch
+
+CALLS = []
+
+
+@pytest.fixture(autouse=True)
+def calls():
+    CALLS.clear()
+    return CALLS
+
+
+def test_function_of_one_parameter_gets_the_value_alone(calls):
+    @jaxcb.tap
+    def look(x):
+        calls.append(x.tolist())
+
+    assert jax.vmap(lambda x: look(x) + 1)(jnp.arange(3)).tolist() == [1, 2, 3]
+    assert calls == [[0, 1, 2]]
+
+
+def test_function_of_two_parameters_gets_the_transforms_too(calls):
+    @jaxcb.tap
+    def look(x, transforms):
+        calls.append((x.tolist(), transforms))
+
+    jax.block_until_ready(jax.jit(jax.vmap(look))(jnp.arange(3)))
+    assert calls == [([0, 1, 2], (batch(0),))]
+
+
+def default(x, scale=2): ...
+def named(x, transforms=()): ...
+def several(*args): ...
+def words(x, *, transforms=None): ...
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [(default, ""), (named, "transforms"), (several, "transforms"), (words, ""), (max, "")],
+)
+def test_second_parameter_is_looked_for(function, expected):
+    assert jaxcb.tap(function).options == expected
+
+
+def test_any_tree_passes(calls):
+    @jaxcb.tap
+    def look(x):
+        calls.append(jax.tree.map(float, x))
+
+    tree = {"a": 1.0, "b": (2.0, None)}
+    assert jax.jit(lambda: look(tree))() == tree
+    assert calls == [tree]
+
+
+@pytest.mark.parametrize("arguments", [(), (1, 2)])
+def test_one_argument_is_taken(arguments):
+    look = jaxcb.tap(default)
+    with pytest.raises(TypeError, match="default is a tap and takes one argument"):
+        look(*arguments)
+    with pytest.raises(TypeError, match=r"but got \(x=\.\.\.\)"):
+        look(x=1)
+    with pytest.raises(TypeError, match="default takes arrays and numbers, but got 'text'"):
+        look("text")
+
+
+@pytest.mark.parametrize("wrong", [3, None])
+def test_what_is_no_function_is_refused(wrong):
+    with pytest.raises(TypeError, match="it is not a function"):
+        jaxcb.tap(wrong)
+    with pytest.raises(TypeError, match="take one of the two registrations away"):
+        jaxcb.tap(jaxcb.tap(default))
+
+
+def test_it_is_in_order_with_taps_and_prints(calls):
+    @jaxcb.tap
+    def look(x):
+        calls.append("look")
+
+    f = jax.jit(lambda x: look(hcb.id_tap(lambda x, t: calls.append("tap"), look(x))))
+    jax.block_until_ready(f(1.0))
+    assert calls == ["look", "tap", "look"]
+
+
+def test_grad_passes(calls):
+    @jaxcb.tap
+    def look(x):
+        calls.append(float(x))
+
+    assert jax.grad(lambda x: look(x) ** 2)(3.0) == 6.0
+    assert calls == [3.0]
+
+
+def define(amount):
+    source = f"def host(x): CALLS.append(float(x) + {amount})"
+    space = {"CALLS": CALLS, "__name__": __name__}
+    exec(source, space)
+    return jaxcb.tap(space["host"])
+
+
+def test_new_body_is_what_compiled_programs_call(calls, compiles):
+    f = jax.jit(define(10))
+    jax.block_until_ready(f(np.float32(1)))
+    with compiles() as counted:
+        define(20)
+        jax.block_until_ready(f(np.float32(1)))
+    assert (calls, counted.count) == ([11, 21], 0)
+
+
+def test_error_waits_for_the_barrier():
+    @jaxcb.tap
+    def boom(x):
+        raise ValueError("no luck")
+
+    assert jax.jit(boom)(1.0) == 1.0
+    with pytest.raises(hcb.CallbackException, match="no luck"):
+        hcb.barrier_wait()
+
+
+def test_recording_has_its_name_and_flavor():
+    look = jaxcb.tap(functools.wraps(default)(lambda x: None))
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(look)(1.0))
+    (outcome,) = r.recording.outcomes
+    assert (outcome.site.function, outcome.site.flavor, outcome.fate) == ("default", "tap", "live")
+    assert repr(look) == "<tap callback default>"

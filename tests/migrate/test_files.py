@@ -1,0 +1,277 @@
+"""What a Python file uses of host_callback, and its imports rewritten, every other byte kept."""
+
+import subprocess
+import sys
+
+import pytest
+
+from jupyter_jaxcb import migrate
+from jupyter_jaxcb.migrate.__main__ import main
+
+OLD = "from jax.experimental import host_callback as hcb"
+NEW = "from jupyter_jaxcb import host_callback as hcb"
+
+
+@pytest.fixture
+def file(tmp_path):
+    """``file(text)`` writes a module and returns its path."""
+
+    def write(text, name="model.py", encoding="utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding))
+        return path
+
+    return write
+
+
+IMPORTS = {
+    "module": (OLD, NEW),
+    "without a name of its own": (
+        "from jax.experimental import host_callback",
+        "from jupyter_jaxcb import host_callback",
+    ),
+    "comment and blanks": (
+        "from  jax.experimental\timport  ( host_callback as hcb, )  # keep",
+        "from  jupyter_jaxcb\timport  ( host_callback as hcb, )  # keep",
+    ),
+    "continued line": (
+        "from jax . experimental \\\n  import host_callback",
+        "from jupyter_jaxcb \\\n  import host_callback",
+    ),
+    "names of it": (
+        "from jax.experimental.host_callback import id_tap, call as c  # x",
+        "from jupyter_jaxcb.host_callback import id_tap, call as c  # x",
+    ),
+    "all of its names": (
+        "from jax.experimental.host_callback import *",
+        "from jupyter_jaxcb.host_callback import *",
+    ),
+    "import as": (
+        "import jax.experimental.host_callback as h",
+        "import jupyter_jaxcb.host_callback as h",
+    ),
+    "import as, among others": (
+        "import numpy as np, jax.experimental.host_callback as h, os",
+        "import numpy as np, jupyter_jaxcb.host_callback as h, os",
+    ),
+    "first of several": (
+        "from jax.experimental import host_callback as hcb, maps",
+        "from jupyter_jaxcb import host_callback as hcb\nfrom jax.experimental import maps",
+    ),
+    "last of several, indented, Windows": (
+        "if x:\r\n    from jax.experimental import (\r\n        maps,  # m\r\n"
+        "        host_callback,\r\n    )\r\n",
+        "if x:\r\n    from jupyter_jaxcb import host_callback\r\n"
+        "    from jax.experimental import (\r\n        maps,\r\n    )\r\n",
+    ),
+    "not alone on its line": (
+        "x = 1; from jax.experimental import maps, host_callback; y = 2",
+        "x = 1; from jupyter_jaxcb import host_callback; from jax.experimental import maps; y = 2",
+    ),
+    "dotted": (
+        "import jax\nimport jax.experimental.host_callback\n"
+        "jax.experimental.host_callback.id_tap(f, jax.numpy.ones(3))",
+        "import jax\nimport jupyter_jaxcb.host_callback\n"
+        "jupyter_jaxcb.host_callback.id_tap(f, jax.numpy.ones(3))",
+    ),
+    "dotted, and it brings jax": (
+        "import jax.experimental.host_callback\n"
+        "jax.experimental.host_callback.id_print(jax.numpy.ones(3))",
+        "import jax.experimental, jupyter_jaxcb.host_callback\n"
+        "jupyter_jaxcb.host_callback.id_print(jax.numpy.ones(3))",
+    ),
+    "dotted, imported elsewhere": (
+        "def f():\n    import jax\n    return jax.experimental.host_callback.id_print(1)\n",
+        "def f():\n    import jax\n    import jupyter_jaxcb.host_callback\n"
+        "    return jupyter_jaxcb.host_callback.id_print(1)\n",
+    ),
+    "with a fallback": (
+        f"try:\n  {OLD}\nexcept ImportError:\n  hcb = None\n",
+        f"try:\n  {NEW}\nexcept ImportError:\n  hcb = None\n",
+    ),
+    "twice": (
+        f"{OLD}\ndef f():\n    {OLD}; return hcb\n",
+        f"{NEW}\ndef f():\n    {NEW}; return hcb\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), IMPORTS.values(), ids=IMPORTS)
+def test_import_is_rewritten(file, old, new):
+    path = file(old)
+    source = migrate.read(path)
+    assert path.read_bytes().decode() == old  # reading changes nothing
+    assert source.write()
+    assert path.read_bytes().decode() == new
+    compile(new, "new", "exec")
+    assert not migrate.read(path).write()
+
+
+LEFT = {
+    "another module": "from jax.experimental import io_callback",
+    "another package": "from haiku.experimental import host_callback",
+    "a relative one": "from .jax.experimental import host_callback",
+    "our own": NEW,
+    "text": f's = "{OLD}"  # {OLD}',
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("text", LEFT.values(), ids=LEFT)
+def test_what_is_no_import_of_it_stays(file, text):
+    source = migrate.read(file(text))
+    assert not source.write()
+    assert migrate.report(source) == f"{source.path}: no use of host_callback"
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        ("# -*- coding: latin-1 -*-\n", "latin-1"),
+        ("", "utf-8-sig"),
+        ("\x0c\n", "utf-8"),
+        ("é = 'é'; ", "utf-8"),
+        ("x = 1\r\n\r", "utf-8"),
+        ("x = '\\d'\n", "utf-8"),
+    ],
+)
+def test_every_other_byte_stays(file, head, encoding):
+    text = "{head}{line}  # é\r\nif x:\n\ty = 'ü'; jax . experimental\n"
+    path = file(text.format(head=head, line=OLD), encoding=encoding)
+    migrate.read(path).write()
+    assert path.read_bytes() == text.format(head=head, line=NEW).encode(encoding)
+
+
+USES = f"""\
+import jax
+{OLD}
+y = hcb.id_tap(f, x)
+hcb.id_tap(f, x, result=z)
+y = hcb.id_tap(f, x, result=z)
+hcb.id_print((x,
+    1), what="w", threshold=3)
+z = hcb.call(np.sin, x, result_shape=x)
+hcb.barrier_wait("name")
+hcb.stop_outfeed_receiver()
+jax.config.update("jax_host_callback_inline", True)
+flavor = hcb.CallbackFlavor.PURE
+try: pass
+except hcb.CallbackException: pass
+hcb.outside_call_p
+tap = hcb.id_tap
+g(hcb)
+"""
+SAID = [
+    (2, "import", f"write: {NEW}"),
+    (3, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and go on with x ("),
+    (4, "id_tap", "jaxcb.debug_callback(f, x, ordered=True) ("),
+    (5, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and go on with z ("),
+    (6, "id_print", 'jaxcb.debug_print("what={what} {}", (x, 1), what="w", ordered=True)'),
+    (8, "call", "jaxcb.io_callback(np.sin, x, x, ordered=True); if np.sin is pure: "
+        "jaxcb.pure_callback(np.sin, x, x)"),
+    (9, "barrier_wait", "jax.effects_barrier()"),
+    (10, "stop_outfeed_receiver", "jax.effects_barrier()"),
+    (11, "option", 'write: host_callback.flags.update("jax_host_callback_inline", True)'),
+    (12, "CallbackFlavor", "leave it out"),
+    (14, "CallbackException", "keep it"),
+    (15, "outside_call_p", "take it out"),
+    (16, "id_tap", "keep it"),
+    (17, "host_callback", "keep it"),
+]  # fmt: skip
+
+
+def test_each_use_is_listed_with_what_to_write(file):
+    source = migrate.read(file(USES))
+    first, *lines = migrate.report(source).splitlines()
+    assert first == f"{source.path}: 14 uses of host_callback"
+    assert len(lines) == 2 * len(SAID)
+    for place, (line, what, words) in enumerate(SAID):
+        assert lines[2 * place].startswith(f"  line {line}: {what}: ")
+        assert words in lines[2 * place + 1]
+
+
+ALIASES = {
+    "h": "import jax.experimental.host_callback as h\nh.id_tap(f, x)",
+    "tap": "from jax.experimental.host_callback import id_tap as tap\ntap(f, x)",
+    "dotted": "import jax\njax.experimental.host_callback.id_tap(f, x)",
+    "package": "from jax import experimental as e\ne.host_callback.id_tap(f, x)",
+    "inside": "def g():\n  from jax.experimental import host_callback\n"
+    "  return lambda x: host_callback.id_tap(f, x)",
+}
+
+
+@pytest.mark.parametrize("text", ALIASES.values(), ids=ALIASES)
+def test_use_is_found_by_whatever_name(file, text):
+    uses = [use for part in migrate.read(file(text)).parts for use in part.uses()]
+    assert "id_tap" in [use.what for use in uses]
+
+
+BROKEN = {
+    "syntax": ("def f(:\n", "line 1: invalid syntax"),
+    "null byte": ("x = 1\0", "null byte"),
+    "encoding": ("# coding: nowhere\n", "unknown encoding"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
+def test_file_that_is_no_python_is_refused(file, text, words):
+    path = file(text)
+    with pytest.raises(migrate.MigrationError, match="cannot read") as caught:
+        migrate.read(path)
+    assert str(path) in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_bytes(b"x = '\xff\xfe'\n")
+    with pytest.raises(migrate.MigrationError, match=r"model\.py"):
+        migrate.read(path)
+
+
+def test_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(migrate.MigrationError, match=r"cannot read .*gone\.py: No such file"):
+        migrate.read(tmp_path / "gone.py")
+    with pytest.raises(migrate.MigrationError, match="directory"):
+        migrate.read(tmp_path)
+
+
+def test_file_that_cannot_be_written_is_told(file, monkeypatch):
+    path = file(OLD)
+    source = migrate.read(path)
+
+    def refuse(path, data):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", refuse)
+    with pytest.raises(migrate.MigrationError, match=r"cannot write .*model\.py: Permission"):
+        source.write()
+
+
+def test_command_lists_files_and_goes_on_after_a_broken_one(file, capsys):
+    good, bad = file(f"{OLD}\n"), file("def f(:\n", "bad.py")
+    assert main([str(bad), str(good)]) == 1
+    out, err = capsys.readouterr()
+    assert f"{good}: 1 use of host_callback" in out
+    assert str(bad) in err
+    assert good.read_text() == f"{OLD}\n"
+
+
+def test_command_writes_when_told_to(file, capsys):
+    path, other = file(f"{OLD}\n"), file("x = 1\n", "other.py")
+    assert main(["--write", str(path), str(other)]) == 0
+    assert path.read_text() == f"{NEW}\n"
+    out = capsys.readouterr().out
+    assert f"{path}: rewritten" in out
+    assert f"{other}: nothing to rewrite" in out
+
+
+def test_command_runs_as_a_module(file):
+    path = file(f"{OLD}\n")
+    command = [sys.executable, "-m", "jupyter_jaxcb.migrate", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"write: {NEW}" in done.stdout
+    nothing = subprocess.run(command[:-1], capture_output=True, text=True)
+    assert nothing.returncode == 2
+    assert "required: FILE" in nothing.stderr

@@ -1,0 +1,19 @@
+"""%jax_migrate lists what a file uses of host_callback, and rewrites its import."""
+
+
+def test_file_is_listed_and_rewritten(kernel, tmp_path):
+    path = tmp_path / "my model.py"
+    path.write_text("from jax.experimental import host_callback as hcb\nhcb.barrier_wait()\n")
+    ran = kernel.run(f"%jax_migrate '{path}'")
+    assert "2 uses of host_callback" in ran.text
+    assert "write: from jupyter_jaxcb import host_callback as hcb" in ran.text
+    assert "jax.experimental" in path.read_text()
+    assert kernel.run(f"%jax_migrate --write '{path}'").text.endswith("rewritten\n")
+    assert path.read_text().startswith("from jupyter_jaxcb import host_callback as hcb\n")
+
+
+def test_file_that_is_not_there_is_a_usage_error(kernel, tmp_path):
+    ran = kernel.run(f"%jax_migrate {tmp_path}/gone.py")
+    assert "cannot read" in ran.text + str(ran.error)
+    ran = kernel.run("%jax_migrate")
+    assert "%jax_migrate?" in ran.text + str(ran.error)

@@ -1,0 +1,54 @@
+"""%%jax_callback tap registers functions that look at what passes by."""
+
+
+def test_value_passes_and_the_host_function_sees_the_whole_batch(kernel):
+    kernel.run(
+        "%%jax_callback tap\n"
+        "def look(x, transforms):\n"
+        "    print(x, transforms)\n"
+        "def alone(x):\n"
+        "    print('alone', x)"
+    )
+    ran = kernel.run("jax.vmap(lambda x: alone(look(x)) * 2)(jnp.arange(3)).tolist()")
+    assert ran.value == "[0, 2, 4]"
+    assert ran.text == "[0 1 2] (('batch', {'batch_dims': (0,)}),)\nalone [0 1 2]\n"
+    assert [(s["function"], s["flavor"], s["calls"]) for s in ran.sites] == [
+        ("alone", "tap", 1),
+        ("look", "tap", 1),
+    ]
+    assert ran.sites[0]["shapes"][0]["levels"] == [[3, "whole batch", [True]]]
+
+
+def test_new_body_is_what_compiled_programs_call(kernel):
+    kernel.run("%%jax_callback tap\ndef look(x): print('old', x)")
+    kernel.run("f = jax.jit(lambda x: look(x) + 1)\nf(1.0)")
+    kernel.run("%%jax_callback tap\ndef look(x): print('new', x)")
+    assert kernel.run("float(f(1.0))").text == "new 1.0\n"
+
+
+def test_options_of_other_flavors_do_not_go_with_it(kernel):
+    for option in ("--result x", "--ordered", "--vmap-method sequential", "--arrays jax"):
+        ran = kernel.run(f"%%jax_callback tap {option}\ndef look(x): pass")
+        assert f"{option.split()[0]} does not go with tap" in ran.text + str(ran.error)
+
+
+def test_failed_tap_is_shown_in_the_host_trace(kernel):
+    kernel.run("%%jax_callback tap\ndef boom(x): raise ValueError('no luck')")
+    ran = kernel.run("float(jax.jit(boom)(1.0))")
+    assert (ran.value, ran.error) == ("1.0", None)
+    assert ran.sites[0]["errors"] == ["ValueError: no luck"]
+    ran = kernel.run("from jupyter_jaxcb import host_callback as hcb\nhcb.barrier_wait()")
+    assert ran.error[0] == "CallbackException"
+    assert "no luck" in ran.error[1]
+
+
+def test_everything_of_host_callback_runs_in_a_cell(kernel):
+    ran = kernel.run(
+        "from jupyter_jaxcb import host_callback as hcb\n"
+        "def f(x):\n"
+        "    x = hcb.id_print(x, what='x')\n"
+        "    return hcb.call(np.sin, x, result_shape=x)\n"
+        "float(jax.jit(f)(0.0))"
+    )
+    assert (ran.value, ran.text) == ("0.0", "what: x\n0.\n")
+    assert [(s["function"], s["line"]) for s in ran.sites] == [("id_print", 3), ("sin", 4)]
