@@ -8,10 +8,11 @@ from typing import Any
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import host_error, is_user_code
+from ..stack import CallbackException, host_error, is_user_code
 
-# The classes JAX raises for a failed host function: its own, and ValueError from its C++ fast path.
-_CLASSES = (jax.errors.JaxRuntimeError, ValueError)
+# The classes raised for a failed host function: JAX's own, ValueError from its C++ fast path, and
+# that of `host_callback.barrier_wait`.
+_CLASSES = (jax.errors.JaxRuntimeError, ValueError, CallbackException)
 
 
 class ErrorDisplay:
@@ -48,7 +49,8 @@ class ErrorDisplay:
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
     ) -> None:
-        original = host_error(value, chained=False)
+        postponed = isinstance(value, CallbackException)  # by a tap; its text repeats all of it
+        original = host_error(value, chained=postponed)
         if original is not None:
             frames = _user_frames(original.__traceback__)
             if original is not value:  # what led to the call, then the host function's own

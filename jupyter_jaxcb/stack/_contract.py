@@ -9,14 +9,13 @@ import jax
 import numpy as np
 from jax.tree_util import (
     PyTreeDef,
-    tree_flatten,
     tree_structure,
     tree_unflatten,
 )
 
 from ._leaf import ResultError as ResultError
-from ._leaf import in_one_line, settle, shown
-from ._structure import leaf_paths, stands_for, structure_error
+from ._leaf import settle
+from ._structure import flatten_answer, leaf_paths, stands_for, structure_error
 
 _LEAF = tree_structure(0)
 
@@ -67,7 +66,7 @@ def _tree_checker(
     cast: bool,
 ) -> Callable[[Any], tuple[np.ndarray, ...]]:
     declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
-    wanted = list(zip(leaf_paths(out_tree), shapes, dtypes, strict=True))
+    wanted = list(zip(leaf_paths(declared), shapes, dtypes, strict=True))
     flatten, ndarray = out_tree.flatten_up_to, np.ndarray
     others = _Flattening(name, out_tree, declared)
 
@@ -111,14 +110,7 @@ class _Flattening:
         Raises:
             ResultError: its structure does not stand for the declared one.
         """
-        try:
-            leaves, tree = tree_flatten(answer)
-        except Exception as error:  # keys that cannot be sorted, a class that raises
-            raise ResultError(
-                f"{self._name} answered with {shown(answer)}, whose structure JAX cannot tell "
-                f"({type(error).__name__}: {in_one_line(str(error), 120)}). Return dicts whose "
-                "keys are of one kind, lists, tuples and arrays, in the declared structure."
-            ) from error
+        leaves, tree = flatten_answer(self._name, answer)
         if tree != self._out_tree and tree not in self.accepted:
             if not stands_for(answer, self._declared):
                 raise structure_error(self._name, self._declared, answer)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from jax.tree_util import tree_structure, tree_unflatten
+from jax.tree_util import PyTreeDef, tree_structure, tree_unflatten
 
 from ..recording import LoweredSite, Recorder, active
 from ._arrays import aligned, is_big, taking_jax_arrays
@@ -258,6 +258,10 @@ def _adapting(callback: HostCallback, count: int) -> Adapt:
     """From the host function to one of flat operands: the same one, if its arguments are flat."""
     if takes_flat_operands(callback, count):
         return lambda function: function
+    static = callback.static.values
+    if callback.in_tree == _flat(count + len(static)) and min(static, default=-1) == count:
+        after = tuple(static[i] for i in sorted(static))
+        return lambda function: lambda *operands: function(*operands, *after)
     arguments = to_arguments(callback)
 
     def adapt(function: Callable) -> Callable:
@@ -272,7 +276,11 @@ def _adapting(callback: HostCallback, count: int) -> Adapt:
 
 def takes_flat_operands(callback: HostCallback, count: int) -> bool:
     """Whether the arguments of the host function are the `count` operands, one by one."""
-    return not callback.static.values and callback.in_tree == tree_structure(((0,) * count, {}))
+    return not callback.static.values and callback.in_tree == _flat(count)
+
+
+def _flat(count: int) -> PyTreeDef:
+    return tree_structure(((0,) * count, {}))
 
 
 def to_arguments(callback: HostCallback) -> Callable[[Sequence[Any]], tuple[Any, Any]]:

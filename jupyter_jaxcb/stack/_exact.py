@@ -11,11 +11,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.tree_util import PyTreeDef, tree_flatten
+from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from . import _jax
-from ._leaf import ResultError, settle
-from ._structure import leaf_paths
+from ._leaf import ResultError, array_words, settle, shown
+from ._numbers import kind_of
+from ._structure import flatten_answer, leaf_paths, structure_error
 
 _NARROW = {
     np.dtype(wide): np.dtype(narrow)
@@ -30,7 +31,7 @@ _NARROW = {
 
 def exact_checker(
     name: str,
-    out_tree: PyTreeDef | None,
+    out_tree: PyTreeDef,
     shapes: Sequence[tuple[int, ...]],
     dtypes: Sequence[Any],
 ) -> Callable[[Any], tuple[np.ndarray, ...]]:
@@ -45,19 +46,20 @@ def exact_checker(
     The checker raises `ResultError` where the answer is not exactly that.
     """
     narrow = {} if jax.config.jax_enable_x64 else _NARROW  # type: ignore[attr-defined]
-    paths = leaf_paths(out_tree)
+    declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
+    wanted = list(zip(leaf_paths(declared), shapes, map(np.dtype, dtypes), strict=True))
+    one_array = out_tree == tree_structure(0)
 
     def check(answer: Any) -> tuple[np.ndarray, ...]:
-        leaves, tree = tree_flatten(answer)
-        if tree != out_tree:
-            raise ResultError(
-                f"{name} answered with the structure {_show(tree)} where {_show(out_tree)} was "
-                "declared. Return exactly that (a list is no tuple, None is no array), or declare "
-                "what comes as result_shape."
-            )
+        if one_array and type(answer) is np.ndarray:
+            leaves = (answer,)
+        else:
+            leaves, tree = flatten_answer(name, answer)
+            if tree != out_tree:
+                raise structure_error(name, declared, answer, exact=True)
         return tuple(
-            _exactly(name + path, leaf, shape, np.dtype(dtype), narrow)
-            for path, leaf, shape, dtype in zip(paths, leaves, shapes, dtypes, strict=True)
+            _exactly(name + path, leaf, shape, dtype, narrow)
+            for leaf, (path, shape, dtype) in zip(leaves, wanted, strict=True)
         )
 
     return check
@@ -95,19 +97,20 @@ def _exactly(
     dtype: np.dtype,
     narrow: dict[np.dtype, np.dtype],
 ) -> np.ndarray:
+    if type(value) is np.ndarray and value.dtype is dtype and value.shape == shape:
+        return value
     try:
         array = np.asarray(value)
     except Exception as error:
-        raise ResultError(f"{which} answered with {value!r}, which is no array: {error}") from None
+        raise ResultError(
+            f"{which} answered with {shown(value)}, which is no array: {error}"
+        ) from None
     came = narrow.get(array.dtype, array.dtype)
     if came != dtype or array.shape != shape:
+        what = array_words(array.shape, came) if kind_of(came) else shown(value)
         raise ResultError(
-            f"{which} answered with {came.name}{list(array.shape)} where "
-            f"{dtype.name}{list(shape)} was declared, and nothing is converted. Return "
+            f"{which} answered with {what} where {array_words(shape, dtype)} was declared, and "
+            "nothing is converted. Return "
             f"np.asarray(..., {dtype.name!r}) of that shape, or declare what comes as result_shape."
         )
     return array if array.dtype == dtype else settle(which, "", array, shape, dtype)
-
-
-def _show(tree: Any) -> str:
-    return str(tree).removeprefix("PyTreeDef(").removesuffix(")")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure, tree_unflatten
+from jax.tree_util import (
+    PyTreeDef,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+)
 
 from ._leaf import ResultError, array_words, in_one_line, shown
 
@@ -21,21 +27,37 @@ def stands_for(answer: Any, declared: Any) -> bool:
     return _first_difference("", declared, answer) is None
 
 
-def leaf_paths(tree: PyTreeDef) -> list[str]:
-    """Where each leaf of a structure is, as Python indexes it: ``[0]["a"]``."""
-    leaves, _ = tree_flatten_with_path(tree_unflatten(tree, range(tree.num_leaves)))
-    return [keystr(path) for path, _ in leaves]
+def flatten_answer(name: str, answer: Any) -> tuple[list[Any], PyTreeDef]:
+    """The leaves and the structure of what the host function `name` answered.
+
+    Raises:
+        ResultError: JAX cannot tell.
+    """
+    try:
+        return tree_flatten(answer)
+    except Exception as error:  # keys that cannot be sorted, a class that raises
+        raise ResultError(
+            f"{name} answered with {shown(answer)}, whose structure JAX cannot tell "
+            f"({type(error).__name__}: {in_one_line(str(error), 120)}). Return dicts whose keys "
+            "are of one kind, lists, tuples and arrays, in the declared structure."
+        ) from error
 
 
-def structure_error(name: str, declared: Any, answer: Any) -> ResultError:
+def leaf_paths(tree: Any) -> list[str]:
+    """Where each leaf of `tree` is, as Python indexes it: ``[0]["a"]``."""
+    return [keystr(path) for path, _ in tree_flatten_with_path(tree)[0]]
+
+
+def structure_error(name: str, declared: Any, answer: Any, *, exact: bool = False) -> ResultError:
     """The error for an answer of another structure; names the first key that differs.
 
     Args:
         name: of the host function.
         declared: the declared result, of things with shape and dtype.
         answer: what came, and does not stand for it.
+        exact: a list does not stand for a tuple.
     """
-    which, wanted, came, detail = _first_difference(name, declared, answer) or (
+    which, wanted, came, detail = _first_difference(name, declared, answer, exact) or (
         name, declared, answer, "",
     )  # fmt: skip
     return ResultError(
@@ -44,12 +66,15 @@ def structure_error(name: str, declared: Any, answer: Any) -> ResultError:
     )
 
 
-def _first_difference(which: str, declared: Any, answer: Any) -> tuple[str, Any, Any, str] | None:
+def _first_difference(
+    which: str, declared: Any, answer: Any, exact: bool = False
+) -> tuple[str, Any, Any, str] | None:
     """Its key path, what was declared there, what came there, and what differs."""
     (wanted, tree), (came, other) = _one_level(declared), _one_level(answer)
     if tree == _LEAF and other == _LEAF:
         return None
-    if _LEAF in (tree, other) or _group(declared) is not _group(answer):
+    group = type if exact else _group
+    if _LEAF in (tree, other) or group(declared) is not group(answer):
         return which, declared, answer, ""
     for key in wanted:
         if key not in came:
@@ -62,7 +87,7 @@ def _first_difference(which: str, declared: Any, answer: Any) -> tuple[str, Any,
     if tree != other and _group(declared) is not tuple:
         shown = f"{_tree(answer)} and {_tree(declared)}"
         return which, declared, answer, f", and they differ in what is no array: {shown}"
-    below = (_first_difference(which + key, wanted[key], came[key]) for key in wanted)
+    below = (_first_difference(which + key, wanted[key], came[key], exact) for key in wanted)
     return next(filter(None, below), None)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import jax.numpy as jnp
@@ -14,11 +15,11 @@ from . import _jax
 from ._arrays import to_array
 from ._bind import bind_passing_call
 from ._callback import HostFunction
-from ._dispatch import Build, Crossing
+from ._dispatch import Build
 from ._eager import eager, raise_itself, raise_runtime_error
 from ._errors import HostCallError
 from ._lowering import lower_host_call
-from ._tap_barrier import counted, keeping_errors, postponing
+from ._tap_barrier import counted, keeping_errors
 from ._tap_flags import flags
 from ._tap_rules import DEVICE, TAP, TRANSFORMS, building, placed, recomputing
 
@@ -61,8 +62,7 @@ def _raise_at_once(error: HostCallError) -> NoReturn:
 def _build(transforms: Transforms, device_index: int, *, eager: bool) -> Build:
     told = tuple((name, {} if dims is None else {"batch_dims": dims}) for name, dims in transforms)
     at_once = flags.raise_at_once or (eager and flags.jax_host_callback_inline)
-    around: Callable[[Crossing], Crossing] = counted if at_once else postponing
-    return building(around, device_index, told)
+    return building(functools.partial(counted, postpone=not at_once), device_index, told)
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list[Any], list[Any]]:

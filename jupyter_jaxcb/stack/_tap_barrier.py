@@ -6,14 +6,18 @@ import contextlib
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Iterator
+from types import TracebackType
 from typing import Any
 
 import jax
 import numpy as np
 
 from . import _jax
+from ._dispatch import Crossing
 from ._errors import HostCallError, host_error
+from ._site import is_user_code
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")
 
@@ -22,63 +26,73 @@ class CallbackException(Exception):
     """A tap function raised; `barrier_wait` raises this, with the exception as its cause."""
 
 
-class _Depth(threading.local):
-    """How many of our host functions this thread is in right now."""
+class _Depth:
+    """How many of our host functions a thread is in right now."""
 
-    count = 0
+    def __init__(self) -> None:
+        self.count = 0
 
 
-_depth = _Depth()
-_running = 0  # host functions, in all threads
+class _Own(threading.local):
+    """The `_Depth` of each thread."""
+
+    def __init__(self) -> None:
+        self.depth = _Depth()
+        with _changed:
+            _depths.add(self.depth)
+
+
 _changed = threading.Condition()
+_depths: weakref.WeakSet[_Depth] = weakref.WeakSet()  # of all threads, changed under `_changed`
+_own = _Own()
+_waiting = 0  # barriers, in all threads
 _last: BaseException | None = None  # that a tap raised, and no barrier has told
 
 
-@contextlib.contextmanager
-def running() -> Iterator[None]:
-    """Around a host function: barriers wait for it."""
-    global _running
-    with _changed:
-        _running += 1
-    _depth.count += 1
-    try:
-        yield
-    finally:
-        _depth.count -= 1
-        with _changed:
-            _running -= 1
-            _changed.notify_all()
+def counted(cross: Crossing, *, postpone: bool = False) -> Crossing:
+    """`cross`, waited for by barriers.
 
-
-def postponing(cross: Callable[..., tuple]) -> Callable[..., tuple[np.ndarray, ...]]:
-    """`cross`, which answers nothing, with its errors kept for the next barrier.
-
-    What is no `Exception` (Ctrl-C, SystemExit) is raised at once.
+    Args:
+        cross: the crossing.
+        postpone: it answers nothing, and its errors are kept for the next barrier. What is no
+            `Exception` (Ctrl-C, SystemExit) is raised at once.
     """
 
     def call(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        with running():
-            try:
-                return cross(*operands)
-            except HostCallError as error:
-                original = host_error(error)
-                if not isinstance(original, Exception):
-                    raise
-                _keep(original)
-                _log.error("a tap function raised; the program goes on", exc_info=original)
-                return ()
-
-    return call
-
-
-def counted(cross: Callable[..., tuple]) -> Callable[..., tuple[np.ndarray, ...]]:
-    """`cross`, waited for by barriers."""
-
-    def call(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        with running():
+        depth = _own.depth
+        depth.count += 1
+        try:
             return cross(*operands)
+        except HostCallError as error:
+            if not postpone:
+                raise
+            _postpone(error)
+            return ()
+        finally:
+            depth.count -= 1
+            # A barrier counts itself before it looks at the depths: none is missed without a lock.
+            if _waiting:
+                with _changed:
+                    _changed.notify_all()
 
     return call
+
+
+def _postpone(error: HostCallError) -> None:
+    original = host_error(error)
+    if not isinstance(original, Exception):
+        raise error
+    original.__traceback__ = _without_our_frames(original.__traceback__)
+    _keep(original)
+    _log.error("a tap function raised; the program goes on", exc_info=original)
+
+
+def _without_our_frames(tb: TracebackType | None) -> TracebackType | None:
+    """The traceback from the user's first frame on."""
+    user = tb
+    while user is not None and not is_user_code(user.tb_frame.f_code.co_filename):
+        user = user.tb_next
+    return user or tb
 
 
 def _keep(error: BaseException) -> None:
@@ -91,13 +105,14 @@ def barrier(name: str | None = None) -> None:
     """Waits for host functions of computations that were started; see `host_callback`."""
     global _last
     _log.debug("barrier_wait %s: begins", name or "")
-    if not _depth.count:  # else it would wait for the host function that calls it
+    if not _own.depth.count:  # else it would wait for the host function that calls it
         _wait()
     with _changed:
         error, _last = _last, None
     _log.debug("barrier_wait %s: ends", name or "")
     if error is not None:
         told = "".join(traceback.format_exception(error))
+        error.add_note("kept for barrier_wait, which raises a CallbackException of it")
         raise CallbackException(
             f"there were exceptions during callback processing. The last one was:\n{told}"
         ) from error
@@ -117,10 +132,15 @@ def keeping_errors() -> Iterator[None]:
 
 
 def _wait() -> None:
+    global _waiting
     with keeping_errors():
         jax.effects_barrier()
     with _changed:
-        _changed.wait_for(lambda: _running == 0)
+        _waiting += 1
+        try:
+            _changed.wait_for(lambda: not any(depth.count for depth in _depths))
+        finally:
+            _waiting -= 1
 
 
 def barrier_at_exit() -> None:

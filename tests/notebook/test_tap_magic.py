@@ -37,9 +37,18 @@ def test_failed_tap_is_shown_in_the_host_trace(kernel):
     ran = kernel.run("float(jax.jit(boom)(1.0))")
     assert (ran.value, ran.error) == ("1.0", None)
     assert ran.sites[0]["errors"] == ["ValueError: no luck"]
-    ran = kernel.run("from jupyter_jaxcb import host_callback as hcb\nhcb.barrier_wait()")
-    assert ran.error[0] == "CallbackException"
-    assert "no luck" in ran.error[1]
+
+
+def test_failed_tap_is_shown_once_and_as_it_was_raised_by_the_barrier(kernel):
+    kernel.run("%%jax_callback tap\ndef boom(x): raise ValueError('no luck')")
+    ran = kernel.run(
+        "from jupyter_jaxcb import host_callback as hcb\nfloat(boom(1.0))\nhcb.barrier_wait()"
+    )
+    name, text, traceback = ran.error
+    assert (name, text) == ("ValueError", "no luck")
+    assert traceback.count("ValueError: no luck") == 1
+    assert "barrier_wait, which raises a CallbackException" in traceback
+    assert "jupyter_jaxcb/" not in traceback + ran.text
 
 
 def test_everything_of_host_callback_runs_in_a_cell(kernel):
