@@ -7,6 +7,7 @@ of the machine falls on all of them. Absolute times are printed to show the scal
 """
 
 import argparse
+import functools
 import gc
 import os
 import platform
@@ -19,6 +20,7 @@ import numpy as np
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import host_callback as hcb
 from jupyter_jaxcb.recording import Recorder, activate
 from jupyter_jaxcb.recording._columns import ROW
 from jupyter_jaxcb.stack._contract import answer_checker
@@ -62,6 +64,10 @@ IO = {
 DEBUG = {
     "jax": in_loop(silent(jax.debug.callback)),
     "ours": in_loop(silent(jaxcb.debug_callback)),
+}
+TAP = {
+    "jax": in_loop(silent(functools.partial(jax.debug.callback, ordered=True))),
+    "ours": in_loop(lambda x: hcb.id_tap(lambda x, transforms: None, x)),
 }
 
 
@@ -261,7 +267,7 @@ def main():
     rounds = parser.parse_args().rounds
     rows = [
         row
-        for name, pair in (("pure", PURE), ("io", IO), ("debug", DEBUG))
+        for name, pair in (("pure", PURE), ("io", IO), ("debug", DEBUG), ("tap", TAP))
         for row in loop_row(name, pair, rounds)
     ]
     rows += vmap_rows(rounds)

@@ -45,6 +45,21 @@ def test_host_gets_the_tree_alone(way):
     assert {type(x) for x in jax.tree.leaves(arg)} == {np.ndarray}
 
 
+@ways
+def test_array_the_host_answered_with_stays_its_own(way):
+    memory = np.zeros(1000 + 16, np.float32)
+    start = -memory.ctypes.data % 64 // 4  # JAX takes such memory over as it is
+    own = memory[start : start + 1000]
+
+    def count(x):
+        own[:] += 1
+        return own
+
+    f = way(lambda x: hcb.call(count, x, result_shape=STRUCT((1000,), np.float32)))
+    first, second = f(0.0), f(0.0)
+    np.testing.assert_array_equal([first[0], second[999]], [1.0, 2.0])
+
+
 Pair = collections.namedtuple("Pair", "a b")
 
 
