@@ -118,9 +118,9 @@ def id_tap(
     for name, value in kwargs.items():
         if name not in ("tap_with_transform", "tap_with_transforms") or value is not True:
             raise TypeError(
-                f"id_tap got {name}={value!r}. Keyword arguments of the tap function are bound "
-                f"with functools.partial: id_tap(functools.partial(tap_func, {name}=...), arg); "
-                "the transforms are its second argument, always."
+                f"id_tap got {name}={value!r}. Support for **kwargs in ``id_tap`` is gone: bind "
+                "those of the tap function, id_tap(functools.partial(tap_func, "
+                f"{name}=...), arg). The transforms are its second argument, always."
             )
     return _tap(tap_func, arg, result, tap_with_device, device_index, callback_flavor, "id_tap")
 

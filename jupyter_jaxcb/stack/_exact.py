@@ -84,8 +84,8 @@ def _aval(leaf: Any) -> Any:
         shape, dtype = tuple(leaf.shape), jax.dtypes.canonicalize_dtype(leaf.dtype)
     except (AttributeError, TypeError):
         raise ValueError(
-            f"cannot use {leaf!r} in result_shape: it is no number and has no shape and dtype of "
-            "numbers. Pass an array, or jax.ShapeDtypeStruct(shape, dtype)."
+            f"cannot use {leaf!r} in result_shape. The values must be either numeric scalars, or "
+            "must have 'shape' and 'dtype' attributes: pass jax.ShapeDtypeStruct(shape, dtype)."
         ) from None
     return _jax.shaped_array(shape, dtype)
 

@@ -114,7 +114,7 @@ def barrier(name: str | None = None) -> None:
         told = "".join(traceback.format_exception(error))
         error.add_note("kept for barrier_wait, which raises a CallbackException of it")
         raise CallbackException(
-            f"there were exceptions during callback processing. The last one was:\n{told}"
+            f"There were exceptions during callback processing. Last one was:\n{told}"
         ) from error
 
 
