@@ -14,6 +14,7 @@ from ._exact import exact_avals as exact_avals
 from ._explain import explain as explain
 from ._infer import INFER as INFER
 from ._io import io_callback as io_callback
+from ._jax import leave_loops_to_jax as leave_loops_to_jax
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._matrix import explain_matrix as explain_matrix
 from ._print import debug_print as debug_print

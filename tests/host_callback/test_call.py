@@ -81,7 +81,7 @@ def test_any_structure_may_come_back(way):
 
 @pytest.mark.parametrize("leaf", ["text", object(), [1, "x"], STRUCT])
 def test_promise_without_shape_and_dtype_is_refused(leaf):
-    with pytest.raises(ValueError, match="in result_shape. The values must be either numeric"):
+    with pytest.raises(ValueError, match=r"in result_shape\. The values must"):
         hcb.call(np.sin, 1.0, result_shape=leaf)
 
 

@@ -2,7 +2,7 @@
 
 SNAPSHOT = """
 import jax, jax._src.interpreters.pxla as pxla, jax._src.monitoring as monitoring
-import jax._src.api as api, sys
+import jax._src.api as api, jax._src.interpreters.mlir as mlir, sys
 def snapshot():
     shell = get_ipython()
     return {
@@ -14,6 +14,7 @@ def snapshot():
         "post hook": (api._post_hook_state.value, api._post_hook_state.get_global()),
         "error": id(jax.errors.JaxRuntimeError.__init__),
         "excepthook": sys.excepthook,
+        "while": mlir._lowerings[jax.lax.while_p].rule,
         "custom": (shell.custom_exceptions, "CustomTB" in vars(shell)),
         "hooks": {name: len(hooks) for name, hooks in shell.events.callbacks.items()},
         "magics": {kind: set(names) for kind, names in shell.magics_manager.magics.items()},
@@ -37,9 +38,11 @@ def test_unloading_leaves_everything_as_it_was(fresh_kernel):
     kernel.run("import jupyter_jaxcb; before, now = None, None; before = snapshot()")
     kernel.run("%load_ext jupyter_jaxcb")
     kernel.run("%%jax_callback pure --result x\ndef double(x): return 2 * x\njax.jit(double)(1.0)")
-    assert "hooks" in differences(kernel, "snapshot()")  # the check itself can fail
+    kernel.run("%%jax_callback tap\ndef look(x): pass\njax.jit(look)(1.0)")
+    changed = differences(kernel, "snapshot()")  # the check itself can fail
+    assert "hooks" in changed and "while" in changed
     kernel.run("%unload_ext jupyter_jaxcb")
-    kernel.run("del double")
+    kernel.run("del double, look")
     assert differences(kernel, "snapshot()") == "[]"
 
 

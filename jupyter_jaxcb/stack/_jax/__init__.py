@@ -19,6 +19,7 @@ from ._contexts import shard_count as shard_count
 from ._contexts import shard_devices as shard_devices
 from ._contexts import shard_number as shard_number
 from ._loops import hold_finished_lanes as hold_finished_lanes
+from ._loops import leave_loops_to_jax as leave_loops_to_jax
 from ._loops import stay_in_loops as stay_in_loops
 from ._needed import Effect as Effect
 from ._needed import Primitive as Primitive

@@ -40,6 +40,13 @@ def hold_finished_lanes(effect: Any) -> None:
     _held.add(effect)
 
 
+def leave_loops_to_jax() -> None:
+    """Takes back what `hold_finished_lanes` did; until its next call such loops are refused."""
+    if _held:
+        mlir.register_lowering(_while_p, _while_lowering)
+        _held.clear()
+
+
 def stay_in_loops(primitive: Any) -> None:
     """Keeps `primitive` in a scan that is differentiated, where its operands do not change too.
 
