@@ -21,9 +21,7 @@ from typing import Any
 import jax
 
 from .stack import (
-    CallbackException as CallbackException,
-)
-from .stack import (
+    CallbackException,
     HostFunction,
     Printer,
     barrier,
@@ -32,9 +30,7 @@ from .stack import (
     bind_tap_call,
     check_leaves,
     exact_avals,
-)
-from .stack import (
-    flags as flags,
+    flags,
 )
 
 __all__ = [
@@ -50,6 +46,10 @@ __all__ = [
 ]
 
 TapFunctionException = CallbackException
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class CallbackFlavor(enum.Enum):

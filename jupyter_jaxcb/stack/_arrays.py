@@ -77,9 +77,12 @@ def is_big(aval: Aval, dtype: Any) -> bool:
     return size >= _COPIED_BY_XLA_BYTES
 
 
-def to_array(x: Any) -> jax.Array:
-    """`x` as a JAX array: weakly typed if it is a number of Python's; nothing is compiled."""
-    if isinstance(x, jax.Array):
+def to_array(x: Any) -> Any:
+    """`x` as a JAX array: weakly typed if it is a number of Python's; nothing is compiled.
+
+    An array of float0, which JAX itself keeps in numpy, stays what it is.
+    """
+    if isinstance(x, jax.Array) or getattr(x, "dtype", None) == jax.dtypes.float0:
         return x
     # A copy: JAX may take the memory of a numpy array over, and its owner go on writing into it.
     return jax.device_put(aligned(np.array(x)) if isinstance(x, np.ndarray) else x)

@@ -14,7 +14,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from . import _jax
-from ._leaf import ResultError, array_words, settle, shown
+from ._leaf import ResultError, array_words, shown
 from ._numbers import kind_of
 from ._structure import flatten_answer, leaf_paths, structure_error
 
@@ -80,14 +80,21 @@ def _aval(leaf: Any) -> Any:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if isinstance(leaf, (bool, int, float, complex)):
         leaf = np.asarray(leaf)
-    try:
-        shape, dtype = tuple(leaf.shape), jax.dtypes.canonicalize_dtype(leaf.dtype)
-    except (AttributeError, TypeError):
+    dtype = _dtype_of_numbers(leaf)
+    if dtype is None or not hasattr(leaf, "shape"):
         raise ValueError(
             f"cannot use {leaf!r} in result_shape. The values must be either numeric scalars, or "
             "must have 'shape' and 'dtype' attributes: pass jax.ShapeDtypeStruct(shape, dtype)."
-        ) from None
-    return _jax.shaped_array(shape, dtype)
+        )
+    return _jax.shaped_array(tuple(leaf.shape), jax.dtypes.canonicalize_dtype(dtype))
+
+
+def _dtype_of_numbers(leaf: Any) -> np.dtype | None:
+    try:
+        dtype = np.dtype(leaf.dtype)
+    except (AttributeError, TypeError):  # a PRNG key's is no dtype of numpy's
+        return None
+    return dtype if kind_of(dtype) else None
 
 
 def _exactly(
@@ -113,4 +120,19 @@ def _exactly(
             "nothing is converted. Return "
             f"np.asarray(..., {dtype.name!r}) of that shape, or declare what comes as result_shape."
         )
-    return array if array.dtype == dtype else settle(which, "", array, shape, dtype)
+    return _narrowed(which, array, dtype)
+
+
+def _narrowed(which: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore"):  # becomes infinite, as it did
+        narrow = array.astype(dtype)
+    if dtype.kind in "iu" and np.any(narrow != array):
+        value = array[narrow != array].flat[0]
+        raise ResultError(
+            f"{which} answered with {value} ({array.dtype.name}), which does not fit into "
+            f"{dtype.name}, and JAX has no 64-bit numbers while jax_enable_x64 is off. Enable x64, "
+            "or return what fits."
+        )
+    return narrow

@@ -7,7 +7,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import ml_dtypes
+
+from ._half_bytes import bits
 
 
 def check_lendable(name: str, avals: Sequence[Any]) -> None:
@@ -19,20 +20,11 @@ def check_lendable(name: str, avals: Sequence[Any]) -> None:
                 f"cannot lend {aval.dtype} to the buffer callback {name}: numpy has no such "
                 "numbers. Pass the key's data, jax.random.key_data(key)."
             )
-        if _bits(aval.dtype) < 8:
+        if bits(aval.dtype) < 8:
             raise TypeError(
                 f"cannot lend {aval.dtype} to the buffer callback {name}: XLA keeps several of "
                 "its numbers in a byte, numpy does not. Convert to int8, or register it as pure."
             )
-
-
-def _bits(dtype: Any) -> int:
-    for info in (ml_dtypes.iinfo, ml_dtypes.finfo):
-        try:
-            return info(dtype).bits
-        except ValueError:  # of another kind
-            continue
-    return 8 * dtype.itemsize
 
 
 def check_aliases(

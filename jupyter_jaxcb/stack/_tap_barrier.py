@@ -25,6 +25,8 @@ _log = logging.getLogger("jupyter_jaxcb.host_callback")
 class CallbackException(Exception):
     """A tap function raised; `barrier_wait` raises this, with the exception as its cause."""
 
+    __module__ = "jupyter_jaxcb.host_callback"  # where users import it from
+
 
 class _Depth:
     """How many of our host functions a thread is in right now."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -39,9 +38,11 @@ class Printer:
         with np.printoptions(**self._options):
             value = layout(arg, self._threshold)
         with _lock:
-            stream = sys.stdout if self._stream is None else self._stream
             for text in (header, value) if header else (value,):
-                stream.write(f"{text}\n")
+                if self._stream is None:
+                    print(text)
+                else:
+                    self._stream.write(f"{text}\n")
 
 
 def layout(value: Any, threshold: int | None = None, width: int = WIDTH) -> str:

@@ -79,7 +79,10 @@ def test_any_structure_may_come_back(way):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("leaf", ["text", object(), [1, "x"], STRUCT])
+@pytest.mark.parametrize(
+    "leaf",
+    ["text", object(), [1, "x"], STRUCT, np.array("a"), np.datetime64("2020"), jax.random.key(0)],
+)
 def test_promise_without_shape_and_dtype_is_refused(leaf):
     with pytest.raises(ValueError, match=r"in result_shape\. The values must"):
         hcb.call(np.sin, 1.0, result_shape=leaf)
@@ -112,6 +115,15 @@ def test_64_bit_is_narrowed_without_x64(way, promised, narrow, answer):
     back = way(lambda: hcb.call(lambda _: answer, (), result_shape=STRUCT((), promised)))()
     assert back.dtype.name == narrow
     np.testing.assert_allclose(back, answer, rtol=1e-6)
+
+
+@ways
+def test_64_bit_that_does_not_fit_is_infinite_as_it_was_or_an_error(way):
+    f = way(lambda: hcb.call(lambda _: 1e300, (), result_shape=1.0))
+    assert float(f()) == np.inf
+    g = way(lambda: hcb.call(lambda _: 2**40, (), result_shape=1))
+    with pytest.raises(RuntimeError, match=r"1099511627776 .* does not fit into int32"):
+        jax.block_until_ready(g())
 
 
 @ways

@@ -48,6 +48,29 @@ def test_grad_of_grad_makes_one(seen):
     assert (seen.values, seen.transforms) == ([2.0], [()])
 
 
+@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_tangent_of_an_integer_is_false_on_the_host_and_passes(way):
+    """What JAX has no numbers for, float0, is boolean wherever programs run."""
+    seen = []
+
+    @jax.custom_jvp
+    def passing(pair):
+        return pair
+
+    @passing.defjvp
+    def rule(primals, tangents):
+        return primals[0], hcb.id_tap(lambda x, transforms: seen.append(x), tangents[0])
+
+    x, three = jnp.float32(2), jnp.int32(3)
+    tangents = (jnp.float32(1), np.zeros((), jax.dtypes.float0))
+    f = way(lambda: jax.jvp(passing, ((x, three),), (tangents,)))
+    for _ in range(20):  # where numpy puts an array of no bytes is chance
+        out, tangent = f()
+        assert (out, tangent[0], tangent[1].dtype) == ((2.0, 3), 1.0, jax.dtypes.float0)
+    hcb.barrier_wait()
+    assert [(float(a), b.dtype, bool(b)) for a, b in seen] == [(1.0, np.bool_, False)] * 20
+
+
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev, jax.hessian])
 def test_jacobians_map_tangents_alone(seen, derivative):
     f = lambda x: jnp.sum(hcb.id_tap(seen, x) ** 2)  # noqa: E731

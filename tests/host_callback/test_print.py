@@ -30,6 +30,13 @@ def stream():
     return Writes()
 
 
+def test_without_a_stream_it_is_the_print_of_the_moment(monkeypatch):
+    printed = []
+    monkeypatch.setattr("builtins.print", printed.append)
+    hcb.id_print(1.0, what="x")
+    assert printed == ["what: x", "1."]
+
+
 def printed(way, given, stream, **words):
     jax.block_until_ready(way(lambda x: hcb.id_print(x, output_stream=stream, **words))(given))
     hcb.barrier_wait()

@@ -1,0 +1,77 @@
+"""Numbers of less than a byte, on their way through a jaxlib that loses some of them.
+
+Up to jaxlib 0.10.1 (seen in 0.8.0, 0.8.3, 0.9.2, 0.10.0) XLA hands Python arrays of an odd number
+of 4-bit numbers with garbage in the last one, and takes them back with garbage. There they cross in
+whole bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from . import _jax
+
+_SOUND_FROM = (0, 10, 2)
+IS_SOUND = tuple(map(int, re.findall(r"\d+", version("jaxlib"))[:3])) >= _SOUND_FROM
+
+
+def bits(dtype: Any) -> int:
+    """Of one number, of which there may be several in a byte."""
+    for info in (ml_dtypes.iinfo, ml_dtypes.finfo):
+        try:
+            return info(dtype).bits
+        except ValueError:  # of another kind
+            continue
+    return 8 * dtype.itemsize
+
+
+def in_whole_bytes(
+    ctx: Any, call: Callable[..., tuple], operands: Sequence[Any]
+) -> tuple[Any, Callable[..., tuple], Sequence[Any], Callable[[Sequence[Any]], list[Any]]]:
+    """`ctx`, `call` and `operands` of a custom call, none of them in half bytes.
+
+    Returns:
+        Theirs, and a function from the IR values of the results to those that were asked for.
+    """
+    given, answered = ctx.avals_in, ctx.avals_out
+    wide_in, wide_out = list(map(_wide, given)), list(map(_wide, answered))
+    if wide_in == list(given) and wide_out == list(answered):
+        return ctx, call, operands, list
+
+    def crossing(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        narrow = (a.astype(aval.dtype, copy=False) for a, aval in zip(arrays, given, strict=True))
+        wide = zip(call(*narrow), wide_out, strict=True)
+        return tuple(a.astype(aval.dtype, copy=False) for a, aval in wide)
+
+    def convert(values: Sequence[Any], avals: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+        triples = zip(values, avals, wanted, strict=True)
+        return [x if a == b else _convert(ctx, x, a, b) for x, a, b in triples]
+
+    wide = dataclasses.replace(ctx, avals_in=wide_in, avals_out=wide_out)
+    return (
+        wide,
+        crossing,
+        convert(operands, given, wide_in),
+        lambda results: convert(results, wide_out, answered),
+    )
+
+
+def _wide(aval: Any) -> Any:
+    dtype = getattr(aval, "dtype", None)
+    if not isinstance(dtype, np.dtype) or not 0 < bits(dtype) < 8:  # keys; float0 has no bits
+        return aval
+    kind = {"i": np.int8, "u": np.uint8, "f": np.float32}[dtype.name[0]]
+    return _jax.shaped_array(aval.shape, np.dtype(kind))
+
+
+def _convert(ctx: Any, value: Any, aval: Any, wanted: Any) -> Any:
+    cast = _jax.mlir.lower_fun(lambda x: x.astype(wanted.dtype), multiple_results=False)
+    (result,) = cast(dataclasses.replace(ctx, avals_in=[aval], avals_out=[wanted]), value)
+    return result
