@@ -8,6 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ..recording import Recording
 from ..report import to_mimebundle
+from ..stack import take_back
 from . import _completion
 from ._magics import JaxMagics
 from ._session import Session
@@ -34,6 +35,7 @@ def unload(shell: InteractiveShell) -> None:
         return
     _, session, magics = loaded
     session.close()
+    take_back()
     _completion.remove(shell)
     for kind, names in magics.magics.items():
         for name in names:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import host_error, is_user_code
+from ..stack import seen_by_user
 
 # The classes JAX raises for a failed host function: its own, and ValueError from its C++ fast path.
 _CLASSES = (jax.errors.JaxRuntimeError, ValueError)
@@ -48,27 +47,10 @@ class ErrorDisplay:
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
     ) -> None:
-        original = host_error(value, chained=False)
-        if original is not None:
-            frames = _user_frames(original.__traceback__)
-            if original is not value:  # what led to the call, then the host function's own
-                frames = _user_frames(tb, frames)
-            shell.showtraceback((type(original), original, frames), tb_offset=0)
+        seen = seen_by_user(value, tb)
+        if seen is not None:
+            shell.showtraceback((type(seen[0]), *seen), tb_offset=0)
         elif self._handler_before is not None and isinstance(value, self._exceptions_before):
             self._handler_before(etype, value, tb, tb_offset=tb_offset)
         else:
             shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
-
-
-def _user_frames(
-    tb: TracebackType | None, after: TracebackType | None = None
-) -> TracebackType | None:
-    """The frames of `tb` in the user's code, then those of `after`."""
-    frames = []
-    while tb is not None:
-        if is_user_code(tb.tb_frame.f_code.co_filename):
-            frames.append(tb)
-        tb = tb.tb_next
-    for own in reversed(frames):
-        after = TracebackType(after, own.tb_frame, own.tb_lasti, own.tb_lineno)
-    return after

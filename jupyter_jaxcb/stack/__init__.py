@@ -5,15 +5,17 @@ from ._batching import VMAP_METHODS as VMAP_METHODS
 from ._bind import check_leaves as check_leaves
 from ._buffer import buffer_callback as buffer_callback
 from ._callback import HostFunction as HostFunction
+from ._causes import take_back as take_back
 from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback
 from ._disabled import disabled as disabled
 from ._errors import HostCallError as HostCallError
-from ._errors import host_error as host_error
 from ._exact import exact_avals as exact_avals
 from ._explain import explain as explain
 from ._infer import INFER as INFER
 from ._io import io_callback as io_callback
+from ._kept import host_error as host_error
+from ._kept import seen_by_user as seen_by_user
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._matrix import explain_matrix as explain_matrix
 from ._print import debug_print as debug_print
@@ -33,7 +35,7 @@ from ._register_tap import tap as tap
 from ._registered import Callback as Callback
 from ._running import RunningCall as RunningCall
 from ._running import running_calls as running_calls
-from ._site import is_user_code as is_user_code
+from ._strict import strict_errors as strict_errors
 from ._tap import bind_tap as bind_tap
 from ._tap_barrier import CallbackException as CallbackException
 from ._tap_barrier import barrier as barrier

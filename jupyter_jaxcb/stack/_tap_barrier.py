@@ -13,7 +13,8 @@ import jax
 import numpy as np
 
 from . import _jax
-from ._errors import HostCallError, host_error
+from ._errors import HostCallError
+from ._kept import host_error
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")
 
