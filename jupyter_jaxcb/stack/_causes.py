@@ -17,6 +17,7 @@ from ._kept import Kept, told_in
 
 # After which a program over several devices is said to go on, though one of them failed.
 PATIENCE_SECONDS = 5.0
+_NOBODY_WAITED = "A host function failed in a program that nobody waited for:"
 
 _unseen: dict[int, None] = {}  # numbers: raised by a host function, not yet by JAX
 _new: collections.deque[Kept] = collections.deque(maxlen=1)  # the last one that JAX raised
@@ -97,7 +98,11 @@ def _wait_at_exit() -> None:
         else:
             failing = False
         for kept in _new:
-            _uncaught.show(kept.error, kept.traceback, "A host function failed in a program that nobody waited for:")
+            _uncaught.show(
+                kept.error,
+                kept.traceback,
+                "A host function failed in a program that nobody waited for:",
+            )
 
 
 atexit.register(_wait_at_exit)

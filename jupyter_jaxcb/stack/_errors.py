@@ -58,9 +58,7 @@ def failed_elsewhere(number: int) -> HostCallError:
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Adds `note`, once, where `error` takes notes: a class may forbid new attributes."""
-    try:
-        if note not in getattr(error, "__notes__", ()):
-            error.add_note(note)
-    except Exception:
-        return
+    """Adds `note`, once; a class that allows no new attributes gets it all the same."""
+    notes = BaseException.__getattribute__(error, "__dict__").setdefault("__notes__", [])
+    if isinstance(notes, list) and note not in notes:
+        notes.append(note)
