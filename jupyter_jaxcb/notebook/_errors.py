@@ -9,8 +9,10 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ..stack import seen_by_user
 
-# The classes JAX raises for a failed host function: its own, and ValueError from its C++ fast path.
-_CLASSES = (jax.errors.JaxRuntimeError, ValueError)
+# What is raised for a failed host function: JAX's class, ValueError by its C++, and Ctrl-C itself.
+_CLASSES = (jax.errors.JaxRuntimeError, ValueError, KeyboardInterrupt)
+
+LONGEST = 20_000  # characters of a message that a notebook is to hold
 
 
 class ErrorDisplay:
@@ -49,8 +51,30 @@ class ErrorDisplay:
     ) -> None:
         seen = seen_by_user(value, tb)
         if seen is not None:
-            shell.showtraceback((type(seen[0]), *seen), tb_offset=0)
+            original, frames = _showable(seen[0]), seen[1]
+            shell.showtraceback((type(original), original, frames), tb_offset=0)
         elif self._handler_before is not None and isinstance(value, self._exceptions_before):
             self._handler_before(etype, value, tb, tb_offset=tb_offset)
         else:
             shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
+
+
+def _showable(error: BaseException) -> BaseException:
+    """`error`, or what stands for one that a kernel cannot send, or a notebook cannot hold."""
+    try:
+        message = str(error)
+    except Exception as broken:
+        message = f"<its message raised {type(broken).__name__}>"
+    else:
+        sent = message.encode("utf-8", "replace").decode("utf-8")
+        if len(message) <= LONGEST and sent == message:
+            return error
+        more = f"… ({len(message):,} characters)" if len(message) > LONGEST else ""
+        message = sent[:LONGEST] + more
+    kind = type(type(error).__name__, (Exception,), {"__module__": type(error).__module__})
+    shown = kind(message)
+    shown.__cause__, shown.__context__ = error.__cause__, error.__context__
+    shown.__suppress_context__ = error.__suppress_context__
+    for note in getattr(error, "__notes__", ()):
+        shown.add_note(note)
+    return shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from ..recording import LoweredSite
 from . import _causes
 from ._frames import own_frames
@@ -59,6 +61,7 @@ def failed_elsewhere(number: int) -> HostCallError:
 
 def add_note(error: BaseException, note: str) -> None:
     """Adds `note`, once; a class that allows no new attributes gets it all the same."""
-    notes = BaseException.__getattribute__(error, "__dict__").setdefault("__notes__", [])
-    if isinstance(notes, list) and note not in notes:
-        notes.append(note)
+    with contextlib.suppress(Exception):  # whatever a class makes of its attributes
+        notes = vars(error).setdefault("__notes__", [])
+        if note not in notes:
+            notes.append(note)
