@@ -8,6 +8,7 @@ import jax
 from IPython.core.interactiveshell import InteractiveShell
 
 from ..stack import seen_by_user
+from ._late import LateErrors
 
 # What is raised for a failed host function: JAX's class, ValueError by its C++, and Ctrl-C itself.
 _CLASSES = (jax.errors.JaxRuntimeError, ValueError, KeyboardInterrupt)
@@ -23,9 +24,11 @@ class ErrorDisplay:
         self._exceptions_before = shell.custom_exceptions
         self._handler_before = vars(shell).get("CustomTB")
         self._handler: Any = None
+        self._late = LateErrors(shell)
 
     def install(self) -> None:
         """Registers with IPython; a handler that was there keeps the classes it had."""
+        self._late.install()
         others = self._exceptions_before
         ours = tuple(c for c in _CLASSES if c not in others)
         self._shell.set_custom_exc((*others, *ours), self._show)
@@ -33,6 +36,7 @@ class ErrorDisplay:
 
     def remove(self) -> None:
         """Puts back what was there before, unless somebody else has registered since."""
+        self._late.remove()
         if self._handler is None or vars(self._shell).get("CustomTB") is not self._handler:
             return
         self._shell.custom_exceptions = self._exceptions_before
@@ -51,6 +55,7 @@ class ErrorDisplay:
     ) -> None:
         seen = seen_by_user(value, tb)
         if seen is not None:
+            self._late.mark(seen[0])
             original, frames = _showable(seen[0]), seen[1]
             shell.showtraceback((type(original), original, frames), tb_offset=0)
         elif self._handler_before is not None and isinstance(value, self._exceptions_before):

@@ -10,12 +10,15 @@ from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback
 from ._disabled import disabled as disabled
 from ._errors import HostCallError as HostCallError
+from ._errors import add_note as add_note
 from ._exact import exact_avals as exact_avals
 from ._explain import explain as explain
 from ._infer import INFER as INFER
 from ._io import io_callback as io_callback
+from ._kept import failed_while as failed_while
 from ._kept import host_error as host_error
 from ._kept import seen_by_user as seen_by_user
+from ._kept import tell_what_runs as tell_what_runs
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._matrix import explain_matrix as explain_matrix
 from ._print import debug_print as debug_print

@@ -6,6 +6,7 @@ import collections
 import itertools
 import re
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
@@ -26,18 +27,21 @@ class Kept(NamedTuple):
         error: the exception.
         traceback: its own frames, the host function's first.
         text: what XLA is told instead; ends with a mark that holds the number.
+        during: what was running then, see `tell_what_runs`.
     """
 
     number: int
     error: BaseException
     traceback: TracebackType | None
     text: str
+    during: str
 
 
 _kept: dict[int, Kept] = {}
 _raised_by: collections.OrderedDict[int, int] = collections.OrderedDict()  # number: thread
 _numbers = itertools.count(1)
 _lock = threading.Lock()
+_running: Callable[[], str] | None = None
 _MARK = re.compile(r"; jaxcb host error (\d+)\]")
 # Colours and the like, and characters that end a text for C++.
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -47,13 +51,26 @@ def keep(error: BaseException, note: str) -> Kept:
     """Keeps `error`, of which `note` says where it happened."""
     number, thread = next(_numbers), threading.get_ident()
     text = _plain(f"{describe(error)} [{note}; jaxcb host error {number}]")
-    kept = Kept(number, error, error.__traceback__, text)
+    kept = Kept(number, error, error.__traceback__, text, _running() if _running else "")
     with _lock:
         _kept[number], _raised_by[number] = kept, thread
         own = [n for n, by in _raised_by.items() if by == thread]
         for old in own[:-KEPT] or list(_raised_by)[:-KEPT_IN_ALL]:
             del _kept[old], _raised_by[old]
     return kept
+
+
+def tell_what_runs(running: Callable[[], str] | None) -> None:
+    """Has `running` asked, when a host function fails, what is running; None: nobody is asked."""
+    global _running
+    _running = running
+
+
+def failed_while(error: BaseException) -> str:
+    """What was running when the host function raised `error`; empty where nobody knows."""
+    with _lock:
+        during = [kept.during for kept in _kept.values() if kept.error is error]
+    return during[-1] if during else ""
 
 
 def numbered(number: int) -> Kept | None:
