@@ -23,8 +23,8 @@ def pytest_runtest_makereport(
     """Reports the host function's exception at the user's lines, in place of JAX's of it."""
     error = call.excinfo
     seen = None if error is None else seen_by_user(error.value, error.tb)
-    if seen is not None and isinstance(seen[0], Exception):
-        original, frames = seen
+    original, frames = seen or (None, None)
+    if isinstance(original, Exception) and frames is not None:
         call.excinfo = pytest.ExceptionInfo.from_exc_info((type(original), original, frames))
     try:
         return (yield)
