@@ -48,7 +48,7 @@ test-browser: $(VENV)/.browser $(FRONTEND) chromium
 
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest -p no:cacheprovider \
-		tests/recording tests/stack tests/buffers tests/results tests/derivatives \
+		tests/recording tests/stack tests/buffers tests/results tests/derivatives tests/errors \
 		tests/conformance tests/fates tests/explain tests/pains tests/host_callback tests/migrate
 
 test-latest:

@@ -24,6 +24,7 @@ from .stack import io_callback as io_callback
 from .stack import pure as pure
 from .stack import pure_callback as pure_callback
 from .stack import record as record
+from .stack import strict_errors as strict_errors
 from .stack import tap as tap
 
 __version__ = _version("jupyter_jaxcb")

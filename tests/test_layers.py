@@ -22,6 +22,7 @@ MAY_IMPORT = {
         {"IPython", "jax", "anywidget", "comm", "traitlets"},
     ),
     "host_callback.py": ({"stack"}, {"jax"}),
+    "pytest_plugin.py": ({"stack"}, {"pytest"}),
 }
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
 

@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ..recording import Recording
 from ..report import to_mimebundle
-from ..stack import leave_loops_to_jax
+from ..stack import leave_loops_to_jax, take_back
 from . import _completion
 from ._magics import JaxMagics
 from ._session import Session
@@ -36,6 +36,7 @@ def unload(shell: InteractiveShell) -> None:
     _, session, magics = loaded
     session.close()
     leave_loops_to_jax()
+    take_back()
     _completion.remove(shell)
     for kind, names in magics.magics.items():
         for name in names:

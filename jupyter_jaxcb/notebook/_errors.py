@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import CallbackException, host_error, is_user_code
+from ..stack import CallbackException, seen_by_user
+from ._late import LateErrors
 
-# The classes raised for a failed host function: JAX's own, ValueError from its C++ fast path, and
-# that of `host_callback.barrier_wait`.
-_CLASSES = (jax.errors.JaxRuntimeError, ValueError, CallbackException)
+# What is raised for a failed host function: JAX's class, ValueError by its C++, Ctrl-C itself, and
+# the class of `host_callback.barrier_wait`.
+_CLASSES = (jax.errors.JaxRuntimeError, ValueError, KeyboardInterrupt, CallbackException)
+
+LONGEST = 20_000  # characters of a message that a notebook is to hold
 
 
 class ErrorDisplay:
@@ -23,9 +25,11 @@ class ErrorDisplay:
         self._exceptions_before = shell.custom_exceptions
         self._handler_before = vars(shell).get("CustomTB")
         self._handler: Any = None
+        self._late = LateErrors(shell)
 
     def install(self) -> None:
         """Registers with IPython; a handler that was there keeps the classes it had."""
+        self._late.install()
         others = self._exceptions_before
         ours = tuple(c for c in _CLASSES if c not in others)
         self._shell.set_custom_exc((*others, *ours), self._show)
@@ -33,6 +37,7 @@ class ErrorDisplay:
 
     def remove(self) -> None:
         """Puts back what was there before, unless somebody else has registered since."""
+        self._late.remove()
         if self._handler is None or vars(self._shell).get("CustomTB") is not self._handler:
             return
         self._shell.custom_exceptions = self._exceptions_before
@@ -49,12 +54,12 @@ class ErrorDisplay:
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
     ) -> None:
-        postponed = isinstance(value, CallbackException)  # by a tap; its text repeats all of it
-        original = host_error(value, chained=postponed)
-        if original is not None:
-            frames = _user_frames(original.__traceback__)
-            if original is not value:  # what led to the call, then the host function's own
-                frames = _user_frames(tb, frames)
+        # The text of a CallbackException repeats all of its cause.
+        told = value.__cause__ if isinstance(value, CallbackException) else value
+        seen = seen_by_user(told, tb)
+        if seen is not None:
+            self._late.mark(seen[0])
+            original, frames = _showable(seen[0]), seen[1]
             shell.showtraceback((type(original), original, frames), tb_offset=0)
         elif self._handler_before is not None and isinstance(value, self._exceptions_before):
             self._handler_before(etype, value, tb, tb_offset=tb_offset)
@@ -62,15 +67,22 @@ class ErrorDisplay:
             shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
 
 
-def _user_frames(
-    tb: TracebackType | None, after: TracebackType | None = None
-) -> TracebackType | None:
-    """The frames of `tb` in the user's code, then those of `after`."""
-    frames = []
-    while tb is not None:
-        if is_user_code(tb.tb_frame.f_code.co_filename):
-            frames.append(tb)
-        tb = tb.tb_next
-    for own in reversed(frames):
-        after = TracebackType(after, own.tb_frame, own.tb_lasti, own.tb_lineno)
-    return after
+def _showable(error: BaseException) -> BaseException:
+    """`error`, or what stands for one that a kernel cannot send, or a notebook cannot hold."""
+    try:
+        message = str(error)
+    except Exception as broken:
+        message = f"<its message raised {type(broken).__name__}>"
+    else:
+        sent = message.encode("utf-8", "replace").decode("utf-8")
+        if len(message) <= LONGEST and sent == message:
+            return error
+        more = f"… ({len(message):,} characters)" if len(message) > LONGEST else ""
+        message = sent[:LONGEST] + more
+    kind = type(type(error).__name__, (Exception,), {"__module__": type(error).__module__})
+    shown = kind(message)
+    shown.__cause__, shown.__context__ = error.__cause__, error.__context__
+    shown.__suppress_context__ = error.__suppress_context__
+    for note in getattr(error, "__notes__", ()):
+        shown.add_note(note)
+    return shown

@@ -22,8 +22,9 @@ from ._dispatch import (
     takes_flat_operands,
     to_arguments,
 )
-from ._errors import HostCallError, host_error
+from ._errors import HostCallError
 from ._finite import finite_checker
+from ._kept import host_error
 from ._lanes import LaneSchedule
 from ._lent import lend, rescue, still_held, take_back
 

@@ -19,9 +19,10 @@ from ..recording import LoweredSite, Recorder, active
 from ._arrays import aligned, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
-from ._errors import describe, explain
+from ._errors import explain
 from ._exact import exact_checker
 from ._finite import Finite, finite_checker, is_finite, note_lanes_not_finite, note_not_finite
+from ._kept import describe
 from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]

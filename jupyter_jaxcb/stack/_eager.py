@@ -16,7 +16,8 @@ from ._arrays import aligned
 from ._avals import to_aval
 from ._callback import HostCallback
 from ._dispatch import Build, build_crossing
-from ._errors import HostCallError, host_error
+from ._errors import HostCallError
+from ._kept import host_error
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()

@@ -64,21 +64,42 @@ def emit_for_all(
         has_side_effect=has_side_effect,
         sharding=_jax.callback_sharding(ctx, sharding, [buffer]),
     )
-    return [token, *_look(ctx, answer, buffer, sizes, has_side_effect)]
+    went_well, *results = _look(ctx, answer, buffer, sizes, has_side_effect)
+    if token is not None:
+        token = _handed_on(ctx, token, went_well, sharding)
+    return [token, *results]
+
+
+def _handed_on(ctx: Any, token: Any, went_well: Any, sharding: Any) -> Any:
+    """`token`, for the next ordered call, which is not to be made if this one has failed.
+
+    XLA starts a call once its token is there. The look at the number is not on that way, so the
+    token takes one more, which has what only a good look gives as its operand.
+    """
+    waiting = dataclasses.replace(ctx, avals_in=[_NUMBER], avals_out=[])
+    (token,) = emit_call(
+        waiting,
+        lambda number: (),
+        [went_well],
+        token=token,
+        has_side_effect=True,
+        sharding=_jax.callback_sharding(ctx, sharding, []),
+    )
+    return token
 
 
 def _look(
     ctx: Any, answer: Any, buffer: Any, sizes: Sequence[int], has_side_effect: bool
 ) -> list[Any]:
-    """Every device looks at the number in `answer`; the results if it is 0, else all fail."""
-    avals = tuple(ctx.avals_out)
+    """Every device looks at the number in `answer`; it and the results if it is 0, or it fails."""
+    avals = (_NUMBER, *ctx.avals_out)
 
     def look(answer: Any) -> list[Any]:
         pieces = jnp.split(answer, list(itertools.accumulate(sizes))[:-1])
-        number, *results = map(_unpacked, pieces, (_NUMBER, *avals))
+        number, *results = map(_unpacked, pieces, avals)
         return jax.lax.cond(
             number == 0,
-            lambda: results,
+            lambda: [number, *results],
             lambda: fail_p.bind(number, avals=avals, has_side_effect=has_side_effect),
         )
 

@@ -74,8 +74,7 @@ def lower_host_call(
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     if platform not in DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
-    # An ordered call without results is left as JAX has it: its one annotation is its token's.
-    if devices > 1 and not partitioned and (ctx.avals_out or token is None):
+    if devices > 1 and not partitioned:
         token, *results = emit_for_all(
             ctx, cross, operands, token=token, has_side_effect=has_side_effect, sharding=sharding
         )

@@ -46,6 +46,11 @@ def is_user_code(file: str) -> bool:
     return _owner(file) == "user"
 
 
+def is_machinery(file: str) -> bool:
+    """Whether the code in `file` is JAX's or ours."""
+    return _owner(file) == "machinery"
+
+
 def is_cell(file: str) -> bool:
     """Whether a code's file name stands for a notebook cell.
 

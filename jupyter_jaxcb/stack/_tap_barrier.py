@@ -8,7 +8,6 @@ import threading
 import traceback
 import weakref
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 import jax
@@ -16,8 +15,8 @@ import numpy as np
 
 from . import _jax
 from ._dispatch import Crossing
-from ._errors import HostCallError, host_error
-from ._site import is_user_code
+from ._errors import HostCallError
+from ._kept import host_error
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")
 
@@ -84,17 +83,8 @@ def _postpone(error: HostCallError) -> None:
     original = host_error(error)
     if not isinstance(original, Exception):
         raise error
-    original.__traceback__ = _without_our_frames(original.__traceback__)
     _keep(original)
     _log.error("a tap function raised; the program goes on", exc_info=original)
-
-
-def _without_our_frames(tb: TracebackType | None) -> TracebackType | None:
-    """The traceback from the user's first frame on."""
-    user = tb
-    while user is not None and not is_user_code(user.tb_frame.f_code.co_filename):
-        user = user.tb_next
-    return user or tb
 
 
 def _keep(error: BaseException) -> None:

@@ -137,7 +137,7 @@ def test_what_is_no_error_of_the_program_is_raised_at_once(error):
 
     with pytest.raises(error):
         hcb.id_tap(stop, 1.0)
-    with pytest.raises(RuntimeError, match=error.__name__):
+    with pytest.raises(error):
         jax.block_until_ready(jax.jit(lambda x: hcb.id_tap(stop, x))(1.0))
     jax.effects_barrier()
     assert hcb.barrier_wait() is None

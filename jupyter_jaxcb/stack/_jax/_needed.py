@@ -39,7 +39,8 @@ try:
         "core.abstract_token state.discharge._discharge_rules "
         "state.discharge.register_discharge_rule dispatch.apply_primitive "
         "dispatch.prim_requires_devices_during_lowering dispatch.runtime_tokens.clear "
-        "dispatch.runtime_tokens.current_tokens effects.control_flow_allowed_effects "
+        "dispatch.runtime_tokens.current_tokens dispatch.runtime_tokens.output_runtime_tokens "
+        "effects.control_flow_allowed_effects "
         "effects.custom_derivatives_allowed_effects effects.lowerable_effects "
         "effects.partial_eval_kept_effects effects.ordered_effects "
         "effects.shardable_ordered_effects effects.remat_allowed_effects"
@@ -51,6 +52,7 @@ except (ImportError, AttributeError) as error:
         "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
     ) from error
 
+runtime_tokens = _dispatch.runtime_tokens  # of each thread
 abstract_token = _core.abstract_token  # the aval of an ordering token; no public name in 0.8
 
 
@@ -168,7 +170,7 @@ def wait_for_ordered(effect: Effect) -> None:
     Inside a host call it does not wait for the program it is in: that one's token is set when its
     dispatch returns, and threads of XLA's have tokens of their own.
     """
-    token = _dispatch.runtime_tokens.current_tokens.get(effect)
+    token = runtime_tokens.current_tokens.get(effect)
     if token is None:
         return
     try:
@@ -180,4 +182,4 @@ def wait_for_ordered(effect: Effect) -> None:
 
 def forget_tokens() -> None:
     """Drops this thread's runtime tokens, so that a failed call does not poison later ones."""
-    _dispatch.runtime_tokens.clear()
+    runtime_tokens.clear()

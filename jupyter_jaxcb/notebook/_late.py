@@ -1,0 +1,40 @@
+"""Errors of host functions that are shown in a later cell than the one in which they happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from ..stack import add_note, failed_while, tell_what_runs
+
+
+class LateErrors:
+    """While installed, notes which cell was running when a host function failed."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._cell = ""
+
+    def install(self) -> None:
+        """Looks on as cells begin."""
+        self._begins()
+        self._shell.events.register("pre_run_cell", self._begins)
+        tell_what_runs(self._running)
+
+    def remove(self) -> None:
+        """Takes everything back."""
+        self._shell.events.unregister("pre_run_cell", self._begins)
+        tell_what_runs(None)
+
+    def mark(self, error: BaseException) -> None:
+        """Says in a note of `error` in which cell it happened, unless it is shown in that one."""
+        cell = failed_while(error)
+        if cell and cell != self._cell:
+            add_note(error, f"late: the host function failed while {cell} was running")
+
+    def _begins(self, info: Any = None) -> None:
+        self._cell = f"In [{self._shell.execution_count}]"
+
+    def _running(self) -> str:
+        return self._cell

@@ -1,0 +1,108 @@
+"""What JAX raises for a failed host function is met on its way to the user.
+
+Nothing of JAX or Python is changed before the first host function fails.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import contextlib
+import threading
+
+import jax
+
+from . import _fast_path, _jax, _uncaught
+from ._kept import Kept, told_in
+
+# After which a program over several devices is said to go on, though one of them failed.
+PATIENCE_SECONDS = 5.0
+_NOBODY_WAITED = "A host function failed in a program that nobody waited for:"
+
+_unseen: dict[int, None] = {}  # numbers: raised by a host function, not yet by JAX
+_new: collections.deque[Kept] = collections.deque(maxlen=1)  # the last one that JAX raised
+_undo: contextlib.ExitStack | None = None
+_lock = threading.Lock()
+
+
+def expect(kept: Kept, *, others_may_wait: bool) -> None:
+    """A host function has failed; what JAX raises for it is to have it as its cause.
+
+    Args:
+        kept: its exception.
+        others_may_wait: it failed on one of several devices that each make the call.
+    """
+    global _undo
+    with _lock:
+        _unseen[kept.number] = None
+        while len(_unseen) > 1_000:  # of programs that nobody waits for
+            del _unseen[next(iter(_unseen))]
+        if _undo is None:
+            _undo = contextlib.ExitStack()
+            _undo.callback(_jax.meet_errors(_meet))
+            _undo.callback(_uncaught.show_uncaught())
+            _undo.callback(_fast_path.unwatch)
+    _fast_path.watch(_meet)
+    if others_may_wait:
+        timer = threading.Timer(PATIENCE_SECONDS, _say_what_others_wait_for, (kept,))
+        timer.daemon = True
+        timer.start()
+
+
+def take_back() -> None:
+    """Puts back what was changed in JAX and Python, until the next host function fails."""
+    global _undo
+    with _lock:
+        undo, _undo = _undo, None
+    if undo is not None:
+        undo.close()
+
+
+def _meet(message: str) -> tuple[str, BaseException] | None:
+    """Message and cause of the error that JAX raises with `message`, if it is one of ours."""
+    kept = told_in(message)
+    if kept is None:
+        return None
+    if kept.number in _unseen:
+        _unseen.pop(kept.number, None)
+        _new.append(kept)
+    if not _unseen:
+        _fast_path.unwatch()
+    _jax.forget_failed_tokens()
+    if not isinstance(kept.error, Exception):  # Ctrl-C is no error of the program
+        raise BaseException.with_traceback(kept.error, kept.traceback)
+    return f"INTERNAL: {kept.text}", kept.error
+
+
+def _say_what_others_wait_for(kept: Kept) -> None:
+    if kept.number in _unseen:
+        _uncaught.show(
+            kept.error,
+            kept.traceback,
+            f"{PATIENCE_SECONDS:g} s ago a host function failed on one of several devices, and "
+            "nobody has seen its error yet. If its program goes on to a collective, the other "
+            "devices wait in there for this one, until XLA aborts the process; restart the kernel. "
+            "The error is:",
+        )
+
+
+def _wait_at_exit() -> None:
+    """As JAX does at exit, but an error that nobody saw is shown once, as the user's own."""
+    failing = True
+    while failing:
+        _new.clear()
+        try:
+            jax.effects_barrier()
+        except BaseException:
+            failing = bool(_new)  # if not, it is none of ours and JAX is going to say it
+        else:
+            failing = False
+        for kept in _new:
+            _uncaught.show(
+                kept.error,
+                kept.traceback,
+                "A host function failed in a program that nobody waited for:",
+            )
+
+
+atexit.register(_wait_at_exit)

@@ -1,0 +1,62 @@
+"""Errors of host functions that nobody catches: shown as the user's own exception, once."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+
+from ._kept import seen_by_user
+
+
+def show_uncaught() -> Callable[[], None]:
+    """Shows what ends a script or a thread, where nobody else does: in place of Python's hooks.
+
+    Returns:
+        A function that takes the hooks back.
+    """
+    undo = contextlib.ExitStack()
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _excepthook
+        undo.callback(_take_back_excepthook)
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _thread_excepthook
+        undo.callback(_take_back_thread_excepthook)
+    return undo.close
+
+
+def show(error: BaseException, tb: TracebackType | None, heading: str) -> None:
+    """Writes `heading` and the traceback to stderr, at once."""
+    lines = [heading, "\n", *traceback.format_exception(type(error), error, tb)]
+    print("".join(lines), file=sys.stderr, end="", flush=True)
+
+
+def _excepthook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+    seen = seen_by_user(error, tb)
+    if seen is None:
+        sys.__excepthook__(kind, error, tb)
+    else:
+        traceback.print_exception(type(seen[0]), *seen)
+
+
+def _thread_excepthook(args: threading.ExceptHookArgs) -> None:
+    error = args.exc_value
+    seen = None if error is None else seen_by_user(error, args.exc_traceback)
+    if seen is None or args.exc_type is SystemExit:
+        threading.__excepthook__(args)
+    else:
+        name = args.thread.name if args.thread else threading.get_ident()
+        show(*seen, f"Exception in thread {name}:")
+
+
+def _take_back_excepthook() -> None:
+    if sys.excepthook is _excepthook:
+        sys.excepthook = sys.__excepthook__
+
+
+def _take_back_thread_excepthook() -> None:
+    if threading.excepthook is _thread_excepthook:
+        threading.excepthook = threading.__excepthook__

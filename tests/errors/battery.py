@@ -1,0 +1,216 @@
+"""Every flavor fails in every way that a host function can fail, in every kind of program.
+
+    battery.py FLAVOR
+
+Run by test_battery.py in a process of its own, with two CPU devices, and Python's stacks and an end
+where one case takes 20 seconds. Prints a JSON object: of each case what is raised, what the user
+sees of it, and what the next call answers.
+"""
+
+import dataclasses
+import faulthandler
+import json
+import sys
+import traceback
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import PartitionSpec as P
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import seen_by_user
+
+LIMIT_SECONDS = 20
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 2)
+warnings.simplefilter("ignore")  # jax.pmap is deprecated
+
+ZERO, ONE, TWO = map(jnp.float32, range(3))
+MESH = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
+
+class Odd(str):
+    def __repr__(self):
+        return "<an 'odd' [repr]; jaxcb host error 1]>"
+
+
+class Reactor(Exception):
+    def __init__(self, core, *, heat):
+        super().__init__(f"core {core} at {heat} K")
+
+
+class Stop(BaseException):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen(Exception):
+    why: str
+
+
+def raising(make):
+    def failure(x):
+        raise make()
+
+    return failure
+
+
+FAILURES = {
+    "ValueError": raising(lambda: ValueError("no luck")),
+    "KeyError": raising(lambda: KeyError(Odd("key"))),
+    "required arguments": raising(lambda: Reactor(3, heat=900)),
+    "frozen": raising(lambda: Frozen("cold")),
+    "BaseException": raising(lambda: Stop("enough")),
+    "SystemExit": raising(lambda: SystemExit(3)),
+    "KeyboardInterrupt": raising(KeyboardInterrupt),
+    "wrong shape": lambda x: np.zeros((2, 3), np.float32),
+    "wrong dtype": lambda x: np.complex64(1 + 2j),
+}
+
+
+class Host:
+    """x + 1, but at `bad` what the failure makes of it."""
+
+    __name__ = "host"
+
+    def __init__(self, flavor, failure):
+        self.flavor, self.failure, self.bad = flavor, failure, None
+
+    def __call__(self, *args):
+        x = args[-1]
+        answer = np.float32(x) + np.float32(1)
+        if x == self.bad:
+            answer = self.failure(x)
+        if self.flavor == "buffer":
+            args[1][...] = answer
+        elif self.flavor != "debug":
+            return answer
+
+
+def call(flavor, host, x):
+    """x + 1 by way of the host."""
+    if flavor == "debug":
+        jaxcb.debug_callback(host, x)
+        return x + 1
+    if flavor == "pure":
+        return jaxcb.pure_callback(host, x, x, vmap_method="sequential")
+    if flavor == "buffer":
+        return jaxcb.buffer_callback(host, x, vmap_method="sequential")(x)
+    return jaxcb.io_callback(host, x, x, ordered=flavor == "io ordered")
+
+
+_jitted = {}
+
+
+def third_call(f, x):
+    """Where nothing has an effect, the call is not made by Python any more."""
+    again = _jitted.setdefault(f, jax.jit(f))
+    again(ZERO)
+    again(ONE)
+    return again(x)
+
+
+def over_lanes(f, x):
+    return jax.jit(jax.vmap(f))(x)
+
+
+def over_steps(f, x):
+    return jax.jit(lambda x: jax.lax.scan(lambda c, x: (c, f(x)), 0, x)[1])(x)
+
+
+def over_shards(f, x):
+    shard = jax.shard_map(
+        lambda x: f(x[0])[None], mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False
+    )
+    return jax.jit(shard)(x)
+
+
+def by_pmap(f, x):
+    return jax.pmap(f)(x)
+
+
+# name: how it runs, given f and x; x; where the host is to fail
+WAYS = {
+    "eager": (lambda f, x: f(x), TWO, 2),
+    "jit, first call": (lambda f, x: jax.jit(f)(x), TWO, 2),
+    "jit, third call": (third_call, TWO, 2),
+    "ahead of time": (lambda f, x: jax.jit(f).lower(x).compile()(x), TWO, 2),
+    "vmap, lane 2": (over_lanes, np.arange(4, dtype=np.float32), 2),
+    "scan, step 2": (over_steps, np.arange(4, dtype=np.float32), 2),
+    "shard_map, shard 1": (over_shards, np.arange(2, dtype=np.float32), 1),
+    "pmap, shard 1": (by_pmap, np.arange(2, dtype=np.float32), 1),
+}
+
+
+def impossible(flavor, way, failure):
+    """JAX refuses the program, or the failure is none of that flavor."""
+    if flavor == "io ordered" and way.startswith("vmap"):
+        return True
+    return failure.startswith("wrong") and flavor in ("debug", "buffer")
+
+
+def run(program, f, x):
+    answer = jax.block_until_ready(program(f, x))
+    jax.effects_barrier()
+    return np.asarray(answer).tolist()
+
+
+def outcome(flavor, way, failure):
+    program, x, bad = WAYS[way]
+    host = Host(flavor, FAILURES[failure])
+
+    def f(x):
+        return call(flavor, host, x)
+
+    host.bad = bad
+    try:
+        told = {"raised": f"nothing, but {run(program, f, x)}"}
+    except BaseException as error:
+        told = seen(error)
+    host.bad = None
+    told["next"] = run(program, f, x) == (np.asarray(x) + 1).tolist()
+    told["unrelated"] = run(lambda f, x: jax.jit(f)(x), lambda x: call(flavor, plus, x), TWO)
+    return told
+
+
+def plus(*args):
+    if len(args) == 3:
+        args[1][...] = args[2] + 1
+    else:
+        return args[0] + np.float32(1)
+
+
+def seen(error):
+    """What there is to catch, and what a notebook or a script shows."""
+    shown = seen_by_user(error, error.__traceback__)
+    original, frames = shown if shown else (error, error.__traceback__)
+    lines = traceback.format_exception_only(original)
+    return {
+        "raised": type(error).__name__,
+        "runtime error": isinstance(error, jax.errors.JaxRuntimeError),
+        "cause": type(error.__cause__).__name__,
+        "is the cause": error.__cause__ is original,
+        "itself": error is original,
+        "reached": jaxcb.host_error(error) is original,
+        "frames": [frame.name for frame in traceback.extract_tb(frames)],
+        "shown": "".join(lines).splitlines(),
+        "length": len(str(error)),
+    }
+
+
+def main(flavor):
+    found = {}
+    for way in WAYS:
+        for failure in FAILURES:
+            if not impossible(flavor, way, failure):
+                faulthandler.dump_traceback_later(LIMIT_SECONDS, exit=True)
+                found[f"{flavor}: {way}: {failure}"] = outcome(flavor, way, failure)
+    faulthandler.cancel_dump_traceback_later()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

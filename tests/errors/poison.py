@@ -1,0 +1,169 @@
+"""Ordered and other callbacks fail; what comes after must not know of it.
+
+    poison.py DEVICES
+
+Run by test_poison.py in a process of its own. Prints a JSON object: of each flavor in each program
+what is raised, how often the ordered call after the failing one is made, and what an unrelated one
+sees afterwards.
+"""
+
+import faulthandler
+import json
+import sys
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import host_callback as hcb
+
+DEVICES = int(sys.argv[1])
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", DEVICES)
+warnings.simplefilter("ignore")  # jax.pmap is deprecated
+hcb.flags.update("raise_at_once", True)
+
+MESH = jax.make_mesh((DEVICES,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+X = jax.device_put(jnp.arange(float(4 * DEVICES)), NamedSharding(MESH, P("d")))
+
+
+class Host:
+    """Fails as long as `luck` is not set."""
+
+    __name__ = "host"
+    luck = False
+
+    def __call__(self, x, *transforms):
+        if not self.luck:
+            raise ValueError("no luck")
+        return np.asarray(x)
+
+
+class Later:
+    __name__ = "later"
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, x, *transforms):
+        self.seen.append(np.asarray(x).tolist())
+
+
+def looking(callback, **options):
+    """Two calls that return nothing, one after the other."""
+
+    def program(host, later, x):
+        callback(host, x, **options)
+        callback(later, x, **options)
+        return x + 1
+
+    return program
+
+
+def answering(ordered):
+    def program(host, later, x):
+        y = jaxcb.io_callback(host, x, x, ordered=ordered)
+        if ordered:
+            jaxcb.io_callback(later, None, x, ordered=True)
+        return y + 1
+
+    return program
+
+
+def nothing(host, x, ordered):
+    def silent(x):
+        host(x)
+
+    jaxcb.io_callback(silent, None, x, ordered=ordered)
+
+
+def pure(host, later, x):
+    return jaxcb.pure_callback(host, x, x) + 1
+
+
+FLAVORS = {
+    "pure": pure,
+    "io": answering(False),
+    "io ordered": answering(True),
+    "io ordered, no result": looking(nothing, ordered=True),
+    "debug": looking(jaxcb.debug_callback),
+    "tap": looking(hcb.id_tap),
+}
+if DEVICES == 1:
+    FLAVORS["debug ordered"] = looking(jaxcb.debug_callback, ordered=True)
+
+
+def jitted(f):
+    return jax.jit(f)
+
+
+def summed(f):
+    return jax.jit(lambda x: f(x) + x.sum() - x.sum())
+
+
+def in_a_loop(f):
+    return jax.jit(lambda x: jax.lax.fori_loop(0, 2, lambda i, x: f(x) - x.sum() + x.sum(), x) - 1)
+
+
+def mapped(f):
+    return jax.jit(jax.shard_map(f, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False))
+
+
+def pmapped(f):
+    return lambda x: jax.pmap(f)(np.asarray(x).reshape(DEVICES, -1)).reshape(-1)
+
+
+def resharded(f):
+    return jax.jit(f, out_shardings=NamedSharding(MESH, P("d")))
+
+
+PROGRAMS = {"jit": jitted, "sum": summed, "loop": in_a_loop, "shard_map": mapped, "pmap": pmapped,
+            "resharded": resharded}  # fmt: skip
+
+
+def raised(run):
+    try:
+        jax.block_until_ready(run())
+        jax.effects_barrier()
+    except Exception as error:
+        return f"{type(error).__name__} from {error.__cause__!r}"
+
+
+def unrelated():
+    """What ordered callbacks see that have nothing to do with those that failed."""
+    later = Later()
+    jax.block_until_ready(jax.jit(lambda x: nothing(later, x, True))(1.0))
+    jax.effects_barrier()
+    jaxcb.io_callback(later, None, jnp.float32(2), ordered=True)
+    jax.jit(lambda x: (hcb.id_tap(later, x), x)[1])(3.0)
+    hcb.barrier_wait()
+    return later.seen
+
+
+def outcome(flavor, program):
+    host, later = Host(), Later()
+    run = program(lambda x: flavor(host, later, x))
+    told = {"raised": [raised(lambda: run(X)), raised(lambda: run(X))], "later": len(later.seen)}
+    told["unrelated"] = unrelated()
+    host.luck = True
+    told["answer"] = np.asarray(run(X)).tolist()
+    jax.effects_barrier()
+    return told
+
+
+def main():
+    found = {}
+    for flavor, call in FLAVORS.items():
+        for name, program in PROGRAMS.items():
+            faulthandler.dump_traceback_later(20, exit=True)
+            found[f"{flavor}: {name}"] = outcome(call, program)
+    faulthandler.cancel_dump_traceback_later()
+    print(json.dumps({"cases": found, "x": X.tolist()}))
+
+
+if __name__ == "__main__":
+    main()

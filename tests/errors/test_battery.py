@@ -1,0 +1,116 @@
+"""What the user gets, whatever fails in whatever kind of program: battery.py has the tables.
+
+golden.txt is what he sees: the functions on the way, innermost last, and the last lines.
+JAXCB_WRITE_GOLDEN=1 writes it anew, after a change that is meant.
+"""
+
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("battery.py")
+GOLDEN = Path(__file__).with_name("golden.txt")
+FLAVORS = ("pure", "io", "io ordered", "debug", "buffer")
+FAST = ("pure: jit, third call", "buffer: jit, third call")  # run by C++ alone, which says so
+NO_EXCEPTION = ("BaseException", "SystemExit", "KeyboardInterrupt")
+MONITORED = sys.version_info >= (3, 12)  # Python tells of what C++ raises
+
+
+@functools.cache
+def found(flavor):
+    env = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, PROGRAM, flavor], capture_output=True, text=True, timeout=120, env=env
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr  # nothing is said at exit, or twice
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def is_fast(case):
+    return case.startswith(FAST)
+
+
+def is_exception(case):
+    return case.split(": ")[2] not in NO_EXCEPTION
+
+
+def cases(flavor):
+    return found(flavor).items()
+
+
+flavors = pytest.mark.parametrize("flavor", FLAVORS)
+
+
+@flavors
+def test_every_flavor_fails_in_every_program(flavor):
+    """So that none of the others holds because nothing was run."""
+    assert len(found(flavor)) == {"io ordered": 63, "debug": 56, "buffer": 56}.get(flavor, 72)
+
+
+@flavors
+def test_original_exception_can_always_be_reached(flavor):
+    assert [case for case, told in cases(flavor) if not told["reached"]] == []
+
+
+@flavors
+def test_class_is_that_of_jax_and_the_cause_the_users_exception(flavor):
+    for case, told in cases(flavor):
+        if not is_exception(case) or case.startswith("debug: eager"):
+            continue
+        assert told["raised"] == ("ValueError" if is_fast(case) else "JaxRuntimeError"), case
+        assert told["is the cause"] or (is_fast(case) and not MONITORED), case
+
+
+def test_eager_debug_callback_raises_the_exception_itself():
+    for case, told in cases("debug"):
+        if case.startswith("debug: eager"):
+            assert told["itself"], case
+
+
+@flavors
+def test_what_is_no_error_of_the_program_is_raised_as_it_is(flavor):
+    for case, told in cases(flavor):
+        if not is_exception(case):
+            assert told["itself"] or (is_fast(case) and not MONITORED), case
+
+
+@flavors
+def test_next_call_and_an_unrelated_one_work(flavor):
+    for case, told in cases(flavor):
+        assert (told["next"], told["unrelated"]) == (True, 3.0), case
+
+
+@flavors
+def test_message_is_short(flavor):
+    """Not XLA's stack of every frame below the call."""
+    for case, told in cases(flavor):
+        if not is_fast(case) or MONITORED:
+            assert told["length"] < 400, case
+
+
+def text(case, told):
+    way = " > ".join(told["frames"][2:])  # from battery.py on
+    lines = [re.sub(r"battery.py:\d+", "battery.py", line) for line in told["shown"]]
+    if "shard" in case:  # either of them may be first
+        lines = [re.sub(r"in call \d", "in one call", line) for line in lines]
+    return "".join(f"    {line}\n" for line in [way, *lines])
+
+
+def test_what_the_user_sees_is_as_agreed():
+    seen = {case: text(case, told) for flavor in FLAVORS for case, told in cases(flavor)}
+    if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
+        GOLDEN.write_text("".join(f"{case}\n{lines}" for case, lines in seen.items()))
+    agreed = dict(re.findall(r"^(\S.*)\n((?: {4}.*\n)+)", GOLDEN.read_text(), re.MULTILINE))
+    assert seen.keys() == agreed.keys()
+    for case, lines in seen.items():
+        if is_fast(case) and MONITORED and not is_exception(case):
+            # Python leaves out the frame in which the one exception took the other's place.
+            lines, agreed[case] = lines.split("\n", 1)[1], agreed[case].split("\n", 1)[1]
+        assert lines == agreed[case], case

@@ -1,0 +1,192 @@
+"""The hook into JAX's class of errors: nothing before a failure, and no trace of it afterwards."""
+
+import sys
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax._src.interpreters import pxla
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import _jax, take_back
+
+CLASS = jax.errors.JaxRuntimeError
+
+
+def boom(x):
+    raise KeyError(float(x))
+
+
+def f(x):
+    return jaxcb.io_callback(boom, x, x)
+
+
+def failing(run):
+    with pytest.raises(CLASS) as caught:
+        jax.block_until_ready(run())
+    return caught.value
+
+
+@pytest.fixture
+def untouched():
+    take_back()
+    before = vars(CLASS).get("__init__"), sys.excepthook, threading.excepthook
+    yield before
+    take_back()
+
+
+def test_everything_is_put_back(untouched):
+    failing(lambda: jax.jit(f)(1.0))
+    assert vars(CLASS).get("__init__") is not untouched[0]
+    take_back()
+    assert (vars(CLASS).get("__init__"), sys.excepthook, threading.excepthook) == untouched
+
+
+def test_hooks_are_back_after_the_next_failure(untouched):
+    failing(lambda: jax.jit(f)(1.0))
+    take_back()
+    assert isinstance(failing(lambda: jax.jit(f)(1.0)).__cause__, KeyError)
+
+
+def test_errors_of_jax_stay_as_they_are(untouched):
+    plain = CLASS("INTERNAL: out of luck")
+    failing(lambda: jax.jit(f)(1.0))
+    error = CLASS("INTERNAL: out of luck")
+    assert (str(error), error.args, error.__cause__) == (str(plain), plain.args, None)
+    assert isinstance(error, RuntimeError) and repr(error) == repr(plain)
+
+
+def test_hook_that_somebody_put_over_ours_is_left_alone(untouched):
+    failing(lambda: jax.jit(f)(1.0))
+    ours = CLASS.__init__
+
+    def theirs(self, *args):
+        ours(self, *args)
+
+    CLASS.__init__ = theirs
+    try:
+        take_back()
+        assert CLASS.__init__ is theirs
+    finally:
+        CLASS.__init__ = ours
+        if untouched[0] is None:
+            del CLASS.__init__
+        else:
+            CLASS.__init__ = untouched[0]
+
+
+def test_each_thread_gets_the_exception_of_its_own_call():
+    """All of them fail at once: none returns before all have been called."""
+    together = threading.Barrier(4, timeout=20)
+
+    def host(x):
+        together.wait()
+        raise KeyError(int(x))
+
+    programs = [jax.jit(lambda x: jaxcb.pure_callback(host, x, x)) for _ in range(4)]
+    compiled = [program.lower(0.0).compile() for program in programs]
+    found = {}
+
+    def work(number):
+        error = failing(lambda: compiled[number](float(number)))
+        found[number] = (repr(error.__cause__), jaxcb.host_error(error) is error.__cause__)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: (f"KeyError({number})", True) for number in range(4)}
+
+
+def test_order_of_programs_that_still_run_outlives_a_failure():
+    """The tokens that a failure drops are those of failed programs only."""
+    entered, go, seen = threading.Event(), threading.Event(), []
+
+    def first(x):
+        entered.set()
+        assert go.wait(20)
+        seen.append("first")
+
+    def second(x):
+        seen.append("second")
+
+    slow = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda i, x: x @ x / 1000, x))
+    x = jnp.ones((1000, 1000))
+
+    def ordered(host):
+        return jax.jit(lambda x: jaxcb.io_callback(host, None, x[0, 0], ordered=True))
+
+    runs = [ordered(host).lower(x).compile() for host in (first, second)]
+    jax.block_until_ready(slow(x))
+    runs[0](slow(x))  # on a thread of XLA's
+    assert entered.wait(20)
+    failing(lambda: f(np.float32(1)))
+    threading.Timer(0.1, go.set).start()
+    runs[1](slow(x))
+    jax.effects_barrier()
+    assert seen == ["first", "second"]
+
+
+def later(x):
+    if x == 0:
+        raise KeyError("no luck")
+    return x
+
+
+def third_call():
+    g = jax.jit(lambda x: jaxcb.pure_callback(later, x, x))
+    for x in (2.0, 1.0, 0.0):
+        g(np.float32(x))
+
+
+def test_errors_are_strict_inside_of_the_block_alone():
+    with jaxcb.strict_errors(), pytest.raises(CLASS, match="no luck") as caught:
+        third_call()
+    assert repr(caught.value.__cause__) == "KeyError('no luck')"
+    with pytest.raises(ValueError):
+        third_call()
+
+
+def test_strict_errors_stay_on_until_they_are_turned_off():
+    jaxcb.strict_errors()
+    try:
+        with jaxcb.strict_errors(False), pytest.raises(ValueError):
+            third_call()
+        with pytest.raises(CLASS):
+            third_call()
+    finally:
+        jaxcb.strict_errors(False)
+    with pytest.raises(ValueError):
+        third_call()
+
+
+def test_programs_without_callbacks_are_not_kept_in_python(monkeypatch):
+    seen = []
+
+    def python_calls(function):
+        """Runs that came through Python, of three."""
+        seen.clear()
+        with monkeypatch.context() as patch:
+            original = pxla.ExecuteReplicated.__call__
+            patch.setattr(
+                pxla.ExecuteReplicated,
+                "__call__",
+                lambda self, *args: seen.append(self.name) or original(self, *args),
+            )
+            for _ in range(3):
+                function(np.float32(1))
+        return len(seen)
+
+    with jaxcb.strict_errors():
+        assert python_calls(jax.jit(lambda x: x + 1)) == 1
+        assert python_calls(jax.jit(lambda x: jaxcb.pure_callback(later, x, x))) == 3
+    assert python_calls(jax.jit(lambda x: jaxcb.pure_callback(later, x, x))) == 1
+
+
+def test_version_of_jax_that_decides_elsewhere_is_named(monkeypatch):
+    monkeypatch.setattr(_jax, "stay_in_python", lambda: None)
+    with pytest.raises(RuntimeError, match=f"JAX {jax.__version__} decides elsewhere.*host_error"):
+        jaxcb.strict_errors()

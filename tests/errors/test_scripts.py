@@ -1,0 +1,126 @@
+"""What a script that nobody guards puts on the screen: the user's own traceback, once."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HEAD = textwrap.dedent("""
+    import sys, threading
+    import jax, jax.numpy as jnp, numpy as np
+    import jupyter_jaxcb as jaxcb
+
+    calls = []
+
+    def boom(x):
+        calls.append(x)
+        if len(calls) >= FAILS:
+            raise KeyError("no luck")
+        return x
+
+    def f(x):
+        return jaxcb.pure_callback(boom, x, x)
+""")
+
+
+def script(body, fails=1):
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD.replace("FAILS", str(fails)) + textwrap.dedent(body)],
+        capture_output=True, text=True, timeout=120, env={**os.environ, "JAX_PLATFORMS": "cpu"},
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "fails"),
+    [
+        ("f(np.float32(1))", 1),
+        ("jax.jit(f)(1.0)", 1),
+        ("g = jax.jit(f)\nfor _ in range(3): g(1.0)", 3),  # by C++ alone, which raises ValueError
+        ("jax.jit(lambda x: jaxcb.io_callback(boom, x, x, ordered=True))(1.0)", 1),
+        ("jax.block_until_ready(jax.jit(lambda x: (jaxcb.debug_callback(boom, x), x)[1])(1.0))", 1),
+        ("jaxcb.debug_callback(boom, 1.0)", 1),
+    ],
+)
+def test_uncaught_error_is_the_users_traceback_and_nothing_else(body, fails):
+    code, _, err = script(body, fails)
+    assert code == 1
+    assert err.count("Traceback") == err.count("KeyError: 'no luck'") == 1
+    assert "in <module>" in err and "in boom" in err
+    assert "site-packages" not in err and "jupyter_jaxcb" not in err
+    assert err.splitlines()[-1].startswith("raised by the ")
+
+
+def test_own_exception_with_the_host_error_as_its_cause_shows_both():
+    body = """
+        try:
+            jax.jit(f)(1.0)
+        except jax.errors.JaxRuntimeError as error:
+            raise OSError("mine") from error
+    """
+    _, _, err = script(body)
+    assert err.index("KeyError: 'no luck'") < err.index("OSError: mine")
+
+
+def test_hook_of_the_user_stays_in_charge():
+    body = """
+        sys.excepthook = lambda kind, error, tb: print("mine:", repr(error.__cause__))
+        jax.jit(f)(1.0)
+    """
+    assert script(body)[1] == "mine: KeyError('no luck')\n"
+
+
+def test_uncaught_error_of_a_thread_is_the_users_traceback():
+    body = """
+        thread = threading.Thread(target=lambda: jax.jit(f)(1.0), name="worker")
+        thread.start()
+        thread.join()
+    """
+    code, _, err = script(body)
+    assert code == 0
+    assert err.startswith("Exception in thread worker:\nTraceback")
+    assert err.count("KeyError: 'no luck'") == 1 and "jupyter_jaxcb" not in err
+
+
+# The operand is still being computed, so that XLA calls from a thread of its own.
+ASYNC = """
+    x = jnp.ones((1000, 1000))
+    slow = jax.jit(lambda x: x @ x @ x @ x)
+    g = jax.jit(lambda x: jaxcb.{callback}(boom, *{result}, x[0, 0]{more})).lower(x).compile()
+    jax.block_until_ready(slow(x))
+    g(slow(x))
+"""
+EFFECTS = [
+    {"callback": "io_callback", "result": "(None,)", "more": ""},
+    {"callback": "io_callback", "result": "(None,)", "more": ", ordered=True"},
+    {"callback": "debug_callback", "result": "()", "more": ""},
+    {"callback": "debug_callback", "result": "()", "more": ", ordered=True"},
+]
+
+
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_error_that_nobody_waited_for_is_told_once_at_exit(effect):
+    code, _, err = script(ASYNC.format(**effect))
+    assert code == 0
+    assert err.startswith("A host function failed in a program that nobody waited for:\nTraceback")
+    assert err.count("KeyError: 'no luck'") == 1
+    assert "jupyter_jaxcb" not in err and "atexit" not in err
+
+
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_error_that_was_caught_is_not_told_at_exit(effect):
+    body = ASYNC.format(**effect) + "    jax.effects_barrier()\n"
+    body = f"try:\n{body}except jax.errors.JaxRuntimeError as error: print(repr(error.__cause__))"
+    assert script(body) == (0, "KeyError('no luck')\n", "")
+
+
+@pytest.mark.parametrize("exception", ["SystemExit(3)", "KeyboardInterrupt"])
+def test_exit_and_interrupt_end_the_script_as_they_do_without_jax(exception):
+    body = f"""
+        def stop(x):
+            raise {exception}
+        jax.jit(lambda x: jaxcb.pure_callback(stop, x, x))(1.0)
+    """
+    assert script(body)[0] == script(f"raise {exception}")[0] != 0

@@ -1,0 +1,30 @@
+"""A program over two devices: the host function fails on one, the other goes on to a collective.
+
+Run by test_devices.py in a process of its own, which never ends by itself.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec as P
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import _causes
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 2)
+_causes.PATIENCE_SECONDS = 0.5
+
+
+def reactor(x):
+    if x[0] > 0:
+        raise ValueError("no luck")
+    return x
+
+
+def summed(x):
+    return jax.lax.psum(jaxcb.pure_callback(reactor, x, x), "d")
+
+
+MESH = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+f = jax.shard_map(summed, mesh=MESH, in_specs=P("d"), out_specs=P(), check_vma=False)
+jax.block_until_ready(jax.jit(f)(jnp.arange(2.0)))

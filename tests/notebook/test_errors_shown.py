@@ -1,0 +1,115 @@
+"""Errors of host functions in a real kernel: the user's own, once, in the cell they belong to."""
+
+import pytest
+
+BAD = """
+class Mute(Exception):
+    def __str__(self): raise RuntimeError("no words")
+
+BAD = {
+    "mute": (Mute,), "nothing": (ValueError,), "half": (ValueError, "half \\ud800 of it"),
+    "html": (ValueError, "<b>bold</b> & co"), "much": (ValueError, "x" * 1_000_000),
+    "interrupt": (KeyboardInterrupt,),
+}
+def boom(x):
+    kind, *args = BAD[which]
+    if x == 0: raise kind(*args)
+    return x
+"""
+CALLS = {
+    "pure": "jaxcb.pure_callback(boom, x, x, vmap_method='sequential')",
+    "io": "jaxcb.io_callback(boom, x, x)",
+    "io ordered": "jaxcb.io_callback(boom, x, x, ordered=True)",
+    "debug": "(jaxcb.debug_callback(boom, x), x)[1]",
+}
+WAYS = {
+    "eager": "f(jnp.float32(0))",
+    "jit, first call": "jax.jit(f)(0.0)",
+    "jit, third call": "g = jax.jit(f)\nfor x in (2., 1., 0.): g(x)",
+    "ahead of time": "jax.jit(f).lower(0.0).compile()(0.0)",
+    "vmap": "jax.jit(jax.vmap(f))(jnp.arange(3.0))",
+    "scan": "jax.jit(lambda x: jax.lax.scan(lambda c, x: (c, f(x)), 0, x))(jnp.arange(3.0))",
+}
+
+
+@pytest.fixture
+def bad(kernel):
+    kernel.run("import jupyter_jaxcb as jaxcb\nwhich = 'html'" + BAD)
+    return kernel
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_every_failure_is_shown_once_in_its_own_cell(bad, call):
+    bad.run(f"def f(x): return {call}")
+    for name, way in WAYS.items():
+        if name == "vmap" and "ordered" in call:
+            continue
+        ran = bad.run(way)
+        assert ran.error[:2] == ("ValueError", "<b>bold</b> & co"), name
+        shown = ran.error[2]
+        assert shown.count("<b>bold</b> & co") == shown.count("raised by the") == 1, name
+        assert "if x == 0: raise kind(*args)" in shown, name
+        assert "site-packages" not in shown and "stack/_" not in shown, name
+        assert "late" not in shown and ran.order.count("error") == 1, name
+        assert "Traceback" not in ran.text, name
+        assert bad.run("float(jax.jit(f)(5.0))").value == "5.0", name
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "message"),
+    [
+        ("mute", "Mute", "<its message raised RuntimeError>"),
+        ("nothing", "ValueError", ""),
+        ("half", "ValueError", "half ? of it"),
+        ("much", "ValueError", "x" * 20_000 + "… (1,000,000 characters)"),
+        ("interrupt", "KeyboardInterrupt", ""),
+    ],
+)
+def test_what_a_kernel_cannot_send_is_shown_all_the_same(bad, which, name, message):
+    bad.run(f"which = {which!r}\ndef f(x): return {CALLS['pure']}")
+    for way in WAYS.values():
+        ran = bad.run(way)
+        assert ran.error[:2] == (name, message)
+        assert "raise kind(*args)" in ran.error[2] and "site-packages" not in ran.error[2]
+        assert "failed, unregistering" not in ran.text
+    bad.run("which = 'html'")
+    assert bad.run("f(jnp.float32(0))").error[0] == "ValueError"
+
+
+def test_error_that_comes_in_a_later_cell_names_its_own(bad):
+    """Nothing waits at the end of a cell that is not recorded."""
+    bad.run("%jax_record off")
+    bad.run(
+        "slow = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda i, x: x @ x / 1000, x))\n"
+        "x = jnp.zeros((1000, 1000))\n"
+        f"def f(x): return {CALLS['pure']}\n"
+        "g = jax.jit(lambda x: f(x[0, 0])).lower(x).compile()\n"
+        "jax.block_until_ready(slow(x))"
+    )
+    ran = bad.run("import threading\nfailed = threading.Event()\n"
+                  "def boom(x): failed.set(); raise KeyError('no luck')\n"
+                  f"def f(x): return {CALLS['pure']}\n"
+                  "g = jax.jit(lambda x: f(x[0, 0])).lower(x).compile()\n"
+                  "y = g(slow(x))\nn = get_ipython().execution_count\nfailed.wait(20)")  # fmt: skip
+    assert ran.error is None
+    number = bad.run("n").value
+    assert bad.run("1 + 1").error is None
+    ran = bad.run("float(y)")
+    assert ran.error[0] == "KeyError"
+    assert f"late: the host function failed while In [{number}] was running" in ran.error[2]
+
+
+def test_unloading_leaves_jax_and_python_as_they_were(fresh_kernel):
+    kernel = fresh_kernel()
+    kernel.run(
+        "import jax, sys, threading\nimport jax.numpy as jnp\nimport jupyter_jaxcb as jaxcb\n"
+        "def now(): return (vars(jax.errors.JaxRuntimeError).get('__init__'), sys.excepthook,\n"
+        "                   threading.excepthook, get_ipython().custom_exceptions)\n"
+        "before = now()"
+    )
+    kernel.run("%load_ext jupyter_jaxcb")
+    kernel.run("which = 'html'" + BAD)
+    kernel.run(f"x = jnp.float32(0)\n{CALLS['pure']}")
+    assert kernel.run("now() == before").value == "False"
+    kernel.run("%unload_ext jupyter_jaxcb")
+    assert kernel.run("now() == before").value == "True"
