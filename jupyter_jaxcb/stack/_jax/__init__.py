@@ -46,3 +46,6 @@ from ._programs import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_ca
 from ._programs import watch as watch
 from ._programs import without_dead_equations as without_dead_equations
 from ._runs import Compiled as Compiled
+from ._unfinished import is_over as is_over
+from ._unfinished import unfinished_arrays as unfinished_arrays
+from ._unfinished import unfinished_tokens as unfinished_tokens

@@ -1,0 +1,149 @@
+"""Ctrl-C, the stop button: host calls that are waiting are not made any more.
+
+A host call does not know which run it is of. But the programs that a thread dispatches run one
+after the other behind its back, so the runs that are to be ended are those in flight when the
+interrupt came: until they are done, host calls on XLA's threads are refused. Nothing has to be
+taken back afterwards, and a run that is dispatched later is never refused.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import sys
+import threading
+import weakref
+from types import FrameType
+from typing import Any
+
+import jax
+
+from . import _jax, _programs
+from ._errors import HostCallError
+from ._in_flight import InFlight
+
+_OWN = __name__.rpartition(".")[0]
+_EAGER = f"{_OWN}._eager"
+
+window: InFlight | None = None  # while it is not over, host calls on XLA's threads are refused
+_raised: dict[int, weakref.ref] = {}  # what is waited for to be dropped, by number
+
+# With one argument too many: a weak reference hands itself over, and C does not mind.
+_raise_in_thread: Any = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_ulong, ctypes.py_object, ctypes.py_object
+)(("PyThreadState_SetAsyncExc", ctypes.pythonapi))
+
+
+class NotCalledError(KeyboardInterrupt):
+    """A host call that was not made, as its run was interrupted."""
+
+
+def interrupt() -> None:
+    """Refuses every host call that the programs in flight would still make.
+
+    Those that are running are left to finish; one that loops over lanes ends after the lane it is
+    at. Ordering tokens of this thread are dropped, or every later ordered call would fail with the
+    same error. May be called from a signal handler.
+    """
+    global window
+    if not _programs.any_lowered():
+        return
+    in_flight = InFlight()
+    _jax.forget_tokens()
+    if in_flight.over():
+        return
+    window = in_flight
+    for frame in sys._current_frames().values():
+        _end_lanes(frame)
+
+
+def release() -> None:
+    """Lets go of what an interrupt left behind, if it is over.
+
+    Over several devices programs do not wait for each other: there nothing is refused any longer.
+    """
+    global window
+    if window is not None and (window.over() or jax.local_device_count() > 1):
+        window = None
+
+
+def refuse() -> None:
+    """Raises NotCalledError if this host call is of an interrupted run.
+
+    To be called first thing in a crossing, while there is a `window`.
+    """
+    global window
+    if window is None or window.over():
+        window = None
+    elif _caller(sys._getframe(1)) is None:
+        raise NotCalledError("not called, as its run was interrupted")
+
+
+def lanes_left(guard: bytearray) -> Any:
+    """What comes after the last lane: nothing, or NotCalledError if it was not the last.
+
+    Args:
+        guard: one byte for each lane; an interrupt takes them away.
+    """
+    if not guard:
+        raise NotCalledError("not called, as its run was interrupted")
+    return
+    yield
+
+
+def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
+    """Sees to it that an interrupt of a host function becomes one of the program's caller.
+
+    XLA makes an error of its own of whatever a host function raises. As soon as it has dropped
+    `told`, Python raises KeyboardInterrupt in this thread: before any code but JAX's goes on.
+
+    Args:
+        told: what XLA is told instead of `error`; no name may refer to it, or it is not dropped.
+        error: of a host function.
+    """
+    caller = _caller(sys._getframe(1))
+    own = caller is not None and caller.f_globals.get("__name__") == _EAGER
+    if isinstance(error, KeyboardInterrupt) and caller is not None and not own:
+        thread = threading.get_ident()
+        number = told.number
+        # C all the way: a callback in Python would be interrupted itself.
+        _raised[number] = weakref.ref(
+            told, functools.partial(_raise_in_thread, thread, KeyboardInterrupt)
+        )
+        for known in [n for n, dropped in _raised.items() if dropped() is None]:
+            del _raised[known]
+    return told
+
+
+def _caller(frame: FrameType | None) -> FrameType | None:
+    """Who called into a crossing; None on a thread of XLA's. Eager calls are made by our own."""
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name == _EAGER or not name.startswith(_OWN):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _end_lanes(frame: FrameType | None) -> None:
+    """Takes the lanes away from the crossings of a thread of XLA's."""
+    guards, outermost = [], frame
+    while frame is not None:
+        outermost = frame
+        if frame.f_code.co_name == "cross" and frame.f_globals.get("__name__", "").startswith(_OWN):
+            guards.append(frame.f_locals.get("guard"))
+        frame = frame.f_back
+    if outermost is not None and outermost.f_globals.get("__name__", "").startswith(_OWN):
+        for guard in guards:
+            if guard is not None:
+                guard.clear()
+
+
+def _at_exit() -> None:
+    """A script that ends with KeyboardInterrupt does not make the calls that are left."""
+    if issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
+        interrupt()
+
+
+atexit.register(_at_exit)
