@@ -10,8 +10,9 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ..stack import host_error, is_user_code
 
-# The classes JAX raises for a failed host function: its own, and ValueError from its C++ fast path.
-_CLASSES = (jax.errors.JaxRuntimeError, ValueError)
+# The classes JAX raises for a failed host function: its own, and ValueError from its C++ fast path;
+# and what an interrupted one becomes.
+_CLASSES = (jax.errors.JaxRuntimeError, ValueError, KeyboardInterrupt)
 
 
 class ErrorDisplay:
@@ -48,7 +49,7 @@ class ErrorDisplay:
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
     ) -> None:
-        original = host_error(value, chained=False)
+        original = host_error(value, chained=False) or _interrupted(value)
         if original is not None:
             frames = _user_frames(original.__traceback__)
             if original is not value:  # what led to the call, then the host function's own
@@ -58,6 +59,14 @@ class ErrorDisplay:
             self._handler_before(etype, value, tb, tb_offset=tb_offset)
         else:
             shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
+
+
+def _interrupted(value: BaseException) -> BaseException | None:
+    """The KeyboardInterrupt of a host function that `value` was raised for."""
+    if not isinstance(value, KeyboardInterrupt) or value.__context__ is None:
+        return None
+    original = host_error(value.__context__)
+    return original if isinstance(original, KeyboardInterrupt) else None
 
 
 def _user_frames(

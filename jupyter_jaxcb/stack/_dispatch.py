@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from jax.tree_util import tree_structure, tree_unflatten
 
 from ..recording import LoweredSite, Recorder, active
 from . import _interrupts
+from ._arguments import Adapt, adapting
 from ._arrays import aligned, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
@@ -27,7 +27,6 @@ from ._interrupts import NotCalledError, lanes_left, passed_on
 from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
-Adapt = Callable[[Callable], Callable]  # from the host function to one of flat operands
 # `build_crossing`, or what a flavor has in its place.
 Build = Callable[[HostCallback, LoweredSite, Sequence[Any], Sequence[Any]], Crossing]
 
@@ -67,7 +66,7 @@ def build_crossing(
         check = exact_checker(*declared)
     else:
         check = answer_checker(*declared, cast=callback.cast)
-    adapt = _adapting(callback, len(lowered.operands))
+    adapt = adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":
         adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
     if any(map(is_big, operands, operand_dtypes)):
@@ -272,38 +271,3 @@ def _aligning(adapt: Adapt) -> Adapt:
 def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:
     taking = taking_jax_arrays(dtypes, without_mesh=flavor == "debug")
     return lambda function: taking(adapt(function))
-
-
-def _adapting(callback: HostCallback, count: int) -> Adapt:
-    """From the host function to one of flat operands: the same one, if its arguments are flat."""
-    if takes_flat_operands(callback, count):
-        return lambda function: function
-    arguments = to_arguments(callback)
-
-    def adapt(function: Callable) -> Callable:
-        def call(*operands: np.ndarray) -> Any:
-            args, kwargs = arguments(operands)
-            return function(*args, **kwargs)
-
-        return call
-
-    return adapt
-
-
-def takes_flat_operands(callback: HostCallback, count: int) -> bool:
-    """Whether the arguments of the host function are the `count` operands, one by one."""
-    return not callback.static.values and callback.in_tree == tree_structure(((0,) * count, {}))
-
-
-def to_arguments(callback: HostCallback) -> Callable[[Sequence[Any]], tuple[Any, Any]]:
-    """From operands to positional and keyword arguments, with what is static among them."""
-    in_tree, static = callback.in_tree, callback.static.values
-
-    def arguments(operands: Sequence[Any]) -> tuple[Any, Any]:
-        leaves = operands
-        if static:
-            arrays = iter(operands)
-            leaves = [static[i] if i in static else next(arrays) for i in range(in_tree.num_leaves)]
-        return tree_unflatten(in_tree, leaves)
-
-    return arguments

@@ -25,11 +25,12 @@ class InFlight:
 
     def __init__(self) -> None:
         self._arrays: list[Any] = []
+        self._all: list[Any] = []
         self._tokens_done = threading.Event()
         if not _programs.any_lowered():
             self._tokens_done.set()
             return
-        self._arrays = _jax.unfinished_arrays()
+        self._arrays = self._all = _jax.unfinished_arrays()
         tokens = _jax.unfinished_tokens()
         if tokens:
             # Not `threading.Thread`, whose locks an interrupted thread may hold.
@@ -41,6 +42,18 @@ class InFlight:
         """Whether all of it is done by now, or has failed."""
         self._arrays = [array for array in self._arrays if not _jax.is_over(array)]
         return not self._arrays and self._tokens_done.is_set()
+
+    def errors(self) -> list[Exception]:
+        """Those of the arrays, once it is over; lets go of all of them."""
+        found = []
+        for array in self._all:
+            try:
+                if not array.is_deleted():
+                    array.block_until_ready()
+            except Exception as error:
+                found.append(error)
+        self._all = []
+        return found
 
     def wait(self, seconds: float, look: Callable[[], None] = lambda: None) -> bool:
         """Waits until it is over, but no longer than `seconds`; whether it is.

@@ -80,6 +80,11 @@ def refuse() -> None:
         raise NotCalledError("not called, as its run was interrupted")
 
 
+def on_thread_of_xla() -> bool:
+    """Whether this is inside of a host call that XLA makes behind Python's back."""
+    return _outermost_is_own(sys._getframe(1))
+
+
 def lanes_left(guard: bytearray) -> Any:
     """What comes after the last lane: nothing, or NotCalledError if it was not the last.
 
@@ -119,8 +124,7 @@ def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
 def _caller(frame: FrameType | None) -> FrameType | None:
     """Who called into a crossing; None on a thread of XLA's. Eager calls are made by our own."""
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name == _EAGER or not name.startswith(_OWN):
+        if not _is_own(frame) or frame.f_globals["__name__"] == _EAGER:
             return frame
         frame = frame.f_back
     return None
@@ -128,16 +132,23 @@ def _caller(frame: FrameType | None) -> FrameType | None:
 
 def _end_lanes(frame: FrameType | None) -> None:
     """Takes the lanes away from the crossings of a thread of XLA's."""
-    guards, outermost = [], frame
+    if not _outermost_is_own(frame):
+        return
     while frame is not None:
-        outermost = frame
-        if frame.f_code.co_name == "cross" and frame.f_globals.get("__name__", "").startswith(_OWN):
-            guards.append(frame.f_locals.get("guard"))
+        guard = frame.f_locals.get("guard") if frame.f_code.co_name == "cross" else None
+        if isinstance(guard, bytearray) and _is_own(frame):
+            guard.clear()
         frame = frame.f_back
-    if outermost is not None and outermost.f_globals.get("__name__", "").startswith(_OWN):
-        for guard in guards:
-            if guard is not None:
-                guard.clear()
+
+
+def _outermost_is_own(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_back is not None:
+        frame = frame.f_back
+    return frame is not None and _is_own(frame)
+
+
+def _is_own(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").startswith(_OWN)
 
 
 def _at_exit() -> None:
