@@ -69,6 +69,6 @@ def left_running() -> str:
     if not calls:
         return "interrupted; host calls that were waiting are not made"
     return (
-        f"interrupted; left to finish: {calls}. Host calls that were waiting are not made. What JAX "
-        "is given next it computes when these have ended."
+        f"interrupted; left to finish: {calls}. Host calls that were waiting are not made. What "
+        "JAX is given next it computes when these have ended."
     )

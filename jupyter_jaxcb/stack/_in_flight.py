@@ -13,6 +13,7 @@ from . import _jax, _programs
 
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02
+_TOKEN_SECONDS = 0.05  # until a thread that waits for a token has woken up
 
 
 class InFlight:
@@ -38,10 +39,18 @@ class InFlight:
         else:
             self._tokens_done.set()
 
-    def over(self) -> bool:
-        """Whether all of it is done by now, or has failed."""
-        self._arrays = [array for array in self._arrays if not _jax.is_over(array)]
-        return not self._arrays and self._tokens_done.is_set()
+    def over(self, patience: bool = False) -> bool:
+        """Whether all of it is done by now, or has failed.
+
+        Args:
+            patience: give what is done a moment to be known as done.
+        """
+        for pause in (_POLL_SECONDS, 0.0) if patience else (0.0,):
+            self._arrays = [array for array in self._arrays if not _jax.is_over(array)]
+            if not self._arrays:
+                return self._tokens_done.wait(_TOKEN_SECONDS if patience else 0.0)
+            time.sleep(pause)
+        return False
 
     def errors(self) -> list[Exception]:
         """Those of the arrays, once it is over; lets go of all of them."""

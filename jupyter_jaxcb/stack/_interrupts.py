@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
+import math
 import sys
 import threading
 import weakref
@@ -74,7 +75,8 @@ def refuse() -> None:
     To be called first thing in a crossing, while there is a `window`.
     """
     global window
-    if window is None or window.over():
+    pending = window
+    if pending is None or pending.over(patience=True):
         window = None
     elif _caller(sys._getframe(1)) is None:
         raise NotCalledError("not called, as its run was interrupted")
@@ -100,8 +102,8 @@ def lanes_left(guard: bytearray) -> Any:
 def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
     """Sees to it that an interrupt of a host function becomes one of the program's caller.
 
-    XLA makes an error of its own of whatever a host function raises. As soon as it has dropped
-    `told`, Python raises KeyboardInterrupt in this thread: before any code but JAX's goes on.
+    XLA makes an error of its own of whatever a host function raises, of a class that is not always
+    JAX's.
 
     Args:
         told: what XLA is told instead of `error`; no name may refer to it, or it is not dropped.
@@ -110,15 +112,41 @@ def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
     caller = _caller(sys._getframe(1))
     own = caller is not None and caller.f_globals.get("__name__") == _EAGER
     if isinstance(error, KeyboardInterrupt) and caller is not None and not own:
-        thread = threading.get_ident()
-        number = told.number
-        # C all the way: a callback in Python would be interrupted itself.
-        _raised[number] = weakref.ref(
-            told, functools.partial(_raise_in_thread, thread, KeyboardInterrupt)
-        )
-        for known in [n for n, dropped in _raised.items() if dropped() is None]:
-            del _raised[known]
+        if sys.gettrace() is None:
+            _raise_at(caller)
+        else:  # a debugger, coverage
+            _raise_after(told)
     return told
+
+
+def _raise_at(caller: FrameType) -> None:
+    """Has KeyboardInterrupt raised in place of the error that XLA makes, whatever class that is.
+
+    Only Python's tracing sees an exception before those who may catch it.
+    """
+
+    def interrupted(frame: FrameType | None, event: str, argument: Any) -> None:
+        while frame is not None and frame is not caller:
+            if _is_own(frame):  # on the way out of the crossing
+                return
+            frame = frame.f_back
+        sys.settrace(None)
+        caller.f_trace = None
+        raise KeyboardInterrupt
+
+    caller.f_trace = interrupted
+    sys.settrace(interrupted)
+
+
+def _raise_after(told: HostCallError) -> None:
+    """Has KeyboardInterrupt raised as soon as XLA has dropped `told` and Python code runs."""
+    thread, number = threading.get_ident(), told.number
+    # C all the way: a callback in Python would be interrupted itself.
+    _raised[number] = weakref.ref(
+        told, functools.partial(_raise_in_thread, thread, KeyboardInterrupt)
+    )
+    for known in [n for n, dropped in _raised.items() if dropped() is None]:
+        del _raised[known]
 
 
 def _caller(frame: FrameType | None) -> FrameType | None:
@@ -152,9 +180,14 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def _at_exit() -> None:
-    """A script that ends with KeyboardInterrupt does not make the calls that are left."""
+    """A script that ends with KeyboardInterrupt does not make the calls that are left.
+
+    It ends with the one that is running: XLA's threads must not outlive Python.
+    """
     if issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
         interrupt()
+        if window is not None:
+            window.wait(math.inf)
 
 
 atexit.register(_at_exit)
