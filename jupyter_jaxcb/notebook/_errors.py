@@ -9,6 +9,7 @@ import jax
 from IPython.core.interactiveshell import InteractiveShell
 
 from ..stack import host_error, is_user_code
+from ._stop import without_handler
 
 # The classes JAX raises for a failed host function: its own, and ValueError from its C++ fast path;
 # and what an interrupted one becomes.
@@ -58,6 +59,8 @@ class ErrorDisplay:
         elif self._handler_before is not None and isinstance(value, self._exceptions_before):
             self._handler_before(etype, value, tb, tb_offset=tb_offset)
         else:
+            if isinstance(value, KeyboardInterrupt):
+                tb = without_handler(tb)
             shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
 
 

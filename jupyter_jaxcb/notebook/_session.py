@@ -93,7 +93,7 @@ class Session:
         self.shell.events.unregister("post_run_cell", self._cell_ends)
         self._errors.remove()
         self._routes.close()
-        self._stop.end()
+        self._stop.close()
         self._formatter.pop(Recording)
         self._formatter.pop(Matrix)
         self._formatter.pop(Record)

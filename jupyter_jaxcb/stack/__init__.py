@@ -15,6 +15,7 @@ from ._explain import explain as explain
 from ._in_flight import InFlight as InFlight
 from ._infer import INFER as INFER
 from ._interrupts import interrupt as interrupt
+from ._interrupts import interrupt_main as interrupt_main
 from ._interrupts import on_thread_of_xla as on_thread_of_xla
 from ._interrupts import release as release
 from ._io import io_callback as io_callback

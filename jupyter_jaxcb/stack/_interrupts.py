@@ -14,6 +14,7 @@ import functools
 import math
 import sys
 import threading
+import time
 import weakref
 from types import FrameType
 from typing import Any
@@ -25,15 +26,36 @@ from ._errors import HostCallError
 from ._in_flight import InFlight
 
 _OWN = __name__.rpartition(".")[0]
+_POLL_SECONDS = 0.005
+_MOMENT_SECONDS = 0.1
 _EAGER = f"{_OWN}._eager"
 
-window: InFlight | None = None  # while it is not over, host calls on XLA's threads are refused
+window: InFlight | _Stuck | None = None  # while it is not over, host calls on XLA's threads are refused
 _raised: dict[int, weakref.ref] = {}  # what is waited for to be dropped, by number
 
 # With one argument too many: a weak reference hands itself over, and C does not mind.
 _raise_in_thread: Any = ctypes.PYFUNCTYPE(
     ctypes.c_int, ctypes.c_ulong, ctypes.py_object, ctypes.py_object
 )(("PyThreadState_SetAsyncExc", ctypes.pythonapi))
+
+
+class _Stuck:
+    """The main thread waits in C++, where no signal is looked at, for a program it runs itself."""
+
+    def __init__(self) -> None:
+        self._frame, self._at = _main_place()
+
+    def over(self, patience: bool = False) -> bool:
+        """Whether the main thread has gone on; `patience` is what `InFlight` needs."""
+        frame, at = _main_place()
+        return frame is not self._frame or at != self._at
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is over within `seconds`."""
+        deadline = time.monotonic() + seconds
+        while not self.over() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        return self.over()
 
 
 class NotCalledError(KeyboardInterrupt):
@@ -57,6 +79,25 @@ def interrupt() -> None:
     window = in_flight
     for frame in sys._current_frames().values():
         _end_lanes(frame)
+
+
+def interrupt_main() -> None:
+    """The same for a main thread that does not get to its signal handler; from another thread.
+
+    It runs a program whose host calls XLA makes on other threads, and waits for them in C++. Does
+    nothing if it goes on within a moment. An error of the refused call sets it free.
+    """
+    global window
+    stuck = _Stuck()
+    if window is None and not stuck.wait(_MOMENT_SECONDS):
+        window = stuck
+        for frame in sys._current_frames().values():
+            _end_lanes(frame)
+
+
+def _main_place() -> tuple[FrameType | None, int]:
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    return frame, -1 if frame is None else frame.f_lasti
 
 
 def release() -> None:
