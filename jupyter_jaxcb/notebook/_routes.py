@@ -70,10 +70,12 @@ class Routes:
 
     def header(self) -> dict[str, Any] | None:
         """Of the earlier cell whose host call asks; None: it is none."""
+        if not self._late or not on_thread_of_xla():
+            return None
         with self._lock:
-            while self._late and self._late[0].in_flight.over():
+            while self._late and self._late[0].in_flight.over(patience=True):
                 del self._late[0]
-            if not self._late or not on_thread_of_xla():
+            if not self._late:
                 return None
             late = self._late[0]
             told, late.told = late.told, True

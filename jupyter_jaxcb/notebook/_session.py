@@ -169,7 +169,7 @@ class Session:
         if self._recorder is not None:
             values = self.values or self._values_here
             kept.append((self._finish(self._recorder, cells), values))
-        self._routes.cell_over(in_flight, getattr(result, "execution_count", None))
+        self._routes.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
         self._stop.end()
         self._values_here = False
         for recording, values in kept:

@@ -16,8 +16,8 @@ class Stop:
     """While a cell runs, SIGINT ends the host calls that are waiting too, before all else.
 
     A program's calls come on threads of XLA's, which no exception of Python's reaches; and what a
-    cell catches nobody else sees. So it takes a handler: one that calls the one before it. While the
-    main thread waits in C++ it does not get there; a thread that reads what signals write sees them.
+    cell catches nobody else sees. So it takes a handler: one that calls the one before it. While
+    the main thread waits in C++ it does not get there; a thread that reads what signals write does.
 
     Attributes:
         pressed: whether the signal came since the cell began.

@@ -119,8 +119,8 @@ def _compilation_from_json(
 
 
 def _running_from_json(*fields: Any) -> Running:
-    *facts, stack = fields
-    return Running(*facts, tuple(Frame(*frame) for frame in stack))
+    running = Running._make(fields)
+    return running._replace(stack=tuple(Frame(*frame) for frame in running.stack))
 
 
 def _outcome_from_json(data: dict[str, Any], sites: list[Site]) -> Outcome:

@@ -30,7 +30,8 @@ _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.1
 _EAGER = f"{_OWN}._eager"
 
-window: InFlight | _Stuck | None = None  # while it is not over, host calls on XLA's threads are refused
+# While it is not over, host calls on XLA's threads are refused.
+window: InFlight | _Stuck | None = None
 _raised: dict[int, weakref.ref] = {}  # what is waited for to be dropped, by number
 
 # With one argument too many: a weak reference hands itself over, and C does not mind.
