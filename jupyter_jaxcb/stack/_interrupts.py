@@ -27,7 +27,7 @@ from ._in_flight import InFlight
 
 _OWN = __name__.rpartition(".")[0]
 _POLL_SECONDS = 0.005
-_MOMENT_SECONDS = 0.1
+_MOMENT_SECONDS = 0.5
 _EAGER = f"{_OWN}._eager"
 
 # While it is not over, host calls on XLA's threads are refused.
