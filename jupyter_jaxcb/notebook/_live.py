@@ -11,7 +11,7 @@ from IPython.display import DisplayHandle, display
 
 from ..recording import Heard, Mark, Recorder, Turns
 from ..report import CallColumns, Progress, SiteProgress
-from ..stack import running_calls
+from ..stack import running_calls, warn_of_running
 
 FIRST_LOOK_SECONDS = 0.5  # a shorter cell shows its end alone
 LOOK_SECONDS = 0.1
@@ -82,7 +82,13 @@ class Live:
         heard = self._recorder.heard(self._mark, self._progress.seen)
         calls = self._progress.add(heard)
         now = self._recorder.clock()
-        running = [call for call in running_calls(self._recorder) if now - call.start_ns > _LONG_NS]
+        running = [
+            call
+            for call in running_calls(self._recorder)
+            if now - (call.start_ns or now) > _LONG_NS
+        ]
+        for call in running:
+            warn_of_running(call)
         if self._progress.seen or running:
             message = self._progress.to_message(heard, now, running)
             self._show(message, list(heard.threads))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import keyword
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from ..migrate import MigrationError, read, report
 from ..recording import Matrix, Recording
 from ..report import cost_to_text
-from ..stack import explain, explain_matrix, record
+from ..stack import all_running_calls, explain, explain_matrix, record
 from ._cell import Cell, decorate
 from ._options import (
     FLAVORS,
@@ -35,11 +36,13 @@ from ._options import (
     keyword_arguments,
     option_hint,
     rule_of,
+    seconds_of,
     unquoted,
 )
 from ._question import question, split_options
 from ._rule import RuleOfTheCell
 from ._session import Session
+from ._stacks import stacks
 from ._table import CallbackTable
 
 _DECORATOR = "_jaxcb_register"  # the decorator's name in the user's namespace, while a cell runs
@@ -137,11 +140,27 @@ class JaxMagics(Magics):
             for name in decorators:
                 self._namespace.pop(name, None)
 
+    @magic_arguments()
+    @argument("--stacks", action="store_true", help="what is running now, and at which line it is")
+    @argument(
+        "--wait",
+        metavar="SECONDS",
+        help="how long a cell waits at its end for the host calls it has dispatched: 5; 0 for not "
+        "at all",
+    )
     @line_magic
-    def jax_callbacks(self, line: str) -> CallbackTable:
-        """Shows every registered callback with its sites, their fates, calls and time so far."""
-        if line.strip():
-            raise UsageError("%jax_callbacks takes no arguments; it lists every callback.")
+    def jax_callbacks(self, line: str) -> CallbackTable | None:
+        """Shows every registered callback with its sites, their fates, calls and time so far.
+
+        With ``--stacks`` every host call that is running, and the Python stack of its thread.
+        """
+        options = self._parse("jax_callbacks", line)
+        if options.wait is not None:
+            self._session.barrier.seconds = seconds_of(options.wait)
+        if options.stacks:
+            print(stacks(all_running_calls(), time.perf_counter_ns()))
+        if options.stacks or options.wait is not None:
+            return None
         return CallbackTable(self._session.callbacks(), list(self._session.sites.totals.values()))
 
     @magic_arguments()

@@ -254,3 +254,17 @@ def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
     arguments = function.args
     more = [a for a in (arguments.vararg, arguments.kwarg) if a]
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *more]
+
+
+def seconds_of(text: str) -> float:
+    """The seconds that ``--wait`` is given."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise UsageError(
+            f"--wait takes seconds, 0 or more, not {text!r}. Write %jax_callbacks --wait 5, or 0 "
+            "for not waiting."
+        )
+    return seconds

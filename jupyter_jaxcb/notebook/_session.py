@@ -10,14 +10,30 @@ from IPython.display import display
 
 from ..recording import Mark, Matrix, Recorder, Recording
 from ..report import SiteProgress
-from ..stack import Callback, Record, drain, environment, start, stop
+from ..stack import (
+    Callback,
+    InFlight,
+    Record,
+    all_counted,
+    drain,
+    environment,
+    host_error,
+    interrupt,
+    long_running,
+    release,
+    start,
+    stop,
+)
 from ._comm import Link
 from ._errors import ErrorDisplay
 from ._live import Live
 from ._origins import Origins
 from ._panel import snapshot
+from ._routes import Routes
 from ._sites import Sites
+from ._stop import Stop
 from ._views import HostTrace, matrix_bundle
+from ._waiting import Barrier, left_running
 
 
 class Session:
@@ -30,6 +46,7 @@ class Session:
         sites: every site so far, and what it has done.
         origins: which cell a line of code stands in.
         bodies: file names of the magics' bodies that the running cell has compiled.
+        barrier: what a cell waits for when it ends.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -39,8 +56,11 @@ class Session:
         self.sites = Sites()
         self.origins = Origins(shell)
         self.bodies: list[str] = []
+        self.barrier = Barrier()
         self._kept: list[tuple[Recording, bool]] = []  # to be shown when the cell ends; values?
         self._errors = ErrorDisplay(shell)
+        self._stop = Stop()
+        self._routes = Routes(shell)
         self._link = Link(shell, self._snapshot, self.origins.place)
         self._live: Live | None = None
         self._so_far: Sequence[SiteProgress] = ()  # of the running cell
@@ -60,6 +80,7 @@ class Session:
         self.shell.events.register("pre_run_cell", self._cell_begins)
         self.shell.events.register("post_run_cell", self._cell_ends)
         self._errors.install()
+        self._routes.open()
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
         self._formatter.for_type(Matrix, matrix_bundle)
         self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
@@ -71,6 +92,8 @@ class Session:
         self.shell.events.unregister("pre_run_cell", self._cell_begins)
         self.shell.events.unregister("post_run_cell", self._cell_ends)
         self._errors.remove()
+        self._routes.close()
+        self._stop.close()
         self._formatter.pop(Recording)
         self._formatter.pop(Matrix)
         self._formatter.pop(Record)
@@ -126,6 +149,8 @@ class Session:
     def _cell_begins(self, info: Any = None) -> None:
         self._depth += 1
         if self._depth == 1:
+            release()
+            self._stop.begin()
             self.origins.begin(info)
             if self.automatic:
                 self._start_recording()
@@ -139,27 +164,61 @@ class Session:
             return
         cells, self.bodies = self.bodies, []
         self._stop_watching()
+        in_flight = self._settle(result)
         kept, self._kept = self._kept, []
         if self._recorder is not None:
             values = self.values or self._values_here
             kept.append((self._finish(self._recorder, cells), values))
+        self._routes.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
+        self._stop.end()
         self._values_here = False
         for recording, values in kept:
             self.sites.add(recording)
             self._show(recording, values)
         self._link.push()
 
-    def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
-        """Waits for the host calls of the cell, and ends its recording whatever comes."""
+    def _settle(self, result: Any) -> InFlight:
+        """Waits for the host calls of the cell; what it has in flight, done or not."""
+        if isinstance(getattr(result, "error_in_exec", None), KeyboardInterrupt):
+            if not self._stop.pressed:  # the cell has a handler of its own
+                interrupt()
+            self._stop.pressed = True
+        in_flight = InFlight()
         try:
-            drain()
+            if not self._stop.pressed and self._dispatched() and self.barrier.wait(in_flight):
+                self._show_errors(in_flight)
         except KeyboardInterrupt:
-            print("interrupted while waiting for host calls; later ones are not shown")
-        except Exception as error:  # of a program that nobody waited for
+            interrupt()
+            self._stop.pressed = True
+        if self._stop.pressed and not in_flight.over():
+            print(left_running())
+        return in_flight
+
+    def _dispatched(self) -> bool:
+        """Whether the running cell may have dispatched a host call; without recording, no."""
+        recorder, mark = self._recorder, self._mark
+        if recorder is None or mark is None or not self.barrier.seconds:
+            return False
+        return recorder.touched(mark) or not all_counted()
+
+    def _show_errors(self, in_flight: InFlight) -> None:
+        """Shows what failed in programs that nobody has waited for, each error once."""
+        shown: list[BaseException] = []
+        try:
+            drain(0)
+        except Exception as error:
+            shown.append(host_error(error) or error)
             self._errors.show(error)
-        finally:
-            self._stop_recording()
-        return recorder.freeze(self._mark, cells=cells, environment=environment())
+        for error in in_flight.errors():
+            original = host_error(error)
+            if original is not None and not any(original is one for one in shown):
+                shown.append(original)
+                self._errors.show(error)
+
+    def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
+        running = long_running(recorder)
+        self._stop_recording()
+        return recorder.freeze(self._mark, cells=cells, environment=environment(), running=running)
 
     def _start_watching(self) -> None:
         # What does not say which cell it runs (a terminal, nbconvert, nbval) has nobody looking.

@@ -11,6 +11,7 @@ from ._facts import NotFinite as NotFinite
 from ._facts import Outcome as Outcome
 from ._facts import Preview as Preview
 from ._facts import Program as Program
+from ._facts import Running as Running
 from ._facts import Site as Site
 from ._facts import VmapLevel as VmapLevel
 from ._json import SCHEMA as SCHEMA

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 LOOPED_METHODS = frozenset({"sequential", "sequential_unrolled"})
 
@@ -120,6 +120,17 @@ class HostCall(NamedTuple):
     end_ns: int  # just after it returned or raised
     version: int  # which body of a re-registered function ran, counted from 1
     error: str | None  # "ValueError: ..." if it raised
+
+
+class Running(NamedTuple):
+    """A host call that had not come back when the recording ended."""
+
+    lowered: Any  # index into `Recording.lowered`; to `Recorder.freeze` the site itself
+    lane: int  # as in `HostCall`
+    number: int  # among the calls of its host function, counted from 1
+    thread: str
+    elapsed_ns: int
+    stack: tuple[Frame, ...]  # of the user's code, innermost first
 
 
 class Preview(NamedTuple):

@@ -20,6 +20,7 @@ from ._facts import (
     Outcome,
     Preview,
     Program,
+    Running,
     Site,
     VmapLevel,
 )
@@ -66,6 +67,7 @@ def to_json(recording: Recording) -> str:
             "previews": recording.previews,
             "not_finite": recording.not_finite,
             "ahead": recording.ahead,
+            "running": recording.running,
         }
     )
 
@@ -102,6 +104,7 @@ def fields(text: str) -> dict[str, Any]:
         ),
         not_finite=tuple(NotFinite(*fact) for fact in data["not_finite"]),
         ahead=data["ahead"],
+        running=tuple(_running_from_json(*one) for one in data.get("running", ())),
     )
 
 
@@ -113,6 +116,11 @@ def _compilation_from_json(
 ) -> Compilation:
     avals = tuple(Aval(tuple(shape), dtype) for shape, dtype in arguments)
     return Compilation(Program(*program), function, avals, *rest)
+
+
+def _running_from_json(*fields: Any) -> Running:
+    running = Running._make(fields)
+    return running._replace(stack=tuple(Frame(*frame) for frame in running.stack))
 
 
 def _outcome_from_json(data: dict[str, Any], sites: list[Site]) -> Outcome:

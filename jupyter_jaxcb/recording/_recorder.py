@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ._columns import ROW, CallLog
-from ._facts import Compilation, LoweredSite, Outcome, Program, Site
+from ._facts import Compilation, LoweredSite, Outcome, Program, Running, Site
 from ._mark import BEGINNING, Heard, Mark
 from ._recording import Recording
 from ._values import Values
@@ -176,6 +176,13 @@ class Recorder:
             self._log.overflow - since.overflow,
         )
 
+    def touched(self, since: Mark) -> bool:
+        """Whether programs with sites were lowered or run since then, or host calls made."""
+        with self._lock:
+            ran = any(count != since.runs.get(p, 0) for p, count in self._runs.items())
+        called = len(self._log) > since.calls or self._log.overflow > since.overflow
+        return called or ran or len(self._lowered) > since.lowered
+
     def freeze(
         self,
         since: Mark | None = None,
@@ -183,6 +190,7 @@ class Recorder:
         cells: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         ahead: bool = False,
+        running: Sequence[Running] = (),
     ) -> Recording:
         """What was heard since `since` (or from the start), as an immutable value.
 
@@ -191,6 +199,7 @@ class Recorder:
             cells: see `Recording.cells`.
             environment: see `Recording.environment`.
             ahead: see `Recording.ahead`.
+            running: see `Recording.running`.
         """
         since = since or BEGINNING
         calls = self._log.rows(since.calls)
@@ -200,7 +209,7 @@ class Recorder:
             errors = tuple(self._errors)
             stale = set(self._stale)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
-        lowered, calls = self._renumbered(known, calls, since)
+        lowered, calls = self._renumbered(known, calls, since, [one.lowered for one in running])
         place = {fact: number for number, fact in enumerate(lowered)}
         ran = {program for program, count in runs.items() if count}
         ran |= {lowered[number].program for number in np.unique(calls["lowered"]).tolist()}
@@ -223,16 +232,17 @@ class Recorder:
             previews=self.values.previews(since.previews, place),
             not_finite=self.values.unsound(since.not_finite, place),
             ahead=ahead,
+            running=tuple(one._replace(lowered=place[one.lowered]) for one in running),
         )
 
     def _renumbered(
-        self, known: list[LoweredSite], calls: np.ndarray, since: Mark
+        self, known: list[LoweredSite], calls: np.ndarray, since: Mark, more: list[LoweredSite]
     ) -> tuple[list[LoweredSite], np.ndarray]:
         """The sites lowered, called or found wanting since then; and the calls, by these."""
         used = {known[number] for number in np.unique(calls["lowered"]).tolist()}
         used |= self.values.changed(since.not_finite)
         new = self._lowered[since.lowered :]
-        lowered = list(dict.fromkeys([*new, *(fact for fact in known if fact in used)]))
+        lowered = list(dict.fromkeys([*new, *(fact for fact in known if fact in used), *more]))
         place = {fact: number for number, fact in enumerate(lowered)}
         calls = calls.copy()
         if len(calls):

@@ -18,6 +18,7 @@ from ._facts import (
     Outcome,
     Preview,
     Program,
+    Running,
     Site,
 )
 
@@ -43,6 +44,7 @@ class Recording:
         not_finite: the sites that answered NaN or infinity. Results of more than 4,096 elements are
             looked at in previewed calls only.
         ahead: nothing ran: it was asked what the programs would do.
+        running: host calls that had been running for more than 5 seconds when it ended.
     """
 
     bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
@@ -60,6 +62,7 @@ class Recording:
     previews: tuple[Preview, ...] = ()
     not_finite: tuple[NotFinite, ...] = ()
     ahead: bool = False
+    running: tuple[Running, ...] = ()
 
     def __len__(self) -> int:
         """Number of host calls kept."""

@@ -13,7 +13,12 @@ from ._errors import HostCallError as HostCallError
 from ._errors import add_note as add_note
 from ._exact import exact_avals as exact_avals
 from ._explain import explain as explain
+from ._in_flight import InFlight as InFlight
 from ._infer import INFER as INFER
+from ._interrupts import interrupt as interrupt
+from ._interrupts import interrupt_main as interrupt_main
+from ._interrupts import on_thread_of_xla as on_thread_of_xla
+from ._interrupts import release as release
 from ._io import io_callback as io_callback
 from ._jax import leave_loops_to_jax as leave_loops_to_jax
 from ._kept import failed_while as failed_while
@@ -23,6 +28,7 @@ from ._kept import tell_what_runs as tell_what_runs
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._matrix import explain_matrix as explain_matrix
 from ._print import debug_print as debug_print
+from ._programs import all_counted as all_counted
 from ._pure import pure_callback as pure_callback
 from ._record import Record as Record
 from ._record import drain as drain
@@ -31,6 +37,8 @@ from ._record import record as record
 from ._record import start as start
 from ._record import stop as stop
 from ._reentry import JaxInHostFunctionWarning as JaxInHostFunctionWarning
+from ._reentry import remedy_for_jax_inside as remedy_for_jax_inside
+from ._reentry import warn_of_running as warn_of_running
 from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
@@ -38,7 +46,10 @@ from ._register_buffer import buffer as buffer
 from ._register_tap import tap as tap
 from ._registered import Callback as Callback
 from ._running import RunningCall as RunningCall
+from ._running import all_running_calls as all_running_calls
+from ._running import long_running as long_running
 from ._running import running_calls as running_calls
+from ._site import is_cell as is_cell
 from ._strict import strict_errors as strict_errors
 from ._tap import bind_tap as bind_tap
 from ._tap_barrier import CallbackException as CallbackException

@@ -11,17 +11,12 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
 from ..recording import LoweredSite
+from ._arguments import takes_flat_operands, to_arguments
 from ._arrays import empty_aligned
 from ._callback import HostCallback
 from ._canary import checked
 from ._contract import ResultError
-from ._dispatch import (
-    Crossing,
-    looped_calls,
-    single_call,
-    takes_flat_operands,
-    to_arguments,
-)
+from ._dispatch import Crossing, looped_calls, single_call
 from ._errors import HostCallError
 from ._finite import finite_checker
 from ._kept import host_error

@@ -13,20 +13,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from jax.tree_util import PyTreeDef, tree_structure, tree_unflatten
 
 from ..recording import LoweredSite, Recorder, active
+from . import _interrupts
+from ._arguments import Adapt, adapting
 from ._arrays import aligned, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
 from ._errors import explain
 from ._exact import exact_checker
 from ._finite import Finite, finite_checker, is_finite, note_lanes_not_finite, note_not_finite
+from ._interrupts import NotCalledError, lanes_left, passed_on
 from ._kept import describe
 from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
-Adapt = Callable[[Callable], Callable]  # from the host function to one of flat operands
 # `build_crossing`, or what a flavor has in its place.
 Build = Callable[[HostCallback, LoweredSite, Sequence[Any], Sequence[Any]], Crossing]
 
@@ -66,7 +67,7 @@ def build_crossing(
         check = exact_checker(*declared)
     else:
         check = answer_checker(*declared, cast=callback.cast)
-    adapt = _adapting(callback, len(lowered.operands))
+    adapt = adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":
         adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
     if any(map(is_big, operands, operand_dtypes)):
@@ -115,13 +116,15 @@ def single_call(
     """
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        if _interrupts.window is not None:
+            _refuse(lowered, host)
         host.calls = number = host.calls + 1
         recorder = active()
         if recorder is None:
             try:
                 return check(adapt(host.current)(*operands))
             except BaseException as error:
-                raise explain(error, lowered, number, None) from None
+                raise passed_on(explain(error, lowered, number, None), error) from None
         if host.replaced:
             recorder.stale(lowered)
         version = host.version
@@ -133,7 +136,7 @@ def single_call(
         except BaseException as error:
             crossing = recorder.called(lowered, version, start, recorder.clock(), describe(error))
             recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
-            raise explain(error, lowered, number, None) from None
+            raise passed_on(explain(error, lowered, number, None), error) from None
         crossing = recorder.called(lowered, version, start, end)
         if lowered not in recorder.values.full:
             recorder.values.take(lowered, crossing, -1, operands, arrays)
@@ -159,13 +162,18 @@ def looped_calls(
     outer = [aval.shape for aval in lowered.results]
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        if _interrupts.window is not None:
+            _refuse(lowered, host)
         recorder = active()
         if recorder is not None and host.replaced:
             recorder.stale(lowered)
         before = host.calls
         host.calls = before + order.size
         answers = new_answers()
-        calls = itertools.starmap(adapt(host.current), schedule.lanes(operands))
+        guard = bytearray(b"\1") * order.size
+        lanes = itertools.compress(schedule.lanes(operands), guard)
+        lanes = itertools.chain(lanes, lanes_left(guard)) if order.size else lanes
+        calls = itertools.starmap(adapt(host.current), lanes)
         try:
             if recorder is None:
                 stacked = answers.stack(calls)
@@ -175,13 +183,22 @@ def looped_calls(
                 )
         except BaseException as error:
             lane = int(order[answers.done]) if answers.done < order.size else None
-            raise explain(error, lowered, before + answers.done + 1, lane) from None
+            number = before + answers.done + 1
+            raise passed_on(explain(error, lowered, number, lane), error) from None
         return tuple(
             schedule.by_lane(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)
         )
 
     return cross
+
+
+def _refuse(lowered: LoweredSite, host: HostFunction) -> None:
+    """Raises what XLA is told if this call is of an interrupted run."""
+    try:
+        _interrupts.refuse()
+    except NotCalledError as error:
+        raise explain(error, lowered, host.calls + 1, None) from None
 
 
 def _stack_recorded(
@@ -200,13 +217,15 @@ def _stack_recorded(
         stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
     except BaseException as error:
         failed = answers.done
-        if len(stamps) == failed + 1:  # not a wrong answer: the call itself raised
+        # Not a wrong answer: the call itself raised, or was not made.
+        if len(stamps) == failed + 1 and not isinstance(error, NotCalledError):
             stamps.append(recorder.clock())
         crossing = recorder.called_lanes(
             lowered, version, schedule.order, stamps, failed, describe(error)
         )
         _look(recorder, lowered, crossing, itertools.islice(lanes, failed), answers.so_far())
-        for lane, arguments in itertools.islice(schedule.numbered(operands), failed, failed + 1):
+        made = len(stamps) - 1
+        for lane, arguments in itertools.islice(schedule.numbered(operands), failed, made):
             recorder.values.take(lowered, crossing, lane, arguments, (), failed=True)
         raise
     crossing = recorder.called_lanes(lowered, version, schedule.order, stamps)
@@ -253,46 +272,3 @@ def _aligning(adapt: Adapt) -> Adapt:
 def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:
     taking = taking_jax_arrays(dtypes, without_mesh=flavor == "debug")
     return lambda function: taking(adapt(function))
-
-
-def _adapting(callback: HostCallback, count: int) -> Adapt:
-    """From the host function to one of flat operands: the same one, if its arguments are flat."""
-    if takes_flat_operands(callback, count):
-        return lambda function: function
-    static = callback.static.values
-    if callback.in_tree == _flat(count + len(static)) and min(static, default=-1) == count:
-        after = tuple(static[i] for i in sorted(static))
-        return lambda function: lambda *operands: function(*operands, *after)
-    arguments = to_arguments(callback)
-
-    def adapt(function: Callable) -> Callable:
-        def call(*operands: np.ndarray) -> Any:
-            args, kwargs = arguments(operands)
-            return function(*args, **kwargs)
-
-        return call
-
-    return adapt
-
-
-def takes_flat_operands(callback: HostCallback, count: int) -> bool:
-    """Whether the arguments of the host function are the `count` operands, one by one."""
-    return not callback.static.values and callback.in_tree == _flat(count)
-
-
-def _flat(count: int) -> PyTreeDef:
-    return tree_structure(((0,) * count, {}))
-
-
-def to_arguments(callback: HostCallback) -> Callable[[Sequence[Any]], tuple[Any, Any]]:
-    """From operands to positional and keyword arguments, with what is static among them."""
-    in_tree, static = callback.in_tree, callback.static.values
-
-    def arguments(operands: Sequence[Any]) -> tuple[Any, Any]:
-        leaves = operands
-        if static:
-            arrays = iter(operands)
-            leaves = [static[i] if i in static else next(arrays) for i in range(in_tree.num_leaves)]
-        return tree_unflatten(in_tree, leaves)
-
-    return arguments

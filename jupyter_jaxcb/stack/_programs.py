@@ -148,6 +148,8 @@ _known = Known()
 _lowerings = _Lowerings()
 _vanishing = Vanishing()
 _any_lowered = False
+_made: set[Program] = set()
+_counted: set[Program] = set()  # whose runs are told
 _undo = contextlib.ExitStack()
 
 
@@ -200,23 +202,35 @@ def lowered(
     global _any_lowered
     _any_lowered = True
     if not _lowerings.under_way:
-        return Program(name, platform, next(_numbers))
+        program = Program(name, platform, next(_numbers))
+        _made.add(program)
+        return program
     here = _lowerings.under_way[-1]
     here.indices.setdefault(bind, []).extend([] if index is None else [index])
     here.shards[bind] = shards
     here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
+        _made.add(here.program)
     return here.program
 
 
-def watch(recorder: Recorder) -> None:
+def all_counted() -> bool:
+    """Whether the runs of every program with a callback of ours are told."""
+    return _made <= _counted
+
+
+def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
     """Starts looking at every program that JAX lowers, compiles and runs.
 
     Tells `recorder` first of those that were compiled while an earlier one listened.
+
+    Args:
+        recorder: the active one.
+        look: called whenever JAX lowers a program, on the thread that has it do so.
     """
     _known.tell(recorder)
-    _undo.callback(_jax.watch(_Watcher()))
+    _undo.callback(_jax.watch(_Watcher(look)))
 
 
 def unwatch() -> None:
@@ -225,8 +239,12 @@ def unwatch() -> None:
 
 
 class _Watcher:
+    def __init__(self, look: Callable[[], None]) -> None:
+        self._look = look
+
     @contextlib.contextmanager
     def lowering(self, jaxpr: Any, name: str) -> Iterator[list[_jax.Compiled]]:
+        self._look()
         when_compiled: list[_jax.Compiled] = []
         here = _Lowering(jaxpr, name)
         _lowerings.under_way.append(here)
@@ -240,6 +258,7 @@ class _Watcher:
 
     def counts(self, program: Program) -> None:
         _known.counts(program, True)
+        _counted.add(program)
         recorder = active()
         if recorder is not None:
             recorder.counts(program)
@@ -251,6 +270,7 @@ class _Watcher:
 
     def lost_count(self, program: Program) -> None:
         _known.counts(program, False)
+        _counted.discard(program)
         recorder = active()
         if recorder is not None:
             recorder.lost_count(program)

@@ -11,6 +11,9 @@ import jax
 
 from ..recording import DEFAULT_CAPACITY, Recorder, Recording, activate, active
 from . import _jax, _programs
+from ._interrupts import interrupt
+from ._reentry import notice_jax_inside
+from ._running import long_running
 
 _POLL_SECONDS = 0.001
 _lock = threading.Lock()
@@ -67,9 +70,13 @@ def record(capacity: int = DEFAULT_CAPACITY, *, previews: bool = True) -> Iterat
     try:
         yield yielded
         drain()
+    except KeyboardInterrupt:
+        interrupt()
+        raise
     finally:
+        running = long_running(recorder)
         stop()
-        yielded._recording = recorder.freeze(mark, environment=environment())
+        yielded._recording = recorder.freeze(mark, environment=environment(), running=running)
 
 
 def start(capacity: int = DEFAULT_CAPACITY, previews: bool = True) -> Recorder:
@@ -80,7 +87,7 @@ def start(capacity: int = DEFAULT_CAPACITY, previews: bool = True) -> Recorder:
         if recorder is None:
             recorder = Recorder(capacity=capacity, previews=previews)
             activate(recorder)
-            _programs.watch(recorder)
+            _programs.watch(recorder, notice_jax_inside)
         _users += 1
         return recorder
 

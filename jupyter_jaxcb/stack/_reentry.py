@@ -24,6 +24,7 @@ from ..recording import Site
 from . import _jax
 from ._callback import HostFunction
 from ._loads import loads
+from ._running import RunningCall, calls_on_stack
 from ._site import is_cell
 
 # Public modules of JAX whose functions compute, and what in them only asks or describes.
@@ -134,21 +135,52 @@ def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> str:
     inside = f"the host function uses JAX ({use})"
     if platform != "cpu" or not _jax.host_function_can_block():
         return inside
-    code: Any = getattr(host.current, "__code__", None)
-    if code is None or code not in _warned:
-        if code is not None:
-            _warned.add(code)
-        warnings.warn_explicit(
-            f"the {site.flavor} callback {host.name}, bound at {site.where}, uses JAX in its host "
-            f"function: {use}. On JAX {jax.__version__} that can wait for ever when several calls "
-            "are in flight: XLA's threads wait for the host function, and it for them. Call "
-            'jax.config.update("jax_cpu_enable_async_dispatch", False) before JAX is first used, '
-            "or compute with NumPy in the host function.",
-            JaxInHostFunctionWarning,
-            use.file or site.file,
-            use.line or site.line,
-        )
+    _warn_once(host, site, use)
     return f"{inside} and can wait for ever when several calls are in flight"
+
+
+def notice_jax_inside() -> None:
+    """Warns if a host call of this thread has JAX lower a program: what no code shows is seen."""
+    for call in calls_on_stack(sys._getframe(1), ""):
+        warn_of_running(call)
+
+
+def warn_of_running(call: RunningCall) -> None:
+    """Warns of a call that is inside of JAX now, once for each body."""
+    if call.in_jax and _jax.host_function_can_block():
+        place = call.stack[0] if call.stack else None
+        use = Use(f"in {place.function}", place.file, place.line) if place else Use("somewhere")
+        _warn_once(call.host, call.lowered.site, use)
+
+
+def remedy_for_jax_inside() -> str:
+    """What to do about a host call that is inside of JAX, in a few words."""
+    if not _jax.host_function_can_block():
+        return "which computes"
+    return f"which can wait for ever: call {_REMEDY}"
+
+
+_REMEDY = (
+    'jax.config.update("jax_cpu_enable_async_dispatch", False) before JAX is first used, or '
+    "compute with NumPy in the host function"
+)
+
+
+def _warn_once(host: HostFunction, site: Site, use: Use) -> None:
+    code: Any = getattr(host.current, "__code__", None)
+    if code is not None:
+        if code in _warned:
+            return
+        _warned.add(code)
+    warnings.warn_explicit(
+        f"the {site.flavor} callback {host.name}, bound at {site.where}, uses JAX in its host "
+        f"function: {use}. On JAX {jax.__version__} that can wait for ever when several calls "
+        "are in flight: XLA's threads wait for the host function, and it for them. Call "
+        f"{_REMEDY}.",
+        JaxInHostFunctionWarning,
+        use.file or site.file,
+        use.line or site.line,
+    )
 
 
 def look_at_new_body(host: HostFunction) -> None:

@@ -6,14 +6,22 @@ hold all there is to know, for as long as it lasts.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from ..recording import LoweredSite, Recorder
+import jax
+
+from ..recording import Frame, LoweredSite, Recorder, Running
 from . import _dispatch
+from ._callback import HostFunction
+from ._site import is_user_code
+
+LONG_NS = 5_000_000_000  # a call that has been running for this long is in the recording
+_JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
 
 
 class RunningCall(NamedTuple):
@@ -22,43 +30,105 @@ class RunningCall(NamedTuple):
     lowered: LoweredSite
     lane: int  # -1: no lane
     thread: str  # its name
-    start_ns: int  # of the recorder's clock
+    start_ns: int | None  # of the recorder's clock; None: it was begun unrecorded
+    recorder: Recorder | None  # that hears of it
+    number: int  # among the calls of its host function
+    host: HostFunction
+    stack: tuple[Frame, ...]  # of the user's code, innermost first
+    in_jax: bool  # the host function is inside of JAX
 
 
 def running_calls(recorder: Recorder) -> list[RunningCall]:
     """The recorded host calls that are running in any thread, longest first."""
+    found = [call for call in all_running_calls() if call.recorder is recorder]
+    return sorted(found, key=lambda call: call.start_ns or 0)
+
+
+def long_running(recorder: Recorder) -> list[Running]:
+    """Those that have been running for more than 5 seconds, as a recording has them."""
+    now = recorder.clock()
+    return [
+        Running(call.lowered, call.lane, call.number, call.thread, now - start, call.stack)
+        for call in running_calls(recorder)
+        if (start := call.start_ns) is not None and now - start >= LONG_NS
+    ]
+
+
+def all_running_calls() -> list[RunningCall]:
+    """The host calls that are running in any thread, recorded or not."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    found = [
+    return [
         call
         for ident, frame in sys._current_frames().items()
-        for call in _calls(frame, recorder, names.get(ident, f"thread {ident}"))
+        for call in calls_on_stack(frame, names.get(ident, f"thread {ident}"))
     ]
-    return sorted(found, key=lambda call: call.start_ns)
 
 
-def _calls(frame: FrameType | None, recorder: Recorder, thread: str) -> Iterator[RunningCall]:
+def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall]:
+    """The host calls that `frame` and its callers are in, innermost first."""
+    inside: list[FrameType] = []  # of the call that is looked for
+    stamps: list[int] | None = None  # of the loop over its lanes
     while frame is not None:
-        look = _LOOKS.get(frame.f_code)
-        if look is not None:
-            names = frame.f_locals
-            seen = look(names) if names.get("recorder") is recorder else None
+        code = frame.f_code
+        if code is _RECORDED_LANES:
+            stamps = frame.f_locals.get("stamps")
+        look = _LOOKS.get(code)
+        if look is None:
+            inside.append(frame)
+        else:
+            seen = look(frame.f_locals, stamps)
             if seen is not None:
-                yield RunningCall(names["lowered"], seen[0], thread, seen[1])
+                yield _call(frame.f_locals, thread, *seen, inside)
+            inside, stamps = [], None
         frame = frame.f_back
 
 
-def _single(names: dict[str, Any]) -> tuple[int, int] | None:
-    """Lane and start of a crossing that makes one host call; None before it, and after it."""
-    return (-1, names["start"]) if "start" in names and "end" not in names else None
+def _call(
+    names: dict[str, Any],
+    thread: str,
+    lane: int,
+    start_ns: int | None,
+    number: int,
+    inside: list[FrameType],
+) -> RunningCall:
+    files = [frame.f_code.co_filename for frame in inside]
+    stack = tuple(
+        Frame(frame.f_code.co_name, file, frame.f_lineno or 0)
+        for frame, file in zip(inside, files, strict=True)
+        if is_user_code(file)
+    )
+    in_jax = any(file.startswith(_JAX) for file in files)
+    recorder = names.get("recorder")
+    return RunningCall(
+        names["lowered"], lane, thread, start_ns, recorder, number, names["host"], stack, in_jax
+    )
 
 
-def _looped(names: dict[str, Any]) -> tuple[int, int] | None:
-    """Lane and start of the call that a loop over lanes is at."""
-    stamps = names.get("stamps")
-    if not stamps or "stacked" in names:
+# What a crossing makes a call of now: lane, start and number of it; None before and after it.
+Seen = tuple[int, int | None, int] | None
+
+
+def _single(names: dict[str, Any], stamps: list[int] | None) -> Seen:
+    """Of a crossing that makes one host call."""
+    if "number" not in names or "recorder" not in names or "end" in names:
         return None
-    order, done = names["schedule"].order, len(stamps) - 1
-    return (int(order[done]), stamps[-1]) if done < order.size else None
+    if names["recorder"] is None:
+        return -1, None, names["number"]
+    return (-1, names["start"], names["number"]) if "start" in names else None
+
+
+def _looped(names: dict[str, Any], stamps: list[int] | None) -> Seen:
+    """Of a crossing that loops over lanes."""
+    if "calls" not in names or "stacked" in names:
+        return None
+    order = names["order"]
+    if names["recorder"] is None:
+        done, start = names["answers"].done, None
+    elif stamps:
+        done, start = len(stamps) - 1, stamps[-1]
+    else:
+        return None
+    return (int(order[done]), start, names["before"] + done + 1) if done < order.size else None
 
 
 def _code_of(function: Callable, inner: str) -> CodeType:
@@ -70,7 +140,8 @@ def _code_of(function: Callable, inner: str) -> CodeType:
     )
 
 
+_RECORDED_LANES = _dispatch._stack_recorded.__code__
 _LOOKS = {
     _code_of(_dispatch.single_call, "cross"): _single,
-    _dispatch._stack_recorded.__code__: _looped,
+    _code_of(_dispatch.looped_calls, "cross"): _looped,
 }

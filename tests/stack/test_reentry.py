@@ -249,3 +249,22 @@ def test_object_is_not_called_by_using_its_attributes():
     assert told(looked_at.plain) == ([], ())
     assert told(lambda x: jitted.__name__ and x[0]) == ([], ())
     assert told(lambda x: looked_at(x))[1]
+
+
+def test_use_that_no_code_shows_is_noticed_when_it_runs():
+    table = {"max": jnp.max}
+
+    def host(x):
+        return np.asarray(table["max"](x))
+
+    f = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
+    f.lower(X).compile()
+    jax.clear_caches()  # so that jnp.max is lowered in the host call
+    with warnings.catch_warnings(record=True) as seen, jaxcb.record():
+        warnings.simplefilter("always")
+        for _ in range(3):
+            assert jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))(X) == 2
+    assert len(seen) == CAN_BLOCK
+    for one in seen:
+        assert "uses JAX in its host function: in host, test_reentry.py:" in str(one.message)
+        assert (one.filename, one.lineno) == (__file__, host.__code__.co_firstlineno + 1)

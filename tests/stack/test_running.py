@@ -9,7 +9,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
-from jupyter_jaxcb.stack import running_calls
+from jupyter_jaxcb.stack import all_running_calls, running_calls
 
 
 class Stops:
@@ -96,3 +96,38 @@ def test_calls_of_another_recorder_are_not_told():
         assert running_calls(Recorder()) == []
         host.go_on.set()
         thread.join()
+
+
+def test_call_is_found_with_its_number_and_stack_recorded_or_not():
+    host, struct = Stops(), jax.ShapeDtypeStruct((), np.float32)
+    stops = jaxcb.pure(host, result=struct)
+    stops(1.0)
+    thread = threading.Thread(target=lambda: stops(2.0))
+    thread.start()
+    assert host.inside.wait(60)
+    (call,) = all_running_calls()
+    host.go_on.set()
+    thread.join()
+    assert (call.number, call.start_ns, call.recorder) == (2, None, None)
+    assert [(frame.function, frame.file) for frame in call.stack] == [("__call__", __file__)]
+    assert not call.in_jax
+
+
+def test_recording_has_the_calls_that_are_running_for_long(monkeypatch):
+    from jupyter_jaxcb import Recording
+    from jupyter_jaxcb.stack import _running
+
+    monkeypatch.setattr(_running, "LONG_NS", 0)
+    host, struct = Stops(), jax.ShapeDtypeStruct((), np.float32)
+    f = jax.jit(jax.vmap(lambda x: jaxcb.pure_callback(host, struct, x, vmap_method="sequential")))
+    with jaxcb.record() as r:
+        thread = threading.Thread(target=lambda: f(jnp.array([1.0, 3.0, 2.0])).block_until_ready())
+        thread.start()
+        assert host.inside.wait(60)
+    host.go_on.set()
+    thread.join()
+    (running,) = r.recording.running
+    assert r.recording.lowered[running.lowered].site.function == "Stops"
+    assert (running.lane, running.number) == (2, 3) and running.elapsed_ns > 0
+    assert [frame.function for frame in running.stack] == ["__call__"]
+    assert Recording.from_json(r.recording.to_json()).running == (running,)

@@ -50,3 +50,6 @@ from ._raised import forget_failed_tokens as forget_failed_tokens
 from ._raised import meet_errors as meet_errors
 from ._raised import stay_in_python as stay_in_python
 from ._runs import Compiled as Compiled
+from ._unfinished import is_over as is_over
+from ._unfinished import unfinished_arrays as unfinished_arrays
+from ._unfinished import unfinished_tokens as unfinished_tokens

@@ -1,0 +1,55 @@
+"""Host calls that are running, in words."""
+
+from __future__ import annotations
+
+import linecache
+
+from ..recording import Frame
+from ..report import time_words
+from ..stack import RunningCall, is_cell, remedy_for_jax_inside
+
+
+def running_line(call: RunningCall, now_ns: int) -> str:
+    """What is running, in one line: callback, flavor, line, call, lane, seconds, thread.
+
+    Args:
+        call: a host call that has not come back.
+        now_ns: of the recorder's clock.
+    """
+    site = call.lowered.site
+    parts = [f"{site.function} ({site.flavor}, {site.where})", f"call {call.number:,}"]
+    if call.lane >= 0:
+        parts.append(f"lane {call.lane}")
+    if call.start_ns is None:
+        parts.append("not recorded, so for how long is not known")
+    else:
+        parts.append(f"for {time_words(max(now_ns - call.start_ns, 0))}")
+    parts.append(f"on {call.thread}")
+    if call.in_jax:
+        parts.append(f"inside of JAX, {remedy_for_jax_inside()}")
+    return ", ".join(parts)
+
+
+def stacks(calls: list[RunningCall], now_ns: int) -> str:
+    """Every running host call with the Python stack of its thread, innermost line last.
+
+    Args:
+        calls: see `all_running_calls`.
+        now_ns: of the recorder's clock.
+    """
+    if not calls:
+        return "no host call is running"
+    lines = []
+    for call in calls:
+        lines.append(running_line(call, now_ns))
+        lines += [f"    {_place(frame)}" for frame in reversed(call.stack)]
+        if not call.stack:
+            lines.append("    in code that is not yours: a library's, or compiled")
+    return "\n".join(lines)
+
+
+def _place(frame: Frame) -> str:
+    name = frame.file.replace("\\", "/").rsplit("/", 1)[-1]
+    where = f"line {frame.line}" if is_cell(frame.file) else f"{name}:{frame.line}"
+    source = linecache.getline(frame.file, frame.line).strip()
+    return f"{where}, in {frame.function}{f': {source}' if source else ''}"

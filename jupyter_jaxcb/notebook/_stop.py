@@ -1,0 +1,89 @@
+"""The stop button: what an interrupted cell has dispatched makes no more host calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from types import TracebackType
+from typing import Any
+
+from ..stack import interrupt, interrupt_main
+
+
+class Stop:
+    """While a cell runs, SIGINT ends the host calls that are waiting too, before all else.
+
+    A program's calls come on threads of XLA's, which no exception of Python's reaches; and what a
+    cell catches nobody else sees. So it takes a handler: one that calls the one before it. While
+    the main thread waits in C++ it does not get there; a thread that reads what signals write does.
+
+    Attributes:
+        pressed: whether the signal came since the cell began.
+    """
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self._before: Any = None
+        self._handler: Any = None
+        self._signals: int | None = None  # where to write
+        self._signals_before = -1
+
+    def begin(self) -> None:
+        """A cell begins; only the main thread may have it so."""
+        self.pressed = False
+        before = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or not callable(before):
+            return
+
+        def stop(number: int, frame: Any) -> Any:
+            self.pressed = True
+            interrupt()
+            return before(number, frame)
+
+        self._before, self._handler = before, stop
+        signal.signal(signal.SIGINT, stop)
+        self._signals_before = signal.set_wakeup_fd(self._pipe(), warn_on_full_buffer=False)
+
+    def end(self) -> None:
+        """Puts the handler back that was there, unless the cell has put another one in place."""
+        if self._handler is not None and signal.getsignal(signal.SIGINT) is self._handler:
+            signal.signal(signal.SIGINT, self._before)
+        if self._handler is not None:
+            written_to = signal.set_wakeup_fd(self._signals_before)
+            if written_to != self._signals:
+                signal.set_wakeup_fd(written_to)
+        self._before = self._handler = None
+
+    def close(self) -> None:
+        """Ends the thread too."""
+        self.end()
+        if self._signals is not None:
+            os.close(self._signals)
+            self._signals = None
+
+    def _pipe(self) -> int:
+        if self._signals is None:
+            read, self._signals = os.pipe()
+            os.set_blocking(self._signals, False)
+            threading.Thread(
+                target=self._watch, args=(read,), name="jupyter_jaxcb signals", daemon=True
+            ).start()
+        return self._signals
+
+    def _watch(self, signals: int) -> None:
+        while numbers := os.read(signals, 64):
+            if self._signals_before >= 0:  # whoever wanted to know before
+                with contextlib.suppress(OSError):
+                    os.write(self._signals_before, numbers)
+            if signal.SIGINT in numbers:
+                interrupt_main()
+        os.close(signals)
+
+
+def without_handler(tb: TracebackType | None) -> TracebackType | None:
+    """`tb` as it would be without our handler: IPython shows the last frame, whoever it is."""
+    if tb is None or tb.tb_frame.f_code.co_filename == __file__:
+        return None
+    return TracebackType(without_handler(tb.tb_next), tb.tb_frame, tb.tb_lasti, tb.tb_lineno)

@@ -1,0 +1,235 @@
+"""Ctrl-C, the stop button: host calls that are waiting are not made any more.
+
+A host call does not know which run it is of. But the programs that a thread dispatches run one
+after the other behind its back, so the runs that are to be ended are those in flight when the
+interrupt came: until they are done, host calls on XLA's threads are refused. Nothing has to be
+taken back afterwards, and a run that is dispatched later is never refused.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import math
+import sys
+import threading
+import time
+import weakref
+from types import FrameType
+from typing import Any
+
+import jax
+
+from . import _jax, _programs
+from ._errors import HostCallError
+from ._in_flight import InFlight
+
+_OWN = __name__.rpartition(".")[0]
+_POLL_SECONDS = 0.005
+_MOMENT_SECONDS = 0.5
+_EAGER = f"{_OWN}._eager"
+
+# While it is not over, host calls on XLA's threads are refused.
+window: InFlight | _Stuck | None = None
+_raised: dict[int, weakref.ref] = {}  # what is waited for to be dropped, by number
+
+# With one argument too many: a weak reference hands itself over, and C does not mind.
+_raise_in_thread: Any = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_ulong, ctypes.py_object, ctypes.py_object
+)(("PyThreadState_SetAsyncExc", ctypes.pythonapi))
+
+
+class _Stuck:
+    """The main thread waits in C++, where no signal is looked at, for a program it runs itself."""
+
+    def __init__(self) -> None:
+        self._frame, self._at = _main_place()
+
+    def over(self, patience: bool = False) -> bool:
+        """Whether the main thread has gone on; `patience` is what `InFlight` needs."""
+        frame, at = _main_place()
+        return frame is not self._frame or at != self._at
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is over within `seconds`."""
+        deadline = time.monotonic() + seconds
+        while not self.over() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        return self.over()
+
+
+class NotCalledError(KeyboardInterrupt):
+    """A host call that was not made, as its run was interrupted."""
+
+
+def interrupt() -> None:
+    """Refuses every host call that the programs in flight would still make.
+
+    Those that are running are left to finish; one that loops over lanes ends after the lane it is
+    at. Ordering tokens of this thread are dropped, or every later ordered call would fail with the
+    same error. May be called from a signal handler.
+    """
+    global window
+    if not _programs.any_lowered():
+        return
+    in_flight = InFlight()
+    _jax.forget_tokens()
+    if in_flight.over():
+        return
+    window = in_flight
+    for frame in sys._current_frames().values():
+        _end_lanes(frame)
+
+
+def interrupt_main() -> None:
+    """The same for a main thread that does not get to its signal handler; from another thread.
+
+    It runs a program whose host calls XLA makes on other threads, and waits for them in C++. Does
+    nothing if it goes on within a moment. An error of the refused call sets it free.
+    """
+    global window
+    stuck = _Stuck()
+    if window is None and not stuck.wait(_MOMENT_SECONDS):
+        window = stuck
+        for frame in sys._current_frames().values():
+            _end_lanes(frame)
+
+
+def _main_place() -> tuple[FrameType | None, int]:
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    return frame, -1 if frame is None else frame.f_lasti
+
+
+def release() -> None:
+    """Lets go of what an interrupt left behind, if it is over.
+
+    Over several devices programs do not wait for each other: there nothing is refused any longer.
+    """
+    global window
+    if window is not None and (window.over() or jax.local_device_count() > 1):
+        window = None
+
+
+def refuse() -> None:
+    """Raises NotCalledError if this host call is of an interrupted run.
+
+    To be called first thing in a crossing, while there is a `window`.
+    """
+    global window
+    pending = window
+    if pending is None or pending.over(patience=True):
+        window = None
+    elif _caller(sys._getframe(1)) is None:
+        raise NotCalledError("not called, as its run was interrupted")
+
+
+def on_thread_of_xla() -> bool:
+    """Whether this is inside of a host call that XLA makes behind Python's back."""
+    return _outermost_is_own(sys._getframe(1))
+
+
+def lanes_left(guard: bytearray) -> Any:
+    """What comes after the last lane: nothing, or NotCalledError if it was not the last.
+
+    Args:
+        guard: one byte for each lane; an interrupt takes them away.
+    """
+    if not guard:
+        raise NotCalledError("not called, as its run was interrupted")
+    return
+    yield
+
+
+def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
+    """Sees to it that an interrupt of a host function becomes one of the program's caller.
+
+    XLA makes an error of its own of whatever a host function raises, of a class that is not always
+    JAX's.
+
+    Args:
+        told: what XLA is told instead of `error`; no name may refer to it, or it is not dropped.
+        error: of a host function.
+    """
+    caller = _caller(sys._getframe(1))
+    own = caller is not None and caller.f_globals.get("__name__") == _EAGER
+    if isinstance(error, KeyboardInterrupt) and caller is not None and not own:
+        if sys.gettrace() is None:
+            _raise_at(caller)
+        else:  # a debugger, coverage
+            _raise_after(told)
+    return told
+
+
+def _raise_at(caller: FrameType) -> None:
+    """Has KeyboardInterrupt raised in place of the error that XLA makes, whatever class that is.
+
+    Only Python's tracing sees an exception before those who may catch it.
+    """
+
+    def interrupted(frame: FrameType | None, event: str, argument: Any) -> None:
+        while frame is not None and frame is not caller:
+            if _is_own(frame):  # on the way out of the crossing
+                return
+            frame = frame.f_back
+        sys.settrace(None)
+        caller.f_trace = None
+        raise KeyboardInterrupt
+
+    caller.f_trace = interrupted
+    sys.settrace(interrupted)
+
+
+def _raise_after(told: HostCallError) -> None:
+    """Has KeyboardInterrupt raised as soon as XLA has dropped `told` and Python code runs."""
+    thread, number = threading.get_ident(), told.number
+    # C all the way: a callback in Python would be interrupted itself.
+    _raised[number] = weakref.ref(
+        told, functools.partial(_raise_in_thread, thread, KeyboardInterrupt)
+    )
+    for known in [n for n, dropped in _raised.items() if dropped() is None]:
+        del _raised[known]
+
+
+def _caller(frame: FrameType | None) -> FrameType | None:
+    """Who called into a crossing; None on a thread of XLA's. Eager calls are made by our own."""
+    while frame is not None:
+        if not _is_own(frame) or frame.f_globals["__name__"] == _EAGER:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _end_lanes(frame: FrameType | None) -> None:
+    """Takes the lanes away from the crossings of a thread of XLA's."""
+    if not _outermost_is_own(frame):
+        return
+    while frame is not None:
+        guard = frame.f_locals.get("guard") if frame.f_code.co_name == "cross" else None
+        if isinstance(guard, bytearray) and _is_own(frame):
+            guard.clear()
+        frame = frame.f_back
+
+
+def _outermost_is_own(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_back is not None:
+        frame = frame.f_back
+    return frame is not None and _is_own(frame)
+
+
+def _is_own(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").startswith(_OWN)
+
+
+def _at_exit() -> None:
+    """A script that ends with KeyboardInterrupt does not make the calls that are left.
+
+    It ends with the one that is running: XLA's threads must not outlive Python.
+    """
+    if issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
+        interrupt()
+        if window is not None:
+            window.wait(math.inf)
+
+
+atexit.register(_at_exit)

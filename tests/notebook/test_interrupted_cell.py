@@ -1,0 +1,101 @@
+"""The stop button: the cell ends with KeyboardInterrupt, and the next one works."""
+
+import pytest
+
+from ._in_flight import SETUP, Cell
+
+HOSTS = """
+calls = 0
+def host(x):
+    global calls
+    calls += 1
+    if calls == 3:
+        print("inside", flush=True)
+    if calls >= 3:
+        time.sleep(0.001)
+    return np.float32(x)
+many = compiled(lambda x: jax.lax.fori_loop(
+    0, 1_000_000, lambda i, y: jaxcb.io_callback(host, S, y, ordered=True), x))
+lanes = compiled(lambda x: jax.vmap(lambda x: jaxcb.pure_callback(
+    host, S, x, vmap_method="sequential"))(x + jnp.arange(300_000.0)))
+"""
+NEXT = """
+before = calls
+after = jax.jit(lambda x: jaxcb.io_callback(lambda x: x + 1, S, x, ordered=True))(4.0)
+[float(after), calls - before, calls < 200_000]"""
+RUNS = {
+    "eager": "while True:\n    jaxcb.pure_callback(host, S, 1.0)",
+    "a loop, on the main thread": "many(1.0)",
+    "a loop, on a thread of XLA's": "many(slowly(big)).block_until_ready()",
+    "lanes, on the main thread": "lanes(1.0)",
+    "lanes, on a thread of XLA's": "lanes(slowly(big)).block_until_ready()",
+    "many calls of one program": (
+        "g = jax.jit(lambda x: jaxcb.pure_callback(host, S, x))\nwhile True:\n    g(1.0)"
+    ),
+    "a loop that catches errors": (
+        "g = jax.jit(lambda x: jaxcb.pure_callback(host, S, x))\n"
+        "while True:\n    try:\n        g(1.0)\n    except Exception:\n        pass"
+    ),
+}
+
+
+@pytest.fixture
+def prepared(kernel):
+    assert kernel.run(SETUP + HOSTS).error is None
+    return kernel
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_stop_button_is_a_keyboard_interrupt_and_the_next_cell_works(prepared, run):
+    prepared.run("calls = 0")
+    cell = Cell(prepared, run, prepared.manager.interrupt_kernel)
+    assert cell.reply["ename"] == "KeyboardInterrupt"
+    assert cell.error["ename"] == "KeyboardInterrupt"
+    traceback = "\n".join(cell.error["traceback"])
+    assert "JaxRuntimeError" not in traceback and "_stop.py" not in traceback
+    assert prepared.run(NEXT).value == "[5.0, 0, True]"
+
+
+def test_cell_that_catches_it_goes_on_at_once(prepared):
+    prepared.run("calls = 0")
+    code = (
+        "try:\n    many(slowly(big)).block_until_ready()\n"
+        "except KeyboardInterrupt:\n    print('caught')\n" + NEXT
+    )
+    cell = Cell(prepared, code, prepared.manager.interrupt_kernel)
+    assert cell.error is None and "caught" in cell.text
+    assert cell.shown[0]["text/plain"] == "[5.0, 0, True]"
+
+
+def test_call_that_runs_is_left_to_finish_and_named(prepared, tmp_path):
+    go = tmp_path / "go"
+    prepared.run(
+        f"def holds(x):\n    print('inside', flush=True)\n    forever({str(go)!r})\n    return x\n"
+        "f = compiled(lambda x: jaxcb.pure_callback(holds, S, x))"
+    )
+    cell = Cell(
+        prepared, "y = f(slowly(big))\ny.block_until_ready()", prepared.manager.interrupt_kernel
+    )
+    assert cell.error["ename"] == "KeyboardInterrupt"
+    assert "interrupted; left to finish: holds (pure, line 5), call 1, for " in cell.text
+    stacks = prepared.run("%jax_callbacks --stacks").text
+    assert stacks.startswith("holds (pure, line 5), call 1, for ")
+    assert "line 3, in holds: forever(" in stacks and ", in forever: " in stacks
+    assert "threading.py" not in stacks and "_dispatch.py" not in stacks
+    go.touch()
+    assert prepared.run("float(f(6.0))").value == "6.0"
+    assert prepared.run("%jax_callbacks --stacks").text == "no host call is running\n"
+
+
+def test_handler_of_the_signal_is_put_back(kernel):
+    kernel.run("import signal")
+    ours = kernel.run("signal.getsignal(signal.SIGINT).__qualname__").value
+    assert "Stop" in ours
+    kernel.run("%unload_ext jupyter_jaxcb")
+    plain = kernel.run("signal.getsignal(signal.SIGINT) is signal.default_int_handler").value
+    assert plain == "True"
+    kernel.run("%load_ext jupyter_jaxcb")
+    kernel.run("%unload_ext jupyter_jaxcb")
+    assert kernel.run("signal.getsignal(signal.SIGINT) is signal.default_int_handler").value == (
+        "True"
+    )

@@ -1,0 +1,124 @@
+"""What a host function puts out is in the cell that ran it, however late; what a cell waits for."""
+
+import pytest
+
+from ._in_flight import SETUP, Cell
+
+HOST = """
+import logging, sys, warnings
+from IPython.display import HTML, display
+logging.getLogger().handlers[:] = [logging.StreamHandler(sys.stderr)]
+def holds(x):
+    assert threading.current_thread() is not threading.main_thread()
+    print("inside", flush=True)
+    forever({go!r})
+    print("printed")
+    logging.getLogger().warning("logged")
+    warnings.warn("warned")
+    display(HTML("<b>displayed</b>"))
+    if os.path.exists({fail!r}):
+        raise ValueError("no luck")
+    return x
+f = compiled(lambda x: jaxcb.pure_callback(holds, S, x))
+g = jax.jit(lambda x: jaxcb.pure_callback(lambda x: (print("next"), x)[1], S, x))
+"""
+
+
+@pytest.fixture
+def held(kernel, tmp_path):
+    """A kernel in which ``f(slowly(big))`` puts out, and ends, when the file `go` is there."""
+    kernel.go, kernel.fail = tmp_path / "go", tmp_path / "fail"
+    assert kernel.run(SETUP + HOST.format(go=str(kernel.go), fail=str(kernel.fail))).error is None
+    yield kernel
+    kernel.go.touch()
+    kernel.run("%jax_callbacks --wait 5")
+
+
+def touched(path):
+    return lambda: path.touch()
+
+
+@pytest.mark.parametrize("wait", ["", ".block_until_ready()"])
+def test_output_is_in_the_cell_that_ran_the_program(held, wait):
+    cell = Cell(held, f"y = f(slowly(big)){wait}", touched(held.go))
+    for word in ("printed", "logged", "UserWarning: warned"):
+        assert word in cell.text
+    assert "late" not in cell.text
+    assert {"text/html": "<b>displayed</b>"}.items() <= cell.shown[0].items()
+
+
+def test_cell_ends_after_the_time_it_is_given_and_says_for_what(held):
+    held.run("%jax_callbacks --wait 1.5")
+    cell = Cell(held, "y = f(slowly(big))", lambda: None)
+    assert "waiting for holds (pure, line 29), call 1, for " in cell.text
+    assert "still running: holds (pure, line 29), call 1, for 1." in cell.text
+    assert "the cell ends without the end, after 1.5 s" in cell.text
+    assert "%jax_callbacks --wait SECONDS" in cell.text
+
+
+def test_output_after_the_end_of_its_cell_is_there_and_marked_once(held):
+    held.run("%jax_callbacks --wait 0.01")
+    first = held.client.execute("y = f(slowly(big))")
+    messages = []
+    while not any(kind == "status" and text == "idle" for kind, text, _ in messages):
+        messages.append(_heard(held))
+    assert not any("printed" in text for _, text, _ in messages)
+    second = held.client.execute("%jax_callbacks --wait 5\nz = g(y)\nz.block_until_ready()")
+    held.go.touch()
+    while not any(who == second and text == "idle" for _, text, who in messages):
+        messages.append(_heard(held))
+    of = {
+        number: "".join(text for _, text, who in messages if who == number)
+        for number in (first, second)
+    }
+    number = held.run("get_ipython().execution_count").value
+    mark = f"[late: host call of In [{int(number) - 3}]]"  # it counts the next cell already
+    assert of[first].count(mark) == 1
+    assert of[first].index(mark) < of[first].index("printed")
+    for word in ("printed", "logged", "UserWarning: warned", "<b>displayed</b>"):
+        assert word in of[first] and word not in of[second]
+    assert "next" in of[second] and "next" not in of[first]
+
+
+def _heard(kernel):
+    message = kernel.client.get_iopub_msg(timeout=60)
+    content = message["content"]
+    text = content.get("text") or content.get("execution_state") or ""
+    text += content.get("data", {}).get("text/html", "") if "data" in content else ""
+    return message["msg_type"], text, message["parent_header"].get("msg_id")
+
+
+def test_error_of_a_program_that_nobody_waits_for_is_in_its_cell_once(held):
+    held.fail.touch()
+    cell = Cell(held, "y = f(slowly(big))", touched(held.go))
+    assert cell.error["ename"] == "ValueError" and cell.error["evalue"] == "no luck"
+    after = held.run("1 + 1")
+    assert after.error is None and after.value == "2"
+
+
+def test_cell_without_callbacks_waits_for_nothing(held):
+    """Although a program with callbacks was compiled, and an array is being computed."""
+    held.run("%jax_callbacks --wait 50")
+    held.run("from jupyter_jaxcb.notebook import _waiting; waited = []")
+    held.run("old = _waiting.InFlight.wait")
+    held.run("_waiting.InFlight.wait = lambda *a: (waited.append(1), old(*a))[1]")
+    held.run("x = slowly(big)")
+    assert held.run("waited").value == "[]"
+    held.go.touch()
+    held.run("y = f(slowly(big))")
+    assert held.run("waited").value == "[1]"
+    held.run("_waiting.InFlight.wait = old")
+
+
+@pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
+def test_seconds_that_are_none_are_refused(kernel, given):
+    ran = kernel.run(f"%jax_callbacks --wait {given}")
+    shown = ran.text + str(ran.error)
+    assert f"not '{given}'" in shown and "--wait 5" in shown
+
+
+def test_output_is_asked_for_as_before_once_unloaded(kernel):
+    asked = "import sys; type(sys.stdout._parent_header).__name__"
+    assert kernel.run(asked).value == "'_Answer'"
+    kernel.run("%unload_ext jupyter_jaxcb")
+    assert kernel.run(asked).value == "'ContextVar'"

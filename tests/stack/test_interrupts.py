@@ -1,0 +1,195 @@
+"""Ctrl-C is a KeyboardInterrupt for who called, and ends the host calls that are left."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import _interrupts, interrupt
+
+STRUCT = jax.ShapeDtypeStruct((), np.float32)
+CALLBACKS = {
+    "pure": lambda f, x: jaxcb.pure_callback(f, STRUCT, x, vmap_method="sequential"),
+    "io": lambda f, x: jaxcb.io_callback(f, STRUCT, x),
+    "io ordered": lambda f, x: jaxcb.io_callback(f, STRUCT, x, ordered=True),
+    "debug": lambda f, x: (jaxcb.debug_callback(f, x), x)[1],
+    "buffer": lambda f, x: jaxcb.buffer_callback(lambda ctx, out, x: writes(f, out, x), STRUCT)(x),
+}
+RUNS = {
+    "eager": lambda f: f(1.0),
+    "first call": lambda f: jax.jit(f)(1.0),
+    "in a scan": lambda f: jax.jit(lambda x: jax.lax.fori_loop(0, 9, lambda i, y: f(y), x))(1.0),
+    "ahead of time": lambda f: jax.jit(f).lower(1.0).compile()(1.0),
+}
+
+
+def writes(f, out, x):
+    out[...] = f(np.asarray(x))
+
+
+class Pressed:
+    """A host function in which Ctrl-C is pressed at one of its calls."""
+
+    def __init__(self, at):
+        self.at, self.calls, self.threads = at, 0, set()
+
+    def __call__(self, x):
+        self.calls += 1
+        self.threads.add(threading.current_thread() is threading.main_thread())
+        if self.calls == self.at:
+            signal.raise_signal(signal.SIGINT)
+        return np.float32(x)
+
+
+def works_again():
+    """Ordered and unordered calls of new programs, with right results."""
+    calls = []
+    host = lambda x: calls.append(1) or np.float32(x + 1)  # noqa: E731
+    for callback in ("pure", "io", "io ordered"):
+        assert jax.jit(lambda x, name=callback: CALLBACKS[name](host, x))(1.0) == 2
+    return len(calls) == 3
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("callback", CALLBACKS.values(), ids=CALLBACKS)
+def test_interrupt_on_the_callers_thread_is_a_keyboard_interrupt(callback, run):
+    host = Pressed(at=1)
+    with pytest.raises(KeyboardInterrupt):
+        jax.block_until_ready(run(lambda x: callback(host, x)))
+    assert host.calls == 1
+    assert works_again()
+
+
+def test_interrupt_of_the_fast_path_is_one_too():
+    """From its second call on a pure program does not come through Python."""
+    host = Pressed(at=4)
+    f = jax.jit(lambda x: CALLBACKS["pure"](host, x))
+    assert [float(f(1.0)) for _ in range(3)] == [1, 1, 1]
+    with pytest.raises(KeyboardInterrupt):
+        f(1.0)
+    assert f(2.0) == 2
+
+
+def test_loop_that_catches_errors_is_interrupted():
+    host = Pressed(at=5)
+    f = jax.jit(lambda x: CALLBACKS["pure"](host, x))
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            try:
+                f(1.0)
+            except Exception:
+                continue
+    assert host.calls == 5
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_lanes_after_the_interrupted_one_are_not_called(recorded):
+    host = Pressed(at=3)
+    f = jax.jit(jax.vmap(lambda x: CALLBACKS["pure"](host, x)))
+    with pytest.raises(KeyboardInterrupt):
+        if recorded:
+            with jaxcb.record():
+                f(jnp.arange(10_000.0))
+        else:
+            f(jnp.arange(10_000.0))
+    assert host.calls == 3
+    assert works_again()
+
+
+def test_interrupt_leaves_nothing_that_comes_later():
+    """Neither the exception, raised once more, nor what it was raised by."""
+    host = Pressed(at=1)
+    with pytest.raises(KeyboardInterrupt):
+        jax.jit(lambda x: CALLBACKS["pure"](host, x))(1.0)
+    assert sum(range(100_000)) == 4_999_950_000  # an exception that waits comes in any loop
+    assert sys.gettrace() is None
+
+
+def test_interrupt_under_a_debugger_leaves_it_in_place():
+    """What traces already goes on; the exception comes a moment later."""
+    host, seen = Pressed(at=1), []
+
+    def debugger(frame, event, argument):
+        seen.append(event)
+
+    before = sys.gettrace()
+    sys.settrace(debugger)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            jax.jit(lambda x: CALLBACKS["io"](host, x))(1.0)
+        assert sys.gettrace() is debugger
+    finally:
+        sys.settrace(before)
+    assert seen
+    assert not [number for number, ref in _interrupts._raised.items() if ref() is not None]
+
+
+def test_interrupt_when_nothing_is_in_flight_refuses_nothing():
+    interrupt()
+    assert _interrupts.window is None
+    assert works_again()
+
+
+SCRIPT = """
+    import os, signal, sys, threading
+    if {one_core}:
+        os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    import jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb
+    S = jax.ShapeDtypeStruct((), np.float32)
+    big = jnp.ones((1200, 1200))
+    slowly = jax.jit(lambda x: (x @ big @ big @ big @ big @ big @ big)[0, 0] * 0)
+    slowly(big).block_until_ready()
+    calls = 0
+    def host(x):
+        global calls
+        calls += 1
+        if calls == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+            told.wait(60)
+        return np.float32(x)
+    told = threading.Event()
+    f = jax.jit(lambda x: jax.lax.fori_loop(
+        0, 1_000_000, lambda i, y: jaxcb.io_callback(host, S, y, ordered=True), x))
+    f = f.lower(S).compile()
+    import atexit
+    atexit.register(lambda: os.write(1, f"{{calls}} calls\\n".encode()))
+    atexit.register(told.set)
+"""
+ENDS = {
+    "uncaught": "f(slowly(big)).block_until_ready()",
+    "in record()": """
+    try:
+        with jaxcb.record():
+            f(slowly(big)).block_until_ready()
+    except KeyboardInterrupt:
+        told.set()
+        assert jax.jit(lambda x: jaxcb.io_callback(
+            lambda x: x, S, x, ordered=True))(np.float32(3)) == 3
+        print("caught")
+    """,
+}
+
+
+@pytest.mark.parametrize("one_core", [False, True], ids=["all cores", "one core"])
+@pytest.mark.parametrize("end", ENDS)
+def test_script_that_is_killed_makes_no_call_more(end, one_core):
+    program = textwrap.dedent(SCRIPT.format(one_core=one_core)) + textwrap.dedent(ENDS[end])
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": root},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "5 calls", done.stderr
+    if end == "uncaught":
+        assert done.stderr.rstrip().splitlines()[-1].startswith("KeyboardInterrupt")
+    else:
+        assert done.stdout.splitlines()[0] == "caught", done.stderr
