@@ -206,7 +206,9 @@ class Session:
         shown: list[BaseException] = []
         try:
             drain(0)
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and host_error(error) is None:
+                raise  # an interrupt of the waiting itself
             shown.append(host_error(error) or error)
             self._errors.show(error)
         for error in in_flight.errors():

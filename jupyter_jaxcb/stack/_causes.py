@@ -14,6 +14,7 @@ import jax
 
 from . import _fast_path, _jax, _uncaught
 from ._kept import Kept, told_in
+from ._not_called import NotCalledError
 
 # After which a program over several devices is said to go on, though one of them failed.
 PATIENCE_SECONDS = 5.0
@@ -69,7 +70,8 @@ def _meet(message: str) -> tuple[str, BaseException] | None:
     if not _unseen:
         _fast_path.unwatch()
     _jax.forget_failed_tokens()
-    if not isinstance(kept.error, Exception):  # Ctrl-C is no error of the program
+    # Ctrl-C is no error of the program; that of an earlier run is none of who asks for its result.
+    if not isinstance(kept.error, (Exception, NotCalledError)):
         raise BaseException.with_traceback(kept.error, kept.traceback)
     return f"INTERNAL: {kept.text}", kept.error
 

@@ -23,9 +23,10 @@ from ._contract import answer_checker
 from ._errors import explain
 from ._exact import exact_checker
 from ._finite import Finite, finite_checker, is_finite, note_lanes_not_finite, note_not_finite
-from ._interrupts import NotCalledError, lanes_left, passed_on
+from ._interrupts import lanes_left, passed_on
 from ._kept import describe
 from ._lanes import Answers, LaneSchedule
+from ._not_called import NotCalledError
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 # `build_crossing`, or what a flavor has in its place.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _jax, _programs
+from ._kept import host_error
 
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02
@@ -52,14 +53,16 @@ class InFlight:
             time.sleep(pause)
         return False
 
-    def errors(self) -> list[Exception]:
+    def errors(self) -> list[BaseException]:
         """Those of the arrays, once it is over; lets go of all of them."""
         found = []
         for array in self._all:
             try:
                 if not array.is_deleted():
                     array.block_until_ready()
-            except Exception as error:
+            except BaseException as error:
+                if not isinstance(error, Exception) and host_error(error) is None:
+                    raise  # an interrupt of the waiting itself
                 found.append(error)
         self._all = []
         return found
@@ -83,6 +86,6 @@ class InFlight:
 
 def _wait_for(tokens: list[Any], done: threading.Event) -> None:
     for token in tokens:
-        with contextlib.suppress(Exception):  # told to who waits for JAX's effects
+        with contextlib.suppress(BaseException):  # told to who waits for JAX's effects
             token.block_until_ready()
     done.set()

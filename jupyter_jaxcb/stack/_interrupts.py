@@ -24,6 +24,7 @@ import jax
 from . import _jax, _programs
 from ._errors import HostCallError
 from ._in_flight import InFlight
+from ._not_called import NotCalledError
 
 _OWN = __name__.rpartition(".")[0]
 _POLL_SECONDS = 0.005
@@ -57,10 +58,6 @@ class _Stuck:
         while not self.over() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
         return self.over()
-
-
-class NotCalledError(KeyboardInterrupt):
-    """A host call that was not made, as its run was interrupted."""
 
 
 def interrupt() -> None:
