@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import CallbackException, host_error, seen_by_user
+from ..stack import CallbackException, seen_by_user
 from ._late import LateErrors
 from ._stop import without_handler
 
@@ -57,7 +57,7 @@ class ErrorDisplay:
     ) -> None:
         # The text of a CallbackException repeats all of its cause.
         told = value.__cause__ if isinstance(value, CallbackException) else value
-        seen = seen_by_user(_interrupted(value) or told, tb)
+        seen = seen_by_user(told, tb)
         if seen is not None:
             self._late.mark(seen[0])
             original, frames = _showable(seen[0]), seen[1]
@@ -68,14 +68,6 @@ class ErrorDisplay:
             if isinstance(value, KeyboardInterrupt):
                 tb = without_handler(tb)
             shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
-
-
-def _interrupted(value: BaseException) -> BaseException | None:
-    """The KeyboardInterrupt of a host function that `value` was raised for."""
-    if not isinstance(value, KeyboardInterrupt) or value.__context__ is None:
-        return None
-    original = host_error(value.__context__)
-    return original if isinstance(original, KeyboardInterrupt) else None
 
 
 def _showable(error: BaseException) -> BaseException:

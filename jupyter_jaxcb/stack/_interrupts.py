@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 import jax
@@ -152,26 +152,30 @@ def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
     own = caller is not None and caller.f_globals.get("__name__") == _EAGER
     if isinstance(error, KeyboardInterrupt) and caller is not None and not own:
         if sys.gettrace() is None:
-            _raise_at(caller)
+            _raise_at(caller, error)
         else:  # a debugger, coverage
             _raise_after(told)
     return told
 
 
-def _raise_at(caller: FrameType) -> None:
-    """Has KeyboardInterrupt raised in place of the error that XLA makes, whatever class that is.
+def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
+    """Has `error` raised in place of the one that XLA makes, whatever class that is.
 
     Only Python's tracing sees an exception before those who may catch it.
     """
 
-    def interrupted(frame: FrameType | None, event: str, argument: Any) -> None:
+    def interrupted(at: FrameType, event: str, argument: Any) -> None:
+        frame: FrameType | None = at
         while frame is not None and frame is not caller:
             if _is_own(frame):  # on the way out of the crossing
                 return
             frame = frame.f_back
         sys.settrace(None)
         caller.f_trace = None
-        raise KeyboardInterrupt
+        if event == "exception" and argument[1] is error:  # raised already
+            return
+        # A frame that is being left when it is traced is in no traceback.
+        raise error.with_traceback(TracebackType(error.__traceback__, at, at.f_lasti, at.f_lineno))
 
     caller.f_trace = interrupted
     sys.settrace(interrupted)
