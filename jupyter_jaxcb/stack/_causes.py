@@ -8,34 +8,41 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import os
+import sys
 import threading
+import time
 
 import jax
 
+from ..recording import Site
 from . import _fast_path, _jax, _uncaught
 from ._kept import Kept, told_in
 from ._not_called import NotCalledError
 
 # After which a program over several devices is said to go on, though one of them failed.
 PATIENCE_SECONDS = 5.0
+_FOLDER_OF_JAX = os.path.join(os.path.dirname(jax.__file__), "")
 _NOBODY_WAITED = "A host function failed in a program that nobody waited for:"
 
-_unseen: dict[int, None] = {}  # numbers: raised by a host function, not yet by JAX
+_unseen: dict[int, Site] = {}  # by number: raised by a host function, not yet by JAX
 _new: collections.deque[Kept] = collections.deque(maxlen=1)  # the last one that JAX raised
+_met: collections.deque[tuple[Site | None, float]] = collections.deque(maxlen=100)  # and when
 _undo: contextlib.ExitStack | None = None
 _lock = threading.Lock()
 
 
-def expect(kept: Kept, *, others_may_wait: bool) -> None:
+def expect(kept: Kept, site: Site, *, others_may_wait: bool) -> None:
     """A host function has failed; what JAX raises for it is to have it as its cause.
 
     Args:
         kept: its exception.
+        site: of the call.
         others_may_wait: it failed on one of several devices that each make the call.
     """
     global _undo
     with _lock:
-        _unseen[kept.number] = None
+        _unseen[kept.number] = site
         while len(_unseen) > 1_000:  # of programs that nobody waits for
             del _unseen[next(iter(_unseen))]
         if _undo is None:
@@ -45,7 +52,7 @@ def expect(kept: Kept, *, others_may_wait: bool) -> None:
             _undo.callback(_fast_path.unwatch)
     _fast_path.watch(_meet)
     if others_may_wait:
-        timer = threading.Timer(PATIENCE_SECONDS, _say_what_others_wait_for, (kept,))
+        timer = threading.Timer(PATIENCE_SECONDS, _say_what_others_wait_for, (kept, site))
         timer.daemon = True
         timer.start()
 
@@ -65,7 +72,7 @@ def _meet(message: str) -> tuple[str, BaseException] | None:
     if kept is None:
         return None
     if kept.number in _unseen:
-        _unseen.pop(kept.number, None)
+        _met.append((_unseen.pop(kept.number, None), time.monotonic()))
         _new.append(kept)
     if not _unseen:
         _fast_path.unwatch()
@@ -76,8 +83,13 @@ def _meet(message: str) -> tuple[str, BaseException] | None:
     return f"INTERNAL: {kept.text}", kept.error
 
 
-def _say_what_others_wait_for(kept: Kept) -> None:
-    if kept.number in _unseen:
+def _say_what_others_wait_for(kept: Kept, site: Site) -> None:
+    recently = time.monotonic() - 2 * PATIENCE_SECONDS
+    if any(other == site and at > recently for other, at in list(_met)):
+        _unseen.pop(kept.number, None)  # where several devices fail, JAX raises the error of one
+        if not _unseen:
+            _fast_path.unwatch()
+    elif kept.number in _unseen and _somebody_waits():
         _uncaught.show(
             kept.error,
             kept.traceback,
@@ -86,6 +98,14 @@ def _say_what_others_wait_for(kept: Kept) -> None:
             "devices wait in there for this one, until XLA aborts the process; restart the kernel. "
             "The error is:",
         )
+
+
+def _somebody_waits() -> bool:
+    """Whether anything is being computed, or a thread has called into JAX."""
+    if _jax.unfinished_arrays():
+        return True
+    innermost = (frame.f_code.co_filename for frame in sys._current_frames().values())
+    return any(file.startswith(_FOLDER_OF_JAX) for file in innermost)
 
 
 def _wait_at_exit() -> None:
@@ -103,7 +123,7 @@ def _wait_at_exit() -> None:
             _uncaught.show(
                 kept.error,
                 kept.traceback,
-                "A host function failed in a program that nobody waited for:",
+                _NOBODY_WAITED,
             )
 
 

@@ -47,7 +47,7 @@ def explain(
     add_note(error, note)
     BaseException.with_traceback(error, own_frames(error.__traceback__))
     kept = keep(error, note)
-    _causes.expect(kept, others_may_wait=lowered.shard is not None)
+    _causes.expect(kept, site, others_may_wait=lowered.shard is not None)
     told = HostCallError(kept.text)
     told.number = kept.number
     return told
