@@ -27,7 +27,19 @@ g = jax.jit(lambda x: jaxcb.pure_callback(lambda x: (print("next"), x)[1], S, x)
 @pytest.fixture
 def held(kernel, tmp_path):
     """A kernel in which ``f(slowly(big))`` puts out, and ends, when the file `go` is there."""
-    kernel.go, kernel.fail = tmp_path / "go", tmp_path / "fail"
+    yield from holding(kernel, tmp_path)
+
+
+@pytest.fixture
+def freshly_held(fresh_kernel, tmp_path):
+    """The same in a kernel of which every program with callbacks is known."""
+    kernel = fresh_kernel()
+    assert kernel.run("%load_ext jupyter_jaxcb\nimport jax, jax.numpy as jnp").error is None
+    yield from holding(kernel, tmp_path)
+
+
+def holding(kernel, folder):
+    kernel.go, kernel.fail = folder / "go", folder / "fail"
     assert kernel.run(SETUP + HOST.format(go=str(kernel.go), fail=str(kernel.fail))).error is None
     yield kernel
     kernel.go.touch()
@@ -96,8 +108,9 @@ def test_error_of_a_program_that_nobody_waits_for_is_in_its_cell_once(held):
     assert after.error is None and after.value == "2"
 
 
-def test_cell_without_callbacks_waits_for_nothing(held):
+def test_cell_without_callbacks_waits_for_nothing(freshly_held):
     """Although a program with callbacks was compiled, and an array is being computed."""
+    held = freshly_held
     held.run("%jax_callbacks --wait 50")
     held.run("from jupyter_jaxcb.notebook import _waiting; waited = []")
     held.run("old = _waiting.InFlight.wait")
