@@ -19,9 +19,9 @@ from ..stack import (
     environment,
     host_error,
     interrupt,
-    long_running,
     release,
     start,
+    still_running,
     stop,
 )
 from ._comm import Link
@@ -218,7 +218,7 @@ class Session:
                 self._errors.show(error)
 
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
-        running = long_running(recorder)
+        running = still_running(recorder)
         self._stop_recording()
         return recorder.freeze(self._mark, cells=cells, environment=environment(), running=running)
 

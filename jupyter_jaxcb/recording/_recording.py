@@ -44,7 +44,7 @@ class Recording:
         not_finite: the sites that answered NaN or infinity. Results of more than 4,096 elements are
             looked at in previewed calls only.
         ahead: nothing ran: it was asked what the programs would do.
-        running: host calls that had been running for more than 5 seconds when it ended.
+        running: host calls that had not come back when it ended.
     """
 
     bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)

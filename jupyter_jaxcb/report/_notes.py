@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..recording import Compilation, NotFinite, Outcome, Recording
+from ..recording import Compilation, NotFinite, Outcome, Recording, Running
 
 LISTED = 3  # arguments of compilations that are named
 
@@ -27,6 +27,7 @@ def site_notes(
     found = [note for outcome in outcomes for note in outcome.notes]
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
+    found += [_still_running(one) for one in recording.running if one.lowered in numbers]
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
 
@@ -60,6 +61,12 @@ def _not_cached(recording: Recording) -> str:
         "its program is compiled in every process: the persistent compilation cache of JAX "
         f"{version} takes no program with host callbacks".replace("  ", " ")
     )
+
+
+def _still_running(call: Running) -> str:
+    lane = f", lane {call.lane}," if call.lane >= 0 else ""
+    at = f", in {call.stack[0].function}, line {call.stack[0].line}" if call.stack else ""
+    return f"call {call.number:,}{lane} was still running when the recording ended{at}"
 
 
 def _not_finite(fact: NotFinite) -> str:

@@ -124,8 +124,9 @@ def _summarize_site(
 ) -> SiteSummary:
     rows = recording.calls[np.isin(recording.calls["lowered"], numbers)]
     lowered = [recording.lowered[number] for number in numbers]
+    begun = len(rows) + sum(one.lowered in numbers for one in recording.running)
     decide = _fate_ahead if recording.ahead else _fate
-    fate, reason, remedy = decide(recording, len(rows), outcomes)
+    fate, reason, remedy = decide(recording, begun, outcomes)
     if recording.stale.intersection(numbers):
         reason, remedy = _STALE, _STALE_REMEDY
     failed = rows["error"][rows["error"] > 0]

@@ -47,8 +47,8 @@ from ._register_tap import tap as tap
 from ._registered import Callback as Callback
 from ._running import RunningCall as RunningCall
 from ._running import all_running_calls as all_running_calls
-from ._running import long_running as long_running
 from ._running import running_calls as running_calls
+from ._running import still_running as still_running
 from ._site import is_cell as is_cell
 from ._strict import strict_errors as strict_errors
 from ._tap import bind_tap as bind_tap

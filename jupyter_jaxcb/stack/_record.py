@@ -13,7 +13,7 @@ from ..recording import DEFAULT_CAPACITY, Recorder, Recording, activate, active
 from . import _jax, _programs
 from ._interrupts import interrupt
 from ._reentry import notice_jax_inside
-from ._running import long_running
+from ._running import still_running
 
 _POLL_SECONDS = 0.001
 _lock = threading.Lock()
@@ -74,7 +74,7 @@ def record(capacity: int = DEFAULT_CAPACITY, *, previews: bool = True) -> Iterat
         interrupt()
         raise
     finally:
-        running = long_running(recorder)
+        running = still_running(recorder)
         stop()
         yielded._recording = recorder.freeze(mark, environment=environment(), running=running)
 

@@ -20,7 +20,6 @@ from . import _dispatch
 from ._callback import HostFunction
 from ._site import is_user_code
 
-LONG_NS = 5_000_000_000  # a call that has been running for this long is in the recording
 _JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
 
 
@@ -44,13 +43,13 @@ def running_calls(recorder: Recorder) -> list[RunningCall]:
     return sorted(found, key=lambda call: call.start_ns or 0)
 
 
-def long_running(recorder: Recorder) -> list[Running]:
-    """Those that have been running for more than 5 seconds, as a recording has them."""
+def still_running(recorder: Recorder) -> list[Running]:
+    """The recorded host calls that have not come back, as a recording has them."""
     now = recorder.clock()
     return [
         Running(call.lowered, call.lane, call.number, call.thread, now - start, call.stack)
         for call in running_calls(recorder)
-        if (start := call.start_ns) is not None and now - start >= LONG_NS
+        if (start := call.start_ns) is not None
     ]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
+from jupyter_jaxcb.report import summarize
 from jupyter_jaxcb.stack import all_running_calls, running_calls
 
 
@@ -113,11 +114,9 @@ def test_call_is_found_with_its_number_and_stack_recorded_or_not():
     assert not call.in_jax
 
 
-def test_recording_has_the_calls_that_are_running_for_long(monkeypatch):
+def test_recording_has_the_calls_that_are_running():
     from jupyter_jaxcb import Recording
-    from jupyter_jaxcb.stack import _running
 
-    monkeypatch.setattr(_running, "LONG_NS", 0)
     host, struct = Stops(), jax.ShapeDtypeStruct((), np.float32)
     f = jax.jit(jax.vmap(lambda x: jaxcb.pure_callback(host, struct, x, vmap_method="sequential")))
     with jaxcb.record() as r:
@@ -131,3 +130,9 @@ def test_recording_has_the_calls_that_are_running_for_long(monkeypatch):
     assert (running.lane, running.number) == (2, 3) and running.elapsed_ns > 0
     assert [frame.function for frame in running.stack] == ["__call__"]
     assert Recording.from_json(r.recording.to_json()).running == (running,)
+    (site,) = summarize(r.recording)
+    assert (site.fate.value, site.calls, site.reason) == ("live", 0, "")
+    line = running.stack[0].line
+    assert site.notes == (
+        f"call 3, lane 2, was still running when the recording ended, in __call__, line {line}",
+    )
