@@ -92,7 +92,7 @@ def describe(error: BaseException) -> str:
         return f"{type(error).__name__}: <its message raised {type(broken).__name__}>"
     if len(message) > LONGEST:
         message = f"{message[:LONGEST]}… ({len(message):,} characters)"
-    return f"{type(error).__name__}: {_plain(message)}"
+    return f"{type(error).__name__}: {_plain(message)}" if message else type(error).__name__
 
 
 def host_error(error: BaseException | None, *, chained: bool = True) -> BaseException | None:
