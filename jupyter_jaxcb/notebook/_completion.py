@@ -12,6 +12,7 @@ from ._options import FLAVORS, OPTIONS
 from ._question import OPTIONS as EXPLAIN_OPTIONS
 
 _CALLBACK = "%%jax_callback"
+_CALLBACKS = "%jax_callbacks"
 _RECORD = "%jax_record"
 _EXPLAIN = "%jax_explain"
 
@@ -25,6 +26,10 @@ def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
     if before[-1] == "--arrays":
         return list(ARRAYS)
     return [option for option in OPTIONS if option not in before]
+
+
+def _after_callbacks(shell: InteractiveShell, event: Any) -> list[str]:
+    return ["--stacks", "--wait"]
 
 
 def _after_record(shell: InteractiveShell, event: Any) -> list[str]:
@@ -41,6 +46,7 @@ def _after_explain(shell: InteractiveShell, event: Any) -> list[str]:
 def install(shell: InteractiveShell) -> None:
     """Teaches the completer of `shell` our magics."""
     shell.set_hook("complete_command", _after_callback, str_key=_CALLBACK)
+    shell.set_hook("complete_command", _after_callbacks, str_key=_CALLBACKS)
     shell.set_hook("complete_command", _after_record, str_key=_RECORD)
     shell.set_hook("complete_command", _after_explain, str_key=_EXPLAIN)
 
@@ -48,5 +54,5 @@ def install(shell: InteractiveShell) -> None:
 def remove(shell: InteractiveShell) -> None:
     """Takes back what `install` did."""
     dispatch = shell.strdispatchers["complete_command"]
-    for key in (_CALLBACK, _RECORD, _EXPLAIN):
+    for key in (_CALLBACK, _CALLBACKS, _RECORD, _EXPLAIN):
         dispatch.strs.pop(key, None)

@@ -161,6 +161,7 @@ def test_answer_that_is_not_as_declared_says_what_came(kernel, answer, says, cal
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
+        ("%jax_callbacks --", ["--stacks", "--wait"]),
         ("%%jax_callback pu", ["pure"]),
         ("%%jax_callback pure --re", ["--result"]),
         ("%%jax_callback pure --result x --", ["--vmap-method", "--ordered"]),
