@@ -148,8 +148,7 @@ _known = Known()
 _lowerings = _Lowerings()
 _vanishing = Vanishing()
 _any_lowered = False
-_made: set[Program] = set()
-_counted: set[Program] = set()  # whose runs are told
+_uncounted: set[Program] = set()  # whose runs are not told
 _undo = contextlib.ExitStack()
 
 
@@ -203,7 +202,7 @@ def lowered(
     _any_lowered = True
     if not _lowerings.under_way:
         program = Program(name, platform, next(_numbers))
-        _made.add(program)
+        _uncounted.add(program)
         return program
     here = _lowerings.under_way[-1]
     here.indices.setdefault(bind, []).extend([] if index is None else [index])
@@ -211,13 +210,13 @@ def lowered(
     here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
-        _made.add(here.program)
+        _uncounted.add(here.program)
     return here.program
 
 
 def all_counted() -> bool:
     """Whether the runs of every program with a callback of ours are told."""
-    return _made <= _counted
+    return not _uncounted
 
 
 def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
@@ -258,7 +257,7 @@ class _Watcher:
 
     def counts(self, program: Program) -> None:
         _known.counts(program, True)
-        _counted.add(program)
+        _uncounted.discard(program)
         recorder = active()
         if recorder is not None:
             recorder.counts(program)
@@ -270,7 +269,7 @@ class _Watcher:
 
     def lost_count(self, program: Program) -> None:
         _known.counts(program, False)
-        _counted.discard(program)
+        _uncounted.add(program)
         recorder = active()
         if recorder is not None:
             recorder.lost_count(program)
