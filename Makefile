@@ -13,6 +13,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 EXAMPLES ?= 5000
+# Test processes at a time; a file's tests stay in one, as they share kernels and programs they ran.
+JOBS ?= 2
+PARALLEL := -n $(JOBS) --dist loadfile
 export JAX_PLATFORMS ?= cpu
 
 # JupyterLab refuses to run as root (containers, CI) unless told that this is meant.
@@ -36,7 +39,7 @@ lab: $(VENV)/.lab $(VENV)/.installed
 test: test-frontend test-python test-browser
 
 test-python: $(VENV)/.test
-	$(BIN)/python -m pytest --ignore tests/browser
+	$(BIN)/python -m pytest $(PARALLEL) --ignore tests/browser
 	$(BIN)/python -m pytest -p no:cacheprovider --nbval --doctest-glob= notebooks
 
 test-frontend: $(MODULES)
@@ -47,7 +50,7 @@ test-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m pytest -p no:cacheprovider tests/browser
 
 test-floor: $(FLOOR)/.test
-	$(FLOOR)/bin/python -m pytest -p no:cacheprovider \
+	$(FLOOR)/bin/python -m pytest $(PARALLEL) -p no:cacheprovider \
 		tests/recording tests/stack tests/buffers tests/results tests/derivatives tests/errors \
 		tests/conformance tests/fates tests/explain tests/pains tests/host_callback tests/migrate
 
