@@ -174,7 +174,7 @@ ENDS = {
         told.set()
         assert jax.jit(lambda x: jaxcb.io_callback(
             lambda x: x, S, x, ordered=True))(np.float32(3)) == 3
-        print("caught")
+        print("caught", flush=True)
     """,
 }
 
