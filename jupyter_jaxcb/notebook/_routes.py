@@ -65,8 +65,11 @@ class Routes:
     def cell_over(self, in_flight: InFlight, number: int) -> None:
         """The running cell ends, whatever of it is still `in_flight`."""
         header = getattr(self._shell.display_pub, "parent_header", None)
-        if self._replaced and header and not in_flight.over():
-            self._late.append(_Late(header, number, in_flight))
+        with self._lock:
+            self._late = [late for late in self._late if not late.in_flight.over()]
+            if self._replaced and header and not in_flight.over():
+                in_flight.let_go()
+                self._late.append(_Late(header, number, in_flight))
 
     def header(self) -> dict[str, Any] | None:
         """Of the earlier cell whose host call asks; None: it is none."""

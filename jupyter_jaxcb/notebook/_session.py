@@ -162,6 +162,12 @@ class Session:
             self.bodies += _code_names(self.shell, result)
         if self._depth:
             return
+        try:
+            self._end(result)
+        finally:
+            self._stop.end()
+
+    def _end(self, result: Any) -> None:
         cells, self.bodies = self.bodies, []
         self._stop_watching()
         in_flight = self._settle(result)
@@ -170,7 +176,6 @@ class Session:
             values = self.values or self._values_here
             kept.append((self._finish(self._recorder, cells), values))
         self._routes.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
-        self._stop.end()
         self._values_here = False
         for recording, values in kept:
             self.sites.add(recording)

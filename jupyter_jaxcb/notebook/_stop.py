@@ -32,6 +32,7 @@ class Stop:
 
     def begin(self) -> None:
         """A cell begins; only the main thread may have it so."""
+        self.end()  # of a cell that was interrupted at its end
         self.pressed = False
         before = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -48,12 +49,14 @@ class Stop:
 
     def end(self) -> None:
         """Puts the handler back that was there, unless the cell has put another one in place."""
-        if self._handler is not None and signal.getsignal(signal.SIGINT) is self._handler:
+        if self._handler is None or threading.current_thread() is not threading.main_thread():
+            return
+        if signal.getsignal(signal.SIGINT) is self._handler:
             signal.signal(signal.SIGINT, self._before)
-        if self._handler is not None:
-            written_to = signal.set_wakeup_fd(self._signals_before)
-            if written_to != self._signals:
-                signal.set_wakeup_fd(written_to)
+        written_to = signal.set_wakeup_fd(-1)
+        with contextlib.suppress(ValueError, OSError):  # it may be closed by now
+            ours = written_to == self._signals
+            signal.set_wakeup_fd(self._signals_before if ours else written_to)
         self._before = self._handler = None
 
     def close(self) -> None:
@@ -67,17 +70,25 @@ class Stop:
         if self._signals is None:
             read, self._signals = os.pipe()
             os.set_blocking(self._signals, False)
+            os.register_at_fork(after_in_child=self._in_child)
             threading.Thread(
                 target=self._watch, args=(read,), name="jupyter_jaxcb signals", daemon=True
             ).start()
         return self._signals
+
+    def _in_child(self) -> None:
+        """The signals of a child process are its own."""
+        written_to = signal.set_wakeup_fd(-1)
+        if written_to != self._signals:
+            signal.set_wakeup_fd(written_to)
 
     def _watch(self, signals: int) -> None:
         while numbers := os.read(signals, 64):
             if self._signals_before >= 0:  # whoever wanted to know before
                 with contextlib.suppress(OSError):
                     os.write(self._signals_before, numbers)
-            if signal.SIGINT in numbers:
+            # A handler that the cell has put in place may mean that it goes on.
+            if signal.SIGINT in numbers and signal.getsignal(signal.SIGINT) is self._handler:
                 interrupt_main()
         os.close(signals)
 

@@ -17,7 +17,7 @@ import jax
 
 from ..recording import Site
 from . import _fast_path, _jax, _uncaught
-from ._kept import Kept, told_in
+from ._kept import Kept, told_in, told_number
 from ._not_called import NotCalledError
 
 # After which a program over several devices is said to go on, though one of them failed.
@@ -28,6 +28,7 @@ _NOBODY_WAITED = "A host function failed in a program that nobody waited for:"
 _unseen: dict[int, Site] = {}  # by number: raised by a host function, not yet by JAX
 _new: collections.deque[Kept] = collections.deque(maxlen=1)  # the last one that JAX raised
 _met: collections.deque[tuple[Site | None, float]] = collections.deque(maxlen=100)  # and when
+_watched: set[Site] = set()
 _undo: contextlib.ExitStack | None = None
 _lock = threading.Lock()
 
@@ -44,7 +45,7 @@ def expect(kept: Kept, site: Site, *, others_may_wait: bool) -> None:
     with _lock:
         _unseen[kept.number] = site
         while len(_unseen) > 1_000:  # of programs that nobody waits for
-            del _unseen[next(iter(_unseen))]
+            _unseen.pop(next(iter(_unseen)), None)
         if _undo is None:
             _undo = contextlib.ExitStack()
             _undo.callback(_jax.meet_errors(_meet))
@@ -52,9 +53,25 @@ def expect(kept: Kept, site: Site, *, others_may_wait: bool) -> None:
             _undo.callback(_fast_path.unwatch)
     _fast_path.watch(_meet)
     if others_may_wait:
-        timer = threading.Timer(PATIENCE_SECONDS, _say_what_others_wait_for, (kept, site))
-        timer.daemon = True
+        _watch_others(kept, site)
+
+
+def _watch_others(kept: Kept, site: Site) -> None:
+    """One timer a site: others that fail meanwhile have the same to say."""
+    if site in _watched:
+        return
+    timer = threading.Timer(PATIENCE_SECONDS, _say_what_others_wait_for, (kept, site))
+    timer.daemon = True
+    with contextlib.suppress(RuntimeError):  # no more threads, or Python is about to end
         timer.start()
+        _watched.add(site)
+
+
+def forget(number: int) -> None:
+    """Expects nothing for the error `number` any more."""
+    _unseen.pop(number, None)
+    if not _unseen:
+        _fast_path.unwatch()
 
 
 def take_back() -> None:
@@ -69,21 +86,27 @@ def take_back() -> None:
 def _meet(message: str) -> tuple[str, BaseException] | None:
     """Message and cause of the error that JAX raises with `message`, if it is one of ours."""
     kept = told_in(message)
-    if kept is None:
+    if kept is None or threading.current_thread().name == _jax.LOOKING:
         return None
     if kept.number in _unseen:
         _met.append((_unseen.pop(kept.number, None), time.monotonic()))
         _new.append(kept)
     if not _unseen:
         _fast_path.unwatch()
-    _jax.forget_failed_tokens()
+    _jax.forget_failed_tokens(_is_seen)
     # Ctrl-C is no error of the program; that of an earlier run is none of who asks for its result.
     if not isinstance(kept.error, (Exception, NotCalledError)):
         raise BaseException.with_traceback(kept.error, kept.traceback)
     return f"INTERNAL: {kept.text}", kept.error
 
 
+def _is_seen(message: str) -> bool:
+    number = told_number(message)
+    return bool(number) and number not in _unseen
+
+
 def _say_what_others_wait_for(kept: Kept, site: Site) -> None:
+    _watched.discard(site)
     recently = time.monotonic() - 2 * PATIENCE_SECONDS
     if any(other == site and at > recently for other, at in list(_met)):
         _unseen.pop(kept.number, None)  # where several devices fail, JAX raises the error of one
@@ -115,8 +138,11 @@ def _wait_at_exit() -> None:
         _new.clear()
         try:
             jax.effects_barrier()
-        except BaseException:
+        except Exception:
             failing = bool(_new)  # if not, it is none of ours and JAX is going to say it
+        except BaseException:
+            if not _new:  # Ctrl-C while this waits: what is left is not waited for
+                raise
         else:
             failing = False
         for kept in _new:

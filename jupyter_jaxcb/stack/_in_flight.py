@@ -53,6 +53,10 @@ class InFlight:
             time.sleep(pause)
         return False
 
+    def let_go(self) -> None:
+        """Holds only what is not done; nobody is going to ask for `errors`."""
+        self._all = []
+
     def errors(self) -> list[BaseException]:
         """Those of the arrays, once it is over; lets go of all of them."""
         found = []

@@ -21,7 +21,7 @@ from typing import Any
 
 import jax
 
-from . import _jax, _programs
+from . import _causes, _jax, _programs
 from ._errors import HostCallError
 from ._in_flight import InFlight
 from ._not_called import NotCalledError
@@ -74,6 +74,7 @@ def interrupt() -> None:
     _jax.forget_tokens()
     if in_flight.over():
         return
+    in_flight.let_go()
     window = in_flight
     for frame in sys._current_frames().values():
         _end_lanes(frame)
@@ -126,16 +127,10 @@ def on_thread_of_xla() -> bool:
     return _outermost_is_own(sys._getframe(1))
 
 
-def lanes_left(guard: bytearray) -> Any:
-    """What comes after the last lane: nothing, or NotCalledError if it was not the last.
-
-    Args:
-        guard: one byte for each lane; an interrupt takes them away.
-    """
-    if not guard:
+def all_made(done: int, lanes: int) -> None:
+    """Raises NotCalledError if an interrupt has taken lanes away, see `_end_lanes`."""
+    if done < lanes:
         raise NotCalledError("not called, as its run was interrupted")
-    return
-    yield
 
 
 def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
@@ -155,6 +150,7 @@ def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
             _raise_at(caller, error)
         else:  # a debugger, coverage
             _raise_after(told)
+            _causes.forget(told.number)  # it comes before the error of JAX's does
     return told
 
 
@@ -222,15 +218,18 @@ def _is_own(frame: FrameType) -> bool:
     return frame.f_globals.get("__name__", "").startswith(_OWN)
 
 
-def _at_exit() -> None:
+def interrupt_at_exit() -> None:
     """A script that ends with KeyboardInterrupt does not make the calls that are left.
 
-    It ends with the one that is running: XLA's threads must not outlive Python.
+    It ends with the one that is running: XLA's threads must not outlive Python. In a session what
+    was interrupted last says nothing of its end.
     """
+    if hasattr(sys, "ps1") or sys.flags.interactive:
+        return
     if issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
         interrupt()
         if window is not None:
             window.wait(math.inf)
 
 
-atexit.register(_at_exit)
+atexit.register(interrupt_at_exit)

@@ -40,7 +40,7 @@ class Kept(NamedTuple):
 _kept: dict[int, Kept] = {}
 _raised_by: collections.OrderedDict[int, int] = collections.OrderedDict()  # number: thread
 _numbers = itertools.count(1)
-_lock = threading.Lock()
+_lock = threading.RLock()  # garbage is collected anywhere, and its destructors may raise
 _running: Callable[[], str] | None = None
 _MARK = re.compile(r"; jaxcb host error (\d+)\]")
 # Colours and the like, and characters that end a text for C++.
@@ -52,11 +52,13 @@ def keep(error: BaseException, note: str) -> Kept:
     number, thread = next(_numbers), threading.get_ident()
     text = _plain(f"{describe(error)} [{note}; jaxcb host error {number}]")
     kept = Kept(number, error, error.__traceback__, text, _running() if _running else "")
+    let_go = []  # out of the lock: what dies with their frames may do anything
     with _lock:
         _kept[number], _raised_by[number] = kept, thread
         own = [n for n, by in _raised_by.items() if by == thread]
         for old in own[:-KEPT] or list(_raised_by)[:-KEPT_IN_ALL]:
-            del _kept[old], _raised_by[old]
+            let_go.append(_kept.pop(old))
+            del _raised_by[old]
     return kept
 
 
@@ -81,7 +83,8 @@ def numbered(number: int) -> Kept | None:
 
 def told_in(message: str) -> Kept | None:
     """The exception whose text stands in `message`, if it is still kept."""
-    return numbered(_number(message))
+    number = told_number(message)
+    return numbered(number) if number else None
 
 
 def describe(error: BaseException) -> str:
@@ -119,7 +122,7 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        number = _number(_message(error))
+        number = told_number(_message(error))
         with _lock:
             if any(error is kept.error for kept in _kept.values()):
                 return error
@@ -127,6 +130,9 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
                 return _kept[number].error
         if number and error.__cause__ is not None:  # not kept any more, but its cause
             return error.__cause__
+        if isinstance(error, BaseExceptionGroup):  # JAX 0.12's barrier, of several effects
+            inside = (host_error(one, chained=chained) for one in error.exceptions)
+            return next(filter(None, inside), None)
         error = error.__cause__ if chained else None
     return None
 
@@ -151,7 +157,7 @@ def seen_by_user(
     return original, user_frames(tb, own[-1] if own else original.__traceback__)
 
 
-def _number(message: str) -> int:
+def told_number(message: str) -> int:
     """The number of the host error that `message` is of; 0 for none."""
     # The last one: an earlier mark stands in the message of the host function's exception.
     marks = _MARK.findall(message)

@@ -16,6 +16,7 @@ import numpy as np
 from . import _jax
 from ._dispatch import Crossing
 from ._errors import HostCallError
+from ._interrupts import interrupt_at_exit
 from ._kept import host_error
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")
@@ -137,6 +138,7 @@ def _wait() -> None:
 
 def barrier_at_exit() -> None:
     """The last barrier of a process: nobody is left to catch what it raises."""
+    interrupt_at_exit()  # it is registered earlier, so it would come later
     try:
         barrier("at exit")
     except CallbackException as error:

@@ -184,3 +184,10 @@ def test_version_of_jax_that_decides_elsewhere_is_named(monkeypatch):
     monkeypatch.setattr(_jax, "stay_in_python", lambda: None)
     with pytest.raises(RuntimeError, match=f"JAX {jax.__version__} decides elsewhere.*host_error"):
         jaxcb.strict_errors()
+
+
+def test_original_is_found_in_a_group_of_errors():
+    error = failing(lambda: jax.jit(f)(1.0))
+    group = ExceptionGroup("One or more previous effectful computations failed.", [error])
+    assert jaxcb.host_error(group) is error.__cause__
+    assert jaxcb.host_error(ExceptionGroup("", [ValueError()])) is None

@@ -99,3 +99,25 @@ def test_handler_of_the_signal_is_put_back(kernel):
     assert kernel.run("signal.getsignal(signal.SIGINT) is signal.default_int_handler").value == (
         "True"
     )
+
+
+def test_handler_that_the_cell_has_put_in_place_may_go_on(prepared):
+    ran = prepared.run(
+        "flag, calls = [], 0\n"
+        "def host(x):\n"
+        "    global calls\n"
+        "    calls += 1\n"
+        "    if calls == 2:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(0.1)\n"
+        "    return x\n"
+        "before = signal.signal(signal.SIGINT, lambda *a: flag.append(1))\n"
+        "try:\n"
+        "    f = compiled(lambda x: jax.lax.fori_loop(\n"
+        "        0, 20, lambda i, y: jaxcb.io_callback(host, S, y, ordered=True), x))\n"
+        "    f(slowly(big)).block_until_ready()\n"
+        "finally:\n"
+        "    _ = signal.signal(signal.SIGINT, before)\n"
+        "[flag, calls]"
+    )
+    assert (ran.error, ran.value) == (None, "[[1], 20]")

@@ -46,6 +46,7 @@ from ._programs import dispatching as dispatching
 from ._programs import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
 from ._programs import watch as watch
 from ._programs import without_dead_equations as without_dead_equations
+from ._raised import LOOKING as LOOKING
 from ._raised import forget_failed_tokens as forget_failed_tokens
 from ._raised import meet_errors as meet_errors
 from ._raised import stay_in_python as stay_in_python

@@ -24,6 +24,7 @@ from ._needed import runtime_tokens
 Meet = Callable[[str], tuple[str, BaseException] | None]
 
 _PATIENCE_SECONDS = 0.2
+LOOKING = "jupyter_jaxcb looks at tokens"  # name of threads that see errors for nobody
 _KIND = jax.errors.JaxRuntimeError
 
 
@@ -88,11 +89,15 @@ def stay_in_python() -> Callable[[], None] | None:
     return undo
 
 
-def forget_failed_tokens() -> None:
-    """Drops those of this thread's runtime tokens whose program has failed.
+def forget_failed_tokens(is_seen: Callable[[str], bool]) -> None:
+    """Drops those of this thread's runtime tokens whose program has failed with what was seen.
 
     Each of them would raise that error again, in the next program with the same ordered effect and
-    in every barrier. The tokens of programs that still run are kept: later ones wait for them.
+    in every barrier. The tokens of programs that still run are kept: later ones wait for them; and
+    those of programs whose error nobody has seen.
+
+    Args:
+        is_seen: whether the error with this message was.
     """
     held = (runtime_tokens.current_tokens, runtime_tokens.output_runtime_tokens)
     if not any(held):
@@ -103,11 +108,14 @@ def forget_failed_tokens() -> None:
     def look(token: Any) -> None:
         try:
             token.block_until_ready()  # the only way to see that it has failed
-        except BaseException:
-            failed.add(id(token))
+        except BaseException as error:
+            if is_seen(str(error)):
+                failed.add(id(token))
 
     tokens = [token for copy in copies for token in copy.values()]
-    threads = [threading.Thread(target=look, args=(token,), daemon=True) for token in tokens]
+    threads = [
+        threading.Thread(target=look, args=(token,), name=LOOKING, daemon=True) for token in tokens
+    ]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + _PATIENCE_SECONDS  # what is not done by then has not failed
