@@ -23,7 +23,7 @@ from ._contract import answer_checker
 from ._errors import explain
 from ._exact import exact_checker
 from ._finite import Finite, finite_checker, is_finite, note_lanes_not_finite, note_not_finite
-from ._interrupts import all_made, passed_on
+from ._interrupts import NOT_CALLED, lanes_left, passed_on
 from ._kept import describe
 from ._lanes import Answers, LaneSchedule
 from ._not_called import NotCalledError
@@ -173,11 +173,14 @@ def looped_calls(
         answers = new_answers()
         guard = bytearray(b"\1") * order.size
         lanes = itertools.compress(schedule.lanes(operands), guard)
+        if recorder is not None:  # which has to know before all else; it costs time
+            lanes = itertools.chain(lanes, lanes_left(guard, order.size))
         calls = itertools.starmap(adapt(host.current), lanes)
         try:
             if recorder is None:
                 stacked = answers.stack(calls)
-                all_made(answers.done, order.size)
+                if not guard and answers.done < order.size:
+                    raise NotCalledError(NOT_CALLED)
             else:
                 stacked = _stack_recorded(
                     answers, calls, recorder, lowered, host.version, schedule, operands
@@ -216,7 +219,6 @@ def _stack_recorded(
     stamps = [recorder.clock()]
     try:
         stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
-        all_made(answers.done, schedule.order.size)
     except BaseException as error:
         failed = answers.done
         # Not a wrong answer: the call itself raised, or was not made.

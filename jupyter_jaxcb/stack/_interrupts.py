@@ -29,6 +29,7 @@ from ._not_called import NotCalledError
 _OWN = __name__.rpartition(".")[0]
 _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.5
+NOT_CALLED = "not called, as its run was interrupted"
 _EAGER = f"{_OWN}._eager"
 
 # While it is not over, host calls on XLA's threads are refused.
@@ -119,7 +120,7 @@ def refuse() -> None:
     if pending is None or pending.over(patience=True):
         window = None
     elif _caller(sys._getframe(1)) is None:
-        raise NotCalledError("not called, as its run was interrupted")
+        raise NotCalledError(NOT_CALLED)
 
 
 def on_thread_of_xla() -> bool:
@@ -127,10 +128,17 @@ def on_thread_of_xla() -> bool:
     return _outermost_is_own(sys._getframe(1))
 
 
-def all_made(done: int, lanes: int) -> None:
-    """Raises NotCalledError if an interrupt has taken lanes away, see `_end_lanes`."""
-    if done < lanes:
-        raise NotCalledError("not called, as its run was interrupted")
+def lanes_left(guard: bytearray, lanes: int) -> Any:
+    """What comes after the last lane: nothing, or NotCalledError if it was not the last.
+
+    Args:
+        guard: one byte for each lane; an interrupt takes them away.
+        lanes: how many there are.
+    """
+    if lanes and not guard:
+        raise NotCalledError(NOT_CALLED)
+    return
+    yield
 
 
 def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
