@@ -101,14 +101,19 @@ def _meet(message: str) -> tuple[str, BaseException] | None:
 
 
 def _is_seen(message: str) -> bool:
+    """Whether JAX has raised that error, or one of another device where the same call failed."""
     number = told_number(message)
-    return bool(number) and number not in _unseen
+    return bool(number) and (number not in _unseen or _met_lately(_unseen.get(number)))
+
+
+def _met_lately(site: Site | None) -> bool:
+    recently = time.monotonic() - 2 * PATIENCE_SECONDS
+    return any(other == site and at > recently for other, at in list(_met))
 
 
 def _say_what_others_wait_for(kept: Kept, site: Site) -> None:
     _watched.discard(site)
-    recently = time.monotonic() - 2 * PATIENCE_SECONDS
-    if any(other == site and at > recently for other, at in list(_met)):
+    if _met_lately(site):
         _unseen.pop(kept.number, None)  # where several devices fail, JAX raises the error of one
         if not _unseen:
             _fast_path.unwatch()
