@@ -191,3 +191,28 @@ def test_original_is_found_in_a_group_of_errors():
     group = ExceptionGroup("One or more previous effectful computations failed.", [error])
     assert jaxcb.host_error(group) is error.__cause__
     assert jaxcb.host_error(ExceptionGroup("", [ValueError()])) is None
+
+
+def test_error_that_nobody_has_seen_outlives_another_that_is_caught():
+    told = []
+
+    def run():  # on JAX 0.8 only a thread without failures dispatches behind its own back
+        y = unseen(slow(big))
+        while not y.is_ready():  # it has failed, and nobody has looked
+            pass
+        error = failing(lambda: caught(1.0))
+        told.append(repr(jaxcb.host_error(error)))
+        with pytest.raises(CLASS) as raised:
+            jax.effects_barrier()
+        told.append(repr(jaxcb.host_error(raised.value)))
+        jax.effects_barrier()
+
+    big = jnp.ones((1200, 1200))
+    slow = jax.jit(lambda x: (x @ big @ big @ big @ big)[0, 0])
+    caught = jax.jit(lambda x: jaxcb.pure_callback(boom, x, x))
+    unseen = jax.jit(lambda x: (jaxcb.debug_callback(boom, x), x)[1]).lower(1.0).compile()
+    number = float(slow(big))
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(60)
+    assert told == ["KeyError(1.0)", f"KeyError({number})"]
