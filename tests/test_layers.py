@@ -11,18 +11,19 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "jupyter_jaxcb"
+WORKER = PACKAGE.with_name("jupyter_jaxcb_worker")
 # layer: (our layers, third parties) it may import
 MAY_IMPORT = {
-    "recording": (set(), {"numpy"}),
-    "stack": ({"recording"}, {"jax", "numpy", "ml_dtypes"}),
-    "report": ({"recording"}, {"numpy"}),
+    "recording": (set(), {"numpy", "pandas"}),
+    "stack": ({"recording"}, {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"}),
+    "report": ({"recording"}, {"numpy", "pyarrow"}),
     "migrate": (set(), set()),
     "notebook": (
         {"recording", "stack", "report", "migrate"},
         {"IPython", "jax", "anywidget", "comm", "traitlets"},
     ),
     "host_callback.py": ({"stack"}, {"jax"}),
-    "pytest_plugin.py": ({"stack"}, {"pytest"}),
+    "testing.py": ({"recording", "report", "stack"}, set()),
 }
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
 
@@ -119,6 +120,17 @@ def test_private_jax_is_in_one_folder():
     assert users == {"stack/_jax"}
 
 
+def test_worker_needs_numpy_alone():
+    """What runs in another process, on another machine, has little to bring along."""
+    found = {
+        full.partition(".")[0]
+        for path in WORKER.rglob("*.py")
+        for full in imports(path.read_text(), "../jupyter_jaxcb_worker")
+    }
+    assert "numpy" in found
+    assert found - sys.stdlib_module_names - {"jupyter_jaxcb", "numpy"} == {"cloudpickle"}
+
+
 def test_every_layer_is_drawn():
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     files = {path.name for path in PACKAGE.glob("*.py")} - {"__init__.py"}
@@ -127,7 +139,11 @@ def test_every_layer_is_drawn():
 
 @pytest.mark.parametrize(
     "path",
-    [path for folder in (PACKAGE, Path(__file__).parent) for path in sorted(folder.rglob("*.py"))],
+    [
+        path
+        for folder in (PACKAGE, WORKER, Path(__file__).parent)
+        for path in sorted(folder.rglob("*.py"))
+    ],
     ids=lambda path: f"{path.parent.name}/{path.name}",
 )
 def test_module_stays_under_300_lines(path):

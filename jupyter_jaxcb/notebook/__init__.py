@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics
 
 from ..recording import Recording
 from ..report import to_mimebundle
 from ..stack import leave_loops_to_jax, take_back
 from . import _completion
+from ._check import CheckMagics
 from ._magics import JaxMagics
+from ._record import RecordMagics
 from ._session import Session
 
-_sessions: dict[int, tuple[InteractiveShell, Session, JaxMagics]] = {}
+_sessions: dict[int, tuple[InteractiveShell, Session, list[Magics]]] = {}
 
 
 def load(shell: InteractiveShell) -> None:
@@ -21,11 +24,16 @@ def load(shell: InteractiveShell) -> None:
     if id(shell) in _sessions:
         return
     session = Session(shell)
-    magics = JaxMagics(session)
-    shell.register_magics(magics)
+    registered: list[Magics] = [
+        JaxMagics(session),
+        RecordMagics(session),
+        CheckMagics(shell),
+    ]
+    for magics in registered:
+        shell.register_magics(magics)
     _completion.install(shell)
     session.open()
-    _sessions[id(shell)] = (shell, session, magics)
+    _sessions[id(shell)] = (shell, session, registered)
 
 
 def unload(shell: InteractiveShell) -> None:
@@ -33,16 +41,17 @@ def unload(shell: InteractiveShell) -> None:
     loaded = _sessions.pop(id(shell), None)
     if loaded is None:
         return
-    _, session, magics = loaded
+    _, session, registered = loaded
     session.close()
     leave_loops_to_jax()
     take_back()
     _completion.remove(shell)
-    for kind, names in magics.magics.items():
-        for name in names:
-            shell.magics_manager.magics[kind].pop(name, None)
-    shell.magics_manager.registry.pop(type(magics).__name__, None)
-    shell.configurables[:] = [known for known in shell.configurables if known is not magics]
+    for magics in registered:
+        for kind, names in magics.magics.items():
+            for name in names:
+                shell.magics_manager.magics[kind].pop(name, None)
+        shell.magics_manager.registry.pop(type(magics).__name__, None)
+        shell.configurables[:] = [known for known in shell.configurables if known is not magics]
 
 
 def view(recording: Recording, *, values: bool) -> Any:

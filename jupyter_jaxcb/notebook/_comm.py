@@ -26,7 +26,8 @@ class Link:
     nothing, and one that does needs no answer from a kernel that is busy.
 
     Args:
-        shell: IPython's; nothing is sent where it is not a kernel's.
+        shell: IPython's; nothing is sent where it is not a kernel's, or that of an engine of
+            ipyparallel's, whose client would take our comm for its own.
         snapshot: what there is to tell.
         place: see `to_message`.
     """
@@ -37,7 +38,8 @@ class Link:
         snapshot: Callable[[], dict[str, Any]],
         place: Place,
     ) -> None:
-        self._in_kernel = getattr(shell, "kernel", None) is not None
+        kernel = getattr(shell, "kernel", None)
+        self._has_page = kernel is not None and not hasattr(kernel, "engine_id")
         self._snapshot = snapshot
         self._place = place
         self._comm: Any = None
@@ -46,7 +48,7 @@ class Link:
 
     def open(self) -> None:
         """Listens, and tells what there is."""
-        if self._in_kernel:
+        if self._has_page:
             self._comm = comm.create_comm(target_name=NAME, comm_id=NAME, primary=False)
             self._comm.on_msg(self._answer)
             comm.get_comm_manager().register_comm(self._comm)

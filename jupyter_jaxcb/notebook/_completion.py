@@ -7,7 +7,7 @@ from typing import Any
 from IPython.core.error import TryNext
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import ARRAYS, VMAP_METHODS
+from ..stack import ARRAYS, EXECUTORS, VMAP_METHODS
 from ._options import FLAVORS, OPTIONS
 from ._question import OPTIONS as EXPLAIN_OPTIONS
 
@@ -25,6 +25,8 @@ def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
         return list(VMAP_METHODS)
     if before[-1] == "--arrays":
         return list(ARRAYS)
+    if before[-1] == "--executor":
+        return list(EXECUTORS)
     return [option for option in OPTIONS if option not in before]
 
 
@@ -33,7 +35,7 @@ def _after_callbacks(shell: InteractiveShell, event: Any) -> list[str]:
 
 
 def _after_record(shell: InteractiveShell, event: Any) -> list[str]:
-    return ["auto", "off", "--values"]
+    return ["auto", "off", "--values", "--save"]
 
 
 def _after_explain(shell: InteractiveShell, event: Any) -> list[str]:

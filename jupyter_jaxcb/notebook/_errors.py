@@ -7,13 +7,21 @@ from typing import Any
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import CallbackException, seen_by_user
+from ..stack import CallbackException, refused_frames, seen_by_user
 from ._late import LateErrors
 from ._stop import without_handler
 
 # What is raised for a failed host function: JAX's class, ValueError by its C++, Ctrl-C itself, and
-# the class of `host_callback.barrier_wait`.
-_CLASSES = (jax.errors.JaxRuntimeError, ValueError, KeyboardInterrupt, CallbackException)
+# the class of `host_callback.barrier_wait`. The other two are what we refuse things with, as is
+# ValueError.
+_CLASSES = (
+    jax.errors.JaxRuntimeError,
+    ValueError,
+    KeyboardInterrupt,
+    CallbackException,
+    TypeError,
+    NotImplementedError,
+)
 
 LONGEST = 20_000  # characters of a message that a notebook is to hold
 
@@ -67,7 +75,9 @@ class ErrorDisplay:
         else:
             if isinstance(value, KeyboardInterrupt):
                 tb = without_handler(tb)
-            shell.showtraceback((etype, value, tb), tb_offset, running_compiled_code=True)
+            shell.showtraceback(
+                (etype, value, refused_frames(tb)), tb_offset, running_compiled_code=True
+            )
 
 
 def _showable(error: BaseException) -> BaseException:

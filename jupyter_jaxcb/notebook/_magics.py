@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import keyword
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import (
-    Magics,
     cell_magic,
-    line_cell_magic,
     line_magic,
     magics_class,
     needs_local_scope,
     no_var_expand,
     output_can_be_silenced,
 )
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from ..migrate import MigrationError, read, report
 from ..recording import Matrix, Recording
 from ..report import cost_to_text
-from ..stack import all_running_calls, explain, explain_matrix, record
-from ._cell import Cell, decorate
+from ..stack import all_running_calls, explain, explain_matrix
+from ._cell import decorate
+from ._executor_options import executor_arguments
 from ._options import (
     FLAVORS,
     check_declared,
@@ -34,14 +31,13 @@ from ._options import (
     check_rule,
     chosen_functions,
     keyword_arguments,
-    option_hint,
     rule_of,
     seconds_of,
     unquoted,
 )
 from ._question import question, split_options
 from ._rule import RuleOfTheCell
-from ._session import Session
+from ._session_magics import SessionMagics
 from ._stacks import stacks
 from ._table import CallbackTable
 
@@ -52,16 +48,11 @@ _RULE = f"{_DECORATOR}_rule"
 
 
 @magics_class
-class JaxMagics(Magics):
+class JaxMagics(SessionMagics):
     """The magics of one session."""
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session.shell)
-        self._session = session
-        self._namespace = session.shell.user_ns
-
     @magic_arguments()
-    @argument("flavor", help="pure, io, debug, buffer or tap")
+    @argument("flavor", nargs="?", default="", help="pure, io, debug, buffer or tap")
     @argument(
         "names", nargs="*", default=[], help="functions to register; all of the cell if left out"
     )
@@ -95,6 +86,15 @@ class JaxMagics(Magics):
     )
     @argument("--check", action="store_true", help="buffer: raise if it leaves output unwritten")
     @argument("--cast", action="store_true", help="pure, io: what it answers may lose in width")
+    @argument(
+        "--executor",
+        help="pure, io: who makes the calls of a vmap, side by side: threads, processes, dask, "
+        "ipyparallel or mpi, with a number of workers as in threads:8, an address as in "
+        "dask:tcp://host:8786; or a variable that is an executor, client or view",
+    )
+    @argument("--chunksize", help="lanes that are sent to the executor together")
+    @argument("--timeout", help="seconds that one call may take in the executor")
+    @argument("--retries", help="how often a call that failed in the executor is made again")
     @output_can_be_silenced
     @no_var_expand
     @cell_magic
@@ -108,6 +108,7 @@ class JaxMagics(Magics):
         __tracebackhide__ = True  # IPython: not a frame the user cares for
         options = self._parse("jax_callback", line)
         arguments = keyword_arguments(options)
+        arguments |= executor_arguments(options, self._namespace)
         parsed = self._body(f"%%jax_callback {line}", cell)
         functions = chosen_functions(options.names, parsed.functions())
         rule = rule_of(options)
@@ -120,6 +121,7 @@ class JaxMagics(Magics):
                     options.flavor,
                     function,
                     {*self._namespace, *parsed.names()},
+                    alone=len(parsed.functions()) == 1,
                 )
             else:
                 check_declared(options.flavor, function)
@@ -195,42 +197,6 @@ class JaxMagics(Magics):
         return answer
 
     @magic_arguments()
-    @argument("name", nargs="?", help="as a cell magic: keep the recording under this name")
-    @argument(
-        "--values",
-        action="store_true",
-        help="show what the first calls were given and answered; it is saved with the notebook",
-    )
-    @output_can_be_silenced
-    @line_cell_magic
-    def jax_record(self, line: str, cell: str | None = None) -> Any:
-        """``%%jax_record [name]`` shows the host trace of its cell; ``%jax_record auto|off``.
-
-        As a cell magic it runs the cell recorded, shows its host trace also after
-        ``%jax_record off``, and keeps the recording under `name`. As a line magic ``auto``
-        shows the host trace of every cell with callbacks from here on, ``off`` of none.
-        """
-        __tracebackhide__ = True
-        options = self._parse("jax_record", line)
-        name = options.name
-        if cell is None:
-            if name not in ("auto", "off"):
-                given = "" if name is None else f", not {name!r}"
-                raise UsageError(
-                    f"%jax_record takes auto or off{given}. To record one cell, begin it with "
-                    "%%jax_record."
-                )
-            self._session.set_automatic(name == "auto", values=options.values)
-            return None
-        if name in ("auto", "off"):
-            raise UsageError(
-                f"to turn recording {name}, write %jax_record {name} on a line of its own."
-            )
-        if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
-            raise UsageError(f"{name!r} is not a name. Write %%jax_record followed by one.")
-        return self._record(name, self._body(f"%%jax_record {line}", cell), options.values)
-
-    @magic_arguments()
     @argument("--write", action="store_true", help="rewrite the imports, and nothing else")
     @argument("file", help="a Python file or a notebook")
     @line_magic
@@ -247,33 +213,3 @@ class JaxMagics(Magics):
                 print("rewritten" if source.write() else "nothing to rewrite")
         except MigrationError as error:
             raise UsageError(str(error)) from None
-
-    def _record(self, name: str | None, cell: Cell, values: bool) -> Any:
-        __tracebackhide__ = True
-        recorded = None
-        try:
-            with record() as recorded:
-                return cell.run()
-        finally:
-            if recorded is not None:
-                recording = dataclasses.replace(
-                    recorded.recording, cells=tuple(self._session.bodies)
-                )
-                if name:
-                    self._namespace[name] = recording
-                self._session.keep(recording, values=values)
-
-    def _body(self, magic: str, cell: str) -> Cell:
-        body = Cell(self._session.shell, magic, cell)
-        self._session.bodies.append(body.name)
-        self._session.origins.add(body.name)
-        return body
-
-    def _parse(self, magic: str, line: str) -> Any:
-        function = getattr(self, magic)
-        try:
-            return parse_argstring(function, line)
-        except (UsageError, ValueError) as error:  # ValueError: a quote that is not closed
-            raise UsageError(
-                f"{error}{option_hint(line)} See %{magic}? for what it takes."
-            ) from None

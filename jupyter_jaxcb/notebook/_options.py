@@ -11,19 +11,17 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from ..stack import ARRAYS, INFER, VMAP_METHODS, buffer, debug, io, pure, tap
+from ..stack import ARRAYS, INFER, VMAP_METHODS, buffer, debug, io, pure, scalar_of, tap
+from ._by_magic import by_magic
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {
-    "pure": pure,
-    "io": io,
-    "debug": debug,
-    "buffer": buffer,
-    "tap": tap,
+    register.__name__: by_magic(register) for register in (pure, io, debug, buffer, tap)
 }
+_SPREAD = ("executor", "chunksize", "timeout", "retries")
 # Which options a flavor takes, by their names in the parsed arguments.
 _TAKES = {
-    "pure": {"result", "vmap_method", "arrays", "cast", "derivative"},
-    "io": {"result", "ordered", "arrays", "cast"},
+    "pure": {"result", "vmap_method", "arrays", "cast", "derivative", *_SPREAD},
+    "io": {"result", "ordered", "arrays", "cast", *_SPREAD},
     "debug": {"ordered", "arrays"},
     "buffer": {"result", "vmap_method", "has_side_effect", "check"},
     "tap": set(),
@@ -40,6 +38,10 @@ OPTIONS = (
     "--has-side-effect",
     "--check",
     "--vjp",
+    "--executor",
+    "--chunksize",
+    "--timeout",
+    "--retries",
 )
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
 
@@ -50,12 +52,17 @@ def nearest(word: str, choices: Any) -> str:
     return f"; did you mean {close[0]!r}?" if close else "."
 
 
-def option_hint(line: str) -> str:
-    """What may be meant by a line that could not be parsed: an option, or quotes left out."""
+def option_hint(line: str, known: Collection[str]) -> str:
+    """What may be meant by a line that could not be parsed: an option, or quotes left out.
+
+    Args:
+        line: of the magic.
+        known: options that it has.
+    """
     given = [word.partition("=")[0] for word in line.split() if word.startswith("--")]
-    wrong = [option for option in given if option not in OPTIONS]
+    wrong = [option for option in given if option not in known]
     if wrong:
-        return nearest(wrong[0], OPTIONS)
+        return nearest(wrong[0], known)
     if "--vjp" in given:
         return ". Name both functions of the rule: --vjp FORWARD BACKWARD."
     if "--result" in given:
@@ -96,10 +103,8 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """
     flavor = options.flavor
     if flavor not in FLAVORS:
-        raise UsageError(
-            f"unknown flavor {flavor!r}{nearest(flavor, FLAVORS)} Write %%jax_callback followed by "
-            f"one of {', '.join(FLAVORS)}."
-        )
+        wrong = f"unknown flavor {flavor!r}{nearest(flavor, FLAVORS)}" if flavor else "no flavor."
+        raise UsageError(f"{wrong} Write %%jax_callback followed by one of {', '.join(FLAVORS)}.")
     given = {
         name: getattr(options, name)
         for name in sorted(set().union(*_TAKES.values()))
@@ -115,8 +120,9 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         given["result"] = unquoted(given["result"])
     method = given.get("vmap_method", "sequential")
     if method not in VMAP_METHODS:
+        new = [one for one in VMAP_METHODS if one != "legacy_vectorized"]  # which nobody means
         raise UsageError(
-            f"unknown vmap method {method!r}{nearest(method, VMAP_METHODS)} Write --vmap-method "
+            f"unknown vmap method {method!r}{nearest(method, new)} Write --vmap-method "
             f"followed by one of {', '.join(VMAP_METHODS)}."
         )
     derivative = given.get("derivative", "finite")
@@ -204,14 +210,14 @@ def check_declared(flavor: str, function: ast.FunctionDef) -> None:
             f"{flavor} needs --result: what {function.name} returns, as an expression over its "
             'parameters (--result x, --result "(x, x.shape[:1])")'
             + (", or --result None" if flavor == "io" else "")
-            + f"; or an annotation, {annotation}."
+            + f"; or an annotation, {annotation} (from jaxtyping import Array, Float)."
         )
 
 
 def check_result(
-    result: str, flavor: str, function: ast.FunctionDef, defined: Collection[str]
+    result: str, flavor: str, function: ast.FunctionDef, defined: Collection[str], alone: bool
 ) -> None:
-    """Checks that a result expression can be evaluated for `function`.
+    """Checks that a result expression can be evaluated for `function`, `alone` in its cell.
 
     Raises:
         UsageError: it is no expression, or uses a name that is neither a parameter nor defined.
@@ -225,7 +231,19 @@ def check_result(
         ) from None
     if result == INFER:
         return
+    if result == "None" and flavor == "pure":
+        raise UsageError(
+            "--result None does not go with pure: JAX never calls a pure callback whose result is "
+            "not used. Register it as io, which is called as often as the program says, or as "
+            "debug, which only looks on."
+        )
     parameters = [a.arg for a in _parameters(function)][flavor == "buffer" :]
+    scalar = None if result in {*parameters, *defined} else scalar_of(result)
+    if scalar:
+        raise UsageError(
+            f"--result {result} is a dtype without a shape. For a scalar write --result {scalar}; "
+            f"for another shape write it in place of (), as in {[*parameters, 'x'][0]}.shape."
+        )
     known = {*parameters, *_RESULT_SCOPE, *defined, *vars(builtins)}
     bound = {  # by the expression itself: comprehensions and lambdas
         node.id if isinstance(node, ast.Name) else node.arg
@@ -238,15 +256,24 @@ def check_result(
             raise UsageError(
                 f"--result {result!r} uses {node.id!r}, which is not defined"
                 f"{nearest(node.id, parameters)} The parameters of {function.name} are "
-                f"{', '.join(parameters) or 'none'}{_written_first(flavor, function)}. If "
-                f"{function.name} is not to be a callback, name those that are: %%jax_callback "
-                "FLAVOR NAME ..."
+                f"{', '.join(parameters) or 'none'}{_written_first(flavor, function)}."
+                + ("" if alone else _or_name_others(function))
             )
+
+
+def _or_name_others(function: ast.FunctionDef) -> str:
+    return (
+        f" If {function.name} is not to be a callback, name those that are: %%jax_callback FLAVOR "
+        "NAME ..."
+    )
 
 
 def _written_first(flavor: str, function: ast.FunctionDef) -> str:
     if flavor != "buffer":
         return ""
+    if len(parameters := _parameters(function)) == 1:
+        only = parameters[0].arg
+        return f". The first one, {only}, is the output: write def {function.name}(out, {only})"
     return f" behind the first one, which it writes into: def {function.name}(out, ...)"
 
 

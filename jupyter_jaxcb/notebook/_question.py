@@ -1,4 +1,4 @@
-"""``%jax_explain f(x, y)``: the call that is asked about, and is not made."""
+"""``%jax_explain f(x, y)``, ``%jax_check f(x, y)``: the call that is asked about."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from IPython.core.error import UsageError
 from ._options import nearest
 
 OPTIONS = ("--matrix", "--cost")
+_EXPLAIN = "%jax_explain"
 _COLLECT = "_jaxcb_collect"
 _FILE = "<%jax_explain>"
 
@@ -43,32 +44,34 @@ def split_options(line: str) -> tuple[set[str], str]:
     return given, rest.removesuffix(";")
 
 
-def question(call: str, namespace: Mapping[str, Any]) -> Question:
+def question(call: str, namespace: Mapping[str, Any], magic: str = _EXPLAIN) -> Question:
     """Evaluates the function and the arguments of a call, and does not make it.
 
     Args:
         call: ``f(x, n=2)``, ``jax.grad(f)(x)``.
         namespace: where its names are looked up.
+        magic: that asks.
 
     Raises:
         UsageError: it is not a call.
         Exception: whatever evaluating its parts raises.
     """
     __tracebackhide__ = True  # IPython: not a frame the user cares for
+    made = ", which is not made" if magic == _EXPLAIN else ""
     if not call.strip():
-        raise UsageError("%jax_explain takes a call, which is not made: %jax_explain f(x, y).")
+        raise UsageError(f"{magic} takes a call{made}: {magic} f(x, y).")
     try:
         tree = ast.parse(call.strip(), mode="eval")
     except SyntaxError as error:
         raise UsageError(
             f"{call!r} is not a Python expression: {error.msg}. Write a call, as in "
-            "%jax_explain f(x, y)."
+            f"{magic} f(x, y)."
         ) from None
     if not isinstance(tree.body, ast.Call):
         named = isinstance(tree.body, ast.Name | ast.Attribute)
         raise UsageError(
             f"{call!r} is not a call. Write the function with its arguments, as in "
-            f"%jax_explain {call.strip() if named else 'f'}(x, y)."
+            f"{magic} {call.strip() if named else 'f'}(x, y)."
         )
     function = ast.Expression(tree.body.func)
     tree.body.func = ast.copy_location(ast.Name(_COLLECT, ast.Load()), tree.body)

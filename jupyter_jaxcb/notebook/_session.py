@@ -19,10 +19,13 @@ from ..stack import (
     environment,
     host_error,
     interrupt,
+    is_off,
     release,
     start,
+    start_observing,
     still_running,
     stop,
+    stop_observing,
 )
 from ._comm import Link
 from ._errors import ErrorDisplay
@@ -51,7 +54,7 @@ class Session:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
-        self.automatic = True
+        self.automatic = not is_off()
         self.values = False
         self.sites = Sites()
         self.origins = Origins(shell)
@@ -66,6 +69,7 @@ class Session:
         self._so_far: Sequence[SiteProgress] = ()  # of the running cell
         self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
         self._values_here = False  # asked for by the running cell
+        self._observing = False  # callbacks of JAX's own
         self._depth = 0  # cells begun and not ended: run_cell nests
         self._recorder: Recorder | None = None
         self._mark: Mark | None = None
@@ -84,7 +88,8 @@ class Session:
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
         self._formatter.for_type(Matrix, matrix_bundle)
         self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
-        self._start_recording()
+        if self.automatic:
+            self._start_recording()
         self._link.open()
 
     def close(self) -> None:
@@ -99,6 +104,7 @@ class Session:
         self._formatter.pop(Record)
         self._stop_watching()
         self._stop_recording()
+        self._observe(False)
         self._link.close()
 
     def keep(self, recording: Recording, *, values: bool) -> None:
@@ -138,13 +144,22 @@ class Session:
             if isinstance(value, Callback) and not name.startswith("_")
         }
 
-    def set_automatic(self, automatic: bool, *, values: bool) -> None:
+    def set_automatic(self, automatic: bool, *, values: bool, jax: bool = False) -> None:
         """Turns the host trace after every cell on or off, from this cell on."""
         self.automatic, self.values = automatic, values
+        self._observe(jax and automatic)
         if automatic:
             self._start_recording()
         else:
             self._stop_recording()
+
+    def _observe(self, jax: bool) -> None:
+        """Has callbacks of JAX's own recorded too, or not."""
+        if jax:
+            start_observing()
+        if self._observing:
+            stop_observing()
+        self._observing = jax
 
     def _cell_begins(self, info: Any = None) -> None:
         self._depth += 1

@@ -1,6 +1,15 @@
 """What happened: facts, the recorder that hears them, the recording that keeps them."""
 
+from ._active import activate as activate
+from ._active import active as active
+from ._binary import read_binary as read_binary
+from ._binary import write_binary as write_binary
+from ._check import Check as Check
+from ._check import Finding as Finding
+from ._decode import RecordingFileError as RecordingFileError
+from ._facts import COMPILED_BEFORE as COMPILED_BEFORE
 from ._facts import ELIDED as ELIDED
+from ._facts import OBSERVED as OBSERVED
 from ._facts import Aval as Aval
 from ._facts import Compilation as Compilation
 from ._facts import Fate as Fate
@@ -10,17 +19,26 @@ from ._facts import LoweredSite as LoweredSite
 from ._facts import NotFinite as NotFinite
 from ._facts import Outcome as Outcome
 from ._facts import Preview as Preview
+from ._facts import Process as Process
 from ._facts import Program as Program
 from ._facts import Running as Running
 from ._facts import Site as Site
 from ._facts import VmapLevel as VmapLevel
+from ._facts import Worker as Worker
+from ._files import FORMATS as FORMATS
+from ._files import check_path as check_path
 from ._json import SCHEMA as SCHEMA
 from ._mark import Heard as Heard
 from ._mark import Mark as Mark
 from ._matrix import Matrix as Matrix
+from ._merged import merged as merged
+from ._printed import TEXTS as TEXTS
 from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
 from ._recorder import Recorder as Recorder
-from ._recorder import activate as activate
-from ._recorder import active as active
 from ._recording import Recording as Recording
+from ._recording import load as load
+from ._table import FACTS as FACTS
+from ._table import Named as Named
+from ._table import call_table as call_table
 from ._turns import Turns as Turns
+from ._workers import WorkerRows as WorkerRows

@@ -1,11 +1,14 @@
-"""The call log: append-only, bounded, 40 bytes a host call."""
+"""The call log: append-only, bounded, 48 bytes a host call."""
 
 from __future__ import annotations
 
 import struct
 import threading
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
+
+from ._facts import LoweredSite
 
 ROW = np.dtype(
     [
@@ -17,9 +20,10 @@ ROW = np.dtype(
         ("thread", "<u4"),
         ("version", "<u4"),
         ("error", "<u4"),  # 0: none, else 1 + index into the recorder's errors
+        ("queued_ns", "<i8"),  # of the first call of a chunk that an executor ran; else 0
     ]
 )
-_PACK = struct.Struct("<qqIIiIII").pack
+_PACK = struct.Struct("<qqIIiIII8x").pack  # a call that nobody queued: zeros, without an argument
 
 
 class CallLog:
@@ -71,3 +75,29 @@ class CallLog:
     def _overflowed(self, count: int) -> None:
         with self._overflow_lock:
             self.overflow += count
+
+
+def renumbered(
+    known: Sequence[LoweredSite],
+    calls: np.ndarray,
+    new: Iterable[LoweredSite],
+    more: Collection[LoweredSite],
+) -> tuple[list[LoweredSite], np.ndarray]:
+    """The sites of a part of the log, and its calls by their numbers among these.
+
+    Args:
+        known: what the numbers of `calls` mean.
+        calls: rows of the log.
+        new: sites that come first, called or not.
+        more: others that are among them, called or not.
+    """
+    used = {known[number] for number in np.unique(calls["lowered"]).tolist()}
+    used.update(more)
+    lowered = list(dict.fromkeys([*new, *(fact for fact in known if fact in used), *more]))
+    place = {fact: number for number, fact in enumerate(lowered)}
+    calls = calls.copy()
+    if len(calls):
+        numbers = np.array([place.get(fact, 0) for fact in known], np.uint32)
+        calls["lowered"] = numbers[calls["lowered"]]
+    calls.flags.writeable = False
+    return lowered, calls

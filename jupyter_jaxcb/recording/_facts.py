@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+# Ends the source of a site that stands for calls whose bind nobody saw.
+COMPILED_BEFORE = "in a program compiled before"
+OBSERVED = "jax "  # how flavors of JAX's own callbacks begin
 LOOPED_METHODS = frozenset({"sequential", "sequential_unrolled"})
 
 
 class Aval(NamedTuple):
     """An abstract value: shape and dtype without the data."""
 
-    shape: tuple[int, ...]
-    dtype: str
+    shape: tuple[int, ...]  # of one host call or of a whole batch, as the fact says that has it
+    dtype: str  # NumPy's name of it, "float32"
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -22,8 +25,8 @@ class Aval(NamedTuple):
 class VmapLevel(NamedTuple):
     """What one ``vmap`` did to a callback: the innermost ``vmap`` is the first level."""
 
-    size: int
-    method: str
+    size: int  # lanes
+    method: str  # "sequential", "expand_dims", ...
     batched: tuple[bool, ...]  # per flat operand: did this vmap map over it?
 
     @property
@@ -35,18 +38,18 @@ class VmapLevel(NamedTuple):
 class Frame(NamedTuple):
     """One frame of the chain of callers of a site."""
 
-    function: str
-    file: str
-    line: int
+    function: str  # its name
+    file: str  # as Python has it: a path, or the name of a notebook cell
+    line: int  # 1-based
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Site:
     """The place in user code of one bind."""
 
-    flavor: str
+    flavor: str  # "pure", "io", "debug", "buffer", "tap"; "jax pure", ... for JAX's own
     function: str  # name of the host function
-    file: str
+    file: str  # as Python has it: a path, or the name of a notebook cell
     line: int  # 1-based
     column: int  # 0-based, in UTF-8 bytes as Python counts it
     cell: bool  # the file is a notebook cell (or other source without a file)
@@ -55,7 +58,7 @@ class Site:
 
     @property
     def where(self) -> str:
-        """``line 3`` in a cell, ``model.py:12`` in a file: the same on every machine."""
+        """``line 3`` in a cell, ``model.py:12`` in a file; the same on every machine."""
         if self.cell:
             return f"line {self.line}"
         return f"{self.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{self.line}"
@@ -65,8 +68,9 @@ class Program(NamedTuple):
     """A compiled program that holds, or was to hold, at least one site."""
 
     name: str  # as in XLA's module, "jit_f"
-    platform: str
+    platform: str  # "cpu", "cuda", "tpu"
     number: int = 0  # counted over the process: two programs may have one name
+    process: int = 0  # that compiled it, in a gathered recording
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -76,17 +80,18 @@ class LoweredSite:
     Compared by identity: the same line lowered twice is two facts.
     """
 
-    site: Site
-    program: Program | None
+    site: Site  # where it was bound
+    program: Program | None  # that holds it; None: eager code
     index: int  # position among the program's host callbacks; -1 when eager
     operands: tuple[Aval, ...]  # as XLA hands them over: batch axes lead, outermost first
-    results: tuple[Aval, ...]
-    levels: tuple[VmapLevel, ...] = ()
+    results: tuple[Aval, ...]  # as XLA gets them, in the same way
+    levels: tuple[VmapLevel, ...] = ()  # the vmaps it went through, innermost first
     version: int = 0  # of the host function's body when this was lowered
     devices: int = 1  # that the program runs on
     shard: int | None = None  # whose device calls, with its shard; None: one calls, for all
     device: str = ""  # of that shard, or of a mesh of one, "cpu:3"; empty where JAX does not say
     gathered_bytes: int = 0  # at most, on their way to the one device that calls
+    process: int = 0  # that lowered or called it, in a gathered recording
 
     @property
     def lanes(self) -> int | None:
@@ -120,16 +125,38 @@ class HostCall(NamedTuple):
     end_ns: int  # just after it returned or raised
     version: int  # which body of a re-registered function ran, counted from 1
     error: str | None  # "ValueError: ..." if it raised
+    process: int = 0  # that made it, in a gathered recording
+    queued_ns: int = 0  # that it waited for a worker of an executor, with the lanes sent with it
+
+
+class Process(NamedTuple):
+    """One of the processes whose recordings were gathered into one."""
+
+    number: int  # as `jax.process_index` has it
+    host: str  # the name of its machine
+    pid: int  # as the machine numbers it
+    offset_ns: int = 0  # what was added to its times, which are those of process 0's clock now
+    error_ns: int = 0  # that this is off by, at most; 0: both read one clock
+
+
+class Worker(NamedTuple):
+    """Who runs lanes for an executor."""
+
+    thread: int  # index into `Recording.threads`, where it is "worker 2 · pid 4711"
+    name: str  # of the thread, or the address of a worker of dask's
+    pid: int  # of its process
+    host: str  # the name of its machine
+    clock_error_ns: int  # by how much its times may be off; 0: it has the same clock
 
 
 class Running(NamedTuple):
     """A host call that had not come back when the recording ended."""
 
-    lowered: Any  # index into `Recording.lowered`; to `Recorder.freeze` the site itself
+    lowered: int  # index into `Recording.lowered`
     lane: int  # as in `HostCall`
     number: int  # among the calls of its host function, counted from 1
-    thread: str
-    elapsed_ns: int
+    thread: str  # its name
+    elapsed_ns: int  # since it began
     stack: tuple[Frame, ...]  # of the user's code, innermost first
 
 
@@ -138,10 +165,10 @@ class Preview(NamedTuple):
 
     lowered: int  # index into `Recording.lowered`
     crossing: int  # as in `HostCall`
-    lane: int
+    lane: int  # as in `HostCall`
     operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
-    results: tuple[str, ...]
-    failed: bool = False
+    results: tuple[str, ...]  # in the same way; empty where it failed
+    failed: bool = False  # the host function raised
 
 
 class NotFinite(NamedTuple):
@@ -155,13 +182,14 @@ class NotFinite(NamedTuple):
 class Compilation(NamedTuple):
     """What it took to make one program that holds, or was to hold, a site."""
 
-    program: Program
+    program: Program  # that was made
     function: int  # which function object it was made for, by number; 0: not known
-    arguments: tuple[Aval, ...]
+    arguments: tuple[Aval, ...]  # of the program, flat
     lower_ns: int  # from jaxpr to StableHLO
     compile_ns: int  # by XLA
     not_cached: bool = False  # the persistent cache is on, and does not keep it
     code: int = 0  # of the function, by number: the same for all of one def; 0: not known
+    end_ns: int = 0  # of the recorder's clock, when XLA had compiled it; 0: not known
 
 
 class Fate(enum.StrEnum):
@@ -184,8 +212,8 @@ ELIDED = frozenset({Fate.UNUSED, Fate.FOLDED, Fate.MERGED, Fate.HOISTED})
 class Outcome:
     """What one compiled program made of one bind."""
 
-    site: Site
-    program: Program
+    site: Site  # where it was bound
+    program: Program  # that was compiled
     fate: Fate  # as compiled: never uncalled or untaken, which only a run decides
     index: int = -1  # position among the program's host callbacks; -1: not lowered
     ways: int = 1  # in which the traced program reaches the bind
@@ -195,5 +223,5 @@ class Outcome:
     around: tuple[str, ...] = ()  # loops, branches and calls, outermost first: "scan of 5"
     stack: tuple[str, ...] = ()  # the transformations too, as JAX names them: "vmap", "while/body"
     reason: str = ""  # empty when live
-    remedy: str = ""
+    remedy: str = ""  # what to do about it; empty when live
     notes: tuple[str, ...] = ()  # what is worth knowing of a live one

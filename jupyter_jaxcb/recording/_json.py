@@ -1,38 +1,57 @@
-"""The JSON of a recording; its schema number changes when the meaning of a field does."""
+"""The JSON of a recording; its schema number changes when its keys do, or what they mean."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._columns import ROW
+from ._decode import Decoder, RecordingFileError, damaged
 from ._facts import (
-    Aval,
     Compilation,
-    Fate,
-    Frame,
     LoweredSite,
     NotFinite,
     Outcome,
     Preview,
+    Process,
     Program,
     Running,
     Site,
-    VmapLevel,
+    Worker,
 )
 
 if TYPE_CHECKING:
     from ._recording import Recording
 
-SCHEMA = 1
+SCHEMA = 2  # of files; that of what a notebook saves is its own
+_CHUNK = 100_000  # rows that are text at once
 
 
 def to_json(recording: Recording) -> str:
     """See `Recording.to_json`."""
+    return "".join(chunks(recording))
+
+
+def chunks(recording: Recording) -> Iterator[str]:
+    """The JSON piece by piece: that of many calls is large."""
+    yield facts_to_json(recording)[:-1]
+    opening = ', "calls": {'
+    for name in ROW.names or ():
+        yield f'{opening}"{name}": ['
+        column = recording.calls[name]
+        for start in range(0, len(column), _CHUNK):
+            yield ", " * (start > 0) + str(column[start : start + _CHUNK].tolist())[1:-1]
+        yield "]"
+        opening = ", "
+    yield "}}"
+
+
+def facts_to_json(recording: Recording) -> str:
+    """The JSON of everything but the host calls."""
     sites = {
         _whole(site): site
         for site in (
@@ -46,19 +65,12 @@ def to_json(recording: Recording) -> str:
         {
             "schema": SCHEMA,
             "environment": dict(recording.environment),
-            "sites": [_site_to_json(site) for site in sites.values()],
+            "sites": [_named(site) for site in sites.values()],
             "bound": [[place[_whole(s)], count] for s, count in recording.bound.items()],
-            "lowered": [_lowered_to_json(fact, place) for fact in recording.lowered],
-            "outcomes": [
-                {
-                    **{name: getattr(outcome, name) for name in _OUTCOME},
-                    "site": place[_whole(outcome.site)],
-                }
-                for outcome in recording.outcomes
-            ],
+            "lowered": [_with_site(fact, place) for fact in recording.lowered],
+            "outcomes": [_with_site(outcome, place) for outcome in recording.outcomes],
             "runs": [[program, count] for program, count in recording.runs.items()],
             "stale": sorted(recording.stale),
-            "calls": {name: recording.calls[name].tolist() for name in ROW.names or ()},
             "threads": recording.threads,
             "errors": recording.errors,
             "overflow": recording.overflow,
@@ -68,71 +80,158 @@ def to_json(recording: Recording) -> str:
             "not_finite": recording.not_finite,
             "ahead": recording.ahead,
             "running": recording.running,
+            "processes": recording.processes,
+            "workers": recording.workers,
         }
     )
 
 
-def fields(text: str) -> dict[str, Any]:
+def fields(text: str | bytes) -> dict[str, Any]:
     """The fields of the recording that `to_json` wrote."""
-    data = json.loads(text)
-    if data.get("schema") != SCHEMA:
-        raise ValueError(
-            f"cannot read a recording of schema {data.get('schema')!r}: this version of "
-            f"jupyter_jaxcb reads schema {SCHEMA}. Install the version that wrote it."
-        )
-    sites = [_site_from_json(site) for site in data["sites"]]
-    calls = np.empty(len(data["calls"]["lane"]), ROW)
-    for name, column in data["calls"].items():
-        calls[name] = column
+    data = _parsed(text)
+    check_schema(data.get("schema"))
+    columns = data.pop("calls", None)
+    if not isinstance(columns, dict) or set(columns) != set(ROW.names or ()):
+        raise damaged("calls", f"an object of {', '.join(ROW.names or ())}", columns)
+    rows = len(Decoder.list(columns["lane"], "calls.lane"))
+    for name, column in columns.items():
+        if len(Decoder.list(column, f"calls.{name}")) != rows:
+            raise damaged(f"calls.{name}", f"a list of {rows}", f"a list of {len(column)}")
+    calls = np.empty(rows, ROW)
+    for name, column in columns.items():
+        calls[name] = _column(name, column)
+    return with_calls(_facts(data), calls)
+
+
+def facts(text: bytes) -> dict[str, Any]:
+    """The fields that `facts_to_json` wrote."""
+    data = _parsed(text)
+    check_schema(data.get("schema"))
+    return _facts(data)
+
+
+def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
+    """`facts` with the host calls, if these refer to what is there.
+
+    Raises:
+        RecordingFileError: they do not.
+    """
+    for name, count in (
+        ("lowered", len(facts["lowered"])),
+        ("thread", len(facts["threads"])),
+        ("error", len(facts["errors"]) + 1),
+    ):
+        largest = int(calls[name].max(initial=0))
+        if len(calls) and largest >= count:
+            raise damaged(f"calls.{name}", f"numbers below {count}", largest)
     calls.flags.writeable = False
-    return dict(
-        bound={sites[number]: count for number, count in data["bound"]},
-        lowered=tuple(_lowered_from_json(fact, sites) for fact in data["lowered"]),
-        outcomes=tuple(_outcome_from_json(outcome, sites) for outcome in data["outcomes"]),
-        runs={Program(*program): count for program, count in data["runs"]},
-        stale=frozenset(data["stale"]),
-        calls=calls,
-        threads=tuple(data["threads"]),
-        errors=tuple(data["errors"]),
-        overflow=data["overflow"],
-        environment=data["environment"],
-        cells=tuple(data["cells"]),
-        compilations=tuple(_compilation_from_json(*fact) for fact in data["compilations"]),
-        previews=tuple(
-            Preview(fact, crossing, lane, tuple(operands), tuple(results), failed)
-            for fact, crossing, lane, operands, results, failed in data["previews"]
-        ),
-        not_finite=tuple(NotFinite(*fact) for fact in data["not_finite"]),
-        ahead=data["ahead"],
-        running=tuple(_running_from_json(*one) for one in data.get("running", ())),
+    return {**facts, "calls": calls}
+
+
+def check_schema(schema: Any) -> None:
+    """Raises RecordingFileError if this version cannot read `schema`."""
+    if schema != SCHEMA or type(schema) is not int:
+        newer = type(schema) is int and schema > SCHEMA
+        raise RecordingFileError(
+            f"cannot read a recording of schema {schema!r}: this version of "
+            f"jupyter_jaxcb reads schema {SCHEMA}. "
+            + ("Update jupyter_jaxcb." if newer else "Install the version that wrote it.")
+        )
+
+
+def _parsed(text: str | bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        why = "it is nested too deeply"
+    except ValueError as error:  # no JSON, no UTF-8, an integer of too many digits
+        why = str(error)
+    else:
+        if isinstance(data, dict):
+            return data
+        why = "it is no JSON object"
+    raise RecordingFileError(
+        f"cannot read this recording: {why}. It is truncated or damaged, or was not written by "
+        "jupyter_jaxcb."
     )
 
 
-_OUTCOME = [field.name for field in dataclasses.fields(Outcome)]
-
-
-def _compilation_from_json(
-    program: list, function: int, arguments: list, *rest: Any
-) -> Compilation:
-    avals = tuple(Aval(tuple(shape), dtype) for shape, dtype in arguments)
-    return Compilation(Program(*program), function, avals, *rest)
-
-
-def _running_from_json(*fields: Any) -> Running:
-    running = Running._make(fields)
-    return running._replace(stack=tuple(Frame(*frame) for frame in running.stack))
-
-
-def _outcome_from_json(data: dict[str, Any], sites: list[Site]) -> Outcome:
-    parsed = {
-        "site": sites[data["site"]],
-        "program": Program(*data["program"]),
-        "fate": Fate(data["fate"]),
-        "around": tuple(data["around"]),
-        "stack": tuple(data["stack"]),
-        "notes": tuple(data["notes"]),
+def _facts(data: dict[str, Any]) -> dict[str, Any]:
+    wanted = {*_PLAIN, "schema", "environment", "sites", "bound", "runs", "stale"}
+    if set(data) != wanted:
+        odd = sorted(set(data) ^ wanted)
+        raise damaged("the recording", f"an object of {', '.join(sorted(wanted))}", odd)
+    decoder = Decoder()
+    listed = decoder.list(data["sites"], "sites")
+    decoder = Decoder([decoder.record(Site, one, f"sites[{n}]") for n, one in enumerate(listed)])
+    found = {name: decoder.of(hint, data[name], name) for name, hint in _PLAIN.items()}
+    _check_numbers(found)
+    return {
+        **found,
+        "bound": dict(_pairs(decoder, Site, data["bound"], "bound")),
+        "runs": dict(_pairs(decoder, Program, data["runs"], "runs")),
+        "stale": frozenset(
+            decoder.one_of(range(len(found["lowered"])), number, "stale")
+            for number in decoder.list(data["stale"], "stale")
+        ),
+        "environment": _environment(data["environment"]),
     }
-    return Outcome(**{**data, **parsed})
+
+
+# Fields that are what their types say.
+_PLAIN: Mapping[str, Any] = {
+    "lowered": tuple[LoweredSite, ...],
+    "outcomes": tuple[Outcome, ...],
+    "threads": tuple[str, ...],
+    "errors": tuple[str, ...],
+    "overflow": int,
+    "cells": tuple[str, ...],
+    "compilations": tuple[Compilation, ...],
+    "previews": tuple[Preview, ...],
+    "not_finite": tuple[NotFinite, ...],
+    "ahead": bool,
+    "running": tuple[Running, ...],
+    "processes": tuple[Process, ...],
+    "workers": tuple[Worker, ...],
+}
+
+
+def _check_numbers(found: Mapping[str, Any]) -> None:
+    """Raises where a fact refers to what is not there."""
+    for fact in found["lowered"]:
+        for level in fact.levels:
+            if len(level.batched) != len(fact.operands):
+                raise damaged("lowered.levels", f"{len(fact.operands)} operands", level.batched)
+    for worker in found["workers"]:
+        Decoder.one_of(found["threads"], worker.thread, "workers.thread")
+    for name in ("previews", "not_finite", "running"):
+        for fact in found[name]:
+            Decoder.one_of(found["lowered"], fact.lowered, f"{name}.lowered")
+
+
+def _pairs(decoder: Decoder, kind: Any, data: Any, place: str) -> Iterator[tuple[Any, int]]:
+    for pair in decoder.list(data, place):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise damaged(place, "a pair", pair)
+        yield decoder.of(kind, pair[0], place), decoder.of(int, pair[1], place)
+
+
+def _environment(data: Any) -> dict[str, str]:
+    if not isinstance(data, dict) or not all(isinstance(word, str) for word in data.values()):
+        raise damaged("environment", "an object of texts", data)
+    return data
+
+
+def _column(name: str, data: list[Any]) -> np.ndarray:
+    dtype = ROW[name]
+    limits = np.iinfo(dtype)
+    # Before numpy sees it: of one long text among many it would make as many long ones.
+    whole = set(map(type, data)) <= {int}
+    column = np.asarray(data if whole and data else np.empty(0, np.int64))
+    fits = whole and column.dtype.kind in "iu"
+    if not fits or column.min(initial=0) < limits.min or column.max(initial=0) > limits.max:
+        raise damaged(f"calls.{name}", f"a list of {ROW[name].name}", data)
+    return column
 
 
 def _whole(site: Site) -> tuple[Any, ...]:
@@ -140,41 +239,9 @@ def _whole(site: Site) -> tuple[Any, ...]:
     return site, site.source, site.callers
 
 
-def _site_to_json(site: Site) -> dict[str, Any]:
-    return {field.name: getattr(site, field.name) for field in dataclasses.fields(site)}
+def _named(fact: Any) -> dict[str, Any]:
+    return {field.name: getattr(fact, field.name) for field in dataclasses.fields(fact)}
 
 
-def _site_from_json(data: dict[str, Any]) -> Site:
-    return Site(**{**data, "callers": tuple(Frame(*frame) for frame in data["callers"])})
-
-
-def _lowered_to_json(fact: LoweredSite, place: Mapping[tuple[Any, ...], int]) -> dict[str, Any]:
-    return {
-        "site": place[_whole(fact.site)],
-        "program": fact.program,
-        "index": fact.index,
-        "operands": fact.operands,
-        "results": fact.results,
-        "levels": fact.levels,
-        "version": fact.version,
-        "devices": fact.devices,
-        "shard": fact.shard,
-        "device": fact.device,
-        "gathered_bytes": fact.gathered_bytes,
-    }
-
-
-def _lowered_from_json(data: dict[str, Any], sites: list[Site]) -> LoweredSite:
-    return LoweredSite(
-        site=sites[data["site"]],
-        program=Program(*data["program"]) if data["program"] else None,
-        index=data["index"],
-        operands=tuple(Aval(tuple(shape), dtype) for shape, dtype in data["operands"]),
-        results=tuple(Aval(tuple(shape), dtype) for shape, dtype in data["results"]),
-        levels=tuple(VmapLevel(n, method, tuple(b)) for n, method, b in data["levels"]),
-        version=data["version"],
-        devices=data["devices"],
-        shard=data["shard"],
-        device=data["device"],
-        gathered_bytes=data["gathered_bytes"],
-    )
+def _with_site(fact: LoweredSite | Outcome, place: Mapping[tuple[Any, ...], int]) -> dict[str, Any]:
+    return {**_named(fact), "site": place[_whole(fact.site)]}

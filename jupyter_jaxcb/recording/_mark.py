@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ._facts import LoweredSite, Outcome, Program, Site
+from ._facts import OBSERVED, Fate, LoweredSite, Outcome, Program, Site
 
 
 class Mark(NamedTuple):
@@ -22,6 +23,8 @@ class Mark(NamedTuple):
     compilations: int
     previews: int
     not_finite: Mapping[LoweredSite, tuple[int, int]]
+    observation: int  # how often that of JAX's own callbacks had begun or ended; odd: it was on
+    unobserved: Mapping[Program, int]  # runs while it was off
 
 
 class Heard(NamedTuple):
@@ -35,4 +38,46 @@ class Heard(NamedTuple):
     overflow: int
 
 
-BEGINNING = Mark(0, {}, 0, 0, {}, 0, 0, 0, {})
+BEGINNING = Mark(0, {}, 0, 0, {}, 0, 0, 0, {}, 1, {})
+
+
+def as_observed(
+    outcomes: Sequence[Outcome],
+    since: Mark,
+    now: int,
+    runs: Mapping[Program, int],
+    unobserved: Mapping[Program, int],
+) -> tuple[Outcome, ...]:
+    """`outcomes`, those of JAX's own callbacks as far as these were observed.
+
+    Args:
+        outcomes: of programs that were compiled or run in a window.
+        since: when it was opened.
+        now: `Mark.observation` when it is closed.
+        runs: how often programs ran in it, of those whose runs are told.
+        unobserved: `Mark.unobserved` when it is closed.
+    """
+    if since.observation == now and now % 2:
+        return tuple(outcomes)
+    if since.observation == now:  # not for a moment
+        return tuple(one for one in outcomes if not one.site.flavor.startswith(OBSERVED))
+    missed = {p for p, count in unobserved.items() if count > since.unobserved.get(p, 0)}
+    return tuple(
+        one if one.program in runs and one.program not in missed else _partly_observed(one)
+        for one in outcomes
+    )
+
+
+def _partly_observed(outcome: Outcome) -> Outcome:
+    compiled_away = outcome.fate in (Fate.UNUSED, Fate.FOLDED)  # whoever listens
+    if compiled_away or not outcome.site.flavor.startswith(OBSERVED):
+        return outcome
+    return dataclasses.replace(
+        outcome,
+        fate=Fate.UNKNOWN,
+        written=None,
+        compiled=None,
+        reason="JAX's own callbacks were not observed all the time of this recording",
+        remedy="record all of it with jaxcb.observe_jax()",
+        notes=(*outcome.notes, "calls that came while JAX's were not observed are not counted"),
+    )

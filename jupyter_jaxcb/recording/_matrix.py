@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from ._printed import printed
 from ._recording import Recording
 
 
@@ -22,6 +23,10 @@ class Matrix:
 
     columns: Mapping[str, Recording]
     refused: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """The table, as a terminal shows it."""
+        return printed(self)
 
     def __repr__(self) -> str:
         refused = f", refused: {', '.join(self.refused)}" if self.refused else ""

@@ -1,4 +1,4 @@
-"""The one mutable object of a recording, and the process-wide slot that holds it."""
+"""The one mutable object of a recording."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from ._columns import ROW, CallLog
+from ._columns import ROW, CallLog, renumbered
 from ._facts import Compilation, LoweredSite, Outcome, Program, Running, Site
-from ._mark import BEGINNING, Heard, Mark
+from ._mark import BEGINNING, Heard, Mark, as_observed
 from ._recording import Recording
 from ._values import Values
+from ._workers import WorkerRows, Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
 
@@ -25,9 +27,11 @@ class Recorder:
         clock: returns nanoseconds; every start and end is read from it.
         capacity: host calls kept; later ones are only counted.
         previews: keep values of the first calls of each site.
+        observation: how often the observation of JAX's own callbacks began or ended: odd while on.
 
     Attributes:
         values: where `HostCall`s leave them.
+        around: what a host function is wrapped in before it is called, if anything, given the site.
     """
 
     def __init__(
@@ -35,21 +39,27 @@ class Recorder:
         clock: Callable[[], int] = time.perf_counter_ns,
         capacity: int = DEFAULT_CAPACITY,
         previews: bool = True,
+        observation: Callable[[], int] = lambda: 1,
     ) -> None:
         self.clock = clock
+        self._observation = observation
         self.values = Values(previews)
+        self.around: Callable[[LoweredSite, Callable], Callable] | None = None
         self._log = CallLog(capacity)
         self._crossings = itertools.count()
         self._bound: dict[Site, int] = {}  # how often
         self._lowered: list[LoweredSite] = []
         self._outcomes: list[Outcome] = []
+        self._standing: list[Outcome] = []  # of programs that were compiled before
         self._compilations: list[Compilation] = []
         self._runs: dict[Program, int] = {}
+        self._unobserved: dict[Program, int] = {}  # runs
         self._errors: dict[str, int] = {}
         self._stale: set[LoweredSite] = set()
         self._known: dict[LoweredSite, int] = {}  # everything called or lowered so far
         self._here = threading.local()  # .number of the thread that looks at it
         self._thread_names: list[str] = []
+        self._workers = Workers(self._enlist)
         self._lock = threading.Lock()  # for the tables only, never while user code runs
 
     def bound(self, site: Site) -> None:
@@ -66,6 +76,10 @@ class Recorder:
         """A program was compiled, with or without one of the sites bound for it."""
         self._outcomes.append(outcome)
 
+    def stands(self, outcome: Outcome) -> None:
+        """A program had been compiled before this recorder listened; told if it runs."""
+        self._standing.append(outcome)
+
     def took(self, compilation: Compilation) -> None:
         """What compiling a program took."""
         self._compilations.append(compilation)
@@ -80,6 +94,8 @@ class Recorder:
         with self._lock:
             if program in self._runs:
                 self._runs[program] += 1
+                if not self._observation() % 2:
+                    self._unobserved[program] = self._unobserved.get(program, 0) + 1
 
     def lost_count(self, program: Program) -> None:
         """Runs of a program cannot be told any more."""
@@ -131,7 +147,7 @@ class Recorder:
         if count == 0:  # no lanes
             return crossing
         times = np.array(stamps, np.int64)
-        rows = np.empty(count, ROW)
+        rows = np.zeros(count, ROW)
         rows["start_ns"] = times[:-1]
         rows["end_ns"] = times[1:]
         rows["lowered"] = self._number(lowered)
@@ -139,28 +155,37 @@ class Recorder:
         rows["lane"] = lanes[:count]
         rows["thread"] = self._thread()
         rows["version"] = version
-        rows["error"] = 0
         if failed is not None and failed < count:  # an interrupt may come between two calls
             rows["error"][failed] = self._error(error)
         self._log.append_block(rows)
         return crossing
 
+    def crossing(self) -> int:
+        """The number of one whose host calls are told by `called_by_workers`."""
+        return next(self._crossings)
+
+    def called_by_workers(
+        self, lowered: LoweredSite, version: int, crossing: int, parts: Sequence[WorkerRows]
+    ) -> None:
+        """Host calls of one crossing that workers of an executor made, see `called_lanes`."""
+        for part in parts:
+            with self._lock:
+                rows = self._workers.rows(part, version)
+            rows["lowered"], rows["crossing"] = self._number(lowered), crossing
+            for place, error in part.errors.items():
+                rows["error"][place] = self._error(error)
+            self._log.append_block(rows)
+
     def mark(self) -> Mark:
         """Now, to `freeze` later only what comes after."""
         with self._lock:
-            bound, runs = dict(self._bound), dict(self._runs)
+            bound, runs, unobserved = dict(self._bound), dict(self._runs), dict(self._unobserved)
         self.values.begin()
         return Mark(
-            len(self._log),
-            bound,
-            len(self._lowered),
-            len(self._outcomes),
-            runs,
-            self._log.overflow,
-            len(self._compilations),
-            len(self.values),
-            self.values.counted(),
-        )
+            len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
+            self._log.overflow, len(self._compilations), len(self.values), self.values.counted(),
+            self._observation(), unobserved,
+        )  # fmt: skip
 
     def heard(self, since: Mark, calls: int) -> Heard:
         """What came since `since`, while more is coming; of its host calls those after `calls`."""
@@ -171,7 +196,7 @@ class Recorder:
             self._log.rows(since.calls + calls),
             known,
             threads,
-            self._outcomes[:],
+            [*self._standing, *self._outcomes],
             runs,
             self._log.overflow - since.overflow,
         )
@@ -190,7 +215,7 @@ class Recorder:
         cells: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         ahead: bool = False,
-        running: Sequence[Running] = (),
+        running: Sequence[tuple[Any, ...]] = (),
     ) -> Recording:
         """What was heard since `since` (or from the start), as an immutable value.
 
@@ -199,27 +224,32 @@ class Recorder:
             cells: see `Recording.cells`.
             environment: see `Recording.environment`.
             ahead: see `Recording.ahead`.
-            running: see `Recording.running`.
+            running: as `Recording.running`, each with its site in front.
         """
         since = since or BEGINNING
         calls = self._log.rows(since.calls)
         with self._lock:
             known = list(self._known)
             bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
-            errors = tuple(self._errors)
+            errors, workers = tuple(self._errors), self._workers.facts()
             stale = set(self._stale)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
-        lowered, calls = self._renumbered(known, calls, since, [one.lowered for one in running])
+            unobserved = dict(self._unobserved)
+        more = [*self.values.changed(since.not_finite), *(site for site, *_ in running)]
+        lowered, calls = renumbered(known, calls, self._lowered[since.lowered :], more)
         place = {fact: number for number, fact in enumerate(lowered)}
         ran = {program for program, count in runs.items() if count}
         ran |= {lowered[number].program for number in np.unique(calls["lowered"]).tolist()}
         outcomes = self._outcomes[since.outcomes :]
         compiled = {outcome.program for outcome in outcomes}
-        standing = [o for o in self._outcomes[: since.outcomes] if o.program in ran]
+        before = (*self._standing, *self._outcomes[: since.outcomes])
+        standing = [outcome for outcome in before if outcome.program in ran]
         return Recording(
             bound={site: count for site, count in bound.items() if count},
             lowered=tuple(lowered),
-            outcomes=(*standing, *outcomes),
+            outcomes=as_observed(
+                (*standing, *outcomes), since, self._observation(), runs, unobserved
+            ),
             runs={p: count for p, count in runs.items() if p in compiled or p in ran},
             stale=frozenset(number for number, fact in enumerate(lowered) if fact in stale),
             calls=calls,
@@ -232,24 +262,9 @@ class Recorder:
             previews=self.values.previews(since.previews, place),
             not_finite=self.values.unsound(since.not_finite, place),
             ahead=ahead,
-            running=tuple(one._replace(lowered=place[one.lowered]) for one in running),
+            running=tuple(Running(place[site], *rest) for site, *rest in running),
+            workers=workers,
         )
-
-    def _renumbered(
-        self, known: list[LoweredSite], calls: np.ndarray, since: Mark, more: list[LoweredSite]
-    ) -> tuple[list[LoweredSite], np.ndarray]:
-        """The sites lowered, called or found wanting since then; and the calls, by these."""
-        used = {known[number] for number in np.unique(calls["lowered"]).tolist()}
-        used |= self.values.changed(since.not_finite)
-        new = self._lowered[since.lowered :]
-        lowered = list(dict.fromkeys([*new, *(fact for fact in known if fact in used), *more]))
-        place = {fact: number for number, fact in enumerate(lowered)}
-        calls = calls.copy()
-        if len(calls):
-            numbers = np.array([place.get(fact, 0) for fact in known], np.uint32)
-            calls["lowered"] = numbers[calls["lowered"]]
-        calls.flags.writeable = False
-        return lowered, calls
 
     def _number(self, lowered: LoweredSite) -> int:
         with self._lock:
@@ -260,29 +275,13 @@ class Recorder:
         number = getattr(self._here, "number", None)
         if number is None:
             with self._lock:
-                number = self._here.number = len(self._thread_names)
-                self._thread_names.append(threading.current_thread().name)
+                number = self._here.number = self._enlist(threading.current_thread().name)
         return number
+
+    def _enlist(self, name: str) -> int:
+        self._thread_names.append(name)
+        return len(self._thread_names) - 1
 
     def _error(self, error: str) -> int:
         with self._lock:
             return self._errors.setdefault(error, len(self._errors) + 1)
-
-
-_active: Recorder | None = None
-
-
-def active() -> Recorder | None:
-    """The recorder that host calls report to right now, if any.
-
-    A process-wide slot, not a ``ContextVar``: XLA may call from a thread that never saw the
-    notebook's context.
-    """
-    return _active
-
-
-def activate(recorder: Recorder | None) -> Recorder | None:
-    """Puts `recorder` into the slot and returns the one that was there."""
-    global _active
-    previous, _active = _active, recorder
-    return previous

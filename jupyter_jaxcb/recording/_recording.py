@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from . import _json
+from . import _files, _json, _table
 from ._columns import ROW
 from ._facts import (
     ELIDED,
@@ -17,10 +19,13 @@ from ._facts import (
     NotFinite,
     Outcome,
     Preview,
+    Process,
     Program,
     Running,
     Site,
+    Worker,
 )
+from ._printed import printed
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +50,8 @@ class Recording:
             looked at in previewed calls only.
         ahead: nothing ran: it was asked what the programs would do.
         running: host calls that had not come back when it ended.
+        processes: whose recordings were gathered into this one; empty in the recording of one.
+        workers: of executors; each is one of `threads`.
     """
 
     bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
@@ -63,6 +70,8 @@ class Recording:
     not_finite: tuple[NotFinite, ...] = ()
     ahead: bool = False
     running: tuple[Running, ...] = ()
+    processes: tuple[Process, ...] = ()
+    workers: tuple[Worker, ...] = ()
 
     def __len__(self) -> int:
         """Number of host calls kept."""
@@ -74,14 +83,22 @@ class Recording:
             return f"<Recording of nothing run: {fates or 'no callbacks'}>"
         sites = len({fact.site for fact in self.lowered})
         calls = f"{len(self)} host call{'' if len(self) == 1 else 's'}"
-        return f"<Recording of {calls} from {sites} site{'' if sites == 1 else 's'}>"
+        where = f" in {len(self.processes)} processes" if self.processes else ""
+        return f"<Recording of {calls} from {sites} site{'' if sites == 1 else 's'}{where}>"
+
+    def __str__(self) -> str:
+        """The report of its sites, as `save` writes it to a ``.txt`` file."""
+        return printed(self)
 
     def __iter__(self) -> Iterator[HostCall]:
         """Host calls in the order they were logged."""
         for row in self.calls.tolist():
-            start, end, lowered, crossing, lane, thread, version, error = row
+            start, end, lowered, crossing, lane, thread, version, error, queued = row
             text = self.errors[error - 1] if error else None
-            yield HostCall(lowered, crossing, lane, thread, start, end, version, text)
+            process = self.lowered[lowered].process
+            yield HostCall(
+                lowered, crossing, lane, thread, start, end, version, text, process, queued
+            )
 
     @property
     def elisions(self) -> tuple[Outcome, ...]:
@@ -110,6 +127,78 @@ class Recording:
         """The recording that `to_json` wrote.
 
         Raises:
-            ValueError: the text is of another schema; the message names both.
+            RecordingFileError: the text is no recording, is damaged, or of another schema; the
+                message says what.
         """
         return Recording(**_json.fields(text))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it to a file, in the format that the end of its name says.
+
+        ======================================  ==================================================
+        ``.jaxcb``                              all of it, compact, for `load`
+        ``.json``                               all of it, for `load` and for other programs
+        ``.perfetto.json``, ``.trace.json``     a timeline for ui.perfetto.dev, chrome://tracing
+        ``.txt``, ``.html``                     the report of its sites
+        ``.csv``                                a row for each host call
+        ``.arrow``, ``.feather``, ``.parquet``  the same, where pyarrow is installed
+        ======================================  ==================================================
+
+        The first two have all there is, values of the first calls too (``record(previews=False)``
+        keeps none).
+
+        Raises:
+            ValueError: the name ends with none of these.
+            ModuleNotFoundError: pyarrow is needed and not installed.
+
+        >>> import tempfile, os, jupyter_jaxcb as jaxcb
+        >>> with jaxcb.record() as r:
+        ...     pass
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     r.recording.save(os.path.join(folder, "cell.jaxcb"))
+        ...     jaxcb.load(os.path.join(folder, "cell.jaxcb"))
+        <Recording of 0 host calls from 0 sites>
+        """
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        _files.save(self, path)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row for each host call; names repeat as categories.
+
+        Columns: ``start_ns`` (of the recorder's clock), ``duration_ns``, ``crossing``, ``lane``
+        (-1: none), ``version`` (of the host function's body), ``queued_ns`` (in an executor),
+        ``thread``, ``error`` (missing: none), ``function``, ``flavor``, ``where``, ``file``,
+        ``line``, ``program`` (missing: eager), ``process`` (0 in the recording of one),
+        ``device``, and the shapes that one host call sees, ``operands`` and ``results``.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        return _table.to_pandas(self)
+
+
+def load(path: str | os.PathLike[str], *, limit_bytes: int = _files.LIMIT_BYTES) -> Recording:
+    """The recording that `Recording.save` wrote to a ``.jaxcb`` or ``.json`` file.
+
+    Nothing in the file is executed, and everything in it is checked.
+
+    Args:
+        path: of the file.
+        limit_bytes: of memory that reading it may take.
+
+    Raises:
+        RecordingFileError: it is no recording, truncated, damaged, of a newer version, or larger
+            than `limit_bytes` allows.
+
+    >>> import tempfile, pathlib, numpy as np, jupyter_jaxcb as jaxcb
+    >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+    >>> with jaxcb.record() as r:
+    ...     y = double(np.float32(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "run.jaxcb")
+    ...     r.recording.save(path)
+    ...     jaxcb.load(path)
+    <Recording of 1 host call from 1 site>
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    return Recording(**_files.read(path, limit_bytes))

@@ -40,10 +40,12 @@ class Turns:
         self._due_ns = recorder.clock() + self._every_ns
         recorder.called = self._stopping(recorder.called)
         recorder.called_lanes = self._stopping(recorder.called_lanes)
+        recorder.called_by_workers = self._stopping(recorder.called_by_workers)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        del self._recorder.called, self._recorder.called_lanes
+        recorder = self._recorder
+        del recorder.called, recorder.called_lanes, recorder.called_by_workers
         self.end()  # of a turn that was given and not taken
 
     def take(self, seconds: float) -> bool:
@@ -58,10 +60,10 @@ class Turns:
         """Ends the waiting in `take`, with a turn that no call gave."""
         self._turn.release()
 
-    def _stopping(self, tell: Callable[..., int]) -> Callable[..., int]:
+    def _stopping(self, tell: Callable[..., Any]) -> Callable[..., Any]:
         clock = self._recorder.clock
 
-        def told(*args: Any, **kwargs: Any) -> int:
+        def told(*args: Any, **kwargs: Any) -> Any:
             crossing = tell(*args, **kwargs)
             now = clock()
             if now > self._due_ns:

@@ -3,6 +3,7 @@
 from ._calls import CallColumns as CallColumns
 from ._calls import call_columns as call_columns
 from ._cost import cost_to_text as cost_to_text
+from ._export import export as export
 from ._html import to_html as to_html
 from ._matrix import matrix_to_html as matrix_to_html
 from ._matrix import matrix_to_text as matrix_to_text

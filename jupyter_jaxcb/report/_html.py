@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from ..recording import Fate, Recording
+from ._by_worker import by_worker
 from ._summary import SiteSummary, summarize
 from ._words import (
     MAX_SITES,
@@ -58,17 +59,24 @@ def sign(fate: Fate) -> str:
     return _SIGNS[fate]
 
 
-def to_html(recording: Recording, *, values: bool = False) -> str:
-    """The one-line summary, which opens to the table of sites; no times, no scripts.
+def to_html(recording: Recording, *, values: bool = False, times: bool = False) -> str:
+    """The one-line summary, which opens to the table of sites; no scripts.
 
     Args:
         recording: what to report.
         values: with what the first calls of each site were given and answered.
+        times: with what the workers of an executor did; without, equal programs give equal HTML.
 
     Returns:
         HTML; empty when nothing was called, compiled or elided.
     """
-    sites = summarize(recording)
+    return sites_to_html(recording, summarize(recording), values=values, times=times)
+
+
+def sites_to_html(
+    recording: Recording, sites: list[SiteSummary], *, values: bool, times: bool = False
+) -> str:
+    """`to_html` of a recording whose `sites` are summarized already."""
     if not sites:
         return ""
     header = "".join(
@@ -77,7 +85,8 @@ def to_html(recording: Recording, *, values: bool = False) -> str:
     rows = "".join(_rows(summary, values) for summary in sites[:MAX_SITES])
     overflow = f"{call_words(recording.overflow)} more, not kept: the log was full"
     notes = (left_out(sites), overflow if recording.overflow else "")
-    more = "".join(f"<p>{text}</p>" for text in notes if text)
+    notes += tuple(by_worker(recording)) if times else ()
+    more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
     return (
         f'{STYLE}<details class="jaxcb"><summary>{escape(headline(sites, times=False))}</summary>'
         f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{more}</details>"

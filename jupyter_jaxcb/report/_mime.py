@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..recording import SCHEMA, Preview, Recording
+from ..recording import Preview, Recording
+from ._by_worker import by_worker
 from ._calls import CallColumns, call_columns, preview_rows, to_saved, way_numbers
-from ._html import to_html
+from ._html import sites_to_html
 from ._order import out_of_order
 from ._summary import Shapes, SiteSummary, summarize
-from ._text import to_text
+from ._text import sites_to_text
 
+SCHEMA = 1  # of what a notebook saves
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
 MAX_SAVED_CALLS = 20_000  # that go into a saved notebook; 100 kB where they are all different
 _SAVED_UNIT_NS = 100
@@ -46,8 +48,8 @@ def to_mimebundle(
     kept = recording.calls[:MAX_SAVED_CALLS]
     columns = call_columns(kept, way_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
     data = {
-        "text/plain": to_text(recording, times=times, values=values),
-        "text/html": to_html(recording, values=values),
+        "text/plain": sites_to_text(recording, sites, times=times, values=values),
+        "text/html": sites_to_html(recording, sites, values=values),
         MIME_TYPE: _facts(recording, sites, values),
     }
     measured = {
@@ -131,6 +133,7 @@ def _measured(
     return {
         "environment": dict(recording.environment),
         "out_of_order": out_of_order(recording, sites),
+        "by_worker": by_worker(recording),
         "compilations": [
             {"program": one.program.name, "lower_ns": one.lower_ns, "compile_ns": one.compile_ns}
             for one in recording.compilations

@@ -7,18 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..recording import Compilation, NotFinite, Outcome, Recording, Running
+from ..recording import (
+    COMPILED_BEFORE,
+    Compilation,
+    NotFinite,
+    Outcome,
+    Recording,
+    Running,
+    Site,
+)
 
 LISTED = 3  # arguments of compilations that are named
+_BEFORE = (
+    "its program was compiled before JAX's callbacks were observed: of those its calls are seen, "
+    "not on which line they are bound, nor what is elided; run it first while they are observed, "
+    "or call jax.clear_caches() there"
+)
 
 
 def site_notes(
-    recording: Recording, outcomes: Sequence[Outcome], numbers: Sequence[int]
+    recording: Recording, site: Site, outcomes: Sequence[Outcome], numbers: Sequence[int]
 ) -> tuple[str, ...]:
     """One sentence for each thing.
 
     Args:
         recording: where it happened.
+        site: the site.
         outcomes: of it.
         numbers: of it among `Recording.lowered`.
     """
@@ -28,6 +42,7 @@ def site_notes(
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
+    found += [_BEFORE] * site.source.endswith(COMPILED_BEFORE)
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
 

@@ -10,6 +10,7 @@ from ..recording import Fate, Program, Recording, Site
 from ._summary import SiteSummary
 
 COMPARED = 40  # callbacks of one program
+_FLAVORS = ("io", "debug", "jax io", "jax debug")  # that every run calls
 
 
 def out_of_order(recording: Recording, summaries: list[SiteSummary]) -> list[str]:
@@ -20,20 +21,28 @@ def out_of_order(recording: Recording, summaries: list[SiteSummary]) -> list[str
     """
     names = {summary.site: summary.where for summary in summaries}
     found = []
-    for places in _once_a_run(recording).values():
-        starts = {site: _starts(recording, number) for number, site in places[:COMPARED]}
+    programs = {
+        program: places[:COMPARED]
+        for program, places in _once_a_run(recording).items()
+        if places[1:]
+    }
+    numbers = [number for places in programs.values() for number, _ in places]
+    all_starts = _starts(recording.calls, numbers, len(recording.lowered))
+    for program, places in programs.items():
+        where = f" in process {program.process}" if recording.processes else ""
+        starts = {site: all_starts[number] for number, site in places}
         runs = {len(column) for column in starts.values()}
         if len(runs) != 1:
             continue
         (total,) = runs
         told: set[Site] = set()
         for later, earlier in _pairs(list(starts)):
-            swapped = int((starts[later] < starts[earlier]).sum())
-            if swapped and later not in told:
+            swapped = 0 if later in told else int((starts[later] < starts[earlier]).sum())
+            if swapped:
                 told.add(later)
                 found.append(
                     f"{names[later]} ran before {names[earlier]} in {swapped:,} of {total:,} "
-                    f"run{'' if total == 1 else 's'}; ordered=True keeps program order"
+                    f"run{'' if total == 1 else 's'}{where}; ordered=True keeps program order"
                 )
     return found
 
@@ -47,7 +56,7 @@ def _once_a_run(recording: Recording) -> dict[Program, list[tuple[int, Site]]]:
         calls[key] = 1 if sure else None
     found: dict[Program, list[tuple[int, int, Site]]] = {}
     for number, fact in enumerate(recording.lowered):
-        if fact.program is None or fact.site.flavor not in ("io", "debug") or fact.levels:
+        if fact.program is None or fact.site.flavor not in _FLAVORS or fact.levels:
             continue
         if calls.get((fact.program, fact.site)) and fact.shard is None:
             found.setdefault(fact.program, []).append((fact.index, number, fact.site))
@@ -64,5 +73,12 @@ def _pairs(sites: list[Site]) -> Iterator[tuple[Site, Site]]:
             yield later, earlier
 
 
-def _starts(recording: Recording, number: int) -> np.ndarray:
-    return np.sort(recording.calls["start_ns"][recording.calls["lowered"] == number])
+def _starts(calls: np.ndarray, numbers: list[int], count: int) -> dict[int, np.ndarray]:
+    """For each of `numbers`, which are below `count`: the starts of its calls, sorted."""
+    place = np.full(count, -1)
+    place[numbers] = np.arange(len(numbers))
+    whose = place[calls["lowered"]]
+    starts, whose = calls["start_ns"][whose >= 0], whose[whose >= 0]
+    starts = starts[np.lexsort((starts, whose))]
+    ends = np.cumsum(np.bincount(whose, minlength=len(numbers)))
+    return dict(zip(numbers, np.split(starts, ends[:-1]), strict=True)) if numbers else {}

@@ -20,7 +20,9 @@ from ..recording import (
     Site,
     VmapLevel,
 )
+from ._counts import Counts
 from ._notes import site_notes
+from ._processes import ELSEWHERE, Verdict, over_processes
 
 _UNCALLED = "its program was compiled, and has not run"
 _UNSEEN = "its program made no call, and whether it ran at all cannot be seen"
@@ -29,6 +31,7 @@ _FAILED = "a run failed before it came here"
 _FAILED_REMEDY = "look at the error"
 _UNTAKEN = "its program ran, and did not enter the branch or loop around it"
 _UNTAKEN_REMEDY = "look at the condition of the branch or loop around this line"
+_ELSEWHERE_REMEDY = "look there, or at what jaxcb.gather(recording) gives"
 _STALE = (
     "its program was compiled for an earlier registration of the name, with other options, and "
     "calls that one"
@@ -84,80 +87,62 @@ def summarize(recording: Recording) -> list[SiteSummary]:
     Sites that were only traced (`jax.make_jaxpr`, `jax.eval_shape`) are left out: nothing
     became of them.
     """
-    facts: dict[Site, list[int]] = {}
-    for number, fact in enumerate(recording.lowered):
-        facts.setdefault(fact.site, []).append(number)
-    outcomes: dict[Site, list[Outcome]] = {}
-    for outcome in recording.outcomes:
-        outcomes.setdefault(outcome.site, []).append(outcome)
-    counts = np.bincount(recording.calls["lowered"], minlength=len(recording.lowered))
-    sites = dict.fromkeys([*recording.bound, *facts, *outcomes])
-    called = set(np.unique(recording.calls["lowered"]).tolist())
+    counts = Counts(recording)
+    sites = dict.fromkeys([*recording.bound, *counts.numbers, *counts.outcomes])
     known = [
         site
         for site in sites
-        if site in outcomes
-        or any(n in called or recording.lowered[n].program is None for n in facts.get(site, ()))
+        if site in counts.outcomes
+        or any(
+            counts.calls[number] or recording.lowered[number].program is None
+            for number in counts.numbers.get(site, ())
+        )
     ]
     on_line = Counter((site.file, site.line) for site in known)
     files = {file: number for number, file in enumerate(dict.fromkeys(s.file for s in sites))}
     return [
         _summarize_site(
-            recording,
-            site,
-            _where(recording, site, alone=on_line[site.file, site.line] == 1),
-            facts.get(site, []),
-            outcomes.get(site, []),
-            counts,
+            counts, site, _where(recording, site, alone=on_line[site.file, site.line] == 1)
         )
         for site in sorted(known, key=lambda s: (files[s.file], s.line, s.column))
     ]
 
 
-def _summarize_site(
-    recording: Recording,
-    site: Site,
-    where: str,
-    numbers: list[int],
-    outcomes: list[Outcome],
-    counts: np.ndarray,
-) -> SiteSummary:
-    rows = recording.calls[np.isin(recording.calls["lowered"], numbers)]
+def _summarize_site(counts: Counts, site: Site, where: str) -> SiteSummary:
+    recording = counts.recording
+    numbers, outcomes = counts.numbers.get(site, []), counts.outcomes.get(site, [])
     lowered = [recording.lowered[number] for number in numbers]
-    begun = len(rows) + sum(one.lowered in numbers for one in recording.running)
+    calls = counts.calls_of(site)
     decide = _fate_ahead if recording.ahead else _fate
-    fate, reason, remedy = decide(recording, begun, outcomes)
+    more: tuple[str, ...] = ()
+    if recording.processes:
+        verdict, more = over_processes(counts, numbers, outcomes, decide)
+    else:
+        verdict = decide(counts, counts.begun(numbers), outcomes)
+    fate, reason, remedy = verdict
     if recording.stale.intersection(numbers):
         reason, remedy = _STALE, _STALE_REMEDY
-    failed = rows["error"][rows["error"] > 0]
     return SiteSummary(
         site=site,
         where=where,
         fate=fate,
-        calls=len(rows),
-        crossings=len(np.unique(rows["crossing"])),
-        expected=_expected(recording, outcomes, "compiled"),
-        written=_expected(recording, outcomes, "written"),
+        calls=calls,
+        crossings=counts.crossings(site),
+        expected=_expected(counts, outcomes, "compiled"),
+        written=_expected(counts, outcomes, "written"),
         elided=sum(outcome.fate in ELIDED for outcome in outcomes),
-        shapes=_shapes(lowered, numbers, counts),
+        shapes=_shapes(lowered, numbers, counts.calls),
         reason=reason,
         remedy=remedy,
-        errors=tuple(dict.fromkeys(recording.errors[code - 1] for code in failed.tolist())),
-        host_ns=int((rows["end_ns"] - rows["start_ns"]).sum()),
+        errors=counts.errors(site),
+        host_ns=counts.host_ns(site),
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
-        notes=site_notes(recording, outcomes, numbers),
-        previews=_previews(recording, numbers),
+        notes=(*more, *site_notes(recording, site, outcomes, numbers)),
+        previews=counts.previews(site),
         ahead=recording.ahead,
     )
-
-
-def _previews(recording: Recording, numbers: list[int]) -> tuple[tuple[Preview, int | None], ...]:
-    """By shard: these are called in any order."""
-    own = [(p, recording.lowered[p.lowered].shard) for p in recording.previews]
-    own = [(preview, shard) for preview, shard in own if preview.lowered in numbers]
-    return tuple(sorted(own, key=lambda pair: -1 if pair[1] is None else pair[1]))
 
 
 def _where(recording: Recording, site: Site, alone: bool) -> str:
@@ -169,7 +154,7 @@ def _where(recording: Recording, site: Site, alone: bool) -> str:
     return f"{line}:{site.column + 1}{comma}{other}"
 
 
-def _fate(recording: Recording, calls: int, outcomes: list[Outcome]) -> tuple[Fate, str, str]:
+def _fate(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
     """The fate of a site: of its calls if there are any, else of the programs without."""
     elided = [outcome for outcome in outcomes if outcome.fate in ELIDED]
     partly = [outcome for outcome in elided if outcome.fate in (Fate.MERGED, Fate.HOISTED)]
@@ -187,75 +172,48 @@ def _fate(recording: Recording, calls: int, outcomes: list[Outcome]) -> tuple[Fa
     unknown = [outcome for outcome in held if outcome.fate is Fate.UNKNOWN]
     if unknown:
         return Fate.UNKNOWN, unknown[0].reason, unknown[0].remedy
-    return _without_calls(recording, {outcome.program for outcome in held})
+    if all(outcome.fate is Fate.LIVE and outcome.compiled == 0 for outcome in held):
+        return Fate.UNCALLED, ELSEWHERE, _ELSEWHERE_REMEDY
+    return _without_calls(counts, {outcome.program for outcome in held})
 
 
-def _fate_ahead(recording: Recording, calls: int, outcomes: list[Outcome]) -> tuple[Fate, str, str]:
+def _fate_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
     """The fate of a site in a program that is asked about, and not run."""
     held = [outcome for outcome in outcomes if outcome.fate not in (Fate.UNUSED, Fate.FOLDED)]
     unknown = [outcome for outcome in held if outcome.fate is Fate.UNKNOWN]
     for outcome in unknown or (() if held else outcomes):
         return outcome.fate, outcome.reason, outcome.remedy
-    return _fate(recording, 1, outcomes)
+    return _fate(counts, 1, outcomes)
 
 
-def _without_calls(recording: Recording, programs: set[Program]) -> tuple[Fate, str, str]:
+def _without_calls(counts: Counts, programs: set[Program]) -> Verdict:
     """The fate of a site that compiled programs hold and that was not called."""
-    if any(_failed(recording, program) for program in programs):
+    if any(counts.failed(program) for program in programs):
         return Fate.UNCALLED, _FAILED, _FAILED_REMEDY
-    runs = [_runs(recording, program) for program in programs]
-    if any(runs) or any(_calls(recording, program).any() for program in programs):
+    runs = [counts.runs(program) for program in programs]
+    if any(runs) or any(counts.called(program) for program in programs):
         return Fate.UNTAKEN, _UNTAKEN, _UNTAKEN_REMEDY
     if None in runs:
         return Fate.UNKNOWN, _UNSEEN, _UNSEEN_REMEDY
     return Fate.UNCALLED, _UNCALLED, _UNCALLED_REMEDY
 
 
-def _calls(recording: Recording, program: Program, site: Site | None = None) -> np.ndarray:
-    """Which rows are calls of a program, or of one of its sites."""
-    facts = [
-        number
-        for number, fact in enumerate(recording.lowered)
-        if fact.program == program and site in (None, fact.site)
-    ]
-    return np.isin(recording.calls["lowered"], facts)
-
-
-def _failed(recording: Recording, program: Program) -> bool:
-    return bool(recording.calls["error"][_calls(recording, program)].any())
-
-
-def _runs(recording: Recording, program: Program) -> int | None:
-    """How often a program ran: by the calls that every run makes, else as JAX let it be seen."""
-    if recording.ahead:
-        return 1
-    if not _failed(recording, program):
-        own = [outcome for outcome in recording.outcomes if outcome.program == program]
-        for site in dict.fromkeys(outcome.site for outcome in own):
-            compiled = [outcome.compiled for outcome in own if outcome.site == site]
-            every_run = sum(count or 0 for count in compiled)
-            if None not in compiled and every_run:
-                calls = int(_calls(recording, program, site).sum())
-                return calls // every_run if calls % every_run == 0 else None
-    return recording.runs.get(program)
-
-
-def _expected(recording: Recording, outcomes: list[Outcome], field: str) -> int | None:
+def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None:
     """Host calls that the runs of the programs must have made; None where that is not known.
 
     Args:
-        recording: which runs there were; one of each program that was only asked about.
+        counts: which runs there were; one of each program that was only asked about.
         outcomes: of one site.
         field: as ``"compiled"`` or as ``"written"``.
     """
-    if not outcomes or recording.overflow:
+    if not outcomes or counts.recording.overflow:
         return None
-    if any(_failed(recording, outcome.program) for outcome in outcomes):
+    if any(counts.failed(outcome.program) for outcome in outcomes):
         return None
     total = 0
     for outcome in outcomes:
         calls = getattr(outcome, field)
-        runs = 0 if calls == 0 else _runs(recording, outcome.program)
+        runs = 0 if calls == 0 else counts.runs(outcome.program)
         if calls is None or runs is None:
             return None
         total += calls * runs

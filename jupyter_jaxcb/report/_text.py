@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..recording import Recording
+from ._by_worker import by_worker
 from ._order import out_of_order
 from ._summary import SiteSummary, summarize
 from ._words import (
@@ -31,7 +32,13 @@ def to_text(recording: Recording, *, times: bool = True, values: bool = False) -
     Returns:
         Text without a final newline; empty when nothing was called, compiled or elided.
     """
-    sites = summarize(recording)
+    return sites_to_text(recording, summarize(recording), times=times, values=values)
+
+
+def sites_to_text(
+    recording: Recording, sites: list[SiteSummary], *, times: bool, values: bool
+) -> str:
+    """`to_text` of a recording whose `sites` are summarized already."""
     if not sites:
         return ""
     listed = sites[:MAX_SITES]
@@ -51,7 +58,8 @@ def to_text(recording: Recording, *, times: bool = True, values: bool = False) -
     if recording.overflow:
         lines.append(f"  {call_words(recording.overflow)} more, not kept: the log was full")
     if times:
-        lines += [f"  {line}" for line in out_of_order(recording, sites)]
+        about = (*by_worker(recording), *out_of_order(recording, sites))
+        lines += [f"  {line}" for line in about]
     return "\n".join(lines)
 
 

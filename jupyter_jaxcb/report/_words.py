@@ -120,18 +120,22 @@ def left_out(sites: list[SiteSummary]) -> str:
 
 def headline(sites: list[SiteSummary], times: bool) -> str:
     """The one-line summary: each host function once, with what was elided of it."""
+    by_function: dict[tuple[str, str], list[SiteSummary]] = {}
+    for summary in sites:
+        key = (summary.site.function, summary.site.flavor)
+        by_function.setdefault(key, []).append(summary)
     parts = []
-    for name, flavor in dict.fromkeys((s.site.function, s.site.flavor) for s in sites):
-        own = [s for s in sites if (s.site.function, s.site.flavor) == (name, flavor)]
+    for (name, flavor), own in by_function.items():
         words = [name, flavor, _calls_of(own)]
         shapes = list(dict.fromkeys(shape_words(shape) for s in own for shape in s.shapes))
         if shapes:
             words.append(shapes[0] if len(shapes) == 1 else f"{len(shapes)} shapes")
         if times and any(s.calls for s in own):
             words.append(time_words(sum(s.host_ns for s in own)))
-        failed = [error for s in own for error in s.errors]
-        if failed:
-            words.append(f"✕ {shorten(failed[0].splitlines()[0])}")
+        failed = next((error for s in own for error in s.errors), None)
+        if failed is not None:
+            first_line = next(filter(None, failed.splitlines()), "raised")
+            words.append(f"✕ {shorten(first_line)}")
         elided = sum(s.elided for s in own)
         if elided:
             words.append(f"✕ {elided} elided")

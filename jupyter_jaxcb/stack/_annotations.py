@@ -90,6 +90,7 @@ def annotated_result(function: Callable[..., Any]) -> Annotated | None:
     Raises:
         ValueError: an annotation is text that cannot be evaluated.
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if "return" not in getattr(function, "__annotations__", {}):
         return None
     try:

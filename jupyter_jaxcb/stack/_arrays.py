@@ -98,6 +98,16 @@ def aligned(array: np.ndarray) -> np.ndarray:
     return copy
 
 
+def aligning(adapt: Callable[[Callable], Callable]) -> Callable[[Callable], Callable]:
+    """Lets the host function hand its operands to JAX, see `is_big`."""
+
+    def align(function: Callable) -> Callable:
+        call = adapt(function)
+        return lambda *operands: call(*map(aligned, operands))
+
+    return align
+
+
 def empty_aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """As `numpy.empty`, in memory that JAX takes over without copying."""
     size = math.prod(shape) * dtype.itemsize

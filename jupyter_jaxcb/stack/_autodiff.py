@@ -78,6 +78,7 @@ def _positional(
 
 
 def _check_callable(method: str, rule: Rule) -> None:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if not callable(rule.function):
         raise TypeError(
             f"cannot use {rule.function!r} as a derivative rule of {rule.name}: it is not a "

@@ -19,6 +19,7 @@ from ._arrays import to_array
 from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static
 from ._disabled import is_disabled, left_out
 from ._site import find_site
+from ._spread import Spread
 
 
 def bind_host_call(
@@ -32,6 +33,7 @@ def bind_host_call(
     kind: str,
     cast: bool = False,
     exact: bool = False,
+    spread: Spread | None = None,
     **params: Any,
 ) -> Any:
     """Binds `primitive` to the flat arrays of one call.
@@ -47,6 +49,7 @@ def bind_host_call(
         kind: of arrays the host function gets, see `_arrays`.
         cast: whether an answer may lose when it is converted within its kind.
         exact: whether an answer is taken as it is, or not at all.
+        spread: over workers of an executor; None: not.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -66,7 +69,7 @@ def bind_host_call(
     found = find_site(flavor, host.name)
     bind = Bind(found.site, found.around)
     values = Static(static, by_value=True) if static else NO_STATIC
-    callback = HostCallback(host, in_tree, out_tree, bind, values, kind, cast, exact)
+    callback = HostCallback(host, in_tree, out_tree, bind, values, kind, cast, exact, spread)
     _programs.bound(bind, found)
     results = primitive.bind(*arrays, callback=callback, result_avals=avals, levels=(), **params)
     return tree_unflatten(out_tree, results)

@@ -24,6 +24,7 @@ from ._leading import without_leading
 from ._lendable import check_aliases, check_lendable
 from ._lowering import lower_buffer_call
 from ._result import result_avals as declared
+from ._wording import how_to_differentiate, how_to_transpose
 
 buffer_callback_p = _jax.Primitive("jaxcb_buffer_callback")
 buffer_callback_p.multiple_results = True
@@ -60,11 +61,9 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    name = callback.host.name
     raise ValueError(
-        f"cannot differentiate {callback}: JAX cannot see inside a host function. Buffer "
-        f"callbacks do not support JVP. Give it a rule: @{name}.defjvp or {name}.defvjp; a call of "
-        "jaxcb.buffer_callback takes jax.custom_jvp or jax.custom_vjp around it."
+        f"cannot differentiate {callback}: JAX cannot see inside a host function. Buffer callbacks "
+        f"do not support JVP. {how_to_differentiate(callback.host)}"
     )
 
 
@@ -72,8 +71,7 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise ValueError(
         f"cannot transpose {callback}: JAX cannot see inside a host function. Buffer callbacks "
-        f"do not support transpose. Give it a rule: @{callback.host.name}.defvjp, or wrap the call "
-        "in jax.custom_vjp."
+        f"do not support transpose. {how_to_transpose(callback.host)}"
     )
 
 

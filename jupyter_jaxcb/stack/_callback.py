@@ -11,6 +11,7 @@ from typing import Any
 from jax.tree_util import PyTreeDef
 
 from ..recording import Site
+from ._spread import Spread
 
 
 class HostFunction:
@@ -22,12 +23,15 @@ class HostFunction:
     if their functions are.
     """
 
-    __slots__ = ("__weakref__", "calls", "current", "late_bound", "name", "replaced", "version")
+    __slots__ = (
+        "__weakref__", "calls", "current", "late_bound", "made_by", "name", "replaced", "version",
+    )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
         self.current = function
         self.late_bound = late_bound
-        self.name: str = getattr(function, "__name__", None) or type(function).__name__
+        self.name = _name(function)
+        self.made_by = "call"  # what made it a callback: a "call", a "decorator", the "magic"
         self.version = 1  # of the body
         self.calls = 0  # host calls begun; threads that count at once may lose one
         self.replaced = False  # a registration with another interface has taken the name over
@@ -59,6 +63,15 @@ class HostFunction:
         return self.name
 
 
+def _name(function: Any) -> str:
+    """What it is called: by its type where it has no name, or none that is text."""
+    try:
+        name = function.__name__
+    except Exception:  # it may answer, or fail, as it likes
+        name = ""
+    return str.__str__(name) if issubclass(type(name), str) and name else type(function).__name__
+
+
 def _same(one: Any, other: Any) -> bool:
     """Whether they say that they are equal; JAX's caches compare with anything.
 
@@ -72,7 +85,7 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Bind:
     """One bind, while JAX has it in hand; told from others by identity.
 
@@ -136,6 +149,7 @@ class HostCallback:
     arrays: str = "numpy"  # what the host function gets, see `_arrays`
     cast: bool = False  # whether an answer may lose when it is converted within its kind
     exact: bool = False  # whether an answer must have the declared dtypes and structure as they are
+    spread: Spread | None = None  # over workers; None: on XLA's own thread
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"
@@ -164,8 +178,8 @@ def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
     elif host.current is not function and host.current.__code__ is function.__code__:
         return HostFunction(function)  # one def run again by a loop: not the same with a new body
     for (*other, _), known in list(_registered.items()):
-        if tuple(other) == place:
-            known.replaced = known is not host
+        if tuple(other) == place:  # the same function with other options replaces nothing
+            known.replaced = known is not host and known.current is not function
     host.rebind(function)
     return host
 

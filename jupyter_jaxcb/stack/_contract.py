@@ -27,6 +27,7 @@ def answer_checker(
     dtypes: Sequence[Any],
     *,
     cast: bool = False,
+    batch: tuple[int, ...] = (),
 ) -> Callable[[Any], tuple[np.ndarray, ...]]:
     """A function from an answer of the host function to its flat arrays.
 
@@ -36,6 +37,7 @@ def answer_checker(
         shapes: declared, one per leaf.
         dtypes: declared, one per leaf.
         cast: whether what is converted within its kind may lose.
+        batch: axes of vmaps that lead each of `shapes`, for messages.
 
     The checker raises `ResultError` where the answer does not fit.
     """
@@ -43,17 +45,17 @@ def answer_checker(
         return lambda answer: ()
     kinds = [np.dtype(dtype) for dtype in dtypes]
     if out_tree == _LEAF:
-        return _leaf_checker(name, shapes[0], kinds[0], cast)
-    return _tree_checker(name, out_tree, shapes, kinds, cast)
+        return _leaf_checker(name, shapes[0], kinds[0], (cast, batch))
+    return _tree_checker(name, out_tree, shapes, kinds, (cast, batch))
 
 
 def _leaf_checker(
-    name: str, shape: tuple[int, ...], dtype: np.dtype, cast: bool
+    name: str, shape: tuple[int, ...], dtype: np.dtype, more: tuple[bool, tuple[int, ...]]
 ) -> Callable[[Any], tuple[np.ndarray]]:
     def check(answer: Any) -> tuple[np.ndarray]:
         if type(answer) is np.ndarray and answer.dtype is dtype and answer.shape == shape:
             return (answer,)
-        return (settle(name, "", answer, shape, dtype, cast),)
+        return (settle(name, "", answer, shape, dtype, *more),)
 
     return check
 
@@ -63,7 +65,7 @@ def _tree_checker(
     out_tree: PyTreeDef,
     shapes: Sequence[tuple[int, ...]],
     dtypes: Sequence[np.dtype],
-    cast: bool,
+    more: tuple[bool, tuple[int, ...]],
 ) -> Callable[[Any], tuple[np.ndarray, ...]]:
     declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
     wanted = list(zip(leaf_paths(declared), shapes, dtypes, strict=True))
@@ -71,20 +73,21 @@ def _tree_checker(
     others = _Flattening(name, out_tree, declared)
 
     def check(answer: Any) -> tuple[np.ndarray, ...]:
-        if others.accepted:
-            leaves = others.leaves(answer)
-        else:  # the fastest way, but a slow one if it fails: it prints the answer
+        leaves = None
+        if not others.accepted:  # the fastest way, but a slow one if it fails: it prints the answer
             try:
                 leaves = flatten(answer)
             except Exception:
-                leaves = others.leaves(answer)
+                pass  # what the others raise is to have no other error as its context
+        if leaves is None:
+            leaves = others.leaves(answer)
         for leaf, (_, shape, dtype) in zip(leaves, wanted, strict=True):
             if type(leaf) is not ndarray or leaf.dtype is not dtype or leaf.shape != shape:
                 break
         else:
             return tuple(leaves)
         return tuple(
-            settle(name, path, leaf, shape, dtype, cast)
+            settle(name, path, leaf, shape, dtype, *more)
             for leaf, (path, shape, dtype) in zip(leaves, wanted, strict=True)
         )
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ._annotations import annotated_result
 from ._arrays import check_arrays
 from ._infer import INFER
+from ._leaf import declaration
 from ._registered import Callback
 from ._ufunc import ufunc_result
 
@@ -22,6 +25,7 @@ MISSING: Any = _Missing()
 
 def check_function(function: Any, flavor: str, arrays: str = "numpy") -> None:
     """Raises TypeError for what cannot be registered, ValueError for unknown `arrays`."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     check_arrays(arrays)
     if isinstance(function, Callback):
         raise TypeError(
@@ -37,6 +41,7 @@ def check_function(function: Any, flavor: str, arrays: str = "numpy") -> None:
 
 def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> Any:
     """`result`, or what the annotation of `function` says instead, or a ufunc itself."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if result is MISSING:
         result = annotated_result(function) or ufunc_result(function) or MISSING
     article = "an" if flavor == "io" else "a"
@@ -46,15 +51,21 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
             'result="infer" runs the function once, on zeros, and what it does would be done. '
             "Declare the result."
         )
+    name = getattr(function, "__name__", repr(function))
+    if result is None and flavor == "pure":
+        raise ValueError(
+            f"cannot register {name} as a pure callback that returns nothing: JAX never calls one "
+            "whose result is not used. Register it as io, which is called as often as the program "
+            "says, or as debug, which only looks on."
+        )
     if result is MISSING:
-        name = getattr(function, "__name__", repr(function))
         annotated = "an annotation of out" if flavor == "buffer" else "a return annotation"
         nothing = " or result=None if it returns nothing" if flavor == "io" else ""
         raise ValueError(
             f"cannot register {name} as {article} {flavor} callback without its result: "
             'say what it returns, as an expression over its parameters (result="x"), as '
             f"jax.ShapeDtypeStruct(shape, dtype){nothing}, or in {annotated}, "
-            "one of jaxtyping's."
+            "one of jaxtyping's (from jaxtyping import Array, Float)."
         )
     return result
 
@@ -62,3 +73,14 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
 def is_infer(result: Any) -> bool:
     """Whether the result is to be seen by running the function, see `_infer`."""
     return isinstance(result, str) and result == INFER
+
+
+def scalar_of(expression: str) -> str | None:
+    """What declares a scalar, where `expression` is a dtype: ``float64``, ``np.float32``."""
+    module, _, name = expression.rpartition(".")
+    if module not in ("", "np", "jnp", "numpy") or len(name) == 1 or not name.isidentifier():
+        return None
+    try:
+        return declaration(np.dtype(name))
+    except TypeError:  # no dtype, or none of JAX's
+        return None

@@ -108,6 +108,7 @@ def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any
 
     @guarded.defjvp
     def refuse(primals: Any, tangents: Any) -> Any:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         raise TypeError(
             f"cannot differentiate {host.name} twice by finite differences. Give it a rule that is "
             f"written in terms of {host.name}: @{host.name}.defjvp or {host.name}.defvjp."
@@ -247,6 +248,7 @@ def _is_floating(leaf: Any) -> bool:
 
 
 def _check_real(host: HostFunction, arguments: Sequence[Any], results: Sequence[Any]) -> None:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     for leaf in (*arguments, *results):
         dtype = jnp.result_type(leaf)
         if jnp.issubdtype(dtype, jnp.complexfloating):

@@ -42,6 +42,11 @@ def disabled() -> Iterator[None]:
         yield
 
 
+def enabled() -> contextlib.AbstractContextManager[None]:
+    """Steps out of `disabled`, for runs that have to have the callbacks in them."""
+    return _disabled(False)
+
+
 def is_disabled() -> bool:
     """Whether callbacks are to be left out of what is traced now."""
     return _disabled.value
@@ -53,6 +58,7 @@ def left_out(name: str, avals: tuple[Any, ...]) -> list[Any]:
 
 
 def _refuse(name: str) -> NoReturn:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise NotImplementedError(
         f"cannot leave out {name}: its result is needed, and jaxcb.disabled() makes up no numbers. "
         "Compute it in JAX meanwhile, or leave the with block."

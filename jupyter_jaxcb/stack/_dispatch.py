@@ -14,16 +14,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from jupyter_jaxcb_worker import check_ended
+
 from ..recording import LoweredSite, Recorder, active
 from . import _interrupts
 from ._arguments import Adapt, adapting
-from ._arrays import aligned, is_big, taking_jax_arrays
+from ._arrays import aligning, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
 from ._errors import explain
 from ._exact import exact_checker
-from ._finite import Finite, finite_checker, is_finite, note_lanes_not_finite, note_not_finite
-from ._interrupts import NOT_CALLED, lanes_left, passed_on
+from ._executor_crossing import spread_calls
+from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
+from ._interrupts import NOT_CALLED, lanes_left, passed_on, refuse_call
 from ._kept import describe
 from ._lanes import Answers, LaneSchedule
 from ._not_called import NotCalledError
@@ -67,17 +70,20 @@ def build_crossing(
     if callback.exact:
         check = exact_checker(*declared)
     else:
-        check = answer_checker(*declared, cast=callback.cast)
+        batch = tuple(level.size for level in reversed(lowered.levels) if not level.looped)
+        check = answer_checker(*declared, cast=callback.cast, batch=batch)
     adapt = adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":
         adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
     if any(map(is_big, operands, operand_dtypes)):
-        adapt = _aligning(adapt)
+        adapt = aligning(adapt)
+    kinds = [np.dtype(dtype) for dtype in result_dtypes]
+    if callback.spread is not None:
+        return spread_calls(callback, callback.spread, lowered, adapt, check, kinds)
     if lowered.lanes is None:
         finite = finite_checker([aval.shape for aval in results], result_dtypes)
         return single_call(callback.host, lowered, adapt, check, finite)
     shapes = [aval.shape for aval in results]
-    kinds = [np.dtype(dtype) for dtype in result_dtypes]
     answers = functools.partial(Answers, lowered.lanes, check, shapes, kinds)
     return looped_calls(callback.host, lowered, adapt, LaneSchedule(lowered), answers)
 
@@ -118,7 +124,7 @@ def single_call(
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         if _interrupts.window is not None:
-            _refuse(lowered, host)
+            refuse_call(lowered, host)
         host.calls = number = host.calls + 1
         recorder = active()
         if recorder is None:
@@ -129,9 +135,12 @@ def single_call(
         if host.replaced:
             recorder.stale(lowered)
         version = host.version
+        call = adapt(host.current)
+        if recorder.around is not None:
+            call = recorder.around(lowered, call)
         start = recorder.clock()
         try:
-            answer = adapt(host.current)(*operands)
+            answer = call(*operands)
             end = recorder.clock()
             arrays = check(answer)
         except BaseException as error:
@@ -164,23 +173,27 @@ def looped_calls(
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         if _interrupts.window is not None:
-            _refuse(lowered, host)
+            refuse_call(lowered, host)
         recorder = active()
         if recorder is not None and host.replaced:
             recorder.stale(lowered)
         before = host.calls
         host.calls = before + order.size
         answers = new_answers()
+        call = adapt(host.current)
         guard = bytearray(b"\1") * order.size
         lanes = itertools.compress(schedule.lanes(operands), guard)
         if recorder is not None:  # which has to know before all else; it costs time
             lanes = itertools.chain(lanes, lanes_left(guard, order.size))
-        calls = itertools.starmap(adapt(host.current), lanes)
+            if recorder.around is not None:
+                call = recorder.around(lowered, call)
+        calls = itertools.starmap(call, lanes)
         try:
             if recorder is None:
                 stacked = answers.stack(calls)
                 if not guard and answers.done < order.size:
                     raise NotCalledError(NOT_CALLED)
+                check_ended(answers.done, order.size)
             else:
                 stacked = _stack_recorded(
                     answers, calls, recorder, lowered, host.version, schedule, operands
@@ -197,14 +210,6 @@ def looped_calls(
     return cross
 
 
-def _refuse(lowered: LoweredSite, host: HostFunction) -> None:
-    """Raises what XLA is told if this call is of an interrupted run."""
-    try:
-        _interrupts.refuse()
-    except NotCalledError as error:
-        raise explain(error, lowered, host.calls + 1, None) from None
-
-
 def _stack_recorded(
     answers: Stacking,
     calls: Iterator[Any],
@@ -219,6 +224,7 @@ def _stack_recorded(
     stamps = [recorder.clock()]
     try:
         stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
+        check_ended(answers.done, schedule.order.size)
     except BaseException as error:
         failed = answers.done
         # Not a wrong answer: the call itself raised, or was not made.
@@ -227,31 +233,16 @@ def _stack_recorded(
         crossing = recorder.called_lanes(
             lowered, version, schedule.order, stamps, failed, describe(error)
         )
-        _look(recorder, lowered, crossing, itertools.islice(lanes, failed), answers.so_far())
+        look_at_calls(
+            recorder, lowered, crossing, itertools.islice(lanes, failed), answers.so_far()
+        )
         made = len(stamps) - 1
         for lane, arguments in itertools.islice(schedule.numbered(operands), failed, made):
             recorder.values.take(lowered, crossing, lane, arguments, (), failed=True)
         raise
     crossing = recorder.called_lanes(lowered, version, schedule.order, stamps)
-    _look(recorder, lowered, crossing, lanes, stacked)
+    look_at_calls(recorder, lowered, crossing, lanes, stacked)
     return stacked
-
-
-def _look(
-    recorder: Recorder,
-    lowered: LoweredSite,
-    crossing: int,
-    lanes: Iterator[tuple[int, tuple]],
-    stacked: list[np.ndarray],
-) -> None:
-    """Keeps the values of the first lanes, and notes those that are not finite."""
-    if not all(map(is_finite, stacked)):
-        lanes, again = itertools.tee(lanes)
-        note_lanes_not_finite(recorder, lowered, (operands for _, operands in again), stacked)
-    for row, (lane, operands) in enumerate(lanes):
-        if lowered in recorder.values.full:
-            break
-        recorder.values.take(lowered, crossing, lane, operands, [array[row] for array in stacked])
 
 
 def _stamped(
@@ -261,16 +252,6 @@ def _stamped(
     for answer in calls:
         stamp(clock())
         yield answer
-
-
-def _aligning(adapt: Adapt) -> Adapt:
-    """Lets the host function hand its operands to JAX, see `is_big`."""
-
-    def align(function: Callable) -> Callable:
-        call = adapt(function)
-        return lambda *operands: call(*map(aligned, operands))
-
-    return align
 
 
 def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:

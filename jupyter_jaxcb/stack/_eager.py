@@ -63,7 +63,7 @@ def eager(
     operands = [_to_host(x) for x in args]
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
-    fact = _fact(callback.bind.site, avals, results, levels)
+    fact = eager_fact(callback.bind.site, avals, results, levels)
     cross = build(
         callback,
         fact,
@@ -100,7 +100,7 @@ def raise_itself(error: HostCallError) -> NoReturn:
     raise host_error(error) or error
 
 
-def _fact(
+def eager_fact(
     site: Site,
     operands: tuple[Aval, ...],
     results: tuple[Aval, ...],

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
-from ..recording import LoweredSite
+from ..recording import LoweredSite, Site
 from . import _causes
 from ._frames import own_frames
 from ._kept import keep, numbered
+
+_READ_ONLY = (
+    "the arrays that a host function is called with are read-only: write into a copy, x.copy()"
+)
 
 
 class HostCallError(RuntimeError):
@@ -42,21 +47,48 @@ def explain(
         places.append(f"on shard {lowered.shard}{device}")
     note = (
         f"raised by the {site.flavor} callback {site.function}, bound at {site.where}, "
-        f"{', '.join(places)}, called with {arguments}"
+        f"{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
     )
     add_note(error, note)
+    if type(error) is ValueError and any(map(_is_of_writing, error.args)):
+        add_note(error, _READ_ONLY)
     BaseException.with_traceback(error, own_frames(error.__traceback__))
+    return _told(error, note, lowered.site, others_may_wait=lowered.shard is not None)
+
+
+def _is_of_writing(said: Any) -> bool:
+    return isinstance(said, str) and said.endswith("is read-only")  # NumPy's words, and Cython's
+
+
+def _of_a_batch(lowered: LoweredSite) -> str:
+    methods = [level.method for level in lowered.levels if not level.looped]
+    if not methods or lowered.site.flavor not in ("pure", "buffer"):  # the others have no choice
+        return ""
+    return f" for a batch by vmap_method={methods[0]!r}; 'sequential' calls each lane alone"
+
+
+def _told(error: BaseException, note: str, site: Site, others_may_wait: bool) -> HostCallError:
     kept = keep(error, note)
-    _causes.expect(kept, site, others_may_wait=lowered.shard is not None)
+    _causes.expect(kept, site, others_may_wait=others_may_wait)
     told = HostCallError(kept.text)
     told.number = kept.number
     return told
 
 
-def failed_elsewhere(number: int) -> HostCallError:
-    """What the other devices of a program are told of the error `number`."""
-    kept = numbered(number)
-    return HostCallError(kept.text if kept else "a host function failed in another process")
+def failed_elsewhere(number: int, process: int | None, site: Site) -> HostCallError:
+    """What the other devices of a program are told of an error.
+
+    Args:
+        number: of the error; each process counts its own.
+        process: in which the host function failed; None: in this one.
+        site: of the call.
+    """
+    if process is None:
+        kept = numbered(number)
+        return HostCallError(kept.text if kept else "a host function failed; why is forgotten")
+    error = HostCallError(f"{site.function} failed in process {process}, which says why")
+    note = f"of the {site.flavor} callback {site.function}, bound at {site.where}"
+    return _told(error, note, site, others_may_wait=False)
 
 
 def add_note(error: BaseException, note: str) -> None:

@@ -2,10 +2,10 @@
 
 The device that calls would otherwise leave the program alone, and the others would wait for it in
 the next collective: XLA gives up after a minute, by aborting the process. So the call answers with
-a number as well: 0, or that of the error. Every device looks at it before it goes on, and fails
-too. No operation ever sees the results of a call that failed.
+two numbers as well: 0, or that of the error, and that of its process. Every device looks at them
+before it goes on, and fails too. No operation ever sees the results of a call that failed.
 
-Number and results come as one array of bytes: XLA places a call by one annotation a result, and
+Numbers and results come as one array of bytes: XLA places a call by one annotation a result, and
 JAX's own has one result here.
 """
 
@@ -20,11 +20,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..recording import Site
 from . import _jax
 from ._emission import emit_call
 from ._errors import HostCallError, failed_elsewhere
 
-_NUMBER = _jax.shaped_array((), np.dtype(np.uint32))
+_FAILURE = _jax.shaped_array((2,), np.dtype(np.uint32))  # the error's number, its process
 
 fail_p = _jax.Primitive("jaxcb_fail")
 fail_p.multiple_results = True
@@ -35,6 +36,7 @@ def emit_for_all(
     cross: Callable[..., tuple],
     operands: Sequence[Any],
     *,
+    site: Site,
     token: Any,
     has_side_effect: bool,
     sharding: Any,
@@ -45,6 +47,7 @@ def emit_for_all(
         ctx: JAX's lowering context.
         cross: numpy arrays in, a tuple of numpy arrays out; raises HostCallError.
         operands: IR values.
+        site: of the call.
         token: the token that an ordered call takes; None for an unordered one.
         has_side_effect: whether XLA must keep the call even if its results are unused.
         sharding: the device that calls, as the user has it; None for the first.
@@ -53,7 +56,7 @@ def emit_for_all(
         The token that comes back (None for None), and the IR values of the results.
     """
     avals = tuple(ctx.avals_out)
-    sizes = [aval.size * np.dtype(aval.dtype).itemsize for aval in (_NUMBER, *avals)]
+    sizes = [aval.size * np.dtype(aval.dtype).itemsize for aval in (_FAILURE, *avals)]
     buffer = _jax.shaped_array((sum(sizes),), np.dtype(np.uint8))
     packed = dataclasses.replace(ctx, avals_out=[buffer])
     token, answer = emit_call(
@@ -64,7 +67,9 @@ def emit_for_all(
         has_side_effect=has_side_effect,
         sharding=_jax.callback_sharding(ctx, sharding, [buffer]),
     )
-    went_well, *results = _look(ctx, answer, buffer, sizes, has_side_effect)
+    went_well, *results = _look(
+        ctx, answer, buffer, sizes, {"has_side_effect": has_side_effect, "site": site}
+    )
     if token is not None:
         token = _handed_on(ctx, token, went_well, sharding)
     return [token, *results]
@@ -76,7 +81,7 @@ def _handed_on(ctx: Any, token: Any, went_well: Any, sharding: Any) -> Any:
     XLA starts a call once its token is there. The look at the number is not on that way, so the
     token takes one more, which has what only a good look gives as its operand.
     """
-    waiting = dataclasses.replace(ctx, avals_in=[_NUMBER], avals_out=[])
+    waiting = dataclasses.replace(ctx, avals_in=[_FAILURE], avals_out=[])
     (token,) = emit_call(
         waiting,
         lambda number: (),
@@ -89,18 +94,18 @@ def _handed_on(ctx: Any, token: Any, went_well: Any, sharding: Any) -> Any:
 
 
 def _look(
-    ctx: Any, answer: Any, buffer: Any, sizes: Sequence[int], has_side_effect: bool
+    ctx: Any, answer: Any, buffer: Any, sizes: Sequence[int], told: dict[str, Any]
 ) -> list[Any]:
-    """Every device looks at the number in `answer`; it and the results if it is 0, or it fails."""
-    avals = (_NUMBER, *ctx.avals_out)
+    """Every device looks at what is in front of `answer`; that and the results, or it fails."""
+    avals = (_FAILURE, *ctx.avals_out)
 
     def look(answer: Any) -> list[Any]:
         pieces = jnp.split(answer, list(itertools.accumulate(sizes))[:-1])
-        number, *results = map(_unpacked, pieces, avals)
+        failure, *results = map(_unpacked, pieces, avals)
         return jax.lax.cond(
-            number == 0,
-            lambda: [number, *results],
-            lambda: fail_p.bind(number, avals=avals, has_side_effect=has_side_effect),
+            failure[0] == 0,
+            lambda: [failure, *results],
+            lambda: fail_p.bind(failure, avals=avals, **told),
         )
 
     mesh = jax.sharding.AbstractMesh((_jax.device_count(ctx),), ("device",))
@@ -133,15 +138,15 @@ def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequen
 
 
 def _packing(cross: Callable[..., tuple], size: int) -> Callable[..., tuple[np.ndarray]]:
-    """`cross` with all it answers as one array of `size` bytes, and a number for an exception."""
-    well = np.zeros(4, np.uint8)
+    """`cross` with all it answers as one array of `size` bytes, and numbers for an exception."""
+    well, here = np.zeros(8, np.uint8), jax.process_index()
 
     def call(*operands: np.ndarray) -> tuple[np.ndarray]:
         try:
             answer = [np.ascontiguousarray(array).reshape(-1) for array in cross(*operands)]
         except HostCallError as error:
             failed = np.zeros(size, np.uint8)
-            failed[:4].view(np.uint32)[0] = error.number
+            failed[:8].view(np.uint32)[:] = error.number, here
             return (failed,)
         return (np.concatenate([well, *(array.view(np.uint8) for array in answer)]),)
 
@@ -165,16 +170,23 @@ def _unpacked(data: Any, aval: Any) -> Any:
     return numbers if numbers.shape == aval.shape else numbers[..., 0]
 
 
-def _abstract_eval(number: Any, *, avals: tuple[Any, ...], **params: Any) -> tuple[Any, ...]:
+def _abstract_eval(failure: Any, *, avals: tuple[Any, ...], **params: Any) -> tuple[Any, ...]:
     return avals
 
 
-def _lower(ctx: Any, number: Any, *, has_side_effect: bool, **params: Any) -> list[Any]:
-    def fail(number: np.ndarray) -> Any:
-        raise failed_elsewhere(int(number))
+def _lower(
+    ctx: Any, failure: Any, *, has_side_effect: bool, site: Site, **params: Any
+) -> list[Any]:
+    here = jax.process_index()
+
+    def fail(failure: np.ndarray) -> Any:
+        number, process = failure.tolist()
+        raise failed_elsewhere(number, None if process == here else process, site)
 
     sharding = _jax.callback_sharding(ctx, None, ctx.avals_out)
-    _, *results = emit_call(ctx, fail, [number], has_side_effect=has_side_effect, sharding=sharding)
+    _, *results = emit_call(
+        ctx, fail, [failure], has_side_effect=has_side_effect, sharding=sharding
+    )
     return results
 
 

@@ -92,3 +92,30 @@ def note_lanes_not_finite(
         not all(map(is_finite, operands)) for operands in itertools.compress(arguments, wrong)
     )
     recorder.values.not_finite(lowered, int(wrong.sum()) - passed_on, passed_on)
+
+
+def look_at_calls(
+    recorder: Recorder,
+    lowered: LoweredSite,
+    crossing: int,
+    lanes: Iterable[tuple[int, Sequence[np.ndarray]]],
+    stacked: Sequence[np.ndarray],
+) -> None:
+    """Keeps the values of the first calls of a crossing, and notes those that are not finite.
+
+    Args:
+        recorder: to be told.
+        lowered: the site.
+        crossing: its number.
+        lanes: number and operands of each call; -1: no lane.
+        stacked: results, a row for each call.
+    """
+    if not all(map(is_finite, stacked)):
+        lanes, again = itertools.tee(lanes)
+        note_lanes_not_finite(recorder, lowered, (operands for _, operands in again), stacked)
+    for row, (lane, operands) in enumerate(lanes):
+        if lowered in recorder.values.full:
+            break
+        recorder.values.take(
+            lowered, crossing, lane, tuple(operands), [array[row] for array in stacked]
+        )

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from ._site import is_machinery, is_user_code
+from ._site import is_machinery, is_ours, is_user_code
 
 
 def own_frames(tb: TracebackType | None) -> TracebackType | None:
     """`tb` without the frames of JAX and of this package."""
     return _joined([one for one in _entries(tb) if not is_machinery(_file(one))], None)
+
+
+def refused_frames(tb: TracebackType | None) -> TracebackType | None:
+    """`tb` up to the user's code that we refuse something to, without frames of ours.
+
+    IPython shows the last frame even if it asks to be hidden. An error that we did not mean to
+    raise, in a frame of ours that does not ask for that, keeps all of its frames, as do JAX's own.
+    """
+    entries = _entries(tb)
+    meant = [e for e in entries[-1:] if "__tracebackhide__" in e.tb_frame.f_locals]
+    if not meant or not is_ours(_file(meant[0])):
+        return tb
+    while entries and is_machinery(_file(entries[-1])):
+        entries.pop()
+    return _joined([one for one in entries if not is_ours(_file(one))], None) or tb
 
 
 def user_frames(tb: TracebackType | None, own: TracebackType | None) -> TracebackType | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \([^\n]*\{$", re.M)
@@ -123,7 +123,7 @@ def _callees(line: str) -> Iterator[tuple[str, Around | None]]:
             yield condition[1], Around("loop", None if count is None else count + 1)
     for one, several in _BRANCHES.findall(line):
         # XLA itself puts a call that one of several devices makes into a branch.
-        own = re.search(r'op_name="[^"]*jaxcb_\w+_callback"', line)
+        own = re.search(r'op_name="[^"]*(?:_callback|debug_print)"', line)
         for name in _names(one, several):
             yield name, None if own else Around("branch", None)
     for one, several in _OTHERS.findall(line):
@@ -133,3 +133,13 @@ def _callees(line: str) -> Iterator[tuple[str, Around | None]]:
 
 def _names(one: str, several: str) -> list[str]:
     return [name.strip().lstrip("%") for name in (several.split(",") if several else [one])]
+
+
+def instructions_by_index(
+    read: Callable[[], str],
+) -> tuple[dict[int, list[HostCallInstruction]], str]:
+    """The host calls of the optimised program that `read` gives; or why they are not known."""
+    try:
+        return host_calls(read()), ""
+    except Exception as error:  # whatever a later JAX or XLA does differently
+        return {}, f"{type(error).__name__}: {error}"

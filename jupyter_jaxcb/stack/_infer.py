@@ -55,6 +55,7 @@ def _key(leaf: Any) -> Hashable:
 
 
 def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     name = getattr(function, "__name__", repr(function))
     zeros, named = tree_map(_zeros, args), tree_map(_zeros, dict(kwargs))
     try:
@@ -92,6 +93,7 @@ def _zeros(leaf: Any) -> Any:
 
 def _struct(name: str, leaf: Any) -> Any:
     """As JAX would hold it: 64-bit numbers have 32 bits while x64 is off."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     try:
         array = np.asarray(leaf)
     except Exception:  # of what numpy makes no array

@@ -21,8 +21,10 @@ from typing import Any
 
 import jax
 
+from ..recording import LoweredSite
 from . import _causes, _jax, _programs
-from ._errors import HostCallError
+from ._callback import HostFunction
+from ._errors import HostCallError, explain
 from ._in_flight import InFlight
 from ._not_called import NotCalledError
 
@@ -121,6 +123,14 @@ def refuse() -> None:
         window = None
     elif _caller(sys._getframe(1)) is None:
         raise NotCalledError(NOT_CALLED)
+
+
+def refuse_call(lowered: LoweredSite, host: HostFunction) -> None:
+    """Raises what XLA is told if this call is of an interrupted run, see `refuse`."""
+    try:
+        refuse()
+    except NotCalledError as error:
+        raise explain(error, lowered, host.calls + 1, None) from None
 
 
 def on_thread_of_xla() -> bool:

@@ -13,6 +13,8 @@ from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_runtime_error
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
+from ._spread import Spread, spread_of
+from ._wording import as_debug, option
 
 io_callback_p = _jax.Primitive("jaxcb_io_callback")
 io_callback_p.multiple_results = True
@@ -47,10 +49,19 @@ def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
     )
 
 
-def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+def _jvp(
+    primals: Any, tangents: Any, *, callback: HostCallback, result_avals: Any, **params: Any
+) -> NoReturn:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if result_avals:
+        advice = "Pass its arguments"
+    else:
+        by = as_debug(callback.host)
+        advice = (
+            f"It returns nothing: gradients pass by a debug callback ({by}). Or pass its arguments"
+        )
     raise ValueError(
-        f"cannot differentiate {callback}: IO callbacks do not support JVP. Pass its arguments "
+        f"cannot differentiate {callback}: IO callbacks do not support JVP. {advice} "
         "through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp."
     )
 
@@ -66,9 +77,10 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
 def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **params: Any) -> Any:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if ordered:
+        ordering = option(callback.host, "ordered")
         raise ValueError(
-            f"Cannot `vmap` ordered IO callback. {callback} was registered with ordered=True, and "
-            "the lanes of a vmap have no order; drop ordered=True, or loop with jax.lax.map."
+            f"Cannot `vmap` ordered IO callback. {callback} was registered with {ordering}, and "
+            f"the lanes of a vmap have no order; drop {ordering}, or loop with jax.lax.map."
         )
     return batch_host_call(
         io_callback_p, args, dims, method="sequential", callback=callback, ordered=False, **params
@@ -113,6 +125,7 @@ def bind_io(
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
+    spread: Spread | None = None,
 ) -> Any:
     """Binds one call of an io callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -125,6 +138,7 @@ def bind_io(
         kwargs,
         kind=arrays,
         cast=cast,
+        spread=spread,
         ordered=ordered,
         sharding=sharding,
     )
@@ -137,6 +151,10 @@ def io_callback(
     sharding: Any = None,
     ordered: bool = False,
     arrays: str = "numpy",
+    executor: Any = None,
+    chunksize: int | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
     **kwargs: Any,
 ) -> Any:
     """Calls an impure Python function from JAX; the signature of `jax.experimental.io_callback`.
@@ -152,6 +170,11 @@ def io_callback(
         ordered: keep program order among all ordered io callbacks; vmap then refuses.
         arrays: what the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local
             CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
+        executor: who makes the calls, see `jupyter_jaxcb.pure`; so do `chunksize`, `timeout` and
+            `retries`.
+        chunksize: lanes that are sent together.
+        timeout: seconds that a lane may take.
+        retries: how often a lane that failed is called again.
         **kwargs: keyword arguments, as `args`.
 
     Returns:
@@ -172,7 +195,8 @@ def io_callback(
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     check_arrays(arrays)
+    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays, ordered=ordered)
     return bind_io(
         HostFunction(callback), result_shape_dtypes, args, kwargs, ordered=ordered,
-        sharding=sharding, arrays=arrays,
+        sharding=sharding, arrays=arrays, spread=spread,
     )  # fmt: skip

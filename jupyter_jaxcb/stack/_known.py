@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ..recording import Outcome, Program, Recorder
+from ..recording import OBSERVED, Outcome, Program, Recorder
 
 MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest go first
 
@@ -29,11 +29,17 @@ class Known:
         with self._lock:
             (self._counted.add if counted else self._counted.discard)(program)
 
-    def tell(self, recorder: Recorder) -> None:
+    def tell(self, recorder: Recorder, observed: bool) -> None:
+        """Tells of our callbacks, or of those of JAX's own that were `observed`."""
         with self._lock:
-            known = [told for outcomes in self._outcomes.values() for told in outcomes]
+            known = [
+                told
+                for outcomes in self._outcomes.values()
+                for told in outcomes
+                if told.site.flavor.startswith(OBSERVED) is observed
+            ]
             counted = list(self._counted)
         for told in known:
-            recorder.compiled(told)
+            recorder.stands(told)
         for program in counted:
             recorder.counts(program)

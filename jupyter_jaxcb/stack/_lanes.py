@@ -25,20 +25,20 @@ class LaneSchedule:
         self._axes = len(sizes)
         grid = np.arange(int(np.prod(sizes)), dtype=np.int32).reshape(sizes[::-1])
         self.order: np.ndarray = grid.transpose().reshape(-1)  # lane of the k-th call
-        # Per operand: its own batch axes, and the row of them each call gets (None: no axes).
-        self._plan: list[tuple[int, np.ndarray | None]] = []
+        # Per operand: how many batch axes it has, and the row of them each call gets (None: none).
+        self.plan: list[tuple[int, np.ndarray | None]] = []
         for operand in range(len(lowered.operands)):
             mapped = [level[operand] for level in batched]
             own = [n if on else 1 for n, on in zip(sizes, mapped, strict=True)][::-1]
             rows = np.arange(int(np.prod(own)), dtype=np.int64).reshape(own)
             rows = np.broadcast_to(rows, grid.shape).transpose().reshape(-1)
-            self._plan.append((sum(mapped), rows if any(mapped) else None))
+            self.plan.append((sum(mapped), rows if any(mapped) else None))
 
     def lanes(self, operands: Sequence[np.ndarray]) -> Iterator[tuple]:
         """The arguments of every call, in the order of the calls."""
         columns = [
             itertools.repeat(operand) if rows is None else self._column(operand, axes, rows)
-            for operand, (axes, rows) in zip(operands, self._plan, strict=True)
+            for operand, (axes, rows) in zip(operands, self.plan, strict=True)
         ]
         return zip(*columns, strict=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.ma import MaskedArray
 
@@ -33,6 +34,7 @@ def settle(
     shape: tuple[int, ...],
     dtype: np.dtype,
     may_lose: bool = False,
+    batch: tuple[int, ...] = (),
 ) -> np.ndarray:
     """One leaf of an answer as an array of exactly the declared shape and dtype.
 
@@ -59,11 +61,26 @@ def settle(
             f"{dtype.name!r}) makes them."
         )
     if array.shape != shape:
-        raise ResultError(
-            f"{which} answered with shape {array.shape} where {shape} was declared. Return an "
-            f"array of shape {shape}, or declare {array.shape} as the result's shape."
-        )
+        raise ResultError(_other_shape(which, array.shape, shape, batch))
+    if f"{kind_of(array.dtype)}{kind_of(dtype)}" not in CONVERTS:
+        raise ResultError(_other_kind(which, array, shape[len(batch) :], dtype))
     return _convert(which, array, dtype, may_lose)
+
+
+def _other_shape(
+    which: str, found: tuple[int, ...], shape: tuple[int, ...], batch: tuple[int, ...]
+) -> str:
+    said = f"{which} answered with shape {found} where {shape}"
+    if not batch:
+        return (
+            f"{said} was declared. Return an array of shape {shape}, or declare {found} as the "
+            "result's shape."
+        )
+    return (
+        f"{said} has to be: {shape[len(batch) :]} was declared, and vmap handed over a batch "
+        f"{batch} in one call. Return an array of shape {shape}, or register it with "
+        "'sequential' as its vmap method."
+    )
 
 
 def array_words(shape: tuple[int, ...], dtype: np.dtype) -> str:
@@ -135,15 +152,27 @@ def _instead_of_container(value: Any) -> str:
     return "Return one array (np.asarray(...)), or declare the structure as result."
 
 
-def _convert(which: str, array: np.ndarray, dtype: np.dtype, may_lose: bool) -> np.ndarray:
+def _other_kind(which: str, array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> str:
     came, wanted = kind_of(array.dtype), kind_of(dtype)
-    if f"{came}{wanted}" not in CONVERTS:
-        instead = _INSTEAD.get(f"{came}{wanted}", ".astype({dtype!r})").format(dtype=dtype.name)
-        raise ResultError(
-            f"{which} answered with {MEANING[came or 'f']} numbers ({array.dtype.name}, "
-            f"{_first(array)}) where {dtype.name} was declared. Return {instead} if that is meant, "
-            f"or declare {array.dtype.name} as the result's dtype."
-        )
+    instead = _INSTEAD.get(f"{came}{wanted}", ".astype({dtype!r})").format(dtype=dtype.name)
+    return (
+        f"{which} answered with {MEANING[came or 'f']} numbers ({array.dtype.name}, "
+        f"{_first(array)}) where {dtype.name} was declared. Return {instead} if that is meant, "
+        f"or declare {declaration(array.dtype, shape)}."
+    )
+
+
+def declaration(dtype: np.dtype, shape: tuple[int, ...] = ()) -> str:
+    """What declares an array of the dtype that JAX has for `dtype`: wide ones need x64.
+
+    In quotes: an expression, also behind ``--result``.
+    """
+    name = jax.dtypes.canonicalize_dtype(dtype).name
+    module = "np" if hasattr(np, name) else "jnp"
+    return f'"jax.ShapeDtypeStruct({shape}, {module}.{name})"'
+
+
+def _convert(which: str, array: np.ndarray, dtype: np.dtype, may_lose: bool) -> np.ndarray:
     cast = converted(array, dtype)
     if may_lose:
         return cast

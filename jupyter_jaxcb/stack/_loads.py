@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 MAX_FUNCTIONS = 60  # that are read for one host function, the nearest first
 _NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_module_names}
-_UNKNOWN: Any = object()
+UNKNOWN: Any = object()
 
 
 class Load(NamedTuple):
@@ -44,7 +44,7 @@ def loads(function: Callable[..., Any]) -> Iterator[Load]:
     waiting: list[Any] = [function]
     known: set[types.CodeType] = set()
     while waiting and len(known) < MAX_FUNCTIONS:
-        python, receiver = _python(waiting.pop(0))
+        python, receiver = python_function(waiting.pop(0))
         if python is None or python.__code__ in known:
             continue
         known.add(python.__code__)
@@ -54,12 +54,19 @@ def loads(function: Callable[..., Any]) -> Iterator[Load]:
                 waiting.append(load.value)
 
 
-def _python(value: Any, receiver: Any = _UNKNOWN) -> tuple[types.FunctionType | None, Any]:
+def own_loads(function: Callable[..., Any]) -> Iterator[Load]:
+    """References of `function` itself, and of the functions that it defines."""
+    python, receiver = python_function(function)
+    if python is not None:
+        yield from _loads_of(python, receiver)
+
+
+def python_function(value: Any, receiver: Any = UNKNOWN) -> tuple[types.FunctionType | None, Any]:
     """The function that calling `value` runs, and what it is bound to; None: not to be read."""
     if isinstance(value, functools.partial):
-        return _python(value.func)
+        return python_function(value.func)
     if isinstance(value, types.MethodType):
-        return _python(value.__func__, value.__self__)
+        return python_function(value.__func__, value.__self__)
     if isinstance(value, types.FunctionType):
         owner = str(value.__globals__.get("__name__", "")).partition(".")[0]
         return (None if owner in _NOT_READ else value), receiver
@@ -67,9 +74,11 @@ def _python(value: Any, receiver: Any = _UNKNOWN) -> tuple[types.FunctionType | 
         return None, receiver
     wrapped = inspect.getattr_static(value, "__wrapped__", None)  # functools.cache and its like
     if isinstance(wrapped, types.FunctionType):
-        return _python(wrapped)
+        return python_function(wrapped)
     call = inspect.getattr_static(type(value), "__call__", None)
-    return _python(call, value) if isinstance(call, types.FunctionType) else (None, receiver)
+    return (
+        python_function(call, value) if isinstance(call, types.FunctionType) else (None, receiver)
+    )
 
 
 def _loads_of(function: types.FunctionType, receiver: Any) -> Iterator[Load]:
@@ -79,7 +88,7 @@ def _loads_of(function: types.FunctionType, receiver: Any) -> Iterator[Load]:
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)
     }
     local = {}
-    if receiver is not _UNKNOWN and code.co_argcount:
+    if receiver is not UNKNOWN and code.co_argcount:
         local[code.co_varnames[0]] = receiver
     builtins = function.__globals__.get("__builtins__", {})
     named = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
@@ -91,7 +100,7 @@ def _contents(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # not assigned yet
-        return _UNKNOWN
+        return UNKNOWN
 
 
 class _Reader:
@@ -110,15 +119,15 @@ class _Reader:
         self._local = dict(local)
         self._constant: Any = None  # of the instruction before
         self._members = False  # the import statement names members of a module
-        self._module: Any = _UNKNOWN  # of the import statement
-        self._top: Any = _UNKNOWN  # what it has put on the stack
+        self._module: Any = UNKNOWN  # of the import statement
+        self._top: Any = UNKNOWN  # what it has put on the stack
 
     def read(self) -> Iterator[Load]:
         chain: Load | None = None
         for instruction in dis.get_instructions(self._code):
             name, argument = instruction.opname, instruction.argval
             goes_on = name in ("LOAD_ATTR", "LOAD_METHOD")
-            if chain is not None and chain.value is not _UNKNOWN:
+            if chain is not None and chain.value is not UNKNOWN:
                 yield chain._replace(whole=not goes_on)
             if goes_on and chain is not None:
                 value = _attribute(chain.value, argument)
@@ -130,7 +139,7 @@ class _Reader:
                 yield from _Reader(argument, self._names, known, {}).read()
             self._follow_import(name, argument)
             self._constant = argument if name == "LOAD_CONST" else None
-        if chain is not None and chain.value is not _UNKNOWN:
+        if chain is not None and chain.value is not UNKNOWN:
             yield chain
 
     def _begin(self, instruction: dis.Instruction) -> Load | None:
@@ -147,7 +156,7 @@ class _Reader:
         else:
             return None
         line = instruction.positions.lineno if instruction.positions else None
-        value = place.get(argument, _UNKNOWN)
+        value = place.get(argument, UNKNOWN)
         return Load(argument, value, self._code, line or self._code.co_firstlineno)
 
     def _follow_import(self, opname: str, argument: Any) -> None:
@@ -155,7 +164,7 @@ class _Reader:
         if opname == "IMPORT_NAME":
             self._members = bool(self._constant)  # from argument import ...
             name = argument if self._members else argument.partition(".")[0]
-            self._module = self._top = sys.modules.get(name, _UNKNOWN)
+            self._module = self._top = sys.modules.get(name, UNKNOWN)
         elif opname == "IMPORT_FROM":
             self._top = _attribute(self._module, argument)
             if not self._members:  # import a.b.c as name
@@ -163,20 +172,23 @@ class _Reader:
         elif opname.startswith("STORE_") and not opname.startswith("STORE_ATTR"):
             stored = argument[0] if isinstance(argument, tuple) else argument
             self._local[stored] = self._top
-            self._top = _UNKNOWN
+            self._top = UNKNOWN
         elif opname not in ("SWAP", "POP_TOP"):
-            self._top = _UNKNOWN
+            self._top = UNKNOWN
 
 
 def _attribute(value: Any, name: str) -> Any:
     """An attribute, if it can be had without running code."""
     if isinstance(value, types.ModuleType):
-        return vars(value).get(name, _UNKNOWN)
-    if value is _UNKNOWN:
-        return _UNKNOWN
-    found = inspect.getattr_static(value, name, _UNKNOWN)
-    if isinstance(found, types.FunctionType) and not isinstance(value, type):
+        return vars(value).get(name, UNKNOWN)
+    if value is UNKNOWN:
+        return UNKNOWN
+    found = inspect.getattr_static(value, name, UNKNOWN)
+    if isinstance(found, types.ClassMethodDescriptorType) and isinstance(value, type):
+        return found.__get__(None, value)  # datetime.now, in C
+    of_class = inspect.getattr_static(type(value), name, None) is found
+    if isinstance(found, types.FunctionType) and of_class and not isinstance(value, type):
         return types.MethodType(found, value)
     if isinstance(found, staticmethod | classmethod):
         return found.__func__
-    return _UNKNOWN if hasattr(type(found), "__get__") else found
+    return UNKNOWN if of_class and hasattr(type(found), "__get__") else found

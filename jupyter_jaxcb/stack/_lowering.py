@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ from ..recording import LoweredSite, VmapLevel
 from . import _jax, _programs
 from ._avals import to_aval
 from ._buffers import BufferOptions, build_buffer_crossing
-from ._callback import HostCallback
+from ._callback import Bind, HostCallback
 from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard
 from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._everywhere import emit_for_all
 from ._reentry import warn_of_jax_inside
+from ._wording import option
 
 _NUMBER = _jax.shaped_array((), np.dtype(np.uint32))  # of a shard
 
@@ -57,7 +58,7 @@ def lower_host_call(
         ctx,
         callback,
         levels,
-        times=devices if partitioned else shards,
+        times=_jax.times_called(ctx, everywhere=partitioned, sharding=sharding),
         gathered=devices > 1 and not partitioned,
     )
     if lowered.lanes == 0:
@@ -76,27 +77,33 @@ def lower_host_call(
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)
     if devices > 1 and not partitioned:
         token, *results = emit_for_all(
-            ctx, cross, operands, token=token, has_side_effect=has_side_effect, sharding=sharding
-        )
+            ctx, cross, operands, site=lowered.site, token=token,
+            has_side_effect=has_side_effect, sharding=sharding,
+        )  # fmt: skip
     else:
-        called, given = ctx, operands
+        called = ctx
         number = _jax.shard_number(ctx) if shards > 1 else None
         if number is not None:
-            of_shard = crossings_by_shard(lowered, _jax.shard_devices(ctx), of_fact)
-
-            def cross(number: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-                return of_shard(int(number))(*arrays)
-
+            cross = _by_shard(crossings_by_shard(lowered, _jax.shard_devices(ctx), of_fact))
             called = dataclasses.replace(ctx, avals_in=[_NUMBER, *ctx.avals_in])
-            given = (number, *operands)
+            operands = (number, *operands)
         token, *results = emit_call(
-            called, cross, given, token=token, has_side_effect=has_side_effect,
+            called, cross, operands, token=token, has_side_effect=has_side_effect,
             partitioned=partitioned,
             sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
         )  # fmt: skip
     if ordered is not None:
         _set_token(ctx, ordered, token)
     return results
+
+
+def _by_shard(of_shard: Callable[[int], Crossing]) -> Crossing:
+    """A crossing that is told first which shard it is called for."""
+
+    def cross(number: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        return of_shard(int(number))(*arrays)
+
+    return cross
 
 
 def lower_buffer_call(
@@ -114,7 +121,8 @@ def lower_buffer_call(
     platform = ctx.module_context.platforms[0]
     devices, shards = _jax.device_count(ctx), _jax.shard_count(ctx)
     _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
-    lowered = _note(ctx, callback, levels, times=max(devices, shards), gathered=devices > 1)
+    times = _jax.times_called(ctx, everywhere=True)
+    lowered = _note(ctx, callback, levels, times=times, gathered=devices > 1)
     if lowered.lanes == 0:
         return [_jax.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
 
@@ -143,6 +151,7 @@ def lower_buffer_call(
 
 
 def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if platform not in DIRECT:
         raise ValueError(
             f"cannot call {callback} on {platform}: `buffer_callback` not supported on {platform} "
@@ -157,6 +166,7 @@ def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None
 
 def _refuse(ctx: Any, callback: HostCallback, ordered: _jax.Effect | None) -> None:
     """Raises NotImplementedError for programs in which a host call is not possible, or wrong."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     platforms = ctx.module_context.platforms
     if _jax.is_for_export(ctx):
         raise NotImplementedError(
@@ -173,7 +183,7 @@ def _refuse(ctx: Any, callback: HostCallback, ordered: _jax.Effect | None) -> No
         raise NotImplementedError(
             f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
             "would go on with lanes that have finished, and answer wrong numbers. Drop "
-            "ordered=True, or call it in the body."
+            f"{option(callback.host, 'ordered')}, or call it in the body."
         )
 
 
@@ -185,19 +195,39 @@ def _note(
     times: int,
     gathered: bool,
 ) -> LoweredSite:
+    """As `note_lowered`, of a callback of ours."""
+    bind, host = callback.bind, callback.host
+    remark = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
+    return note_lowered(
+        ctx, bind, levels,
+        times=times, gathered=gathered, remark=remark, version=host.version,
+    )  # fmt: skip
+
+
+def note_lowered(
+    ctx: Any,
+    bind: Bind,
+    levels: tuple[VmapLevel, ...],
+    *,
+    times: int,
+    gathered: bool,
+    remark: str = "",
+    version: int = 1,
+) -> LoweredSite:
     """Tells who listens that a site goes into a program.
 
     Args:
         ctx: JAX's lowering context.
-        callback: that is called.
+        bind: that is lowered.
         levels: the vmaps it went through.
-        times: on how many devices it is called.
+        times: on how many devices of this process it is called.
         gathered: whether the operands come from several devices.
+        remark: what is worth knowing of its calls; may be empty.
+        version: of the host function's body.
     """
     name, platform = _jax.program_name(ctx), ctx.module_context.platforms[0]
     lanes = [level.size for level in levels if level.looped]
     index = len(ctx.module_context.host_callbacks)
-    bind, host = callback.bind, callback.host
     shards = _jax.shard_count(ctx)
     lowered = LoweredSite(
         site=bind.site,
@@ -207,13 +237,13 @@ def _note(
             platform,
             None if 0 in lanes else index,
             times,
-            warn_of_jax_inside(host, bind.site, platform),
+            remark,
         ),
         index=index,
         operands=tuple(to_aval(aval) for aval in ctx.avals_in),
         results=tuple(to_aval(aval) for aval in ctx.avals_out),
         levels=levels,
-        version=host.version,
+        version=version,
         devices=max(_jax.device_count(ctx), shards),
         device="".join(_jax.shard_devices(ctx)) if shards == 1 else "",
         gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,

@@ -15,6 +15,11 @@ from ._explain import NOT_CALLABLE, Asked, asked
 LANES = 3  # of vmap
 STEPS = 5  # of scan
 MAX_WORDS = 300  # characters of an error
+_UNCHECKPOINTED = "Effects not supported in "
+_IO_IN_CHECKPOINT = (
+    "jax.checkpoint would run an io callback again in the backward pass: call it outside of what "
+    "is checkpointed, or register it as debug."
+)
 
 # From a function of arrays, and these as structs, to another function and its arguments.
 Transformation = Callable[[Callable[..., Any], Sequence[Any]], tuple[Callable[..., Any], Any]]
@@ -67,6 +72,9 @@ def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
 
 def _words(error: Exception) -> str:
     first = str(error).strip().partition("\n")[0]
+    if isinstance(error, NotImplementedError) and first.startswith(_UNCHECKPOINTED):
+        # JAX goes on with its effect objects, which have addresses for names.
+        first = f"{first.partition(': [')[0]}. {_IO_IN_CHECKPOINT}"
     return first[:MAX_WORDS] or type(error).__name__
 
 

@@ -4,61 +4,42 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 
 from ..recording import Fate, Outcome, Program
-from ._callback import Bind
-from ._hlo import HostCallInstruction
-from ._paths import Path, Step
+from ._moved import intended, left_its_loop, total, written
+from ._paths import Step
+from ._seen import Seen
 from ._vanishing import Vanished
 
 _SAYS_NOTHING = {"closed_call", "eval_jaxpr", "core_call", "shard_map", ""}
 # Flavors whose calls may be left out: what keeps them.
-_KEPT = {"pure": "register it as io", "buffer": "give it has_side_effect=True"}
+_KEPT = {
+    "pure": "register it as io",
+    "buffer": "give it has_side_effect=True",
+    "jax pure": "make it with io_callback",
+    "jax buffer": "give it has_side_effect=True",
+}
 
-
-@dataclasses.dataclass(frozen=True)
-class Seen:
-    """All that is known of one bind in one program.
-
-    Attributes:
-        bind: the bind.
-        traced: the ways to it in the program as traced.
-        kept: those of them that JAX kept when it dropped dead equations.
-        indices: of its host calls; None if it was not lowered.
-        instructions: its host calls in the optimised program; None if that cannot be read.
-        unreadable: why it cannot be read.
-        shards: on how many devices a run makes each of the calls.
-        note: what the lowering found worth knowing of its calls.
-        loops: in which the bind was made, if it was made for this program; innermost first.
-    """
-
-    bind: Bind
-    traced: Sequence[Path]
-    kept: Sequence[Path]
-    indices: Sequence[int] | None
-    instructions: Sequence[HostCallInstruction] | None
-    unreadable: str = ""
-    shards: int = 1
-    note: str = ""
-    loops: tuple[tuple[str, int | None], ...] | None = None
+SHARED = {"jax buffer"}  # flavors of which JAX lowers equal calls of one program once
 
 
 def outcome(seen: Seen, program: Program) -> Outcome:
     """The outcome of one bind in one program."""
     path = seen.traced[0]
-    made_in = seen.loops if _all_left(seen) else None
-    written = _sum([_as_written(p, made_in) for p in _intended(seen)], seen.shards)
     told = functools.partial(
         Outcome,
         site=seen.bind.site,
         program=program,
         index=seen.indices[0] if seen.indices else -1,
         ways=len(seen.traced),
-        written=written,
+        written=written(seen),
         around=tuple(map(_step_words, path.steps)),
         stack=_stack(seen.instructions[0].op_name) if seen.instructions else (),
     )
+    if _is_shared(seen):
+        reason = "JAX lowered it together with an equal call, on whose line its calls are counted"
+        remedy = "nothing; with another function each of them has calls of its own"
+        return told(fate=Fate.UNKNOWN, reason=reason, remedy=remedy)
     if seen.indices is None or all(p.lanes == 0 for p in seen.traced):
         reason, remedy = _why_unused(seen)
         return told(fate=Fate.UNUSED, compiled=0, reason=reason, remedy=remedy)
@@ -70,11 +51,18 @@ def outcome(seen: Seen, program: Program) -> Outcome:
         reason, remedy = _why_folded(seen)
         return told(fate=Fate.FOLDED, compiled=0, reason=reason, remedy=remedy)
     lanes = seen.kept[0].lanes if seen.kept else path.lanes
-    calls = _sum([one.calls for one in seen.instructions], lanes * seen.shards)
+    calls = total([one.calls for one in seen.instructions], lanes * seen.shards)
     found = told(
         fate=Fate.LIVE, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
     )
     return _partly_elided(seen, found)
+
+
+def _is_shared(seen: Seen) -> bool:
+    """Whether it was lowered, but not under its own name."""
+    if seen.indices is not None or seen.bind.site.flavor not in SHARED:
+        return False
+    return any(p.lanes and not any(s.length == 0 or s.platform for s in p.steps) for p in seen.kept)
 
 
 def vanished_outcome(vanished: Vanished, program: Program) -> Outcome:
@@ -84,15 +72,12 @@ def vanished_outcome(vanished: Vanished, program: Program) -> Outcome:
         reason = "only the shape of its result is needed"
     elif vanished.bind.site.flavor not in _KEPT:
         reason = "JAX dropped it while it traced the function: dead code"
-    return Outcome(
-        vanished.bind.site,
-        program,
-        Fate.UNUSED,
-        ways=0,
-        compiled=0,
-        reason=reason,
-        remedy=_use_it(vanished.bind.site.flavor),
-    )
+    remedy = _use_it(vanished.bind.site.flavor)
+    if vanished.bind.site.flavor == "jax io" and not vanished.shape_only:
+        reason = "JAX dropped it while it traced the function, as it does with io in derivatives"
+        remedy = "bind it with jupyter_jaxcb.io_callback, which stays in derivatives of loops"
+    told = Outcome(vanished.bind.site, program, Fate.UNUSED, ways=0, compiled=0)
+    return dataclasses.replace(told, reason=reason, remedy=remedy)
 
 
 def _keeping(flavor: str) -> str:
@@ -118,14 +103,14 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
             reason=f"{ways} ways lead here, and XLA kept {_calls(made)} of them: equal ones are "
             "made once, and ones whose result cannot matter not at all",
         )
-    intended = len(_intended(seen))
-    if made < intended:
+    wanted = len(intended(seen))
+    if made < wanted:
         return dataclasses.replace(
             merged,
-            reason=f"{intended} ways lead here, and JAX kept {_calls(made)} of them: the results "
+            reason=f"{wanted} ways lead here, and JAX kept {_calls(made)} of them: the results "
             "of the others are never used",
         )
-    if _left_its_loop(seen):
+    if left_its_loop(seen):
         times = "" if found.written is None else f" instead of {found.written:,} times"
         return dataclasses.replace(
             found,
@@ -137,93 +122,9 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
     return found
 
 
-def _left_its_loop(seen: Seen) -> bool:
-    assert seen.instructions is not None
-    traced = _loops_around(seen.bind)
-    if any(_loops(p.inside_jit()) < traced for p in seen.kept) or _all_left(seen):
-        return True  # JAX moved it, in a derivative
-    if seen.bind.site.flavor != "pure" and len(seen.indices or ()) > len(seen.kept):
-        return False  # in a predicate: lowered before the loop, and again inside
-    deepest = min((p.loops for p in seen.kept), default=0)
-    compiled = [one.calls for one in seen.instructions]
-    as_traced = _sum([_without_lanes(p) for p in seen.kept])
-    if as_traced is not None and None not in compiled:
-        return (_sum(compiled) or 0) < as_traced  # XLA may unroll a loop, but not lose its calls
-    around = min(sum(step.kind == "loop" for step in one.around) for one in seen.instructions)
-    return around < deepest
-
-
-def _intended(seen: Seen) -> Sequence[Path]:
-    """The ways that stand for calls in the source: derivatives run some again in a remat."""
-    again = any(step.kind == "remat" for p in seen.traced for step in p.steps)
-    return seen.kept or seen.traced if again else seen.traced
-
-
-def _all_left(seen: Seen) -> bool:
-    """Whether no way is in as many loops as the bind was made in: JAX moved the jit around it."""
-    if not seen.loops:
-        return False
-    return max(_loops(p.steps) for p in seen.traced) < sum(map(_is_loop, seen.loops))
-
-
-def _as_written(path: Path, made_in: tuple[tuple[str, int | None], ...] | None) -> int | None:
-    """Host calls of a run as the source has it, where JAX moved the bind out of its loops too.
-
-    Args:
-        path: a way to the bind.
-        made_in: the loops that it was made in, if it has left them together with a jit.
-    """
-    calls = path.calls
-    steps = path.inside_jit() if made_in is None else path.steps
-    lengths = [n for kind, n in made_in or path.bind.around if kind in ("scan", "while")]
-    if len(lengths) <= _loop_steps(steps) or calls is None:
-        return calls
-    if None in lengths:
-        return None
-    for step in steps:
-        if step.kind == "scan" and step.length:
-            calls //= step.length
-    for length in lengths:
-        calls *= length or 0
-    return calls
-
-
-def _without_lanes(path: Path) -> int | None:
-    return path._replace(levels=()).calls
-
-
-def _loops_around(bind: Bind) -> int:
-    return sum(map(_is_loop, bind.around))
-
-
-def _is_loop(around: tuple[str, int | None]) -> bool:
-    kind, length = around
-    return kind == "while" or (kind == "scan" and length != 1)
-
-
-def _loops(steps: Sequence[Step]) -> int:
-    return sum(s.kind == "while" or (s.kind == "scan" and s.length != 1) for s in steps)
-
-
-def _loop_steps(steps: Sequence[Step]) -> int:
-    return sum(s.kind in ("while", "scan") for s in steps)
-
-
-def _sum(counts: Sequence[int | None], each: int = 1) -> int | None:
-    total = 0
-    for count in counts:
-        if count is None:
-            return None
-        total += count * each
-    return total
-
-
 def _why_unused(seen: Seen) -> tuple[str, str]:
     if all(p.lanes == 0 for p in seen.traced):
-        return (
-            "vmap maps it over an axis of size 0: there is no lane to call it for",
-            "look at the shape of the mapped argument",
-        )
+        return _NO_LANES
     if any(step.length == 0 for p in seen.traced for step in p.steps):
         return "it is in a loop of length 0", "look at the length of the loop"
     if any(step.platform for p in seen.traced for step in p.steps):
@@ -238,7 +139,15 @@ def _why_unused(seen: Seen) -> tuple[str, str]:
     )
 
 
+_NO_LANES = (
+    "vmap maps it over an axis of size 0: there is no lane to call it for",
+    "look at the shape of the mapped argument",
+)
+
+
 def _why_folded(seen: Seen) -> tuple[str, str]:
+    if all(any(level.size == 0 for level in p.levels) for p in seen.kept):
+        return _NO_LANES
     inside = any(step.kind in ("cond", "while", "scan") for p in seen.kept for step in p.steps)
     if seen.bind.site.flavor in _KEPT:
         return "XLA proved that its result cannot matter, and removed the call", (
@@ -251,19 +160,19 @@ def _why_folded(seen: Seen) -> tuple[str, str]:
 
 def _notes(seen: Seen) -> tuple[str, ...]:
     notes = [seen.note] if seen.note else []
-    levels = {level for p in seen.kept or seen.traced for level in p.levels}
-    branches = sum(kind == "cond" for kind, _ in seen.bind.around)
-    for path in seen.kept or seen.traced:
+    any_mapped = any(p.levels or p.mapped for p in seen.ways)
+    branches = sum(kind == "cond" for kind, _ in seen.around)
+    for path in seen.ways:
         steps = path.inside_jit()
-        if levels and branches > sum(step.kind == "cond" for step in steps):
+        if any_mapped and branches > sum(step.kind == "cond" for step in steps):
             notes.append(
                 "the predicate is mapped by vmap, so every branch runs for every lane; the answers "
                 "of lanes that took another branch are thrown away"
             )
-        if any(step.masks for step in path.steps) and levels:
+        if any(step.masks for step in path.steps) and any_mapped:
             notes.append("lanes that have finished are called again until the last one has")
-        vmaps = [size for kind, size in seen.bind.around if kind == "vmap"]
-        if vmaps and not path.levels:
+        vmaps = [size for kind, size in seen.around if kind == "vmap"]
+        if vmaps and not any_mapped:
             lanes = " × ".join(map(str, reversed(vmaps)))
             notes.append(f"no argument is mapped by vmap: one call is shared by {lanes} lanes")
     return tuple(dict.fromkeys(notes))

@@ -7,10 +7,15 @@ from typing import Any, NamedTuple
 
 from ..recording import Site
 from ._callback import Bind, HostCallback
+from ._observed import is_held, is_observing
 
 # Of a solver JAX lowers this part, and carries the others along: matvec and the transposes.
 _LOWERED_PART = {"custom_linear_solve": "solve"}
 _CALLS = {"pjit": "jit", "jit": "jit", "checkpoint": "remat", "remat2": "remat", "remat": "remat"}
+# Callbacks of JAX's own: what these hold is the user's, and may answer anything to any question.
+_JAXS_OWN = frozenset(
+    ("pure_callback", "io_callback", "debug_callback", "debug_print", "buffer_callback")
+)
 _PLAIN = {bool, int, float, str, type(None)}
 MAX_PATHS = 10_000  # in one program; what comes later is not told apart
 
@@ -31,6 +36,7 @@ class Path(NamedTuple):
     levels: tuple[Any, ...]  # the vmaps of the bind there
     operands: int  # how many arrays it gets
     steps: tuple[Step, ...]  # outermost first
+    mapped: bool = False  # by a vmap whose lanes JAX loops over itself
 
     @property
     def lanes(self) -> int:
@@ -62,7 +68,7 @@ class Path(NamedTuple):
 
 
 def paths(jaxpr: Any) -> list[Path]:
-    """Every way to every bind of ours in `jaxpr`, in program order."""
+    """Every way to every bind in `jaxpr` that is ours or observed, in program order."""
     found: list[Path] = []
     for path in _walk(jaxpr, (), {}):
         found.append(path)
@@ -89,10 +95,14 @@ def _walk(
     any_found = False
     for equation in jaxpr.eqns:
         params = equation.params
-        callback = params.get("callback")
-        if isinstance(callback, HostCallback):
+        held = params.get("callback", params.get("fmt"))
+        if issubclass(type(held), HostCallback):  # of JAX's own it is anything
             any_found = True
-            yield Path(callback.bind, params["levels"], len(equation.invars), steps)
+            yield Path(held.bind, params["levels"], len(equation.invars), steps)
+            continue
+        if is_observing() and is_held(held):
+            any_found = True
+            yield Path(held.bind, held.levels, len(equation.invars), steps, held.mapped)
             continue
         for inner, step in _inner(equation, jaxpr, carried):
             for path in _walk(inner, (*steps, step), barren, carried):
@@ -105,6 +115,8 @@ def _walk(
 def _inner(equation: Any, outer: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
     params = equation.params
     name: str = equation.primitive.name
+    if name in _JAXS_OWN:
+        return
     if name in _LOWERED_PART and not carried:
         yield getattr(params["jaxprs"], _LOWERED_PART[name]), Step(name)
         return
@@ -136,3 +148,11 @@ def _jaxprs(parameters: Any) -> Iterator[Any]:
             yield value
         elif isinstance(value, (tuple, list)):
             yield from _jaxprs(value)
+
+
+def by_bind(ways: list[Path]) -> dict[Bind, list[Path]]:
+    """`ways`, grouped."""
+    grouped: dict[Bind, list[Path]] = {}
+    for path in ways:
+        grouped.setdefault(path.bind, []).append(path)
+    return grouped

@@ -21,6 +21,7 @@ class _Checker(string.Formatter):
         return ""
 
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         unused = [argument for i, argument in enumerate(args) if i not in used_args]
         if unused:
             raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}")
@@ -111,6 +112,7 @@ def debug_print(
     x = 2.0
     (None, None)
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:
         if not skip_format_check:

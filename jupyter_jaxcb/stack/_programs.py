@@ -19,12 +19,15 @@ from ..recording import Aval, Compilation, Outcome, Program, Recorder, active
 from . import _jax
 from ._avals import to_aval
 from ._callback import Bind
-from ._hlo import HostCallInstruction, host_calls
+from ._hlo import instructions_by_index
 from ._known import Known
-from ._outcomes import Seen, outcome, vanished_outcome
-from ._paths import Path, paths
+from ._observed import is_observing
+from ._outcomes import SHARED, outcome, vanished_outcome
+from ._paths import Path, by_bind, paths
+from ._seen import Seen
 from ._site import Found
-from ._vanishing import Vanished, Vanishing
+from ._vanishing import Vanished, Vanishing, forget_all
+from ._which import code_number, number
 
 
 class _Lowering:
@@ -43,7 +46,7 @@ class _Lowering:
         """What is to be told once it is compiled; None if it has none of our binds."""
         traced = paths(self.jaxpr)
         dispatch = _jax.dispatching()
-        loops = _vanishing.loops(dispatch)
+        loops = _vanishing.loops(dispatch, self.name, by_bind(traced))
         vanished = _vanishing.vanished(dispatch, self.jaxpr)
         if not (traced or vanished):
             return None
@@ -60,7 +63,8 @@ class _Lowering:
 
     def _kept(self, traced: list[Path]) -> list[Path]:
         """The ways to our binds that JAX keeps; no need to work that out where each has one."""
-        if len({path.bind for path in traced}) == len(traced):
+        shared = any(p.bind not in self.indices and p.bind.site.flavor in SHARED for p in traced)
+        if len({path.bind for path in traced}) == len(traced) and not shared:
             return [path for path in traced if path.bind in self.indices]
         return paths(_jax.without_dead_equations(self.jaxpr))
 
@@ -83,16 +87,18 @@ class _Lowered:
         recorder = listener()
         if recorder is None:
             return None
+        end = recorder.clock()
         outcomes = self._outcomes(read)
         recorder.took(
             Compilation(
                 self.program,
-                _number(self.function),
+                number(self.function),
                 self.arguments,
                 lower_ns,
                 compile_ns,
                 any(self.seen.indices.values()) and _jax.keeps_callbacks_out_of_cache(),
-                _number(getattr(self.function, "__code__", None)),
+                code_number(self.function),
+                end,
             )
         )
         for told in outcomes:
@@ -104,10 +110,12 @@ class _Lowered:
 
     def _outcomes(self, read: Callable[[], str]) -> list[Outcome]:
         indices = self.seen.indices
-        instructions, unreadable = _instructions(indices, read)
+        instructions, unreadable = (
+            instructions_by_index(read) if any(indices.values()) else ({}, "")
+        )
         outcomes = [vanished_outcome(gone, self.program) for gone in self.vanished]
-        kept = _by_bind(self.kept)
-        for bind, ways in _by_bind(self.traced).items():
+        kept = by_bind(self.kept)
+        for bind, ways in by_bind(self.traced).items():
             own = indices.get(bind)
             seen = Seen(
                 bind,
@@ -126,14 +134,6 @@ class _Lowered:
         return outcomes
 
 
-def _number(thing: Any) -> int:
-    """Which function or code this is, counted over the process; 0 if that is not known."""
-    try:
-        return 0 if thing is None else _seen.setdefault(thing, next(_numbers))
-    except TypeError:  # not to be held weakly
-        return 0
-
-
 class _Lowerings(threading.local):
     """Programs this thread is lowering right now; they nest."""
 
@@ -143,12 +143,12 @@ class _Lowerings(threading.local):
 
 
 _numbers = itertools.count(1)
-_seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _known = Known()
 _lowerings = _Lowerings()
 _vanishing = Vanishing()
 _any_lowered = False
 _uncounted: set[Program] = set()  # whose runs are not told
+_told_of_own: weakref.ref[Recorder] | None = None  # who was told of JAX's own callbacks
 _undo = contextlib.ExitStack()
 
 
@@ -181,8 +181,14 @@ def asking(recorder: Recorder) -> Iterator[None]:
 
 
 def any_lowered() -> bool:
-    """Whether there is, or was, any program with a callback of ours."""
+    """Whether there is, or was, any program with a callback that is recorded."""
     return _any_lowered
+
+
+def calls_may_come() -> None:
+    """Notes that host calls may come which no program of ours makes."""
+    global _any_lowered
+    _any_lowered = True
 
 
 def lowered(
@@ -195,7 +201,7 @@ def lowered(
         name: of the program.
         platform: it is for.
         index: of its host call in the program; None: it makes none, as it has no lanes.
-        shards: on how many devices it is called, each with its shard.
+        shards: on how many devices of this process it is called.
         note: what is worth knowing of its calls; may be empty.
     """
     global _any_lowered
@@ -228,13 +234,24 @@ def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
         recorder: the active one.
         look: called whenever JAX lowers a program, on the thread that has it do so.
     """
-    _known.tell(recorder)
+    _known.tell(recorder, observed=False)
+    if is_observing():
+        watch_own(recorder)
     _undo.callback(_jax.watch(_Watcher(look)))
+
+
+def watch_own(recorder: Recorder) -> None:
+    """Tells `recorder` of JAX's own callbacks that were seen while an earlier one listened."""
+    global _told_of_own
+    if _told_of_own is None or _told_of_own() is not recorder:
+        _told_of_own = weakref.ref(recorder)
+        _known.tell(recorder, observed=True)
 
 
 def unwatch() -> None:
     """Stops looking, and puts JAX back as it was."""
     _undo.close()
+    forget_all()
 
 
 class _Watcher:
@@ -251,8 +268,7 @@ class _Watcher:
             yield when_compiled
         finally:
             _lowerings.under_way.pop()
-        lowered = here.done()
-        if lowered is not None:
+        if (lowered := here.done()) is not None:
             when_compiled.append(lowered.tell)
 
     def counts(self, program: Program) -> None:
@@ -273,22 +289,3 @@ class _Watcher:
         recorder = active()
         if recorder is not None:
             recorder.lost_count(program)
-
-
-def _by_bind(ways: list[Path]) -> dict[Bind, list[Path]]:
-    grouped: dict[Bind, list[Path]] = {}
-    for path in ways:
-        grouped.setdefault(path.bind, []).append(path)
-    return grouped
-
-
-def _instructions(
-    indices: dict[Bind, list[int]], read: Callable[[], str]
-) -> tuple[dict[int, list[HostCallInstruction]], str]:
-    """The host calls of the optimised program by index; or why they are not known."""
-    if not any(indices.values()):
-        return {}, ""
-    try:
-        return host_calls(read()), ""
-    except Exception as error:  # whatever a later JAX or XLA does differently
-        return {}, f"{type(error).__name__}: {error}"

@@ -15,6 +15,8 @@ from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_runtime_error
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
+from ._spread import Spread, spread_of
+from ._wording import how_to_differentiate, how_to_transpose
 
 pure_callback_p = _jax.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True
@@ -35,12 +37,9 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    name = callback.host.name
     raise ValueError(
-        f"cannot differentiate {callback}: JAX cannot see inside a host function. Pure "
-        f"callbacks do not support JVP. Give it a rule: @{name}.defjvp or {name}.defvjp, or "
-        f'register {name} with derivative="finite"; a call of jaxcb.pure_callback takes '
-        "jax.custom_jvp or jax.custom_vjp around it."
+        f"cannot differentiate {callback}: JAX cannot see inside a host function. Pure callbacks "
+        f"do not support JVP. {how_to_differentiate(callback.host, finite=True)}"
     )
 
 
@@ -48,8 +47,7 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise ValueError(
         f"cannot transpose {callback}: JAX cannot see inside a host function. Pure callbacks "
-        f"do not support transpose. Give it a rule: @{callback.host.name}.defvjp, or wrap the call "
-        "in jax.custom_vjp."
+        f"do not support transpose. {how_to_transpose(callback.host)}"
     )
 
 
@@ -93,6 +91,7 @@ def bind_pure(
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
+    spread: Spread | None = None,
 ) -> Any:
     """Binds one call of a pure callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -105,6 +104,7 @@ def bind_pure(
         kwargs,
         kind=arrays,
         cast=cast,
+        spread=spread,
         vmap_method=vmap_method,
         sharding=sharding,
     )
@@ -118,6 +118,10 @@ def pure_callback(
     vmap_method: str | None = None,
     vectorized: bool | None = None,
     arrays: str = "numpy",
+    executor: Any = None,
+    chunksize: int | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
     **kwargs: Any,
 ) -> Any:
     """Calls a pure Python function from JAX; the signature of `jax.pure_callback`.
@@ -135,6 +139,11 @@ def pure_callback(
             ``vmap_method="sequential"``.
         arrays: what the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local
             CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
+        executor: who makes the calls, see `jupyter_jaxcb.pure`; so do `chunksize`, `timeout` and
+            `retries`.
+        chunksize: lanes that are sent together.
+        timeout: seconds that a lane may take.
+        retries: how often a lane that failed is called again.
         **kwargs: keyword arguments, as `args`.
 
     Returns:
@@ -156,6 +165,7 @@ def pure_callback(
     vmap_method = method_of_vectorized(vectorized, vmap_method)
     check_vmap_method(vmap_method)
     check_arrays(arrays)
+    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays)
     return bind_pure(
         HostFunction(callback),
         result_shape_dtypes,
@@ -164,4 +174,5 @@ def pure_callback(
         vmap_method=vmap_method,
         sharding=sharding,
         arrays=arrays,
+        spread=spread,
     )

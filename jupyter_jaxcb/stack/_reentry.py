@@ -90,7 +90,8 @@ def _first_use(host: HostFunction) -> Use | None:
         function = function.func
     own = _name_in_jax(function, host.name)
     if own:
-        return Use(own)
+        itself = isinstance(function, _COMPILED) and own == host.name
+        return Use(f"{own} itself is JAX's, as of @jax.jit" if itself else own)
     for load in loads(host.current):
         name = _name_in_jax(load.value, load.name)
         if name and (load.whole or isinstance(load.value, jnp.ufunc)):  # jnp.add.reduce
@@ -104,7 +105,9 @@ def _name_in_jax(value: Any, written: str) -> str:
 
 
 def _operations() -> dict[int, str]:
-    modules = [name for name in sys.modules if name.startswith(_COMPUTING) and "._" not in name]
+    # Copies, here and of what a module holds: another thread may be importing.
+    there = sys.modules.copy()
+    modules = [name for name in there if name.startswith(_COMPUTING) and "._" not in name]
     return _operations_of(tuple(modules))
 
 
@@ -113,7 +116,7 @@ def _operations_of(modules: tuple[str, ...]) -> dict[int, str]:
     """The public names of JAX's operations and transformations, by identity."""
     names = {id(getattr(jax, name)): f"jax.{name}" for name in _TRANSFORMATIONS.split()}
     for module in sorted(modules, key=len, reverse=True):  # the shortest name is the last
-        for name, value in vars(sys.modules[module]).items():
+        for name, value in vars(sys.modules[module]).copy().items():
             plain = callable(value) and not isinstance(value, type | types.ModuleType)
             if plain and not name.startswith("_") and name not in _HARMLESS:
                 names[id(value)] = f"{module}.{name}"
@@ -146,11 +149,13 @@ def notice_jax_inside() -> None:
 
 
 def warn_of_running(call: RunningCall) -> None:
-    """Warns of a call that is inside of JAX now, once for each body."""
-    if call.in_jax and _jax.host_function_can_block():
+    """Warns of a call of ours that is inside of JAX now, once for each body."""
+    ours = call.host if isinstance(call.host, HostFunction) else None
+    if ours is not None and call.in_jax and _jax.host_function_can_block():
         place = call.stack[0] if call.stack else None
-        use = Use(f"in {place.function}", place.file, place.line) if place else Use("somewhere")
-        _warn_once(call.host, call.lowered.site, use)
+        use = Use(f"in {place.function}", place.file, place.line) if place else jax_inside(ours)
+        use = use or Use("somewhere")
+        _warn_once(ours, call.lowered.site, use)
 
 
 def remedy_for_jax_inside() -> str:

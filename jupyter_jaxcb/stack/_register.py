@@ -13,18 +13,22 @@ from ._declaring import MISSING, check_function, declared_result, is_infer
 from ._infer import Inferred
 from ._io import bind_io
 from ._pure import bind_pure
-from ._registered import Callback, PureCallback, option_words
+from ._purity import warn_of_impurity
+from ._registered import Callback, PureCallback
 from ._result import result_interface
+from ._spread import settings_of, spread_of
 
 
 @overload
 def pure(function: Callable[..., Any], *, result: Any = ..., vmap_method: str | None = ...,
          sharding: Any = ..., arrays: str = ..., cast: bool = ...,
-         derivative: str | None = ...) -> PureCallback: ...  # fmt: skip
+         derivative: str | None = ..., executor: Any = ..., chunksize: int | None = ...,
+         timeout: float | None = ..., retries: int = ...) -> PureCallback: ...  # fmt: skip
 @overload
 def pure(*, result: Any = ..., vmap_method: str | None = ...,
          sharding: Any = ..., arrays: str = ..., cast: bool = ...,
-         derivative: str | None = ...,
+         derivative: str | None = ..., executor: Any = ..., chunksize: int | None = ...,
+         timeout: float | None = ..., retries: int = ...,
          ) -> Callable[[Callable[..., Any]], PureCallback]: ...  # fmt: skip
 def pure(
     function: Callable[..., Any] | None = None,
@@ -35,6 +39,10 @@ def pure(
     arrays: str = "numpy",
     cast: bool = False,
     derivative: str | None = None,
+    executor: Any = None,
+    chunksize: int | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
 ) -> Any:
     """Registers a pure host function; works as a decorator.
 
@@ -55,13 +63,20 @@ def pure(
             more host call, in which `function` runs twice for each element of the arguments that
             are differentiated, these in float64. Accurate to about 1e-4 in float32, and once only:
             second derivatives need a rule.
+        executor: who makes the calls, side by side where vmap makes one a lane: ``"threads"``,
+            ``"processes"``, ``"dask"`` (``"dask:tcp://host:8786"``), ``"ipyparallel"`` or
+            ``"mpi"``, with a number of workers as in ``"threads:8"``; any
+            `concurrent.futures.Executor`, `distributed.Client` or view of ipyparallel's.
+        chunksize: lanes that are sent together; by default as many as are worth it.
+        timeout: seconds that one call may take in the executor.
+        retries: how often a call that failed there, or whose worker ended, is made again.
 
     Returns:
         A `PureCallback`: call it in JAX code; `defjvp` and `defvjp` give it derivatives.
 
     Raises:
-        TypeError: `function` is not callable.
-        ValueError: no `result`, or an unknown `vmap_method`.
+        TypeError: `function` is not callable, or cannot be sent to `executor`.
+        ValueError: no `result`, an unknown `vmap_method` or executor, or one that is shut down.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.pure(result="x")
@@ -69,50 +84,45 @@ def pure(
     ...     return 2 * x
     >>> jax.vmap(double)(np.arange(3))
     Array([0, 2, 4], dtype=int32)
+    >>> side_by_side = jaxcb.pure(double.__wrapped__, result="x", executor="threads")
+    >>> jax.vmap(side_by_side)(np.arange(3))
+    Array([0, 2, 4], dtype=int32)
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if function is None:
         return functools.partial(
-            pure,
-            result=result,
-            vmap_method=vmap_method,
-            sharding=sharding,
-            arrays=arrays,
-            cast=cast,
-            derivative=derivative,
-        )
+            pure, result=result, vmap_method=vmap_method, sharding=sharding, arrays=arrays,
+            cast=cast, derivative=derivative, executor=executor, chunksize=chunksize,
+            timeout=timeout, retries=retries,
+        )  # fmt: skip
     check_function(function, "pure", arrays)
+    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays)
     _check_derivative(derivative)
     check_vmap_method(vmap_method)
     declared = declared_result(function, "pure", result)
+    warn_of_impurity(function, getattr(function, "__name__", type(function).__name__))
     host = register(
-        function, ("pure", result_interface(declared), vmap_method, sharding, arrays, cast)
+        function, ("pure", result_interface(declared), vmap_method, sharding, arrays, cast, spread)
     )
     if is_infer(declared):
         declared = Inferred(lambda: host.current)
 
-    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        return bind_pure(
-            host,
-            declared,
-            args,
-            kwargs,
-            vmap_method=vmap_method,
-            sharding=sharding,
-            arrays=arrays,
-            cast=cast,
-        )
-
-    options = option_words(
-        vmap_method=vmap_method, arrays=arrays, sharding=sharding, cast=cast, derivative=derivative
-    )
-    callback = PureCallback(function, host, bind, options, result=declared)
+    bind = functools.partial(
+        bind_pure, host, declared, vmap_method=vmap_method, sharding=sharding, arrays=arrays,
+        cast=cast, spread=spread,
+    )  # fmt: skip
+    settings = {
+        "vmap_method": vmap_method, "arrays": arrays, "sharding": sharding, "cast": cast,
+        "derivative": derivative, **settings_of(spread),
+    }  # fmt: skip
+    callback = PureCallback(function, host, bind, settings, result=declared)
     if derivative == "finite":
         callback.differ(functools.partial(_bind_lanes, sharding=sharding, arrays=arrays))
     return callback
 
 
 def _check_derivative(derivative: str | None) -> None:
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if derivative not in (None, "finite"):
         raise ValueError(
             f"unknown derivative {derivative!r}: it is None or 'finite'. Rules are given by defjvp "
@@ -126,10 +136,13 @@ def _bind_lanes(host: HostFunction, result: Any, args: tuple[Any, ...], **option
 
 @overload
 def io(function: Callable[..., Any], *, result: Any = ..., ordered: bool = ...,
-       sharding: Any = ..., arrays: str = ..., cast: bool = ...) -> Callback: ...  # fmt: skip
+       sharding: Any = ..., arrays: str = ..., cast: bool = ..., executor: Any = ...,
+       chunksize: int | None = ..., timeout: float | None = ...,
+       retries: int = ...) -> Callback: ...  # fmt: skip
 @overload
 def io(*, result: Any = ..., ordered: bool = ...,
-       sharding: Any = ..., arrays: str = ..., cast: bool = ...,
+       sharding: Any = ..., arrays: str = ..., cast: bool = ..., executor: Any = ...,
+       chunksize: int | None = ..., timeout: float | None = ..., retries: int = ...,
        ) -> Callable[[Callable[..., Any]], Callback]: ...  # fmt: skip
 def io(
     function: Callable[..., Any] | None = None,
@@ -139,6 +152,10 @@ def io(
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
+    executor: Any = None,
+    chunksize: int | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
 ) -> Any:
     """Registers a host function with effects; works as a decorator.
 
@@ -151,6 +168,10 @@ def io(
         sharding: a SingleDeviceSharding naming the device to call from.
         arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         cast: as for `pure`.
+        executor: as for `pure`, not with `ordered`; and so `chunksize`, `timeout` and `retries`.
+        chunksize: lanes that are sent together.
+        timeout: seconds that one call may take.
+        retries: how often a call that failed is made again: its effects too.
 
     Returns:
         A `Callback`: call it in JAX code.
@@ -167,13 +188,17 @@ def io(
     >>> jax.jit(noise)(np.zeros(2, np.float32)).shape
     (2,)
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if function is None:
         return functools.partial(
-            io, result=result, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast
-        )
+            io, result=result, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
+            executor=executor, chunksize=chunksize, timeout=timeout, retries=retries,
+        )  # fmt: skip
     check_function(function, "io", arrays)
+    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays, ordered=ordered)
     declared = declared_result(function, "io", result)
-    host = register(function, ("io", result_interface(declared), ordered, sharding, arrays, cast))
+    interface = ("io", result_interface(declared), ordered, sharding, arrays, cast, spread)
+    host = register(function, interface)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -186,10 +211,17 @@ def io(
             sharding=sharding,
             arrays=arrays,
             cast=cast,
+            spread=spread,
         )
 
-    options = option_words(ordered=ordered, arrays=arrays, sharding=sharding, cast=cast)
-    return Callback("io", function, host, call, options)
+    settings = {
+        "ordered": ordered,
+        "arrays": arrays,
+        "sharding": sharding,
+        "cast": cast,
+        **settings_of(spread),
+    }
+    return Callback("io", function, host, call, settings, declared=declared)
 
 
 @overload
@@ -228,6 +260,7 @@ def debug(
     saw 3.0
     (None, None)
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if function is None:
         return functools.partial(debug, ordered=ordered, partitioned=partitioned, arrays=arrays)
     check_function(function, "debug", arrays)
@@ -237,5 +270,5 @@ def debug(
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         bind_debug(host, args, kwargs, ordered=ordered, partitioned=partitioned, arrays=arrays)
 
-    options = option_words(ordered=ordered, partitioned=partitioned, arrays=arrays)
-    return Callback("debug", function, host, call, options)
+    settings = {"ordered": ordered, "partitioned": partitioned, "arrays": arrays}
+    return Callback("debug", function, host, call, settings)

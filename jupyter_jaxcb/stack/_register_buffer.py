@@ -12,7 +12,7 @@ from ._buffers import BufferOptions
 from ._callback import register
 from ._declaring import MISSING, check_function, declared_result
 from ._leading import without_leading
-from ._registered import BufferCallback, option_words
+from ._registered import BufferCallback
 from ._result import result_interface
 
 
@@ -68,6 +68,7 @@ def buffer(
         "has_side_effect": has_side_effect,
         "check": check,
     }
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if function is None:
         return functools.partial(buffer, **given)
     check_function(function, "buffer")
@@ -80,5 +81,5 @@ def buffer(
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         return bind_buffer(host, declared, args, kwargs, vmap_method=vmap_method, options=options)
 
-    words = option_words(vmap_method=vmap_method, has_side_effect=has_side_effect, check=check)
-    return BufferCallback(function, host, bind, words, result=declared)
+    settings = {"vmap_method": vmap_method, "has_side_effect": has_side_effect, "check": check}
+    return BufferCallback(function, host, bind, settings, result=declared)

@@ -38,6 +38,7 @@ def tap(function: Callable[..., Any]) -> Callback:
     >>> y = jax.vmap(lambda x: show(x) + 1)(np.arange(3))
     saw [0 1 2] (('batch', {'batch_dims': (0,)}),)
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if isinstance(function, Callback):
         raise TypeError(
             f"cannot register {function!r} again as tap: take one of the two registrations away."
@@ -63,7 +64,7 @@ def tap(function: Callable[..., Any]) -> Callback:
         check_leaves(args[0], host.name)
         return bind_tap(host, args[0], with_transforms=with_transforms)
 
-    return Callback("tap", function, host, call, "transforms" if with_transforms else "")
+    return Callback("tap", function, host, call, {"transforms": with_transforms})
 
 
 def _takes_transforms(function: Callable[..., Any]) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +16,12 @@ from ._autodiff import with_jvp, with_vjp
 from ._callback import HostFunction
 from ._differences import Bind, with_differences
 from ._leading import without_leading
-from ._reentry import look_at_new_body
+from ._loads import loads
+from ._reentry import JaxInHostFunctionWarning, look_at_new_body
 from ._result import result_avals
 from ._rules import Rule
+
+_looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
 
 def option_words(**options: Any) -> str:
@@ -33,7 +39,7 @@ class Callback:
 
     Call it in JAX code like any function. `host` is what compiled programs refer to;
     ``__wrapped__`` is the Python function it was made from; `options` says how it was registered,
-    where that is not the default: ``"vmap_method=expand_dims"``.
+    where that is not the default: ``"vmap_method=expand_dims"``; `settings` says it as values.
     """
 
     def __init__(
@@ -42,15 +48,23 @@ class Callback:
         function: Callable[..., Any],
         host: HostFunction,
         call: Callable,
-        options: str = "",
+        settings: Mapping[str, Any] | None = None,
+        *,
+        declared: Any = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self.flavor = flavor
         self.host = host
-        self.options = options
+        host.made_by = "decorator"
+        self.settings = dict(settings or {})
+        self.options = option_words(**self.settings)
+        self.declared = declared  # what it returns; None: nothing
+        self.rule: str | None = None  # "jvp", "vjp" or "finite"
+        self.not_differentiated: Sequence[int] = ()  # arguments, by a rule
         self._call = call
         look_at_new_body(host)
+        _warn_of_callback_inside(flavor, host.name, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -75,11 +89,11 @@ class RuledCallback(Callback):
         function: Callable[..., Any],
         host: HostFunction,
         bind: Callable[..., Any],
-        options: str = "",
+        settings: Mapping[str, Any],
         *,
         result: Any,
     ) -> None:
-        super().__init__(self._flavor, function, host, self._plain, options)
+        super().__init__(self._flavor, function, host, self._plain, settings, declared=result)
         self._bind = bind
         self._result = result
 
@@ -111,6 +125,7 @@ class RuledCallback(Callback):
         >>> float(jax.grad(sin)(0.0))
         1.0
         """
+        self.rule, self.not_differentiated = "jvp", tuple(nondiff_argnums)
         self._call = with_jvp(self._primal(), self._rule(rule), nondiff_argnums, symbolic_zeros)
         return rule
 
@@ -130,6 +145,7 @@ class RuledCallback(Callback):
             nondiff_argnums: as for `jax.custom_vjp`.
             symbolic_zeros: as for `jax.custom_vjp`.
         """
+        self.rule, self.not_differentiated = "vjp", tuple(nondiff_argnums)
         self._call = with_vjp(
             self._primal(),
             self._rule(forward),
@@ -171,6 +187,7 @@ class PureCallback(RuledCallback):
 
     def differ(self, bind: Bind) -> None:
         """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
+        self.rule = "finite"
         self._call = with_differences(self._primal(), self.host, bind)
 
 
@@ -184,3 +201,24 @@ class BufferCallback(RuledCallback):
     def __signature__(self) -> inspect.Signature:
         """That of the function without the buffers, which JAX code does not pass."""
         return inspect.signature(without_leading(self.__wrapped__, self._leading))
+
+
+def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:
+    """Warns, once for its code, of a host function that calls what is registered too: a helper."""
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        if code in _looked_at:
+            return
+        _looked_at.add(code)
+    for load in loads(function):
+        if load.whole and isinstance(load.value, Callback):
+            warnings.warn_explicit(
+                f"the {flavor} callback {name} calls {load.name}, which is a callback itself: each "
+                "of these calls goes through JAX, and is rounded to the dtypes that JAX has. If "
+                f"{load.name} is a helper, do not register it (in a cell, name what is to be a "
+                f"callback: %%jax_callback {flavor} {name}); or call {load.name}.__wrapped__.",
+                JaxInHostFunctionWarning,
+                load.code.co_filename,
+                load.line,
+            )
+            return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -58,6 +58,12 @@ class Parameter:
         self.shape = ShapeOf(aval.shape, aval.dtype)
         self.ndim = len(aval.shape)
         self.size = int(np.prod(aval.shape))
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise TypeError(
+            "a parameter has no elements here; write x.shape[1:] for an array of that part of its "
+            "shape and of its dtype"
+        )
 
     def __repr__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
@@ -114,8 +120,7 @@ def _leaf_aval(leaf: Any, place: str) -> Any:
     shape, dtype = _shape(leaf), getattr(leaf, "dtype", None)
     if shape is None or dtype is None:
         raise ValueError(
-            f"cannot use {shown(leaf)} in {place}: it has no shape and dtype. Give an array, "
-            "the name of a parameter, or jax.ShapeDtypeStruct(shape, dtype)."
+            f"cannot use {shown(leaf)} in {place}: it has no shape and dtype. {_instead_of(leaf)}"
         )
     dtype = _numpy_dtype(dtype, place)
     try:
@@ -127,6 +132,16 @@ def _leaf_aval(leaf: Any, place: str) -> Any:
             f"cannot use the shape {shape!r} in {place}: its dimensions have to be whole numbers, "
             "none of them negative. Compute them with // and max(..., 0)."
         ) from None
+
+
+def _instead_of(leaf: Any) -> str:
+    if isinstance(leaf, str):
+        return f'Write one string, the structure in it: result="({leaf}, ...)".'
+    sizes = leaf if type(leaf) is int else 3
+    return (
+        "Give an array, the name of a parameter, or a shape and a dtype: "
+        f"jax.ShapeDtypeStruct(({sizes},), np.float32)."
+    )
 
 
 def _shape(leaf: Any) -> tuple[Any, ...] | None:

@@ -1,7 +1,8 @@
 """Which host calls are running right now, read off the stacks of the threads they run in.
 
-Nothing of it is on the path of a host call: the frames that `_dispatch` makes for each crossing
-hold all there is to know, for as long as it lasts.
+Nothing of it is on the path of a host call: the frames that `_dispatch` makes for each crossing,
+`_executor_crossing` for one that workers share, and `Noted` for each call of a callback of JAX's
+own, hold all there is to know, for as long as it lasts.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import jax
 
-from ..recording import Frame, LoweredSite, Recorder, Running
+from ..recording import Frame, LoweredSite, Recorder
 from . import _dispatch
 from ._callback import HostFunction
+from ._observed import CallCount, Noted
+from ._running_spread import Lane, lanes_of_workers
 from ._site import is_user_code
 
 _JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
@@ -32,7 +35,7 @@ class RunningCall(NamedTuple):
     start_ns: int | None  # of the recorder's clock; None: it was begun unrecorded
     recorder: Recorder | None  # that hears of it
     number: int  # among the calls of its host function
-    host: HostFunction
+    host: HostFunction | CallCount  # that counts these; of a callback of JAX's own the latter
     stack: tuple[Frame, ...]  # of the user's code, innermost first
     in_jax: bool  # the host function is inside of JAX
 
@@ -43,11 +46,11 @@ def running_calls(recorder: Recorder) -> list[RunningCall]:
     return sorted(found, key=lambda call: call.start_ns or 0)
 
 
-def still_running(recorder: Recorder) -> list[Running]:
-    """The recorded host calls that have not come back, as a recording has them."""
+def still_running(recorder: Recorder) -> list[tuple[Any, ...]]:
+    """The recorded host calls that have not come back: each site, then as `Running` has it."""
     now = recorder.clock()
     return [
-        Running(call.lowered, call.lane, call.number, call.thread, now - start, call.stack)
+        (call.lowered, call.lane, call.number, call.thread, now - start, call.stack)
         for call in running_calls(recorder)
         if (start := call.start_ns) is not None
     ]
@@ -56,11 +59,20 @@ def still_running(recorder: Recorder) -> list[Running]:
 def all_running_calls() -> list[RunningCall]:
     """The host calls that are running in any thread, recorded or not."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    return [
+    frames = sys._current_frames()
+    found = [
         call
-        for ident, frame in sys._current_frames().items()
+        for ident, frame in frames.items()
         for call in calls_on_stack(frame, names.get(ident, f"thread {ident}"))
     ]
+    return found + [_of_worker(lane) for lane in lanes_of_workers(frames, names)]
+
+
+def _of_worker(lane: Lane) -> RunningCall:
+    crossing, call = lane.crossing, lane.call
+    number = crossing["before"] + call + 1
+    own = int(crossing["self"].order[call])
+    return _call(crossing, lane.thread, own, lane.start_ns, number, lane.inside)
 
 
 def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall]:
@@ -77,13 +89,16 @@ def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall
         else:
             seen = look(frame.f_locals, stamps)
             if seen is not None:
+                if code is _OWN_OF_JAX:  # whose own frames around the host function come first
+                    while inside and inside[-1].f_code.co_filename.startswith(_JAX):
+                        inside.pop()
                 yield _call(frame.f_locals, thread, *seen, inside)
             inside, stamps = [], None
         frame = frame.f_back
 
 
 def _call(
-    names: dict[str, Any],
+    names: Mapping[str, Any],
     thread: str,
     lane: int,
     start_ns: int | None,
@@ -140,7 +155,9 @@ def _code_of(function: Callable, inner: str) -> CodeType:
 
 
 _RECORDED_LANES = _dispatch._stack_recorded.__code__
+_OWN_OF_JAX = Noted.__call__.__code__
 _LOOKS = {
+    _OWN_OF_JAX: _single,
     _code_of(_dispatch.single_call, "cross"): _single,
     _code_of(_dispatch.looped_calls, "cross"): _looped,
 }

@@ -8,10 +8,13 @@ import linecache
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import jax
+
+import jupyter_jaxcb_worker
 
 from ..recording import Frame, Site
 from . import _jax
@@ -20,6 +23,7 @@ MAX_CALLERS = 8
 _AROUND = {"scan", "while", "cond", "vmap"}
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_WORKER = os.path.dirname(os.path.abspath(jupyter_jaxcb_worker.__file__)) + os.sep
 _JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
 _LIBRARIES = tuple(
     {
@@ -33,8 +37,11 @@ _LIBRARIES = tuple(
 @functools.lru_cache(maxsize=4096)
 def _owner(file: str) -> str:
     """Who wrote the code in `file`: "machinery" (ours or JAX's), "library" or "user"."""
-    path = os.path.abspath(file)
-    if path.startswith((_OWN, _JAX)):
+    try:
+        path = os.path.abspath(file)
+    except OSError:  # the working directory is gone
+        path = file
+    if path.startswith((_OWN, _WORKER, _JAX)):
         return "machinery"
     if file.startswith("<frozen") or path.startswith(_LIBRARIES):
         return "library"
@@ -49,6 +56,11 @@ def is_user_code(file: str) -> bool:
 def is_machinery(file: str) -> bool:
     """Whether the code in `file` is JAX's or ours."""
     return _owner(file) == "machinery"
+
+
+def is_ours(file: str) -> bool:
+    """Whether the code in `file` is this package's."""
+    return os.path.abspath(file).startswith(_OWN)
 
 
 def is_cell(file: str) -> bool:
@@ -104,6 +116,21 @@ def find_site(flavor: str, function: str) -> Found:
         callers[:MAX_CALLERS],
     )  # fmt: skip
     return Found(site, *traced)
+
+
+def site_of_frames(
+    flavor: str, function: str, frames: Sequence[tuple[CodeType, int]]
+) -> Site | None:
+    """As `find_site`, of a bind whose stack is gone: code and instruction, innermost first.
+
+    None where no user code is in it.
+    """
+    for code, instruction in frames:
+        file = code.co_filename
+        if _owner(file) == "user":
+            line, column, cell, source = _place(code, file, instruction)
+            return Site(flavor, function, file, line, column, cell, source)
+    return None
 
 
 def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from jax.tree_util import (
@@ -22,7 +23,7 @@ _SHOWN_OF_A_TREE = 100  # characters
 def stands_for(answer: Any, declared: Any) -> bool:
     """Whether the structures are the same; lists and tuples stand for each other.
 
-    Nothing can be permuted by that.
+    So does a namedtuple for them, not they for it. Nothing can be permuted by that.
     """
     return _first_difference("", declared, answer) is None
 
@@ -73,6 +74,9 @@ def _first_difference(
     (wanted, tree), (came, other) = _one_level(declared), _one_level(answer)
     if tree == _LEAF and other == _LEAF:
         return None
+    if not exact and _group(declared) is tuple and _is_tuple_of(came, answer, len(wanted)):
+        answer = tuple(answer)
+        came, other = _one_level(answer)
     group = type if exact else _group
     if _LEAF in (tree, other) or group(declared) is not group(answer):
         return which, declared, answer, ""
@@ -95,6 +99,13 @@ def _one_level(node: Any) -> tuple[dict[str, Any], PyTreeDef]:
     """What is one level below, by key as JAX writes it, and the node itself."""
     entries, tree = tree_flatten_with_path(node, is_leaf=lambda below: below is not node)
     return {keystr(path): child for path, child in entries}, tree
+
+
+def _is_tuple_of(below: dict[str, Any], node: Any, size: int) -> bool:
+    """Whether `node` is a namedtuple of `size`, and JAX takes its elements in their order."""
+    if not isinstance(node, tuple) or not len(node) == len(below) == size:
+        return False
+    return all(map(operator.is_, node, below.values()))
 
 
 def _group(node: Any) -> Any:

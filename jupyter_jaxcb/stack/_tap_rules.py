@@ -81,6 +81,7 @@ def placed(ctx: Any, device_index: int) -> int | None:
     Raises:
         ValueError: the program has fewer devices.
     """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     count = _jax.device_count(ctx)
     if count > 1 and device_index >= count:
         raise ValueError(

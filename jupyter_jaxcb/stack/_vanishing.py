@@ -9,14 +9,19 @@ still there when that program is lowered.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import weakref
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
 from ..recording import Site
 from ._callback import Bind
-from ._paths import sites
+from ._paths import Path, sites
 from ._site import Found
+
+Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first
+# By bind, and by the name and the ways of a program that it was made for.
+_made_in: weakref.WeakKeyDictionary[Bind, dict[Any, Loops]] = weakref.WeakKeyDictionary()
 
 
 class Vanished(NamedTuple):
@@ -26,53 +31,96 @@ class Vanished(NamedTuple):
     shape_only: bool  # only the shape of its result was asked for
 
 
+class _Waiting:
+    """Binds of one thread."""
+
+    def __init__(self) -> None:
+        self.binds: list[tuple[Bind, Found]] = []
+
+
+_threads: weakref.WeakSet[_Waiting] = weakref.WeakSet()
+
+
 class Vanishing(threading.local):
     """The binds of this thread whose program is not lowered yet."""
 
     def __init__(self) -> None:
         # The frames are held so that no later frame can be taken for one of them; no longer than
-        # until the next bind or program after the call that they belong to has ended.
-        self._waiting: list[tuple[Bind, Found]] = []
+        # until the next bind after the call that they belong to has ended, or `forget_all`.
+        self._own = _Waiting()
+        _threads.add(self._own)
 
     def bound(self, bind: Bind, found: Found) -> None:
         """Notes a bind; forgets those of calls that have ended."""
         self._forget(found.dispatches)
-        if found.dispatches and not found.kinds & {"rule", "look"}:
-            self._waiting.append((bind, found))
+        if found.dispatches:
+            self._own.binds.append((bind, found))
 
     def executed(self, bind: Bind) -> None:
         """A bind is carried out at once."""
-        if self._waiting:
-            self._waiting = [entry for entry in self._waiting if entry[0] is not bind]
+        if self._own.binds:
+            self._own.binds = [entry for entry in self._own.binds if entry[0] is not bind]
 
-    def loops(self, dispatch: FrameType | None) -> dict[Bind, tuple[tuple[str, int | None], ...]]:
-        """The loops that the binds of the program that `dispatch` lowers now were made in."""
-        return {
-            bind: found.loops[found.dispatches.index(dispatch)]
-            for bind, found in self._waiting
+    def loops(
+        self, dispatch: FrameType | None, name: str, ways: Mapping[Bind, Sequence[Path]]
+    ) -> dict[Bind, Loops]:
+        """The loops that binds of the program that `dispatch` lowers now were made in.
+
+        Those of binds that were made for it, now or when it was lowered before: JAX lowers a
+        function again for another device, or after it was only asked about, and traces it once.
+
+        Args:
+            dispatch: the call that has the program lowered.
+            name: of the program.
+            ways: in which it reaches each bind.
+        """
+        now = {
+            bind: () if _is_of_rule(found) else found.loops[found.dispatches.index(dispatch)]
+            for bind, found in self._own.binds
             if dispatch in found.dispatches
         }
+        for bind, own in ways.items():
+            program = name, tuple(path.steps for path in own)
+            if bind in now:
+                _made_in.setdefault(bind, {})[program] = now[bind]
+            elif program in _made_in.get(bind, {}):
+                now[bind] = _made_in[bind][program]
+        return now
 
     def vanished(self, dispatch: FrameType | None, jaxpr: Any) -> list[Vanished]:
         """The binds made for the program that `dispatch` lowers now and that are not in it.
 
         A site that is in it by another bind is there: JAX traces some functions twice.
         """
-        if dispatch is None or not self._waiting:
-            return []
-        own = [entry for entry in self._waiting if dispatch in entry[1].dispatches]
-        if not own:
+        if not self._own.binds:
             return []
         there = sites(jaxpr)
-        self._waiting = [entry for entry in self._waiting if dispatch not in entry[1].dispatches]
+        own = [entry for entry in self._own.binds if dispatch in entry[1].dispatches]
+        # What is in a program that runs while another one is traced is not to be in that one.
+        self._own.binds = [
+            entry
+            for entry in self._own.binds
+            if dispatch not in entry[1].dispatches and entry[0].site not in there
+        ]
         gone: dict[Site, Vanished] = {}
         for bind, found in own:
-            if bind.site not in there:
+            if bind.site not in there and not _is_of_rule(found):
                 gone.setdefault(bind.site, Vanished(bind, "shape" in found.kinds))
         return list(gone.values())
 
     def _forget(self, running: Sequence[FrameType]) -> None:
-        if self._waiting:
-            self._waiting = [
-                entry for entry in self._waiting if any(f in running for f in entry[1].dispatches)
+        if self._own.binds:
+            self._own.binds = [
+                entry for entry in self._own.binds if any(f in running for f in entry[1].dispatches)
             ]
+
+
+def _is_of_rule(found: Found) -> bool:
+    """Whether it is of a rule of differentiation: not all that one answers is asked for."""
+    return not found.kinds.isdisjoint({"rule", "look"})
+
+
+def forget_all() -> None:
+    """Forgets the binds of all threads: nobody listens any more."""
+    for waiting in list(_threads):
+        waiting.binds = []

@@ -10,6 +10,7 @@ const MEASURED: Measured = {
   id: 'r1',
   environment: { jax: '0.10.2', backend: 'cpu' },
   out_of_order: ['line 4 ran before line 3'],
+  by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4'],
   compilations: [{ program: 'jit_f', lower_ns: 1, compile_ns: 2.5 }],
   threads: ['MainThread'],
   errors: ['ValueError: no luck'],
@@ -32,8 +33,8 @@ describe('parseMeasured', () => {
   });
 
   it('reads what older metadata have', () => {
-    const older = changed(MEASURED, 'cells', undefined);
-    expect(parseMeasured(older, FACTS)).toEqual({ ...MEASURED, cells: [] });
+    const older = changed(changed(MEASURED, 'cells', undefined), 'by_worker', undefined);
+    expect(parseMeasured(older, FACTS)).toEqual({ ...MEASURED, cells: [], by_worker: [] });
   });
 
   it.each([

@@ -69,6 +69,16 @@ describe('Timeline', () => {
     expect(texts).toContain('✕ bessel');
   });
 
+  test('makes room for long names of workers', () => {
+    const threads = ['MainThread', 'process 1 · worker 2 · jaxcb-threads_1'];
+    const store = storeOf(CALLS, { threads });
+    const names = 6 * threads[1]!.length + 16;
+    const { canvas } = open(store);
+    click(canvas, names + 0.25 * (WIDTH - names - 8), 60);
+    expect(store.selected).toBe(1);
+    expect(drawn).toContain(threads[1]);
+  });
+
   test('says in words what the picture shows', () => {
     const { canvas } = open(storeOf(CALLS));
     expect(canvas.getAttribute('aria-label')).toBe(

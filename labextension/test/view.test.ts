@@ -151,6 +151,7 @@ describe('the footer of TraceView', () => {
   it('tells losses, order, environment and compilations', () => {
     const measured = someMeasured({
       out_of_order: ['line 4 ran before line 3'],
+      by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms'],
       environment: { backend: 'cpu', jax: '0.10.2' },
       compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6 }],
       host_ns: [0, 1]
@@ -161,6 +162,7 @@ describe('the footer of TraceView', () => {
     expect(words).toEqual([
       '⚠ line 4 ran before line 3',
       '⚠ 12,000 calls more, not kept: the log was full',
+      '4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms',
       'jax 0.10.2 · cpu',
       '1 compilation · 92 ms'
     ]);

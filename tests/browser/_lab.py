@@ -14,7 +14,7 @@ import nbformat
 
 REPOSITORY = Path(__file__).parents[2]
 BUILT = REPOSITORY / "jupyter_jaxcb" / "labextension"
-WAIT_MS = 60_000
+WAIT_MS = 180_000  # nothing takes that long; two browsers on a slow machine come near a minute
 
 
 def browser_path():

@@ -122,7 +122,7 @@ def test_bessel_gradient_outside_of_jit_equals_that_of_scipy(make, bessel_spy, r
 def test_differentiation_without_a_rule_is_an_error_that_names_function_and_way_out(our_pure, spy):
     """P3: said while tracing, so no call."""
     host, seen = spy(np.sin)
-    with pytest.raises(ValueError, match=r"cannot differentiate .*sin.* rule"):
+    with pytest.raises(ValueError, match=r"cannot differentiate .*sin.*(rule|custom_jvp)"):
         jax.grad(lambda x: our_pure(host, like_first)(x).sum())(FIVE_TO_2)
     assert seen == []
 

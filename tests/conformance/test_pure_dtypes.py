@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from jax import lax
 
+import jupyter_jaxcb as jaxcb
+
 from ._arrays import FIVE_TO_2, SCALAR, like_first
 from ._parameters import eager_or_jit
 
@@ -95,7 +97,7 @@ def test_argument_of_size_0_crosses_in_its_shape(pure, spy, run, dtype, shape):
 @eager_or_jit
 @pytest.mark.parametrize(
     "result",
-    [jax.ShapeDtypeStruct((0,), np.float32), jax.ShapeDtypeStruct((2, 0), np.float32), (), None],
+    [jax.ShapeDtypeStruct((0,), np.float32), jax.ShapeDtypeStruct((2, 0), np.float32), ()],
     ids=str,
 )
 def test_result_without_any_value_is_not_called_for(pure, run, result, compiled):
@@ -111,6 +113,15 @@ def test_result_without_any_value_is_not_called_for(pure, run, result, compiled)
     assert [a.shape for a in jax.tree.leaves(answer)] == [
         declared.shape for declared in jax.tree.leaves(result)
     ]
+    assert seen == []
+
+
+@eager_or_jit
+def test_drop_in_that_returns_nothing_is_not_called_for(run, compiled):
+    """As JAX has it; the decorator refuses to register one."""
+    seen = []
+    call = compiled(lambda x: jaxcb.pure_callback(seen.append, None, x))
+    assert run(call, FIVE_TO_2) is None
     assert seen == []
 
 

@@ -6,6 +6,8 @@ import jax
 import numpy as np
 import pytest
 
+import jupyter_jaxcb as jaxcb
+
 from ._arrays import SCALAR, THREE, X
 from ._messages import assert_readable
 from ._parameters import eager_or_jit
@@ -51,9 +53,14 @@ def test_answer_of_another_structure_is_an_error(
         ((1.0, 2.0), [SCALAR, SCALAR]),
         ({"a": [1.0, (2.0,)]}, {"a": (SCALAR, [SCALAR])}),
         ({"b": 2.0, "a": 1.0}, {"a": SCALAR, "b": SCALAR}),
+        (Point(1.0, 2.0), (SCALAR, SCALAR)),
+        (Point(1.0, Point(y=2.0, x=[])), [SCALAR, ((), SCALAR)]),
     ],
-    ids=["list for tuple", "tuple for list", "inside a dict", "keys in another order"],
-)
+    ids=[
+        "list for tuple", "tuple for list", "inside a dict", "keys in another order",
+        "namedtuple for tuple", "namedtuple in one, for lists",
+    ],
+)  # fmt: skip
 def test_lists_and_tuples_stand_for_each_other(answering, run, answer, result):
     """Nothing can be permuted by that; the declared structure comes back, 1 call."""
     f, seen = answering(jax.tree.map(np.float32, answer), result)
@@ -61,6 +68,16 @@ def test_lists_and_tuples_stand_for_each_other(answering, run, answer, result):
     assert jax.tree.structure(got) == jax.tree.structure(result)
     assert jax.tree.leaves(got) == [1, 2]
     assert len(seen) == 1
+
+
+def test_what_numpy_answers_with_names_is_a_tuple_as_for_jax():
+    """EighResult where a tuple is declared."""
+    m = np.float32([[2, 1], [1, 2]])
+    mine = jax.jit(lambda m: jaxcb.pure_callback(np.linalg.eigh, (m[0], m), m))(m)
+    theirs = jax.jit(lambda m: jax.pure_callback(np.linalg.eigh, (m[0], m), m))(m)
+    assert type(mine) is type(theirs) is tuple
+    assert all(map(np.array_equal, mine, theirs))
+    np.testing.assert_allclose(mine[0], [1, 3], rtol=1e-6)
 
 
 # Shape

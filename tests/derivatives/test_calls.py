@@ -20,7 +20,7 @@ def calls():
 
 def noting(calls, function):
     def host(x):
-        calls[function.__name__] += 1
+        calls.update([function.__name__])
         return function(x)
 
     return jaxcb.pure(host, result="x")

@@ -62,6 +62,7 @@ BAD = {
     "str() raises": (Mute(), "Mute: <its message raised RuntimeError>"),
     "str() does not end": (Deep(), "Deep: <its message raised RecursionError>"),
     "str() gives no text": (NoText(), "NoText: <its message raised TypeError>"),
+    "holds what cannot say": (ValueError(Mute()), "ValueError: <its message raised RuntimeError>"),
     "takes no attributes": (Closed("x"), "Closed: x"),
     "shows no attributes": (NoDict("x"), "NoDict: x"),
     "of a class without repr": (OfMeta("x"), "OfMeta: x"),
@@ -138,3 +139,55 @@ def test_exception_that_is_raised_again_and_again_keeps_one_traceback():
         depths.add(tuple(names[-2:]))
     assert {names[-1] for names in depths} == {"host"}
     assert len(depths) == 1
+
+
+def notes_of(flavor, method, way, arrays):
+    def host(*buffers):
+        raise ValueError("no luck")
+
+    def call(*arrays):
+        if flavor == "buffer":
+            return jaxcb.buffer_callback(host, arrays[0], vmap_method=method)(*arrays)
+        return jaxcb.pure_callback(host, arrays[0], *arrays, vmap_method=method)
+
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.block_until_ready(jax.jit(way(call))(*arrays))
+    return jaxcb.host_error(raised.value).__notes__
+
+
+@pytest.mark.parametrize("flavor", ["pure", "buffer"])
+@pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
+def test_call_of_a_batch_says_which_method_made_it(flavor, method):
+    (note,) = notes_of(flavor, method, jax.vmap, [np.ones((4, 3), np.float32)])
+    assert note.endswith(
+        f"called with float32[4,3] for a batch by vmap_method={method!r}; 'sequential' calls each "
+        "lane alone"
+    )
+
+
+@pytest.mark.parametrize(("method", "way"), [("sequential", jax.vmap), ("expand_dims", jax.jit)])
+def test_call_of_one_lane_is_not_said_to_be_of_a_batch(method, way):
+    (note,) = notes_of("pure", method, way, [np.ones((4, 3), np.float32)])
+    assert "called with float32[" in note and note.endswith("3]")
+
+
+@pytest.mark.parametrize("write", [lambda x: x.sort(), lambda x: np.add(x, 1, out=x)])
+@pytest.mark.parametrize("way", [eager, once])
+def test_writing_into_an_argument_says_that_it_is_read_only(write, way):
+    """What it advises works."""
+
+    def host(x):
+        write(x)
+        return x
+
+    def answer(host):
+        return way(lambda x: jaxcb.pure_callback(host, x, x), np.float32([2, 1]))
+
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.block_until_ready(answer(host))
+    note = jaxcb.host_error(raised.value).__notes__[-1]
+    assert note.startswith("the arrays that a host function is called with are read-only")
+    assert note.endswith("write into a copy, x.copy()")
+    expected = np.float32([2, 1])
+    write(expected)
+    np.testing.assert_array_equal(answer(lambda x: host(x.copy())), expected)

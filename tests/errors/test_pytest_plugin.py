@@ -48,7 +48,7 @@ TESTS = textwrap.dedent("""
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tests")
     (folder / "test_model.py").write_text(TESTS)
-    options = ["-q", "-p", "no:cacheprovider", "-p", "jupyter_jaxcb.pytest_plugin"]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "jupyter_jaxcb_pytest"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "test_model.py"],
         cwd=folder, capture_output=True, text=True, timeout=120,

@@ -226,4 +226,4 @@ def test_in_a_terminal_it_is_plain_text(terminal):
     text = terminal("%load_ext jupyter_jaxcb", setup, DEFINE, "%jax_explain f(X)", "print(calls)")
     assert "a · pure · 0 of 1 call a run" in text or "unused" in text
     assert "b · io · 1 call a run" in text
-    assert text.rstrip().endswith("[]")
+    assert "[]" in text.splitlines()  # nothing was called

@@ -3,9 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 
-from ._battery import check, each, table
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
+
+from ._battery import Hosts, check, each, table
 
 X = np.arange(1, 4, dtype=np.float32)
 XS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -157,3 +161,14 @@ def _(h):
 @each(ROWS)
 def test_each_line_has_its_fate(row):
     check(row)
+
+
+@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
+def test_call_without_lanes_is_elided_for_want_of_lanes(method):
+    h = Hosts()
+    a = h.pure("a", vmap_method=method)
+    with jaxcb.record() as r:
+        jax.jit(jax.vmap(a))(np.zeros((0,), np.float32)).block_until_ready()
+    (summary,) = summarize(r.recording)
+    assert summary.elided == 1 and not h.calls
+    assert summary.reason.startswith("vmap maps it over an axis of size 0")

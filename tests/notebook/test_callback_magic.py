@@ -1,5 +1,7 @@
 """N2, N5: %%jax_callback registers the functions of a cell, or says what to type instead."""
 
+import re
+
 import pytest
 
 BESSEL = """%%jax_callback pure --result z --vmap-method expand_dims
@@ -92,8 +94,20 @@ USAGE = [
      ["unknown vmap method 'squential'", "did you mean 'sequential'", "broadcast_all"]),
     ("pure --result w", "def f(z): return z",
      ["'w', which is not defined", "parameters of f are z"]),
+    ("pure --result z --vmap-method vectorized", "def f(z): return z",
+     ["'vectorized'. Write --vmap-method followed by one of sequential,", "expand_dims"]),
+    ("buffer --result z", "def f(z): pass",
+     ["The first one, z, is the output: write def f(out, z)."]),
+    ("--result z", "def f(z): return z", ["no flavor. Write %%jax_callback followed by one of"]),
+    ("pure --result float64", "def f(z): return z / 2",
+     ["float64 is a dtype", '--result "jax.ShapeDtypeStruct((), np.float32)"', "as in z.shape"]),
+    ("io --result np.bool_", "def f(): return True", ['"jax.ShapeDtypeStruct((), np.bool)"']),
+    ("pure --result bfloat16", "def f(z): return z", ["ShapeDtypeStruct((), jnp.bfloat16)"]),
+    ("pure --result int", "def f(z): return z", ["ShapeDtypeStruct((), np.int32)"]),
+    ("pure --result w", "def f(z): return z\ndef g(w): return w",
+     ["'w', which is not defined", "If f is not to be a callback, name those that are"]),
     ("pure --result 'z +'", "def f(z): return z", ["not a Python expression"]),
-    ("pure", "def f(z): return z", ["pure needs --result"]),
+    ("pure", "def f(z): return z", ["pure needs --result", "from jaxtyping import Array, Float"]),
     ("io", "def f(z): return z", ["io needs --result", "--result None"]),
     ("debug --result z", "def f(z): return z", ["--result does not go with debug", "pure and io"]),
     ("io --result z --vmap-method sequential", "def f(z): return z",
@@ -114,6 +128,41 @@ def test_wrong_option_is_one_paragraph_that_says_what_to_type(kernel, line, cell
     assert len(ran.text.strip().splitlines()) == 1
     assert kernel.run("f, x").value == "('before', 'before')"
     assert kernel.run("'_jaxcb_register' in globals()").value == "False"
+
+
+def test_only_function_of_a_cell_is_not_advised_to_name_others(kernel):
+    ran = kernel.run("%%jax_callback pure --result q\ndef f(z): return z")
+    assert ran.text.strip().endswith("The parameters of f are z.")
+
+
+@pytest.mark.parametrize(("x64", "dtype"), [(False, "float32"), (True, "float64")])
+def test_declaration_that_an_answer_of_another_dtype_asks_for_works(kernel, x64, dtype):
+    """Copied behind --result as it stands; it fits the setting of x64."""
+    kernel.run(f"jax.config.update('jax_enable_x64', {x64})")
+    cell = "def half(z): return z / 2"
+    try:
+        kernel.run(f"%%jax_callback pure --result z\n{cell}")
+        _, message, _ = kernel.run("half(3)").error
+        (said,) = re.findall('or declare (".*")\\.', message)
+        assert said == f'"jax.ShapeDtypeStruct((), np.{dtype})"'
+        kernel.run(f"%%jax_callback pure --result {said}\n{cell}")
+        assert kernel.run("half(3).item(), half(3).dtype.name").value == f"(1.5, '{dtype}')"
+    finally:
+        kernel.run("jax.config.update('jax_enable_x64', False)")
+
+
+def test_structure_with_a_key_that_is_a_dtype_is_no_dtype(kernel):
+    """numpy reads text with commas as a list of dtypes."""
+    kernel.run(
+        "%%jax_callback pure --result \"{'f4': z, 'i4': z}\"\ndef g(z): return {'f4': z, 'i4': z}"
+    )
+    assert kernel.run("float(g(2.0)['i4'])").value == "2.0"
+
+
+@pytest.mark.parametrize("name", ["f", "d", "float16"])
+def test_parameter_with_the_name_of_a_dtype_is_itself(kernel, name):
+    kernel.run(f"%%jax_callback pure --result {name}\ndef host({name}): return {name} + 1")
+    assert kernel.run("host(jnp.int32(1)).item()").value == "2"
 
 
 def test_syntax_error_is_shown_as_ipython_shows_it(kernel):

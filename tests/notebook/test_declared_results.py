@@ -85,3 +85,13 @@ def test_derivative_by_finite_differences(kernel):
     assert kernel.run("round(float(jax.grad(sin)(0.0)), 3)").value == "1.0"
     ran = kernel.run(f"%%jax_callback pure --result x --derivative exact\n{SIN}")
     assert "unknown derivative 'exact'. Write --derivative finite" in ran.text
+
+
+def test_pure_callback_that_returns_nothing_is_refused_before_the_cell_runs(kernel):
+    ran = kernel.run("%%jax_callback pure --result None\nran = True\ndef f(x): print(x)")
+    assert "--result None does not go with pure" in ran.text
+    assert "Register it as io" in ran.text
+    assert kernel.run("'ran' in globals()").value == "False"
+    ran = kernel.run("import jupyter_jaxcb\njupyter_jaxcb.pure(lambda x: None, result=None)")
+    assert ran.error[0] == "ValueError"
+    assert "JAX never calls one" in ran.error[1]

@@ -76,6 +76,24 @@ def test_what_a_kernel_cannot_send_is_shown_all_the_same(bad, which, name, messa
     assert bad.run("f(jnp.float32(0))").error[0] == "ValueError"
 
 
+@pytest.mark.parametrize(
+    ("cell", "name"),
+    [
+        ("jax.vmap(lambda x: jaxcb.pure_callback(boom, x, x))(jnp.arange(3.0))", "NotImplemented"),
+        ("jax.vmap(lambda x: jaxcb.io_callback(boom, x, x, ordered=True))(jnp.ones(3))", "Value"),
+        ("jax.grad(lambda x: jaxcb.pure_callback(boom, x, x))(1.0)", "Value"),
+        ("jaxcb.pure(jaxcb.pure(boom, result='x'), result='x')", "Type"),
+    ],
+    ids=["vmap", "ordered", "grad", "registration"],
+)
+def test_what_we_refuse_is_shown_at_the_line_of_the_user(bad, cell, name):
+    """IPython shows the last frame, hidden or not; it is none of ours."""
+    ran = bad.run(cell)
+    assert ran.error[0].startswith(name)
+    assert "In[" in ran.error[2]
+    assert "stack/_" not in ran.error[2] and "site-packages" not in ran.error[2]
+
+
 def test_error_that_comes_in_a_later_cell_names_its_own(bad):
     """Nothing waits at the end of a cell that is not recorded."""
     bad.run("%jax_record off")
@@ -97,6 +115,51 @@ def test_error_that_comes_in_a_later_cell_names_its_own(bad):
     ran = bad.run("float(y)")
     assert ran.error[0] == "KeyError"
     assert f"late: the host function failed while In [{number}] was running" in ran.error[2]
+
+
+REFUSED = {
+    "gradient without a rule": ("jax.jit(jax.grad(sin))(1.0)", "cannot differentiate sin@"),
+    "vmap without a method": (
+        "jax.vmap(lambda x: jaxcb.pure_callback(np.sin, x, x))(jnp.ones(3))",
+        "cannot vmap sin@",
+    ),
+    "rule that answers wrongly": (
+        "wrong.defjvp(lambda primals, tangents: (wrong(*primals), jnp.ones(7)))\n"
+        "jax.grad(wrong)(1.0)",
+        "returned the tangent float32[7]",
+    ),
+    "rule in a rule": (
+        "wrong.defvjp(lambda x: (sin(x), x), lambda x, ct: (sin(x) * ct,))\n"
+        "jax.grad(jax.grad(wrong))(1.0)",
+        "cannot differentiate sin@",
+    ),
+    "second difference": ("jax.hessian(square)(1.0)", "cannot differentiate square twice"),
+    "ordered under vmap": (
+        "jax.vmap(lambda x: jaxcb.io_callback(np.sin, x, x, ordered=True))(jnp.ones(3))",
+        "Cannot `vmap` ordered IO callback",
+    ),
+    "unknown method": ("jaxcb.pure(np.sin, vmap_method='parallel')", "but got 'parallel'"),
+}
+
+
+def test_what_is_refused_is_shown_at_the_users_line(kernel):
+    """IPython shows the last frame even if it asks to be hidden: it has to be the user's."""
+    kernel.run(
+        "import jupyter_jaxcb as jaxcb\n"
+        "@jaxcb.pure(result='x')\ndef sin(x): return np.sin(x)\n"
+        "@jaxcb.pure(result='x')\ndef wrong(x): return np.sin(x)\n"
+        "@jaxcb.pure(result='x', derivative='finite')\ndef square(x): return x * x"
+    )
+    for name, (program, message) in REFUSED.items():
+        _, _, shown = kernel.run(program).error
+        assert message in shown, name
+        assert f"----> {1 + program.count(chr(10))} {program.splitlines()[-1]}" in shown, name
+        assert "/jupyter_jaxcb/" not in shown and "/jax/" not in shown, name
+
+
+def test_errors_of_jax_and_of_library_code_keep_their_frames(kernel):
+    assert "/jax/" in kernel.run("jnp.ones(3) @ jnp.ones(4)").error[2]
+    assert "/numpy/" in kernel.run("np.linalg.inv(np.ones(3))").error[2]
 
 
 def test_unloading_leaves_jax_and_python_as_they_were(fresh_kernel):

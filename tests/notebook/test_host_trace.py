@@ -161,3 +161,14 @@ def test_callbacks_lists_every_callback_with_totals(double):
     assert "not seen yet" in next(line for line in listed.splitlines() if "never" in line)
     calls = [line for line in listed.splitlines() if line.startswith("double")]
     assert len(calls) == 1 and "4 calls" in calls[0]  # sites that look alike are one row
+
+
+def test_recorded_cell_without_callbacks_of_ours_says_how_to_see_those_of_jax(kernel):
+    kernel.run("call = jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x))")
+    ran = kernel.run("%%jax_record\nfloat(call(1.0))")
+    assert ran.value == "1.0" and not ran.traces
+    assert "%%jax_record --jax" in ran.text
+    kernel.run("jax.clear_caches()")
+    ran = kernel.run("%%jax_record --jax\nfloat(call(1.0))")
+    assert [site["calls"] for site in ran.sites] == [1]
+    assert ran.text == ""

@@ -102,7 +102,7 @@ def test_syntax_errors_of_every_stage_show_no_machinery(kernel, body):
     ("line", "says"),
     [
         ('pure --result "x', "No closing quotation"),
-        ("", "the following arguments are required: flavor"),
+        ("", "no flavor. Write %%jax_callback followed by one of pure, io, debug, "),
         ("pure --vmap_method=expand_dims --result x", "did you mean '--vmap-method'"),
         ("pure --result (x, x)", "in quotes"),
     ],

@@ -16,7 +16,7 @@ def child():
             [sys.executable, Path(__file__).with_name(program), json.dumps(options)],
             capture_output=True,
             text=True,
-            timeout=60,  # four times what the longest takes; a hang is a failure
+            timeout=240,  # ten times what the longest takes; a hang is a failure
             env={**os.environ, "JAX_PLATFORMS": "cpu"},
         )
         assert done.returncode == 0, done.stderr

@@ -52,6 +52,16 @@ def test_lanes_share_a_crossing_and_touch_in_time():
     assert [(c.start_ns, c.end_ns) for c in calls[:3]] == [(10, 20), (20, 25), (25, 40)]
 
 
+def test_lanes_without_an_executor_have_waited_for_nobody():
+    """Whatever was in the memory of their rows before."""
+    recorder = Recorder()
+    fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
+    used = [np.full(3 * Recording().calls.itemsize, 255, np.uint8) for _ in range(10)]
+    del used
+    recorder.called_lanes(fact, 1, np.arange(3), [10, 20, 25, 40])
+    assert [call.queued_ns for call in recorder.freeze()] == [0, 0, 0]
+
+
 def test_failed_lane_carries_the_error_and_the_others_do_not():
     recorder = Recorder()
     fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))
@@ -151,7 +161,8 @@ def test_json_keeps_everything(data, where):
     for site in where:
         operands = tuple(data.draw(st.lists(avals, max_size=2)))
         fact = LoweredSite(site, data.draw(st.sampled_from([None, Program("p", "cpu")])), 0,
-                           operands, (), (VmapLevel(2, "expand_dims", (True,)),))  # fmt: skip
+                           operands, (),
+                           (VmapLevel(2, "expand_dims", (True,) * len(operands)),))  # fmt: skip
         recorder.bound(site)
         recorder.lowered(fact)
         error = data.draw(st.none() | names)
@@ -178,8 +189,8 @@ def test_json_keeps_everything(data, where):
 
 
 def test_json_of_another_schema_is_refused_by_number():
-    text = Recording().to_json().replace('"schema": 1', '"schema": 99')
-    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 1"):
+    text = Recording().to_json().replace('"schema": 2', '"schema": 99')
+    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 2"):
         Recording.from_json(text)
 
 

@@ -79,7 +79,7 @@ def test_call_goes_on_when_its_turn_does_not_end(recorder):
 def test_recorder_is_as_before_when_the_turns_are_over(recorder):
     before = set(vars(recorder))
     with Turns(recorder, every_ns=0):
-        assert set(vars(recorder)) == {*before, "called", "called_lanes"}
+        assert set(vars(recorder)) == {*before, "called", "called_lanes", "called_by_workers"}
     assert set(vars(recorder)) == before
     assert single(recorder) == 0
 

@@ -193,20 +193,23 @@ avals = st.lists(
 
 
 @given(
-    st.lists(st.builds(Preview, counts, counts, st.integers(-1, 99), texts, texts), max_size=3),
-    st.lists(st.builds(NotFinite, counts, counts, counts), max_size=3),
+    st.lists(st.builds(Preview, st.just(0), counts, st.integers(-1, 99), texts, texts), max_size=3),
+    st.lists(st.builds(NotFinite, st.just(0), counts, counts), max_size=3),
     st.lists(
         st.builds(
             Compilation,
-            st.builds(Program, st.text(max_size=5), st.just("cpu"), st.integers(0, 9)),
-            counts, avals, counts, counts, st.booleans(),
+            st.builds(Program, st.text(max_size=5), st.just("cpu"), counts, counts),
+            counts, avals, counts, counts, st.booleans(), counts, counts,
         ),
         max_size=3,
     ),
 )  # fmt: skip
 def test_json_keeps_previews_counts_and_compilations(previews, unsound, compilations):
     recording = Recording(
-        previews=tuple(previews), not_finite=tuple(unsound), compilations=tuple(compilations)
+        lowered=(fact(),),
+        previews=tuple(previews),
+        not_finite=tuple(unsound),
+        compilations=tuple(compilations),
     )
     back = Recording.from_json(recording.to_json())
     assert (back.previews, back.not_finite) == (recording.previews, recording.not_finite)

@@ -1,7 +1,11 @@
 """Reports are pure functions of a recording; equal programs give equal data."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
     Aval,
@@ -56,6 +60,68 @@ def test_summary_counts_calls_and_names_fates_in_the_order_of_lines():
     assert (used.site, used.fate, used.calls, used.host_ns) == (USED, Fate.LIVE, 1, 41_000)
     assert (log.site, log.calls, log.crossings) == (LOG, 4, 1)
     assert used.programs == ("jit_f",)
+
+
+SITES = [dataclasses.replace(LOG, line=line) for line in range(1, 41)]
+ERRORS = ("ValueError: a", "ValueError: b", "ValueError: c")
+
+
+def many_sites(rows, lowered):
+    """A recording with these rows (lowered, crossing, error, nanoseconds) from these sites."""
+    calls = np.zeros(len(rows), Recording().calls.dtype)
+    for place, name in enumerate(("lowered", "crossing", "error", "end_ns")):
+        calls[name] = [row[place] for row in rows]
+    facts = tuple(LoweredSite(SITES[site], None, -1, (), ()) for site in lowered)
+    return Recording(lowered=facts, calls=calls, threads=("t",), errors=ERRORS)
+
+
+@given(data=st.data())
+def test_summary_of_any_calls_is_what_counting_them_one_by_one_gives(data):
+    lowered = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
+    row = st.tuples(
+        st.integers(0, len(lowered) - 1),
+        st.integers(0, 4),
+        st.integers(0, 3),
+        st.integers(0, 2**60),
+    )
+    recording = many_sites(data.draw(st.lists(row, max_size=12)), lowered)
+    summaries = {summary.site: summary for summary in summarize(recording)}
+    assert set(summaries) == {SITES[site] for site in lowered}
+    for site, summary in summaries.items():
+        own = [call for call in recording if recording.lowered[call.lowered].site == site]
+        assert summary.calls == len(own)
+        assert summary.crossings == len({call.crossing for call in own})
+        assert summary.host_ns == sum(call.end_ns - call.start_ns for call in own)
+        assert list(summary.errors) == list(dict.fromkeys(c.error for c in own if c.error))
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\r\n\n"])
+@pytest.mark.parametrize("report", [to_text, to_html, to_mimebundle])
+def test_error_without_words_is_reported_all_the_same(report, text):
+    recording = dataclasses.replace(many_sites([(0, 0, 1, 5)], [0]), errors=(text,))
+    assert "✕ raised" in str(report(recording))
+
+
+class Looked(np.ndarray):
+    """Rows that count how often all of them are looked at."""
+
+    times = 0
+
+    def __getitem__(self, place):
+        if isinstance(place, str | np.ndarray):
+            Looked.times += 1
+        return np.asarray(super().__getitem__(place))
+
+
+@pytest.mark.parametrize("report", [to_text, to_html, to_mimebundle])
+def test_calls_are_looked_at_as_often_for_many_sites_as_for_two(report, monkeypatch):
+    looks = []
+    for sites in (2, 40):
+        monkeypatch.setattr(Looked, "times", 0)
+        recording = many_sites([(n, n, 0, 1) for n in range(sites)], range(sites))
+        report(dataclasses.replace(recording, calls=recording.calls.view(Looked)))
+        looks.append(Looked.times)
+    assert looks[0] == looks[1] > 0
 
 
 def test_site_that_was_only_traced_is_no_elision():

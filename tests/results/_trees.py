@@ -74,13 +74,22 @@ def answer_to(declared, seed=0):
     return jax.tree.map(array, declared)
 
 
+def as_namedtuple(elements):
+    names = [f"n{len(elements) - i}" for i in range(len(elements))]
+    return collections.namedtuple("Answer", names)(*elements)
+
+
 def as_others(node, draw):
-    """The same answer, with what may stand for it: lists for tuples, keys in another order."""
+    """The same answer, with what may stand for it: lists for tuples, keys in another order.
+
+    And namedtuples, whose names are in another order than their elements.
+    """
     if type(node) is dict:
         items = draw(st.permutations(sorted(node.items())))
         return {key: as_others(child, draw) for key, child in items}
     if type(node) in (list, tuple):
-        return draw(st.sampled_from([list, tuple]))([as_others(child, draw) for child in node])
+        kind = draw(st.sampled_from([list, tuple, as_namedtuple]))
+        return kind([as_others(child, draw) for child in node])
     if isinstance(node, Pair):
         return Pair(*(as_others(child, draw) for child in node))
     if isinstance(node, State):

@@ -43,6 +43,7 @@ NOT_EVALUATED = {
     "out of range": ("x.shape[9]", "IndexError: tuple index out of range"),
     "by zero": ("x.shape[0] // 0", "ZeroDivisionError"),
     "values": ("x.sum()", "AttributeError"),
+    "an element": ("x[0]", "TypeError: a parameter has no elements here; write x.shape[1:] for an"),
     "arithmetic": ("x + 1", "TypeError: unsupported operand"),
     "empty": ("", "SyntaxError"),
     "statement": ("y = x", "SyntaxError"),
@@ -104,6 +105,21 @@ def test_what_has_no_shape_and_dtype_is_refused(result):
     assert message.startswith("cannot use ") or "raised TypeError" in message
     if message.startswith("cannot use "):
         assert "has no shape and dtype. Give an array, the name of a parameter" in message
+
+
+@pytest.mark.parametrize(
+    ("result", "advice"),
+    [
+        ("{'y': (5,)}", "a shape and a dtype: jax.ShapeDtypeStruct((5,), np.float32)."),
+        (
+            ("x.shape[:1]", "x"),
+            'Write one string, the structure in it: result="(x.shape[:1], ...)".',
+        ),
+    ],
+    ids=["a shape", "expressions in a structure"],
+)
+def test_what_may_be_meant_is_written_out(result, advice):
+    assert refused(result).endswith(advice)
 
 
 @pytest.mark.parametrize(("expression", "words"), NOT_EVALUATED.values(), ids=NOT_EVALUATED)

@@ -115,3 +115,14 @@ def test_integer_of_a_loop_is_exact_in_every_step(name):
 
         got = jax.lax.scan(lambda c, step: (c, oracle(step)), 0, jnp.arange(len(numbers)))[1]
         assert np.asarray(got).tolist() == [[n, n] for n in numbers]
+
+
+@pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
+def test_answer_without_the_batch_axes_is_told_what_vmap_handed_over(method):
+    total = jaxcb.pure(lambda x: np.sum(x), result="x.shape[:-1]", vmap_method=method)
+    batch = jnp.ones((2, 4, 3))
+    with pytest.raises(Exception) as caught:
+        jax.jit(jax.vmap(jax.vmap(total)))(batch).block_until_ready()
+    message = str(jaxcb.host_error(caught.value))
+    assert "answered with shape () where (2, 4) has to be: () was declared" in message
+    assert "a batch (2, 4) in one call" in message and "'sequential' as its vmap method" in message

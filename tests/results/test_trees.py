@@ -65,6 +65,19 @@ def test_wrong_answer_is_told_by_the_key_that_is_wrong(declared, data):
     assert_same(check(answer), jax.tree.leaves(answer))  # an error changes nothing
 
 
+@jax.tree_util.register_pytree_node_class
+class Backwards(tuple):
+    def __new__(cls, *elements):
+        return super().__new__(cls, elements)
+
+    def tree_flatten(self):
+        return self[::-1], None
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children[::-1])
+
+
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 ONE = np.float32(1)
 FIRST_DIFFERENCES = {
@@ -88,6 +101,14 @@ FIRST_DIFFERENCES = {
     "None for dict": (None, {"a": SCALAR}, "oracle answered with None where a dict of 'a' was"),
     "array for None": ((ONE, ONE), (SCALAR, None), "oracle[1] answered with an array float32[] "),
     "namedtuple": ((ONE, ONE), Pair(SCALAR, SCALAR), "a tuple of 2 where a Pair of left, right"),
+    "a longer namedtuple": (
+        (ONE, Pair(ONE, ONE)), (SCALAR, (SCALAR,)),
+        "oracle[1] answered with a Pair of left, right where a tuple of 1 was declared. Return",
+    ),
+    "what JAX takes in another order": (
+        (Backwards(ONE, np.float32(2)), ONE), ((SCALAR, SCALAR), SCALAR),
+        "oracle[0] answered with a Backwards of",
+    ),
     "dataclass": (
         State(ONE, {}), State(SCALAR, SCALAR),
         "oracle.velocity answered with {} where an array float32[] was declared. Return one array",
@@ -116,6 +137,7 @@ def test_first_key_that_differs_is_named(answer, declared, words):
     with pytest.raises(ResultError) as caught:
         checker(declared)(answer)
     message_of(caught.value, words)
+    assert caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("ways", ["eager", "jit", "vmap"])

@@ -70,6 +70,9 @@ def test_callback_is_not_registered_twice():
         jaxcb.io(jaxcb.pure(shared, result="x"), result="x")
 
 
+EXECUTOR = ("executor", "chunksize", "timeout", "retries")
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
@@ -80,13 +83,13 @@ def test_callback_is_not_registered_twice():
     ],
     ids=["pure", "io", "debug", "print"],
 )
-def test_drop_in_takes_what_jax_takes_and_arrays(ours, theirs):
+def test_drop_in_takes_what_jax_takes_and_more(ours, theirs):
     def parameters(function):
         return {
             name: parameter.kind
             for name, parameter in inspect.signature(function).parameters.items()
             if not name.startswith("_")
-            and name not in ("arrays", "vectorized")  # ours; gone since JAX 0.9
+            and name not in ("arrays", *EXECUTOR, "vectorized")  # ours; gone since JAX 0.9
         }
 
     assert parameters(ours) == parameters(theirs)

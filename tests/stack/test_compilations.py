@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
@@ -69,6 +70,32 @@ def test_two_functions_of_two_names_that_use_one_helper_are_not_one_compiled_twi
         return helper(x) * 2
 
     assert notes(lambda: [jax.jit(f)(1.0), jax.jit(g)(1.0)]) == []
+
+
+@jaxcb.pure(result="x", vmap_method="expand_dims")
+def sine(x):
+    return np.sin(x)
+
+
+sine.defjvp(lambda primals, tangents: (sine(*primals), sine(primals[0] + np.pi / 2) * tangents[0]))
+
+
+def test_function_and_its_derivatives_are_not_one_that_is_compiled_thrice():
+    derivatives = [sine, jax.grad(sine), jax.grad(jax.grad(sine))]
+    assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in derivatives]) == []
+
+
+def test_two_lambdas_that_are_mapped_are_not_one_compiled_twice():
+    one, other = (lambda x: helper(x) + 1), (lambda x: helper(x) * 2)
+    assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in (one, other)]) == []
+
+
+def test_lambda_that_is_mapped_and_jitted_in_a_loop_is_another_function_each_time():
+    def run():
+        return [jax.jit(jax.vmap(lambda x: double(x)))(jnp.ones(3)) for _ in range(3)]
+
+    (note,) = notes(run)
+    assert note.startswith(f"jit__lambda was compiled 3 times, {ANOTHER}")
 
 
 @pytest.mark.parametrize("size", [3, 4])

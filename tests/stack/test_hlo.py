@@ -8,7 +8,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
 from jupyter_jaxcb.report import summarize, to_html, to_text
-from jupyter_jaxcb.stack import _programs
+from jupyter_jaxcb.stack import _hlo
 from jupyter_jaxcb.stack._hlo import Around, host_calls
 
 CALL = (
@@ -108,7 +108,7 @@ def test_program_that_cannot_be_read_has_fates_that_are_unknown_and_shows_all_el
     def unreadable(text):
         raise ValueError("it is written in another tongue")
 
-    monkeypatch.setattr(_programs, "host_calls", unreadable)
+    monkeypatch.setattr(_hlo, "host_calls", unreadable)
 
     @jax.jit
     def f(x):
@@ -128,7 +128,7 @@ def test_program_that_cannot_be_read_has_fates_that_are_unknown_and_shows_all_el
 
 
 def test_programs_without_callbacks_are_not_read(monkeypatch):
-    monkeypatch.setattr(_programs, "host_calls", lambda text: pytest.fail("it was read"))
+    monkeypatch.setattr(_hlo, "host_calls", lambda text: pytest.fail("it was read"))
     with jaxcb.record() as r:
         jax.jit(jnp.sin)(X).block_until_ready()
         jax.jit(lambda x: (jaxcb.pure_callback(np.sin, x, x), x)[1])(X).block_until_ready()

@@ -142,6 +142,27 @@ def test_going_back_to_an_interface_revives_its_programs():
     assert not recorded.recording.stale
 
 
+def test_one_function_registered_with_several_options_replaces_nothing():
+    """Each of them has a name of its own, and is what its programs mean to call."""
+    scope = {"jaxcb": jaxcb, "__name__": "several_options"}
+    define = (
+        "def host(x): return x + {}\n"
+        "one = jaxcb.pure(host, result='x')\n"
+        "whole = jaxcb.pure(host, result='x', vmap_method='expand_dims')"
+    )
+    exec(define.format(1), scope)
+    one, whole = scope["one"], scope["whole"]
+    with jaxcb.record() as recorded:
+        jax.vmap(one)(np.zeros(2)), jax.vmap(whole)(np.zeros(2))
+    assert len(recorded.recording) == 3
+    assert not recorded.recording.stale
+    exec(define.format(10), scope)  # the cell is run again
+    assert not one.host.replaced and not whole.host.replaced
+    assert float(one(0.0)) == float(whole(0.0)) == 10.0
+    exec("def host(x): return x + 100\none = jaxcb.pure(host, result='x')", scope)
+    assert whole.host.replaced and not one.host.replaced
+
+
 def test_result_function_typed_again_is_the_same_interface():
     scope = {"jaxcb": jaxcb, "__name__": "typed_again"}
     for n in (1, 10):

@@ -78,7 +78,7 @@ USES = {
     "through a helper": (lambda x: norm(x), "jax.numpy.linalg.norm"),
     "a jitted function": (lambda x: jitted(x)[0], "jitted"),
     "the host function itself": (jnp.sum, "jax.numpy.sum"),
-    "a jitted host function": (jax.jit(lambda x: x[0]), "<lambda>"),
+    "a jitted host function": (jax.jit(lambda x: x[0]), "<lambda> itself is JAX's, as of @jax.jit"),
     "a transformation": (lambda x: jax.vmap(np.sin)(x)[0], "jax.vmap"),
     "a method": (Model().predict, "jax.nn.relu"),
     "an instance": (Model(), "jax.nn.relu"),
@@ -268,3 +268,27 @@ def test_use_that_no_code_shows_is_noticed_when_it_runs():
     for one in seen:
         assert "uses JAX in its host function: in host, test_reentry.py:" in str(one.message)
         assert (one.filename, one.lineno) == (__file__, host.__code__.co_firstlineno + 1)
+
+
+def test_host_function_is_looked_at_while_another_thread_imports():
+    """As long as the table of modules was walked, an import in the middle was an error."""
+    over = threading.Event()
+
+    def imports():
+        while not over.is_set():
+            for number in range(50):
+                sys.modules[f"of_another_thread_{number}"] = sys
+            for number in range(50):
+                del sys.modules[f"of_another_thread_{number}"]
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=imports)
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(60):
+            jax.jit(jaxcb.pure(lambda x: np.sqrt(x), result=SCALAR)).lower(np.float32(4))
+    finally:
+        over.set()
+        thread.join()
+        sys.setswitchinterval(interval)

@@ -1,5 +1,6 @@
 """Host calls that have not come back are found, with their lane, on whatever thread they run."""
 
+import socket
 import threading
 
 import jax
@@ -136,3 +137,36 @@ def test_recording_has_the_calls_that_are_running():
     assert site.notes == (
         f"call 3, lane 2, was still running when the recording ended, in __call__, line {line}",
     )
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:1"])
+def test_lanes_that_workers_are_in_are_found(executor):
+    """A worker that is inside is connected, and goes on when the connection is closed."""
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+
+    def stops(x):
+        if x == 2:
+            with socket.create_connection(("127.0.0.1", port), 60) as own:
+                own.recv(1)
+        return x
+
+    spread = jaxcb.io(stops, result=lambda x: x, executor=executor, chunksize=2)
+    spread(np.float32(1))
+    with server, jaxcb.record():
+        thread = threading.Thread(target=lambda: jax.block_until_ready(lanes(spread)))
+        thread.start()
+        with server.accept()[0]:
+            found = None
+            while found is None:  # a chunk that is being sent, or is just back, is not told right
+                found = next((one for one in running_calls(active()) if one.lane == 2), None)
+            call, now = found, active().clock()
+        thread.join()
+        assert running_calls(active()) == []
+    assert (call.lane, call.number, call.lowered.site.function) == (2, 4, "stops")
+    assert 0 < call.start_ns <= now
+    if executor == "threads:2":
+        assert call.thread.startswith("jaxcb-threads")
+        assert [frame.function for frame in call.stack] == ["stops"]
+    else:
+        assert call.thread.startswith("pid ") and call.stack == ()

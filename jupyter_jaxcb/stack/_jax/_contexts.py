@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
+
+import jax
 
 try:
     from jax._src.lib.mlir.dialects import hlo as _hlo
@@ -37,6 +40,60 @@ def shard_count(ctx: Any) -> int:
     if getattr(context, "manual_axes", None) and not automatic_axes(ctx):
         return context.mesh.size
     return math.prod(getattr(getattr(context, "axis_env", None), "sizes", ()) or ())
+
+
+def group_count(ctx: Any) -> int:
+    """How many shards the manual axes of a partly manual ``shard_map`` make; 1 anywhere else."""
+    if not automatic_axes(ctx):
+        return 1
+    context = ctx.module_context.axis_context
+    return math.prod(context.mesh.shape[axis] for axis in context.manual_axes)
+
+
+def times_called(ctx: Any, *, everywhere: bool, sharding: Any = None) -> int:
+    """How many calls this process makes of one in the program: one for each of its devices.
+
+    Under jit over the devices of several processes one device calls for all, and 0 is the answer in
+    those processes which it is not of. All devices are counted where JAX does not say which they
+    are: under ``pmap`` without ``shard_map``.
+
+    Args:
+        ctx: JAX's lowering context.
+        everywhere: each device of jit calls, too.
+        sharding: as in `callback_sharding`: which device of jit calls.
+    """
+    devices, shards = device_count(ctx), shard_count(ctx)
+    alone = jax.process_count() == 1
+    if shards > 1 or everywhere:
+        return max(devices, shards) if alone else _own(_devices(ctx), max(devices, shards))
+    if alone or devices == 1:
+        return 1
+    if isinstance(sharding, jax.sharding.SingleDeviceSharding):
+        return _own(list(sharding.device_set), 1)
+    number = sharding if isinstance(sharding, int) else 0
+    return _own(_devices(ctx)[number : number + 1], 1)
+
+
+def _devices(ctx: Any) -> Sequence[Any]:
+    """The devices of a program, in its order; none where JAX does not say."""
+    context = ctx.module_context.axis_context
+    if getattr(context, "manual_axes", None):
+        try:
+            return list(context.mesh.devices.flat)
+        except (AttributeError, ValueError):  # an abstract mesh
+            pass
+    else:
+        assigned = getattr(context, "device_assignment", None)
+        if assigned is not None:
+            return assigned
+    # JAX does not tell the devices of jit to what can do without; nearly always it is all.
+    every = jax.devices()
+    return every if len(every) == max(device_count(ctx), shard_count(ctx)) else ()
+
+
+def _own(devices: Sequence[Any], otherwise: int) -> int:
+    here = jax.process_index()
+    return sum(one.process_index == here for one in devices) if devices else otherwise
 
 
 def shard_devices(ctx: Any) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ export const NOT_MEASURED: Measured = {
   id: '',
   environment: {},
   out_of_order: [],
+  by_worker: [],
   compilations: [],
   threads: [],
   errors: [],
@@ -59,6 +60,7 @@ export function parseMeasured(data: unknown, facts: Facts): Measured {
     id: measured.getOr('id', '', text(NAME)),
     environment: measured.getOr('environment', {}, readEnvironment),
     out_of_order: measured.getOr('out_of_order', [], texts),
+    by_worker: measured.getOr('by_worker', [], texts),
     compilations: measured.getOr(
       'compilations',
       [],

@@ -101,6 +101,7 @@ export interface Measured {
   readonly id: string; // of the recording, while its kernel lives; empty: none
   readonly environment: Readonly<Record<string, string>>;
   readonly out_of_order: readonly string[];
+  readonly by_worker: readonly string[]; // who of an executor's workers made how many calls
   readonly compilations: readonly Compilation[];
   readonly threads: readonly string[];
   readonly errors: readonly string[];

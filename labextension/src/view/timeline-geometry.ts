@@ -9,7 +9,10 @@ export const MOST_LANES = 8; // visible at once; more are scrolled to
 
 export const OUTLINED = 7; // width from which a failing call is outlined and needs no cross
 
-const WIDEST_GUTTER = 128;
+const GUTTER = 128; // for short names
+const GUTTER_SHARE = 0.3; // of the width, at most
+const LETTER = 6; // about the width of one in a name
+const AROUND_NAME = 16;
 const BAR = 16;
 const BAR_STEP = 3; // an inner call is that much less high
 const EDGE = 8; // room at the right for what ends last
@@ -24,9 +27,11 @@ export class Geometry {
     readonly height: number,
     readonly scrolled: number, // how far down, in pixels
     readonly lanes: number,
+    letters: number, // of the longest name
     private readonly window: TimeWindow
   ) {
-    this.gutter = Math.min(WIDEST_GUTTER, Math.round(0.24 * width));
+    const wanted = Math.max(GUTTER, LETTER * letters + AROUND_NAME);
+    this.gutter = Math.min(wanted, Math.round(GUTTER_SHARE * width));
     this.plot = Math.max(width - this.gutter - EDGE, 1);
   }
 

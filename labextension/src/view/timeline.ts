@@ -1,6 +1,6 @@
 /** A timeline of host calls by thread, on a canvas: shaded from afar, bar by bar close up. */
 
-import { callLine } from './call.js';
+import { callLine, threadName } from './call.js';
 import type { Change, Store } from './store.js';
 import { fillDetails, hideDetails, placeDetails } from './timeline-details.js';
 import { Frame } from './timeline-frame.js';
@@ -18,6 +18,7 @@ export { siteColour } from './timeline-theme.js';
 
 const PANNED_SHARE = 0.15;
 const ZOOM_STEP = 0.6;
+const MOST_NAMES = 200; // that the room for names is made for
 
 export class Timeline implements Actions {
   readonly node: HTMLElement;
@@ -206,9 +207,19 @@ export class Timeline implements Actions {
 
   private geometry(): Geometry {
     const { canvas, scroller } = this.frame;
-    const lanes = this.tracks.threads.length;
+    const { threads } = this.tracks;
     const { clientWidth, clientHeight } = canvas;
-    return new Geometry(clientWidth, clientHeight, scroller.scrollTop, lanes, this.time);
+    const letters = threads
+      .slice(0, MOST_NAMES)
+      .reduce((most, thread) => Math.max(most, threadName(this.store, thread).length), 0);
+    return new Geometry(
+      clientWidth,
+      clientHeight,
+      scroller.scrollTop,
+      threads.length,
+      letters,
+      this.time
+    );
   }
 
   private at(x: number, y: number): Hit | null {

@@ -15,6 +15,9 @@ export function viewFooter(facts: ReadFacts, measured: Measured, problem: string
   for (const words of warnings(facts, measured, problem)) {
     footer.append(h('p', { class: 'jaxcb-warning' }, `⚠ ${words}`));
   }
+  for (const words of measured.by_worker) {
+    footer.append(h('p', {}, words));
+  }
   const small = [absence(facts, measured, problem), environmentWords(measured)].filter(Boolean);
   if (small.length) {
     footer.append(h('p', {}, small.join(' · ')));

@@ -1,0 +1,38 @@
+"""What the magics of a session share: how their line is read, and the body of their cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics
+from IPython.core.magic_arguments import parse_argstring
+
+from ._cell import Cell
+from ._options import option_hint
+from ._session import Session
+
+
+class SessionMagics(Magics):
+    """Magics of one session."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session.shell)
+        self._session = session
+        self._namespace = session.shell.user_ns
+
+    def _body(self, magic: str, cell: str) -> Cell:
+        body = Cell(self._session.shell, magic, cell)
+        self._session.bodies.append(body.name)
+        self._session.origins.add(body.name)
+        return body
+
+    def _parse(self, magic: str, line: str) -> Any:
+        function = getattr(self, magic)
+        try:
+            return parse_argstring(function, line)
+        except (UsageError, ValueError) as error:  # ValueError: a quote that is not closed
+            known = [name for one in function.parser._actions for name in one.option_strings]
+            raise UsageError(
+                f"{error}{option_hint(line, known)} See %{magic}? for what it takes."
+            ) from None

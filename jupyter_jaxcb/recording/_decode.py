@@ -1,0 +1,123 @@
+"""From JSON to facts, as their annotations say; nothing that does not fit gets through."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import reprlib
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from ._facts import Site
+
+_PLAIN = (int, str, bool)
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+_BITS = 63  # of an integer, beside its sign
+
+
+class RecordingFileError(ValueError):
+    """A file, or a text, is no recording that can be read; the message says why."""
+
+
+def damaged(place: str, wanted: str, value: Any) -> RecordingFileError:
+    """The error for `value` at `place`, where something else is wanted."""
+    found = _SHORT.repr(value)  # not all of it: it may be as large as the file
+    short = found if len(found) <= 60 else f"{found[:57]}..."
+    return RecordingFileError(
+        f"cannot read this recording: {place} is {short} where {wanted} has to be. It is damaged, "
+        "or was not written by jupyter_jaxcb."
+    )
+
+
+class Decoder:
+    """Makes facts of what `json` makes of a text.
+
+    Args:
+        sites: that facts refer to by number.
+    """
+
+    def __init__(self, sites: Sequence[Site] = ()) -> None:
+        self._sites = sites
+
+    def of(self, hint: Any, data: Any, place: str) -> Any:
+        """`data` as the type `hint`: int, str, a tuple, an enum, a class of facts.
+
+        Raises:
+            RecordingFileError: it is something else; `place` is named.
+        """
+        if hint in _PLAIN:
+            if type(data) is not hint or (isinstance(data, int) and data.bit_length() > _BITS):
+                raise damaged(place, _words(hint), data)
+            return data
+        if hint is Site:
+            return self.one_of(self._sites, data, place)
+        if isinstance(hint, types.UnionType):
+            (inner,) = (one for one in typing.get_args(hint) if one is not type(None))
+            return None if data is None else self.of(inner, data, place)
+        if typing.get_origin(hint) is tuple:
+            inner = typing.get_args(hint)[0]
+            return tuple(self.of(inner, one, place) for one in self.list(data, place))
+        if issubclass(hint, enum.Enum):
+            values = [one.value for one in hint]
+            if data not in values:
+                raise damaged(place, f"one of {', '.join(values)}", data)
+            return hint(data)
+        return self.record(hint, data, place)
+
+    def record(self, kind: Any, data: Any, place: str) -> Any:
+        """A dataclass from a dict, a named tuple from a list; what is missing is as by default."""
+        hints, needed = _fields(kind)
+        if dataclasses.is_dataclass(kind):
+            if not isinstance(data, dict):
+                raise damaged(place, "an object", data)
+            given = data
+        else:
+            if not isinstance(data, list) or len(data) > len(hints):
+                raise damaged(place, f"a list of {len(hints)}", data)
+            given = dict(zip(hints, data, strict=False))
+        for name in given:
+            if name not in hints:
+                raise damaged(place, f"one of {', '.join(hints)}", name)
+        for name in needed:
+            if name not in given:
+                raise damaged(place, f"something with {name}", data)
+        make: Any = kind
+        return make(
+            **{name: self.of(hints[name], one, f"{place}.{name}") for name, one in given.items()}
+        )
+
+    @staticmethod
+    def list(data: Any, place: str) -> list[Any]:
+        """`data`, if it is a list."""
+        if not isinstance(data, list):
+            raise damaged(place, "a list", data)
+        return data
+
+    @staticmethod
+    def one_of(things: Sequence[Any], number: Any, place: str) -> Any:
+        """The one of `things` with this number."""
+        if type(number) is not int or not 0 <= number < len(things):
+            raise damaged(place, f"a number below {len(things)}", number)
+        return things[number]
+
+
+def _words(hint: Any) -> str:
+    return {int: "an integer of 64 bits", str: "a text", bool: "true or false"}[hint]
+
+
+@functools.cache
+def _fields(kind: Any) -> tuple[dict[str, Any], list[str]]:
+    """The fields of a class of facts with their types, and those without a default."""
+    hints = typing.get_type_hints(kind)
+    if dataclasses.is_dataclass(kind):
+        fields = dataclasses.fields(kind)
+        needed = [field.name for field in fields if field.default is dataclasses.MISSING]
+        return {field.name: hints[field.name] for field in fields}, needed
+    defaults = kind._field_defaults
+    return {name: hints[name] for name in kind._fields}, [
+        name for name in kind._fields if name not in defaults
+    ]

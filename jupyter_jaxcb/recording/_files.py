@@ -1,0 +1,114 @@
+"""Recordings as files: the suffix decides the format."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from . import _json
+from ._binary import MAGIC, read_binary, too_large, write_binary
+from ._decode import RecordingFileError
+from ._memory import parsed_bytes
+
+if TYPE_CHECKING:
+    from ._recording import Recording
+
+LIMIT_BYTES = 1 << 30  # of memory that reading a file may take
+_PIECE = 1 << 16  # bytes of a file that are looked at together
+Write = Callable[["Recording", BinaryIO], None]
+
+
+def write_json(recording: Recording, file: BinaryIO) -> None:
+    """Writes the JSON of `recording`, which `load` reads."""
+    for text in _json.chunks(recording):
+        file.write(text.encode())
+
+
+# By suffix; the longest that fits is taken. The layer `report` has more for it.
+FORMATS: dict[str, Write] = {".json": write_json, ".jaxcb": write_binary}
+READABLE = (".jaxcb", ".json")
+
+
+def save(recording: Recording, path: str | os.PathLike[str]) -> None:
+    """See `Recording.save`."""
+    write = FORMATS[_suffix(Path(path))]
+    target = os.path.realpath(path)  # a link stays one
+    try:
+        mode = _mode(target)
+        if mode is None or stat.S_ISREG(mode):
+            _replace(target, mode, lambda file: write(recording, file))
+        else:  # a device, a pipe
+            with open(target, "wb") as file:
+                write(recording, file)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # Named as the user knows it, whichever file it was.
+        raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from None
+
+
+def _mode(path: str) -> int | None:
+    """The kind and the permissions of a file; None if there is none."""
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _replace(target: str, mode: int | None, write: Callable[[BinaryIO], None]) -> None:
+    """Writes beside it first: what fails half-way leaves neither a half nor an older file hurt."""
+    part = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.part")
+    # Not tempfile.mkstemp, whose files nobody else may read: "x" has what the umask says.
+    with open(part, "xb") as file:
+        try:
+            if mode is not None:
+                os.chmod(part, stat.S_IMODE(mode))
+            write(file)
+            file.close()
+            os.replace(part, target)
+        except BaseException:
+            file.close()
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
+            raise
+
+
+def check_path(path: str | os.PathLike[str]) -> None:
+    """Raises ValueError if the end of a name says no format."""
+    _suffix(Path(path))
+
+
+def _suffix(path: Path) -> str:
+    found = [suffix for suffix in FORMATS if path.name.lower().endswith(suffix)]
+    if not found:
+        raise ValueError(
+            f"cannot tell the format of {path.name!r}. End its name with one of "
+            f"{', '.join(sorted(FORMATS))}."
+        )
+    return max(found, key=len)
+
+
+def read(path: str | os.PathLike[str], limit_bytes: int) -> dict:
+    """The fields of the recording in a file; see `load`."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    with open(path, "rb") as file:
+        begin = file.read(len(MAGIC))
+        file.seek(0)
+        if begin == MAGIC:
+            return read_binary(file, limit_bytes)
+        if not begin.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+            raise RecordingFileError(
+                f"cannot read {os.fspath(path)!r}: it is no recording. Give a file that "
+                f"recording.save wrote with a name that ends with {' or '.join(READABLE)}."
+            )
+        size = os.fstat(file.fileno()).st_size
+        needed = parsed_bytes(iter(lambda: file.read(_PIECE), b""))
+        if needed > limit_bytes:
+            raise too_large(f"{size:,} bytes of JSON", needed)
+        file.seek(0)
+        return _json.fields(file.read(size + 1))

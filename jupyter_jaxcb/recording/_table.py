@@ -1,0 +1,104 @@
+"""The host calls of a recording as a table of columns, for pandas, Arrow and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ._facts import LoweredSite
+
+if TYPE_CHECKING:
+    from ._recording import Recording
+
+
+class Named(NamedTuple):
+    """A column of few different words."""
+
+    codes: np.ndarray  # by row: index into `words`, -1 for none
+    words: list[Any]  # all different
+
+
+def call_table(recording: Recording) -> dict[str, np.ndarray | Named]:
+    """The columns that `Recording.to_pandas` describes: numbers, and words by number."""
+    calls = recording.calls
+    table: dict[str, np.ndarray | Named] = {
+        "start_ns": calls["start_ns"],
+        "duration_ns": calls["end_ns"] - calls["start_ns"],
+        "crossing": calls["crossing"],
+        "lane": calls["lane"],
+        "version": calls["version"],
+        "queued_ns": calls["queued_ns"],
+        "thread": _named(recording.threads, calls["thread"]),
+        "error": _named((None, *recording.errors), calls["error"]),
+    }
+    facts = [_words(recording, fact) for fact in recording.lowered]
+    for place, name in enumerate(FACTS):
+        table[name] = _named([words[place] for words in facts], calls["lowered"])
+    return table
+
+
+FACTS = (
+    "function",
+    "flavor",
+    "where",
+    "file",
+    "line",
+    "program",
+    "process",
+    "device",
+    "operands",
+    "results",
+)
+
+
+def _words(recording: Recording, fact: LoweredSite) -> tuple[Any, ...]:
+    site = fact.site
+    operands, results = fact.host_avals()
+    return (
+        site.function,
+        site.flavor,
+        recording.where(site),
+        site.file,
+        site.line,
+        fact.program.name if fact.program else None,
+        fact.process,
+        fact.device or None,
+        " ".join(map(str, operands)),
+        " ".join(map(str, results)),
+    )
+
+
+def _named(words: Iterable[Any], numbers: np.ndarray) -> Named:
+    """The words that `numbers` stand for, each once; None is no word."""
+    listed = [_clean(word) if isinstance(word, str) else word for word in words]
+    distinct = {word: n for n, word in enumerate(dict.fromkeys(w for w in listed if w is not None))}
+    codes = np.array([-1 if word is None else distinct[word] for word in listed], np.int32)
+    return Named(codes[numbers] if len(numbers) else np.empty(0, np.int32), list(distinct))
+
+
+def _clean(word: str) -> str:
+    """`word` as UTF-8 can have it: half of a surrogate pair, in an error's message say, spelled."""
+    return word.encode("utf-8", "backslashreplace").decode()
+
+
+def to_pandas(recording: Recording) -> Any:
+    """See `Recording.to_pandas`."""
+    try:
+        import pandas  # pyright: ignore[reportMissingImports]
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "recording.to_pandas() needs pandas, which is not installed: pip install pandas. "
+            "recording.save('calls.csv') needs nothing.",
+            name="pandas",
+        ) from error
+    table: Mapping[str, np.ndarray | Named] = call_table(recording)
+    return pandas.DataFrame(
+        {
+            name: pandas.Categorical.from_codes(column.codes, column.words)
+            if isinstance(column, Named)
+            else column
+            for name, column in table.items()
+        }
+    )

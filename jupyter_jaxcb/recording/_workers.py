@@ -1,0 +1,98 @@
+"""Workers of executors: who they are, what their clocks say, which host calls they made."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ._columns import ROW
+from ._facts import Worker
+
+
+class Who(Protocol):
+    """A worker, as it names itself."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def thread(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+
+
+class WorkerRows(NamedTuple):
+    """Host calls that one worker made one after the other."""
+
+    who: Who
+    lanes: np.ndarray  # row-major lane numbers in the order of the calls; -1: none
+    stamps: Sequence[int]  # the worker's clock before the first and after each
+    sent_ns: int  # the recorder's clock when they were handed over
+    received_ns: int  # and when the answers were there
+    errors: Mapping[int, str]  # what calls raised, by their place among these
+
+
+class Workers:
+    """The workers that a recorder has heard of; each is a row among its threads.
+
+    The clock of another process is put on the recorder's: lanes cannot begin before they were
+    sent, nor end after they were back, so each chunk bounds the difference from both sides.
+
+    Args:
+        enlist: adds a name to the recorder's threads; returns its number.
+    """
+
+    def __init__(self, enlist: Callable[[str], int]) -> None:
+        self._enlist = enlist
+        self._numbers: dict[tuple[str, int, int], int] = {}  # threads
+        self._bounds: dict[int, tuple[int, int]] = {}  # of the difference of clocks
+        self._whos: dict[int, Who] = {}
+        self._host = socket.gethostname()
+
+    def facts(self) -> tuple[Worker, ...]:
+        """Those that made host calls."""
+        return tuple(
+            Worker(thread, who.name, who.pid, who.host, self._difference(thread)[1])
+            for thread, who in list(self._whos.items())
+        )
+
+    def rows(self, part: WorkerRows, version: int) -> np.ndarray:
+        """The host calls as rows of the log; site, crossing and errors are to come."""
+        thread = self._number(part.who)
+        times = np.array(part.stamps, np.int64)
+        if part.who.pid != os.getpid() or part.who.host != self._host:
+            self._narrow(thread, int(times[-1]) - part.received_ns, int(times[0]) - part.sent_ns)
+            times -= self._difference(thread)[0]
+        rows = np.zeros(len(times) - 1, ROW)
+        rows["start_ns"], rows["end_ns"] = times[:-1], times[1:]
+        rows["lane"], rows["thread"], rows["version"] = part.lanes, thread, version
+        rows["queued_ns"][0] = max(int(times[0]) - part.sent_ns, 0)
+        return rows
+
+    def _number(self, who: Who) -> int:
+        key = who.host, who.pid, who.thread
+        number = self._numbers.get(key)
+        if number is None:
+            name = who.name if who.pid == os.getpid() else f"pid {who.pid}"
+            if who.host != self._host:
+                name = f"{name} · {who.host}"
+            number = self._enlist(f"worker {len(self._numbers) + 1} · {name}")
+            self._numbers[key], self._whos[number] = number, who
+        return number
+
+    def _narrow(self, thread: int, least: int, most: int) -> None:
+        low, high = self._bounds.get(thread, (least, most))
+        low, high = max(low, least), min(high, most)
+        self._bounds[thread] = (low, high) if low <= high else (least, most)  # clocks drift
+
+    def _difference(self, thread: int) -> tuple[int, int]:
+        """Of the worker's clock to the recorder's, and how far that may be off."""
+        low, high = self._bounds.get(thread, (0, 0))
+        if low <= 0 <= high and self._whos[thread].host == self._host:
+            return 0, 0  # one clock for all processes of a machine
+        return (low + high) // 2, (high - low + 1) // 2

@@ -1,0 +1,32 @@
+"""Who of an executor's workers made how many host calls, and how long these waited."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..recording import Recording
+from ._words import call_words, time_words
+
+LISTED = 8  # workers that are named
+
+
+def by_worker(recording: Recording) -> list[str]:
+    """One line, or none where no executor was used."""
+    calls = recording.calls
+    threads = [worker.thread for worker in recording.workers]
+    own = calls[np.isin(calls["thread"], threads)]
+    if not len(own):
+        return []
+    counts = np.bincount(own["thread"], minlength=len(recording.threads))
+    named = [
+        f"{recording.threads[thread]}: {counts[thread]:,}" for thread in threads if counts[thread]
+    ]
+    more = [f"{len(named) - LISTED} more"] * (len(named) > LISTED)
+    queued = int(own["queued_ns"].sum())
+    ran = int((own["end_ns"] - own["start_ns"]).sum())
+    share = round(100 * queued / max(queued + ran, 1))
+    workers = f"{len(named)} worker{'' if len(named) == 1 else 's'}"
+    return [
+        f"{call_words(len(own))} by {workers}: {', '.join([*named[:LISTED], *more])}; "
+        f"queued {time_words(queued)}, ran {time_words(ran)} ({share} % queued)"
+    ]

@@ -1,0 +1,221 @@
+"""A recording as a timeline in Chrome's trace event format, which Perfetto opens too.
+
+Two processes: the host calls, by thread, and what XLA compiled; and each process of an executor's
+workers by its pid. A crossing that looped over lanes is a slice around those of its host calls; one
+of a single call is that call, and one that workers shared is on no thread: their calls have its
+number. Times are microseconds since the first event.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..recording import LoweredSite, Recording
+from ._words import level_words
+
+_ROWS = 1 << 16  # that are text at once
+HOST, COMPILER = 1, 2  # process numbers
+_PIDS = 1 << 22  # that a machine can have
+_THREAD = 10  # the first thread: Perfetto wants numbers that no other process has
+
+
+def write_perfetto(recording: Recording, file: BinaryIO) -> None:
+    """Writes `recording` for ui.perfetto.dev and chrome://tracing."""
+    base = _base(recording)
+    about = {**recording.environment, "host calls not kept": str(recording.overflow)}
+    head = {"displayTimeUnit": "ns", "otherData": about}
+    file.write(f'{json.dumps(head)[:-1]}, "traceEvents": [\n'.encode())
+    file.write(",\n".join(_named(recording)).encode())
+    for events in (_compilations(recording, base), *_calls(recording, base)):
+        if events:
+            file.write((",\n" + ",\n".join(events)).encode())
+    file.write(b"\n]}\n")
+
+
+def _base(recording: Recording) -> int:
+    """What the times count from: the first event."""
+    begins = [one.end_ns - one.compile_ns - one.lower_ns for one in _timed(recording)]
+    if len(recording):
+        begins.append(int(recording.calls["start_ns"].min()))
+    return min(begins, default=0)
+
+
+def _named(recording: Recording) -> Iterator[str]:
+    """Names of processes and threads; thread 0 of a process is nobody's."""
+    yield _name("process_name", HOST, 0, "host calls")
+    yield _name("process_name", COMPILER, 0, "compilation")
+    pids = _pids(recording)
+    for number, thread in enumerate(recording.threads):
+        yield _name("thread_name", pids[number], number + _THREAD, thread)
+    for worker in recording.workers:
+        if pids[worker.thread] != HOST:
+            name = f"worker process {worker.pid} · {worker.host}"
+            yield _name("process_name", pids[worker.thread], 0, name)
+    for (process, phase), tracks in _tracks(recording).items():
+        whose = f"process {process} · " if recording.processes else ""
+        for track in tracks:
+            yield _name("thread_name", COMPILER, track, f"{whose}{_PHASES[phase]}")
+
+
+def _pids(recording: Recording) -> list[int]:
+    """The process of each thread: that of the host calls, or a worker's own pid.
+
+    Machines may have the same pids, and a container has 1.
+    """
+    pids = [HOST] * len(recording.threads)
+    own: dict[tuple[str, int], int] = {}
+    for worker in recording.workers:
+        if "· pid " in recording.threads[worker.thread]:  # not a thread of the recorder's
+            key = worker.host, worker.pid
+            if key not in own:
+                taken = {HOST, COMPILER, *own.values()}
+                own[key] = next(n for n in itertools.count(worker.pid, _PIDS) if n not in taken)
+            pids[worker.thread] = own[key]
+    return pids
+
+
+def _name(kind: str, process: int, thread: int, name: str) -> str:
+    return json.dumps(
+        {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
+    )
+
+
+def _timed(recording: Recording) -> list[Any]:
+    return [one for one in recording.compilations if one.end_ns]
+
+
+_PHASES = {"lower": "lower to StableHLO", "compile": "compile by XLA"}
+
+
+def _phases(recording: Recording) -> dict[tuple[int, str], list[tuple[int, int, Any]]]:
+    """Start, end and compilation, by process and phase; JAX compiles right after it has lowered."""
+    processes = [one.number for one in recording.processes] or [0]
+    found = {(process, phase): [] for process in processes for phase in _PHASES}
+    for one in _timed(recording):
+        began = one.end_ns - one.compile_ns
+        process = one.program.process
+        found[process, "lower"].append((began - one.lower_ns, began, one))
+        found[process, "compile"].append((began, one.end_ns, one))
+    return found
+
+
+def _lanes(spans: list[tuple[int, int, Any]]) -> list[int]:
+    """For each span the first lane that is free: threads compile at once, slices only nest."""
+    lanes, free = [0] * len(spans), []
+    for place in sorted(range(len(spans)), key=lambda n: spans[n][:2]):
+        start, end, _ = spans[place]
+        lane = next((n for n, until in enumerate(free) if until <= start), len(free))
+        free[lane : lane + 1] = [end]
+        lanes[place] = lane
+    return lanes
+
+
+def _tracks(recording: Recording) -> dict[tuple[int, str], range]:
+    """The numbers of the tracks of each phase: as many as there were at once, or one."""
+    found, number = {}, _THREAD + len(recording.threads)
+    for key, spans in _phases(recording).items():
+        found[key] = range(number, number + max(_lanes(spans), default=0) + 1)
+        number = found[key].stop
+    return found
+
+
+def _compilations(recording: Recording, base: int) -> list[str]:
+    """Lowering and compiling of each program."""
+    events, tracks = [], _tracks(recording)
+    for key, spans in _phases(recording).items():
+        phase, own = key[1], tracks[key]
+        for (start, end, one), lane in zip(spans, _lanes(spans), strict=True):
+            arguments = " ".join(map(str, one.arguments))
+            args = json.dumps({"program": one.program.number, "arguments": arguments})
+            name = json.dumps(f"{phase} {one.program.name}")
+            events.append(
+                f'{{"ph":"X","cat":"{phase}","name":{name},"pid":{COMPILER},"tid":{own[lane]},'
+                f'"ts":{_micro(start - base)},"dur":{_micro(end - start)},"args":{args}}}'
+            )
+    return events
+
+
+def _micro(ns: int) -> str:
+    return f"{max(ns, 0) // 1000}.{max(ns, 0) % 1000:03d}"
+
+
+def _calls(recording: Recording, base: int) -> Iterator[list[str]]:
+    """The events of host calls and of crossings, by their start, a part at a time."""
+    calls = recording.calls
+    starts, ends, firsts = _crossings(recording)
+    pids = np.array(_pids(recording) or [HOST])
+    heads = [_head(recording, fact, "host call") for fact in recording.lowered]
+    around = [_head(recording, fact, "crossing") for fact in recording.lowered]
+    errors = ["", *(f',"error":{json.dumps(error)}' for error in recording.errors)]
+    begin = np.concatenate([starts, calls["start_ns"]])
+    finish = np.concatenate([ends, calls["end_ns"]])
+    whose = np.concatenate([firsts, np.arange(len(calls))])
+    # The crossing before its first call: viewers nest by order where starts are equal.
+    order = np.lexsort((np.arange(len(begin)), -finish, begin))
+    for place in range(0, len(order), _ROWS):
+        part = order[place : place + _ROWS]
+        rows, is_call = calls[whose[part]], (part >= len(starts)).tolist()
+        times = begin[part] - base, np.maximum(finish[part] - begin[part], 0)
+        columns = (
+            pids[rows["thread"]].tolist(),
+            (rows["thread"].astype(np.int64) + _THREAD).tolist(),
+            *(column.tolist() for time in times for column in (time // 1000, time % 1000)),
+            [
+                (heads if call else around)[fact]
+                for call, fact in zip(is_call, rows["lowered"].tolist(), strict=True)
+            ],
+            rows["crossing"].tolist(),
+            [
+                (_of_lane(lane, queued) + errors[error]) if call else ""
+                for call, lane, queued, error in zip(
+                    is_call, *(rows[name].tolist() for name in _OF_CALL), strict=True
+                )
+            ],
+        )
+        yield list(map(_EVENT.__mod__, zip(*columns, strict=True)))
+
+
+_EVENT = '{"pid":%d,"tid":%d,"ts":%d.%03d,"dur":%d.%03d,%s"crossing":%d%s}}'
+
+
+_OF_CALL = "lane", "queued_ns", "error"
+
+
+def _of_lane(lane: int, queued_ns: int) -> str:
+    words = f',"lane":{lane}' if lane >= 0 else ""
+    return f'{words},"queued_us":{_micro(queued_ns)}' if queued_ns else words
+
+
+def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Starts, ends and first rows of the crossings that looped over lanes on a thread."""
+    calls = recording.calls
+    shared = np.isin(calls["thread"], [worker.thread for worker in recording.workers])
+    rows = np.flatnonzero((calls["lane"] >= 0) & ~shared)
+    lanes = calls[rows]
+    order = np.lexsort((lanes["start_ns"], lanes["crossing"]))
+    lanes, rows = lanes[order], rows[order]
+    first = np.flatnonzero(np.diff(lanes["crossing"].astype(np.int64), prepend=-1))
+    ends = np.maximum.reduceat(lanes["end_ns"], first) if len(first) else lanes["end_ns"]
+    return lanes["start_ns"][first], ends, rows[first]
+
+
+def _head(recording: Recording, fact: LoweredSite, kind: str) -> str:
+    """The part of an event that all calls of a site in a program share."""
+    site = fact.site
+    operands, results = fact.host_avals()
+    vmaps = level_words(fact.levels) if kind == "crossing" else ""
+    args = {
+        "site": f"{site.flavor}, {recording.where(site)}",
+        "source": site.source,
+        "program": fact.program.name if fact.program else "eager",
+        "shapes": f"{', '.join(map(str, operands))} → {', '.join(map(str, results))}",
+        "device": fact.device,
+        "vmap": vmaps,
+    }
+    kept = json.dumps({name: word for name, word in args.items() if word})
+    return f'"ph":"X","cat":"{kind}","name":{json.dumps(site.function)},"args":{kept[:-1]}, '

@@ -1,0 +1,285 @@
+"""Is a derivative rule that of the host function? Held against differences, in float64."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import ml_dtypes
+import numpy as np
+
+from ..recording import Finding
+from ._compare import difference
+from ._probes import Probes
+from ._slopes import MIDDLE, SCALES, Slopes, slopes, verdict
+from ._subject import Subject, told
+from ._ways import Changes, Way, is_inexact, ways_of
+
+KIND = "derivative rule"
+_RELATIVE = 7e-3  # a rule in float32 and differences may be apart so much
+_ELEMENTS = 4096  # of a result that a forward-mode rule is compared in, and their sum
+_ROWS = 64  # of all results that a reverse-mode rule is asked for, one by one, and their sum
+_LONG = 1 << 18  # elements of a result, of which fewer are asked for
+_ROUNDING = 8.0  # times what a change in the last digit does to a rule
+
+
+def derivative_findings(subject: Subject, answer: Sequence[np.ndarray]) -> Iterator[Finding | str]:
+    """Where the rule differs from differences; a text says what could not be compared.
+
+    Args:
+        subject: whose rule.
+        answer: of its host function.
+    """
+    floating = [k for k, aval in enumerate(subject.avals) if is_inexact(np.dtype(aval.dtype))]
+    ways = ways_of(subject)
+    if not ways or not floating:
+        yield f"no floating {'result' if ways else 'argument'}"
+        return
+    rule = _Rule(subject, floating, ways)
+    yield from rule.value_findings([answer[k] for k in floating])
+    if rule.fails:
+        return
+    for way in ways:
+        what = _along(rule, way)
+        if what:
+            yield f"{way.words}: {what}" if isinstance(what, str) else what
+
+
+class _Rule:
+    """The rule of a callback as JAX applies it, in the numbers that are asked for.
+
+    Attributes:
+        probes: these numbers.
+        fails: it raised.
+        relative: how far it may be off.
+    """
+
+    def __init__(self, subject: Subject, floating: Sequence[int], ways: Sequence[Way]) -> None:
+        self.subject, self.floating, self.ways_of = subject, floating, ways
+        self.kind = kind = str(subject.callback.rule)
+        self.fails = False
+        avals = [subject.avals[k] for k in floating]
+        most = _ELEMENTS
+        if kind == "vjp":
+            longest = max(x.size for x in subject.operands)
+            most = max(_ROWS // len(avals), 2) if longest < _LONG else 2
+        self.probes = Probes(avals, most)
+        dtypes = [np.dtype(y.dtype) for y in (*avals, *subject.operands)]
+        eps = [float(ml_dtypes.finfo(one).eps) for one in dtypes if is_inexact(one)]
+        self._eps = max(eps)
+        self.relative = max(16 * self._eps, _RELATIVE)
+
+    def rounding(self, found: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """How far computing what it `found` in its own precision may take it off."""
+        largest = np.abs(found).max(initial=0.0, where=np.isfinite(found))
+        return self._eps * (16 * sizes + 2 * largest)
+
+    def along(self, way: Way, operands: Sequence[np.ndarray] | None = None) -> np.ndarray:
+        """What it says the derivatives are."""
+        if self.kind == "vjp":
+            return self._pulled(way.changes, operands)
+        of_some = self._function(list(way.changes), operands)
+        given = self.subject.operands if operands is None else operands
+        tangents = list(way.changes.values())
+        _, moved = jax.jvp(of_some, [given[n] for n in way.changes], tangents)
+        return self.probes([_wide(y) for y in moved])
+
+    def value_findings(self, answer: Sequence[np.ndarray]) -> Iterator[Finding]:
+        """Does it answer what the host function does? Does it answer at all?"""
+        places = list(dict.fromkeys(n for way in self.ways_of for n in way.changes))
+        of_some = self._function(places, None)
+        given = [self.subject.operands[n] for n in places]
+        try:
+            with self.subject.quiet():
+                if self.kind == "jvp":
+                    value, _ = jax.jvp(of_some, given, [np.zeros_like(x) for x in given])
+                else:
+                    value, _ = jax.vjp(of_some, *given)
+        except Exception as error:
+            self.fails = True
+            names = ", ".join(self.subject.names[n] for n in places[:3])
+            yield _failure(self.subject, self.kind, f"by {names} it", error)
+            return
+        paths = [self.subject.paths[k] for k in self.floating]
+        wrong = difference([*map(np.asarray, value)], answer, paths, 0.5)
+        if wrong:
+            yield Finding(
+                KIND,
+                f"def{self.kind} answers {wrong}, which the function itself answers",
+                f"Return {self.subject.name}(...) of the arguments first, or what it answers.",
+            )
+
+    def _function(
+        self, places: Sequence[int], operands: Sequence[np.ndarray] | None
+    ) -> Callable[..., list[Any]]:
+        given = list(self.subject.operands if operands is None else operands)
+        function = self.subject.differentiable()
+
+        def of_some(*values: Any) -> list[Any]:
+            moved = dict(zip(places, values, strict=True))
+            return function(*(moved.get(n, x) for n, x in enumerate(given)))
+
+        return of_some
+
+    def _pulled(self, changes: Changes, operands: Sequence[np.ndarray] | None) -> np.ndarray:
+        given = self.subject.operands if operands is None else operands
+        of_some = self._function(list(changes), operands)
+        _, pull = jax.vjp(of_some, *(given[n] for n in changes))
+        numbers = []
+        for cotangents in self.probes.cotangents():
+            self.subject.pause()
+            gradients = pull([jax.numpy.asarray(one) for one in cotangents])
+            products = (
+                np.real(_wide(g).reshape(-1) @ _wide(v).reshape(-1))
+                for g, v in zip(gradients, changes.values(), strict=True)
+            )
+            numbers.append(sum(products))
+        return np.array(numbers, np.float64)
+
+
+def _wide(y: Any) -> np.ndarray:
+    y = np.asarray(y)
+    return y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
+
+
+def _along(rule: _Rule, way: Way) -> Finding | str:
+    """What is wrong, or could not be compared, in one way; empty if it is right."""
+    subject = rule.subject
+    try:
+        with subject.quiet():
+            subject.pause()
+            found = rule.along(way)
+    except Exception as error:
+        return _failure(subject, rule.kind, f"{way.words} it", error)
+    function = _Function(rule, way)
+    scales: list[Slopes] = []
+    sizes = np.zeros(found.shape)
+    for tried in ([MIDDLE], range(len(SCALES))):
+        scales = [one for one in (function.scale(SCALES[n]) for n in tried) if one]
+        if scales:
+            sizes = function.sizes() / way.unit
+            rounding = rule.rounding(found, sizes)
+            if verdict(found, scales, sizes, rule.relative, rounding).right.all():
+                return ""
+    if not scales:
+        return function.fails
+    rounding = rule.rounding(found, sizes)
+    judged = verdict(found, scales, sizes, rule.relative, rounding)
+    if judged.wrong.any():
+        with subject.quiet():
+            rounding += _ROUNDING * _of_last_digits(rule, way, found)
+        judged = verdict(found, scales, sizes, rule.relative, rounding)
+    if judged.wrong.any():
+        return _difference(rule, way, found, scales[-1], int(judged.wrong.argmax()))
+    return _unsettled(rule, scales[-1], ~judged.right) if not judged.right.all() else ""
+
+
+class _Function:
+    """The host function along one way, in float64.
+
+    Attributes:
+        fails: why it could not be asked.
+    """
+
+    def __init__(self, rule: _Rule, way: Way) -> None:
+        self._rule, self._way = rule, way
+        self._known: dict[float, Slopes | None] = {}
+        self.fails = ""
+
+    def scale(self, of_size: float) -> Slopes | None:
+        """The slopes from points so far away, of the size of the argument; None: it fails there."""
+        if of_size not in self._known:
+            try:
+                probes, unit = self._rule.probes, self._way.unit
+                self._known[of_size] = slopes(self._at, of_size, unit, *self._middle, probes.eps)
+            except Exception as error:
+                self.fails = f"it fails beside this point, {type(error).__name__}"
+                self._known[of_size] = None
+        return self._known[of_size]
+
+    @functools.cached_property
+    def _middle(self) -> tuple[np.ndarray, np.ndarray]:
+        """What is asked for at the arguments themselves, and the sizes of what it comes from."""
+        results = self._results(0.0)
+        return self._rule.probes(results), self._rule.probes.sizes(results)
+
+    def sizes(self) -> np.ndarray:
+        """Of the results."""
+        return self._middle[1]
+
+    def _at(self, distance: float) -> np.ndarray:
+        results = self._results(distance)
+        self._rule.probes.narrow(results)
+        return self._rule.probes(results)
+
+    def _results(self, distance: float) -> list[np.ndarray]:
+        subject, rule = self._rule.subject, self._rule
+        changes = self._way.changes
+        operands = [
+            np.asarray(_wide(x) + distance * _wide(changes[n])) if n in changes else x.copy()
+            for n, x in enumerate(subject.operands)
+        ]
+        dtypes = [np.dtype(aval.dtype) for aval in subject.avals]
+        for k in rule.floating:
+            dtypes[k] = np.dtype(np.complex128 if dtypes[k].kind == "c" else np.float64)
+        found = subject.run(operands, dtypes=dtypes, fresh=True)
+        return [found[k] for k in rule.floating]
+
+
+def _of_last_digits(rule: _Rule, way: Way, found: np.ndarray) -> np.ndarray:
+    """How much the rule's answer changes if what it is given does in the last digit."""
+    generator = np.random.default_rng(2)
+    most = np.zeros(found.shape)
+    for _ in range(2):
+        operands = [_nudged(x, generator) for x in rule.subject.operands]
+        changes = {n: _nudged(v, generator) for n, v in way.changes.items()}
+        with np.errstate(all="ignore"):
+            try:
+                other = rule.along(way._replace(changes=changes), operands)
+            except Exception:
+                continue
+            most = np.fmax(most, np.abs(other - found))
+    return most
+
+
+def _nudged(x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    if not is_inexact(x.dtype):
+        return x
+    eps = float(ml_dtypes.finfo(x.dtype).eps)
+    return (_wide(x) * (1 + eps * generator.choice([-1, 1], x.shape))).astype(x.dtype)
+
+
+def _failure(subject: Subject, kind: str, what: str, error: Exception) -> Finding:
+    return Finding(
+        KIND, f"{what} fails: {told(error)}", f"Call jax.{kind}(...) with it to see where."
+    )
+
+
+def _difference(rule: _Rule, way: Way, found: np.ndarray, one: Slopes, place: int) -> Finding:
+    first, *_ = way.changes.values()
+    return Finding(
+        KIND,
+        f"{way.words}, along {_shown(first)}, def{rule.kind} says {found[place]:.6g}"
+        f"{rule.probes.labels[place]} where differences say {one.values[place]:.6g}",
+        f"Mend the rule that {rule.subject.name}.def{rule.kind} was given; central differences of "
+        "the host function in float64 are what it was held against.",
+    )
+
+
+def _unsettled(rule: _Rule, smallest: Slopes, which: np.ndarray) -> str:
+    place = int(which.argmax())
+    at = rule.probes.labels[place]
+    if not np.isfinite(smallest.values[place]):
+        return f"it is not finite beside this point{at}"
+    if smallest.kinked[place]:
+        return f"the function has a kink at this point{at}"
+    return f"differences do not settle{at}"
+
+
+def _shown(direction: np.ndarray) -> str:
+    head = [f"{value:.3g}" for value in direction.flat[:3]]
+    if not direction.shape:
+        return head[0]
+    return f"[{', '.join([*head, *(['…'] if direction.size > 3 else [])])}]"

@@ -1,0 +1,188 @@
+"""Does a host function answer a batch as it answers its lanes one by one?"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..recording import Finding
+from ._batching import VMAP_METHODS
+from ._compare import difference
+from ._contract import ResultError
+from ._subject import Subject, one_by_one, told
+from ._wording import option
+
+KIND = "vmap contract"
+_LANES = 3
+BATCHED = [m for m in VMAP_METHODS if not m.startswith("sequential")]  # one call of the batch
+_Level = tuple[int, list[bool]]  # lanes of one vmap, and which operands it maps
+
+
+class Lanes:
+    """Values for the lanes of a batch, and what single calls of them answer.
+
+    Attributes:
+        subject: whose arguments they are like.
+        count: of lanes.
+        variants: for each operand as many values as there are lanes, which the host function takes.
+        misfit: how it answers, for other values than those given, what was not declared; empty if
+            it does not.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject, self.misfit = subject, ""
+        self.count = 2 if subject.is_large else _LANES
+        self.variants = [[array] * self.count for array in subject.operands]
+        self._answers: dict[tuple[int, ...], list[np.ndarray]] = {}
+        for group in one_by_one(range(len(subject.operands))):
+            for lane in range(1, self.count):
+                changed = list(subject.operands)
+                for n in group:
+                    changed[n] = np.asarray(_changed(changed[n], lane))
+                if self.takes(changed):
+                    for n in group:
+                        self.variants[n][lane] = changed[n]
+
+    def takes(self, operands: Sequence[np.ndarray]) -> bool:
+        """Whether it answers as declared for values that were made up."""
+        try:
+            self.subject.run(operands)
+        except ResultError as error:
+            self.misfit = self.misfit or f"called with {self._shown(operands)}, {error}"
+            return False
+        except Exception:  # beyond what it is for
+            return False
+        return True
+
+    def _shown(self, operands: Sequence[np.ndarray]) -> str:
+        """``args[0] = 0.5``: the first few values that are not as given."""
+        given = zip(self.subject.names, operands, self.subject.operands, strict=True)
+        changed = [(name, x) for name, x, y in given if not np.array_equal(x, y)]
+        texts = [
+            f"{name} = {np.array2string(x, threshold=8, edgeitems=2, separator=', ')}"
+            for name, x in changed[:3]
+        ]
+        return " and ".join(" ".join(text.split()) for text in texts)
+
+    def answer(self, choices: tuple[int, ...]) -> list[np.ndarray]:
+        """What a call of these variants, one of each operand, answers."""
+        if choices not in self._answers:
+            operands = [values[i] for values, i in zip(self.variants, choices, strict=True)]
+            self._answers[choices] = self.subject.run(operands)
+        return self._answers[choices]
+
+
+def _changed(array: np.ndarray, lane: int) -> np.ndarray:
+    """Another value of the same kind, nearer to zero: most functions take it too."""
+    if array.dtype.kind == "b":
+        return ~array if lane % 2 else array
+    if array.dtype.kind in "iu":
+        return np.minimum(array + array.dtype.type(lane), np.iinfo(array.dtype).max)
+    return (array * array.dtype.type(1 - lane / 4)).astype(array.dtype)
+
+
+def vmap_findings(lanes: Lanes, method: str) -> Iterator[Finding]:
+    """What a batch by `method` answers, or does, other than its lanes one by one."""
+    for levels in _patterns(lanes, method):
+        what = _broken(lanes, method, levels)
+        if what:
+            right = [other for other in BATCHED if other != method]
+            right = [other for other in right if answers_as_lanes(lanes, other)]
+            alone = option(lanes.subject.callback.host, "vmap_method", "sequential")
+            others = f", or {' or '.join(map(repr, right))}" if right else ""
+            yield Finding(
+                KIND,
+                what,
+                f"Register it with {alone}{others}, or let it take the batch "
+                "axis in front of each argument.",
+            )
+            return
+
+
+def answers_as_lanes(lanes: Lanes, method: str) -> bool:
+    """Whether `method` answers as single calls do, in every pattern that is tried."""
+    return not any(_broken(lanes, method, levels) for levels in _patterns(lanes, method))
+
+
+def takes_any_batch(function: Any) -> bool:
+    """Whether it is a ufunc, which promises to take arrays of any shape.
+
+    Any other function that was not registered for batches may do anything with one: loop for ever,
+    or end the process where it calls into C.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    return isinstance(function, np.ufunc)
+
+
+def _patterns(lanes: Lanes, method: str) -> list[list[_Level]]:
+    """Which vmaps are tried, innermost first: all mapped, each one alone, two nested."""
+    shared, count = lanes.subject.shared, lanes.count
+    mapped = [n for n, is_shared in enumerate(shared) if not is_shared]
+    if not mapped:
+        return []
+    together = [n in mapped for n in range(len(shared))]
+    every: list[list[_Level]] = [[(count, together)]]
+    if lanes.subject.is_large:
+        return every
+    if len(mapped) > 1:
+        alone = [[n in group for n in range(len(shared))] for group in one_by_one(mapped)]
+        every += [[(count, mask)] for mask in alone]
+        if method != "legacy_vectorized":  # which cannot tell two arguments' axes apart
+            every.append([(count, alone[0]), (2, alone[1])])
+    return [*every, [(count, together), (2, together)]]
+
+
+def _broken(lanes: Lanes, method: str, levels: Sequence[_Level]) -> str:
+    """What is wrong with the answer to one batch; empty if nothing is."""
+    subject = lanes.subject
+    batch = [_batched(lanes, n, levels, method) for n in range(len(lanes.variants))]
+    axes = tuple(size for size, _ in reversed(levels))
+    shapes = ", ".join(str(array.shape) for array in batch)
+    case = f"under vmap_method={method!r}, called with shapes {shapes} for a batch of {axes},"
+    operands = range(len(batch))
+    try:
+        alone = {
+            place: lanes.answer(tuple(_choice(n, levels, place, lanes.count) for n in operands))
+            for place in np.ndindex(axes)
+        }
+    except Exception:  # values that were made up one by one do not go together
+        return ""
+    try:
+        answers = subject.run(batch, axes=axes, fresh=True)
+    except Exception as error:
+        return f"{case} it fails: {told(error)}"
+    for place, expected in alone.items():
+        found = [answer[place] for answer in answers]
+        wrong = difference(list(map(np.asarray, found)), expected, subject.paths)
+        if wrong:
+            return f"{case} lane {place} is {wrong}, which a call of this lane alone answers"
+    return ""
+
+
+def _choice(n: int, levels: Sequence[_Level], place: Sequence[int], count: int) -> int:
+    """Which variant of operand `n` stands in the lane at `place`, outermost axis first."""
+    inner_first = list(reversed(place))
+    mapped = [i for i, (_, mask) in zip(inner_first, levels, strict=True) if mask[n]]
+    return sum(mapped) % count
+
+
+def _batched(lanes: Lanes, n: int, levels: Sequence[_Level], method: str) -> np.ndarray:
+    """Operand `n` as the host function gets it, see `VMAP_METHODS`."""
+    values = lanes.variants[n]
+    outermost_first = list(reversed(levels))
+    axes = [size if mask[n] else 1 for size, mask in outermost_first]
+    places = itertools.product(*map(range, axes))
+    stacked = np.stack([values[_choice(n, levels, place, lanes.count)] for place in places])
+    whole = stacked.reshape((*axes, *values[0].shape))
+    unmapped = tuple(i for i, (_, mask) in enumerate(outermost_first) if not mask[n])
+    if method == "legacy_vectorized":
+        return whole.squeeze(unmapped)
+    if method == "broadcast_all":
+        full: Any = tuple(size for size, _ in outermost_first)
+        return np.broadcast_to(whole, (*full, *values[0].shape)).copy()
+    return whole

@@ -1,0 +1,67 @@
+"""Are two answers the same, as far as floating numbers can be?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+
+
+def difference(
+    found: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    paths: Sequence[str],
+    power: float = 0.6,
+) -> str:
+    """The first element that differs, ``0.2 at [1] where .. is 0.1``; empty if none does.
+
+    Args:
+        found: flat results.
+        expected: as `found`.
+        paths: of each.
+        power: of the dtype's eps, how far floating numbers may be apart.
+    """
+    for one, other, path in zip(found, expected, paths, strict=True):
+        first = _first_difference(one, other, power)
+        if first is not None:
+            place = np.unravel_index(first, one.shape)
+            at = f"{path}{list(map(int, place))}" if place else path
+            where = f" at {at}" if at else ""
+            return f"{one[place]}{where} instead of {other[place]}"
+    return ""
+
+
+def _first_difference(one: np.ndarray, other: np.ndarray, power: float) -> int | None:
+    """Where in the flat arrays; block by block, for large ones take much memory in float64."""
+    one, other = one.reshape(-1), other.reshape(-1)
+    blocks = [slice(begin, begin + _BLOCK) for begin in range(0, one.size, _BLOCK)]
+    largest = max((_largest(other[block]) for block in blocks), default=0.0)
+    for block in blocks:
+        wrong = ~close(one[block], other[block], power, largest)
+        if wrong.any():
+            return block.start + int(wrong.argmax())
+    return None
+
+
+_BLOCK = 1 << 16  # elements
+
+
+def _largest(array: np.ndarray) -> float:
+    """The largest finite absolute value."""
+    if array.dtype.kind in "biu":
+        return 0.0
+    sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
+    return float(sizes.max(initial=0.0, where=np.isfinite(sizes)))
+
+
+def close(one: np.ndarray, other: np.ndarray, power: float, largest: float) -> np.ndarray:
+    """Which elements are the same, up to rounding relative to `largest`."""
+    if one.dtype.kind in "biu":
+        return one == other
+    eps = float(ml_dtypes.finfo(one.dtype).eps)
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    one, other = one.astype(wide), other.astype(wide)
+    with np.errstate(all="ignore"):
+        near = np.abs(one - other) <= eps**power * largest
+    return near | (one == other) | (np.isnan(one) & np.isnan(other))

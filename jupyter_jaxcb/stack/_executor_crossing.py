@@ -1,0 +1,211 @@
+"""One crossing whose calls an executor makes."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
+
+from ..recording import LoweredSite, Recorder, active
+from . import _interrupts
+from ._arguments import Adapt, takes_flat_operands, to_arguments
+from ._callback import HostCallback, HostFunction
+from ._errors import explain
+from ._executor_chunks import Lanes, pace_of
+from ._executor_engine import Engine
+from ._executor_log import Log
+from ._executor_run import Run
+from ._executors import engine_of, needed
+from ._finite import look_at_calls
+from ._interrupts import passed_on, refuse_call
+from ._lanes import Answers, LaneSchedule
+from ._leaf import shown
+from ._spread import Spread
+
+Check = Callable[[Any], tuple[np.ndarray, ...]]
+
+
+def spread_calls(
+    callback: HostCallback,
+    spread: Spread,
+    lowered: LoweredSite,
+    adapt: Adapt,
+    check: Check,
+    kinds: Sequence[np.dtype],
+) -> Callable[..., tuple[np.ndarray, ...]]:
+    """A crossing whose calls an executor makes, one or one a lane, see `single_call`.
+
+    Args:
+        callback: the host function.
+        spread: the options.
+        lowered: the site.
+        adapt: from the host function to one of flat operands.
+        check: from an answer to the arrays that XLA gets; raises where it does not fit.
+        kinds: of the results.
+
+    Raises:
+        ExecutorError: the executor cannot be reached.
+        TypeError: the function, or an argument of it, cannot be sent to it.
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    engine = engine_of(spread)
+    if engine.travels:
+        pickled(callback.host, spread)
+        for value in callback.static.values.values():
+            _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", spread)
+    return _Crossing(callback, spread, lowered, adapt, check, kinds, engine).cross
+
+
+class _Crossing:
+    """What does not change from one crossing to the next."""
+
+    def __init__(
+        self,
+        callback: HostCallback,
+        spread: Spread,
+        lowered: LoweredSite,
+        adapt: Adapt,
+        check: Check,
+        kinds: Sequence[np.dtype],
+        engine: Engine,
+    ) -> None:
+        self._host, self._spread, self._lowered = callback.host, spread, lowered
+        self._adapt, self._engine = adapt, engine
+        self._schedule = None if lowered.lanes is None else LaneSchedule(lowered)
+        one = np.array([-1], np.int32)
+        self.order = one if self._schedule is None else self._schedule.order
+        self._outer = [aval.shape for aval in lowered.results]
+        shapes = [aval.shape for aval in lowered.host_avals()[1]]
+        self._new_answers = functools.partial(
+            Answers, self.order.size, _opening(check), shapes, kinds
+        )
+        self._keep, self._structured = _keeping(check), None
+        if not takes_flat_operands(callback, len(lowered.operands)):
+            self._structured = to_arguments(callback)
+        self._collect = self._numbers = None
+        if shapes == [()] and kinds[0].kind in "biufc":
+            self._collect, self._numbers = functools.partial(_numbers, check, kinds), kinds[0]
+
+    def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What XLA calls; `_interrupts` finds it by its name, and `guard` in it."""
+        host, lowered, schedule = self._host, self._lowered, self._schedule
+        if _interrupts.window is not None:
+            refuse_call(lowered, host)
+        recorder = active()
+        before = host.calls
+        host.calls = before + self.order.size
+        answers, run = self._new_answers(), None
+        guard = bytearray(b"\1")  # an interrupt takes it away
+        log = Log(recorder, lowered, host, self.order)
+        try:
+            run = self._run(operands, recorder, guard, log)
+            stacked = answers.stack(run.answers())
+        except BaseException as error:
+            failed = answers.done if run is None or run.failed is None else run.failed
+            log.end(failed, error)
+            lane = int(self.order[failed]) if schedule and failed < self.order.size else None
+            raise passed_on(explain(error, lowered, before + failed + 1, lane), error) from None
+        crossing = log.end()
+        if recorder is not None:
+            lanes = [(-1, operands)] if schedule is None else schedule.numbered(operands)
+            look_at_calls(recorder, lowered, crossing, lanes, stacked)
+        return tuple(
+            (array if schedule is None else schedule.by_lane(array)).reshape(shape)
+            for array, shape in zip(stacked, self._outer, strict=True)
+        )
+
+    def _run(
+        self,
+        operands: tuple[np.ndarray, ...],
+        recorder: Recorder | None,
+        guard: bytearray,
+        log: Log,
+    ) -> Run:
+        host, spread = self._host, self._spread
+        call = self._adapt(host.current)
+        if recorder is not None and recorder.around is not None:
+            call = recorder.around(self._lowered, call)
+        task = Task(
+            call,
+            self._keep,
+            functools.partial(pickled, host, spread),
+            near=self._engine.near,
+            collect=self._collect,
+            numbers=self._numbers,
+        )
+        return Run(
+            engine_of(spread) if isinstance(spread.executor, str) else self._engine,
+            task,
+            Lanes(operands, self._schedule, near=self._engine.near),
+            spread,
+            pace_of(host),
+            guard,
+            clock=time.perf_counter_ns if recorder is None else recorder.clock,
+            stamped=recorder is not None,
+            structured=self._structured,
+            heard=log.heard,
+        )
+
+
+CROSS = _Crossing.cross.__code__
+
+
+def pickled(host: HostFunction, spread: Spread) -> bytes:
+    """The host function, as bytes for another process.
+
+    Raises:
+        TypeError: it cannot be sent; says why.
+    """
+    __tracebackhide__ = True
+    return _bytes_of(host.current, host.name, spread)
+
+
+def _bytes_of(value: Any, name: str, spread: Spread) -> bytes:
+    __tracebackhide__ = True
+    try:
+        return needed("cloudpickle").dumps(value, 5)
+    except ModuleNotFoundError:
+        raise
+    except Exception as error:
+        raise TypeError(
+            f"cannot send {name} to {spread.word}: it cannot be pickled "
+            f"({type(error).__name__}: {error}). What a host function refers to has to travel with "
+            "it: open files, locks and connections inside of it, or pass executor='threads'."
+        ) from error
+
+
+def _numbers(
+    check: Check, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
+) -> tuple[Any, BaseException | None]:
+    """The answers of some calls that answer with one number, and what the next one raised."""
+    own = Answers(count, check, [()], kinds)
+    try:
+        (array,) = own.stack(calls)
+        check_ended(own.done, count)
+    except BaseException as error:
+        return own.so_far()[0], error
+    return array, None
+
+
+def _opening(check: Check) -> Check:
+    """`check`, also for an answer that has been checked where it was made."""
+    return lambda answer: answer.arrays if type(answer) is Checked else check(answer)
+
+
+def _keeping(check: Check) -> Callable[[Any], Any]:
+    """Makes of an answer what stays as it is: a host function may use one buffer again."""
+
+    def keep(answer: Any) -> Any:
+        number = number_of(answer)
+        if number is not None:
+            return number
+        if type(answer) is np.ndarray:
+            return answer.copy()
+        return Checked(tuple(np.array(array) for array in check(answer)))
+
+    return keep

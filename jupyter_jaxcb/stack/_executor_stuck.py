@@ -1,0 +1,70 @@
+"""Workers that wait for who waits for them, or do not answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import jax
+
+from jupyter_jaxcb_worker import running
+
+from ._executor_engine import Engine
+
+if TYPE_CHECKING:
+    from ._executor_flight import Flight
+
+GRACE_SECONDS = 5.0  # that a worker gets to say itself that a lane takes too long
+_JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
+_WAITING = f"{__name__.rpartition('.')[0]}._executor_run"
+
+
+def waits_for_us(engine: Engine) -> bool:
+    """Whether all threads that run lanes for `engine` are inside of JAX, or wait for lanes too.
+
+    Then nothing says that one of them will ever take the next chunk: a host function has called
+    what needs the same executor.
+    """
+    busy = [thread for thread, other in list(running.items()) if _is(engine, other)]
+    if len(busy) < engine.workers:
+        return False
+    frames = sys._current_frames()
+    return all(_waits(frames.get(thread)) for thread in busy)
+
+
+def _is(engine: Engine, other: Engine | None) -> bool:
+    return other is not None and other.executor is engine.executor
+
+
+def _waits(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code.co_name != "run_lanes":
+        inside = frame.f_code.co_filename.startswith(_JAX)
+        if inside or frame.f_globals.get("__name__") == _WAITING:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def end_stuck_worker(flight: Flight, timeout: float, engine: Engine) -> None:
+    """Ends a worker process of ours whose lane takes too long, and that does not say so.
+
+    It holds the interpreter lock, so that no other thread of it gets to look at the clock.
+    """
+    mark = flight.mark
+    if mark is None or engine.make is None or flight.killed or mark.pid == os.getpid():
+        return
+    if (time.perf_counter_ns() - mark.since_ns) / 1e9 > timeout + GRACE_SECONDS:
+        flight.killed = True
+        with contextlib.suppress(OSError):
+            os.kill(mark.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def runs_lane_of(engine: Engine) -> bool:
+    """Whether this thread runs a lane for `engine`: what it waits for, it had better do itself."""
+    return _is(engine, running.get(threading.get_ident()))

@@ -1,0 +1,275 @@
+"""JAX's own callbacks: where they are bound, batched, lowered and called.
+
+Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. Nothing here is needed for callbacks of ours; in a JAX
+whose insides have moved `watch_own_callbacks` says so before it has touched anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import operator
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import jax
+
+from ._exclusion import leave_out_of_tracebacks
+from ._own_function import program_keeps
+
+_CALLBACK = "jax._src.callback"
+_DEBUGGING = "jax._src.debugging"
+# flavor, module, primitive, and the parameter that says what is called.
+_OWN = (
+    ("jax pure", _CALLBACK, "pure_callback_p", "callback"),
+    ("jax io", _CALLBACK, "io_callback_p", "callback"),
+    ("jax debug", _DEBUGGING, "debug_callback_p", "callback"),
+    ("jax debug", _DEBUGGING, "debug_print_p", "fmt"),
+    ("jax buffer", "jax._src.buffer_callback", "buffer_callback_p", "callback"),
+)
+# Functions that a host call goes through, by the names under which their modules look them up.
+_HOST_CALLS = (
+    ("jax pure", _CALLBACK, "pure_callback_impl"),
+    ("jax io", _CALLBACK, "io_callback_impl"),
+    ("jax debug", _DEBUGGING, "debug_callback_impl"),
+    ("jax debug", _DEBUGGING, "debug_callback_p.impl"),
+)
+# Eager calls of these are programs of their own.
+_COMPILED_WHEN_EAGER = {"pure_callback_p", "io_callback_p", "buffer_callback_p"}
+_MAKES_PRINTS = "_make_flat_callback"  # what makes the callback of a print, in `_DEBUGGING`
+
+
+class OwnCallbacks(Protocol):
+    """Who is told of JAX's own callbacks, and may put something equal in place of what is held.
+
+    What is held is the parameter of a bind that says what is called: for a print its format.
+    """
+
+    def bound(self, flavor: str, held: Any) -> Any:
+        """A callback is bound; what the bind is to hold."""
+        ...
+
+    def batched(self, held: Any, method: str | None, size: int, mapped: tuple[bool, ...]) -> Any:
+        """A bind goes through vmap; what the batched one is to hold."""
+        ...
+
+    def lowered(
+        self, flavor: str, ctx: Any, held: Any, partitioned: bool
+    ) -> Callable[[Any], Any] | None:
+        """A bind goes into a program: what makes the callback of it that JAX is to call."""
+        ...
+
+    def eager(
+        self, held: Any, kept: Callable[[Any], Any] | None
+    ) -> contextlib.AbstractContextManager[Any]:
+        """Around a call outside of any trace; what it is to hold.
+
+        Such a call is a program of its own, one for all equal calls: `kept` says what that calls,
+        given what this one is to hold. None: there is no program.
+        """
+        ...
+
+    def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
+        """A host call comes: what is to be called with JAX's arrays."""
+        ...
+
+
+class _Printing(threading.local):
+    """What becomes of the callback of the print that this thread makes one of now, if anything."""
+
+    make: Callable[[Any], Any] | None = None
+
+
+_printing = _Printing()
+
+
+def watch_own_callbacks(told: OwnCallbacks) -> Callable[[], None]:
+    """Tells `told` of every callback of JAX's own from now on.
+
+    Returns:
+        A function that puts JAX back as it was.
+
+    Raises:
+        RuntimeError: JAX's insides are not where they were seen; says which is missing.
+    """
+    try:
+        changes = list(_changes(told))
+    except (ImportError, AttributeError, KeyError, TypeError) as error:
+        raise RuntimeError(
+            f"cannot observe the callbacks of JAX {jax.__version__}: {error}. It was tested with "
+            "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
+        ) from error
+    leave_out_of_tracebacks(__file__)
+    undo = contextlib.ExitStack()
+    for change in changes:
+        undo.callback(change.make())
+    return undo.close
+
+
+@dataclasses.dataclass(frozen=True)
+class _Change:
+    """One entry of a namespace or table that is replaced."""
+
+    table: Any  # a dict
+    key: Any
+    new: Any
+
+    def make(self) -> Callable[[], None]:
+        """Replaces it; a function that undoes this unless somebody else has replaced it since."""
+        there = self.key in self.table
+        old = self.table.get(self.key)
+        self.table[self.key] = self.new
+
+        def undo() -> None:
+            if self.table.get(self.key) is not self.new:
+                return
+            if there:
+                self.table[self.key] = old
+            else:
+                del self.table[self.key]
+
+        return undo
+
+
+def _changes(told: OwnCallbacks) -> Iterator[_Change]:
+    batching: Any = importlib.import_module("jax._src.interpreters.batching")
+    mlir: Any = importlib.import_module("jax._src.interpreters.mlir")
+    for flavor, module, name, slot in _OWN:
+        primitive = getattr(importlib.import_module(module), name)
+        attributes = vars(primitive)
+        yield _Change(attributes, "bind", _binding(told, flavor, slot, primitive.bind))
+        # One table for all since JAX 0.9; before, the others got an argument less.
+        fancy = primitive in batching.fancy_primitive_batchers
+        batchers = batching.fancy_primitive_batchers if fancy else batching.primitive_batchers
+        yield _Change(batchers, primitive, _batching(told, slot, batchers[primitive]))
+        if name != "debug_callback_p":
+            keeps = program_keeps(primitive, slot) if name in _COMPILED_WHEN_EAGER else None
+            yield _Change(attributes, "impl", _eager(told, slot, keeps, primitive.impl))
+        tables = [mlir._lowerings, *mlir._platform_specific_lowerings.values()]
+        found = [table for table in tables if primitive in table]
+        if not found:
+            raise KeyError(f"no lowering of {name}")
+        for table in found:
+            rule = _lowering(told, flavor, slot, table[primitive].rule)
+            yield _Change(table, primitive, dataclasses.replace(table[primitive], rule=rule))
+    for flavor, module, name in _HOST_CALLS:
+        *owner, last = name.split(".")
+        place: Any = importlib.import_module(module)
+        place = operator.attrgetter(*owner)(place) if owner else place
+        yield _Change(vars(place), last, _calling(told, flavor, getattr(place, last)))
+    yield from _changes_of_debug(told)
+
+
+def _changes_of_debug(told: OwnCallbacks) -> Iterator[_Change]:
+    """What becomes of prints, and of debug callbacks in a ``shard_map`` without jit."""
+    debugging: Any = importlib.import_module(_DEBUGGING)
+    original = getattr(debugging, _MAKES_PRINTS)
+    yield _Change(vars(debugging), _MAKES_PRINTS, _making_print(original))
+    rules: Any = importlib.import_module("jax._src.shard_map").eager_rules
+    for primitive, around in (
+        (debugging.debug_callback_p, _calling_blocks),
+        (debugging.debug_print_p, _printing_blocks),
+    ):
+        if primitive not in rules:
+            raise KeyError(f"no eager rule of {primitive} in a shard_map")
+        yield _Change(rules, primitive, around(told, rules[primitive]))
+
+
+def _binding(told: OwnCallbacks, flavor: str, slot: str, original: Callable) -> Callable:
+    @functools.wraps(original)
+    def bind(*args: Any, **params: Any) -> Any:
+        params[slot] = told.bound(flavor, params[slot])
+        return original(*args, **params)
+
+    return bind
+
+
+def _batching(told: OwnCallbacks, slot: str, original: Callable) -> Callable:
+    def batch(*given: Any, **params: Any) -> Any:
+        *_, args, dims = given
+        mapped = tuple(isinstance(dim, int) for dim in dims)
+        sizes = [x.shape[dim] for x, dim in zip(args, dims, strict=True) if isinstance(dim, int)]
+        if sizes:
+            method = params.get("vmap_method")
+            params[slot] = told.batched(params[slot], method, sizes[0], mapped)
+        return original(*given, **params)
+
+    return batch
+
+
+def _lowering(told: OwnCallbacks, flavor: str, slot: str, original: Callable) -> Callable:
+    def lower(ctx: Any, *args: Any, **params: Any) -> Any:
+        make = told.lowered(flavor, ctx, params[slot], params.get("partitioned", False))
+        if make is None:
+            return original(ctx, *args, **params)
+        if slot == "callback":
+            params[slot] = make(params[slot])
+            return original(ctx, *args, **params)
+        _printing.make = make
+        try:
+            return original(ctx, *args, **params)
+        finally:
+            _printing.make = None
+
+    return lower
+
+
+def _making_print(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        callback = original(*args, **kwargs)
+        change, _printing.make = _printing.make, None
+        return callback if change is None else change(callback)
+
+    return make
+
+
+Keeps = Callable[[dict[str, Any], Any], Any]  # see `program_keeps`
+
+
+def _eager(told: OwnCallbacks, slot: str, keeps: Keeps | None, original: Callable) -> Callable:
+    def impl(*args: Any, **params: Any) -> Any:
+        kept = None if keeps is None else functools.partial(keeps, params)
+        with told.eager(params[slot], kept) as held:
+            return original(*args, **{**params, slot: held})
+
+    return impl
+
+
+def _calling(told: OwnCallbacks, flavor: str, original: Callable) -> Callable:
+    @functools.wraps(original)
+    def call(*args: Any, callback: Any, **params: Any) -> Any:
+        callback = told.called(flavor, callback, args, params.get("result_avals", ()))
+        return original(*args, callback=callback, **params)
+
+    return call
+
+
+def _calling_blocks(told: OwnCallbacks, original: Callable) -> Callable:
+    @functools.wraps(original)
+    def rule(mesh: Any, *args: Any, callback: Any, **params: Any) -> Any:
+        callback = told.called("jax debug", callback, _blocks(args), ())
+        return original(mesh, *args, callback=callback, **params)
+
+    return rule
+
+
+def _printing_blocks(told: OwnCallbacks, original: Callable) -> Callable:
+    @functools.wraps(original)
+    def rule(mesh: Any, *args: Any, fmt: Any, **params: Any) -> Any:
+        with told.eager(fmt, None) as held:
+            _printing.make = lambda made: told.called("jax debug", made, _blocks(args), ())
+            try:
+                return original(mesh, *args, fmt=held, **params)
+            finally:
+                _printing.make = None
+
+    return rule
+
+
+def _blocks(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What one device has of each: the devices are the first axis here."""
+    return tuple(jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in args)

@@ -1,0 +1,170 @@
+"""Processes of `jax.distributed` tell each other bytes; who does not come is named."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+import numpy as np
+
+from . import _jax
+
+_SLICE_SECONDS = 0.2  # of waiting, in which signals are not looked at
+_PIECE = 1 << 20  # bytes that are sent at once
+_COUNT = struct.Struct("<I")
+_ROOT = "jupyter_jaxcb/gather"
+_meetings = itertools.count()  # of this process; all of them count alike
+
+
+class Meeting(Protocol):
+    """One call of `gather`, in which all processes take part."""
+
+    def post(self, name: str, data: bytes) -> None:
+        """Tells the others; under each name once."""
+        ...
+
+    def read(self, name: str, process: int) -> bytes:
+        """What `process` posts under that name; waits for it."""
+        ...
+
+
+@contextmanager
+def meeting(index: int, count: int, seconds: float) -> Iterator[Meeting]:
+    """All processes, once each of them has come here.
+
+    Raises:
+        TimeoutError: one did not come within that time, or did not go on for that time, or had to
+            give up; the message names it.
+    """
+    store = _jax.shared_store()
+    if store is None:
+        yield _Collective()
+        return
+    found = _Stored(store, index, count, seconds)
+    try:
+        found.wait_for_all()
+        yield found
+    except BaseException as error:
+        found.give_up(error)
+        raise
+    found.end()
+
+
+class _Stored:
+    """A meeting by way of the store that the processes share."""
+
+    def __init__(self, store: _jax.Store, index: int, count: int, seconds: float) -> None:
+        self._store = store
+        self._place = f"{_ROOT}/{next(_meetings)}"
+        while self._over():  # the others have given up: they meet at the next, if they try again
+            self._place = f"{_ROOT}/{next(_meetings)}"
+        self._index = index
+        self._others = [process for process in range(count) if process != index]
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+
+    def wait_for_all(self) -> None:
+        self.post("here", b"")
+        for process in self._others:
+            self._piece("here", process, 0, renew=False)
+
+    def post(self, name: str, data: bytes) -> None:
+        pieces = max(1, -(-len(data) // _PIECE))
+        for piece in range(pieces):
+            head = _COUNT.pack(pieces) if piece == 0 else b""
+            part = data[piece * _PIECE : (piece + 1) * _PIECE]
+            self._store.put(self._name(name, self._index, piece), head + part)
+
+    def read(self, name: str, process: int) -> bytes:
+        first = self._piece(name, process, 0)
+        (pieces,) = _COUNT.unpack_from(first)
+        rest = [self._piece(name, process, piece) for piece in range(1, pieces)]
+        return b"".join([first[_COUNT.size :], *rest])
+
+    def end(self) -> None:
+        """Clears up: the first process, once all others have read everything."""
+        self.post("done", b"")
+        if self._index == 0:
+            try:
+                for process in self._others:
+                    self._piece("done", process, 0)
+            except TimeoutError:
+                return  # what it has is complete all the same
+            self._store.delete(self._place)
+
+    def give_up(self, error: BaseException) -> None:
+        """Tells those who are waiting, and those who come late."""
+        words = f"{type(error).__name__}: {error}"
+        with suppress(Exception):  # where the store is gone, nobody waits
+            self._store.put(f"{self._place}/over/{self._index}", words.encode(errors="replace"))
+            self._store.delete(f"{self._place}/data/{self._index}")
+
+    def _piece(self, name: str, process: int, piece: int, renew: bool = True) -> bytes:
+        while True:
+            left = self._deadline - time.monotonic()
+            found = self._store.get(self._name(name, process, piece), min(left, _SLICE_SECONDS))
+            if found is not None:
+                if renew:
+                    self._deadline = time.monotonic() + self._seconds
+                return found
+            self._look_who_gave_up()
+            if left <= _SLICE_SECONDS:
+                raise TimeoutError(self._who_is_missing(name, process))
+
+    def _name(self, name: str, process: int, piece: int) -> str:
+        return f"{self._place}/{name}/{process}/{piece}"
+
+    def _over(self) -> dict[str, bytes]:
+        return self._store.under(f"{self._place}/over")
+
+    def _look_who_gave_up(self) -> None:
+        for name, words in self._over().items():
+            process = name.rsplit("/", 1)[-1]
+            raise TimeoutError(
+                f"cannot gather: process {process} has given up, by {words.decode()!r}. Call "
+                "jaxcb.gather in every process again."
+            )
+
+    def _who_is_missing(self, name: str, process: int) -> str:
+        came = self._store.under(f"{self._place}/here")
+        numbers = {int(one.rsplit("/", 2)[-2]) for one in came}
+        missing = sorted(set(self._others) - numbers)
+        total = len(self._others) + 1
+        if not missing:
+            return (
+                f"cannot gather: process {process} of {total} came, and has not gone on for "
+                f"{self._seconds:g} s. See what it does; pass timeout= in seconds if it takes long."
+            )
+        return (
+            f"cannot gather: process{'es' * (len(missing) > 1)} {_numbers(missing)} of {total} did "
+            f"not call jaxcb.gather within {self._seconds:g} s. Every process of a jax.distributed "
+            "run has to call it, equally often; pass timeout= in seconds if one comes later."
+        )
+
+
+def _numbers(numbers: Sequence[int], most: int = 10) -> str:
+    more = [f"{len(numbers) - most} more"] * (len(numbers) > most)
+    return ", ".join([*map(str, numbers[:most]), *more])
+
+
+class _Collective:
+    """A meeting by JAX's public collectives, which wait for as long as JAX does."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[bytes]] = {}
+
+    def post(self, name: str, data: bytes) -> None:
+        lengths = _jax.from_all(np.array([len(data)], np.int32)).reshape(-1).tolist()
+        padded = np.zeros(max(1, *lengths), np.uint8)
+        padded[: len(data)] = np.frombuffer(data, np.uint8)
+        rows = np.asarray(_jax.from_all(padded)).reshape(len(lengths), -1)
+        self._found[name] = [
+            row[:length].tobytes() for row, length in zip(rows, lengths, strict=True)
+        ]
+
+    def read(self, name: str, process: int) -> bytes:
+        return self._found[name][process]

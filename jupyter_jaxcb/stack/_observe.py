@@ -1,0 +1,203 @@
+"""observe_jax(): callbacks that were made with jax's own functions are recorded like ours."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+import jax
+
+from ..recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
+from . import _jax, _programs
+from ._avals import to_aval
+from ._callback import Bind
+from ._eager import eager_fact
+from ._lowering import note_lowered
+from ._observed import (
+    Noted,
+    Observed,
+    ObservedFormat,
+    count_users,
+    is_held,
+    is_observing,
+    own_name,
+)
+from ._observed_eager import eager_calls
+from ._record import Record, record
+from ._site import find_site, is_cell, site_of_frames
+
+_BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes
+_NOT_HEARD = {"jax buffer"}  # their host calls are XLA's alone
+
+_lock = threading.Lock()
+_undo = contextlib.ExitStack()
+
+
+@contextlib.contextmanager
+def observe_jax(capacity: int = DEFAULT_CAPACITY, *, previews: bool = True) -> Iterator[Record]:
+    """Records callbacks made with jax's own functions too, by your code or by a library's.
+
+    Those are `jax.pure_callback`, `jax.experimental.io_callback`, `jax.debug.callback`,
+    `jax.debug.print` and `jax.experimental.buffer_callback`: flavors *jax pure*, *jax io*,
+    *jax debug* and *jax buffer* of the recording. They do what they always do, and after the block
+    JAX is as it was. What is compiled inside works on outside of it, unrecorded.
+
+    Of a program that was compiled before the block the calls are seen (of buffer callbacks not even
+    these), but neither on which lines they were bound nor what it elided: run it first inside, or
+    call `jax.clear_caches()`. Values are kept of our own callbacks only.
+
+    May be nested, and entered in several threads, as `record`: what it changes in JAX holds for
+    all threads.
+
+    Args:
+        capacity: as for `record`.
+        previews: as for `record`.
+
+    Raises:
+        RuntimeError: this version of JAX has its callbacks elsewhere; says what is missing.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> with jaxcb.observe_jax() as r:
+    ...     jax.jit(lambda x: jax.debug.print("x = {}", x))(np.float32(2))
+    x = 2.0
+    >>> [(f.site.flavor, f.site.function) for f in r.recording.lowered]
+    [('jax debug', 'debug.print')]
+    """
+    start_observing()
+    try:
+        # Recorded last, so that calls which come while the recording waits for them are seen.
+        with record(capacity, previews=previews) as recorded:
+            yield recorded
+    finally:
+        stop_observing()
+
+
+def start_observing() -> None:
+    """Has jax's own callbacks recorded from now on; each needs a `stop_observing`."""
+    with _lock:
+        if not is_observing():
+            for flavor, ordered in itertools.product(("io", "debug"), (False, True)):
+                _jax.jax_effect(flavor, ordered)  # which binds one of each, the first time
+            _undo.callback(_jax.watch_own_callbacks(_Watcher()))
+            _programs.calls_may_come()
+        count_users(1)
+        recorder = active()
+        if recorder is not None:  # it began without us
+            _programs.watch_own(recorder)
+
+
+def stop_observing() -> None:
+    """Ends what `start_observing` began; the last one puts JAX back as it was."""
+    with _lock:
+        if count_users(-1) == 0:
+            _undo.close()
+            eager_calls.forget()
+
+
+class _Watcher:
+    """What JAX's own callbacks are told to, see `_jax.watch_own_callbacks`."""
+
+    def bound(self, flavor: str, held: Any) -> Any:
+        if _is_ours(held) or eager_calls.is_under_way(held):
+            return held
+        if _programs.listener() is None:  # between the two ends of the last block
+            return held
+        found = find_site(flavor, own_name(held))
+        bind = Bind(found.site, found.around)
+        _programs.bound(bind, found)
+        kind = ObservedFormat.of if issubclass(type(held), str) else Observed
+        return kind(held, bind)
+
+    def batched(self, held: Any, method: str | None, size: int, mapped: tuple[bool, ...]) -> Any:
+        if not is_held(held):
+            return held
+        return held.with_level(
+            VmapLevel(size, method, mapped) if method is not None and method in _BATCHED else None
+        )
+
+    def lowered(
+        self, flavor: str, ctx: Any, held: Any, partitioned: bool
+    ) -> Callable[[Any], Any] | None:
+        if eager_calls.is_under_way(held):
+            return _calling_eagerly(flavor, ctx) if flavor in _NOT_HEARD else None
+        if type(held) is Noted or _programs.listener() is None:
+            return None
+        if is_held(held):
+            bind, levels = held.bind, held.levels
+        else:  # traced before: nothing is known of it but what JAX keeps
+            site = site_of_frames(flavor, own_name(held), _jax.frames_of(ctx.traceback))
+            bind, levels = Bind(site or _defined(flavor, held)), ()
+        times = max(_jax.times_called(ctx, everywhere=partitioned), _jax.group_count(ctx))
+        fact = note_lowered(
+            ctx, bind, levels, times=times,
+            gathered=_jax.device_count(ctx) > 1 and not partitioned,
+        )  # fmt: skip
+        return lambda own: Noted(own.own if type(own) is Observed else own, fact)
+
+    @contextlib.contextmanager
+    def eager(self, held: Any, kept: Callable[[Any], Any] | None) -> Iterator[Any]:
+        if not is_held(held):
+            yield held
+            return
+        with eager_calls.made(held, kept) as own:
+            yield own
+
+    def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
+        if type(callback) is Noted or not is_observing():
+            return callback
+        # Eager operands may be Python's numbers; those of a program are arrays.
+        operands = tuple(to_aval(x if hasattr(x, "shape") else jax.typeof(x)) for x in operands)
+        return _noted(flavor, callback, operands, tuple(map(to_aval, results)))
+
+
+def _is_ours(held: Any) -> bool:
+    return is_held(held) or type(held) is Noted
+
+
+def _noted(
+    flavor: str, callback: Any, operands: tuple[Aval, ...], results: tuple[Aval, ...]
+) -> Noted:
+    """What is called in the place of `callback`, outside of a program that we saw lowered."""
+    own, held = callback, None
+    if type(callback) is Observed:  # debug: nothing comes before the host call
+        _programs.executed(callback.bind)
+        own, held = callback.own, callback
+    else:
+        held = eager_calls.held_by(callback)
+    if held is None:
+        return Noted(own, eager_fact(_defined(flavor, own), operands, results, ()))
+    return Noted(own, eager_fact(held.bind.site, operands, results, held.levels))
+
+
+def _calling_eagerly(flavor: str, ctx: Any) -> Callable[[Any], Callable[..., Any]]:
+    """What makes the callback of a program that one eager call after another runs.
+
+    For a flavor whose host calls go through no function of JAX's that could be watched.
+    """
+    operands, results = tuple(map(to_aval, ctx.avals_in)), tuple(map(to_aval, ctx.avals_out))
+
+    def make(own: Any) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            called = _noted(flavor, own, operands, results) if is_observing() else own
+            return called(*args, **kwargs)
+
+        return call
+
+    return make
+
+
+def _defined(flavor: str, held: Any) -> Site:
+    """Stands for a bind that nobody saw: where the host function is defined."""
+    code, name = None, own_name(held)
+    with contextlib.suppress(Exception):  # whatever it answers with where it has no code
+        code = getattr(inspect.unwrap(_jax.own_function(held)), "__code__", None)
+    if type(code) is CodeType:
+        file, line = code.co_filename, code.co_firstlineno
+    else:
+        file, line = "<unknown>", 0
+    return Site(flavor, name, file, line, 0, is_cell(file), f"{name}, {COMPILED_BEFORE}")

@@ -1,0 +1,186 @@
+"""What stands in programs in the place of the callbacks of JAX's own, while they are observed.
+
+Each of these is equal to what it stands for, calls it and prints like it: JAX's caches, jaxprs and
+results stay what they are.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..recording import LoweredSite, Recorder, VmapLevel, active
+from . import _jax
+from ._callback import Bind, HostFunction
+from ._kept import describe
+
+_users = 0  # of the observation, see `_observe`
+_switches = 0
+
+
+def count_users(more: int) -> int:
+    """How many blocks observe, after `more` have come, or gone."""
+    global _users, _switches
+    was = is_observing()
+    _users += more
+    _switches += is_observing() is not was
+    return _users
+
+
+def switches() -> int:
+    """How often the observation has begun or ended; odd while it is on."""
+    return _switches
+
+
+def is_observing() -> bool:
+    """Whether callbacks of JAX's own are recorded now."""
+    return _users > 0
+
+
+def listening() -> Recorder | None:
+    """Who hears of calls of JAX's own callbacks, if anyone."""
+    return active() if _users else None
+
+
+class _StandsFor:
+    """Is what it stands for, to whoever looks: equal to it, printed and copied as it."""
+
+    __slots__ = ("__weakref__", "own")
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python asks for these before there is an `own`
+            raise AttributeError(name)
+        return getattr(self.own, name)
+
+    def __eq__(self, other: Any) -> bool:
+        return self.own == (other.own if issubclass(type(other), _StandsFor) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.own)
+
+    def __repr__(self) -> str:  # printed in every jaxpr
+        return repr(self.own)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copy.copy, (self.own,)
+
+
+class Observed(_StandsFor):
+    """A callback of JAX's own, as a bind holds it, with the bind."""
+
+    __slots__ = ("bind", "levels", "mapped")
+
+    def __init__(
+        self, own: Any, bind: Bind, levels: tuple[VmapLevel, ...] = (), mapped: bool = False
+    ) -> None:
+        super().__init__(own)
+        self.bind = bind
+        self.levels = levels  # the vmaps that JAX passed on to it
+        self.mapped = mapped  # by any vmap: JAX loops over the lanes of the others itself
+
+    def with_level(self, level: VmapLevel | None) -> Observed:
+        """The same one, mapped once more; None: JAX loops over the lanes."""
+        levels = self.levels if level is None else (*self.levels, level)
+        return Observed(self.own, self.bind, levels, True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.own(*args, **kwargs)
+
+
+class ObservedFormat(str):
+    """The format of a `jax.debug.print`, with the bind."""
+
+    __slots__ = ("bind", "mapped", "own")
+    bind: Bind
+    mapped: bool
+    own: str
+
+    @classmethod
+    def of(cls, own: str, bind: Bind, mapped: bool = False) -> ObservedFormat:
+        """The format `own` of the print that `bind` is the bind of."""
+        self = cls(str.__str__(own))
+        self.own, self.bind, self.mapped = own, bind, mapped
+        return self
+
+    @property
+    def levels(self) -> tuple[VmapLevel, ...]:
+        """JAX loops over the lanes of a print itself."""
+        return ()
+
+    def with_level(self, level: VmapLevel | None) -> ObservedFormat:
+        """The same one, mapped once more."""
+        return ObservedFormat.of(self.own, self.bind, True)
+
+    def format(self, *args: Any, **kwargs: Any) -> str:
+        """As `own` does it, whose class may have a way of its own."""
+        return self.own.format(*args, **kwargs)
+
+    def __str__(self) -> str:  # printed in every jaxpr
+        return str(self.own)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copy.copy, (self.own,)
+
+
+class CallCount:
+    """Host calls begun at one site; threads that count at once may lose one."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+class Noted(_StandsFor):
+    """A callback of JAX's own, as a program calls it: every call is recorded under `fact`.
+
+    It goes on in programs that were compiled meanwhile, and records nothing then.
+    """
+
+    __slots__ = ("count", "fact")
+
+    def __init__(self, own: Callable[..., Any], fact: LoweredSite) -> None:
+        super().__init__(own)
+        self.fact = fact
+        count = _counts.get(fact)  # one for all calls of a loop that is not compiled
+        self.count = _counts.setdefault(fact, CallCount()) if count is None else count
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorder = listening()
+        if recorder is None:
+            return self.own(*args, **kwargs)
+        # These names are read from outside while the call is running, see `_running`.
+        lowered, host = self.fact, self.count
+        host.calls = number = host.calls + 1  # noqa: F841
+        start = recorder.clock()
+        try:
+            answer = self.own(*args, **kwargs)
+        except BaseException as error:
+            recorder.called(lowered, 1, start, recorder.clock(), describe(error))
+            raise
+        end = recorder.clock()
+        recorder.called(lowered, 1, start, end)
+        return answer
+
+
+_HELD = frozenset({Observed, ObservedFormat})
+_counts: weakref.WeakKeyDictionary[LoweredSite, CallCount] = weakref.WeakKeyDictionary()
+
+
+def is_held(held: Any) -> bool:
+    """Whether a bind of JAX's own holds one of these, with its `Bind`.
+
+    Not `isinstance`: it asks the user's callback for its class, which may answer as it likes.
+    """
+    return type(held) in _HELD
+
+
+def own_name(held: Any) -> str:
+    """The name of the user's function that a bind of JAX's own calls."""
+    function = _jax.own_function(held)
+    return "debug.print" if function is None else HostFunction(function).name

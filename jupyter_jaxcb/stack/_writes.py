@@ -1,0 +1,203 @@
+"""What a function's source writes to: its arguments, things outside of it."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import textwrap
+import types
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+# Methods that change an array in place; they answer nothing, so each is a statement of its own.
+_IN_PLACE = frozenset({"fill", "itemset", "partition", "put", "sort"})
+# Methods by which something outside grows, or is written to; statements too.
+_GROW = frozenset({"add", "append", "extend", "insert", "put", "update", "write", "writelines"})
+
+
+class Write(enum.Enum):
+    """What is written to."""
+
+    ARGUMENT = enum.auto()
+    OUTSIDE = enum.auto()
+
+
+class Written(NamedTuple):
+    """One place that writes."""
+
+    kind: Write
+    what: str  # as the source has it, ``x[0]``
+    line: int  # 1-based, in the file
+
+
+def writes(function: types.FunctionType, leading: int, *, is_method: bool) -> Iterator[Written]:
+    """Where `function` writes into arrays it is given, or counts in things outside of it.
+
+    Plain assignment to one item of something outside, or of the object whose method it is, is left
+    alone: that is how results are kept for the next call. So are items with a name,
+    ``params["w"] = ...``: each call has a dict of its own.
+
+    Args:
+        function: whose source is looked at.
+        leading: parameters that it is to write into.
+        is_method: whether its first parameter is an object that it belongs to.
+    """
+    tree = _tree(function)
+    if tree is None:
+        return
+    first = function.__code__.co_firstlineno - 1
+    names = _Names(function, tree, leading, is_method)
+    for node, target in _targets(tree):
+        base = _base(target)
+        if base is None:
+            continue
+        kind = names.written(node, target, base)
+        if kind is not None:
+            yield Written(kind, ast.unparse(target), first + node.lineno)
+
+
+class _Names:
+    """What the names in a function's source are."""
+
+    def __init__(
+        self, function: types.FunctionType, tree: ast.FunctionDef, leading: int, is_method: bool
+    ) -> None:
+        added = {id(node.target) for node in ast.walk(tree) if isinstance(node, ast.AugAssign)}
+        again = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Store)
+            and id(node) not in added
+        }
+        listed = [*tree.args.posonlyargs, *tree.args.args]
+        self._receiver = listed[0].arg if is_method and listed else None
+        # Without those that have a default, or are said to be no arrays.
+        taken = listed[leading + is_method : len(listed) - len(tree.args.defaults)]
+        self._parameters = {a.arg for a in taken if not _is_plain(a.annotation)} - again
+        self._own = again | set(_named(tree))
+        self._function = function
+
+    def written(self, node: ast.AST, target: ast.expr, base: str) -> Write | None:
+        """What `node` writes to, if that is not the function's own."""
+        if base in self._parameters:
+            plain = isinstance(target, ast.Attribute) or _is_named(target) or _grows(node)
+            return None if plain or _adds_text(node) else Write.ARGUMENT
+        if isinstance(node, ast.AugAssign):
+            counts = base not in self._own and not isinstance(target, ast.Name)
+            return Write.OUTSIDE if counts or self._is_attribute(target, base) else None
+        if base in self._own or self._is_module(base):
+            return None
+        if isinstance(node, ast.Assign):
+            whole = isinstance(target, ast.Subscript) and _is_whole(target.slice)
+            return Write.OUTSIDE if whole or isinstance(target, ast.Attribute) else None
+        return Write.OUTSIDE
+
+    def _is_attribute(self, target: ast.expr, base: str) -> bool:
+        return base == self._receiver and isinstance(target, ast.Attribute)
+
+    def _is_module(self, base: str) -> bool:
+        return isinstance(self._function.__globals__.get(base), types.ModuleType | type)
+
+
+def unseeded(function: types.FunctionType, makers: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Where `function` makes a generator of random numbers without a seed.
+
+    Args:
+        function: whose source is looked at.
+        makers: what its source calls the functions that make one.
+    """
+    tree = _tree(function) if makers else None
+    if tree is not None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and all(map(_is_none, node.args)) and not node.keywords:
+                name = ast.unparse(node.func)
+                if name in makers:
+                    yield ast.unparse(node), function.__code__.co_firstlineno - 1 + node.lineno
+
+
+def _named(tree: ast.FunctionDef) -> Iterator[str]:
+    """What is a parameter, a function or class, or imported, in `tree` or in a function of it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+
+
+def _tree(function: types.FunctionType) -> ast.FunctionDef | None:
+    """The source of `function`; None where it is not known, or a lambda."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, SyntaxError, TypeError, ValueError):
+        return None
+    same = isinstance(tree, ast.FunctionDef) and tree.name == function.__code__.co_name
+    return tree if same else None  # type: ignore[return-value]
+
+
+def _targets(tree: ast.FunctionDef) -> Iterator[tuple[ast.stmt | ast.expr, ast.expr]]:
+    """What is assigned to, or changed in place, each with its statement or call."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AugAssign):
+            yield node, node.target
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+                kinds = ast.Subscript | ast.Attribute
+                yield from ((node, part) for part in parts if isinstance(part, kinds))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            function = node.value.func
+            if isinstance(function, ast.Attribute) and function.attr in _IN_PLACE | _GROW:
+                yield node, function.value
+        elif isinstance(node, ast.Call):
+            yield from ((node, one.value) for one in node.keywords if one.arg == "out")
+
+
+def _base(target: ast.expr) -> str | None:
+    """The name that a target begins with: ``x`` of ``x[0].real[1]``."""
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _is_named(target: ast.expr) -> bool:
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        if isinstance(target, ast.Subscript) and _is_text(target.slice):
+            return True
+        target = target.value
+    return False
+
+
+def _grows(node: ast.AST) -> bool:
+    """Whether it is a call of a method that arrays do not have: on a list or dict of the call's."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    return getattr(node.value.func, "attr", "") not in _IN_PLACE
+
+
+def _is_plain(annotation: ast.expr | None) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id in ("bool", "float", "int", "str")
+
+
+def _adds_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.AugAssign) and (
+        _is_text(node.value) or isinstance(node.value, ast.JoinedStr)
+    )
+
+
+def _is_whole(index: ast.expr) -> bool:
+    """Whether it is ``[...]`` or ``[:]``."""
+    if isinstance(index, ast.Slice):
+        return index.lower is index.upper is index.step is None
+    return isinstance(index, ast.Constant) and index.value is ...
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -1,0 +1,168 @@
+"""The loop over lanes of a worker."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import mmap
+import operator
+import os
+import queue
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._answers import check_ended
+from ._ran import Ran, Who
+from ._task import Chunk, StructuredChunk, Task
+
+SLOT = struct.Struct("qqqq")  # of a board: chunk, pid, lane of the chunk, since when
+_LANE, _SINCE = 2, 3
+
+_boards: dict[str, memoryview | None] = {}
+_lock = threading.Lock()
+# Who runs lanes of this process right now: the engine, by thread.
+running: dict[int, Any] = {}
+
+
+def run_lanes(task: Task, chunk: Chunk) -> Ran:
+    """Runs the lanes of `chunk` until one raises, or takes too long."""
+    ran = Ran(_who(task.travelled))
+    thread = threading.get_ident()
+    before = running.pop(thread, None)  # a thread that waits for lanes runs none
+    try:
+        if chunk.timeout is None:
+            running[thread] = chunk.engine
+            _run(task, chunk, ran)
+        else:
+            _run_timed(task, chunk, ran)
+    finally:
+        running.pop(thread, None)
+        if before is not None:
+            running[thread] = before
+    return ran
+
+
+def _calls(task: Task, chunk: Chunk) -> Iterator[Any]:
+    """The answers, each made when it is asked for."""
+    call, lanes = task.call, chunk.lanes()
+    if isinstance(chunk, StructuredChunk):
+        call = functools.partial(_call_structured, call)
+    cells = _marked(chunk) if task.travelled else None
+    if cells is not None:
+        # In C, as it is done for every lane.
+        marks = map(cells.__setitem__, itertools.repeat(_LANE), itertools.count())
+        if chunk.stamped or chunk.timeout is not None:
+            since = map(cells.__setitem__, itertools.repeat(_SINCE), _times())
+            marks = zip(marks, since, strict=False)
+        lanes = map(operator.itemgetter(0), zip(lanes, marks, strict=False))
+    return itertools.starmap(call, lanes)
+
+
+def _call_structured(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+def _times() -> Iterator[int]:
+    while True:
+        yield time.perf_counter_ns()
+
+
+def _run(task: Task, chunk: Chunk, ran: Ran) -> None:
+    clock, stamps = chunk.clock, ran.stamps
+    stamps.append(clock())
+    calls = _calls(task, chunk)
+    if chunk.stamped:
+        calls = _stamped(calls, stamps, clock)
+    ran.answers, ran.error = task.collect(chunk.count, calls)
+    if not chunk.stamped or (ran.error is not None and len(stamps) == len(ran.answers) + 1):
+        stamps.append(clock())
+
+
+def _stamped(calls: Iterator[Any], stamps: list[int], clock: Callable[[], int]) -> Iterator[Any]:
+    for answer in calls:
+        stamps.append(clock())
+        yield answer
+
+
+def _run_timed(task: Task, chunk: Chunk, ran: Ran) -> None:
+    """In a thread of its own, which is left alone where a lane takes too long."""
+    came: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    over = threading.Event()
+    name = threading.current_thread().name
+    thread = threading.Thread(
+        target=_run_until, args=(over, came.put, task, chunk), name=name, daemon=True
+    )
+    answers: list[Any] = []
+    ran.answers = answers
+    ran.stamps.append(chunk.clock())
+    thread.start()
+    while len(answers) < chunk.count and ran.error is None:
+        try:
+            answer, ran.error = came.get(timeout=chunk.timeout)
+        except queue.Empty:
+            over.set()
+            running.pop(thread.ident or 0, None)
+            ran.timed_out = True
+            ran.error = TimeoutError(f"it took more than {chunk.timeout:g} s (timeout=)")
+        else:
+            if ran.error is None:
+                answers.append(answer)
+        if chunk.stamped or ran.error is not None or len(answers) == chunk.count:
+            ran.stamps.append(chunk.clock())
+
+
+def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, chunk: Chunk) -> None:
+    """Puts each answer and None, or None and what a lane raised."""
+    done = 0
+    running[threading.get_ident()] = chunk.engine
+    try:
+        for answer in map(task.keep, _calls(task, chunk)):
+            put((answer, None))
+            if over.is_set():
+                return
+            done += 1
+        check_ended(done, chunk.count)
+    except BaseException as error:
+        put((None, error))
+    finally:
+        running.pop(threading.get_ident(), None)
+
+
+def _who(travelled: bool) -> Who:
+    name = threading.current_thread().name
+    if travelled and "distributed" in sys.modules:
+        with contextlib.suppress(Exception):  # a worker of dask's
+            name = str(sys.modules["distributed"].get_worker().address)
+    only = travelled and threading.current_thread() is threading.main_thread()
+    return Who(socket.gethostname(), os.getpid(), 0 if only else threading.get_ident(), name)
+
+
+def _marked(chunk: Chunk) -> memoryview | None:
+    """The place on the board of this machine where it says which lane is run; None: no board."""
+    if chunk.board is None:
+        return None
+    path, place = chunk.board
+    with _lock:
+        if path not in _boards:
+            _boards[path] = _opened(path)
+        board = _boards[path]
+    if board is None:
+        return None
+    cells = board[place * SLOT.size : (place + 1) * SLOT.size].cast("q")
+    cells[_LANE], cells[_SINCE] = 0, time.perf_counter_ns()
+    cells[1], cells[0] = os.getpid(), chunk.number  # the last one makes it a mark of this chunk
+    return cells
+
+
+def _opened(path: str) -> memoryview | None:
+    try:
+        with open(path, "r+b") as file:
+            return memoryview(mmap.mmap(file.fileno(), 0))
+    except OSError:  # another machine's
+        return None

@@ -1,0 +1,250 @@
+"""What a pure function plainly does that is not pure is told when it is registered."""
+
+import datetime
+import logging
+import random
+import sys
+import time
+import types
+import uuid
+import warnings
+from datetime import date
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+import jupyter_jaxcb as jaxcb
+
+from ._correct import CORRECT, register
+
+TOTAL = 0
+COUNTS = {"calls": 0}
+GENERATOR = np.random.default_rng(0)
+LOGGER = logging.getLogger(__name__)
+
+
+def prints(x):
+    print("saw", x)
+    return x
+
+
+def prints_inside(x):
+    def show(value):
+        print(value)
+
+    show(x)
+    return x
+
+
+def writes_to_stdout(x):
+    sys.stdout.write("saw")
+    return x
+
+
+def logs(x):
+    LOGGER.info("saw %s", x)
+    return x
+
+
+def opens(x):
+    with open("table.txt") as file:
+        return x * len(file.read())
+
+
+def saves(x):
+    np.save("x.npy", x)
+    return x
+
+
+def draws_of_python(x):
+    return x * random.random()
+
+
+def draws_of_numpy(x):
+    return x + np.random.rand()
+
+
+def draws_of_a_generator(x):
+    return x + GENERATOR.normal()
+
+
+def draws_without_a_seed(x):
+    rng = default_rng()
+    return x + rng.normal()
+
+
+def names_something(x):
+    return x * len(str(uuid.uuid4()))
+
+
+def reads_the_time(x):
+    return x * time.perf_counter()
+
+
+def reads_the_date(x):
+    return x * datetime.datetime.now().year
+
+
+def reads_today(x):
+    return x * date.today().year
+
+
+def writes_a_global(x):
+    global TOTAL
+    TOTAL = TOTAL + 1
+    return x
+
+
+def counts_in_a_dict(x):
+    COUNTS["calls"] += 1
+    return x
+
+
+def writes_an_item(x):
+    x[0] = 1
+    return x
+
+
+def adds_to_it(x):
+    x += 1
+    return x
+
+
+def sorts_it(x):
+    x.sort()
+    return x
+
+
+def writes_by_out(x):
+    return np.add(x, 1, out=x)
+
+
+LOG = []
+SEEN = set()
+ARRAY = np.zeros(3)
+STATE = types.SimpleNamespace(calls=0)
+
+
+def keeps_in_a_list(x):
+    LOG.append(float(x))
+    return x
+
+
+def keeps_in_a_set(x):
+    if x > 0:
+        SEEN.add(float(x))
+    return x
+
+
+def fills_an_array(x):
+    ARRAY[...] = x
+    return x
+
+
+def sets_an_attribute(x):
+    STATE.last = x
+    return x
+
+
+def draws_with_no_seed(x):
+    return x + default_rng(None).normal()
+
+
+CLOSED_OVER = 0
+
+
+def closure():
+    count = 0
+
+    def counts_in_a_closure(x):
+        nonlocal count
+        count += 1
+        return x
+
+    return counts_in_a_closure
+
+
+PLANTED = {  # function: what it does, what is named, the line below its def
+    prints: ("prints (print,", 1, "jaxcb.debug"),
+    prints_inside: ("prints (print,", 2, "jaxcb.debug"),
+    writes_to_stdout: ("prints (sys.stdout,", 1, "jaxcb.debug"),
+    logs: ("prints (LOGGER,", 1, "jaxcb.debug"),
+    opens: ("opens a file (open,", 1, "as io"),
+    saves: ("opens a file (np.save,", 1, "as io"),
+    draws_of_python: ("draws random numbers (random.random,", 1, "as io"),
+    draws_of_numpy: ("draws random numbers (np.random.rand,", 1, "as io"),
+    draws_of_a_generator: ("draws random numbers (GENERATOR,", 1, "as io"),
+    draws_without_a_seed: ("draws random numbers (default_rng(),", 1, "as io"),
+    names_something: ("draws random numbers (uuid.uuid4,", 1, "as io"),
+    reads_the_time: ("reads the clock (time.perf_counter,", 1, "as io"),
+    reads_the_date: ("reads the clock (datetime.datetime.now,", 1, "as io"),
+    reads_today: ("reads the clock (date.today,", 1, "as io"),
+    writes_a_global: ("writes a name outside of it (TOTAL,", 2, "as io"),
+    counts_in_a_dict: ("writes a name outside of it (COUNTS['calls'],", 1, "as io"),
+    keeps_in_a_list: ("writes a name outside of it (LOG,", 1, "as io"),
+    keeps_in_a_set: ("writes a name outside of it (SEEN,", 2, "as io"),
+    fills_an_array: ("writes a name outside of it (ARRAY[...],", 1, "as io"),
+    sets_an_attribute: ("writes a name outside of it (STATE.last,", 1, "as io"),
+    draws_with_no_seed: ("draws random numbers (default_rng(None),", 1, "as io"),
+    closure(): ("writes a name outside of it (count,", 2, "as io"),
+    writes_an_item: ("writes into an argument (x[0],", 1, "as buffer"),
+    adds_to_it: ("writes into an argument (x,", 1, "as buffer"),
+    sorts_it: ("writes into an argument (x,", 1, "as buffer"),
+    writes_by_out: ("writes into an argument (x,", 1, "as buffer"),
+}
+
+
+@pytest.mark.parametrize("function", PLANTED, ids=lambda function: function.__name__)
+def test_impure_function_is_told_with_its_line_and_the_flavor(function):
+    told, below, flavor = PLANTED[function]
+    with pytest.warns(jaxcb.ImpureFunctionWarning) as warned:
+        jaxcb.pure(function, result="x")
+    (one,) = warned
+    line = function.__code__.co_firstlineno + below
+    message = str(one.message)
+    assert f"the pure callback {function.__name__} {told} test_purity.py:{line})" in message
+    assert flavor in message and "\n" not in message
+    assert (one.filename, one.lineno) == (__file__, line)
+
+
+def test_function_is_told_of_once():
+    def again(x):
+        print(x)
+        return x
+
+    with pytest.warns(jaxcb.ImpureFunctionWarning):
+        jaxcb.pure(again, result="x")
+    jaxcb.pure(again, result="x")  # a warning would be an error
+
+
+@pytest.mark.parametrize("flavor", [jaxcb.io, jaxcb.debug, jaxcb.tap])
+def test_other_flavors_may_do_as_they_like(flavor):
+    def show(x):
+        print(x, time.time())
+        return x
+
+    flavor(show, result="x") if flavor is jaxcb.io else flavor(show)
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_correct_function_is_registered_in_silence(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        register(name)
+
+
+def test_what_is_not_called_is_not_looked_at():
+    """A helper that can print is no plain print; `check` runs it and sees."""
+
+    def calls_one_that_prints(x):
+        return prints(x)
+
+    jaxcb.pure(calls_one_that_prints, result="x")
+
+
+def test_host_function_still_runs_as_it_is(capsys):
+    with pytest.warns(jaxcb.ImpureFunctionWarning):
+        shown = jaxcb.pure(lambda x: print("saw", x) or x, result="x")
+    assert float(shown(3.0)) == 3
+    assert capsys.readouterr().out == "saw 3.0\n"

@@ -1,0 +1,161 @@
+"""One clear paragraph for each mistake, before anything runs."""
+
+import concurrent.futures
+import functools
+import re
+import subprocess
+import sys
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+X = np.arange(4, dtype=np.float32)
+
+
+def one_paragraph(error):
+    words = str(error)
+    assert "\n" not in words and words.endswith(".") and len(words) < 700
+    return words
+
+
+def never(x):
+    pytest.fail("it ran")
+
+
+@pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"executor": "thraeds"}, ValueError, "did you mean 'threads'?"),
+        ({"executor": "threads:none"}, ValueError, "unknown executor 'threads:none'"),
+        ({"executor": "threads:0"}, ValueError, "unknown executor 'threads:0'"),
+        ({"executor": "dask:somewhere"}, ValueError, "unknown executor 'dask:somewhere'"),
+        ({"executor": 3}, TypeError, "executor=3 is no executor. Pass one of 'threads'"),
+        ({"timeout": 1.0}, ValueError, "timeout=1.0 needs an executor"),
+        ({"retries": 2}, ValueError, "retries=2 needs an executor"),
+        ({"chunksize": 2}, ValueError, "chunksize=2 needs an executor"),
+        ({"executor": "threads", "timeout": 0}, ValueError, "Write timeout=2.5, say"),
+        ({"executor": "threads", "timeout": 1e300}, ValueError, "Write timeout=2.5, say"),
+        ({"executor": "threads", "retries": True}, ValueError, "Write retries=1, say"),
+        ({"executor": "threads", "retries": -1}, ValueError, "Write retries=1, say"),
+        ({"executor": "threads", "chunksize": 1.5}, ValueError, "Write chunksize=10, say"),
+        ({"executor": "processes", "arrays": "jax"}, ValueError, "pass executor='threads'"),
+    ],
+)
+def test_wrong_option_is_told_where_it_is_given(register, options, kind, words):
+    with pytest.raises(kind, match=re.escape(words)) as caught:
+        register(never, result=lambda x: x, **options)
+    one_paragraph(caught.value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    f = jaxcb.pure(
+        lambda x: x, result="x", executor="threads:2",
+        chunksize=np.int64(2), timeout=np.float32(30), retries=np.int8(1),
+    )  # fmt: skip
+    assert jax.vmap(f)(X).tolist() == X.tolist()
+
+
+def test_ordered_callback_takes_no_executor():
+    with pytest.raises(ValueError, match=r"Drop ordered=True, or executor=\.") as caught:
+        jaxcb.io(never, result=None, ordered=True, executor="threads")
+    one_paragraph(caught.value)
+    with pytest.raises(ValueError, match="ordered"):
+        jaxcb.io_callback(never, None, X, ordered=True, executor="threads")
+
+
+@pytest.mark.parametrize(
+    "pool", [concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor]
+)
+def test_executor_that_is_shut_down_is_told_at_once(pool):
+    executor = pool(1)
+    executor.shutdown()
+    with pytest.raises(ValueError, match="is shut down and takes no more work") as caught:
+        jaxcb.pure(never, result=lambda x: x, executor=executor)
+    one_paragraph(caught.value)
+
+
+def test_executor_that_is_shut_down_later_is_told_when_it_is_called(failure):
+    executor = concurrent.futures.ThreadPoolExecutor(1)
+    f = jax.jit(jax.vmap(jaxcb.pure(lambda x: x, result=lambda x: x, executor=executor)))
+    f(X).block_until_ready()
+    executor.shutdown()
+    error, _words = failure(f, X)
+    assert isinstance(error, jaxcb.ExecutorError)
+    assert "is shut down and takes no more work" in one_paragraph(error)
+
+
+@pytest.mark.parametrize("under", [jax.jit, lambda f: f], ids=["jit", "eager"])
+def test_function_that_cannot_be_pickled_is_told_before_anything_runs(under):
+    lock = threading.Lock()
+
+    def host(x):
+        with lock:
+            pytest.fail("it ran")
+
+    f = jaxcb.pure(host, result=lambda x: x, executor="processes")
+    with pytest.raises(TypeError, match="cannot send host to executor='processes'") as caught:
+        under(jax.vmap(f))(X)
+    assert "executor='threads'" in one_paragraph(caught.value)
+
+
+def test_argument_that_cannot_be_pickled_is_told_before_anything_runs():
+    def f(x):
+        call = functools.partial(jaxcb.pure_callback, executor="processes")
+        return call(never, x, x, threading.Lock())
+
+    with pytest.raises(TypeError, match=r"cannot send the argument <unl.* of never") as caught:
+        jax.jit(f)(X)
+    assert "executor='threads'" in one_paragraph(caught.value)
+
+
+def test_address_that_nobody_listens_at_is_told_before_anything_runs(monkeypatch):
+    from jupyter_jaxcb.stack import _executors
+
+    monkeypatch.setattr(_executors, "CONNECT_SECONDS", 0.5)
+    f = jaxcb.pure(never, result=lambda x: x, executor="dask:tcp://127.0.0.1:9")
+    with pytest.raises(jaxcb.ExecutorError, match="nobody listens at tcp://127") as caught:
+        jax.jit(f)(X)
+    one_paragraph(caught.value)
+
+
+def test_dask_without_a_client_is_told_before_anything_runs():
+    f = jaxcb.pure(never, result=lambda x: x, executor="dask")
+    with pytest.raises(jaxcb.ExecutorError, match=r"Start it first: distributed\.Client\(\)"):
+        jax.jit(f)(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("processes", "loky"), ("dask", "distributed"), ("mpi", "mpi4py.futures")],
+)
+def test_library_that_is_not_installed_is_named_with_what_to_type(monkeypatch, name, module):
+    from jupyter_jaxcb.stack import _executors
+
+    monkeypatch.setitem(sys.modules, module, None)  # importing it fails
+    monkeypatch.setattr(_executors, "_named", {})
+    f = jaxcb.pure(never, result=lambda x: x, executor=name)
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'jupyter_jaxcb\[{name}\]'"):
+        jax.jit(f)(X)
+
+
+def test_import_brings_no_library_of_executors_along():
+    libraries = ["loky", "distributed", "dask", "ipyparallel", "mpi4py"]  # JAX has cloudpickle
+    code = f"import jupyter_jaxcb, sys; print([n for n in {libraries} if n in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_worker_imports_neither_jax_nor_the_package():
+    def host(x):
+        import sys
+
+        return "jax" in sys.modules or "jupyter_jaxcb" in sys.modules
+
+    result = jax.ShapeDtypeStruct((), bool)
+    f = jaxcb.pure(host, result=result, executor="processes:1", cast=True)
+    assert not f(1.0)

@@ -1,0 +1,250 @@
+"""What raises, takes too long or cannot come back: the first lane's error, and nothing hangs."""
+
+import concurrent.futures
+import contextlib
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+BOTH = pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+X = np.arange(12, dtype=np.float32)
+
+
+@BOTH
+@pytest.mark.parametrize("chunksize", [None, 1, 5])
+def test_error_of_the_first_failing_lane_surfaces_with_its_number(
+    lanes, failure, executor, chunksize
+):
+    def host(x):
+        if x in (5, 3, 11):
+            raise ValueError(f"no {int(x)}")
+        return x
+
+    error, words = failure(lanes(host, executor=executor, chunksize=chunksize), X)
+    assert type(error) is ValueError and error.args == ("no 3",)
+    assert "in call 4, in lane 3, called with float32[]" in words
+
+
+@BOTH
+def test_wrong_answer_of_a_lane_is_that_lanes_error(lanes, failure, executor):
+    def host(x):
+        return np.zeros(3) if x == 4 else x
+
+    error, words = failure(lanes(host, executor=executor), X)
+    assert "in lane 4" in words and "answered with shape (3,)" in str(error)
+
+
+@pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
+@pytest.mark.parametrize("more", [{}, {"timeout": 60}, {"record": True}], ids=str)
+def test_lane_that_raises_stop_iteration_does_not_end_the_others_unheard(
+    lanes, failure, executor, more
+):
+    def host(x):
+        return next(n for n in (x,) if n != 5)
+
+    record = jaxcb.record() if more.get("record") else contextlib.nullcontext()
+    options = {"timeout": more.get("timeout")} if executor else {}
+    with record:
+        error, words = failure(lanes(host, executor=executor, **options), X)
+    assert type(error) is RuntimeError
+    assert "it raised StopIteration" in str(error) and "in lane 5," in words
+
+
+@BOTH
+def test_answer_that_is_wrong_is_not_asked_for_again(lanes, calls, failure, executor):
+    count = calls.counter()
+
+    def host(x):
+        count(int(x))
+        return np.zeros(3)
+
+    error, _words = failure(lanes(host, executor=executor, retries=3), X)
+    assert "answered with shape (3,)" in str(error) and calls.counted()["0"] == 1
+
+
+def test_lanes_behind_the_failing_one_are_not_begun(lanes, failure):
+    begun = []
+
+    def host(x):
+        begun.append(int(x))
+        if x == 2:
+            raise ValueError
+        return x
+
+    failure(lanes(host, executor="threads:1", chunksize=1), np.arange(1_000, dtype=np.float32))
+    assert {0, 1, 2} <= set(begun) and len(begun) < 20
+
+
+def test_error_of_another_process_says_where_it_was_raised(lanes, failure):
+    def inner(x):
+        raise ZeroDivisionError("by nothing")
+
+    def host(x):
+        return inner(x)
+
+    error, words = failure(lanes(host, executor="processes:2"), X)
+    assert type(error) is ZeroDivisionError
+    assert "raised in a worker (pid " in words and "in inner" in words
+    assert "jupyter_jaxcb_worker" not in words
+
+
+@pytest.mark.parametrize("kind", ["cause", "context", "group"])
+def test_error_of_another_process_has_its_causes_told(lanes, failure, kind):
+    def inner(x):
+        raise ZeroDivisionError("by nothing")
+
+    def host(x):
+        try:
+            inner(x)
+        except ZeroDivisionError as error:
+            if kind == "cause":
+                raise ValueError("no luck") from error
+            if kind == "group":
+                raise ExceptionGroup("no luck", [error]) from None
+            raise ValueError("no luck")  # noqa: B904
+
+    error, words = failure(lanes(host, executor="processes:2"), X)
+    assert error.args[0] == "no luck" and "in inner" in words
+    assert "ZeroDivisionError: by nothing" in words and "jupyter_jaxcb_worker" not in words
+
+
+@pytest.mark.parametrize("kind", ["needs two", "holds a lock"])
+def test_error_that_cannot_travel_is_told_in_words(lanes, failure, kind):
+    def host(x):
+        class Odd(Exception):
+            def __init__(self, one, two):
+                super().__init__("odd words")
+                if kind == "holds a lock":
+                    import threading
+
+                    self.lock = threading.Lock()
+
+        raise Odd(1, 2)
+
+    error, words = failure(lanes(host, executor="processes:2"), X)
+    assert "odd words" in str(error) and "in lane 0" in words
+
+
+def test_answer_that_cannot_travel_is_an_error_of_its_lane(lanes, failure):
+    def host(x):
+        return (n for n in ()) if x == 7 else x
+
+    error, words = failure(lanes(host, executor="processes:2"), X)
+    assert "its answer, generator, cannot be sent back" in str(error) and "in lane 7" in words
+
+
+@BOTH
+def test_lane_that_failed_is_called_again_as_often_as_is_allowed(lanes, calls, failure, executor):
+    count = calls.counter()
+
+    def host(x):
+        if count(int(x)) <= int(x) % 3:  # lanes fail never, once, twice
+            raise OSError("not now")
+        return 2 * x
+
+    answer = lanes(host, executor=executor, retries=2)(X)
+    np.testing.assert_array_equal(answer, 2 * X)
+    assert calls.counted() == {str(n): 1 + n % 3 for n in range(12)}
+
+
+@BOTH
+def test_lane_that_fails_too_often_is_an_error(lanes, calls, failure, executor):
+    count = calls.counter()
+
+    def host(x):
+        if x == 2:
+            count("two")
+            raise OSError("never")
+        return x
+
+    error, words = failure(lanes(host, executor=executor, retries=3), X)
+    assert type(error) is OSError and "called 4 times (retries=3)" in words and "lane 2" in words
+    assert calls.counted()["two"] == 4
+
+
+@BOTH
+def test_lane_that_takes_too_long_is_named(lanes, failure, executor):
+    def host(x):
+        if x == 3:
+            import threading
+
+            threading.Event().wait(30)
+        return x
+
+    error, words = failure(lanes(host, executor=executor, timeout=0.2), X)
+    assert type(error) is TimeoutError and "more than 0.2 s" in str(error) and "lane 3" in words
+
+
+def test_lane_that_took_too_long_once_is_called_again(lanes, calls):
+    count = calls.counter()
+
+    def host(x):
+        if x == 3 and count("three") == 1:
+            import threading
+
+            threading.Event().wait(30)
+        return x
+
+    np.testing.assert_array_equal(lanes(host, executor="processes:2", timeout=0.5, retries=1)(X), X)
+    assert calls.counted() == {"three": 2}
+
+
+def test_retries_and_timeout_hold_without_vmap():
+    tries = []
+
+    def host(x):
+        tries.append(x)
+        if len(tries) < 3:
+            raise OSError
+        return x
+
+    f = jaxcb.pure(host, result="x", executor="threads", retries=2, timeout=10)
+    assert jax.jit(f)(np.float32(4)) == 4 and len(tries) == 3
+
+
+def test_interrupt_that_a_host_function_raises_is_not_called_again(lanes):
+    tried = []
+
+    def host(x):
+        tried.append(x)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lanes(host, executor="threads:1", retries=5, chunksize=1)(X).block_until_ready()
+    assert len(tried) <= 2  # and what was in flight
+
+
+@pytest.mark.filterwarnings("ignore:.*which is a callback itself")
+@pytest.mark.parametrize("pool", ["threads:1", "threads:2", "mine"])
+@pytest.mark.parametrize("timeouts", [(None, None), (20, None), (20, 20)])
+def test_host_function_may_call_what_needs_the_same_executor(pool, timeouts):
+    """The threads that it would need are all waiting for it."""
+    mine = concurrent.futures.ThreadPoolExecutor(1)
+    executor = mine if pool == "mine" else pool
+    inner = jaxcb.pure(lambda x: x + 1, result=lambda x: x, executor=executor, timeout=timeouts[1])
+
+    def host(x):
+        return np.asarray(jax.vmap(inner)(np.full(3, x, np.float32))).sum()
+
+    outer = jaxcb.pure(host, result=lambda x: x, executor=executor, timeout=timeouts[0])
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(jax.vmap(outer)(x), 3 * (x + 1))
+    mine.shutdown()
+
+
+def test_several_crossings_share_one_executor(lanes):
+    together = threading.Barrier(2, timeout=30)
+
+    def host(x):
+        together.wait()  # two lanes at a time, or none gets on
+        return x
+
+    f = lanes(host, executor="threads:4", chunksize=1)
+    x = np.arange(8, dtype=np.float32)
+    with concurrent.futures.ThreadPoolExecutor(4) as callers:
+        for answer in callers.map(f, [x + n for n in range(4)]):
+            assert answer.shape == (8,)

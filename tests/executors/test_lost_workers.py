@@ -1,0 +1,167 @@
+"""A worker is killed in the middle: no lane is lost or doubled in the result, nothing hangs."""
+
+import collections
+import concurrent.futures
+import logging
+import multiprocessing
+import os
+
+import dask
+import distributed
+import ipyparallel
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import _executor_flight
+
+X = np.arange(20, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Three worker processes of dask's; dask itself does not run anything again."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        cluster = distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        )  # fmt: skip
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def killing(count, times, victim=7):
+    """Ends its worker `times` times in the lane `victim`."""
+
+    def host(x):
+        import os
+        import signal
+
+        if x == victim and count(f"lane {int(x)}") <= times:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 2 * x
+
+    return host
+
+
+@pytest.mark.parametrize("chunksize", [None, 4])
+def test_lane_whose_worker_was_killed_is_called_again(lanes, calls, chunksize):
+    f = lanes(killing(calls.counter(), 2), executor="processes:2", retries=2, chunksize=chunksize)
+    np.testing.assert_array_equal(f(X), 2 * X)
+    assert calls.counted() == {"lane 7": 3}
+
+
+def test_error_names_the_lane_and_the_worker_and_the_next_call_has_new_ones(lanes, calls, failure):
+    f = lanes(killing(calls.counter(), 1), executor="processes:2", chunksize=4)
+    error, words = failure(f, X)
+    assert type(error) is jaxcb.WorkerLostError
+    assert "ended (pid " in words and "in lane 7," in words and "retries=1" in words
+    assert calls.counted() == {"lane 7": 1}
+    np.testing.assert_array_equal(f(X), 2 * X)
+
+
+def test_worker_of_dask_that_was_killed_is_named_or_its_lane_called_again(
+    lanes, calls, failure, client
+):
+    count = calls.counter()
+    f = lanes(killing(count, 1), executor=client, chunksize=4)
+    np.testing.assert_array_equal(f(X[:4]), 2 * X[:4])  # its workers can write on the board
+    error, words = failure(f, X)
+    assert type(error) is jaxcb.WorkerLostError
+    assert "ended (pid " in words and "in lane 7," in words and "retries=1" in words
+    assert calls.counted() == {"lane 7": 1}
+    again = lanes(killing(count, 2), executor=client, chunksize=4, retries=1)
+    np.testing.assert_array_equal(again(X), 2 * X)
+    assert calls.counted() == {"lane 7": 3}
+
+
+def test_only_the_lane_that_kills_is_charged(lanes, calls):
+    """Where a pool breaks as a whole, lanes of other workers do not use up their retries."""
+    count = calls.counter()
+
+    def host(x):
+        import os
+        import signal
+
+        if x in (3, 11, 17) and count(int(x)) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x
+
+    f = lanes(host, executor="processes:2", retries=1, chunksize=5)
+    np.testing.assert_array_equal(f(X), X)
+    # Once more where an answer was lost with another lane's worker.
+    made = calls.counted()
+    assert set(made) == {"3", "11", "17"} and min(made.values()) >= 2, made
+
+
+def test_recording_has_the_lane_that_was_lost(lanes, calls):
+    f = lanes(killing(calls.counter(), 1), executor="processes:2", retries=1, chunksize=1)
+    with jaxcb.record() as r:
+        f(X).block_until_ready()
+    made = collections.Counter(call.lane for call in r.recording)
+    assert made[7] == 2 and [call.lane for call in r.recording if call.error] == [7]
+    assert set(made) == set(range(20))
+
+
+def test_worker_that_is_still_ending_is_the_one_that_ended(lanes, calls, failure, monkeypatch):
+    """A pool is broken when its worker's files are closed, which is before the process is gone."""
+    asked = collections.Counter()
+
+    def has_ended(pid):
+        asked[pid] += 1
+        return asked[pid] > 1 and really_ended(pid)
+
+    really_ended, context = _executor_flight.has_ended, multiprocessing.get_context("spawn")
+    monkeypatch.setattr(_executor_flight, "has_ended", has_ended)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        f = lanes(killing(calls.counter(), 99), executor=pool, chunksize=1)
+        error, words = failure(f, X)
+    assert type(error) is jaxcb.WorkerLostError and "in lane 7," in words
+
+
+def test_pool_of_ones_own_breaks_and_says_so(lanes, calls, failure):
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        f = lanes(killing(calls.counter(), 99), executor=pool, retries=5, chunksize=1)
+        _, words = failure(f, X)
+        assert "in lane 7," in words and "broken now" in words
+    assert calls.counted() == {"lane 7": 1}
+
+
+def test_lost_scheduler_is_an_error_within_the_timeout(lanes, failure, tmp_path):
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+    )
+    client = distributed.Client(cluster, set_as_default=False)
+    began = str(tmp_path / "began")
+    os.mkfifo(began)
+
+    def host(x):
+        import threading
+
+        with open(began, "w"):  # waits for who closes the cluster
+            pass
+        threading.Event().wait(60)
+        return x
+
+    def close_it():
+        with open(began):
+            cluster.close(timeout=5)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as other:
+        closing = other.submit(close_it)
+        error, words = failure(lanes(host, executor=client, timeout=50, chunksize=1), X[:4])
+        closing.result()
+    assert isinstance(error, jaxcb.ExecutorError) and "is lost" in words
+    client.close(timeout=1)
+    with pytest.raises(ValueError, match="is shut down"):
+        lanes(host, executor=client)(X)
+
+
+def test_engines_of_ipyparallel_run_lanes_and_their_loss_is_told(lanes, calls, failure):
+    with ipyparallel.Cluster(n=2, log_level=logging.CRITICAL) as engines:
+        f = lanes(killing(calls.counter(), 99), executor=engines, chunksize=1)
+        np.testing.assert_array_equal(f(X[:7]), 2 * X[:7])
+        error, words = failure(f, X)
+        assert type(error) is jaxcb.WorkerLostError and "in lane 7," in words
+    assert calls.counted() == {"lane 7": 1}

@@ -1,0 +1,154 @@
+"""Who ran which lane, and how long it waited; Ctrl-C."""
+
+import collections
+import itertools
+import os
+import signal
+import socket
+import threading
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Recorder, Recording, WorkerRows
+from jupyter_jaxcb.report import to_text
+
+X = np.arange(12, dtype=np.float32)
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_each_lane_has_its_worker_and_its_times(lanes, executor):
+    together = "threads" in executor
+
+    def host(x):
+        return 2 * x
+
+    with jaxcb.record() as r:
+        lanes(host, executor=executor, chunksize=2)(X).block_until_ready()
+    recording = r.recording
+    assert sorted(call.lane for call in recording) == list(range(12))
+    workers = {worker.thread: worker for worker in recording.workers}
+    assert {call.thread for call in recording} <= set(workers)
+    for worker in workers.values():
+        assert worker.host == socket.gethostname()
+        assert (worker.pid == os.getpid()) is together
+        name = recording.threads[worker.thread]
+        assert name.startswith("worker ") and (together or f"pid {worker.pid}" in name)
+    for call in recording:
+        assert call.end_ns >= call.start_ns and call.queued_ns >= 0
+    # The first lane of each chunk has waited for it; the others came with it.
+    assert sum(call.queued_ns > 0 for call in recording) <= 6
+    assert Recording.from_json(recording.to_json()).workers == recording.workers
+
+
+def test_lanes_of_one_worker_do_not_overlap(lanes):
+    with jaxcb.record() as r:
+        lanes(lambda x: x, executor="processes:2", chunksize=1)(X).block_until_ready()
+    own = collections.defaultdict(list)
+    for call in r.recording:
+        own[call.thread].append((call.start_ns, call.end_ns))
+    for times in own.values():
+        times.sort()
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(times))
+
+
+def test_calls_that_were_made_are_recorded_when_one_fails(lanes, calls, failure):
+    count = calls.counter()
+
+    def host(x):
+        count("calls")
+        if x == 5:
+            raise ValueError
+        return x
+
+    with jaxcb.record() as r:
+        failure(lanes(host, executor="threads:1", chunksize=2), X)
+        # The one thread gets to this when it is done with what was running.
+        lanes(lambda x: x, executor="threads:1")(X[:1]).block_until_ready()
+    assert len(r.recording) == calls.counted()["calls"] + 1
+    assert [call.lane for call in r.recording if call.error] == [5]
+
+
+def test_tries_are_host_calls_of_their_own(lanes, calls):
+    count = calls.counter()
+
+    def host(x):
+        if x == 5 and count("five") == 1:
+            raise OSError("not now")
+        return x
+
+    with jaxcb.record() as r:
+        lanes(host, executor="processes:2", retries=1)(X).block_until_ready()
+    made = collections.Counter(call.lane for call in r.recording)
+    assert made == {**dict.fromkeys(range(12), 1), 5: 2}
+    assert [call.error for call in r.recording if call.error] == ["OSError: not now"]
+
+
+def test_report_says_how_many_lanes_each_worker_ran(lanes):
+    with jaxcb.record() as r:
+        lanes(lambda x: x, executor="threads:1", chunksize=3)(X).block_until_ready()
+    assert "12 calls by 1 worker: worker 1 · jaxcb-threads_0: 12; queued " in to_text(r.recording)
+    assert "worker" not in to_text(r.recording, times=False)
+
+
+def who(pid, host="far"):
+    return SimpleNamespace(host=host, pid=pid, thread=0, name="")
+
+
+def test_clock_of_another_machine_is_put_on_ours(lowered):
+    recorder, ahead = Recorder(), 5_000_000_000
+    # Sent at 100, back at 200; 110 to 190 by our clock, and 150 to 160 the next time.
+    for sent, start, end, back in ((100, 110, 190, 200), (140, 141, 199, 200)):
+        part = WorkerRows(who(7), np.array([0]), [start + ahead, end + ahead], sent, back, {})
+        recorder.called_by_workers(lowered, 1, recorder.crossing(), [part])
+    recording = recorder.freeze()
+    (worker,) = recording.workers
+    assert recording.threads == ("worker 1 · pid 7 · far",)
+    assert worker.clock_error_ns == 1
+    second = list(recording)[1]
+    assert abs(second.start_ns - 141) <= 1 and abs(second.end_ns - 199) <= 1
+
+
+def test_clock_of_this_machine_is_ours(lowered):
+    recorder = Recorder()
+    part = WorkerRows(who(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200, {})
+    recorder.called_by_workers(lowered, 1, recorder.crossing(), [part])
+    (call,) = recorder.freeze()
+    assert (call.start_ns, call.end_ns, call.queued_ns, call.lane) == (110, 190, 10, 3)
+
+
+@pytest.fixture
+def lowered(lanes):
+    with jaxcb.record() as r:
+        lanes(lambda x: x)(X[:1]).block_until_ready()
+    return r.recording.lowered[0]
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_interrupt_ends_the_waiting_and_what_has_not_begun(lanes, calls, executor):
+    count, begun = calls.counter(), calls.folder
+
+    def host(x):
+        import os
+        import threading
+
+        count("begun")
+        if x == 0:
+            os.kill(parent, signal.SIGINT)
+        threading.Event().wait(0.3)
+        return x
+
+    parent = os.getpid()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert begun and threading.current_thread() is threading.main_thread()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lanes(host, executor=executor, chunksize=1)(np.arange(64, dtype=np.float32))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert calls.counted()["begun"] < 20
+    assert lanes(lambda x: x, executor=executor)(X).tolist() == X.tolist()
+    jax.effects_barrier()

@@ -1,0 +1,109 @@
+"""Workers of executors in what several processes recorded, and on the timeline of all."""
+
+import json
+import os
+from types import SimpleNamespace
+
+import numpy as np
+
+from jupyter_jaxcb.recording import (
+    LoweredSite,
+    Process,
+    Program,
+    Recorder,
+    Recording,
+    Site,
+    WorkerRows,
+    merged,
+)
+from jupyter_jaxcb.report import export, to_mimebundle
+from jupyter_jaxcb.report._by_worker import by_worker
+
+SITE = LoweredSite(
+    Site("pure", "f", "a.py", 1, 0, cell=False), Program("jit_f", "cpu"), 0, (), (), ()
+)
+
+
+def recorded(*pids, host="another machine", recorder=None):
+    """Two lanes by each worker of these pids, queued for 5 ns."""
+    recorder = recorder or Recorder(clock=lambda: 0)
+    recorder.called(SITE, 1, 0, 1)  # the thread of the recorder's is the first
+    crossing = recorder.crossing()
+    for n, pid in enumerate(pids):
+        who = SimpleNamespace(host=host, pid=pid, thread=0, name="MainThread")
+        lanes = np.array([2 * n, 2 * n + 1])
+        rows = WorkerRows(who, lanes, [10, 20, 30], 5, 35, {})
+        recorder.called_by_workers(SITE, 1, crossing, [rows])
+    return recorder.freeze()
+
+
+def test_workers_keep_their_threads_and_calls():
+    processes = [Process(0, "here", 1), Process(1, "there", 1, 100, 7)]
+    one, other = recorded(11, 12), recorded(21)
+    both = merged([one, other], processes)
+    threads = [both.threads[worker.thread] for worker in both.workers]
+    assert [worker.pid for worker in both.workers] == [11, 12, 21]
+    assert [(name.startswith("process 1"), name.rpartition(" · ")[0][-6:]) for name in threads] == [
+        (False, "pid 11"),
+        (False, "pid 12"),
+        (True, "pid 21"),
+    ]
+    for worker in both.workers:
+        lanes = [call.lane for call in both if call.thread == worker.thread]
+        assert len(lanes) == 2
+    errors = [worker.clock_error_ns for worker in (*one.workers, *other.workers)]
+    assert [worker.clock_error_ns for worker in both.workers] == [*errors[:2], errors[2] + 7]
+    assert sorted(call.queued_ns for call in both) == sorted(
+        call.queued_ns for part in (one, other) for call in part
+    )
+    assert Recording.from_json(both.to_json()).workers == both.workers
+
+
+def test_pids_of_two_machines_and_of_containers_are_kept_apart(tmp_path):
+    here, there = recorded(1, 2, 300), recorded(300, host="a third machine")
+    export(merged([here, there]), tmp_path / "all.perfetto.json")
+    events = json.loads((tmp_path / "all.perfetto.json").read_text())["traceEvents"]
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert sorted(names.values()) == [
+        "compilation",
+        "host calls",
+        "worker process 1 · another machine",
+        "worker process 2 · another machine",
+        "worker process 300 · a third machine",
+        "worker process 300 · another machine",
+    ]
+    of_workers = [e for e in events if e["ph"] == "X" and e["cat"] == "host call"]
+    assert {names[e["pid"]] for e in of_workers} == {*names.values()} - {"compilation"}
+    assert os.getpid() not in names
+
+
+def test_a_trace_shows_lanes_of_workers_on_tracks_that_have_names(tmp_path):
+    """A crossing that workers shared is on none of them: it would overlap the next one in part."""
+    export(recorded(1, 2), tmp_path / "all.perfetto.json")
+    events = json.loads((tmp_path / "all.perfetto.json").read_text())["traceEvents"]
+    named = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
+    slices = [e for e in events if e["ph"] == "X"]
+    assert [e["cat"] for e in slices] == ["host call"] * 5
+    assert {(e["pid"], e["tid"]) for e in slices} < named
+    assert [e["args"].get("queued_us") for e in slices] == [None, 0.005, 0.005, None, None]
+
+
+def test_a_display_says_who_made_how_many_calls_and_how_long_these_waited():
+    """With its times, in the metadata: data are the same in every run."""
+    data, metadata = to_mimebundle(recorded(11, 12))
+    (measured,) = metadata.values()
+    assert measured["by_worker"] == [
+        "4 calls by 2 workers: worker 1 · pid 11 · another machine: 2, worker 2 · pid 12 · another "
+        "machine: 2; queued 10 ns, ran 40 ns (20 % queued)"
+    ]
+    assert not any("queued" in str(text) for text in data.values())
+
+
+def test_workers_that_made_no_call_of_a_recording_are_not_counted():
+    """A recorder keeps those that it heard of before."""
+    recorder = Recorder(clock=lambda: 0)
+    recorded(11, recorder=recorder)
+    since = recorder.mark()
+    recorded(12, recorder=recorder)
+    (line,) = by_worker(recorder.freeze(since))
+    assert line.startswith("2 calls by 1 worker: worker 2 · pid 12 · another machine: 2; queued")

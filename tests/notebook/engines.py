@@ -1,0 +1,126 @@
+"""A cluster of two ipyparallel engines, and cells of ``%%px``; prints a JSON object.
+
+Run by test_engines.py in a process of its own: a cluster brings an event loop.
+"""
+
+import json
+import signal
+import socket
+import sys
+
+import ipyparallel
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+SETUP = """
+import os, socket, threading
+os.environ["JAX_PLATFORMS"] = "cpu"
+"""
+IMPORTS = """
+import jax, jax.numpy as jnp
+import jupyter_jaxcb as jaxcb
+jax.distributed.initialize("127.0.0.1:{port}", 2, int(rank))
+print("I am", jax.process_index())
+"""
+REGISTERED = """
+%%jax_callback pure --result x --vmap-method sequential
+def double(x):
+    return 2 * x
+"""
+RECORDED = """
+%%jax_record mine
+y = jax.jit(jax.vmap(double))(jnp.arange(2.0 + rank))
+"""
+UNLUCKY = """
+%%jax_callback pure --result x
+def unlucky(x):
+    raise ValueError("no luck")
+"""
+WAITING = """
+%%jax_callback io --result x
+def waiting(x):
+    with socket.create_connection(("127.0.0.1", {port})):
+        threading.Event().wait(60)
+    return x
+"""
+
+
+def listening():
+    found = socket.socket()
+    found.bind(("127.0.0.1", 0))
+    found.listen()
+    return found, found.getsockname()[1]
+
+
+class Cells:
+    """Runs cells on the engines as ``%%px`` does in a terminal, and keeps what comes back."""
+
+    def __init__(self):
+        self.shell = InteractiveShell.instance()
+        self.found = {}
+
+    def __call__(self, name, cell):
+        raised = ""
+        with capture_output() as captured:
+            try:
+                result = self.shell.run_cell(f"%%px --no-stream\n{cell.strip()}")
+                result.raise_error()
+            except Exception as error:
+                raised = type(error).__name__
+        self.found[name] = {
+            "stdout": captured.stdout,
+            "stderr": captured.stderr,
+            "raised": raised,
+            "outputs": [
+                {"data": {key: str(one.data[key]) for key in one.data}, "metadata": [*one.metadata]}
+                for one in captured.outputs
+            ],
+        }
+
+
+def interrupted(cluster, engines):
+    """Ctrl-C to engines whose host function waits."""
+    listener, port = listening()
+    with listener:
+        engines.execute(WAITING.format(port=port).strip(), silent=False, block=True)
+        running = engines.execute("y = waiting(jnp.float32(1))", silent=False, block=False)
+        connections = [listener.accept()[0] for _ in range(2)]
+        cluster.signal_engines_sync(signal.SIGINT)
+        try:
+            running.get(30)
+            return "nothing"
+        except ipyparallel.error.CompositeError as error:
+            return sorted(one[0] for one in error.elist)
+        finally:
+            for connection in connections:
+                connection.close()
+
+
+def main():
+    listener, port = listening()
+    listener.close()
+    with ipyparallel.Cluster(n=2, log_level=40) as client:
+        px = Cells()  # its shell comes first: the client brings %%px to it
+        client.activate()
+        engines = client[:]
+        engines.scatter("rank", client.ids, flatten=True, block=True)
+        px("setup", SETUP)
+        px("loaded", "%load_ext jupyter_jaxcb")
+        px("imported", IMPORTS.format(port=port))
+        px("registered", REGISTERED)
+        px("recorded", RECORDED)
+        px("gathered", "everywhere = jaxcb.gather(mine)\neverywhere")
+        px("unlucky", UNLUCKY)
+        px("failed", "unlucky(jnp.float32(1))")
+        px("explained", "%jax_explain double(1.0)")
+        px("listed", "%jax_callbacks")
+        px.found["interrupted"] = interrupted(client.cluster, engines)
+        px("afterwards", "print(double(jnp.float32(4)))")
+        px("unloaded", "%unload_ext jupyter_jaxcb")
+        px.found["pulled"] = [repr(one) for one in engines.pull("everywhere", block=True)]
+    print(json.dumps(px.found))
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()

@@ -1,0 +1,50 @@
+"""What is advised for a function of a cell is to be typed in the line of the cell."""
+
+import pytest
+
+WRONG = {
+    "gradient, pure": (
+        "pure --result x", "x", "jax.grad(host)(1.)",
+        "Give it a rule: @host.defjvp or host.defvjp, or in the line of its cell --jvp NAME, "
+        "--vjp FORWARD BACKWARD or --derivative finite.",
+    ),
+    "gradient, buffer": (
+        "buffer --result x", "x", "jax.grad(host)(1.)",
+        "or in the line of its cell --jvp NAME, --vjp FORWARD BACKWARD.",
+    ),
+    "transpose": (
+        "pure --result x", "x", "jax.linear_transpose(host, 1.)(1.)",
+        "host.defvjp(forward, backward), or in the line of its cell --vjp FORWARD BACKWARD.",
+    ),
+    "gradient, io": (
+        "io --result None", "None", "jax.grad(lambda x: (host(x), x)[1])(1.)",
+        "It returns nothing: gradients pass by a debug callback (%%jax_callback debug). Or pass "
+        "its arguments through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp.",
+    ),
+    "vmap of an ordered one": (
+        "io --ordered --result x", "x", "jax.vmap(host)(jnp.ones(2))",
+        "was registered with --ordered, and the lanes of a vmap have no order; drop --ordered, or "
+        "loop with jax.lax.map.",
+    ),
+    "answer without the axes of a batch": (
+        "pure --result x --vmap-method expand_dims", "np.float32(x.sum())",
+        "jax.vmap(host)(jnp.ones(2))", "or register it with 'sequential' as its vmap method.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "answer", "call", "advice"), WRONG.values(), ids=WRONG)
+def test_error_says_what_to_type_in_the_line_of_the_cell(kernel, line, answer, call, advice):
+    parameters = "out, x" if line.startswith("buffer") else "x"
+    kernel.run(f"%%jax_callback {line}\ndef host({parameters}): return {answer}")
+    _, message, _ = kernel.run(call).error
+    assert message.partition("\n")[0].endswith(advice)
+
+
+def test_check_of_a_batch_says_what_to_type_in_the_line_of_the_cell(kernel):
+    kernel.run(
+        "%%jax_callback pure --result x --vmap-method expand_dims\n"
+        "def host(x): return x / x.shape[0]"
+    )
+    ran = kernel.run("%jax_check host(np.float32([1, 2, 3]))")
+    assert "Register it with --vmap-method sequential, or let it take" in ran.value

@@ -1,0 +1,69 @@
+"""%jax_check, --save and JUPYTER_JAXCB=off in a real kernel."""
+
+import pytest
+
+REGISTER = """%%jax_callback pure --result x --vmap-method expand_dims
+def scaled(x, m=1):
+    return m * x / x.max()
+"""
+IMPORTS = "%load_ext jupyter_jaxcb\nimport jax, numpy as np, jupyter_jaxcb"
+
+
+def test_check_shows_its_findings_and_nothing_of_it_is_recorded(kernel):
+    kernel.run("import numpy as np")
+    kernel.run(REGISTER)
+    ran = kernel.run("found = %jax_check scaled(np.float32([1, 2]), m=3)\nfound")
+    assert ran.value.startswith("scaled · pure · 1 finding\n  ✕ vmap contract: ")
+    assert ran.traces == [] and ran.error is None
+    assert kernel.run("%jax_check scaled(np.float32([1, 2]))").value.startswith("scaled · pure")
+
+
+def test_the_cell_around_a_check_is_recorded(kernel):
+    kernel.run("import numpy as np")
+    kernel.run(REGISTER)
+    ran = kernel.run("y = scaled(np.float32([1, 2]))\n_ = %jax_check scaled(np.float32([1, 2]))")
+    (site,) = ran.sites
+    assert (site["calls"], site["line"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("", "%jax_check takes a call: %jax_check f(x, y)"),
+        ("scaled", "is not a call. Write the function with its arguments, as in %jax_check scaled"),
+        ("len([])", "takes a call of a registered callback, not of <built-in function len>"),
+    ],
+)
+def test_what_cannot_be_checked_says_why(line, told, kernel):
+    kernel.run(REGISTER)
+    assert told in kernel.run(f"%jax_check {line}").text
+
+
+def test_recording_of_a_cell_is_saved(kernel, tmp_path):
+    kernel.run("import numpy as np")
+    kernel.run(REGISTER)
+    path = tmp_path / "my cell.jaxcb"
+    ran = kernel.run(f'%%jax_record r --save "{path}"\ny = scaled(np.float32([1, 2]))')
+    assert ran.error is None and ran.text == ""
+    loaded = f"jupyter_jaxcb.load({str(path)!r}).to_json() == r.to_json()"
+    assert kernel.run(f"import jupyter_jaxcb; {loaded}").value == "True"
+
+
+def test_unknown_suffix_is_told_before_the_cell_runs(kernel):
+    ran = kernel.run("%%jax_record --save cell.xls\nran_anyway = True")
+    assert "cannot tell the format of 'cell.xls'" in ran.text
+    assert kernel.run("'ran_anyway' in globals()").value == "False"
+
+
+def test_off_shows_and_records_nothing_and_everything_runs(fresh_kernel):
+    kernel = fresh_kernel()
+    kernel.run("import os; os.environ['JUPYTER_JAXCB'] = 'off'")
+    kernel.run(IMPORTS)
+    assert kernel.run(REGISTER).error is None
+    ran = kernel.run("scaled(np.float32([1, 2])).tolist()")
+    assert (ran.value, ran.traces) == ("[0.5, 1.0]", [])
+    ran = kernel.run("%%jax_record r\nscaled(np.float32([1, 2])).tolist()")
+    assert (ran.value, ran.traces) == ("[0.5, 1.0]", [])
+    assert kernel.run("len(r)").value == "0"
+    assert "JUPYTER_JAXCB=off turns recording off" in kernel.run("%jax_record auto").text
+    assert kernel.run("scaled(np.float32([1, 2])).tolist()").traces == []

@@ -1,0 +1,48 @@
+"""``%%jax_callback --executor``: the options of a cell's callbacks."""
+
+import pytest
+
+BODY = "def twice(x):\n    return 2 * x"
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes:2", "pool"])
+def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
+    kernel.run(
+        "import jax, numpy, concurrent.futures\npool = concurrent.futures.ThreadPoolExecutor(2)"
+    )
+    options = f"--executor {executor} --timeout 30 --retries 1 --chunksize 2"
+    assert kernel.run(f"%%jax_callback pure --result x {options}\n{BODY}").error is None
+    ran = kernel.run("jax.vmap(twice)(numpy.arange(5)).tolist(), twice.settings['timeout']")
+    assert ran.value == "([0, 2, 4, 6, 8], 30.0)"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--executor threds", "did you mean 'threads'?"),
+        ("--timeout 3", "--timeout needs an executor"),
+        ("--executor threads --retries soon", "--retries takes a number, not 'soon'"),
+        ("--executor taken", "executor=3 is no executor"),
+        ("--executor threads --chunksize 0", "--chunksize takes a number, not '0'"),
+        ("--executor threads --timeout -1", "--timeout takes a number, not '-1'"),
+        ("--executor threads --timeout nan", "--timeout takes a number, not 'nan'"),
+        ("--executor threads --retries -1", "--retries takes a number, not '-1'"),
+    ],
+)
+def test_wrong_option_says_what_to_type(kernel, line, words):
+    kernel.run("taken = 3")
+    ran = kernel.run(f"%%jax_callback pure --result x {line}\ndef thrice(x):\n    return 3 * x")
+    told = ran.text + (" ".join(map(str, ran.error)) if ran.error else "")
+    assert words in told
+    assert kernel.run("'thrice' in globals()").value == "False"
+
+
+def test_order_and_executor_are_refused_in_the_words_of_the_magic(kernel):
+    line = "%%jax_callback io --ordered --result x --executor threads"
+    assert "does not go with --ordered" in kernel.run(f"{line}\ndef f(x): return x").text
+
+
+def test_names_of_executors_complete(kernel):
+    line = "%%jax_callback pure --executor "
+    reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
+    assert {"threads", "processes", "dask"} <= set(reply["matches"])

@@ -1,0 +1,60 @@
+"""Callbacks of JAX's own, one of each kind, and what is seen of them."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+from jax.experimental.buffer_callback import buffer_callback
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
+
+STRUCT = jax.ShapeDtypeStruct((), np.float32)
+
+
+def double(x):
+    return 2 * np.asarray(x)
+
+
+def double_into(ctx, out, x):
+    np.asarray(out)[...] = 2 * np.asarray(x)
+
+
+def look(x):
+    return None
+
+
+# flavor: what binds a callback of it to a float32 scalar
+FLAVORS = {
+    "jax pure": lambda x: jax.pure_callback(double, STRUCT, x),
+    "jax io": lambda x: io_callback(double, STRUCT, x),
+    "jax debug": lambda x: jax.debug.callback(look, x),
+    "jax buffer": lambda x: buffer_callback(double_into, STRUCT)(x),
+}
+NAMES = {"jax pure": "double", "jax io": "double", "jax debug": "look", "jax buffer": "double_into"}
+
+
+def observed(run):
+    """What `run` answers, and its recording."""
+    with jaxcb.observe_jax() as recorded:
+        answer = jax.block_until_ready(run())
+    return answer, recorded.recording
+
+
+def seen(run):
+    """(flavor, name, fate, calls) of each site of `run`."""
+    _, recording = observed(run)
+    return [(s.site.flavor, s.site.function, str(s.fate), s.calls) for s in summarize(recording)]
+
+
+def one():
+    return jnp.float32(1)
+
+
+def line_of(function, text):
+    """The line of `function` that has `text` in it."""
+    lines, first = inspect.getsourcelines(function)
+    (place,) = [place for place, line in enumerate(lines) if text in line]
+    return first + place

@@ -1,0 +1,14 @@
+"""Programs of their own are left alone by the doctests."""
+
+import jax
+import pytest
+
+from tests.notebook.conftest import _kernel, fresh_kernel, kernel  # noqa: F401
+
+collect_ignore = ["devices.py"]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled_before():
+    """What is traced and compiled outside of a test is another test's."""
+    jax.clear_caches()

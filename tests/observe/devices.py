@@ -1,0 +1,106 @@
+"""JAX's own callbacks over four devices, observed and not: same calls, same results.
+
+Run by test_devices.py in a process of its own, as the number of devices is fixed at the start.
+Prints one line for each program: its name, and what differs if anything does.
+"""
+
+import jax
+
+COMPILED = ("pure", "io", "ordered io", "our own partitioned")  # in a shard_map without jit too
+
+
+# XLA of JAX 0.8 ends the process there, observed or not; later JAX refuses the others.
+PARTLY = ("debug", "partitioned", "print") if jax.__version_info__ >= (0, 10) else ()
+
+
+def main():
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.experimental import io_callback
+    from jax.sharding import NamedSharding
+    from jax.sharding import PartitionSpec as P
+
+    import jupyter_jaxcb as jaxcb
+
+    jax.config.update("jax_num_cpu_devices", 4)
+    mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("d")))
+    given = []
+
+    def host(x):
+        given.append(np.asarray(x).tolist())
+        return np.float32(1)
+
+    scalar = jax.ShapeDtypeStruct((), np.float32)
+
+    def look(x):
+        host(x)
+
+    callbacks = {
+        "pure": lambda x: jax.pure_callback(host, scalar, x),
+        "io": lambda x: io_callback(host, scalar, x),
+        "ordered io": lambda x: io_callback(host, scalar, x, ordered=True),
+        "debug": lambda x: (jax.debug.callback(look, x), jnp.float32(1))[1],
+        "partitioned": lambda x: (
+            jax.debug.callback(look, x, partitioned=True),
+            jnp.float32(1),
+        )[1],
+        "our own partitioned": lambda x: (
+            jaxcb.debug_callback(look, x, partitioned=True),
+            jnp.float32(1),
+        )[1],
+        "print": lambda x: (jax.debug.print("{}", x), jnp.float32(1))[1],
+    }
+
+    def sharded(f):
+        return jax.shard_map(lambda x: f(x)[None], mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+
+    halves = jax.make_mesh((2, 2), ("d", "rest"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+
+    def partly(f):
+        return jax.shard_map(
+            lambda x: f(x)[None], mesh=halves, in_specs=P("d"), out_specs=P("d"), axis_names={"d"},
+            check_vma=False,
+        )  # fmt: skip
+
+    ways = {
+        "jit": lambda f: jax.jit(f),
+        "shard_map": lambda f: jax.jit(sharded(f)),
+        "shard_map without jit": sharded,
+        "partly manual": lambda f: jax.jit(partly(f)),
+    }
+    for name, bind in callbacks.items():
+        for way, around in ways.items():
+            if way == "partly manual" and name not in PARTLY:
+                continue
+
+            def run():
+                given.clear()
+                jax.clear_caches()
+                try:
+                    answer = around(lambda x: 2 * bind(x))(x)  # noqa: B023
+                    answer = np.asarray(answer).tolist()
+                    jax.effects_barrier()
+                except Exception as error:
+                    answer = type(error).__name__, str(error).splitlines()[0]
+                return answer, sorted(map(str, given))
+
+            plain = run()
+            with jaxcb.observe_jax() as r:
+                observed = run()
+            calls = len(plain[1])
+            if name == "print":
+                calls = {"jit": 1, "partly manual": 2}.get(way, 4)
+            fates = [(str(o.fate), o.compiled, o.written) for o in r.recording.outcomes]
+            wanted = [("live", calls, calls)] * bool(calls)
+            if way == "partly manual":  # one of each group calls, behind a condition
+                wanted = [("live", None, calls)] * bool(calls)
+            if way == "shard_map without jit" and name not in COMPILED:
+                wanted = []
+            same = plain == observed and len(r.recording) == calls and fates == wanted
+            told = [plain, observed, len(r.recording), fates]
+            print(name, way, "same" if same else f"FAILED {told}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Random programs over jax's own callbacks do the same observed: values, calls, order, errors."""
+
+import os
+import random
+
+from hypothesis import HealthCheck, Phase, given, settings
+
+import jupyter_jaxcb as jaxcb
+from tests.differential._compare import JAX, difference, observe, precision
+from tests.differential._interpret import Interpreter
+from tests.differential._programs import METHODS, sites
+from tests.differential._strategy import drawn, programs
+
+EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "40"))
+
+
+def run(program):
+    interpreter = Interpreter(program, JAX)
+    return observe(interpreter, interpreter.function(), interpreter.start())
+
+
+def disagreement(program):
+    """In which way the program differs when it is observed, if at all."""
+    with precision(program.x64):
+        wanted = run(program)
+        try:
+            with jaxcb.observe_jax() as r:
+                got = run(program)
+        except Exception as error:  # of a failed run, which nobody waited for
+            return f"{type(error).__name__}: {error}"
+        found = difference(program, wanted, got)
+        if found is None and wanted.message.splitlines()[:1] != got.message.splitlines()[:1]:
+            found = f"message: {wanted.message} without, {got.message} with"
+        if found is None and len(r.recording) != len(got.calls):
+            found = f"{len(r.recording)} calls recorded, {len(got.calls)} made"
+        return found
+
+
+def test_random_programs_do_the_same_observed():
+    met = set()
+
+    def compare(program):
+        found = disagreement(program)
+        assert found is None, f"{found}\n{program}"
+        met.update(callback.method or callback.flavor for callback, _ in sites(program.block))
+
+    settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )(given(programs())(compare))()
+    assert met == {*METHODS, "pure", "io", "debug"}
+
+
+def test_comparison_finds_what_is_changed(monkeypatch):
+    """The comparison itself can fail: here the wrapper calls twice."""
+    from jupyter_jaxcb.stack._observed import Noted
+
+    once = Noted.__call__
+
+    def twice(self, *args, **kwargs):
+        once(self, *args, **kwargs)
+        return once(self, *args, **kwargs)
+
+    monkeypatch.setattr(Noted, "__call__", twice)
+    found = map(disagreement, map(drawn, map(random.Random, range(20))))
+    assert any("calls" in (one or "") for one in found)

@@ -1,0 +1,58 @@
+"""In a JAX whose insides have moved: one clear error before anything is touched."""
+
+import importlib
+
+import jax
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+from .test_put_back import insides
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("callback", "pure_callback_p"),
+        ("callback", "io_callback_impl"),
+        ("debugging", "debug_print_p"),
+        ("debugging", "_make_flat_callback"),
+        ("dispatch", "xla_primitive_callable"),
+        ("shard_map", "eager_rules"),
+        ("buffer_callback", "buffer_callback_p"),
+        ("interpreters.batching", "fancy_primitive_batchers"),
+        ("interpreters.mlir", "_platform_specific_lowerings"),
+    ],
+)
+def test_what_has_moved_is_named_with_versions_that_work(module, name, monkeypatch):
+    before = insides()
+    with monkeypatch.context() as patch:
+        patch.delattr(importlib.import_module(f"jax._src.{module}"), name)
+        with pytest.raises(RuntimeError) as caught, jaxcb.observe_jax():
+            pytest.fail("it began")
+    said = str(caught.value)
+    assert said.startswith(f"cannot observe the callbacks of JAX {jax.__version__}: ")
+    assert name in said
+    assert "JAX 0.8.0 to 0.12.0" in said
+    assert insides() == before
+
+
+def test_lowering_that_is_gone_is_named(monkeypatch):
+    from jax._src.callback import pure_callback_p
+    from jax._src.interpreters import mlir
+
+    monkeypatch.delitem(mlir._lowerings, pure_callback_p)
+    with pytest.raises(RuntimeError, match="no lowering of pure_callback_p"), jaxcb.observe_jax():
+        pytest.fail("it began")
+
+
+def test_block_after_one_that_could_not_begin_works(monkeypatch):
+    from jax._src import callback
+
+    with monkeypatch.context() as patch:
+        patch.delattr(callback, "io_callback_impl")
+        with pytest.raises(RuntimeError), jaxcb.observe_jax():
+            pytest.fail("it began")
+    with jaxcb.observe_jax() as r:
+        jax.debug.callback(lambda: None)
+    assert len(r.recording) == 1

@@ -1,0 +1,269 @@
+"""A recording goes to a file and comes back; a file that is none, or is hostile, is told."""
+
+import json
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jupyter_jaxcb.recording import (
+    SCHEMA,
+    Aval,
+    Compilation,
+    Fate,
+    Frame,
+    LoweredSite,
+    NotFinite,
+    Outcome,
+    Program,
+    Recorder,
+    Recording,
+    RecordingFileError,
+    Site,
+    VmapLevel,
+    load,
+)
+
+SITE = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="return bessel(1, z)")
+PROGRAM = Program("jit_f", "cpu", 1)
+SUFFIXES = pytest.mark.parametrize("suffix", [".jaxcb", ".json"])
+HEADER = struct.Struct("<IQQ")
+
+
+def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), lanes=4):
+    recorder = Recorder(capacity=10**6)
+    z = Aval((lanes,), "float32")
+    single = LoweredSite(SITE, PROGRAM, 0, (z,), (z,))
+    looped = LoweredSite(SITE, PROGRAM, 1, (z,), (z,), (VmapLevel(lanes, "sequential", (True,)),))
+    for fact in (single, looped):
+        recorder.bound(SITE)
+        recorder.lowered(fact)
+    for start, end in times:
+        crossing = recorder.called(single, 1, start, end, "ValueError: \ud800 no luck")
+        recorder.values.take(single, crossing, -1, [np.arange(9.0)], [np.float32(1)])
+    recorder.called_lanes(looped, 2, np.arange(lanes)[::-1], list(range(7, 8 + lanes)))
+    recorder.values.not_finite(single, 1, 2)
+    recorder.compiled(Outcome(SITE, PROGRAM, Fate.UNUSED, written=1, compiled=0, reason="why"))
+    recorder.took(Compilation(PROGRAM, 3, (z,), 10, 20, False, 4, 99))
+    recorder.counts(PROGRAM)
+    recorder.ran(PROGRAM)
+    recorder.stale(looped)
+    hanging = single, -1, 4, "MainThread", 10**10, (Frame("bessel", "a.py", 3),)
+    return recorder.freeze(cells=["<cell>"], environment={"jax": "0.0"}, running=[hanging])
+
+
+def raw(recording, tmp_path, suffix=".jaxcb"):
+    path = tmp_path / f"recording{suffix}"
+    recording.save(path)
+    return path.read_bytes()
+
+
+def reading(content, tmp_path, **options):
+    path = tmp_path / "given"
+    path.write_bytes(content)
+    return load(path, **options)
+
+
+@SUFFIXES
+def test_everything_comes_back(tmp_path, suffix):
+    recording = recorded()
+    path = tmp_path / f"a{suffix}"
+    recording.save(path)
+    back = load(path)
+    assert back.to_json() == recording.to_json()
+    assert back.calls.dtype == recording.calls.dtype
+    assert np.array_equal(back.calls, recording.calls)
+    assert back.not_finite == (NotFinite(0, 1, 2),)
+    assert back.running == recording.running and back.running[0].stack[0].line == 3
+    assert back.stale == {1} and back.compilations[0].end_ns == 99
+    assert not back.calls.flags.writeable
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@settings(max_examples=40)
+@given(times=st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1)), max_size=30))
+def test_any_times_come_back_from_the_compact_file(times, tmp_path_factory):
+    recording = recorded(times)
+    content = raw(recording, tmp_path_factory.mktemp("any"))
+    back = reading(content, tmp_path_factory.mktemp("any"))
+    assert np.array_equal(back.calls, recording.calls)
+
+
+def test_compact_file_of_many_calls_has_several_blocks_and_is_small(tmp_path):
+    recording = recorded(lanes=200_000)
+    content = raw(recording, tmp_path)
+    assert np.array_equal(reading(content, tmp_path).calls, recording.calls)
+    assert len(content) < len(recording) * 4  # 48 bytes each in memory
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x80\x04\x95pickle", b"PK\x03\x04", b"<html>", b"[1, 2]", b"\x89jaxcb\n"]
+)
+def test_file_of_something_else_is_told(content, tmp_path):
+    with pytest.raises(RecordingFileError, match="it is no recording"):
+        reading(content, tmp_path)
+
+
+@SUFFIXES
+def test_file_that_ends_anywhere_is_told(suffix, tmp_path):
+    content = raw(recorded(), tmp_path, suffix)
+    for end in range(1, len(content) - 1, 7):
+        with pytest.raises(RecordingFileError):
+            reading(content[:end], tmp_path)
+    with pytest.raises(RecordingFileError, match="truncated"):
+        reading(content[:-3], tmp_path)
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+@pytest.mark.parametrize("suffix", [".jaxcb", ".json"])
+def test_changed_byte_is_an_error_or_a_recording_that_can_be_written_again(
+    suffix, data, tmp_path_factory
+):
+    tmp_path = tmp_path_factory.mktemp("changed")
+    content = bytearray(raw(recorded(), tmp_path, suffix))
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    try:
+        back = reading(bytes(content), tmp_path)
+    except RecordingFileError:
+        return
+    assert suffix == ".json"  # the checksums see every change
+    assert Recording.from_json(back.to_json()).to_json() == back.to_json()
+    list(back)
+
+
+@SUFFIXES
+def test_newer_schema_says_to_update(suffix, tmp_path):
+    content = raw(recorded(), tmp_path, suffix)
+    if suffix == ".json":
+        content = content.replace(b'"schema": 2', b'"schema": 3')
+    else:
+        content = content[:8] + struct.pack("<I", 3) + content[12:]
+    with pytest.raises(RecordingFileError, match=r"schema 3: .* reads schema 2\. Update"):
+        reading(content, tmp_path)
+
+
+@SUFFIXES
+def test_older_schema_is_told_and_not_taken_for_damage(suffix, tmp_path):
+    """Before executors a host call had no `queued_ns`: 40 bytes, not 48."""
+    content = raw(recorded(), tmp_path, suffix)
+    if suffix == ".json":
+        old = json.loads(content) | {"schema": 1}
+        del old["calls"]["queued_ns"], old["workers"], old["processes"]
+        content = json.dumps(old).encode()
+    else:
+        content = content[:8] + struct.pack("<I", 1) + content[12:]
+    with pytest.raises(RecordingFileError, match=r"schema 1: .* Install the version that wrote it"):
+        reading(content, tmp_path)
+
+
+@pytest.mark.parametrize(("facts", "rows"), [(10, 10**9), (2**63, 0), (0, 2**64 - 1)])
+def test_billion_rows_that_a_header_promises_are_not_set_aside(facts, rows, tmp_path):
+    content = b"\x89jaxcb\r\n" + HEADER.pack(SCHEMA, facts, rows)
+    with pytest.raises(RecordingFileError, match=r"more than the limit.*limit_bytes=\d+"):
+        reading(content, tmp_path)
+
+
+def test_rows_within_the_limit_that_are_not_there_are_a_truncation(tmp_path):
+    content = b"\x89jaxcb\r\n" + HEADER.pack(SCHEMA, 0, 10_000_000)
+    with pytest.raises(RecordingFileError, match="ends before its last block"):
+        reading(content, tmp_path)
+
+
+def test_block_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path, monkeypatch):
+    packed = zlib.compress(bytes(50_000_000), 9)
+    block = struct.pack("<III", 100, 1_000, 0) + packed[:1_000]
+    largest = []
+    whole = zlib.decompressobj
+
+    class Watched:
+        def __init__(self):
+            self._own = whole()
+
+        def __getattr__(self, name):
+            return getattr(self._own, name)
+
+        def decompress(self, data, most):
+            found = self._own.decompress(data, most)
+            largest.append(len(found))
+            return found
+
+    monkeypatch.setattr(zlib, "decompressobj", Watched)
+    with pytest.raises(RecordingFileError, match="does not have the length that it says"):
+        reading(b"\x89jaxcb\r\n" + HEADER.pack(SCHEMA, 100, 0) + block, tmp_path)
+    assert largest == [101]
+
+
+def test_something_behind_the_end_is_told(tmp_path):
+    with pytest.raises(RecordingFileError, match="behind its end"):
+        reading(raw(recorded(), tmp_path) + b"x", tmp_path)
+
+
+def test_large_file_is_read_when_it_is_allowed(tmp_path):
+    recording = recorded(lanes=1000)
+    for suffix in (".jaxcb", ".json"):
+        content = raw(recording, tmp_path, suffix)
+        with pytest.raises(RecordingFileError, match="limit_bytes="):
+            reading(content, tmp_path, limit_bytes=5_000)
+        assert len(reading(content, tmp_path, limit_bytes=900_000)) == len(recording)
+
+
+@pytest.mark.parametrize("depth", [1_000, 100_000])
+def test_deep_json_is_told(depth, tmp_path):
+    with pytest.raises(RecordingFileError):
+        reading(b'{"schema": ' + b"[" * depth, tmp_path)
+    with pytest.raises(RecordingFileError):
+        reading(b'{"schema": ' + b"[" * depth + b"]" * depth + b"}", tmp_path)
+
+
+HOSTILE = {
+    "a number for the line of a site": lambda d: d["sites"][0].update(line="<script>"),
+    "a site that is not there": lambda d: d["lowered"][0].update(site=7),
+    "a negative number of a site": lambda d: d["lowered"][0].update(site=-1),
+    "true for a number": lambda d: d["lowered"][0].update(index=True),
+    "a fate that there is not": lambda d: d["outcomes"][0].update(fate="eaten"),
+    "a field that there is not": lambda d: d["outcomes"][0].update(__class__="os"),
+    "a missing field": lambda d: d["outcomes"][0].pop("program"),
+    "a list that is too long": lambda d: d["compilations"][0].extend([1, 2, 3]),
+    "columns of several lengths": lambda d: d["calls"]["lane"].append(1),
+    "a column of fractions": lambda d: d["calls"].update(lane=[0.5] * 7),
+    "a column of texts": lambda d: d["calls"].update(lane=["a"] * 7),
+    "a column of true and false": lambda d: d["calls"].update(lane=[True] * 7),
+    "a ragged column": lambda d: d["calls"].update(lane=[[], 1, 1, 1, 1, 1, 1]),
+    "a column of columns": lambda d: d["calls"].update(lane=[[1]] * 7),
+    "false in a column": lambda d: d["calls"]["lane"].__setitem__(0, False),
+    "a list in a column": lambda d: d["calls"]["lane"].__setitem__(0, []),
+    "nothing in a column": lambda d: d["calls"]["lane"].__setitem__(0, None),
+    "a number that does not fit": lambda d: d["calls"]["thread"].__setitem__(0, 2**40),
+    "a call of no site": lambda d: d["calls"]["lowered"].__setitem__(0, 9),
+    "a call on no thread": lambda d: d["calls"]["thread"].__setitem__(0, 9),
+    "an error that there is not": lambda d: d["calls"]["error"].__setitem__(0, 9),
+    "a huge integer": lambda d: d.update(overflow=10**30),
+    "a text for the errors": lambda d: d.update(errors="none"),
+    "a stale site that is not there": lambda d: d.update(stale=[5]),
+    "levels of other operands": lambda d: d["lowered"][1]["levels"][0].__setitem__(2, []),
+    "a preview of no site": lambda d: d["previews"][0].__setitem__(0, 5),
+    "a running call of no site": lambda d: d["running"][0].__setitem__(0, 5),
+    "an environment of numbers": lambda d: d.update(environment={"jax": 1}),
+    "something more": lambda d: d.update(more=1),
+    "no calls": lambda d: d.pop("calls"),
+    "no sites": lambda d: d.pop("sites"),
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
+def test_what_is_not_as_it_has_to_be_is_named(change):
+    data = json.loads(recorded().to_json())
+    change(data)
+    with pytest.raises(RecordingFileError, match=r"cannot read this recording: .* has to be"):
+        Recording.from_json(json.dumps(data))
+
+
+def test_integer_of_many_digits_is_told():
+    text = recorded().to_json().replace('"overflow": 0', f'"overflow": {"9" * 5_000}')
+    with pytest.raises(RecordingFileError, match="cannot read this recording"):
+        Recording.from_json(text)

@@ -1,0 +1,144 @@
+"""A recording replaces a file wholly or not at all, and touches no other."""
+
+import os
+import stat
+import threading
+import zlib
+
+import pytest
+
+from jupyter_jaxcb.recording import (
+    FORMATS,
+    LoweredSite,
+    Program,
+    Recorder,
+    Recording,
+    Site,
+    load,
+)
+
+
+def recorded():
+    site = Site("pure", "bessel", "<cell>", 4, 11, cell=True)
+    fact = LoweredSite(site, Program("jit_f", "cpu", 1), 0, (), ())
+    recorder = Recorder()
+    for start in range(3):
+        recorder.called(fact, 1, start, start + 1, "ValueError: no luck")
+    return recorder.freeze()
+
+
+RECORDED = recorded()
+
+
+def test_unknown_suffix_is_refused_with_those_there_are(tmp_path):
+    with pytest.raises(ValueError, match=r"'calls.xls'.*\.jaxcb.*\.json"):
+        Recording().save(tmp_path / "calls.xls")
+
+
+def test_save_that_fails_leaves_the_older_file_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "a.jaxcb"
+    path.write_bytes(b"older")
+    monkeypatch.setattr(zlib, "compress", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        RECORDED.save(path)
+    assert path.read_bytes() == b"older"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.jaxcb"]
+
+
+def test_save_replaces_what_a_link_points_to_and_keeps_its_mode(tmp_path):
+    (tmp_path / "real").mkdir()
+    real, link = tmp_path / "real" / "there.json", tmp_path / "a.json"
+    real.write_bytes(b"older")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    RECORDED.save(link)
+    assert link.is_symlink() and len(load(real)) == len(RECORDED)
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert {file.name for file in tmp_path.rglob("*")} == {"real", "there.json", "a.json"}
+
+
+def test_new_file_may_be_read_by_whom_the_umask_says(tmp_path):
+    before = os.umask(0o026)
+    try:
+        RECORDED.save(tmp_path / "a.json")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o640
+
+
+def test_older_file_that_nobody_else_may_read_is_never_one_that_others_may(tmp_path, monkeypatch):
+    path, modes = tmp_path / "a.json", []
+    path.write_bytes(b"older")
+    path.chmod(0o600)
+    write = FORMATS[".json"]
+
+    def watched(recording, file):
+        modes.extend(stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir())
+        write(recording, file)
+
+    monkeypatch.setitem(FORMATS, ".json", watched)
+    RECORDED.save(path)
+    assert modes == [0o600, 0o600]
+
+
+def test_file_that_has_the_name_and_part_is_nobodys_but_the_users(tmp_path):
+    own, link = tmp_path / "a.json.part", tmp_path / "b.json.part"
+    own.write_text("of the user")
+    link.symlink_to(tmp_path / "victim")
+    RECORDED.save(tmp_path / "a.json")
+    RECORDED.save(tmp_path / "b.json")
+    assert own.read_text() == "of the user"
+    assert link.is_symlink() and not (tmp_path / "victim").exists()
+
+
+def test_two_that_save_at_once_do_not_meet(tmp_path, monkeypatch):
+    path, write, depth = tmp_path / "a.json", FORMATS[".json"], []
+
+    def meanwhile(recording, file):
+        write(recording, file)
+        if not depth:
+            depth.append(1)
+            Recording(threads=("inner",)).save(path)
+            assert load(path).threads == ("inner",)
+
+    monkeypatch.setitem(FORMATS, ".json", meanwhile)
+    RECORDED.save(path)
+    assert len(load(path)) == len(RECORDED)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_full_device_is_told_by_the_name_the_user_gave(suffix, tmp_path):
+    if suffix in (".arrow", ".feather", ".parquet"):
+        pytest.importorskip("pyarrow", reason="the table of calls for Arrow needs pyarrow")
+    path = tmp_path / f"full{suffix}"
+    path.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as raised:
+        RECORDED.save(path)
+    assert raised.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == [path] and path.is_symlink()
+
+
+def test_pipe_is_written_to(tmp_path):
+    path, read = tmp_path / "pipe.json", []
+    os.mkfifo(path)
+    reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
+    reader.start()
+    RECORDED.save(path)
+    reader.join()
+    assert Recording.from_json(read[0].decode()).to_json() == RECORDED.to_json()
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    "where", ["missing/a.json", "folder.json", "loop.json", "x" * 300 + ".json"]
+)
+def test_place_that_takes_no_file_is_told_by_the_name_the_user_gave(where, tmp_path):
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(OSError) as raised:
+        RECORDED.save(tmp_path / where)
+    assert raised.value.filename == str(tmp_path / where)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,48 @@
+"""A recording with everything that exporters have to write, and its files."""
+
+import numpy as np
+import pytest
+
+from jupyter_jaxcb.recording import (
+    Aval,
+    Compilation,
+    LoweredSite,
+    Program,
+    Recorder,
+    Recording,
+    Site,
+    VmapLevel,
+)
+from jupyter_jaxcb.report import export
+
+BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source='bessel(1, "é")')
+LOG = Site("io", "log", "/a/model, old.py", 9, 0, cell=False, source="log(i)")
+FAILED = 'ValueError: a "quoted", <b>bold</b>\nsecond line \ud800'
+
+
+def recorded(lanes=3):
+    recorder = Recorder(clock=lambda: 0, capacity=10**6)
+    program, z = Program("jit_f", "cpu", 4), Aval((5,), "float32")
+    eager = LoweredSite(BESSEL, None, -1, (z,), (z,), device="cpu:1")
+    single = LoweredSite(BESSEL, program, 0, (z,), (z,))
+    looped = LoweredSite(LOG, program, 1, (Aval((lanes,), "int32"),), (),
+                         (VmapLevel(lanes, "sequential", (True,)),))  # fmt: skip
+    for fact in (single, looped):
+        recorder.lowered(fact)
+    recorder.took(Compilation(program, 1, (z,), 2_000, 30_000, end_ns=90_500))
+    recorder.called(single, 1, 100_000, 300_000)
+    recorder.called(eager, 1, 150_000, 160_001)  # within the one before, as nested calls are
+    recorder.called(single, 2, 400_000, 401_000, FAILED)
+    stamps = list(range(500_000, 500_000 + 1_000 * (lanes + 1), 1_000))
+    recorder.called_lanes(looped, 1, np.arange(lanes), stamps)
+    return recorder.freeze(cells=["<cell>"], environment={"jax": "0.0", "backend": "cpu"})
+
+
+SEVERAL = recorded()
+recordings = pytest.mark.parametrize("recording", [Recording(), SEVERAL], ids=["empty", "several"])
+
+
+def saved(recording, tmp_path, suffix):
+    path = tmp_path / f"recording{suffix}"
+    export(recording, path)
+    return path.read_bytes()

@@ -1,0 +1,135 @@
+"""The timeline is parsed back and held against Chrome's trace event format."""
+
+import itertools
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_jaxcb.recording import (
+    Compilation,
+    LoweredSite,
+    Program,
+    Recorder,
+)
+
+from ._several import BESSEL, FAILED, SEVERAL, recordings, saved
+
+
+def events(recording, tmp_path):
+    return json.loads(saved(recording, tmp_path, ".perfetto.json"))["traceEvents"]
+
+
+@recordings
+def test_trace_keeps_to_the_format(recording, tmp_path):
+    """What Chrome's document on trace events asks of these two phases."""
+    whole = json.loads(saved(recording, tmp_path, ".perfetto.json"))
+    assert whole["displayTimeUnit"] in ("ms", "ns")
+    named = set()
+    for event in whole["traceEvents"]:
+        assert event["ph"] in ("M", "X")
+        assert type(event["pid"]) is type(event["tid"]) is int
+        assert isinstance(event["name"], str) and isinstance(event["args"], dict)
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name")
+            assert isinstance(event["args"]["name"], str)
+            named.add((event["name"], event["pid"], event["tid"]))
+        else:
+            assert event["ts"] >= 0 and event["dur"] >= 0
+            assert isinstance(event["cat"], str)
+            assert ("process_name", event["pid"], 0) in named
+            assert ("thread_name", event["pid"], event["tid"]) in named
+    threads = [tid for kind, _, tid in named if kind == "thread_name"]
+    assert len(threads) == len(set(threads))  # over all processes: Perfetto goes by them
+
+
+def test_trace_has_every_call_crossing_and_compilation(tmp_path):
+    slices = [event for event in events(SEVERAL, tmp_path) if event["ph"] == "X"]
+    by_kind = {
+        kind: [e for e in slices if e["cat"] == kind]
+        for kind in ("host call", "crossing", "lower", "compile")
+    }
+    assert {kind: len(found) for kind, found in by_kind.items()} == {
+        "host call": len(SEVERAL), "crossing": 1, "lower": 1, "compile": 1
+    }  # fmt: skip
+    (crossing,) = by_kind["crossing"]
+    lanes = [e for e in by_kind["host call"] if e["args"]["crossing"] == 3]
+    assert [e["args"]["lane"] for e in lanes] == [0, 1, 2]
+    assert crossing["ts"] == lanes[0]["ts"]
+    assert crossing["dur"] == pytest.approx(sum(e["dur"] for e in lanes))
+    failed = [e["args"]["error"] for e in by_kind["host call"] if "error" in e["args"]]
+    assert failed == [FAILED]
+    lower, compile = by_kind["lower"][0], by_kind["compile"][0]
+    assert (lower["ts"], lower["dur"], compile["dur"]) == (0, 2, 30)
+    assert compile["ts"] == 2
+    assert by_kind["host call"][0]["ts"] == 100 - (90.5 - 32)  # the first event is at 0
+
+
+def test_slices_of_a_thread_are_nested_in_the_order_of_the_file(tmp_path):
+    rows = [e for e in events(SEVERAL, tmp_path) if e["ph"] == "X" and e["pid"] == 1]
+    assert [e["ts"] for e in rows] == sorted(e["ts"] for e in rows)
+    open_until, depth = [], []
+    for event in rows:
+        end = round(event["ts"] + event["dur"], 3)
+        while open_until and open_until[-1] <= event["ts"]:
+            open_until.pop()
+        assert all(end <= outer for outer in open_until)
+        open_until.append(end)
+        depth.append(len(open_until))
+    assert depth == [1, 2, 1, 1, 2, 2, 2]
+
+
+def overlapping_in_part(slices):
+    """Pairs of one thread's slices of which neither holds the other nor ends before it."""
+    found = []
+    for one, other in itertools.combinations(slices, 2):
+        (a, b), (c, d) = sorted(
+            (round(e["ts"], 3), round(e["ts"] + e["dur"], 3)) for e in (one, other)
+        )
+        if a < c < b < d:
+            found.append((one, other))
+    return found
+
+
+@given(
+    spans=st.lists(st.tuples(*(st.integers(0, 9_000) for _ in range(3))), min_size=1, max_size=12)
+)
+def test_compilations_of_several_threads_never_overlap_in_part_on_one_track(
+    spans, tmp_path_factory
+):
+    recorder = Recorder(clock=lambda: 0)
+    for number, (lower, compile, wait) in enumerate(spans):
+        program = Program("jit_f", "cpu", number)
+        end = 20_000 + lower + compile + wait
+        recorder.took(Compilation(program, 1, (), lower, compile, end_ns=end))
+    tracks, names = {}, {}
+    for event in events(recorder.freeze(), tmp_path_factory.mktemp("trace")):
+        key = event["pid"], event["tid"]
+        if event["ph"] == "X":
+            tracks.setdefault(key, []).append(event)
+        elif event["name"] == "thread_name":
+            names[key] = event["args"]["name"]
+    assert sum(map(len, tracks.values())) == 2 * len(spans)
+    assert set(tracks) <= set(names)
+    for key, slices in tracks.items():
+        assert overlapping_in_part(slices) == []
+        (phase,) = {event["cat"] for event in slices}
+        assert names[key].startswith(phase)
+
+
+def test_compilations_one_after_the_other_share_a_track(tmp_path):
+    recorder = Recorder(clock=lambda: 0)
+    for end in (1_000, 2_000, 3_000):
+        recorder.took(Compilation(Program("jit_f", "cpu"), 1, (), 300, 700, end_ns=end))
+    compiled = [e for e in events(recorder.freeze(), tmp_path) if e["pid"] == 2 and e["ph"] == "X"]
+    assert len(compiled) == 6 and len({event["tid"] for event in compiled}) == 2
+
+
+def test_calls_come_out_in_the_order_of_their_start(tmp_path):
+    recorder = Recorder()
+    fact = LoweredSite(BESSEL, None, -1, (), ())
+    for start in (30_000, 10_000, 20_000):
+        recorder.called(fact, 1, start, start + 1_000)
+    starts = [e["ts"] for e in events(recorder.freeze(), tmp_path) if e["ph"] == "X"]
+    assert starts == [0, 10, 20] and all(a < b for a, b in itertools.pairwise(starts))

@@ -1,0 +1,66 @@
+"""A few rounds of the soak test: every kind of work, and not one host call lost."""
+
+import sys
+
+import pytest
+
+from jupyter_jaxcb.recording import Recording
+
+from . import soak as program
+from .soak import KINDS, MAY_GROW_MB, Soak
+
+
+def test_recordings_have_every_host_call_of_a_mixed_load():
+    soak = Soak(threads=2)
+    for load in soak.loads:  # once each, whatever is drawn later
+        for kind in load.kinds.values():
+            kind()
+    for number in range(len(KINDS)):
+        soak.round(number)
+    assert soak.lost == []
+    assert soak.calls > 100 and soak.interrupted == len(KINDS)
+
+
+def test_the_comparison_sees_a_call_that_was_lost():
+    soak = Soak(threads=1)
+    told = soak.count
+    soak.loads[0].count("w0_step")
+    before = told.now()
+    soak.loads[0].count("w0_step")
+    soak.compare(0, "recorded", Recording(), told.now() - before)
+    assert soak.lost == ["round 0, recorded: ran Counter({'w0_step': 1}), only heard Counter()"]
+
+
+@pytest.mark.parametrize(
+    ("grown_mb", "lost", "status", "last"),
+    [
+        (0, [], 0, "passed"),
+        (MAY_GROW_MB - 5, [], 0, "passed"),
+        (MAY_GROW_MB + 5, [], 1, "failed: memory grew by more than 60 MB after the warm-up"),
+        (0, ["round 3"], 1, "failed: calls were lost, or heard and not made"),
+    ],
+)
+def test_the_exit_status_says_whether_calls_were_lost_or_memory_grew(
+    grown_mb, lost, status, last, capsys
+):
+    soak = Soak(threads=1)
+    soak.lost = lost
+    soak.memory = [(n, 300 + 2 * grown_mb * n / 100, 1000) for n in range(101)]
+    found = soak.verdict()
+    assert (type(found), found) == (int, status)
+    assert capsys.readouterr().out.splitlines()[-1] == last
+
+
+def test_an_interrupt_ends_it_with_what_was_found(capsys, monkeypatch):
+    def interrupted(soak, number):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Soak, "round", interrupted)
+    monkeypatch.setattr(sys, "argv", ["soak.py", "--threads", "1"])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    assert ended.value.code == 0
+    first, *_, before_last, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("3600 s of work in 1 threads: recordings have to have as many calls")
+    assert "too short to say whether memory grows: 0 of at least 8" in before_last
+    assert last == "passed"

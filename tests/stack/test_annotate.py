@@ -1,0 +1,91 @@
+"""record(annotate=True): JAX's profiler hears of each host call."""
+
+import gzip
+import json
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+
+@pytest.fixture
+def annotations(monkeypatch):
+    heard = []
+
+    class Annotation:
+        def __init__(self, name, **facts):
+            self.name, self.facts = name, facts
+
+        def __enter__(self):
+            heard.append((self.name, self.facts["flavor"]))
+
+        def __exit__(self, *exc):
+            heard.append("ends")
+
+    monkeypatch.setattr(jax.profiler, "TraceAnnotation", Annotation)
+    return heard
+
+
+double = jaxcb.pure(lambda x: 2 * x, result="x")
+
+
+@pytest.mark.parametrize("function", [double, jax.jit(double)], ids=["eager", "jit"])
+def test_each_host_call_is_one_annotation(function, annotations):
+    with jaxcb.record(annotate=True) as r:
+        function(np.float32(1)), function(np.float32(2))
+        jax.block_until_ready(jax.vmap(function)(np.arange(3.0)))
+    assert annotations == [("host call <lambda>", "pure"), "ends"] * 5
+    assert len(r.recording) == 5
+
+
+def test_buffer_calls_are_annotated_too(annotations):
+    @jaxcb.buffer(result="x")
+    def copy(out, x):
+        out[...] = x
+
+    with jaxcb.record(annotate=True):
+        jax.jit(copy)(np.float32(1)).block_until_ready()
+    assert annotations == [("host call copy", "buffer"), "ends"]
+
+
+def test_failing_call_ends_its_annotation(annotations):
+    fail = jaxcb.pure(lambda x: 1 / 0, result="x")
+    with pytest.raises(Exception, match="division by zero"), jaxcb.record(annotate=True):
+        fail(1.0)
+    assert annotations == [("host call <lambda>", "pure"), "ends"]
+
+
+def test_no_call_is_annotated_unless_it_is_asked_for(annotations):
+    with jaxcb.record():
+        double(1.0)
+        with jaxcb.record(annotate=True), jaxcb.record(annotate=True):
+            pass
+        double(1.0)
+    double(1.0)
+    assert annotations == []
+
+
+def test_inner_block_annotates_what_an_outer_one_records(annotations):
+    with jaxcb.record() as r:
+        with jaxcb.record(annotate=True):
+            double(1.0)
+        double(1.0)
+    assert annotations == [("host call <lambda>", "pure"), "ends"]
+    assert len(r.recording) == 2
+
+
+def test_profile_of_jax_has_the_host_call(tmp_path):
+    @jaxcb.pure(result="x")
+    def findable(x):
+        return x
+
+    with jax.profiler.trace(str(tmp_path), create_perfetto_trace=True):
+        with jaxcb.record(annotate=True):
+            jax.jit(findable)(np.float32(1)).block_until_ready()
+    (path,) = tmp_path.rglob("perfetto_trace.json.gz")
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    assert [e["name"] for e in events if "findable" in e.get("name", "")].count(
+        "host call findable"
+    ) == 1

@@ -1,0 +1,31 @@
+"""JAX in a host function that no code of the user's shows: its own functions, our callbacks."""
+
+import warnings
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+CAN_BLOCK = jax.__version_info__ < (0, 12)
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+X = np.arange(3, dtype=np.float32)
+
+
+def test_jitted_host_function_is_named_when_it_is_lowered_and_when_it_runs():
+    f = jax.jit(lambda x: jaxcb.pure_callback(jax.jit(lambda x: x[0]), SCALAR, x))
+    with warnings.catch_warnings(record=True) as seen, jaxcb.record():
+        warnings.simplefilter("always")
+        assert f(X).item() == 0
+    named = ["<lambda> itself is JAX's, as of @jax.jit. On JAX" in str(one.message) for one in seen]
+    assert named == [True, True] * CAN_BLOCK
+
+
+def test_callback_in_a_host_function_is_told_by_the_line_that_calls_it():
+    """Not by one of this package's."""
+    inner = jaxcb.pure(lambda x: x, result="x")
+    with pytest.warns(jaxcb.JaxInHostFunctionWarning, match="calls inner"):
+        outer = jaxcb.pure(lambda x: np.asarray(inner(x)), result="x")
+    (finding,) = jaxcb.check(outer, X).findings
+    assert "it uses JAX: test_reentry_unseen.py:" in finding.what
