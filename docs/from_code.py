@@ -1,0 +1,245 @@
+"""What the documentation takes from the code: options of magics, the schema of a recording.
+
+`conf.py` writes these pages to ``_generated`` before it builds; `tests/docs` holds them complete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import enum
+import inspect
+import json
+import re
+import textwrap
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from IPython.core.magic import Magics
+
+from jupyter_jaxcb.notebook._check import CheckMagics
+from jupyter_jaxcb.notebook._magics import JaxMagics
+from jupyter_jaxcb.notebook._record import RecordMagics
+from jupyter_jaxcb.recording import SCHEMA, HostCall, Recording, Site
+from jupyter_jaxcb.recording._columns import ROW
+
+MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics)
+_WORDS = {int: "integer", str: "text", bool: "boolean"}
+# Of the whole, what is not as the annotations of `Recording` say.
+_SITES = "every site there is; others refer to one by its number here"
+_SPECIAL = {
+    "schema": ("integer", f"of what is described here: {SCHEMA}"),
+    "environment": ("object of texts", None),
+    "sites": ("list of [Site](#site)", _SITES),
+    "bound": ("list of pairs: number of a site, integer", None),
+    "runs": ("list of pairs: [Program](#program), integer", None),
+    "stale": ("list of integers", None),
+    "calls": ("object of [columns](#columns)", "the host calls, a list for each column"),
+}
+
+
+def write_pages(folder: Path) -> None:
+    """Writes the generated pages."""
+    folder.mkdir(exist_ok=True)
+    write(folder / "facts.md", facts_page())
+    write(folder / "magics.md", magics_page())
+    write(folder / "schema.md", schema_page())
+
+
+def write(place: Path, text: str) -> None:
+    """Writes a file; leaves alone what is as it has to be."""
+    if not place.exists() or place.read_text(encoding="utf-8") != text:
+        place.write_text(text, encoding="utf-8")
+
+
+# Magics
+
+
+def magics_page() -> str:
+    """Every magic with what its parser takes."""
+    return "\n\n".join(_magic(name, function) for name, function in sorted(all_magics().items()))
+
+
+def all_magics() -> dict[str, Any]:
+    """The functions of all magics by name, without ``%``."""
+    return {
+        name: getattr(kind, method)
+        for kind in MAGICS
+        for names in kind.magics.values()
+        for name, method in names.items()
+    }
+
+
+def percent(name: str) -> str:
+    """``%%jax_callback``: a magic as it is typed; both forms where it has both."""
+    found = [
+        prefix
+        for kind in MAGICS
+        for which, prefix in (("line", "%"), ("cell", "%%"))
+        if name in kind.magics[which]
+    ]
+    return ", ".join(f"{prefix}{name}" for prefix in found)
+
+
+def _magic(name: str, function: Any) -> str:
+    first, _, rest = inspect.getdoc(_own(function)).partition("\n\n")
+    parts = [f"## {percent(name)}", first.replace("\n", " ")]
+    parser = getattr(function, "parser", None)
+    if parser is not None:
+        usage = " ".join(parser.format_usage().split()).partition(f"%{name}")[2]
+        line = f"{percent(name).split(', ')[-1]}{usage}"
+        shown = textwrap.fill(line, 84, subsequent_indent="    ", break_on_hyphens=False)
+        rows = [_option(action) for action in parser._actions if action.dest != "help"]
+        parts += [f"```text\n{shown}\n```", _table(("option", "takes", "what"), rows)]
+    return "\n\n".join([*parts, rest]).strip()
+
+
+def _own(function: Any) -> Any:
+    """As it was written: `magic_arguments` puts the options into the docstring."""
+    kept = inspect.unwrap(function)
+    text = inspect.getdoc(kept) or ""
+    written = re.search(rf'def {kept.__name__}\(.*?"""(.*?)"""', inspect.getsource(kept), re.DOTALL)
+    stand = types.SimpleNamespace()
+    stand.__doc__ = written[1] if written else text
+    return stand
+
+
+def _option(action: argparse.Action) -> tuple[str, str, str]:
+    """How an option is typed, how many values it takes, what it does."""
+    names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.dest}`"
+    if isinstance(action.metavar, tuple):
+        values = " ".join(action.metavar)
+    elif action.option_strings:
+        values = "" if action.nargs == 0 else (action.metavar or action.dest.upper())
+    else:
+        values = {"*": "any number", "?": "one or none", None: "one"}[action.nargs]
+    return names, values, action.help or ""
+
+
+# The recording
+
+
+def reached() -> list[type]:
+    """The classes of facts that a recording is made of, each after what refers to it."""
+    found: list[type] = []
+
+    def look(hint: Any) -> None:
+        for part in typing.get_args(hint):
+            look(part)
+        if inspect.isclass(hint) and hint.__module__.endswith("recording._facts"):
+            if hint not in found:
+                found.append(hint)
+                for name, inner in typing.get_type_hints(hint).items():
+                    if name in fields(hint):
+                        look(inner)
+
+    for hint in typing.get_type_hints(Recording).values():
+        look(hint)
+    return found
+
+
+def fields(kind: Any) -> list[str]:
+    """Names of the fields of a class of facts, in order; members of an enumeration."""
+    if issubclass(kind, enum.Enum):
+        return [member.name for member in kind]
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    return list(kind._fields)
+
+
+def meanings(kind: Any) -> dict[str, str]:
+    """What the code says of each field: the comment beside it, or its line of the docstring."""
+    source = inspect.getsource(kind)
+    beside = re.findall(r"^    (\w+)(?:: | = ).*?  # (.*)$", source, re.MULTILINE)
+    text = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2]
+    listed = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
+    return {name: " ".join(said.split()).removesuffix(".") for name, said in [*beside, *listed]}
+
+
+def facts_page() -> str:
+    """The classes of facts as Python has them."""
+    return "\n\n".join(_class(kind) for kind in (*reached(), HostCall))
+
+
+def _class(kind: Any) -> str:
+    name = f"jupyter_jaxcb.recording.{kind.__name__}"
+    said = meanings(kind)
+    if issubclass(kind, enum.Enum):
+        rows = [(f"`{one.name}`", f'`"{one.value}"`', said[one.name]) for one in kind]
+    else:
+        kinds = {one: str(hint) for one, hint in inspect.get_annotations(kind).items()}
+        rows = [(f"`{one}`", f"`{kinds[one]}`", said[one]) for one in fields(kind)]
+    own = [one for one, value in vars(kind).items() if one[0] != "_" and _is_told(value)]
+    members = [f"   :members: {', '.join(own)}"] * bool(own)
+    directive = "\n".join([f".. autoclass:: {name}()", *members])
+    table = _table(("field", "type", "what"), rows)
+    return f"## {kind.__name__}\n\n```{{eval-rst}}\n{directive}\n```\n\n{table}"
+
+
+def _is_told(value: Any) -> bool:
+    return isinstance(value, property | types.FunctionType) and bool(value.__doc__)
+
+
+def schema_page() -> str:
+    """The JSON of a recording, field by field."""
+    said = meanings(Recording)
+    hints = typing.get_type_hints(Recording)
+    rows = []
+    for name in json.loads(Recording().to_json()):
+        kind, meaning = _SPECIAL.get(name, (None, None))
+        rows.append((f"`{name}`", kind or _words(hints[name]), meaning or said[name]))
+    columns = [(f"`{name}`", f"`{ROW[name].name}`", _column(name)) for name in ROW.names or ()]
+    parts = [
+        _table(("key", "is", "what"), rows),
+        "## Columns",
+        _table(("key", "type", "what"), columns),
+    ]
+    return "\n\n".join([*parts, *_classes()])
+
+
+def _column(name: str) -> str:
+    beside = re.findall(r'\("(\w+)", "[^"]*"\),  # (.*)', Path(_columns_file()).read_text())
+    return dict(beside).get(name) or meanings(HostCall)[name]
+
+
+def _columns_file() -> str:
+    from jupyter_jaxcb.recording import _columns
+
+    return inspect.getfile(_columns)
+
+
+def _classes() -> Iterator[str]:
+    for kind in reached():
+        said = meanings(kind)
+        first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
+        yield f"## {kind.__name__}\n\n{first}"
+        if issubclass(kind, enum.Enum):
+            yield _table(("text", "means"), [(f"`{one.value}`", said[one.name]) for one in kind])
+            continue
+        form = "An object" if dataclasses.is_dataclass(kind) else "A list, in this order"
+        hints = typing.get_type_hints(kind)
+        rows = [(f"`{name}`", _words(hints[name]), said[name]) for name in fields(kind)]
+        yield f"{form}:\n\n{_table(('field', 'is', 'what'), rows)}"
+
+
+def _words(hint: Any) -> str:
+    if hint in _WORDS:
+        return _WORDS[hint]
+    if hint is Site:
+        return "number of a [site](#site)"
+    if isinstance(hint, types.UnionType):
+        inner = next(one for one in typing.get_args(hint) if one is not type(None))
+        return f"{_words(inner)} or null"
+    if typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        return f"list of {_words(inner)}{'s' * (inner in _WORDS)}"
+    return f"[{hint.__name__}](#{hint.__name__.lower()})"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+    lines.insert(1, ["---"] * len(head))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

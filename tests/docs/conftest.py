@@ -1,0 +1,57 @@
+import importlib
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+DOCS = REPOSITORY / "docs"
+
+
+def loaded(path):
+    """The module in a file that no package holds."""
+    spec = importlib.util.spec_from_file_location(f"docs_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def from_code():
+    """What the documentation takes from the code."""
+    sys.path.insert(0, str(DOCS))  # as docs/conf.py has it
+    yield importlib.import_module("from_code")
+    sys.path.remove(str(DOCS))
+
+
+@pytest.fixture(scope="session")
+def json_schema(from_code):
+    """The JSON Schema of a recording."""
+    return importlib.import_module("json_schema").json_schema()
+
+
+@pytest.fixture(scope="session")
+def layers():
+    """The test of the layers, which says what each may import."""
+    return loaded(REPOSITORY / "tests" / "test_layers.py")
+
+
+@pytest.fixture(scope="session")
+def pages(from_code):
+    """Every page of the documentation by its path in docs/, with what it includes from the code."""
+    generated = {
+        "facts.md": from_code.facts_page(),
+        "magics.md": from_code.magics_page(),
+        "schema.md": from_code.schema_page(),
+    }
+    found = {}
+    for path in DOCS.glob("**/*.md"):
+        if not path.relative_to(DOCS).parts[0].startswith("_"):
+            text = path.read_text(encoding="utf-8")
+            for name in re.findall(r"\{include\} (?:\.\./)?_generated/(\S+)", text):
+                text += generated[name]
+            found[path.relative_to(DOCS).as_posix()] = text
+    return found

@@ -1,0 +1,59 @@
+"""The pictures and tables of the architecture are of the code as it is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PACKAGE = REPOSITORY / "jupyter_jaxcb"
+
+
+def arrows(picture):
+    """What a picture says that each layer imports."""
+    found = {}
+    for one, other in re.findall(r"<title>(\S+) imports (\S+)</title>", picture):
+        found.setdefault(one, set()).add(other)
+    return found
+
+
+def test_picture_has_the_arrows_that_the_layers_may_have(layers):
+    picture = (REPOSITORY / "docs" / "pictures" / "layers.svg").read_text()
+    allowed = {layer: others for layer, (others, _) in layers.MAY_IMPORT.items() if others}
+    assert arrows(picture) == allowed
+    drawn = set(re.findall(r'font-weight="600"[^>]*>(\S+)</text>', picture))
+    assert drawn == set(layers.MAY_IMPORT)
+
+
+def test_table_of_layers_has_each(layers):
+    contributing = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    table = contributing.partition("## The picture")[2].partition("## The route")[0]
+    rows = set(re.findall(r"^\| `([\w.]+)/?` \|", table, re.MULTILINE))
+    assert rows == set(layers.MAY_IMPORT)
+
+
+def modules_named(text):
+    """Paths of modules in backticks; `_name.py` alone stands in the folder named before it."""
+    folder = ""
+    for path in re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|ts|md|json|ipynb|toml))`", text):
+        folder = path.rpartition("/")[0] or folder
+        yield path if "/" in path else f"{folder}/{path}" if path[0] == "_" else path
+
+
+def exists(path):
+    places = (REPOSITORY, PACKAGE, REPOSITORY / "labextension")
+    return any((place / path).exists() for place in places)
+
+
+@pytest.mark.parametrize(
+    "page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/extending.md", "docs/schema.md"]
+)
+def test_module_that_is_named_exists(page):
+    text = (REPOSITORY / page).read_text()
+    shown = re.findall(r"^# jupyter_jaxcb/(\S+)$", text, re.MULTILINE)
+    lost = [path for path in modules_named(text) if not exists(path) and path not in shown]
+    assert not lost
+
+
+def test_module_that_is_not_there_is_seen():
+    assert [exists(path) for path in modules_named("`stack/_pure.py`, `_none.py`")] == [True, False]

@@ -1,0 +1,120 @@
+"""Every public name stands in the reference, with an example; every magic with its options."""
+
+import inspect
+import re
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import jupyter_jaxcb
+from jupyter_jaxcb import Recording, host_callback, testing
+
+DIRECTIVE = re.compile(r"^\.\. (?:auto\w+|py:\w+):: ([\w.]+)", re.MULTILINE)
+
+
+def public_names(from_code):
+    """What a user may import, and what that gives to a user."""
+    package = jupyter_jaxcb.__name__
+    for name, thing in vars(jupyter_jaxcb).items():
+        if name[0] != "_" and not inspect.ismodule(thing):
+            yield f"{package}.{name}"
+    for name in host_callback.__all__:
+        yield f"{package}.host_callback.{name}"
+    for name, thing in vars(testing).items():
+        if name[0] != "_" and getattr(thing, "__module__", "") == testing.__name__:
+            yield f"{package}.testing.{name}"
+    for kind in from_code.reached():
+        yield f"{package}.recording.{kind.__name__}"
+    for name in ("HostCall", "Matrix", "Finding"):
+        yield f"{package}.recording.{name}"
+    for name in ("Callback", "PureCallback", "BufferCallback", "Record", "ResultError"):
+        yield f"{package}.stack.{name}"
+
+
+def thing_of(name):
+    thing = jupyter_jaxcb
+    for part in name.split(".")[1:]:
+        thing = getattr(thing, part)
+    return thing
+
+
+def test_every_public_name_stands_in_the_reference_once(from_code, pages):
+    told = [name for text in pages.values() for name in DIRECTIVE.findall(text)]
+    assert sorted(set(told)) == sorted(told)
+    assert not set(public_names(from_code)) - set(told)
+
+
+def test_every_name_of_the_reference_exists(pages):
+    for text in pages.values():
+        for name in DIRECTIVE.findall(text):
+            assert thing_of(name) is not None
+
+
+def test_every_function_of_the_reference_has_an_example_and_says_its_arguments(pages):
+    missing = []
+    for text in pages.values():
+        blocks = "".join(re.findall(r"^```(?:python|text)\n(.*?)^```", text, re.M | re.S))
+        for name in DIRECTIVE.findall(text):
+            thing = thing_of(name)
+            if not inspect.isfunction(thing):
+                continue
+            said = inspect.getdoc(thing)
+            short = name.rpartition(".")[2]
+            if ">>>" not in said and short not in blocks and "_ipython_" not in short:
+                missing.append((name, "example"))
+            for parameter in inspect.signature(thing).parameters:
+                if not re.search(rf"^ +\**{parameter}: ", said, re.M) and parameter != "shell":
+                    missing.append((name, parameter))
+    assert not missing
+
+
+def test_what_a_recording_says_of_itself_is_in_the_reference(pages):
+    told = pages["reference/recording.md"]
+    own = {
+        name
+        for name, value in vars(Recording).items()
+        if name[0] != "_" and (callable(value) or isinstance(value, property | staticmethod))
+    }
+    assert own and not {name for name in own if not re.search(rf"\b{name}\b", told)}
+
+
+def test_page_of_the_magics_has_all_that_loading_brings(from_code, pages):
+    shell = InteractiveShell()
+    before = {kind: set(names) for kind, names in shell.magics_manager.magics.items()}
+    shell.run_line_magic("load_ext", "jupyter_jaxcb")
+    try:
+        prefixes = {"line": "%", "cell": "%%"}
+        loaded = {
+            f"{prefixes[kind]}{name}"
+            for kind, names in shell.magics_manager.magics.items()
+            for name in set(names) - before[kind]
+        }
+    finally:
+        shell.run_line_magic("unload_ext", "jupyter_jaxcb")
+        InteractiveShell.clear_instance()
+    told = re.findall(r"^## (%.*)$", pages["magics.md"], re.MULTILINE)
+    assert {one for names in told for one in names.split(", ")} == loaded
+
+
+def test_page_of_the_magics_has_every_option_of_the_parsers(from_code, pages):
+    sections = re.split(r"^## (?=%)", pages["magics.md"], flags=re.MULTILINE)[1:]
+    for name, function in from_code.all_magics().items():
+        (section,) = [one for one in sections if re.match(rf"%+{name}\b", one)]
+        for option in re.findall(r"--[\w-]+", getattr(function, "__doc__", "")):
+            assert f"`{option}`" in section or f"``{option}``" in section
+        parser = getattr(function, "parser", None)
+        if parser is not None:
+            for word in re.findall(r"\[(-[\w-]+)", parser.format_usage()):
+                assert f"| `{word}` |" in section
+
+
+@pytest.mark.parametrize("flavor", ["pure", "io", "debug", "buffer", "tap"])
+def test_flavor_is_in_the_glossary(flavor, pages):
+    assert f"*{flavor}*" in pages["glossary.md"]
+
+
+def test_fates_are_in_the_glossary(from_code, pages):
+    (fate,) = [kind for kind in from_code.reached() if kind.__name__ == "Fate"]
+    entries = re.findall(r"^(\w[\w ]*)\n  ", pages["glossary.md"], re.MULTILINE)
+    assert entries == sorted(entries)
+    assert {one.value for one in fate} - {"unknown"} <= set(entries)

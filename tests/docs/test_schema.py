@@ -1,0 +1,135 @@
+"""The schema on the page is that of what recordings write."""
+
+import contextlib
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import jsonschema
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import (
+    Frame,
+    LoweredSite,
+    Process,
+    Recording,
+    RecordingFileError,
+    Running,
+    Site,
+)
+from jupyter_jaxcb.recording import _json as written
+
+
+def full():
+    """A recording that has something of everything."""
+    double = jaxcb.pure(lambda x: 2 * x, result="x", executor="threads")
+    unused = jaxcb.pure(lambda x: x, result="x")
+
+    def failing(x):
+        if x > 1:
+            raise ValueError("no luck")
+        return np.float32(np.nan)
+
+    nan = jaxcb.pure(failing, result="x")
+    with jaxcb.record() as r:
+        jax.jit(jax.vmap(lambda x: (unused(x), double(x))[1]))(jnp.arange(3.0)).block_until_ready()
+        nan(np.float32(0))
+        with pytest.raises(jax.errors.JaxRuntimeError):
+            nan(np.float32(2))
+    hanging = Running(0, 2, 7, "worker", 10**10, (Frame("f", "a.py", 3),))
+    return dataclasses.replace(
+        r.recording,
+        running=(hanging,),
+        stale=frozenset([0]),
+        cells=("<cell>",),
+        processes=(Process(0, "here", 4711),),
+    )
+
+
+@pytest.fixture(scope="module")
+def recording():
+    return full()
+
+
+@pytest.fixture(scope="module")
+def check(json_schema):
+    jsonschema.Draft202012Validator.check_schema(json_schema)
+    return jsonschema.Draft202012Validator(json_schema)
+
+
+def empty_parts(data):
+    return {key for key, value in data.items() if value in ([], {})}
+
+
+def test_schema_has_all_that_a_recording_writes_and_no_more(recording, check):
+    data = json.loads(recording.to_json())
+    assert empty_parts(data) == set()  # or nothing would be compared
+    check.validate(data)
+    check.validate(json.loads(Recording().to_json()))
+
+
+@pytest.mark.parametrize("key", list(json.loads(Recording().to_json())))
+def test_key_that_is_missing_or_more_is_no_recording(key, recording, check):
+    data = json.loads(recording.to_json())
+    assert not check.is_valid({**data, f"{key}s": data[key]})
+    del data[key]
+    assert not check.is_valid(data)
+
+
+def test_every_fact_of_the_schema_has_a_meaning_and_stands_on_the_page(from_code, pages):
+    for kind in from_code.reached():
+        said = from_code.meanings(kind)
+        assert set(from_code.fields(kind)) <= set(said)
+        section = pages["schema.md"].partition(f"\n## {kind.__name__}\n")[2].partition("\n## ")[0]
+        told = section.split("\n| ")
+        values = [one.value for one in kind] if kind.__name__ == "Fate" else from_code.fields(kind)
+        for name in values:
+            assert any(row.startswith(f"`{name}` |") for row in told)
+
+
+def test_page_has_every_key_and_column(recording, pages):
+    data = json.loads(recording.to_json())
+    for name in (*data, *data["calls"]):
+        assert f"\n| `{name}` |" in pages["schema.md"]
+
+
+def places(data, path=()):
+    """Paths to everything in a JSON value."""
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        yield (*path, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, key))
+
+
+def changed(data, path, value):
+    copy = json.loads(json.dumps(data))
+    inner = copy
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return copy
+
+
+@pytest.mark.parametrize("value", [None, False, -1, 3, 0.5, "x", [], {}], ids=repr)
+def test_what_is_read_is_of_the_schema(value, recording, check):
+    """Whatever `from_json` takes, the schema takes: with `value` anywhere, each place in turn."""
+    data = json.loads(recording.to_json())
+    taken = []
+    for path in places(data):
+        other = changed(data, path, value)
+        with contextlib.suppress(RecordingFileError):
+            Recording.from_json(json.dumps(other))
+            taken.append((path, other))
+    assert [path for path, other in taken if not check.is_valid(other)] == []
+
+
+def test_number_of_the_schema_is_that_of_the_code(json_schema):
+    assert json_schema["properties"]["schema"] == {"const": written.SCHEMA}
+
+
+def test_class_without_a_comment_is_seen(from_code):
+    assert "flavor" in from_code.meanings(Site)
+    assert from_code.meanings(LoweredSite)["levels"].endswith("innermost first")
