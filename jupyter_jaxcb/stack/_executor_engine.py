@@ -105,12 +105,24 @@ class Engine:
 
     def renew(self) -> bool:
         """Makes the executor anew if it is ours, and takes no more work."""
-        flags = getattr(self.executor, "_flags", None)
-        broken = getattr(flags, "broken", None) or getattr(self.executor, "_broken", False)
-        if self.make is not None and (broken or is_shut_down(self.executor)):
+        if self.make is not None and (self.broken or is_shut_down(self.executor)):
             self.executor = self.make()
             return True
         return False
+
+    @property
+    def broken(self) -> bool:
+        """Whether the executor says that a worker of it has ended, and all of it with it."""
+        flags = getattr(self.executor, "_flags", None)  # loky's
+        return bool(getattr(flags, "broken", None) or getattr(self.executor, "_broken", False))
+
+    def cancel(self, future: concurrent.futures.Future | None) -> bool:
+        """Takes back what nobody has begun; says whether it did.
+
+        Not from a pool that is breaking: it fails each of its futures in turn, and Python 3.11's
+        ends in the middle of that, with other callers waiting for ever, where one is cancelled.
+        """
+        return future is not None and not self.broken and future.cancel()
 
     def refused(self, error: BaseException) -> ExecutorError:
         """What to tell where the executor did not take work."""

@@ -225,7 +225,7 @@ class Run:
         if self._failed is None or call < self._failed[0]:
             self._failed = call, error
         for flight in self.flights.values():
-            if flight.start > call and flight.future is not None and flight.future.cancel():
+            if flight.start > call and self._engine.cancel(flight.future):
                 flight.stop = flight.start
         self.flights = {n: f for n, f in self.flights.items() if f.stop > f.start}
 
@@ -275,7 +275,7 @@ class Run:
     def _help(self) -> None:
         """Runs a chunk that nobody has begun, here: its workers wait for what this thread makes."""
         for flight in list(self.flights.values()):
-            if flight.future is not None and flight.future.cancel():
+            if self._engine.cancel(flight.future):
                 ran = run_lanes(self._task, flight.chunk)
                 flight.received_ns = self._clock()
                 del self.flights[flight.chunk.number]
@@ -287,8 +287,7 @@ class Run:
         with self._lock:
             self._over = True
         for flight in self.flights.values():
-            if flight.future is not None:
-                flight.future.cancel()
+            self._engine.cancel(flight.future)
         while True:  # what came back before it was over
             try:
                 flight, _ = self._back.get_nowait()

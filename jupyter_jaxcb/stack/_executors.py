@@ -16,6 +16,7 @@ from typing import Any
 
 from ._executor_engine import Engine, ExecutorError, cores
 from ._executor_exit import finish_first
+from ._executor_mpi import mpi_engine, named_mpi
 from ._spread import Spread, library_of
 
 CONNECT_SECONDS = 10.0  # to a scheduler
@@ -108,10 +109,7 @@ def _processes(name: str, after: str) -> Engine:
 
 
 def _mpi(name: str, after: str) -> Engine:
-    pool = needed("mpi4py.futures").MPIPoolExecutor
-    make = functools.partial(pool, int(after) if after else None)
-    executor = make()
-    return Engine(executor, name, workers=lambda: executor.num_workers, make=make)
+    return named_mpi(needed("mpi4py.futures").MPIPoolExecutor, name, after)
 
 
 def _dask(name: str, after: str) -> Engine:
@@ -190,6 +188,7 @@ _NAMES: dict[str, Callable[[str, str], Engine]] = {
 _OBJECTS: dict[str, Callable[..., Engine]] = {
     "dask": _dask_client,
     "ipyparallel": _ipyparallel_view,
+    "mpi": mpi_engine,
 }
 # A forked process has none of its parent's threads and processes.
 if hasattr(os, "register_at_fork"):

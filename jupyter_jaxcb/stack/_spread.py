@@ -146,14 +146,14 @@ def _fits(kind: str, after: str) -> bool:
 
 
 def library_of(executor: Any) -> str | None:
-    """The library whose client or view it is: ``"dask"``, ``"ipyparallel"``; None for neither."""
+    """Whose client, view or pool it is: ``"dask"``, ``"ipyparallel"``, ``"mpi"``; None: other."""
     root = type(executor).__module__.partition(".")[0]
     if root == "distributed" and hasattr(executor, "get_executor"):
         return "dask"
     views = "apply_async", "load_balanced_view"
     if root == "ipyparallel" and any(hasattr(executor, name) for name in views):
         return "ipyparallel"
-    return None
+    return "mpi" if root == "mpi4py" and hasattr(executor, "bootup") else None
 
 
 def is_shut_down(executor: Any) -> bool:

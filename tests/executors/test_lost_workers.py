@@ -128,6 +128,29 @@ def test_pool_of_ones_own_breaks_and_says_so(lanes, calls, failure):
     assert calls.counted() == {"lane 7": 1}
 
 
+class Breaking(concurrent.futures.Executor):
+    """Fails the first thing it was given, as a pool does that breaks, and keeps the rest."""
+
+    def __init__(self):
+        self.futures, self._broken, self._max_workers = [], False, 2
+
+    def submit(self, *work):
+        self.futures.append(concurrent.futures.Future())
+        if len(self.futures) == 2:
+            self._broken = "a worker ended"
+            self.futures[0].set_exception(concurrent.futures.BrokenExecutor(self._broken))
+        return self.futures[-1]
+
+
+def test_nothing_is_cancelled_in_a_pool_that_is_breaking(lanes, failure):
+    """Python 3.11's would not get to what other callers have in it."""
+    pool = Breaking()
+    error, _ = failure(lanes(lambda x: x, executor=pool, chunksize=1), X)
+    assert type(error) is jaxcb.WorkerLostError
+    *_, last = pool.futures
+    assert len(pool.futures) > 1 and not last.cancelled()
+
+
 def test_lost_scheduler_is_an_error_within_the_timeout(lanes, failure, tmp_path):
     cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL

@@ -1,0 +1,77 @@
+"""Workers of MPI's, through mpi4py.futures."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ._executor_engine import Engine, ExecutorError
+from ._spread import executor_word
+
+_START_SECONDS = 60.0  # that workers may take to start
+_OF_A_JOB = ("PMI_", "PMIX_", "OMPI_")  # variables of a process that an MPI launcher started
+
+
+def named_mpi(pool: type, name: str, count: str) -> Engine:
+    """The engine of ``"mpi"``.
+
+    Args:
+        pool: ``mpi4py.futures.MPIPoolExecutor``.
+        name: as the user has it.
+        count: of workers, in digits; empty: as many as the job has.
+
+    Raises:
+        ExecutorError: the workers do not start.
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    make = functools.partial(
+        pool,
+        int(count) if count else None,
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),  # the stop button is for who waits
+        main=False,  # functions travel by value: a script is not run again in each worker
+    )
+    return mpi_engine(make(), name, make)
+
+
+def mpi_engine(executor: Any, named: Any, make: Callable[[], Any] | None = None) -> Engine:
+    """The engine of an ``MPIPoolExecutor``, whose workers are there then.
+
+    Raises:
+        ExecutorError: they do not start.
+    """
+    __tracebackhide__ = True
+    _start(executor, executor_word(named))
+    engine = Engine(executor, named, make=make)
+    engine.by_value = True
+    return engine
+
+
+def _start(executor: Any, word: str) -> None:
+    """Waits for the workers; mpi4py itself would wait for ever."""
+    __tracebackhide__ = True
+    how = (
+        "Put its folder in os.environ['PATH'] first, or start Python as in: mpiexec -n 4 python "
+        "-m mpi4py.futures script.py; executor='processes' needs no MPI."
+    )
+    if shutil.which("mpiexec") is None and not any(map(_of_a_job, os.environ)):
+        raise ExecutorError(
+            f"executor={word} starts its workers by mpiexec, which is not there. {how}"
+        )
+    waiting = threading.Thread(target=executor.bootup, daemon=True)
+    waiting.start()
+    waiting.join(_START_SECONDS)
+    if waiting.is_alive():
+        raise ExecutorError(
+            f"executor={word} has no workers after {_START_SECONDS:g} s: MPI did not start them "
+            f"(what it said is in the terminal). {how}"
+        )
+
+
+def _of_a_job(variable: str) -> bool:
+    return variable.startswith(_OF_A_JOB)
