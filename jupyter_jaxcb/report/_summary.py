@@ -61,7 +61,7 @@ class SiteSummary:
     """What became of one site."""
 
     site: Site
-    where: str  # as `Recording.where` says, with the column where a line has several sites
+    where: str  # as `Recording.where` says; with column, and name, where several sites share them
     fate: Fate
     calls: int  # host calls
     crossings: int
@@ -98,12 +98,10 @@ def summarize(recording: Recording) -> list[SiteSummary]:
             for number in counts.numbers.get(site, ())
         )
     ]
-    on_line = Counter((site.file, site.line) for site in known)
+    near = _Near(known)
     files = {file: number for number, file in enumerate(dict.fromkeys(s.file for s in sites))}
     return [
-        _summarize_site(
-            counts, site, _where(recording, site, alone=on_line[site.file, site.line] == 1)
-        )
+        _summarize_site(counts, site, near.where(recording, site))
         for site in sorted(known, key=lambda s: (files[s.file], s.line, s.column))
     ]
 
@@ -145,13 +143,22 @@ def _summarize_site(counts: Counts, site: Site, where: str) -> SiteSummary:
     )
 
 
-def _where(recording: Recording, site: Site, alone: bool) -> str:
-    """Where a site is; with its column (from 1) where it shares the line with another."""
-    where = recording.where(site)
-    if alone:
-        return where
-    line, comma, other = where.partition(",")
-    return f"{line}:{site.column + 1}{comma}{other}"
+class _Near:
+    """Which of some sites share a line, or a column of it."""
+
+    def __init__(self, sites: Iterable[Site]) -> None:
+        self._places = Counter((site.file, site.line, site.column) for site in sites)
+        self._lines = Counter(place[:2] for place in self._places.elements())
+
+    def where(self, recording: Recording, site: Site) -> str:
+        """Where a site is, with what tells it from others there: its column (from 1), its name."""
+        where = recording.where(site)
+        if self._lines[site.file, site.line] == 1:
+            return where
+        line, comma, other = where.partition(",")
+        alone = self._places[site.file, site.line, site.column] == 1
+        name = "" if alone else f" {site.function}"
+        return f"{line}:{site.column + 1}{name}{comma}{other}"
 
 
 def _fate(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:

@@ -97,10 +97,17 @@ class Engine:
         """
         for last in (False, True):
             try:
-                return self.executor.submit(*work)
+                future = self.executor.submit(*work)
             except Exception as error:
                 if last or self.make is None or not self.renew():
                     raise self.refused(error) from error
+                continue
+            if not hasattr(future, "add_done_callback"):
+                raise ExecutorError(
+                    f"the submit of {self.word} returned {type(future).__name__}, which is no "
+                    "concurrent.futures.Future. Have it return one that is told of the answer."
+                )
+            return future
         raise AssertionError("not reached")
 
     def renew(self) -> bool:

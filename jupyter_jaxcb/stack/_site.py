@@ -32,6 +32,7 @@ _LIBRARIES = tuple(
         if name in ("stdlib", "platstdlib", "purelib", "platlib")
     }
 )
+_INSTALLED = {"site-packages", "dist-packages"}  # of any environment
 
 
 @functools.lru_cache(maxsize=4096)
@@ -44,6 +45,8 @@ def _owner(file: str) -> str:
     if path.startswith((_OWN, _WORKER, _JAX)):
         return "machinery"
     if file.startswith("<frozen") or path.startswith(_LIBRARIES):
+        return "library"
+    if not _INSTALLED.isdisjoint(path.split(os.sep)):
         return "library"
     return "user"
 

@@ -74,8 +74,9 @@ def spread_of(
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if executor is None:
-        for name, value in (("chunksize", chunksize), ("timeout", timeout), ("retries", retries)):
-            if value:
+        given = ("chunksize", chunksize, None), ("timeout", timeout, None), ("retries", retries, 0)
+        for name, value, default in given:
+            if value != default:
                 raise ValueError(
                     f"{name}={value!r} needs an executor: without one the host function runs on "
                     "XLA's own thread, where nobody can leave it. Pass executor='threads' too."

@@ -38,6 +38,7 @@ def never(x):
         ({"timeout": 1.0}, ValueError, "timeout=1.0 needs an executor"),
         ({"retries": 2}, ValueError, "retries=2 needs an executor"),
         ({"chunksize": 2}, ValueError, "chunksize=2 needs an executor"),
+        ({"chunksize": 0}, ValueError, "chunksize=0 needs an executor"),
         ({"executor": "threads", "timeout": 0}, ValueError, "Write timeout=2.5, say"),
         ({"executor": "threads", "timeout": 1e300}, ValueError, "Write timeout=2.5, say"),
         ({"executor": "threads", "retries": True}, ValueError, "Write retries=1, say"),
@@ -87,6 +88,17 @@ def test_executor_that_is_shut_down_later_is_told_when_it_is_called(failure):
     error, _words = failure(f, X)
     assert isinstance(error, jaxcb.ExecutorError)
     assert "is shut down and takes no more work" in one_paragraph(error)
+
+
+def test_executor_that_returns_no_future_is_told(failure):
+    class Own(concurrent.futures.Executor):
+        def submit(self, function, *args):
+            function(*args)
+
+    executor = Own()
+    error, _words = failure(jaxcb.pure(lambda x: x, result=lambda x: x, executor=executor), X)
+    assert isinstance(error, jaxcb.ExecutorError)
+    assert "submit of executor=<Own> returned NoneType, which is no" in one_paragraph(error)
 
 
 @pytest.mark.parametrize("under", [jax.jit, lambda f: f], ids=["jit", "eager"])

@@ -211,3 +211,13 @@ def test_two_callbacks_of_one_line_are_told_apart():
     facts = [LoweredSite(site(4 * index), PROGRAM, index, (), ()) for index in range(2)]
     (sentence,) = said(recorded(facts, [1, 0]))
     assert sentence.startswith("m.py:10:5 ran before m.py:10:1 ")
+
+
+def test_two_callbacks_of_one_column_are_told_apart_by_their_names():
+    """A loop over callbacks; a callback and the finite differences of it."""
+    facts = [
+        LoweredSite(Site("io", name, "m.py", 10, 4, cell=False), PROGRAM, index, (), ())
+        for index, name in enumerate(["f", "g"])
+    ]
+    (sentence,) = said(recorded(facts, [1, 0]))
+    assert sentence.startswith("m.py:10:5 g ran before m.py:10:5 f ")

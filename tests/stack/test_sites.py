@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import os
 
 import jax
 import jax.numpy as jnp
@@ -94,6 +95,19 @@ def test_library_in_between_is_a_caller_and_not_the_site():
     assert "test_library_in_between_is_a_caller_and_not_the_site" in [
         frame.function for frame in site.callers
     ]
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_library_of_another_folder_of_installed_ones_is_not_the_site(folder):
+    """The user's own (pip install --user), Debian's, those of an environment below this one."""
+    names = {}
+    file = os.path.join(os.sep, "elsewhere", folder, "library.py")
+    exec(compile("def through(f, x): return f(x)", file, "exec"), names)
+    with jaxcb.record() as recorded:
+        names["through"](double, 1.0)
+    (site,) = recorded.recording.bound
+    assert site.file == __file__
+    assert site.callers[0].file == file
 
 
 @pytest.mark.parametrize(
