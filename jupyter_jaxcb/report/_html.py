@@ -101,7 +101,7 @@ def _rows(summary: SiteSummary, values: bool) -> str:
         if place == 0:
             where = escape(summary.where).replace("line ", "line&nbsp;")
             where = where.replace("another cell", "another&nbsp;cell")
-            full = summary.site.source or summary.site.function
+            full = summary.source
             source = f'<span title="{escape(full)}">{escape(shorten(full))}</span>'
             fate = f'<span class="jaxcb-{summary.fate}">{sign(summary.fate)} {summary.fate}</span>'
         cells = (

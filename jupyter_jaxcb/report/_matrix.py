@@ -65,7 +65,7 @@ def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
     return [
         (
             sites[site].where,
-            site.source or site.function,
+            sites[site].source,
             [
                 "refused" if name in matrix.refused else _cell(summaries[name].get(site))
                 for name in matrix.transformations
@@ -96,6 +96,6 @@ def _remarks(matrix: Matrix) -> list[str]:
     for recording in matrix.columns.values():
         for summary in summarize(recording):
             if summary.reason:
-                words = f"{summary.where}: {summary.reason}; {summary.remedy}"
-                missing.setdefault((summary.where, summary.fate), words)
+                words = f"{summary.place}: {summary.reason}; {summary.remedy}"
+                missing.setdefault((summary.place, summary.fate), words)
     return [*remarks, *missing.values()]

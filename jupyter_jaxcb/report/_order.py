@@ -19,7 +19,7 @@ def out_of_order(recording: Recording, summaries: list[SiteSummary]) -> list[str
     Compared are io and debug callbacks that every run calls once, run by run. The order of
     unordered calls may change from run to run.
     """
-    names = {summary.site: summary.where for summary in summaries}
+    names = {summary.site: summary.place for summary in summaries}
     found = []
     programs = {
         program: places[:COMPARED]

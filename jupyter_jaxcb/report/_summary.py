@@ -61,7 +61,8 @@ class SiteSummary:
     """What became of one site."""
 
     site: Site
-    where: str  # as `Recording.where` says; with column, and name, where several sites share them
+    where: str  # as `Recording.where` says, with the column where a line has several sites
+    named: bool  # others have the very column: its name tells it from them
     fate: Fate
     calls: int  # host calls
     crossings: int
@@ -79,6 +80,17 @@ class SiteSummary:
     notes: tuple[str, ...]  # what is worth knowing of its calls
     previews: tuple[tuple[Preview, int | None], ...]  # of its first calls, and whose shard it was
     ahead: bool  # nothing ran; expected and written are those of one run
+
+    @property
+    def place(self) -> str:
+        """Which site it is, for a sentence."""
+        return f"{self.where} {self.site.function}" if self.named else self.where
+
+    @property
+    def source(self) -> str:
+        """Which site it is, beside where: the line of source, after its name if that is needed."""
+        line = self.site.source or self.site.function
+        return f"{self.site.function}: {line}" if self.named and self.site.source else line
 
 
 def summarize(recording: Recording) -> list[SiteSummary]:
@@ -101,12 +113,12 @@ def summarize(recording: Recording) -> list[SiteSummary]:
     near = _Near(known)
     files = {file: number for number, file in enumerate(dict.fromkeys(s.file for s in sites))}
     return [
-        _summarize_site(counts, site, near.where(recording, site))
+        _summarize_site(counts, site, near)
         for site in sorted(known, key=lambda s: (files[s.file], s.line, s.column))
     ]
 
 
-def _summarize_site(counts: Counts, site: Site, where: str) -> SiteSummary:
+def _summarize_site(counts: Counts, site: Site, near: _Near) -> SiteSummary:
     recording = counts.recording
     numbers, outcomes = counts.numbers.get(site, []), counts.outcomes.get(site, [])
     lowered = [recording.lowered[number] for number in numbers]
@@ -122,7 +134,8 @@ def _summarize_site(counts: Counts, site: Site, where: str) -> SiteSummary:
         reason, remedy = _STALE, _STALE_REMEDY
     return SiteSummary(
         site=site,
-        where=where,
+        where=near.where(recording, site),
+        named=near.at(site) > 1,
         fate=fate,
         calls=calls,
         crossings=counts.crossings(site),
@@ -150,15 +163,17 @@ class _Near:
         self._places = Counter((site.file, site.line, site.column) for site in sites)
         self._lines = Counter(place[:2] for place in self._places.elements())
 
+    def at(self, site: Site) -> int:
+        """How many there are at its very column."""
+        return self._places[site.file, site.line, site.column]
+
     def where(self, recording: Recording, site: Site) -> str:
-        """Where a site is, with what tells it from others there: its column (from 1), its name."""
+        """Where a site is; with its column (from 1) where it shares the line with another."""
         where = recording.where(site)
         if self._lines[site.file, site.line] == 1:
             return where
         line, comma, other = where.partition(",")
-        alone = self._places[site.file, site.line, site.column] == 1
-        name = "" if alone else f" {site.function}"
-        return f"{line}:{site.column + 1}{name}{comma}{other}"
+        return f"{line}:{site.column + 1}{comma}{other}"
 
 
 def _fate(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:

@@ -66,7 +66,7 @@ def sites_to_text(
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     """One row for each way a site reached the host; at least one."""
     site = summary.site
-    head = [summary.where, shorten(site.source or site.function), str(summary.fate)]
+    head = [summary.where, shorten(summary.source), str(summary.fate)]
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         first = place == 0

@@ -7,6 +7,8 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 
+collect_ignore = ["mpi_lanes.py"]  # a script, which nothing may import
+
 # What host functions of these tests answer; they are closures, so that they travel by value.
 NUMBER = jax.ShapeDtypeStruct((), np.float32)
 
