@@ -11,7 +11,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from ..stack import ARRAYS, INFER, VMAP_METHODS, buffer, debug, io, pure, scalar_of, tap
+from ..stack import ARRAYS, INFER, VMAP_METHODS, buffer, debug, io, nothing_in, pure, scalar_of, tap
 from ._by_magic import by_magic
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {
@@ -111,10 +111,11 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
         if getattr(options, name) not in (None, False)
     }
     for name in given.keys() - _TAKES[flavor]:
-        fitting = [other for other, takes in _TAKES.items() if name in takes]
+        *others, last = fitting = [other for other, takes in _TAKES.items() if name in takes]
         raise UsageError(
             f"--{name.replace('_', '-')} does not go with {flavor}: it is for "
-            f"{' and '.join(fitting)}. Leave it out, or register as {fitting[0]}."
+            f"{' and '.join(filter(None, [', '.join(others), last]))}. Leave it out, or register "
+            f"as {fitting[0]}."
         )
     if "result" in given:
         given["result"] = unquoted(given["result"])
@@ -231,11 +232,12 @@ def check_result(
         ) from None
     if result == INFER:
         return
-    if result == "None" and flavor == "pure":
+    nothing = nothing_in(result) if flavor == "pure" else None
+    if nothing:
         raise UsageError(
-            "--result None does not go with pure: JAX never calls a pure callback whose result is "
-            "not used. Register it as io, which is called as often as the program says, or as "
-            "debug, which only looks on."
+            f"--result {result} {nothing}, and does not go with pure: JAX never calls a pure "
+            "callback whose result is not used. Register it as io, which is called as often as the "
+            "program says, or as debug, which only looks on."
         )
     parameters = [a.arg for a in _parameters(function)][flavor == "buffer" :]
     scalar = None if result in {*parameters, *defined} else scalar_of(result)

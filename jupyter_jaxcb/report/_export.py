@@ -23,6 +23,7 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
         path: of the file; the end of its name says the format.
 
     Raises:
+        TypeError: `recording` is none.
         ValueError: the name ends with none of these; the message has them.
         ModuleNotFoundError: pyarrow is needed and not installed.
 
@@ -37,6 +38,11 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
     'start_ns,duration_ns,crossing,lane,version'
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if not isinstance(recording, Recording):
+        raise TypeError(
+            f"cannot export a {type(recording).__name__}: it is no recording. Pass r.recording, "
+            "where r is what record() gave."
+        )
     recording.save(path)
 
 

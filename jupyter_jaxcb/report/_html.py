@@ -83,7 +83,7 @@ def sites_to_html(
         f"<th>{word}</th>" for word in ("where", "source", "fate", "calls", "host shapes")
     )
     rows = "".join(_rows(summary, values) for summary in sites[:MAX_SITES])
-    overflow = f"{call_words(recording.overflow)} more, not kept: the log was full"
+    overflow = f"{call_words(recording.overflow)} more, not in these counts: the log was full"
     notes = (left_out(sites), overflow if recording.overflow else "")
     notes += tuple(by_worker(recording)) if times else ()
     more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
@@ -97,7 +97,7 @@ def _rows(summary: SiteSummary, values: bool) -> str:
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         where, source, fate = "", "", ""
-        shape_lines = (shape_words(shapes), way_words(shapes)) if shapes else ()
+        shape_lines = (shape_words(shapes, summary.shapes), way_words(shapes)) if shapes else ()
         if place == 0:
             where = escape(summary.where).replace("line ", "line&nbsp;")
             where = where.replace("another cell", "another&nbsp;cell")

@@ -39,6 +39,8 @@ _STALE = (
 _STALE_REMEDY = "make the program anew (jax.jit again, or jax.clear_caches()) to call the new one"
 _NO_LANES = "vmap mapped it over an axis of size 0: there is no lane to call it for"
 _NO_LANES_REMEDY = "look at the shape of the mapped argument"
+_EMPTY = "its result is empty: there is nothing to call it for"
+_EMPTY_REMEDY = "look at the shapes of its arguments"
 _UNCALLED_REMEDY = "run the program"
 
 
@@ -132,6 +134,8 @@ def _summarize_site(counts: Counts, site: Site, near: _Near) -> SiteSummary:
     fate, reason, remedy = verdict
     if recording.stale.intersection(numbers):
         reason, remedy = _STALE, _STALE_REMEDY
+    elif fate in (Fate.UNUSED, Fate.FOLDED) and lowered and all(map(_answers_nothing, lowered)):
+        reason, remedy = _EMPTY, _EMPTY_REMEDY
     return SiteSummary(
         site=site,
         where=near.where(recording, site),
@@ -154,6 +158,13 @@ def _summarize_site(counts: Counts, site: Site, near: _Near) -> SiteSummary:
         previews=counts.previews(site),
         ahead=recording.ahead,
     )
+
+
+def _answers_nothing(lowered: LoweredSite) -> bool:
+    """Whether all that a call answers has shapes without elements, and not by a vmap."""
+    pure = lowered.site.flavor in ("pure", "jax pure")  # others are called all the same
+    lanes = all(level.size for level in lowered.levels)
+    return pure and lanes and all(0 in aval.shape for aval in lowered.results)
 
 
 class _Near:

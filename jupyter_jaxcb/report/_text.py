@@ -56,7 +56,9 @@ def sites_to_text(
     if left_out(sites):
         lines.append(f"  {left_out(sites)}")
     if recording.overflow:
-        lines.append(f"  {call_words(recording.overflow)} more, not kept: the log was full")
+        lines.append(
+            f"  {call_words(recording.overflow)} more, not in these counts: the log was full"
+        )
     if times:
         about = (*by_worker(recording), *out_of_order(recording, sites))
         lines += [f"  {line}" for line in about]
@@ -65,7 +67,6 @@ def sites_to_text(
 
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     """One row for each way a site reached the host; at least one."""
-    site = summary.site
     head = [summary.where, shorten(summary.source), str(summary.fate)]
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
@@ -75,7 +76,7 @@ def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
             [
                 *(head if first else ["", "", ""]),
                 calls,
-                shape_words(shapes) if shapes else "",
+                shape_words(shapes, summary.shapes) if shapes else "",
                 way_words(shapes) if shapes else "",
                 *([time_words(summary.host_ns) if first and summary.calls else ""] * times),
             ]

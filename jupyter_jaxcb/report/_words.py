@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..recording import Aval, Preview, VmapLevel
 from ._summary import Shapes, SiteSummary
@@ -12,9 +12,17 @@ MAX_DEVICES = 8  # that are named
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
 
 
-def shape_words(shapes: Shapes) -> str:
-    """``(4,), (1,) → (4,)``: what one host call sees, and answers."""
-    return f"{_list(shapes.operands)} → {_list(shapes.results)}"
+def shape_words(shapes: Shapes, among: Iterable[Shapes] = ()) -> str:
+    """``(4,), (1,) → (4,)``: what one host call sees, and answers.
+
+    With dtypes, ``float32[4] → float32[4]``, where only these differ from one of `among`.
+    """
+    words = _arrow(shapes, lambda aval: str(aval.shape))
+    own = shapes.operands, shapes.results
+    others = (other for other in among if (other.operands, other.results) != own)
+    if any(_arrow(other, lambda aval: str(aval.shape)) == words for other in others):
+        return _arrow(shapes, str)
+    return words
 
 
 def shapes_of(summary: SiteSummary) -> str:
@@ -23,8 +31,9 @@ def shapes_of(summary: SiteSummary) -> str:
     return shapes[0] if len(shapes) == 1 else f"{len(shapes)} shapes" if shapes else ""
 
 
-def _list(avals: Iterable[Aval]) -> str:
-    return ", ".join(str(aval.shape) for aval in avals) or "nothing"
+def _arrow(shapes: Shapes, say: Callable[[Aval], str]) -> str:
+    given, answered = (", ".join(map(say, a)) for a in (shapes.operands, shapes.results))
+    return f"{given or 'nothing'} → {answered or 'nothing'}"
 
 
 # What an argument that a vmap does not map over looks like to the host function.

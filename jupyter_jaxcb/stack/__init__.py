@@ -9,6 +9,7 @@ from ._causes import take_back as take_back
 from ._check import check as check
 from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback
+from ._declaring import nothing_in as nothing_in
 from ._declaring import scalar_of as scalar_of
 from ._disabled import disabled as disabled
 from ._errors import HostCallError as HostCallError

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 from ._annotations import annotated_result
@@ -52,11 +54,12 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
             "Declare the result."
         )
     name = getattr(function, "__name__", repr(function))
-    if result is None and flavor == "pure":
+    nothing = nothing_in(result) if flavor == "pure" else None
+    if nothing:
         raise ValueError(
-            f"cannot register {name} as a pure callback that returns nothing: JAX never calls one "
-            "whose result is not used. Register it as io, which is called as often as the program "
-            "says, or as debug, which only looks on."
+            f"cannot register {name} as a pure callback that {nothing}: JAX never calls one whose "
+            "result is not used. Register it as io, which is called as often as the program says, "
+            "or as debug, which only looks on."
         )
     if result is MISSING:
         annotated = "an annotation of out" if flavor == "buffer" else "a return annotation"
@@ -73,6 +76,20 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
 def is_infer(result: Any) -> bool:
     """Whether the result is to be seen by running the function, see `_infer`."""
     return isinstance(result, str) and result == INFER
+
+
+def nothing_in(result: Any) -> str | None:
+    """What to say of a declared result in which no array is; None: there may be one."""
+    if isinstance(result, str):
+        try:
+            result = ast.literal_eval(result)
+        except (ValueError, SyntaxError):  # an expression over parameters, "infer"
+            return None
+    if jax.tree.leaves(result):
+        return None
+    scalar = declaration(np.dtype("float32"))
+    hint = f" (it is an empty tuple; a scalar is {scalar})" if result == () else ""
+    return f"returns nothing{hint}"
 
 
 def scalar_of(expression: str) -> str | None:

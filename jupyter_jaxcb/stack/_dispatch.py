@@ -201,6 +201,7 @@ def looped_calls(
         except BaseException as error:
             lane = int(order[answers.done]) if answers.done < order.size else None
             number = before + answers.done + 1
+            host.calls -= max(order.size - answers.done - 1, 0)  # that were not made
             raise passed_on(explain(error, lowered, number, lane), error) from None
         return tuple(
             schedule.by_lane(array).reshape(shape)

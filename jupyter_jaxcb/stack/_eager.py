@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..recording import Aval, LoweredSite, Site, VmapLevel
+from ..recording import Aval, LoweredSite, Site, VmapLevel, active
 from . import _jax, _programs
 from ._arrays import aligned
 from ._avals import to_aval
@@ -83,6 +83,22 @@ def eager(
         # The host function may go on writing into the array it answered with.
         arrays = tuple(aligned(np.array(array)) for array in arrays)
     return [jax.device_put(array, device) for array in arrays]
+
+
+def note_no_call(
+    callback: HostCallback,
+    args: tuple[Any, ...],
+    result_avals: tuple[Any, ...],
+    levels: tuple[VmapLevel, ...],
+) -> None:
+    """Records a bind that `eager` is not asked to make a call for, see it for the arguments."""
+    recorder = active()
+    if recorder is None:
+        return
+    _programs.executed(callback.bind)
+    avals = tuple(to_aval(jax.typeof(x)) for x in args)
+    results = tuple(map(to_aval, result_avals))
+    recorder.lowered(eager_fact(callback.bind.site, avals, results, levels))
 
 
 def raise_runtime_error(error: HostCallError) -> NoReturn:

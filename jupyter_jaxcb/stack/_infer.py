@@ -32,7 +32,7 @@ class Inferred:
         """The result for arguments that have shape and dtype, as structs.
 
         Raises:
-            ValueError: the function raises on zeros, or answers with what is no array.
+            ValueError: the function raises on zeros, or answers with what is no array, or is empty.
         """
         function = self._current()
         leaves, tree = tree_flatten((args, kwargs))
@@ -80,7 +80,17 @@ def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
             f"JAX cannot tell ({type(error).__name__}: {error}). Return dicts whose keys are of "
             "one kind, lists, tuples and arrays."
         ) from error
-    return tree_unflatten(tree, [_struct(name, leaf) for leaf in leaves])
+    structs = [_struct(name, leaf) for leaf in leaves]
+    given = [leaf for leaf in jax.tree.leaves((zeros, named)) if isinstance(leaf, np.ndarray)]
+    for struct in structs:
+        if struct.size == 0 and all(leaf.size for leaf in given):
+            raise ValueError(
+                f"cannot infer the result of {name}: run on zeros it answered with nothing, shape "
+                f"{struct.shape}, as a function does whose answer has as many elements as the data "
+                "say. JAX needs one shape for all data: declare it, result=jax.ShapeDtypeStruct("
+                "shape, dtype), and fill up to it."
+            )
+    return tree_unflatten(tree, structs)
 
 
 def _zeros(leaf: Any) -> Any:

@@ -12,7 +12,7 @@ from ._arrays import check_arrays
 from ._batching import batch_host_call, check_vmap_method, method_of_vectorized
 from ._bind import bind_host_call
 from ._callback import HostCallback, HostFunction
-from ._eager import eager, raise_runtime_error
+from ._eager import eager, note_no_call, raise_runtime_error
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
 from ._spread import Spread, spread_of
@@ -29,6 +29,7 @@ def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) ->
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:
     if all(aval.size == 0 for aval in result_avals):  # no value to ask for: as compiled, no call
+        note_no_call(params["callback"], args, result_avals, params["levels"])
         return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
     return eager(
         pure_callback_p, *args, result_avals=result_avals, fail=raise_runtime_error, **params

@@ -132,7 +132,7 @@ class RuledCallback(Callback):
     def defvjp(
         self,
         forward: Callable[..., Any],
-        backward: Callable[..., Any],
+        backward: Callable[..., Any] | None = None,
         *,
         nondiff_argnums: Sequence[int] = (),
         symbolic_zeros: bool = False,
@@ -144,7 +144,17 @@ class RuledCallback(Callback):
             backward: ``backward(residuals, cotangent) -> cotangents of the arguments``, a tuple.
             nondiff_argnums: as for `jax.custom_vjp`.
             symbolic_zeros: as for `jax.custom_vjp`.
+
+        Raises:
+            TypeError: only one function, as by a decorator.
         """
+        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        if backward is None:
+            name = self.host.name
+            raise TypeError(
+                f"cannot use None as a derivative rule of {name}: defvjp takes two functions, so "
+                f"it is no decorator. Write {name}.defvjp(forward, backward) below both."
+            )
         self.rule, self.not_differentiated = "vjp", tuple(nondiff_argnums)
         self._call = with_vjp(
             self._primal(),

@@ -96,7 +96,7 @@ def result_avals(
         declared = result
     leaves, tree = tree_flatten(declared, is_leaf=lambda leaf: isinstance(leaf, ShapeOf))
     place = f"result={shown(result)} of {_name(function)}"
-    return tuple(_leaf_aval(leaf, place) for leaf in leaves), tree
+    return tuple(_leaf_aval(leaf, place, declared is result) for leaf in leaves), tree
 
 
 def result_interface(result: Result) -> Hashable:
@@ -115,12 +115,13 @@ def result_interface(result: Result) -> Hashable:
     )
 
 
-def _leaf_aval(leaf: Any, place: str) -> Any:
+def _leaf_aval(leaf: Any, place: str, as_it_is: bool) -> Any:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     shape, dtype = _shape(leaf), getattr(leaf, "dtype", None)
     if shape is None or dtype is None:
         raise ValueError(
-            f"cannot use {shown(leaf)} in {place}: it has no shape and dtype. {_instead_of(leaf)}"
+            f"cannot use {shown(leaf)} in {place}: it has no shape and dtype. "
+            f"{_instead_of(leaf, as_it_is)}"
         )
     dtype = _numpy_dtype(dtype, place)
     try:
@@ -134,8 +135,8 @@ def _leaf_aval(leaf: Any, place: str) -> Any:
         ) from None
 
 
-def _instead_of(leaf: Any) -> str:
-    if isinstance(leaf, str):
+def _instead_of(leaf: Any, as_it_is: bool) -> str:
+    if isinstance(leaf, str) and as_it_is:
         return f'Write one string, the structure in it: result="({leaf}, ...)".'
     sizes = leaf if type(leaf) is int else 3
     return (

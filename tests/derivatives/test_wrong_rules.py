@@ -224,3 +224,12 @@ def test_cotangents_that_jax_takes_are_taken():
     np.testing.assert_array_equal(by_x, 2 * X)
     assert by_n.dtype == jax.dtypes.float0
     np.testing.assert_array_equal(by_y, 0 * X)
+
+
+def test_reverse_rule_of_one_function_is_told_how_to_give_two():
+    f = jaxcb.pure(np.sin, result=lambda x: x)
+    with pytest.raises(TypeError, match=r"sin\.defvjp\(forward, backward\) below both"):
+
+        @f.defvjp
+        def rule(x):
+            return x

@@ -172,3 +172,25 @@ def test_call_without_lanes_is_elided_for_want_of_lanes(method):
     (summary,) = summarize(r.recording)
     assert summary.elided == 1 and not h.calls
     assert summary.reason.startswith("vmap maps it over an axis of size 0")
+
+
+def empty(seen):
+    """What is said of the one site of a recording."""
+    (found,) = summarize(seen.recording)
+    return str(found.fate), found.calls, found.reason
+
+
+@pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.pure_callback])
+def test_call_whose_result_is_empty_is_not_made_and_it_is_said(flavor):
+    def host(x):
+        pytest.fail("it was called")
+
+    f = flavor(host, result=lambda x: x) if flavor is jaxcb.pure else lambda x: flavor(host, x, x)
+    why = "its result is empty: there is nothing to call it for"
+    for call, fate in ((f, "unused"), (jax.jit(f), "folded")):
+        with jaxcb.record() as seen:
+            assert call(jnp.zeros((2, 0))).shape == (2, 0)
+        assert empty(seen) == (fate, 0, why)
+    with jaxcb.record() as seen:
+        jax.jit(jaxcb.debug(lambda x: None))(jnp.zeros((2, 0)))
+    assert empty(seen) == ("live", 1, "")

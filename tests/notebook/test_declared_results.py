@@ -89,8 +89,10 @@ def test_derivative_by_finite_differences(kernel):
 
 def test_pure_callback_that_returns_nothing_is_refused_before_the_cell_runs(kernel):
     ran = kernel.run("%%jax_callback pure --result None\nran = True\ndef f(x): print(x)")
-    assert "--result None does not go with pure" in ran.text
+    assert "--result None returns nothing, and does not go with pure" in ran.text
     assert "Register it as io" in ran.text
+    ran = kernel.run("%%jax_callback pure --result ()\ndef f(x): return x.sum()")
+    assert "(it is an empty tuple; a scalar is " in ran.text
     assert kernel.run("'ran' in globals()").value == "False"
     ran = kernel.run("import jupyter_jaxcb\njupyter_jaxcb.pure(lambda x: None, result=None)")
     assert ran.error[0] == "ValueError"

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     FORMATS,
     LoweredSite,
@@ -165,3 +166,10 @@ def test_missing_pandas_is_told_with_what_needs_nothing(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pandas.*pip install pandas.*csv"):
         SEVERAL.to_pandas()
+
+
+def test_what_holds_a_recording_is_told_from_one(tmp_path):
+    with jaxcb.record() as r:
+        pass
+    with pytest.raises(TypeError, match=r"cannot export a Record: .*Pass r\.recording"):
+        export(r, tmp_path / "calls.csv")

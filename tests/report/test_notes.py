@@ -150,3 +150,27 @@ def test_notes_say_no_time():
         metadata[MIME_TYPE]["compilations"]
         == [{"program": "jit_f", "lower_ns": 5, "compile_ns": 6}] * 2
     )
+
+
+def test_ways_that_differ_in_dtype_alone_are_told_with_it():
+    told = Told()
+    for number, dtype in enumerate(["float32", "int32"]):
+        aval = Aval((3,), dtype)
+        fact = LoweredSite(SITE, None, number, (aval,), (aval,))
+        told.recorder.lowered(fact)
+        told.recorder.called(fact, 1, 0, 1)
+    recording = told.recorder.freeze()
+    for report in (to_text(recording), to_html(recording)):
+        assert "float32[3] → float32[3]" in report and "int32[3] → int32[3]" in report
+
+
+def test_callbacks_of_one_column_have_their_names_before_the_source():
+    told = Told()
+    for number, name in enumerate(["f", "f (finite differences)"]):
+        site = Site("pure", name, "m.py", 3, 4, cell=False, source="jax.grad(f)(x)")
+        fact = LoweredSite(site, None, number, (), ())
+        told.recorder.lowered(fact)
+        told.recorder.called(fact, 1, 0, 1)
+    rows = to_text(told.recorder.freeze()).splitlines()
+    assert "m.py:3:5  f: jax.grad(f)(x) " in rows[1]
+    assert "m.py:3:5  f (finite differences): jax.grad(f)(x)" in rows[2]

@@ -222,3 +222,25 @@ def test_value_that_does_not_fit_what_the_zeros_answered_is_an_error_of_its_call
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         oracle(40)
     message_of(caught.value, "['oracle'] answered with 1099511627776 (int64)", "declared int32")
+
+
+@pytest.mark.parametrize("result", [(), "()", [], {}, None, "None", ({}, [])], ids=repr)
+def test_pure_callback_without_any_result_is_refused(result):
+    def oracle(x):
+        return x
+
+    with pytest.raises(ValueError, match="cannot register oracle") as caught:
+        jaxcb.pure(oracle, result=result)
+    words = str(caught.value)
+    assert "returns nothing" in words and "Register it as io" in words
+    assert ("a scalar is" in words) == (result in ((), "()"))
+
+
+def test_string_argument_is_not_taken_for_a_declaration():
+    def oracle(z):
+        return z
+
+    with pytest.raises(ValueError, match="cannot use 'abc'") as caught:
+        jaxcb.pure(oracle, result="z")("abc")
+    words = message_of(caught.value, "in result='z'", "jax.ShapeDtypeStruct(")
+    assert "Write one string" not in words

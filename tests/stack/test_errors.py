@@ -158,3 +158,22 @@ def test_exceptions_kept_are_bounded():
     assert len(_kept._kept) == len(_kept._raised_by) <= _kept.KEPT_IN_ALL
     ours = [n for n, thread in _kept._raised_by.items() if thread == threading.get_ident()]
     assert len(ours) == _kept.KEPT
+
+
+@pytest.mark.parametrize("options", [{}, {"executor": "threads:1", "chunksize": 50}], ids=str)
+def test_number_of_a_failing_call_counts_calls_that_were_made(options):
+    made = []
+
+    def host(x):
+        made.append(float(x))
+        if x > 2:
+            raise ValueError("bad")
+        return x
+
+    f = jaxcb.pure(host, result=lambda x: x, **options)
+    for made_by_now in (3, 6, 9):
+        with pytest.raises(Exception, match=f"in call {made_by_now}, in lane 2"):
+            jax.block_until_ready(jax.vmap(f)(np.arange(1.0, 50.0)))
+        assert len(made) == made_by_now
+    with pytest.raises(Exception, match="in call 10,"):
+        f(9.0)

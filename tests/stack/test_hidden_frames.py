@@ -1,7 +1,9 @@
 """A wrong registration is shown at the line that registers: no frame of ours."""
 
+import os
 import traceback
 
+import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
@@ -34,3 +36,21 @@ def test_a_wrong_registration_shows_no_frame_of_ours(register):
         and "__tracebackhide__" not in frame.f_locals
     ]
     assert shown == []
+
+
+@pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
+def test_jax_shows_no_frame_of_ours_where_it_says_what_it_differentiated(register):
+    """It makes those frames up from what it noted: they have no local variables to hide them."""
+    noise = register(lambda x: x, result=lambda x: x)
+
+    def loss(x):
+        return jax.lax.fori_loop(0, 3, lambda i, v: v * noise(v), x)
+
+    with pytest.raises(ValueError, match="cannot differentiate") as caught:
+        jax.grad(loss)(1.0)
+    noted = caught.value.__cause__
+    assert type(noted).__name__ == "JaxStackTraceBeforeTransformation"
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(noted.__traceback__)]
+    assert __file__ in files and not [
+        file for file in files if "jupyter_jaxcb" in file.split(os.sep)
+    ]

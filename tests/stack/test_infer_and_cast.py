@@ -126,3 +126,18 @@ def test_cast_is_another_interface():
     assert loose() == 7
     with pytest.raises(Exception, match="does not fit"):
         strict()
+
+
+def test_result_whose_size_depends_on_the_data_is_refused_and_not_taken_for_empty():
+    where = jaxcb.pure(lambda x: {"at": np.flatnonzero(x > 0.5)}, result="infer")
+    x = jnp.array([0.0, 1.0])
+    for f in (where, jax.jit(where)):
+        with pytest.raises(ValueError, match=r"shape \(0,\).*one shape for all data: declare it"):
+            f(x)
+    with pytest.raises(ValueError, match="nothing"):
+        jaxcb.pure(lambda: np.zeros(0), result="infer")()
+
+
+def test_empty_answers_to_empty_arguments_are_inferred():
+    double = jaxcb.pure(lambda x: 2 * x, result="infer")
+    assert double(jnp.zeros((0, 3))).shape == (0, 3)

@@ -21,6 +21,7 @@ from ._contexts import shard_count as shard_count
 from ._contexts import shard_devices as shard_devices
 from ._contexts import shard_number as shard_number
 from ._contexts import times_called as times_called
+from ._exclusion import leave_out_of_tracebacks
 from ._loops import hold_finished_lanes as hold_finished_lanes
 from ._loops import leave_loops_to_jax as leave_loops_to_jax
 from ._loops import stay_in_loops as stay_in_loops
@@ -65,3 +66,5 @@ from ._runs import Compiled as Compiled
 from ._unfinished import is_over as is_over
 from ._unfinished import unfinished_arrays as unfinished_arrays
 from ._unfinished import unfinished_tokens as unfinished_tokens
+
+leave_out_of_tracebacks()

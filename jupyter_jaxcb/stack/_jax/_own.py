@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import jax
 
-from ._exclusion import leave_out_of_tracebacks
 from ._own_function import program_keeps
 
 _CALLBACK = "jax._src.callback"
@@ -102,7 +101,6 @@ def watch_own_callbacks(told: OwnCallbacks) -> Callable[[], None]:
             f"cannot observe the callbacks of JAX {jax.__version__}: {error}. It was tested with "
             "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
         ) from error
-    leave_out_of_tracebacks(__file__)
     undo = contextlib.ExitStack()
     for change in changes:
         undo.callback(change.make())

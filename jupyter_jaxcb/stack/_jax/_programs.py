@@ -23,7 +23,6 @@ except ImportError:
     _pxla: Any = None
     _dce_jaxpr: Any = None
 
-from ._exclusion import leave_out_of_tracebacks
 from ._runs import Compiled, Runs, Watcher, runs
 
 
@@ -37,7 +36,6 @@ def watch(watcher: Watcher) -> Callable[[], None]:
     original = getattr(pxla, "lower_sharding_computation", None)
     if original is None:
         return lambda: None
-    leave_out_of_tracebacks(__file__)
     runs.start(watcher)
 
     @functools.wraps(original)

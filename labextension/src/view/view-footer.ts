@@ -31,7 +31,7 @@ export function viewFooter(facts: ReadFacts, measured: Measured, problem: string
 function warnings(facts: ReadFacts, measured: Measured, problem: string): string[] {
   const words = [...measured.out_of_order];
   if (facts.overflow) {
-    words.push(`${callWords(facts.overflow)} more, not kept: the log was full`);
+    words.push(`${callWords(facts.overflow)} more, not in these counts: the log was full`);
   }
   if (facts.left_out) {
     words.push(`${facts.left_out.toLocaleString('en-US')} more sites are not listed`);
