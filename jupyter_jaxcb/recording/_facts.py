@@ -92,6 +92,7 @@ class LoweredSite:
     device: str = ""  # of that shard, or of a mesh of one, "cpu:3"; empty where JAX does not say
     gathered_bytes: int = 0  # at most, on their way to the one device that calls
     process: int = 0  # that lowered or called it, in a gathered recording
+    shared: int = 1  # lanes that an eager call was for, as none of its arguments was mapped
 
     @property
     def lanes(self) -> int | None:

@@ -39,12 +39,17 @@ def site_notes(
     programs = {outcome.program for outcome in outcomes}
     compilations = [one for one in recording.compilations if one.program in programs]
     found = [note for outcome in outcomes for note in outcome.notes]
+    found += [_shared(recording.lowered[number].shared) for number in numbers]
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
     found += [_BEFORE] * site.source.endswith(COMPILED_BEFORE)
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _shared(lanes: int) -> str:
+    return f"no argument is mapped by vmap: one call is shared by {lanes} lanes" * (lanes > 1)
 
 
 def _retraces(compilations: Sequence[Compilation]) -> list[str]:

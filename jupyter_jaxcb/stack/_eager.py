@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -10,11 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..recording import Aval, LoweredSite, Site, VmapLevel, active
+from ..recording import Aval, LoweredSite, VmapLevel, active
 from . import _jax, _programs
 from ._arrays import aligned
 from ._avals import to_aval
-from ._callback import HostCallback
+from ._callback import Bind, HostCallback
 from ._dispatch import Build, build_crossing
 from ._errors import HostCallError
 from ._kept import host_error
@@ -63,7 +64,7 @@ def eager(
     operands = [_to_host(x) for x in args]
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
-    fact = eager_fact(callback.bind.site, avals, results, levels)
+    fact = eager_fact(callback.bind, avals, results, levels)
     cross = build(
         callback,
         fact,
@@ -98,7 +99,7 @@ def note_no_call(
     _programs.executed(callback.bind)
     avals = tuple(to_aval(jax.typeof(x)) for x in args)
     results = tuple(map(to_aval, result_avals))
-    recorder.lowered(eager_fact(callback.bind.site, avals, results, levels))
+    recorder.lowered(eager_fact(callback.bind, avals, results, levels))
 
 
 def raise_runtime_error(error: HostCallError) -> NoReturn:
@@ -117,16 +118,18 @@ def raise_itself(error: HostCallError) -> NoReturn:
 
 
 def eager_fact(
-    site: Site,
+    bind: Bind,
     operands: tuple[Aval, ...],
     results: tuple[Aval, ...],
     levels: tuple[VmapLevel, ...],
 ) -> LoweredSite:
     """One fact for all equal eager calls, so that a loop of them is one row in a table."""
-    key = (site, operands, results, levels)
+    shared = 1 if levels else math.prod(size or 1 for kind, size in bind.around if kind == "vmap")
+    key = (bind.site, operands, results, levels, shared)
     fact = _facts.get(key)
     if fact is None:
-        fact = _facts[key] = LoweredSite(site, None, -1, operands, results, levels)
+        fact = LoweredSite(bind.site, None, -1, operands, results, levels, shared=shared)
+        _facts[key] = fact
     return fact
 
 

@@ -24,6 +24,14 @@ def left_its_loop(seen: Seen) -> bool:
     return around < deepest
 
 
+def left_its_loop_merged(seen: Seen) -> bool:
+    """Whether what is left of several ways is called less often than any of these would be."""
+    assert seen.instructions is not None
+    compiled = total([one.calls for one in seen.instructions])
+    each = [_without_lanes(p) for p in seen.kept]
+    return compiled is not None and all(calls is not None and compiled < calls for calls in each)
+
+
 def intended(seen: Seen) -> Sequence[Path]:
     """The ways that stand for calls in the source: derivatives run some again in a remat."""
     again = any(step.kind == "remat" for p in seen.traced for step in p.steps)

@@ -170,8 +170,8 @@ def _noted(
     else:
         held = eager_calls.held_by(callback)
     if held is None:
-        return Noted(own, eager_fact(_defined(flavor, own), operands, results, ()))
-    return Noted(own, eager_fact(held.bind.site, operands, results, held.levels))
+        return Noted(own, eager_fact(Bind(_defined(flavor, own)), operands, results, ()))
+    return Noted(own, eager_fact(held.bind, operands, results, held.levels))
 
 
 def _calling_eagerly(flavor: str, ctx: Any) -> Callable[[Any], Callable[..., Any]]:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 
 from ..recording import Fate, Outcome, Program
-from ._moved import intended, left_its_loop, total, written
+from ._moved import intended, left_its_loop, left_its_loop_merged, total, written
 from ._paths import Step
 from ._seen import Seen
 from ._vanishing import Vanished
@@ -98,10 +98,11 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
         remedy=f"nothing, if it is pure; {_keeping(found.site.flavor)} if each of them must run",
     )
     if made < ways:
+        moved = " outside of the loop" if left_its_loop_merged(seen) else ""
         return dataclasses.replace(
             merged,
-            reason=f"{ways} ways lead here, and XLA kept {_calls(made)} of them: equal ones are "
-            "made once, and ones whose result cannot matter not at all",
+            reason=f"{ways} ways lead here, and XLA kept {_calls(made)} of them{moved}: equal ones "
+            "are made once, and ones whose result cannot matter not at all",
         )
     wanted = len(intended(seen))
     if made < wanted:

@@ -97,7 +97,7 @@ def test_argument_of_size_0_crosses_in_its_shape(pure, spy, run, dtype, shape):
 @eager_or_jit
 @pytest.mark.parametrize(
     "result",
-    [jax.ShapeDtypeStruct((0,), np.float32), jax.ShapeDtypeStruct((2, 0), np.float32), ()],
+    [jax.ShapeDtypeStruct((0,), np.float32), (jax.ShapeDtypeStruct((2, 0), np.float32), ())],
     ids=str,
 )
 def test_result_without_any_value_is_not_called_for(pure, run, result, compiled):
@@ -117,11 +117,13 @@ def test_result_without_any_value_is_not_called_for(pure, run, result, compiled)
 
 
 @eager_or_jit
-def test_drop_in_that_returns_nothing_is_not_called_for(run, compiled):
+@pytest.mark.parametrize("result", [None, ()], ids=str)
+@pytest.mark.parametrize("pure_callback", [jax.pure_callback, jaxcb.pure_callback])
+def test_drop_in_that_returns_nothing_is_not_called_for(pure_callback, result, run, compiled):
     """As JAX has it; the decorator refuses to register one."""
     seen = []
-    call = compiled(lambda x: jaxcb.pure_callback(seen.append, None, x))
-    assert run(call, FIVE_TO_2) is None
+    call = compiled(lambda x: pure_callback(lambda x: seen.append(x) or result, result, x))
+    assert run(call, FIVE_TO_2) == result
     assert seen == []
 
 

@@ -5,6 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
+
 from ._battery import check, each, table
 
 X = np.arange(1, 4, dtype=np.float32)
@@ -248,3 +251,24 @@ def _(h):
 @each(ROWS)
 def test_each_line_has_its_fate(row):
     check(row)
+
+
+def test_what_is_merged_and_called_outside_of_its_loop_is_told_as_both():
+    called = []
+    host = jaxcb.pure(lambda x: (called.append(1), x)[1], result=lambda x: x)
+    one = jax.jit(lambda x: host(x))
+
+    def loop(argument):
+        return jax.jit(
+            lambda x: lax.fori_loop(
+                0, 4, lambda i, v: v + one(argument(x, v)) + one(argument(x, v)), x
+            )
+        )
+
+    for argument, calls, outside in ((lambda x, v: x, 1, True), (lambda x, v: v, 4, False)):
+        called.clear()
+        with jaxcb.record() as seen:
+            jax.block_until_ready(loop(argument)(1.0))
+        (found,) = summarize(seen.recording)
+        assert (str(found.fate), found.calls, len(called)) == ("merged", calls, calls)
+        assert ("XLA kept 1 call of them outside of the loop: " in found.reason) is outside

@@ -7,6 +7,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Recording
 from jupyter_jaxcb.report import summarize
 
 from ._battery import Hosts, check, each, table
@@ -194,3 +195,25 @@ def test_call_whose_result_is_empty_is_not_made_and_it_is_said(flavor):
     with jaxcb.record() as seen:
         jax.jit(jaxcb.debug(lambda x: None))(jnp.zeros((2, 0)))
     assert empty(seen) == ("live", 1, "")
+
+
+@pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io, jaxcb.debug])
+def test_eager_call_that_no_lane_is_mapped_for_is_told_as_one_for_all(register):
+    drawn = []
+    options = {} if register is jaxcb.debug else {"result": np.float32(0)}
+    draw = register(lambda: np.float32(drawn.append(1) or len(drawn)), **options)
+
+    def program(x):
+        draw()
+        return x
+
+    for lanes, call in ((6, jax.vmap(jax.vmap(program))), (1, program)):
+        with jaxcb.record() as seen:
+            call(jnp.zeros((2, 3)))
+        (found,) = summarize(Recording.from_json(seen.recording.to_json()))
+        words = f"no argument is mapped by vmap: one call is shared by {lanes} lanes"
+        assert (found.calls, found.notes) == (1, (words,) if lanes > 1 else ())
+    assert len(drawn) == 2
+    with jaxcb.record() as seen:
+        jax.vmap(jaxcb.debug(lambda x: None))(jnp.zeros(3))
+    assert summarize(seen.recording)[0].notes == ()
