@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from ._executor_engine import Engine, ExecutorError
 from ._spread import executor_word
 
 _START_SECONDS = 60.0  # that workers may take to start
+_LOOK_SECONDS = 0.05
 _OF_A_JOB = ("PMI_", "PMIX_", "OMPI_")  # variables of a process that an MPI launcher started
 
 
@@ -56,21 +58,30 @@ def _start(executor: Any, word: str) -> None:
     """Waits for the workers; mpi4py itself would wait for ever."""
     __tracebackhide__ = True
     how = (
-        "Put its folder in os.environ['PATH'] first, or start Python as in: mpiexec -n 4 python "
-        "-m mpi4py.futures script.py; executor='processes' needs no MPI."
+        "start Python as in: mpiexec -n 4 python -m mpi4py.futures script.py; executor='processes' "
+        "needs no MPI."
     )
     if shutil.which("mpiexec") is None and not any(map(_of_a_job, os.environ)):
         raise ExecutorError(
-            f"executor={word} starts its workers by mpiexec, which is not there. {how}"
+            f"executor={word} starts its workers by mpiexec, which is not there. Put its folder in "
+            f"os.environ['PATH'] first, or {how}"
         )
     waiting = threading.Thread(target=executor.bootup, daemon=True)
     waiting.start()
-    waiting.join(_START_SECONDS)
-    if waiting.is_alive():
-        raise ExecutorError(
-            f"executor={word} has no workers after {_START_SECONDS:g} s: MPI did not start them "
-            f"(what it said is in the terminal). {how}"
-        )
+    until = time.monotonic() + _START_SECONDS
+    while waiting.is_alive():
+        if time.monotonic() > until or _has_given_up(executor):
+            raise ExecutorError(
+                f"executor={word} has no workers: MPI did not start them; what it said is in the "
+                f"terminal. Mend that, or {how}"
+            )
+        waiting.join(_LOOK_SECONDS)
+
+
+def _has_given_up(executor: Any) -> bool:
+    """Whether the thread of mpi4py's that starts the workers has failed; False: nobody knows."""
+    thread = getattr(getattr(executor, "_pool", None), "thread", None)
+    return isinstance(thread, threading.Thread) and bool(thread.ident) and not thread.is_alive()
 
 
 def _of_a_job(variable: str) -> bool:

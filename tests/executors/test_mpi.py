@@ -104,6 +104,24 @@ def test_workers_that_do_not_come_are_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setattr(_executor_mpi, "_START_SECONDS", 0.01)
     monkeypatch.setenv("PMI_RANK", "0")
     pool = NeverThere(2)
-    with pytest.raises(jaxcb.ExecutorError, match=r"no workers after 0.01 s.*'processes'"):
+    with pytest.raises(jaxcb.ExecutorError, match=r"has no workers: MPI did not.*'processes'"):
         _executor_mpi.mpi_engine(pool, "mpi")
     pool.asked.set()
+
+
+def test_workers_that_failed_to_start_are_told_at_once():
+    """Where its thread that starts them has failed, mpi4py waits for ever."""
+    code = """
+import os, sys
+from mpi4py import MPI, futures
+futures._core.client_spawn = lambda *args: 1 / 0
+import numpy as np, jupyter_jaxcb as jaxcb
+f = jaxcb.pure(lambda x: x, result=lambda x: x, executor="mpi:2")
+try:
+    f(np.float32(1))
+except jaxcb.ExecutorError as error:
+    print(error)
+"""
+    done = ran(sys.executable, "-c", code)
+    assert "has no workers: MPI did not start them" in done.stdout, done.stderr
+    assert "ZeroDivisionError" in done.stderr
