@@ -14,6 +14,8 @@ from ._kept import host_error
 
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02
+_LAST = 8  # arrays that are not known as done: perhaps of the last program, which is
+_LAG_SECONDS = 0.05  # until these are known as done, on a busy machine
 _TOKEN_SECONDS = 0.05  # until a thread that waits for a token has woken up
 
 
@@ -46,12 +48,18 @@ class InFlight:
         Args:
             patience: give what is done a moment to be known as done.
         """
-        for pause in (_POLL_SECONDS, 0.0) if patience else (0.0,):
+        until = None
+        while True:
             self._arrays = [array for array in self._arrays if not _jax.is_over(array)]
             if not self._arrays:
                 return self._tokens_done.wait(_TOKEN_SECONDS if patience else 0.0)
-            time.sleep(pause)
-        return False
+            now = time.monotonic()
+            if until is None:
+                lag = _LAG_SECONDS if len(self._arrays) <= _LAST else _POLL_SECONDS
+                until = now + lag if patience else now
+            if now >= until:
+                return False
+            time.sleep(_POLL_SECONDS)
 
     def let_go(self) -> None:
         """Holds only what is not done; nobody is going to ask for `errors`."""

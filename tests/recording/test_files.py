@@ -131,7 +131,8 @@ def test_changed_byte_is_an_error_or_a_recording_that_can_be_written_again(
         back = reading(bytes(content), tmp_path)
     except RecordingFileError:
         return
-    assert suffix == ".json"  # the checksums see every change
+    if suffix == ".jaxcb":  # zlib has several ways to pack one thing; checksums see the others
+        assert back.to_json() == recorded().to_json()
     assert Recording.from_json(back.to_json()).to_json() == back.to_json()
     list(back)
 
