@@ -41,6 +41,8 @@ _NO_LANES = "vmap mapped it over an axis of size 0: there is no lane to call it 
 _NO_LANES_REMEDY = "look at the shape of the mapped argument"
 _EMPTY = "its result is empty: there is nothing to call it for"
 _EMPTY_REMEDY = "look at the shapes of its arguments"
+_NOTHING = "it returns nothing, so nothing needs the call"
+_NOTHING_REMEDY = "register it as io if it must run regardless"
 _UNCALLED_REMEDY = "run the program"
 
 
@@ -64,7 +66,7 @@ class SiteSummary:
 
     site: Site
     where: str  # as `Recording.where` says, with the column where a line has several sites
-    named: bool  # others have the very column: its name tells it from them
+    name: str  # tells it from others that have the very column; empty if there are none
     fate: Fate
     calls: int  # host calls
     crossings: int
@@ -86,13 +88,13 @@ class SiteSummary:
     @property
     def place(self) -> str:
         """Which site it is, for a sentence."""
-        return f"{self.where} {self.site.function}" if self.named else self.where
+        return f"{self.where} {self.name}".rstrip()
 
     @property
     def source(self) -> str:
         """Which site it is, beside where: the line of source, after its name if that is needed."""
         line = self.site.source or self.site.function
-        return f"{self.site.function}: {line}" if self.named and self.site.source else line
+        return f"{self.name}: {line}" if self.name and self.site.source else line
 
 
 def summarize(recording: Recording) -> list[SiteSummary]:
@@ -135,11 +137,12 @@ def _summarize_site(counts: Counts, site: Site, near: _Near) -> SiteSummary:
     if recording.stale.intersection(numbers):
         reason, remedy = _STALE, _STALE_REMEDY
     elif fate in (Fate.UNUSED, Fate.FOLDED) and lowered and all(map(_answers_nothing, lowered)):
-        reason, remedy = _EMPTY, _EMPTY_REMEDY
+        arrays = any(fact.results for fact in lowered)
+        reason, remedy = (_EMPTY, _EMPTY_REMEDY) if arrays else (_NOTHING, _NOTHING_REMEDY)
     return SiteSummary(
         site=site,
         where=near.where(recording, site),
-        named=near.at(site) > 1,
+        name=near.name(site),
         fate=fate,
         calls=calls,
         crossings=counts.crossings(site),
@@ -167,16 +170,24 @@ def _answers_nothing(lowered: LoweredSite) -> bool:
     return pure and lanes and all(0 in aval.shape for aval in lowered.results)
 
 
+def _place(site: Site) -> tuple[str, int, int]:
+    return site.file, site.line, site.column
+
+
 class _Near:
     """Which of some sites share a line, or a column of it."""
 
     def __init__(self, sites: Iterable[Site]) -> None:
-        self._places = Counter((site.file, site.line, site.column) for site in sites)
+        self._places = Counter(map(_place, sites))
+        self._names = Counter((_place(site), site.function) for site in sites)
         self._lines = Counter(place[:2] for place in self._places.elements())
 
-    def at(self, site: Site) -> int:
-        """How many there are at its very column."""
-        return self._places[site.file, site.line, site.column]
+    def name(self, site: Site) -> str:
+        """What tells it from others at its very column: the host function's, the flavor too."""
+        if self._places[_place(site)] == 1:
+            return ""
+        alone = self._names[_place(site), site.function] == 1
+        return site.function if alone else f"{site.flavor} {site.function}"
 
     def where(self, recording: Recording, site: Site) -> str:
         """Where a site is; with its column (from 1) where it shares the line with another."""

@@ -83,9 +83,9 @@ def nothing_in(result: Any) -> str | None:
     if isinstance(result, str):
         try:
             result = ast.literal_eval(result)
-        except (ValueError, SyntaxError):  # an expression over parameters, "infer"
-            return None
-    if jax.tree.leaves(result):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            return None  # an expression over parameters, "infer"
+    if callable(result) or jax.tree.leaves(result):
         return None
     scalar = declaration(np.dtype("float32"))
     hint = f" (it is an empty tuple; a scalar is {scalar})" if result == () else ""

@@ -108,7 +108,6 @@ class _Crossing:
         except BaseException as error:
             failed = answers.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
-            host.calls -= max(self.order.size - failed - 1, 0)  # at most these were not made
             lane = int(self.order[failed]) if schedule and failed < self.order.size else None
             raise passed_on(explain(error, lowered, before + failed + 1, lane), error) from None
         crossing = log.end()

@@ -127,7 +127,8 @@ class Engine:
         """Takes back what nobody has begun; says whether it did.
 
         Not from a pool that is breaking: it fails each of its futures in turn, and Python 3.11's
-        ends in the middle of that, with other callers waiting for ever, where one is cancelled.
+        ends in the middle of that, with other callers waiting for ever, where one is cancelled. (It
+        does so for one that was cancelled shortly before, too, by whomever.)
         """
         return future is not None and not self.broken and future.cancel()
 

@@ -61,7 +61,8 @@ def _start(executor: Any, word: str) -> None:
         "start Python as in: mpiexec -n 4 python -m mpi4py.futures script.py; executor='processes' "
         "needs no MPI."
     )
-    if shutil.which("mpiexec") is None and not any(map(_of_a_job, os.environ)):
+    started = getattr(executor, "_pool", None) is not None
+    if not (started or shutil.which("mpiexec") or any(map(_of_a_job, os.environ))):
         raise ExecutorError(
             f"executor={word} starts its workers by mpiexec, which is not there. Put its folder in "
             f"os.environ['PATH'] first, or {how}"

@@ -139,7 +139,11 @@ class Run:
             by_value=self._engine.by_value,
         )
         flight = Flight(start, stop, chunk, self._clock())
-        flight.future = self._engine.submit(run_lanes, self._task, chunk)
+        try:
+            flight.future = self._engine.submit(run_lanes, self._task, chunk)
+        except ExecutorError:
+            flight.let_go()
+            raise
         self.flights[chunk.number] = flight
         flight.future.add_done_callback(lambda future: self._came(flight))
 
@@ -263,13 +267,9 @@ class Run:
             self._help()
 
     def _look_at_engine(self) -> None:
-        wrong = self._engine.gone_error()
-        if wrong is None:
-            self._gone_since = None
-            return
-        now = time.monotonic()
-        self._gone_since = self._gone_since or now
-        if now - self._gone_since >= (self._spread.timeout or _GONE_SECONDS):
+        wrong, now = self._engine.gone_error(), time.monotonic()
+        self._gone_since = since = None if wrong is None else self._gone_since or now
+        if wrong and since and now - since >= (self._spread.timeout or _GONE_SECONDS):
             raise wrong
 
     def _help(self) -> None:

@@ -14,6 +14,7 @@ from ._leaf import shown
 from ._numbers import may_be_of_jax
 
 INFER = "infer"
+_OTHERS = (1, 100)  # of what an answer that is empty for zeros is looked at, too
 MAX_KEPT = 256  # answers, the oldest go first
 
 
@@ -32,7 +33,7 @@ class Inferred:
         """The result for arguments that have shape and dtype, as structs.
 
         Raises:
-            ValueError: the function raises on zeros, or answers with what is no array, or is empty.
+            ValueError: the function raises on zeros, or answers with what is no array.
         """
         function = self._current()
         leaves, tree = tree_flatten((args, kwargs))
@@ -57,10 +58,8 @@ def _key(leaf: Any) -> Hashable:
 def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     name = getattr(function, "__name__", repr(function))
-    zeros, named = tree_map(_zeros, args), tree_map(_zeros, dict(kwargs))
     try:
-        with jax.ensure_compile_time_eval():  # what it does with JAX is no part of the program
-            answer = function(*zeros, **named)
+        answer = _answer(function, args, kwargs, 0)
     except Exception as error:
         raise ValueError(
             f"cannot infer the result of {name}: run on zeros it raised {type(error).__name__}: "
@@ -81,24 +80,53 @@ def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
             "one kind, lists, tuples and arrays."
         ) from error
     structs = [_struct(name, leaf) for leaf in leaves]
-    given = [leaf for leaf in jax.tree.leaves((zeros, named)) if isinstance(leaf, np.ndarray)]
-    for struct in structs:
-        if struct.size == 0 and all(leaf.size for leaf in given):
-            raise ValueError(
-                f"cannot infer the result of {name}: run on zeros it answered with nothing, shape "
-                f"{struct.shape}, as a function does whose answer has as many elements as the data "
-                "say. JAX needs one shape for all data: declare it, result=jax.ShapeDtypeStruct("
-                "shape, dtype), and fill up to it."
-            )
+    if any(struct.size == 0 for struct in structs):
+        _check_empty(name, function, args, kwargs, structs)
     return tree_unflatten(tree, structs)
 
 
-def _zeros(leaf: Any) -> Any:
+def _check_empty(
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    structs: list[Any],
+) -> None:
+    """Raises where an answer is empty for zeros, and not for other numbers.
+
+    A callback whose result is empty is never called, so that nobody would see it.
+    """
+    __tracebackhide__ = True
+    for number in _OTHERS:
+        try:
+            leaves = tree_flatten(_answer(function, args, kwargs, number))[0]
+        except Exception:  # it is of the run on zeros what is declared
+            continue
+        for struct, other in zip(structs, leaves, strict=False):
+            if np.shape(other) != struct.shape:
+                raise ValueError(
+                    f"cannot infer the result of {name}: its shape depends on the data, it is "
+                    f"{struct.shape} for zeros and {np.shape(other)} where all is {number}. JAX "
+                    "needs one shape for all data: declare it, "
+                    "result=jax.ShapeDtypeStruct(shape, dtype), and fill up to it."
+                )
+
+
+def _answer(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], number: int
+) -> Any:
+    """What it answers where every element of every array is `number`."""
+    full, named = tree_map(lambda leaf: _full(leaf, number), (args, dict(kwargs)))
+    with jax.ensure_compile_time_eval():  # what it does with JAX is no part of the program
+        return function(*full, **named)
+
+
+def _full(leaf: Any, number: int) -> Any:
     if not hasattr(leaf, "dtype"):  # a static argument
         return leaf
-    zeros = np.zeros(tuple(leaf.shape), leaf.dtype)
-    zeros.flags.writeable = False
-    return zeros
+    array = np.full(tuple(leaf.shape), number, leaf.dtype)
+    array.flags.writeable = False
+    return array
 
 
 def _struct(name: str, leaf: Any) -> Any:

@@ -150,10 +150,9 @@ class RuledCallback(Callback):
         """
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
         if backward is None:
-            name = self.host.name
             raise TypeError(
-                f"cannot use None as a derivative rule of {name}: defvjp takes two functions, so "
-                f"it is no decorator. Write {name}.defvjp(forward, backward) below both."
+                f"cannot use None as a derivative rule of {self.host.name}: defvjp takes two "
+                "functions, so it is no decorator. Call it with (forward, backward) below both."
             )
         self.rule, self.not_differentiated = "vjp", tuple(nondiff_argnums)
         self._call = with_vjp(

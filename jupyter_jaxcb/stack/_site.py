@@ -20,6 +20,7 @@ from ..recording import Frame, Site
 from . import _jax
 
 MAX_CALLERS = 8
+_CUSTOM_VMAP = os.path.join("jax", "_src", "custom_batching.py")
 _AROUND = {"scan", "while", "cond", "vmap"}
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -136,6 +137,16 @@ def site_of_frames(
     return None
 
 
+def _hides_vmaps(code: CodeType) -> bool:
+    """Whether the vmaps around do not map what `code` calls: a host function, a batching rule.
+
+    The rule of a `jax.custom_batching.custom_vmap` has the whole batch in hand.
+    """
+    if code.co_filename.endswith(_CUSTOM_VMAP):
+        return True
+    return code.co_name == "cross" and code.co_filename.startswith(_OWN)
+
+
 def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any, Any]]:
     """The stack without JAX and this package, innermost first, up to the first user module.
 
@@ -144,14 +155,16 @@ def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any, Any]]:
     frames, around, dispatches, loops, kinds = [], [], [], [], set()
     within: list[tuple[str, int | None]] = []
     frame: FrameType | None = sys._getframe(2)
+    inner = False
     while frame is not None:
         if _owner(frame.f_code.co_filename) == "machinery":
+            inner = inner or _hides_vmaps(frame.f_code)
             traced = _jax.traced_by(frame)
             if traced is not None:
                 if traced[0] == "dispatch":
                     dispatches.append(frame)
                     loops.append(tuple(within))
-                elif "jit" not in kinds:
+                elif "jit" not in kinds and not inner:
                     around.append(traced)
                 if traced[0] in ("scan", "while"):
                     within.append(traced)

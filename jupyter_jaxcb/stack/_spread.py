@@ -76,7 +76,7 @@ def spread_of(
     if executor is None:
         given = ("chunksize", chunksize, None), ("timeout", timeout, None), ("retries", retries, 0)
         for name, value, default in given:
-            if value != default:
+            if value is not None and value is not False and value != default:
                 raise ValueError(
                     f"{name}={value!r} needs an executor: without one the host function runs on "
                     "XLA's own thread, where nobody can leave it. Pass executor='threads' too."

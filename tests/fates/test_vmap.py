@@ -217,3 +217,22 @@ def test_eager_call_that_no_lane_is_mapped_for_is_told_as_one_for_all(register):
     with jaxcb.record() as seen:
         jax.vmap(jaxcb.debug(lambda x: None))(jnp.zeros(3))
     assert summarize(seen.recording)[0].notes == ()
+
+
+def test_calls_of_a_batching_rule_are_not_taken_for_ones_that_lanes_share():
+    """The rule of a custom_vmap has the whole batch in hand, and calls as often as it likes."""
+    called = []
+    host = jaxcb.pure(lambda x: (called.append(1), x)[1], result=lambda x: x)
+
+    @jax.custom_batching.custom_vmap
+    def f(x):
+        return host(x)
+
+    @f.def_vmap
+    def rule(size, batched, x):
+        return jnp.stack([host(x[lane]) for lane in range(size)]), True
+
+    with jaxcb.record() as seen:
+        jax.vmap(f)(jnp.arange(3.0))
+    (found,) = summarize(seen.recording)
+    assert (found.calls, len(called), found.notes) == (3, 3, ())

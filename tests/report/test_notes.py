@@ -174,3 +174,14 @@ def test_callbacks_of_one_column_have_their_names_before_the_source():
     rows = to_text(told.recorder.freeze()).splitlines()
     assert "m.py:3:5  f: jax.grad(f)(x) " in rows[1]
     assert "m.py:3:5  f (finite differences): jax.grad(f)(x)" in rows[2]
+
+
+def test_callbacks_of_one_column_and_one_name_have_their_flavors_too():
+    told = Told()
+    for number, flavor in enumerate(["pure", "io"]):
+        site = Site(flavor, "<lambda>", "m.py", 3, 4, cell=False, source="c(x)")
+        fact = LoweredSite(site, None, number, (), ())
+        told.recorder.lowered(fact)
+        told.recorder.called(fact, 1, 0, 1)
+    rows = to_text(told.recorder.freeze()).splitlines()
+    assert "  pure <lambda>: c(x)" in rows[1] and "  io <lambda>: c(x)" in rows[2]

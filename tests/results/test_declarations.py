@@ -244,3 +244,10 @@ def test_string_argument_is_not_taken_for_a_declaration():
         jaxcb.pure(oracle, result="z")("abc")
     words = message_of(caught.value, "in result='z'", "jax.ShapeDtypeStruct(")
     assert "Write one string" not in words
+
+
+def test_function_that_is_a_pytree_without_leaves_is_a_declaration():
+    like = jax.tree_util.Partial(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype))
+    assert jaxcb.pure(lambda x: x, result=like)(X).shape == X.shape
+    with pytest.raises(ValueError, match="cannot evaluate result"):
+        jaxcb.pure(lambda x: x, result="{[]: 1}")(X)

@@ -7,6 +7,7 @@ import importlib
 import os
 
 _STACK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OURS = os.path.join(_STACK, ""), os.path.join(os.path.dirname(_STACK), "host_callback.py")
 
 
 def leave_out_of_tracebacks() -> None:
@@ -17,4 +18,6 @@ def leave_out_of_tracebacks() -> None:
     """
     for name in ("source_info_util", "traceback_util"):
         with contextlib.suppress(ImportError, AttributeError):
-            importlib.import_module(f"jax._src.{name}").register_exclusion(_STACK)
+            register = importlib.import_module(f"jax._src.{name}").register_exclusion
+            for path in _OURS:
+                register(path)
