@@ -20,7 +20,6 @@ from ..recording import Frame, Site
 from . import _jax
 
 MAX_CALLERS = 8
-_CUSTOM_VMAP = os.path.join("jax", "_src", "custom_batching.py")
 _AROUND = {"scan", "while", "cond", "vmap"}
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -142,7 +141,7 @@ def _hides_vmaps(code: CodeType) -> bool:
 
     The rule of a `jax.custom_batching.custom_vmap` has the whole batch in hand.
     """
-    if code.co_filename.endswith(_CUSTOM_VMAP):
+    if _jax.has_the_batch_in_hand(code):
         return True
     return code.co_name == "cross" and code.co_filename.startswith(_OWN)
 

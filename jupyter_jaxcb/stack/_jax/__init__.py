@@ -6,6 +6,7 @@ When a JAX release breaks us, this is the folder to read. Seen in JAX 0.8.0, 0.1
 
 from ._around import backend_name as backend_name
 from ._around import caches_of_its_own as caches_of_its_own
+from ._around import has_the_batch_in_hand as has_the_batch_in_hand
 from ._around import host_function_can_block as host_function_can_block
 from ._around import key_implementation as key_implementation
 from ._around import lowers_predicate_that_goes_wrong as lowers_predicate_that_goes_wrong
