@@ -1,7 +1,8 @@
 # make lab        set everything up and open the quickstart in JupyterLab
 # make test       set everything up and run every test
+# make quick      the tests to run between two edits, in about a minute
 # make test-floor the stack's tests with the oldest JAX that is supported
-# make test-latest PYTHON=python3.13   every test with the newest JAX that this Python can have
+# make test-latest every test with the newest JAX, on the newest Python found (or PYTHON=python3.13)
 # make check      ruff, pyright and tsc: before every push
 # make frontend   build the TypeScript front end
 # make bench      the ratios the README quotes
@@ -10,17 +11,21 @@
 # make docs       the documentation, docs/_build/index.html
 # make dist       sdist and wheel, checked, and used in an empty environment
 # make binder     what Binder would do, in an empty environment
-# make fuzz       the differential tests on many more programs (EXAMPLES=5000)
-# make soak       a mixed load for SECONDS=3600: no lost call, no growing memory
+# make fuzz       random whole programs (EXAMPLES=5000 SEED=1), then many more differential tests
+# make soak       1,000 dropped programs of each kind, then a mixed load for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 EXAMPLES ?= 5000
+# Of the first whole program; each run of `make fuzz` has other ones if there is none.
+SEED ?=
 SECONDS ?= 3600
 # Test processes at a time; a file's tests stay in one, as they share kernels and programs they ran.
 JOBS ?= 2
 PARALLEL := -n $(JOBS) --dist loadfile
+QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/results tests/buffers \
+	tests/fates tests/derivatives tests/host_callback tests/contracts tests/docs
 export JAX_PLATFORMS ?= cpu
 
 # JupyterLab refuses to run as root (containers, CI) unless told that this is meant.
@@ -36,7 +41,7 @@ MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/build.mjs labextension/package.json
 
-.PHONY: lab test test-python test-frontend test-browser test-floor test-latest check frontend \
+.PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest check frontend \
 	chromium bench fuzz soak notebooks pictures docs dist binder clean
 
 lab: $(VENV)/.lab $(VENV)/.installed
@@ -44,8 +49,12 @@ lab: $(VENV)/.lab $(VENV)/.installed
 
 test: test-frontend test-python test-browser
 
+# The folders of what breaks first; `slow` are processes, kernels and whole campaigns.
+quick: $(VENV)/.test
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not fuzz" $(QUICK)
+
 test-python: $(VENV)/.test
-	$(BIN)/python -m pytest $(PARALLEL) --ignore tests/browser
+	$(BIN)/python -m pytest $(PARALLEL) -m "not fuzz" --ignore tests/browser
 	$(BIN)/python -m tests.tutorials.run
 
 test-frontend: $(MODULES)
@@ -59,11 +68,14 @@ test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest $(PARALLEL) -p no:cacheprovider \
 		tests/recording tests/stack tests/buffers tests/results tests/derivatives tests/errors \
 		tests/conformance tests/fates tests/explain tests/pains tests/host_callback tests/migrate \
-		tests/observe tests/executors tests/gather tests/soak
+		tests/observe tests/executors tests/gather tests/soak tests/programs
 	$(FLOOR)/bin/python -m tests.tutorials.run
 
+# An environment that is there already keeps its Python.
 test-latest:
-	$(MAKE) test VENV=$(LATEST)
+	if test -x $(LATEST)/bin/python; then python=$(LATEST)/bin/python; \
+	else python=$$($(PYTHON) tests/packaging/newest_python.py); fi && \
+	$(MAKE) test VENV=$(LATEST) PYTHON="$$python"
 
 check: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .
@@ -86,10 +98,17 @@ bench: $(VENV)/.test
 	$(BIN)/python tests/benchmarks/bench.py
 	$(BIN)/python tests/benchmarks/executors.py
 
+# Both parts run, whatever the first one finds.
 fuzz: $(VENV)/.test
-	JAXCB_FUZZ_RANDOM=1 JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential
+	@status=0; \
+	$(BIN)/python -m tests.programs.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED)) \
+		|| status=1; \
+	JAXCB_FUZZ_RANDOM=1 JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential \
+		|| status=1; \
+	exit $$status
 
 soak: $(VENV)/.test
+	JAXCB_PROGRAMS=1000 $(BIN)/python -m pytest tests/stack/test_dropped_programs.py
 	$(BIN)/python tests/soak/soak.py --seconds $(SECONDS)
 
 pictures: $(VENV)/.dev $(FRONTEND) chromium

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
-from .recording import Recording
+from .recording import Recorder, Recording
 from .report import call_words, summarize, to_text
-from .stack import drain, environment, is_off, start, stop
+from .stack import Listening, drain, environment, is_off
 
 
 class Count(int):
@@ -76,8 +75,8 @@ class HostCalls:
     all there is. Programs that were dispatched are waited for.
     """
 
-    def __init__(self) -> None:
-        self._recorder = start()
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
         self._mark = self._recorder.mark()
 
     @property
@@ -102,7 +101,8 @@ class HostCalls:
         return any(site.function == function for site in self._called())
 
     def __len__(self) -> int:
-        return len(self.recording)
+        recording = self.recording
+        return len(recording) + recording.overflow
 
     def __bool__(self) -> bool:
         """Whether there was any host call."""
@@ -113,11 +113,11 @@ class HostCalls:
 
     def _called(self) -> set[Any]:
         recording = self.recording
-        return {recording.lowered[number].site for number in set(recording.calls["lowered"])}
+        numbers = {*recording.calls["lowered"].tolist(), *(n.lowered for n in recording.not_kept)}
+        return {recording.lowered[number].site for number in numbers}
 
 
-@contextlib.contextmanager
-def host_calls() -> Iterator[HostCalls]:
+def host_calls() -> contextlib.AbstractContextManager[HostCalls]:
     """Counts host calls in a ``with`` block; the fixture of this name is this.
 
     Raises:
@@ -135,8 +135,9 @@ def host_calls() -> Iterator[HostCalls]:
             "JUPYTER_JAXCB=off: host calls are not recorded, so none can be counted. Run without "
             "it."
         )
-    counted = HostCalls()
-    try:
-        yield counted
-    finally:
-        stop()
+    return _Counting()
+
+
+class _Counting(Listening):
+    def begin(self) -> Any:
+        return HostCalls(super().begin())

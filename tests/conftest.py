@@ -1,6 +1,13 @@
 import base64
+import contextlib
+import json
 import os
+import signal
+import subprocess
+import sys
+import textwrap
 import zlib
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
@@ -9,12 +16,31 @@ import jax
 import numpy as np
 import pytest
 
+import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
+from jupyter_jaxcb.stack import cell_begins, cell_ends
+
+ROOT = Path(__file__).parents[1]
+MOST_EXECUTABLES = 500
+
+# A shell starts what runs in the background with this signal ignored, and Python leaves it so.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every machine; `make fuzz` draws others.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 if os.environ.get("JAXCB_FUZZ_RANDOM") != "1":
     hypothesis.settings.load_profile("same")
+
+
+SLOW_FIXTURES = {"in_process", "fresh_kernel", "terminal", "servers"}
+
+
+def pytest_collection_modifyitems(items):
+    """A test that starts a process, a kernel or a browser is none to run between two edits."""
+    for item in items:
+        if not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +49,14 @@ def _no_recorder_left_behind():
     yield
     jax.effects_barrier()
     assert active() is None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _caches_stay_small():
+    """JAX keeps the programs of every module that has run, some hundred MB of them."""
+    yield
+    if len(jax.devices()[0].client.live_executables()) > MOST_EXECUTABLES:
+        jax.clear_caches()
 
 
 class Compiles:
@@ -45,6 +79,71 @@ class Compiles:
 def compiles():
     """``with compiles() as counted:``, then ``counted.count`` programs were compiled."""
     return Compiles
+
+
+class Ended(subprocess.CompletedProcess):
+    """A process that has ended."""
+
+    @property
+    def value(self):
+        """The JSON in the last line that it printed."""
+        return json.loads(self.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def in_process():
+    """``in_process(program, *arguments)``: runs a Python program in a process of its own.
+
+    `program` is the path of a file, or the lines of a program. It finds the tests and the package,
+    and JAX has as many CPU `devices` there; other keywords are variables of its environment. It has
+    to end with `status` (None: any) before a time that nothing takes: a hang is a failure.
+    """
+
+    def run(
+        program, *arguments, devices=1, options=(), status=0, seconds=240, cwd=None, **variables
+    ):
+        lines = isinstance(program, str)
+        started = ["-c", textwrap.dedent(program)] if lines else [str(program)]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+            "JAX_PLATFORMS": "cpu",
+            "JAX_NUM_CPU_DEVICES": str(devices),
+            **variables,
+        }
+        done = subprocess.run(
+            [sys.executable, *options, *started, *map(str, arguments)],
+            env=environment, cwd=cwd, capture_output=True, text=True, timeout=seconds,
+        )  # fmt: skip
+        assert status is None or done.returncode == status, done.stdout + done.stderr
+        return Ended(done.args, done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+class Notebook:
+    """Executes cells as the extension has them executed."""
+
+    def __init__(self):
+        self.names = {"jaxcb": jaxcb, "__name__": "__main__"}
+
+    def run(self, source, cell=None, file="ipykernel_1/1.py"):
+        with self.running(cell):
+            exec(compile(source, file, "exec"), self.names)
+
+    @contextlib.contextmanager
+    def running(self, cell=None):
+        run = cell_begins(self.names, cell)
+        try:
+            yield
+        finally:
+            cell_ends(run)
+
+
+@pytest.fixture
+def notebook():
+    """``notebook.run(source, cell)``: a cell runs, again if one with the id `cell` has run."""
+    return Notebook()
 
 
 @pytest.fixture(scope="session")

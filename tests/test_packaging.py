@@ -58,7 +58,7 @@ def test_wheel_holds_the_front_end_once(wheel):
 
 def test_wheel_is_small_and_tells_nothing_of_where_it_was_built(wheel):
     archive = zipfile.ZipFile(wheel)
-    assert wheel.stat().st_size < 500_000  # no source maps, no second copy of anything
+    assert wheel.stat().st_size < 600_000  # no source maps, no second copy of anything
     for name in archive.namelist():
         text = archive.read(name)
         for leak in (str(REPOSITORY), str(Path.home()) + "/", "registry.npmjs"):

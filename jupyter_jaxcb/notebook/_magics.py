@@ -21,7 +21,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from ..migrate import MigrationError, read, report
 from ..recording import Matrix, Recording
 from ..report import cost_to_text
-from ..stack import all_running_calls, explain, explain_matrix
+from ..stack import all_running_calls, cell_known_as, explain, explain_matrix
 from ._cell import decorate
 from ._executor_options import executor_arguments
 from ._options import (
@@ -102,8 +102,8 @@ class JaxMagics(SessionMagics):
         """Registers the functions of the cell as JAX callbacks, and runs the cell.
 
         It is the decorator ``@jupyter_jaxcb.pure(...)`` (or of another flavor) above each
-        top-level function. Running the cell again with another body changes what compiled
-        programs call.
+        top-level function. Running the same cell again with another body changes what compiled
+        programs call; another cell does not.
         """
         __tracebackhide__ = True  # IPython: not a frame the user cares for
         options = self._parse("jax_callback", line)
@@ -137,7 +137,8 @@ class JaxMagics(SessionMagics):
                 decorate(parsed.functions()[name], f"{_RULE}_{place}")
         self._namespace.update(decorators)
         try:
-            return parsed.run()
+            with cell_known_as(("%%jax_callback", line, cell)):
+                return parsed.run()
         finally:
             for name in decorators:
                 self._namespace.pop(name, None)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..recording import Fate, Site
-from ..report import SiteProgress, SiteSummary, shapes_of
+from ..report import Rows, SiteProgress, SiteSummary, shapes_of
 from ..stack import Callback
 from ._origins import Origins
 from ._sites import Sites
@@ -34,7 +34,8 @@ def snapshot(
     sites = {summary.site: _became(summary) for summary in list(known.latest.values())}
     for progress in live:
         sites[progress.site] = _becomes(progress)
-    current = [site for site in sites if origins.is_current(site.file)][-MAX_SITES:]
+    current = [site for site in sites if _is_current(site, origins)][-MAX_SITES:]
+    rows = Rows(current)
     totals = list(known.totals.values())
     return {
         "running": running,
@@ -42,7 +43,7 @@ def snapshot(
             _callback(name, callback, totals, current, origins)
             for name, callback in callbacks.items()
         ],
-        "sites": [_place(site, origins) | sites[site] for site in current],
+        "sites": [_place(site, rows, origins) | sites[site] for site in current],
         "cells": dict(origins.digests),
     }
 
@@ -77,7 +78,12 @@ def _binds(site: Site, callback: Callback) -> bool:
     return (site.function, site.flavor) == (callback.host.name, callback.flavor)
 
 
-def _place(site: Site, origins: Origins) -> dict[str, Any]:
+def _is_current(site: Site, origins: Origins) -> bool:
+    """Whether the cells of its line and of those who called it are as they ran last."""
+    return all(map(origins.is_current, (site.file, *(frame.file for frame in site.callers))))
+
+
+def _place(site: Site, rows: Rows, origins: Origins) -> dict[str, Any]:
     cell, line = origins.place(site.file, site.line)
     return {
         "function": site.function,
@@ -85,7 +91,7 @@ def _place(site: Site, origins: Origins) -> dict[str, Any]:
         "cell": cell,
         "line": line,
         "column": site.column,
-        "where": site.where,
+        "where": rows.where(site, column=False),  # which stands beside it
         "source": site.source,
     }
 

@@ -33,10 +33,11 @@ from ._live import Live
 from ._origins import Origins
 from ._panel import snapshot
 from ._routes import Routes
+from ._runs import Runs
 from ._sites import Sites
 from ._stop import Stop
 from ._views import HostTrace, matrix_bundle
-from ._waiting import Barrier, left_running
+from ._waiting import ENDING_SECONDS, Barrier, left_running
 
 
 class Session:
@@ -62,14 +63,14 @@ class Session:
         self.barrier = Barrier()
         self._kept: list[tuple[Recording, bool]] = []  # to be shown when the cell ends; values?
         self._errors = ErrorDisplay(shell)
-        self._stop = Stop()
+        self._stop = Stop(Session._cell_ends.__code__)
         self._routes = Routes(shell)
+        self._runs = Runs(shell)
         self._link = Link(shell, self._snapshot, self.origins.place)
         self._live: Live | None = None
         self._so_far: Sequence[SiteProgress] = ()  # of the running cell
         self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
         self._values_here = False  # asked for by the running cell
-        self._observing = False  # callbacks of JAX's own
         self._depth = 0  # cells begun and not ended: run_cell nests
         self._recorder: Recorder | None = None
         self._mark: Mark | None = None
@@ -85,6 +86,7 @@ class Session:
         self.shell.events.register("post_run_cell", self._cell_ends)
         self._errors.install()
         self._routes.open()
+        self._runs.open()
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
         self._formatter.for_type(Matrix, matrix_bundle)
         self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
@@ -104,6 +106,7 @@ class Session:
         self._formatter.pop(Record)
         self._stop_watching()
         self._stop_recording()
+        self._runs.close()
         self._observe(False)
         self._link.close()
 
@@ -155,14 +158,11 @@ class Session:
 
     def _observe(self, jax: bool) -> None:
         """Has callbacks of JAX's own recorded too, or not."""
-        if jax:
-            start_observing()
-        if self._observing:
-            stop_observing()
-        self._observing = jax
+        (start_observing if jax else stop_observing)(self)
 
     def _cell_begins(self, info: Any = None) -> None:
         self._depth += 1
+        self._runs.begin(info)
         if self._depth == 1:
             release()
             self._stop.begin()
@@ -173,10 +173,12 @@ class Session:
 
     def _cell_ends(self, result: Any = None) -> None:
         self._depth = max(self._depth - 1, 0)
+        self._runs.end(getattr(result, "info", None))
         if result is not None:
             self.bodies += _code_names(self.shell, result)
         if self._depth:
             return
+        self._runs.close()
         try:
             self._end(result)
         finally:
@@ -205,12 +207,16 @@ class Session:
             self._stop.pressed = True
         in_flight = InFlight()
         try:
-            if not self._stop.pressed and self._dispatched() and self.barrier.wait(in_flight):
+            if (
+                not self._stop.pressed
+                and self._dispatched()
+                and self.barrier.wait(in_flight, self._stop)
+            ):
                 self._show_errors(in_flight)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # where there is no handler of ours
             interrupt()
             self._stop.pressed = True
-        if self._stop.pressed and not in_flight.over():
+        if self._stop.pressed and not in_flight.wait(ENDING_SECONDS):
             print(left_running())
         return in_flight
 
@@ -261,13 +267,13 @@ class Session:
 
     def _start_recording(self) -> None:
         if self._recorder is None:
-            self._recorder = start()
-            self._mark = self._recorder.mark()
+            recorder = start(self)
+            self._mark = recorder.mark()
+            self._recorder = recorder
 
     def _stop_recording(self) -> None:
-        if self._recorder is not None:
-            stop()
-            self._recorder = None
+        self._recorder = None
+        stop(self)
 
 
 def _code_names(shell: InteractiveShell, result: Any) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import threading
-from types import TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from ..stack import interrupt, interrupt_main
@@ -19,12 +19,16 @@ class Stop:
     cell catches nobody else sees. So it takes a handler: one that calls the one before it. While
     the main thread waits in C++ it does not get there; a thread that reads what signals write does.
 
+    Args:
+        ends: the function that ends a cell. It is never left half done: it looks at `pressed`.
+
     Attributes:
         pressed: whether the signal came since the cell began.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ends: CodeType) -> None:
         self.pressed = False
+        self._ends = ends
         self._before: Any = None
         self._handler: Any = None
         self._signals: int | None = None  # where to write
@@ -41,11 +45,16 @@ class Stop:
         def stop(number: int, frame: Any) -> Any:
             self.pressed = True
             interrupt()
-            return before(number, frame)
+            return None if self._is_ending(frame) else before(number, frame)
 
         self._before, self._handler = before, stop
         signal.signal(signal.SIGINT, stop)
         self._signals_before = signal.set_wakeup_fd(self._pipe(), warn_on_full_buffer=False)
+
+    def _is_ending(self, frame: FrameType | None) -> bool:
+        while frame is not None and frame.f_code is not self._ends:
+            frame = frame.f_back
+        return frame is not None
 
     def end(self) -> None:
         """Puts the handler back that was there, unless the cell has put another one in place."""

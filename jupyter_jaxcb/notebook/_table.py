@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from ..report import SiteSummary, call_words, shorten, time_words
+from ..report import Rows, SiteSummary, call_words, shorten, time_words
 from ..stack import Callback
 
 _HEADER = ("callback", "flavor", "where", "source", "fate", "calls", "time")
@@ -15,7 +15,8 @@ class CallbackTable:
     """Every registered callback and every site, with totals over the session."""
 
     def __init__(self, callbacks: Mapping[str, Callback], sites: list[SiteSummary]) -> None:
-        self._rows = [_site_row(summaries) for summaries in _by_text(sites)]
+        rows = Rows(summary.site for summary in sites)
+        self._rows = [_site_row(where, own) for where, own in _by_text(sites, rows)]
         bound = {site.site.function for site in sites}
         self._rows += [
             (callback.host.name, callback.flavor, "", "", "not seen yet", "", "")
@@ -45,24 +46,30 @@ class CallbackTable:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _by_text(sites: list[SiteSummary]) -> list[list[SiteSummary]]:
-    """Sites that look alike in one list: a cell that was run again has made new ones."""
+def _by_text(sites: list[SiteSummary], rows: Rows) -> list[tuple[str, list[SiteSummary]]]:
+    """Where, and the sites that look alike: a cell that was run again has made new ones."""
     groups: dict[tuple[str, ...], list[SiteSummary]] = {}
     for summary in sites:
         site = summary.site
-        key = (site.function, site.flavor, site.where, site.source, str(summary.fate))
+        key = (
+            rows.where(site, column=False),
+            site.function,
+            site.flavor,
+            site.source,
+            str(summary.fate),
+        )
         groups.setdefault(key, []).append(summary)
-    return list(groups.values())
+    return [(key[0], own) for key, own in groups.items()]
 
 
-def _site_row(summaries: list[SiteSummary]) -> tuple[str, ...]:
+def _site_row(where: str, summaries: list[SiteSummary]) -> tuple[str, ...]:
     site, fate = summaries[0].site, str(summaries[0].fate)
     elided = sum(summary.elided for summary in summaries)
     calls = sum(summary.calls for summary in summaries)
     return (
         site.function,
         site.flavor,
-        site.where,
+        where,
         shorten(site.source),
         fate + (f", {elided} elided" if elided else ""),
         call_words(calls),

@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 from ..stack import InFlight, RunningCall, all_running_calls
 from ._stacks import running_line
+from ._stop import Stop
 
 DEFAULT_SECONDS = 5.0
+ENDING_SECONDS = 0.5  # for a host call that is interrupted
 _TELL_AFTER_SECONDS = 1.0
 
 
@@ -27,12 +29,14 @@ class Barrier:
         self.seconds = DEFAULT_SECONDS
         self._clock = clock
 
-    def wait(self, in_flight: InFlight) -> bool:
-        """Whether all of it was done in time."""
+    def wait(self, in_flight: InFlight, stop: Stop) -> bool:
+        """Whether all of it was done in time, or before `stop` was pressed."""
         begun = time.monotonic()
         told: set[tuple[int, int]] = set()  # host functions and calls of them
 
         def look() -> None:
+            if stop.pressed:
+                raise KeyboardInterrupt
             if time.monotonic() - begun > _TELL_AFTER_SECONDS:
                 self._tell(told, "waiting for")
 

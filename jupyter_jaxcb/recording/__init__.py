@@ -17,6 +17,7 @@ from ._facts import Frame as Frame
 from ._facts import HostCall as HostCall
 from ._facts import LoweredSite as LoweredSite
 from ._facts import NotFinite as NotFinite
+from ._facts import NotKept as NotKept
 from ._facts import Outcome as Outcome
 from ._facts import Preview as Preview
 from ._facts import Process as Process

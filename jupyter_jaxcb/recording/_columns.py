@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ._facts import LoweredSite
+from ._facts import LoweredSite, NotKept
 
 ROW = np.dtype(
     [
@@ -30,14 +30,15 @@ class CallLog:
     """Rows of host calls, filled from any thread.
 
     One `bytearray.extend` a row: it is atomic under the interpreter lock, so nothing is
-    held while user code runs and no row is ever torn. Rows beyond `capacity` are counted,
-    not kept.
+    held while user code runs and no row is ever torn. Rows beyond `capacity` are counted by site
+    and error, not kept.
     """
 
     def __init__(self, capacity: int) -> None:
         self._rows = bytearray()
         self._limit = capacity * ROW.itemsize
         self._overflow_lock = threading.Lock()
+        self._beyond: dict[tuple[int, int], NotKept] = {}
         self.overflow = 0  # host calls that came after the log was full
 
     def __len__(self) -> int:
@@ -57,24 +58,56 @@ class CallLog:
         if len(self._rows) < self._limit:
             self._rows.extend(_PACK(start, end, lowered, crossing, -1, thread, version, error))
         else:
-            self._overflowed(1)
+            self._overflowed(NotKept(lowered, error, 1, 1, end - start))
 
     def append_block(self, rows: np.ndarray) -> None:
-        """Logs all host calls of one crossing (an array of `ROW`) at once."""
+        """Logs all host calls of one site in one crossing (an array of `ROW`) at once."""
         room = (self._limit - len(self._rows)) // ROW.itemsize
         kept = rows[: max(room, 0)]
         if len(kept) < len(rows):
-            self._overflowed(len(rows) - len(kept))
+            self._overflowed(*_counted(rows[len(kept) :], not len(kept)))
         self._rows.extend(kept.tobytes())
+
+    def beyond(self) -> dict[tuple[int, int], NotKept]:
+        """What is counted alone so far, by site and error."""
+        with self._overflow_lock:
+            return dict(self._beyond)
 
     def rows(self, since: int = 0) -> np.ndarray:
         """A read-only copy of the rows from row number `since` on."""
         # A copy: a bytearray with a view on it cannot grow, and calls may still be coming.
         return np.frombuffer(bytes(self._rows[since * ROW.itemsize :]), ROW)
 
-    def _overflowed(self, count: int) -> None:
+    def _overflowed(self, *counted: NotKept) -> None:
         with self._overflow_lock:
-            self.overflow += count
+            for one in counted:
+                key = one.lowered, one.error
+                before = self._beyond.get(key)
+                self._beyond[key] = _plus(before, one) if before else one
+                self.overflow += one.calls
+
+
+def _counted(rows: np.ndarray, crossing: bool) -> list[NotKept]:
+    """`rows` of one site by their errors; the first has the crossing, if it is to be counted."""
+    found = []
+    for error in np.unique(rows["error"]).tolist():
+        own = rows[rows["error"] == error]
+        taken = int((own["end_ns"] - own["start_ns"]).sum())
+        trips = int(crossing and not found)
+        found.append(NotKept(int(own["lowered"][0]), error, len(own), trips, taken))
+    return found
+
+
+def _plus(one: NotKept, other: NotKept, sign: int = 1) -> NotKept:
+    return NotKept(*one[:2], *(a + sign * b for a, b in zip(one[2:], other[2:], strict=True)))
+
+
+def counted_since(
+    now: Mapping[tuple[int, int], NotKept], before: Mapping[tuple[int, int], NotKept]
+) -> list[NotKept]:
+    """What `CallLog.beyond` has now and had not before."""
+    found = [_plus(one, before[key], -1) if key in before else one for key, one in now.items()]
+    return [one for one in found if one.calls]
 
 
 def renumbered(

@@ -41,11 +41,29 @@ class Frame(NamedTuple):
     function: str  # its name
     file: str  # as Python has it: a path, or the name of a notebook cell
     line: int  # 1-based
+    column: int = 0  # 0-based, in UTF-8 bytes; 0 where it is not told
+    cell: bool = False  # the file is a notebook cell (or other source without a file)
+    library: bool = False  # the file is not the user's
+
+    @property
+    def where(self) -> str:
+        """``line 3`` in a cell, ``model.py:12`` in a file; the same on every machine."""
+        return _where(self.file, self.line, self.cell)
+
+
+def _where(file: str, line: int, cell: bool) -> str:
+    if cell:
+        return f"line {line}"
+    return f"{file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{line}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Site:
-    """The place in user code of one bind."""
+    """The place in user code of one bind, and the calls that led there.
+
+    `callers` are the library's frames between the user's line and the bind, innermost first, and
+    then the user's frames around that line, as far as they are in the traced program.
+    """
 
     flavor: str  # "pure", "io", "debug", "buffer", "tap"; "jax pure", ... for JAX's own
     function: str  # name of the host function
@@ -54,14 +72,12 @@ class Site:
     column: int  # 0-based, in UTF-8 bytes as Python counts it
     cell: bool  # the file is a notebook cell (or other source without a file)
     source: str = dataclasses.field(default="", compare=False)  # the line, stripped
-    callers: tuple[Frame, ...] = dataclasses.field(default=(), compare=False)  # innermost first
+    callers: tuple[Frame, ...] = ()  # innermost first
 
     @property
     def where(self) -> str:
         """``line 3`` in a cell, ``model.py:12`` in a file; the same on every machine."""
-        if self.cell:
-            return f"line {self.line}"
-        return f"{self.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{self.line}"
+        return _where(self.file, self.line, self.cell)
 
 
 class Program(NamedTuple):
@@ -170,6 +186,16 @@ class Preview(NamedTuple):
     operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
     results: tuple[str, ...]  # in the same way; empty where it failed
     failed: bool = False  # the host function raised
+
+
+class NotKept(NamedTuple):
+    """Host calls of one site that came when the log was full: counted, without rows."""
+
+    lowered: int  # index into `Recording.lowered`
+    error: int  # as in a row: 0, or 1 + an index into `Recording.errors`
+    calls: int  # how many
+    crossings: int  # of which no call is kept
+    host_ns: int  # in the host function, summed over calls
 
 
 class NotFinite(NamedTuple):

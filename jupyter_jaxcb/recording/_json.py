@@ -15,6 +15,7 @@ from ._facts import (
     Compilation,
     LoweredSite,
     NotFinite,
+    NotKept,
     Outcome,
     Preview,
     Process,
@@ -27,7 +28,11 @@ from ._facts import (
 if TYPE_CHECKING:
     from ._recording import Recording
 
-SCHEMA = 2  # of files; that of what a notebook saves is its own
+SCHEMA = 3  # of files; that of what a notebook saves is its own
+_READ = (
+    2,
+    SCHEMA,
+)  # 2: frames say less, and of calls without rows there is their sum
 _CHUNK = 100_000  # rows that are text at once
 
 
@@ -82,6 +87,7 @@ def facts_to_json(recording: Recording) -> str:
             "running": recording.running,
             "processes": recording.processes,
             "workers": recording.workers,
+            "not_kept": recording.not_kept,
         }
     )
 
@@ -130,11 +136,11 @@ def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
 
 def check_schema(schema: Any) -> None:
     """Raises RecordingFileError if this version cannot read `schema`."""
-    if schema != SCHEMA or type(schema) is not int:
+    if schema not in _READ or type(schema) is not int:
         newer = type(schema) is int and schema > SCHEMA
         raise RecordingFileError(
             f"cannot read a recording of schema {schema!r}: this version of "
-            f"jupyter_jaxcb reads schema {SCHEMA}. "
+            f"jupyter_jaxcb reads schema {' and '.join(map(str, _READ))}. "
             + ("Update jupyter_jaxcb." if newer else "Install the version that wrote it.")
         )
 
@@ -157,6 +163,8 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
 
 
 def _facts(data: dict[str, Any]) -> dict[str, Any]:
+    if data["schema"] == 2:
+        data = {"not_kept": [], **data}
     wanted = {*_PLAIN, "schema", "environment", "sites", "bound", "runs", "stale"}
     if set(data) != wanted:
         odd = sorted(set(data) ^ wanted)
@@ -193,6 +201,7 @@ _PLAIN: Mapping[str, Any] = {
     "running": tuple[Running, ...],
     "processes": tuple[Process, ...],
     "workers": tuple[Worker, ...],
+    "not_kept": tuple[NotKept, ...],
 }
 
 
@@ -204,7 +213,9 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
                 raise damaged("lowered.levels", f"{len(fact.operands)} operands", level.batched)
     for worker in found["workers"]:
         Decoder.one_of(found["threads"], worker.thread, "workers.thread")
-    for name in ("previews", "not_finite", "running"):
+    for one in found["not_kept"]:
+        Decoder.one_of(range(len(found["errors"]) + 1), one.error, "not_kept.error")
+    for name in ("previews", "not_finite", "running", "not_kept"):
         for fact in found[name]:
             Decoder.one_of(found["lowered"], fact.lowered, f"{name}.lowered")
 
@@ -235,8 +246,8 @@ def _column(name: str, data: list[Any]) -> np.ndarray:
 
 
 def _whole(site: Site) -> tuple[Any, ...]:
-    """All of a site, also what its equality leaves out: one line is reached by several chains."""
-    return site, site.source, site.callers
+    """All of a site, also what its equality leaves out."""
+    return site, site.source
 
 
 def _named(fact: Any) -> dict[str, Any]:

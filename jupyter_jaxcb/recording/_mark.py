@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._facts import OBSERVED, Fate, LoweredSite, Outcome, Program, Site
+from ._facts import OBSERVED, Fate, LoweredSite, NotKept, Outcome, Program, Site
 
 
 class Mark(NamedTuple):
@@ -19,7 +19,7 @@ class Mark(NamedTuple):
     lowered: int
     outcomes: int
     runs: Mapping[Program, int]
-    overflow: int
+    beyond: Mapping[tuple[int, int], NotKept]  # as `CallLog.beyond` has it
     compilations: int
     previews: int
     not_finite: Mapping[LoweredSite, tuple[int, int]]
@@ -35,10 +35,10 @@ class Heard(NamedTuple):
     threads: Sequence[str]
     outcomes: Sequence[Outcome]
     runs: Mapping[Program, int]
-    overflow: int
+    not_kept: Sequence[NotKept]  # numbered as the rows are
 
 
-BEGINNING = Mark(0, {}, 0, 0, {}, 0, 0, 0, {}, 1, {})
+BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {})
 
 
 def as_observed(

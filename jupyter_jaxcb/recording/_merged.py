@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._facts import Preview, Process, Program, Site, Worker
+from ._facts import NotKept, Preview, Process, Program, Site, Worker
 from ._recording import Recording
 
 
@@ -64,6 +64,7 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
         running=_moved(parts, "running"),
         processes=tuple(processes),
         workers=_workers(parts, processes),
+        not_kept=_not_kept(parts),
     )
 
 
@@ -193,9 +194,28 @@ def _moved(parts: Sequence[Recording], name: str) -> tuple[Any, ...]:
     )
 
 
+def _not_kept(parts: Sequence[Recording]) -> tuple[NotKept, ...]:
+    """Calls without rows, with the numbers of sites and errors among all."""
+    errors = _error_numbers(parts)
+    first = _starts([len(part.lowered) for part in parts])
+    return _chained(
+        (
+            one._replace(lowered=first[n] + one.lowered, error=int(errors[n][one.error]))
+            for one in part.not_kept
+        )
+        for n, part in enumerate(parts)
+    )
+
+
+def _error_numbers(parts: Sequence[Recording]) -> list[np.ndarray]:
+    """For each part: which number each of its errors has among all; 0 stands for none."""
+    errors = {text: number for number, text in enumerate(_all_errors(parts), 1)}
+    return [np.array([0, *map(errors.__getitem__, part.errors)]) for part in parts]
+
+
 def _numbered(parts: Sequence[Recording]) -> tuple[np.ndarray, tuple[Any, ...]]:
     """All calls, by their end, and all previews: numbers of one part follow those of another."""
-    errors = {text: number for number, text in enumerate(_all_errors(parts), 1)}
+    errors = _error_numbers(parts)
     first_lowered = _starts([len(part.lowered) for part in parts])
     first_thread = _starts([len(part.threads) for part in parts])
     tables, previews, crossings = [], [], 0
@@ -203,7 +223,7 @@ def _numbered(parts: Sequence[Recording]) -> tuple[np.ndarray, tuple[Any, ...]]:
         calls, kept, count = _with_crossings_from(crossings, part)
         calls["lowered"] += first_lowered[n]
         calls["thread"] += first_thread[n]
-        calls["error"] = np.array([0, *map(errors.__getitem__, part.errors)])[calls["error"]]
+        calls["error"] = errors[n][calls["error"]]
         tables.append(calls)
         previews += [one._replace(lowered=first_lowered[n] + one.lowered) for one in kept]
         crossings += count

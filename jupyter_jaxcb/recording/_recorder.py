@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._columns import ROW, CallLog, renumbered
+from ._columns import ROW, CallLog, counted_since, renumbered
 from ._facts import Compilation, LoweredSite, Outcome, Program, Running, Site
 from ._mark import BEGINNING, Heard, Mark, as_observed
 from ._recording import Recording
@@ -25,7 +25,7 @@ class Recorder:
 
     Args:
         clock: returns nanoseconds; every start and end is read from it.
-        capacity: host calls kept; later ones are only counted.
+        capacity: host calls kept; later ones are counted by site.
         previews: keep values of the first calls of each site.
         observation: how often the observation of JAX's own callbacks began or ended: odd while on.
 
@@ -168,13 +168,16 @@ class Recorder:
         self, lowered: LoweredSite, version: int, crossing: int, parts: Sequence[WorkerRows]
     ) -> None:
         """Host calls of one crossing that workers of an executor made, see `called_lanes`."""
+        blocks = []
         for part in parts:
             with self._lock:
                 rows = self._workers.rows(part, version)
             rows["lowered"], rows["crossing"] = self._number(lowered), crossing
             for place, error in part.errors.items():
                 rows["error"][place] = self._error(error)
-            self._log.append_block(rows)
+            blocks.append(rows)
+        if blocks:
+            self._log.append_block(np.concatenate(blocks))
 
     def mark(self) -> Mark:
         """Now, to `freeze` later only what comes after."""
@@ -183,7 +186,7 @@ class Recorder:
         self.values.begin()
         return Mark(
             len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
-            self._log.overflow, len(self._compilations), len(self.values), self.values.counted(),
+            self._log.beyond(), len(self._compilations), len(self.values), self.values.counted(),
             self._observation(), unobserved,
         )  # fmt: skip
 
@@ -198,14 +201,14 @@ class Recorder:
             threads,
             [*self._standing, *self._outcomes],
             runs,
-            self._log.overflow - since.overflow,
+            counted_since(self._log.beyond(), since.beyond),
         )
 
     def touched(self, since: Mark) -> bool:
         """Whether programs with sites were lowered or run since then, or host calls made."""
         with self._lock:
             ran = any(count != since.runs.get(p, 0) for p, count in self._runs.items())
-        called = len(self._log) > since.calls or self._log.overflow > since.overflow
+        called = len(self._log) > since.calls or self._log.beyond() != since.beyond
         return called or ran or len(self._lowered) > since.lowered
 
     def freeze(
@@ -227,7 +230,7 @@ class Recorder:
             running: as `Recording.running`, each with its site in front.
         """
         since = since or BEGINNING
-        calls = self._log.rows(since.calls)
+        calls, beyond = self._log.rows(since.calls), self._log.beyond()
         with self._lock:
             known = list(self._known)
             bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
@@ -235,11 +238,14 @@ class Recorder:
             stale = set(self._stale)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
             unobserved = dict(self._unobserved)
+        not_kept = counted_since(beyond, since.beyond)
         more = [*self.values.changed(since.not_finite), *(site for site, *_ in running)]
+        more += [known[one.lowered] for one in not_kept]
         lowered, calls = renumbered(known, calls, self._lowered[since.lowered :], more)
         place = {fact: number for number, fact in enumerate(lowered)}
         ran = {program for program, count in runs.items() if count}
         ran |= {lowered[number].program for number in np.unique(calls["lowered"]).tolist()}
+        ran |= {known[one.lowered].program for one in not_kept}
         outcomes = self._outcomes[since.outcomes :]
         compiled = {outcome.program for outcome in outcomes}
         before = (*self._standing, *self._outcomes[: since.outcomes])
@@ -255,7 +261,8 @@ class Recorder:
             calls=calls,
             threads=tuple(self._thread_names),
             errors=errors,
-            overflow=self._log.overflow - since.overflow,
+            overflow=sum(one.calls for one in not_kept),
+            not_kept=tuple(one._replace(lowered=place[known[one.lowered]]) for one in not_kept),
             environment=dict(environment or {}),
             cells=tuple(cells),
             compilations=tuple(self._compilations[since.compilations :]),

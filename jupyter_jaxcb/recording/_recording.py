@@ -14,9 +14,11 @@ from ._columns import ROW
 from ._facts import (
     ELIDED,
     Compilation,
+    Frame,
     HostCall,
     LoweredSite,
     NotFinite,
+    NotKept,
     Outcome,
     Preview,
     Process,
@@ -42,6 +44,7 @@ class Recording:
         threads: names of the threads that calls came from, by index.
         errors: what failing calls raised; a row's ``error`` is 1 + an index into it.
         overflow: host calls that came after the log was full: counted, not kept.
+        not_kept: these by site and error. Files of schema 2 do not have them.
         environment: versions and backend the fates depend on.
         cells: file names under which the recorded notebook cell was compiled; empty in a script.
         compilations: what it took to make the programs of `outcomes` that were compiled meanwhile.
@@ -72,6 +75,7 @@ class Recording:
     running: tuple[Running, ...] = ()
     processes: tuple[Process, ...] = ()
     workers: tuple[Worker, ...] = ()
+    not_kept: tuple[NotKept, ...] = ()
 
     def __len__(self) -> int:
         """Number of host calls kept."""
@@ -82,7 +86,9 @@ class Recording:
             fates = ", ".join(f"{o.site.function} {o.fate}" for o in self.outcomes)
             return f"<Recording of nothing run: {fates or 'no callbacks'}>"
         sites = len({fact.site for fact in self.lowered})
-        calls = f"{len(self)} host call{'' if len(self) == 1 else 's'}"
+        count = len(self) + self.overflow
+        calls = f"{count} host call{'' if count == 1 else 's'}"
+        calls += f" ({len(self)} kept)" if self.overflow else ""
         where = f" in {len(self.processes)} processes" if self.processes else ""
         return f"<Recording of {calls} from {sites} site{'' if sites == 1 else 's'}{where}>"
 
@@ -105,7 +111,7 @@ class Recording:
         """Those of `outcomes` in which calls are missing, each with its reason."""
         return tuple(outcome for outcome in self.outcomes if outcome.fate in ELIDED)
 
-    def where(self, site: Site) -> str:
+    def where(self, site: Site | Frame) -> str:
         """``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12`` in a file.
 
         The same in every run of a notebook: no cell numbers, no file names of a kernel.
@@ -168,8 +174,9 @@ class Recording:
         Columns: ``start_ns`` (of the recorder's clock), ``duration_ns``, ``crossing``, ``lane``
         (-1: none), ``version`` (of the host function's body), ``queued_ns`` (in an executor),
         ``thread``, ``error`` (missing: none), ``function``, ``flavor``, ``where``, ``file``,
-        ``line``, ``program`` (missing: eager), ``process`` (0 in the recording of one),
-        ``device``, and the shapes that one host call sees, ``operands`` and ``results``.
+        ``line``, ``callers`` (the calls that led there, innermost first), ``program`` (missing:
+        eager), ``process`` (0 in the recording of one), ``device``, and the shapes that one host
+        call sees, ``operands`` and ``results``.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.

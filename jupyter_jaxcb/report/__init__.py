@@ -13,6 +13,7 @@ from ._mime import to_message as to_message
 from ._mime import to_mimebundle as to_mimebundle
 from ._progress import Progress as Progress
 from ._progress import SiteProgress as SiteProgress
+from ._rows import Rows as Rows
 from ._summary import SiteSummary as SiteSummary
 from ._summary import summarize as summarize
 from ._text import to_text as to_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..recording import Compilation, Outcome, Recording
+from ._rows import Rows
 from ._words import time_words
 
 
@@ -13,6 +14,7 @@ def cost_to_text(recording: Recording) -> str:
         Text without a final newline; empty when nothing was compiled.
     """
     lines = []
+    rows = Rows((outcome.site for outcome in recording.outcomes), recording.where)
     for compilation in recording.compilations:
         arguments = ", ".join(map(str, compilation.arguments))
         lines.append(
@@ -20,11 +22,11 @@ def cost_to_text(recording: Recording) -> str:
             f"{time_words(compilation.lower_ns)}, compiled in {time_words(compilation.compile_ns)}"
         )
         own = [one for one in recording.outcomes if one.program == compilation.program]
-        lines += [f"  {_line(recording, compilation, outcome)}" for outcome in own]
+        lines += [f"  {_line(recording, compilation, outcome, rows)}" for outcome in own]
     return "\n".join(lines)
 
 
-def _line(recording: Recording, compilation: Compilation, outcome: Outcome) -> str:
+def _line(recording: Recording, compilation: Compilation, outcome: Outcome, rows: Rows) -> str:
     site = outcome.site
     methods = {
         level.method
@@ -35,7 +37,7 @@ def _line(recording: Recording, compilation: Compilation, outcome: Outcome) -> s
     calls = f"{outcome.instructions:,} host call{'' if outcome.instructions == 1 else 's'}"
     return ", ".join(
         [
-            f"{recording.where(site)}: {site.function}",
+            f"{rows.where(site)}: {site.function}",
             *sorted(methods),
             f"{calls} in the program",
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class Counts:
         recording: that is added up.
         calls: host calls by number in `Recording.lowered`.
         numbers: by site, the numbers of it.
+        exact: whether every call is among them, also those without rows.
         outcomes: by site, those of it.
     """
 
@@ -32,20 +33,27 @@ class Counts:
         for outcome in recording.outcomes:
             self.outcomes.setdefault(outcome.site, []).append(outcome)
         self.calls = np.bincount(calls["lowered"], minlength=count)
+        for one in recording.not_kept:
+            self.calls[one.lowered] += one.calls
+        # Of a file of schema 2 whose log was full the sum alone is known.
+        self.exact = recording.overflow == sum(one.calls for one in recording.not_kept)
         self._host_ns = np.zeros(count, np.int64)
         # Not bincount with weights: these are floating numbers, which round.
         np.add.at(self._host_ns, calls["lowered"], calls["end_ns"] - calls["start_ns"])
+        for one in recording.not_kept:
+            self._host_ns[one.lowered] += one.host_ns
         self._running = Counter(one.lowered for one in recording.running)
         self._crossings, self._errors = self._by_site(calls)
         self._previews: dict[Site, list[tuple[Preview, int | None]]] = {}
         for preview in recording.previews:
             fact = recording.lowered[preview.lowered]
             self._previews.setdefault(fact.site, []).append((preview, fact.shard))
-        self._programs = _Programs(recording, self.calls)
+        self._programs = _Programs(recording, self.calls, self.exact)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:
         """How many crossings each site had, and what its calls raised, in their order."""
         sites = list(self.numbers)
+        places = {site: place for place, site in enumerate(sites)}
         whose = np.zeros(len(self.recording.lowered), np.uint64)
         for place, numbers in enumerate(self.numbers.values()):
             whose[numbers] = place
@@ -58,6 +66,11 @@ class Counts:
         for pair in pairs[np.argsort(first)].tolist():
             place, code = divmod(pair, 1 << 32)
             errors[place][self.recording.errors[code - 1]] = None
+        for one in self.recording.not_kept:
+            place = places[self.recording.lowered[one.lowered].site]
+            crossings[place] += one.crossings
+            if one.error:
+                errors[place][self.recording.errors[one.error - 1]] = None
         return (
             dict(zip(sites, crossings.tolist(), strict=True)),
             dict(zip(sites, map(tuple, errors), strict=True)),
@@ -66,6 +79,11 @@ class Counts:
     def calls_of(self, site: Site) -> int:
         """Host calls of a site."""
         return sum(int(self.calls[number]) for number in self.numbers.get(site, ()))
+
+    def eager_calls(self, site: Site) -> int:
+        """Host calls of a site that no program made."""
+        lowered = self.recording.lowered
+        return self.begun(n for n in self.numbers.get(site, ()) if lowered[n].program is None)
 
     def begun(self, numbers: Iterable[int]) -> int:
         """Host calls of some numbers, with those that had not come back in the end."""
@@ -94,7 +112,19 @@ class Counts:
 
     def failed(self, program: Program) -> bool:
         """Whether a call of a program raised."""
-        return program in self._programs.failed
+        return program in self._programs.failures
+
+    def failures(self, program: Program) -> tuple[int, int]:
+        """How many runs of a program failed, at least and at most.
+
+        A failing crossing ends its run; those of several callbacks may have ended the same one.
+        """
+        own = self._programs.failures.get(program, {}).values()
+        return max(own, default=0), sum(own)
+
+    def completed(self, program: Program) -> tuple[int, int | None]:
+        """How many runs of a program went through, at least and at most; None: not known."""
+        return self._programs.completed(program, *self.failures(program))
 
     def runs(self, program: Program) -> int | None:
         """How often a program ran: by the calls that every run makes, else as it was seen."""
@@ -109,44 +139,85 @@ def _distinct(pairs: np.ndarray) -> np.ndarray:
     return ordered[fresh]
 
 
+def _failing_crossings(recording: Recording) -> list[int]:
+    """How many crossings of each lowered site failed; of those without rows, calls are counted."""
+    rows = recording.calls[recording.calls["error"] > 0]
+    pairs = _distinct(rows["lowered"].astype(np.uint64) << _HALF | rows["crossing"]) >> _HALF
+    failed = np.bincount(pairs.astype(np.int64), minlength=len(recording.lowered))
+    for one in recording.not_kept:
+        failed[one.lowered] += one.calls * (one.error > 0)
+    return failed.tolist()
+
+
 class _Programs:
     """Which programs ran, and failed."""
 
-    def __init__(self, recording: Recording, calls: np.ndarray) -> None:
+    def __init__(self, recording: Recording, calls: np.ndarray, exact: bool) -> None:
         self.called: set[Program] = set()
-        self.failed: set[Program] = set()
+        self.failures: dict[Program, Counter[int]] = {}  # failing crossings by number of the site
         self._recording = recording
+        self._exact = exact
         self._calls: Counter[tuple[Program, Site]] = Counter()
         self._outcomes: dict[Program, list[Outcome]] = {}
         self._runs: dict[Program, int | None] = {}
-        rows = recording.calls
-        failed = np.bincount(rows["lowered"][rows["error"] > 0], minlength=len(calls))
-        for fact, count, failures in zip(
-            recording.lowered, calls.tolist(), failed.tolist(), strict=True
-        ):
+        failed = _failing_crossings(recording)
+        for number, (fact, count) in enumerate(zip(recording.lowered, calls.tolist(), strict=True)):
             if fact.program is not None and count:
                 self._calls[fact.program, fact.site] += count
                 self.called.add(fact.program)
-                if failures:
-                    self.failed.add(fact.program)
+                if failed[number]:
+                    own = self.failures.setdefault(fact.program, Counter())
+                    own[number] = failed[number]
+        self._running = Counter(recording.lowered[one.lowered].program for one in recording.running)
         for outcome in recording.outcomes:
             self._outcomes.setdefault(outcome.program, []).append(outcome)
 
     def runs(self, program: Program) -> int | None:
         if program not in self._runs:
-            self._runs[program] = self._find_runs(program, self._outcomes.get(program, ()))
+            self._runs[program] = self._find_runs(program)
         return self._runs[program]
 
-    def _find_runs(self, program: Program, outcomes: Sequence[Outcome]) -> int | None:
+    def completed(self, program: Program, least: int, most: int) -> tuple[int, int | None]:
+        """How many runs went through, given how many failed at least and at most.
+
+        Of a program without effects JAX does not tell of runs that fail; the calls that every run
+        makes tell of these.
+        """
+        told = self._recording.runs.get(program)
+        begun = self._begun(program)
+        total = max(told or 0, begun)
+        low = max(total - most - self._running[program], 0)
+        high = total - least if begun == total else told
+        if told is not None and high is not None:
+            high = min(high, told)
+        return low, high
+
+    def _begun(self, program: Program) -> int:
+        """How many runs it takes, at least, to make the calls that there were."""
+        found = 0
+        for site, counts in self._compiled(program).items():
+            every_run = sum(count or 0 for count in counts)
+            if None not in counts and every_run:
+                found = max(found, -(-self._calls[program, site] // every_run))
+        return found
+
+    def _compiled(self, program: Program) -> dict[Site, list[int | None]]:
+        """Calls of a run by site, of each of its binds."""
+        compiled: dict[Site, list[int | None]] = {}
+        for outcome in self._outcomes.get(program, ()):
+            compiled.setdefault(outcome.site, []).append(outcome.compiled)
+        return compiled
+
+    def _find_runs(self, program: Program) -> int | None:
         if self._recording.ahead:
             return 1
-        if program not in self.failed:
-            compiled: dict[Site, list[int | None]] = {}
-            for outcome in outcomes:
-                compiled.setdefault(outcome.site, []).append(outcome.compiled)
-            for site, counts in compiled.items():
+        if program not in self.failures and self._exact:
+            found: set[int | None] = set()
+            for site, counts in self._compiled(program).items():
                 every_run = sum(count or 0 for count in counts)
                 if None not in counts and every_run:
                     runs, more = divmod(self._calls[program, site], every_run)
-                    return None if more else runs
+                    found.add(None if more else runs)
+            if found:  # one run that is not over is no whole number of runs, or not for all sites
+                return found.pop() if len(found) == 1 else None
         return self._recording.runs.get(program)

@@ -9,8 +9,8 @@ from ._by_worker import by_worker
 from ._summary import SiteSummary, summarize
 from ._words import (
     MAX_SITES,
-    call_words,
     count_words,
+    full_words,
     headline,
     left_out,
     note,
@@ -83,8 +83,7 @@ def sites_to_html(
         f"<th>{word}</th>" for word in ("where", "source", "fate", "calls", "host shapes")
     )
     rows = "".join(_rows(summary, values) for summary in sites[:MAX_SITES])
-    overflow = f"{call_words(recording.overflow)} more, not in these counts: the log was full"
-    notes = (left_out(sites), overflow if recording.overflow else "")
+    notes = (left_out(sites), full_words(recording))
     notes += tuple(by_worker(recording)) if times else ()
     more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
     return (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from html import escape
 
-from ..recording import Fate, Matrix, Site
+from ..recording import Fate, Matrix, Recording, Site
 from ._html import STYLE, sign
+from ._rows import Rows, path
 from ._summary import SiteSummary, summarize
 from ._words import count_words, shorten
 
@@ -54,14 +56,13 @@ def _row(where: str, source: str, cells: list[str]) -> str:
 def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
     """Where, the source line, and a cell for each transformation."""
     summaries = {
-        name: {one.site: one for one in summarize(recording)}
-        for name, recording in matrix.columns.items()
+        name: {one.site: one for one in column} for name, column in _summaries(matrix).items()
     }
     sites: dict[Site, SiteSummary] = {}
     for column in summaries.values():
         for site, summary in column.items():
             sites.setdefault(site, summary)
-    in_order = sorted(sites, key=lambda site: (site.file, site.line, site.column))
+    in_order = sorted(sites, key=lambda site: (site.file, site.line, site.column, path(site)))
     return [
         (
             sites[site].where,
@@ -73,6 +74,20 @@ def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
         )
         for site in in_order
     ]
+
+
+def _summaries(matrix: Matrix) -> dict[str, list[SiteSummary]]:
+    """By transformation its sites, each named as it has to be among those of all."""
+    found = {name: summarize(recording) for name, recording in matrix.columns.items()}
+    recording = next(iter(matrix.columns.values()), Recording())
+    rows = Rows((one.site for column in found.values() for one in column), recording.where)
+    return {
+        name: [
+            dataclasses.replace(one, where=rows.where(one.site), name=rows.name(one.site))
+            for one in column
+        ]
+        for name, column in found.items()
+    }
 
 
 def _cell(summary: SiteSummary | None) -> str:
@@ -93,8 +108,8 @@ def _remarks(matrix: Matrix) -> list[str]:
         reasons.setdefault(words, []).append(name)
     remarks = [f"{', '.join(names)} refused: {words}" for words, names in reasons.items()]
     missing: dict[tuple[str, Fate], str] = {}
-    for recording in matrix.columns.values():
-        for summary in summarize(recording):
+    for column in _summaries(matrix).values():
+        for summary in column:
             if summary.reason:
                 words = f"{summary.place}: {summary.reason}; {summary.remedy}"
                 missing.setdefault((summary.place, summary.fate), words)

@@ -79,10 +79,12 @@ def to_message(
 
 
 def _facts(recording: Recording, sites: list[SiteSummary], values: bool) -> dict[str, Any]:
+    counted = sum(one.calls for one in recording.not_kept)
     return {
         "schema": SCHEMA,
         "sites": [_site(summary, values) for summary in sites],
-        "overflow": recording.overflow,
+        "overflow": recording.overflow - counted,
+        **({"not_kept": counted} if counted else {}),
         "ahead": recording.ahead,
     }
 

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..recording import LoweredSite, Recording
+from ._rows import Rows
 from ._words import level_words
 
 _ROWS = 1 << 16  # that are text at once
@@ -149,8 +150,9 @@ def _calls(recording: Recording, base: int) -> Iterator[list[str]]:
     calls = recording.calls
     starts, ends, firsts = _crossings(recording)
     pids = np.array(_pids(recording) or [HOST])
-    heads = [_head(recording, fact, "host call") for fact in recording.lowered]
-    around = [_head(recording, fact, "crossing") for fact in recording.lowered]
+    rows = Rows((fact.site for fact in recording.lowered), recording.where)
+    heads = [_head(rows, fact, "host call") for fact in recording.lowered]
+    around = [_head(rows, fact, "crossing") for fact in recording.lowered]
     errors = ["", *(f',"error":{json.dumps(error)}' for error in recording.errors)]
     begin = np.concatenate([starts, calls["start_ns"]])
     finish = np.concatenate([ends, calls["end_ns"]])
@@ -204,13 +206,13 @@ def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return lanes["start_ns"][first], ends, rows[first]
 
 
-def _head(recording: Recording, fact: LoweredSite, kind: str) -> str:
+def _head(rows: Rows, fact: LoweredSite, kind: str) -> str:
     """The part of an event that all calls of a site in a program share."""
     site = fact.site
     operands, results = fact.host_avals()
     vmaps = level_words(fact.levels) if kind == "crossing" else ""
     args = {
-        "site": f"{site.flavor}, {recording.where(site)}",
+        "site": f"{site.flavor}, {rows.where(site)}",
         "source": site.source,
         "program": fact.program.name if fact.program else "eager",
         "shapes": f"{', '.join(map(str, operands))} → {', '.join(map(str, results))}",

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..recording import Heard, LoweredSite, Outcome, Program, Site
 from ._calls import CallColumns, call_columns
+from ._rows import Rows
 
 MAX_SITES = 60
 MAX_ROWS = 20_000  # host calls that one look hands on, to spare the kernel
@@ -40,6 +41,7 @@ class Progress:
         self._calls = np.zeros(0, np.int64)  # by number of the lowered site, as the next two
         self._errors = np.zeros(0, np.int64)
         self._host_ns = np.zeros(0, np.int64)
+        self._beyond = np.zeros((3, 0), np.int64)  # the same of calls that the log has not kept
         self._lately: deque[tuple[int, int]] = deque()  # (when, calls so far)
 
     def add(self, heard: Heard) -> CallColumns:
@@ -54,6 +56,10 @@ class Progress:
         self._host_ns = _plus(
             self._host_ns, np.bincount(rows["lowered"], weights=taken, minlength=count)
         )
+        self._beyond = np.zeros((3, count), np.int64)
+        for one in heard.not_kept:
+            failed_calls = one.calls * (one.error > 0)
+            self._beyond[:, one.lowered] += one.calls, failed_calls, one.host_ns
         if self._base_ns is None and len(rows):
             self._base_ns = int(rows["start_ns"].min())
         self._not_sent += max(len(rows) - MAX_ROWS, 0)
@@ -72,16 +78,19 @@ class Progress:
             now_ns: of the recorder's clock.
             running: host calls that have not come back (lowered, lane, thread, start_ns).
         """
-        calls = self.seen + heard.overflow
+        not_kept = sum(one.calls for one in heard.not_kept)
+        calls = self.seen + not_kept
+        sites = self.sites(heard.lowered)
+        rows = Rows(one.site for one in sites)
         return {
             "elapsed_ns": now_ns - self._start_ns,
             "calls": calls,
             "rate": self._rate(now_ns, calls),
-            "expected": expected_calls(heard, self._calls),
+            "expected": expected_calls(heard, self._calls + self._beyond[0]),
             "running": [
                 {
                     "function": call.lowered.site.function,
-                    "where": call.lowered.site.where,
+                    "where": rows.where(call.lowered.site),
                     "lane": call.lane,
                     "thread": call.thread,
                     "elapsed_ns": now_ns - call.start_ns,
@@ -92,14 +101,14 @@ class Progress:
                 {
                     "function": one.site.function,
                     "flavor": one.site.flavor,
-                    "where": one.site.where,
+                    "where": rows.where(one.site),
                     "calls": one.calls,
                     "errors": one.errors,
                     "host_ns": one.host_ns,
                 }
-                for one in self.sites(heard.lowered)[:MAX_SITES]
+                for one in sites[:MAX_SITES]
             ],
-            "not_sent": self._not_sent + heard.overflow,
+            "not_sent": self._not_sent + not_kept,
         }
 
     def _rate(self, now_ns: int, calls: int) -> float:
@@ -117,8 +126,10 @@ class Progress:
         sites: dict[int, Site] = dict(numbered)
         own = np.array([number for number, _ in numbered], np.int64)
         totals = [
-            np.bincount(own, weights=column, minlength=len(sites)).astype(np.int64).tolist()
-            for column in (self._calls, self._errors, self._host_ns)
+            np.bincount(own, weights=column + more, minlength=len(sites)).astype(np.int64).tolist()
+            for column, more in zip(
+                (self._calls, self._errors, self._host_ns), self._beyond, strict=True
+            )
         ]
         return [
             SiteProgress(site, *row) for site, *row in zip(sites.values(), *totals, strict=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -23,6 +22,7 @@ from ..recording import (
 from ._counts import Counts
 from ._notes import site_notes
 from ._processes import ELSEWHERE, Verdict, over_processes
+from ._rows import Rows, path
 
 _UNCALLED = "its program was compiled, and has not run"
 _UNSEEN = "its program made no call, and whether it ran at all cannot be seen"
@@ -33,10 +33,13 @@ _UNTAKEN = "its program ran, and did not enter the branch or loop around it"
 _UNTAKEN_REMEDY = "look at the condition of the branch or loop around this line"
 _ELSEWHERE_REMEDY = "look there, or at what jaxcb.gather(recording) gives"
 _STALE = (
-    "its program was compiled for an earlier registration of the name, with other options, and "
-    "calls that one"
+    "its program calls an earlier registration of the name, which was registered again in another "
+    "cell or with other options"
 )
-_STALE_REMEDY = "make the program anew (jax.jit again, or jax.clear_caches()) to call the new one"
+_STALE_REMEDY = (
+    "to change what it calls, run the cell of that registration again; to compile it with the new "
+    "one, call jax.clear_caches() first"
+)
 _NO_LANES = "vmap mapped it over an axis of size 0: there is no lane to call it for"
 _NO_LANES_REMEDY = "look at the shape of the mapped argument"
 _EMPTY = "its result is empty: there is nothing to call it for"
@@ -65,7 +68,7 @@ class SiteSummary:
     """What became of one site."""
 
     site: Site
-    where: str  # as `Recording.where` says, with the column where a line has several sites
+    where: str  # as `Recording.where` says, with the column and the callers that others need
     name: str  # tells it from others that have the very column; empty if there are none
     fate: Fate
     calls: int  # host calls
@@ -114,15 +117,15 @@ def summarize(recording: Recording) -> list[SiteSummary]:
             for number in counts.numbers.get(site, ())
         )
     ]
-    near = _Near(known)
+    rows = Rows(known, recording.where)
     files = {file: number for number, file in enumerate(dict.fromkeys(s.file for s in sites))}
     return [
-        _summarize_site(counts, site, near)
-        for site in sorted(known, key=lambda s: (files[s.file], s.line, s.column))
+        _summarize_site(counts, site, rows)
+        for site in sorted(known, key=lambda s: (files[s.file], s.line, s.column, path(s)))
     ]
 
 
-def _summarize_site(counts: Counts, site: Site, near: _Near) -> SiteSummary:
+def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
     recording = counts.recording
     numbers, outcomes = counts.numbers.get(site, []), counts.outcomes.get(site, [])
     lowered = [recording.lowered[number] for number in numbers]
@@ -141,8 +144,8 @@ def _summarize_site(counts: Counts, site: Site, near: _Near) -> SiteSummary:
         reason, remedy = (_EMPTY, _EMPTY_REMEDY) if arrays else (_NOTHING, _NOTHING_REMEDY)
     return SiteSummary(
         site=site,
-        where=near.where(recording, site),
-        name=near.name(site),
+        where=rows.where(site),
+        name=rows.name(site),
         fate=fate,
         calls=calls,
         crossings=counts.crossings(site),
@@ -170,34 +173,6 @@ def _answers_nothing(lowered: LoweredSite) -> bool:
     return pure and lanes and all(0 in aval.shape for aval in lowered.results)
 
 
-def _place(site: Site) -> tuple[str, int, int]:
-    return site.file, site.line, site.column
-
-
-class _Near:
-    """Which of some sites share a line, or a column of it."""
-
-    def __init__(self, sites: Iterable[Site]) -> None:
-        self._places = Counter(map(_place, sites))
-        self._names = Counter((_place(site), site.function) for site in sites)
-        self._lines = Counter(place[:2] for place in self._places.elements())
-
-    def name(self, site: Site) -> str:
-        """What tells it from others at its very column: the host function's, the flavor too."""
-        if self._places[_place(site)] == 1:
-            return ""
-        alone = self._names[_place(site), site.function] == 1
-        return site.function if alone else f"{site.flavor} {site.function}"
-
-    def where(self, recording: Recording, site: Site) -> str:
-        """Where a site is; with its column (from 1) where it shares the line with another."""
-        where = recording.where(site)
-        if self._lines[site.file, site.line] == 1:
-            return where
-        line, comma, other = where.partition(",")
-        return f"{line}:{site.column + 1}{comma}{other}"
-
-
 def _fate(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
     """The fate of a site: of its calls if there are any, else of the programs without."""
     elided = [outcome for outcome in outcomes if outcome.fate in ELIDED]
@@ -218,7 +193,10 @@ def _fate(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
         return Fate.UNKNOWN, unknown[0].reason, unknown[0].remedy
     if all(outcome.fate is Fate.LIVE and outcome.compiled == 0 for outcome in held):
         return Fate.UNCALLED, ELSEWHERE, _ELSEWHERE_REMEDY
-    return _without_calls(counts, {outcome.program for outcome in held})
+    fate, reason, remedy = _without_calls(counts, {outcome.program for outcome in held})
+    if partly and fate is not Fate.UNKNOWN:
+        reason, remedy = f"{reason}; {partly[0].reason}", f"{remedy}; {partly[0].remedy}"
+    return fate, reason, remedy
 
 
 def _fate_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
@@ -233,7 +211,7 @@ def _fate_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
 def _without_calls(counts: Counts, programs: set[Program]) -> Verdict:
     """The fate of a site that compiled programs hold and that was not called."""
     if any(counts.failed(program) for program in programs):
-        return Fate.UNCALLED, _FAILED, _FAILED_REMEDY
+        return _where_some_failed(counts, programs)
     runs = [counts.runs(program) for program in programs]
     if any(runs) or any(counts.called(program) for program in programs):
         return Fate.UNTAKEN, _UNTAKEN, _UNTAKEN_REMEDY
@@ -242,19 +220,40 @@ def _without_calls(counts: Counts, programs: set[Program]) -> Verdict:
     return Fate.UNCALLED, _UNCALLED, _UNCALLED_REMEDY
 
 
+def _where_some_failed(counts: Counts, programs: set[Program]) -> Verdict:
+    """As `_without_calls`, where a run failed: others may have gone through all the same."""
+    completed = [counts.completed(program) for program in programs]
+    least = sum(low for low, _ in completed)
+    if not least:
+        return Fate.UNCALLED, _FAILED, _FAILED_REMEDY
+    failures = [counts.failures(program) for program in programs]
+    failed = sum(low for low, _ in failures)
+    sure = all(low == high for low, high in completed), all(low == high for low, high in failures)
+    return (
+        Fate.UNTAKEN,
+        f"{_runs(least, sure[0])} did not enter the branch or loop around it, and "
+        f"{_runs(failed, sure[1])} failed before coming here",
+        f"{_UNTAKEN_REMEDY}, and at the error",
+    )
+
+
+def _runs(count: int, sure: bool) -> str:
+    return f"{'' if sure else 'at least '}{count:,} run{'' if count == 1 else 's'}"
+
+
 def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None:
-    """Host calls that the runs of the programs must have made; None where that is not known.
+    """Host calls of the runs of the programs, and eager ones; None where that is not known.
 
     Args:
         counts: which runs there were; one of each program that was only asked about.
         outcomes: of one site.
         field: as ``"compiled"`` or as ``"written"``.
     """
-    if not outcomes or counts.recording.overflow:
+    if not outcomes or not counts.exact:
         return None
     if any(counts.failed(outcome.program) for outcome in outcomes):
         return None
-    total = 0
+    total = counts.eager_calls(outcomes[0].site)
     for outcome in outcomes:
         calls = getattr(outcome, field)
         runs = 0 if calls == 0 else counts.runs(outcome.program)

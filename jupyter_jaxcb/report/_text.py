@@ -8,8 +8,8 @@ from ._order import out_of_order
 from ._summary import SiteSummary, summarize
 from ._words import (
     MAX_SITES,
-    call_words,
     count_words,
+    full_words,
     headline,
     left_out,
     note,
@@ -55,10 +55,8 @@ def sites_to_text(
             lines += [f"      {preview_words(*preview)}" for preview in previews]
     if left_out(sites):
         lines.append(f"  {left_out(sites)}")
-    if recording.overflow:
-        lines.append(
-            f"  {call_words(recording.overflow)} more, not in these counts: the log was full"
-        )
+    if full_words(recording):
+        lines.append(f"  {full_words(recording)}")
     if times:
         about = (*by_worker(recording), *out_of_order(recording, sites))
         lines += [f"  {line}" for line in about]

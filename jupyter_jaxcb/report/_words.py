@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..recording import Aval, Preview, VmapLevel
+from ..recording import Aval, Preview, Recording, VmapLevel
 from ._summary import Shapes, SiteSummary
 
 MAX_SITES = 60  # that text and HTML list; the data has all
@@ -91,6 +91,17 @@ def shorten(source: str, width: int = SOURCE_WIDTH) -> str:
 def call_words(count: int) -> str:
     """``1 call``, ``12,000 calls``."""
     return f"{count:,} call{'' if count == 1 else 's'}"
+
+
+def full_words(recording: Recording) -> str:
+    """How many host calls have no row, or are in no count, as the log was full; empty: none."""
+    counted = sum(one.calls for one in recording.not_kept)
+    if counted:
+        were = "was" if counted == 1 else "were"
+        return f"the log was full: {call_words(counted)} of these {were} counted and have no row"
+    if recording.overflow:
+        return f"{call_words(recording.overflow)} more, not in these counts: the log was full"
+    return ""
 
 
 def preview_words(preview: Preview, shard: int | None) -> str:

@@ -32,7 +32,14 @@ from ._kept import failed_while as failed_while
 from ._kept import host_error as host_error
 from ._kept import seen_by_user as seen_by_user
 from ._kept import tell_what_runs as tell_what_runs
+from ._late_binding import Run as Run
+from ._late_binding import cell_begins as cell_begins
+from ._late_binding import cell_ends as cell_ends
+from ._late_binding import cell_known_as as cell_known_as
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
+from ._listening import Listening as Listening
+from ._listening import start as start
+from ._listening import stop as stop
 from ._matrix import explain_matrix as explain_matrix
 from ._observe import observe_jax as observe_jax
 from ._observe import start_observing as start_observing
@@ -46,8 +53,6 @@ from ._record import Record as Record
 from ._record import drain as drain
 from ._record import environment as environment
 from ._record import record as record
-from ._record import start as start
-from ._record import stop as stop
 from ._reentry import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from ._reentry import remedy_for_jax_inside as remedy_for_jax_inside
 from ._reentry import warn_of_running as warn_of_running

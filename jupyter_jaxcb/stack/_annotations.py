@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._callback import given_name
 from ._dims import Dims
 from ._leaf import shown
 
@@ -27,7 +28,7 @@ class Annotated:
     """
 
     def __init__(self, function: Callable[..., Any], hints: dict[str, Any]) -> None:
-        self._name = getattr(function, "__name__", repr(function))
+        self._name = given_name(function) or repr(function)
         self._signature = inspect.signature(function)
         self._hints = hints
 

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-import types
-import weakref
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from jax.tree_util import PyTreeDef
 
 from ..recording import Site
+from . import _jax
 from ._spread import Spread
 
 
 class HostFunction:
     """The user's function as programs refer to it.
 
-    A function registered at top level is *late bound*: programs hold this object, and
-    registering another body under the same name and interface swaps `current`, so that what is
-    compiled already calls the new body. Anything else is bound by itself: two of these are equal
-    if their functions are.
+    A function that a notebook cell or a module registers is *late bound*: programs hold this
+    object, and running that cell or module again swaps `current`, so that what is compiled already
+    calls the new body (see `_late_binding`). Anything else is bound by itself, for ever: two of
+    these are equal if their functions are.
     """
 
     __slots__ = (
-        "__weakref__", "calls", "current", "late_bound", "made_by", "name", "replaced", "version",
+        "__weakref__", "calls", "current", "definition", "late_bound", "made_by", "name",
+        "replaced", "version",
     )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
         self.current = function
         self.late_bound = late_bound
-        self.name = _name(function)
+        self.name = name_of(function)
         self.made_by = "call"  # what made it a callback: a "call", a "decorator", the "magic"
         self.version = 1  # of the body
         self.calls = 0  # host calls begun; threads that count at once may lose one
-        self.replaced = False  # a registration with another interface has taken the name over
+        self.replaced = False  # its name is registered again, and it still calls the old body
+        self.definition: Any = None  # it was made by, see `_late_binding.Definition`
 
     def rebind(self, function: Callable[..., Any]) -> None:
         """Swaps the body under every program that calls this function."""
@@ -59,17 +60,29 @@ class HostFunction:
                 pass
         return id(self.current) if not self.late_bound else id(self)
 
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """What is sent to a worker, where no cell runs again."""
+        names = (name for name in self.__slots__ if name != "__weakref__")
+        return None, {name: getattr(self, name) for name in names} | {"definition": None}
+
     def __repr__(self) -> str:
         return self.name
 
 
-def _name(function: Any) -> str:
-    """What it is called: by its type where it has no name, or none that is text."""
+def given_name(function: Any) -> str:
+    """Its name; empty where it has none, or none that is text."""
     try:
         name = function.__name__
-    except Exception:  # it may answer, or fail, as it likes
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # it may answer, or fail, as it likes
         name = ""
-    return str.__str__(name) if issubclass(type(name), str) and name else type(function).__name__
+    return str.__str__(name) if issubclass(type(name), str) else ""
+
+
+def name_of(function: Any) -> str:
+    """What it is called: by its type where it has no name."""
+    return given_name(function) or type(function).__name__
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -133,7 +146,8 @@ class Static:
 NO_STATIC = Static({})
 
 
-@dataclasses.dataclass(frozen=True, slots=True, repr=False)
+@_jax.held_weakly
+@dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class HostCallback:
     """A host function, callable with flat arrays: the static parameter of a bind.
 
@@ -153,41 +167,3 @@ class HostCallback:
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"
-
-
-# By module, qualified name and interface.
-_registered: weakref.WeakValueDictionary[tuple[str, str, Hashable], HostFunction] = (
-    weakref.WeakValueDictionary()
-)
-
-
-def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
-    """The `HostFunction` for `function`; the one programs hold already, where there is one.
-
-    Args:
-        function: the host function.
-        interface: what programs were compiled against (flavor, result, vmap method). Programs
-            that hold a registration of the same name with another interface are stale from now on.
-    """
-    if not _is_defined_at_top_level(function):
-        return HostFunction(function)
-    place = (function.__module__, function.__qualname__)
-    host = _registered.get((*place, interface))
-    if host is None:
-        host = _registered[*place, interface] = HostFunction(function, late_bound=True)
-    elif host.current is not function and host.current.__code__ is function.__code__:
-        return HostFunction(function)  # one def run again by a loop: not the same with a new body
-    for (*other, _), known in list(_registered.items()):
-        if tuple(other) == place:  # the same function with other options replaces nothing
-            known.replaced = known is not host and known.current is not function
-    host.rebind(function)
-    return host
-
-
-def _is_defined_at_top_level(function: Callable[..., Any]) -> bool:
-    """Whether its name says which function it is: no closure, lambda, method or wrapper."""
-    return (
-        isinstance(function, types.FunctionType)
-        and function.__code__.co_qualname == function.__qualname__
-        and "<" not in function.__qualname__
-    )

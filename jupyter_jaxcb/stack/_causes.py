@@ -18,7 +18,7 @@ import jax
 from ..recording import Site
 from . import _fast_path, _jax, _uncaught
 from ._kept import Kept, told_in, told_number
-from ._not_called import NotCalledError
+from ._not_called import EndedError
 
 # After which a program over several devices is said to go on, though one of them failed.
 PATIENCE_SECONDS = 5.0
@@ -95,7 +95,7 @@ def _meet(message: str) -> tuple[str, BaseException] | None:
         _fast_path.unwatch()
     _jax.forget_failed_tokens(_is_seen)
     # Ctrl-C is no error of the program; that of an earlier run is none of who asks for its result.
-    if not isinstance(kept.error, (Exception, NotCalledError)):
+    if not isinstance(kept.error, (Exception, EndedError)):
         raise BaseException.with_traceback(kept.error, kept.traceback)
     return f"INTERNAL: {kept.text}", kept.error
 

@@ -17,7 +17,7 @@ from ._compare import difference
 from ._contract import ResultError
 from ._disabled import enabled
 from ._purity import impurities
-from ._record import unrecorded
+from ._record import Unrecorded
 from ._reentry import jax_inside
 from ._registered import Callback
 from ._site import is_cell
@@ -78,7 +78,7 @@ def check(callback: Callback, *args: Any, **kwargs: Any) -> Check:
             f"cannot check {callback!r}: it is no registered callback of flavor pure, buffer, io "
             "or debug. Write check(f, x), with f as @jaxcb.pure(...) made it, and its arguments."
         )
-    with unrecorded(), enabled():
+    with Unrecorded(), enabled():
         return _Checking(Subject(callback, args, kwargs)).check()
 
 

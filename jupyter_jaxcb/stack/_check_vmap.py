@@ -7,12 +7,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..recording import Finding
 from ._batching import VMAP_METHODS
 from ._compare import difference
 from ._contract import ResultError
+from ._numbers import kind_of
 from ._subject import Subject, one_by_one, told
 from ._wording import option
 
@@ -77,12 +79,17 @@ class Lanes:
 
 
 def _changed(array: np.ndarray, lane: int) -> np.ndarray:
-    """Another value of the same kind, nearer to zero: most functions take it too."""
-    if array.dtype.kind == "b":
+    """Another value of the same kind, near by or nearer to zero: most functions take it too."""
+    kind = kind_of(array.dtype)
+    if kind == "b":
         return ~array if lane % 2 else array
-    if array.dtype.kind in "iu":
-        return np.minimum(array + array.dtype.type(lane), np.iinfo(array.dtype).max)
-    return (array * array.dtype.type(1 - lane / 4)).astype(array.dtype)
+    if kind == "i":
+        wide = array if array.dtype.kind in "iu" else array.astype(np.int64)  # int4, say
+        step = wide.dtype.type(lane)
+        is_high = wide > int(ml_dtypes.iinfo(array.dtype).max) - lane
+        return np.where(is_high, wide - step, wide + step).astype(array.dtype)
+    with np.errstate(all="ignore"):  # a signalling NaN
+        return (array * array.dtype.type(1 - lane / 4)).astype(array.dtype)
 
 
 def vmap_findings(lanes: Lanes, method: str) -> Iterator[Finding]:

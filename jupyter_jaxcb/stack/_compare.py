@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
+from ._numbers import kind_of
+
 
 def difference(
     found: Sequence[np.ndarray],
@@ -47,21 +49,26 @@ def _first_difference(one: np.ndarray, other: np.ndarray, power: float) -> int |
 _BLOCK = 1 << 16  # elements
 
 
+def _is_exact(dtype: np.dtype) -> bool:
+    return kind_of(dtype) in ("b", "i")
+
+
 def _largest(array: np.ndarray) -> float:
     """The largest finite absolute value."""
-    if array.dtype.kind in "biu":
+    if _is_exact(array.dtype):
         return 0.0
-    sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
+    with np.errstate(all="ignore"):  # a signalling NaN
+        sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
     return float(sizes.max(initial=0.0, where=np.isfinite(sizes)))
 
 
 def close(one: np.ndarray, other: np.ndarray, power: float, largest: float) -> np.ndarray:
     """Which elements are the same, up to rounding relative to `largest`."""
-    if one.dtype.kind in "biu":
+    if _is_exact(one.dtype):
         return one == other
     eps = float(ml_dtypes.finfo(one.dtype).eps)
     wide = np.complex128 if one.dtype.kind == "c" else np.float64
-    one, other = one.astype(wide), other.astype(wide)
     with np.errstate(all="ignore"):
+        one, other = one.astype(wide), other.astype(wide)
         near = np.abs(one - other) <= eps**power * largest
     return near | (one == other) | (np.isnan(one) & np.isnan(other))

@@ -104,6 +104,7 @@ debug_callback_p.def_impl(_impl)
 _jax.ad.primitive_jvps[debug_callback_p] = _jvp
 _jax.ad.primitive_transposes[debug_callback_p] = _transpose
 _jax.batching.primitive_batchers[debug_callback_p] = _batch
+_jax.stay_in_loops(debug_callback_p)
 _jax.partial_eval_jaxpr_custom_rules[debug_callback_p] = _partial_eval_custom
 _jax.leaves_references_as_they_are(debug_callback_p)
 _jax.mlir.register_lowering(debug_callback_p, _lower, cacheable=False)  # as in _pure.py

@@ -11,6 +11,7 @@ import numpy as np
 
 from ._annotations import annotated_result
 from ._arrays import check_arrays
+from ._callback import given_name
 from ._infer import INFER
 from ._leaf import declaration
 from ._registered import Callback
@@ -53,7 +54,7 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
             'result="infer" runs the function once, on zeros, and what it does would be done. '
             "Declare the result."
         )
-    name = getattr(function, "__name__", repr(function))
+    name = given_name(function) or repr(function)
     nothing = nothing_in(result) if flavor == "pure" else None
     if nothing:
         raise ValueError(

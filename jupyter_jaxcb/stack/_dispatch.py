@@ -22,7 +22,7 @@ from ._arguments import Adapt, adapting
 from ._arrays import aligning, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
-from ._errors import explain
+from ._errors import HostCallError, explain
 from ._exact import exact_checker
 from ._executor_crossing import spread_calls
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
@@ -123,39 +123,44 @@ def single_call(
     """
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        if _interrupts.window is not None:
-            refuse_call(lowered, host)
-        host.calls = number = host.calls + 1
-        recorder = active()
-        if recorder is None:
-            try:
-                return check(adapt(host.current)(*operands))
-            except BaseException as error:
-                raise passed_on(explain(error, lowered, number, None), error) from None
-        if host.replaced:
-            recorder.stale(lowered)
-        version = host.version
-        call = adapt(host.current)
-        if recorder.around is not None:
-            call = recorder.around(lowered, call)
-        start = recorder.clock()
+        number = None
         try:
-            answer = call(*operands)
-            end = recorder.clock()
-            arrays = check(answer)
-        except BaseException as error:
-            crossing = recorder.called(lowered, version, start, recorder.clock(), describe(error))
-            recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
-            raise passed_on(explain(error, lowered, number, None), error) from None
-        crossing = recorder.called(lowered, version, start, end)
-        if lowered not in recorder.values.full:
-            recorder.values.take(lowered, crossing, -1, operands, arrays)
-            sound = all(map(is_finite, arrays))
-        else:
-            sound = finite is None or finite(arrays)
-        if not sound:
-            note_not_finite(recorder, lowered, operands)
-        return arrays
+            if _interrupts.window is not None:
+                refuse_call(lowered, host)
+            host.calls = number = host.calls + 1
+            recorder = active()
+            if recorder is None:
+                return check(adapt(host.current)(*operands))
+            if host.replaced:
+                recorder.stale(lowered)
+            version = host.version
+            call = adapt(host.current)
+            if recorder.around is not None:
+                call = recorder.around(lowered, call)
+            start = recorder.clock()
+            try:
+                answer = call(*operands)
+                end = recorder.clock()
+                arrays = check(answer)
+            except BaseException as error:
+                crossing = recorder.called(
+                    lowered, version, start, recorder.clock(), describe(error)
+                )
+                recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
+                raise
+            crossing = recorder.called(lowered, version, start, end)
+            if lowered not in recorder.values.full:
+                recorder.values.take(lowered, crossing, -1, operands, arrays)
+                sound = all(map(is_finite, arrays))
+            else:
+                sound = finite is None or finite(arrays)
+            if not sound:
+                note_not_finite(recorder, lowered, operands)
+            return arrays
+        except HostCallError:
+            raise
+        except BaseException as error:  # the host function's, or an interrupt of all of this
+            raise passed_on(explain(error, lowered, number or host.calls, None), error) from None
 
     return cross
 

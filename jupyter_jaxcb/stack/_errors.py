@@ -45,11 +45,9 @@ def explain(
     if lowered.shard is not None:
         device = f" ({lowered.device})" if lowered.device else ""
         places.append(f"on shard {lowered.shard}{device}")
-    note = (
-        f"raised by the {site.flavor} callback {site.function}, bound at {site.where}, "
-        f"{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
-    )
-    add_note(error, note)
+    by = f"raised by the {site.flavor} callback {site.function}, bound at {site.where}, "
+    note = f"{by}{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
+    add_note(error, note, instead_of=by)  # one exception may be raised again and again
     if type(error) is ValueError and any(map(_is_of_writing, error.args)):
         add_note(error, _READ_ONLY)
     BaseException.with_traceback(error, own_frames(error.__traceback__))
@@ -91,9 +89,14 @@ def failed_elsewhere(number: int, process: int | None, site: Site) -> HostCallEr
     return _told(error, note, site, others_may_wait=False)
 
 
-def add_note(error: BaseException, note: str) -> None:
-    """Adds `note`, once; a class that allows no new attributes gets it all the same."""
+def add_note(error: BaseException, note: str, *, instead_of: str = "") -> None:
+    """Adds `note`, once; a class that allows no new attributes gets it all the same.
+
+    It takes the place of the notes that begin with `instead_of`.
+    """
     with contextlib.suppress(Exception):  # whatever a class makes of its attributes
         notes = vars(error).setdefault("__notes__", [])
         if note not in notes:
+            if instead_of:
+                notes[:] = [old for old in notes if not str(old).startswith(instead_of)]
             notes.append(note)

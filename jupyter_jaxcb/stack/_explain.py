@@ -10,8 +10,10 @@ import jax
 
 from ..recording import Recorder, Recording
 from . import _jax
-from ._programs import asking
-from ._record import environment, start, stop
+from ._callback import name_of
+from ._listening import Listening
+from ._programs import Asking
+from ._record import environment
 
 
 def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
@@ -82,12 +84,11 @@ class Asked(NamedTuple):
 def _compiled(lower: Callable[[], Any]) -> Recording:
     """What XLA makes of a program that nothing known of before goes into."""
     recorder = Recorder()
-    start()  # what JAX lowers is looked at
-    try:
-        with asking(recorder), _jax.caches_of_its_own(), jax.disable_jit(False):
-            lower().compile()
-    finally:
-        stop()
+    # What JAX lowers is looked at while anybody listens.
+    with Listening(), Asking(recorder), _jax.caches_of_its_own(), jax.disable_jit(False):
+        lowered = lower()
+        lowered.compile()
+        _jax.let_go(lowered)
     return recorder.freeze(environment=environment(), ahead=True)
 
 
@@ -132,7 +133,7 @@ def of_arrays(
         args, kwargs = jax.tree.unflatten(tree, whole)
         return function(*args, **kwargs)
 
-    call.__name__ = call.__qualname__ = getattr(function, "__name__", type(function).__name__)
+    call.__name__ = call.__qualname__ = name_of(function)
     return Asked(call, [leaves[place] for place in places])
 
 

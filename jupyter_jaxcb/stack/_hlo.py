@@ -1,25 +1,30 @@
-"""The optimised program, read for one thing: where its host calls are."""
+"""The optimised program, read for one thing: where its host calls are.
+
+It is read from XLA's serialized `HloModuleProto`, whose field numbers never change, and not from
+its text: there, names that the user chose (of scopes, functions, files) stand among what XLA says.
+"""
 
 from __future__ import annotations
 
-import bisect
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \([^\n]*\{$", re.M)
-_CALL = re.compile(
-    r'custom_call_target="xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?"'
-)
-_INDEX = re.compile(r"index = (\d+)")
-_OP_NAME = re.compile(r'op_name="([^"]*)"')
-_BODY = re.compile(r"\bbody=%?([\w.\-]+)")
-_CONDITION = re.compile(r"\bcondition=%?([\w.\-]+)")
-_BRANCHES = re.compile(
-    r"\b(?:true_computation|false_computation)=%?([\w.\-]+)|branch_computations=\{([^}]*)\}"
-)
-_OTHERS = re.compile(r"\b(?:to_apply|calls)=%?([\w.\-]+)|called_computations=\{([^}]*)\}")
-_TRIPS = re.compile(r'known_trip_count"?:\s*\{"?n"?:\s*"?(\d+)')
+from ._wire import Span, fields, numbers
+
+_HOST_CALL = re.compile(rb"xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?")
+_INDEX = re.compile(rb"\{index = (\d+) : ui64\}")
+# The end of the op_name of a host call: the name of its primitive.
+_PRIMITIVE = re.compile(r"(?:^|/)(?:(?:jaxcb_\w+|pure|io|debug|buffer)_callback|debug_print)$")
+_ONCE = {"call", "fusion", "async-start"}  # run what they call once
+# Field numbers of XLA's hlo.proto.
+_COMPUTATIONS, _ENTRY = 3, 6  # of HloModuleProto
+_INSTRUCTIONS, _ID = 2, 5  # of HloComputationProto
+_OPCODE, _METADATA, _TARGET, _CALLED, _CONFIG = 2, 7, 28, 38, 43  # of HloInstructionProto
+_OP_NAME = 2  # of OpMetadata
+# In the bytes of each instruction that is to be read: the keys of `_CALLED`, part of a target.
+_MARKS = re.compile(rb"\xb2\x02|\xb0\x02|_python_")
 MAX_WAYS = 10_000  # to one computation; more are not told apart
 
 
@@ -35,9 +40,10 @@ class HostCallInstruction(NamedTuple):
 
     op_name: str  # the transformations and control flow that JAX noted
     around: tuple[Around, ...]  # outermost first
+    each: int = 1  # host calls that it makes each time, on the devices of this process
 
     @property
-    def calls(self) -> int | None:
+    def times(self) -> int | None:
         """How often a run gets there; None: depends on data."""
         product = 1
         for step in self.around:
@@ -46,54 +52,62 @@ class HostCallInstruction(NamedTuple):
             product *= step.times
         return product
 
+    @property
+    def calls(self) -> int | None:
+        """Host calls of a run; None: depends on data."""
+        return 0 if self.each == 0 else None if self.times is None else self.times * self.each
 
-def host_calls(text: str) -> dict[int, list[HostCallInstruction]]:
+
+class _HostCall(NamedTuple):
+    number: int  # among the program's callbacks
+    op_name: str
+    computation: int
+
+
+def host_calls(module: bytes) -> dict[int, list[HostCallInstruction]]:
     """The host calls of an optimised module, by their index among the program's callbacks.
 
+    Args:
+        module: a serialized `HloModuleProto`.
+
     Raises:
-        ValueError: the text is not what XLA is known to print; says what is missing.
+        ValueError: the module is not what XLA is known to make; says what is missing.
     """
-    headers = list(_COMPUTATION.finditer(text))
-    if not any(header[1] for header in headers):
-        raise ValueError("it has no ENTRY computation")
-    module = _Module(text, headers)
+    program = _Module(module)
     found: dict[int, list[HostCallInstruction]] = {}
-    for call in _CALL.finditer(text):
-        line = module.line_at(call.start())
-        index, name = _INDEX.search(line), _OP_NAME.search(line)
-        if index is None:
-            raise ValueError("a host call has no index")
-        ways = module.ways(module.computation_at(call.start()))
-        found.setdefault(int(index[1]), []).extend(
-            HostCallInstruction(name[1] if name else "", way) for way in ways
+    for call in program.host_calls:
+        ways = program.ways(call.computation)
+        if not ways:
+            raise ValueError("nothing leads to a host call")
+        found.setdefault(call.number, []).extend(
+            HostCallInstruction(call.op_name, way) for way in ways
         )
     return found
 
 
 class _Module:
-    """Who calls which computation of a module; found for those that are asked for."""
+    """The host calls of a module, and who calls which of its computations: read in one pass."""
 
-    def __init__(self, text: str, headers: list[re.Match]) -> None:
-        self._text = text
-        self._starts = [header.start() for header in headers]
-        self._names = [header[2] for header in headers]
-        entry = next(header[2] for header in headers if header[1])
-        self._ways: dict[str, list[tuple[Around, ...]]] = {entry: [()]}
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.host_calls: list[_HostCall] = []
+        self._callers: dict[int, list[tuple[int, Around | None]]] = {}
+        self._ways: dict[int, list[tuple[Around, ...]]] = {}
+        for number, value in fields(data, Span(0, len(data))):
+            if number == _ENTRY and isinstance(value, int):
+                self._ways[value] = [()]
+            elif number == _COMPUTATIONS and isinstance(value, Span):
+                self._read_computation(value)
+        if not self._ways:
+            raise ValueError("it has no entry computation")
 
-    def line_at(self, position: int) -> str:
-        start = self._text.rfind("\n", 0, position) + 1
-        return self._text[start : self._text.find("\n", position)]
-
-    def computation_at(self, position: int) -> str:
-        return self._names[bisect.bisect_right(self._starts, position) - 1]
-
-    def ways(self, computation: str) -> list[tuple[Around, ...]]:
+    def ways(self, computation: int) -> list[tuple[Around, ...]]:
         """The loops and branches around a computation, for each way to it from the entry."""
         if computation not in self._ways:
             self._ways[computation] = []  # nothing calls itself in HLO
             found = [
                 way if around is None else (*way, around)
-                for caller, around in self._callers(computation)
+                for caller, around in self._callers.get(computation, ())
                 for way in self.ways(caller)
             ]
             if len(found) > MAX_WAYS:
@@ -101,42 +115,73 @@ class _Module:
             self._ways[computation] = found
         return self._ways[computation]
 
-    def _callers(self, computation: str) -> Iterator[tuple[str, Around | None]]:
-        named = re.compile(rf"[={{ ,]%?{re.escape(computation)}(?![\w.\-])")
-        lines = dict.fromkeys(
-            self._text.rfind("\n", 0, found.start()) + 1 for found in named.finditer(self._text)
-        )
-        for start in lines:
-            for callee, around in _callees(self.line_at(start)):
-                if callee == computation:
-                    yield self.computation_at(start), around
+    def _read_computation(self, span: Span) -> None:
+        own, instructions = 0, []
+        for number, value in fields(self._data, span):
+            if number == _ID and isinstance(value, int):
+                own = value
+            elif number == _INSTRUCTIONS and isinstance(value, Span) and self._matters(value):
+                instructions.append(value)
+        for instruction in instructions:
+            self._read_instruction(own, instruction)
+
+    def _matters(self, instruction: Span) -> bool:
+        """Whether it may call a computation, or the host; of most the bytes tell that not."""
+        return _MARKS.search(self._data, *instruction) is not None
+
+    def _read_instruction(self, computation: int, span: Span) -> None:
+        called: list[int] = []
+        values = dict.fromkeys((_OPCODE, _METADATA, _TARGET, _CONFIG), Span(0, 0))
+        for number, value in fields(self._data, span):
+            if number == _CALLED:
+                called += numbers(self._data, value)
+            elif number in values and isinstance(value, Span):
+                values[number] = value
+        opcode = self._bytes(values[_OPCODE]).decode()
+        config = self._bytes(values[_CONFIG])
+        if _HOST_CALL.fullmatch(self._bytes(values[_TARGET])):
+            index = _INDEX.search(config)
+            if index is None:
+                raise ValueError("a host call has no index")
+            op_name = self._op_name(values[_METADATA])
+            self.host_calls.append(_HostCall(int(index[1]), op_name, computation))
+        elif called:
+            op_name = self._op_name(values[_METADATA])
+            around = _around(opcode, config, op_name, len(called))
+            for callee, step in zip(called, around, strict=True):
+                self._callers.setdefault(callee, []).append((computation, step))
+
+    def _op_name(self, metadata: Span) -> str:
+        for number, value in fields(self._data, metadata):
+            if number == _OP_NAME and isinstance(value, Span):
+                return self._bytes(value).decode(errors="replace")
+        return ""
+
+    def _bytes(self, span: Span) -> bytes:
+        return self._data[span.start : span.end]
 
 
-def _callees(line: str) -> Iterator[tuple[str, Around | None]]:
-    body = _BODY.search(line)
-    if body is not None:
-        trips = _TRIPS.search(line)
-        count = int(trips[1]) if trips else None
-        yield body[1], Around("loop", count)
-        condition = _CONDITION.search(line)
-        if condition is not None:
-            yield condition[1], Around("loop", None if count is None else count + 1)
-    for one, several in _BRANCHES.findall(line):
+def _around(opcode: str, config: bytes, op_name: str, count: int) -> Iterator[Around | None]:
+    """What an instruction puts around each of the `count` computations that it calls."""
+    if opcode == "while":
+        trips = json.loads(config or b"{}").get("known_trip_count")
+        times = None if trips is None else int(trips["n"])
+        yield Around("loop", times)  # its body
+        # XLA counts the turns that it knows, and does not evaluate the condition.
+        yield Around("loop", None if times is None else 0)
+        return
+    around = Around("loop", None)  # of a reduction, say: once for each element
+    if opcode in _ONCE:
+        around = None
+    elif opcode == "conditional":
         # XLA itself puts a call that one of several devices makes into a branch.
-        own = re.search(r'op_name="[^"]*(?:_callback|debug_print)"', line)
-        for name in _names(one, several):
-            yield name, None if own else Around("branch", None)
-    for one, several in _OTHERS.findall(line):
-        for name in _names(one, several):
-            yield name, None
-
-
-def _names(one: str, several: str) -> list[str]:
-    return [name.strip().lstrip("%") for name in (several.split(",") if several else [one])]
+        around = None if _PRIMITIVE.search(op_name) else Around("branch", None)
+    for _ in range(count):
+        yield around
 
 
 def instructions_by_index(
-    read: Callable[[], str],
+    read: Callable[[], bytes],
 ) -> tuple[dict[int, list[HostCallInstruction]], str]:
     """The host calls of the optimised program that `read` gives; or why they are not known."""
     try:

@@ -15,8 +15,8 @@ from ._kept import host_error
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02
 _LAST = 8  # arrays that are not known as done: perhaps of the last program, which is
-_LAG_SECONDS = 0.05  # until these are known as done, on a busy machine
-_TOKEN_SECONDS = 0.05  # until a thread that waits for a token has woken up
+_LAG_SECONDS = 0.2  # until these are known as done, on a busy machine
+_TOKEN_SECONDS = 0.2  # until a thread that waits for a token has woken up
 
 
 class InFlight:

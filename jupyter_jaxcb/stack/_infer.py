@@ -10,6 +10,7 @@ import numpy as np
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from numpy.ma import MaskedArray
 
+from ._callback import given_name
 from ._leaf import shown
 from ._numbers import may_be_of_jax
 
@@ -57,7 +58,7 @@ def _key(leaf: Any) -> Hashable:
 
 def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    name = getattr(function, "__name__", repr(function))
+    name = given_name(function) or repr(function)
     try:
         answer = _answer(function, args, kwargs, 0)
     except Exception as error:

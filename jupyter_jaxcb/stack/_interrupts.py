@@ -9,7 +9,6 @@ taken back afterwards, and a run that is dispatched later is never refused.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import functools
 import math
 import sys
@@ -24,6 +23,7 @@ import jax
 from ..recording import LoweredSite
 from . import _causes, _jax, _programs
 from ._callback import HostFunction
+from ._ending import end_running, is_own, outermost, raise_in_thread
 from ._errors import HostCallError, explain
 from ._in_flight import InFlight
 from ._not_called import NotCalledError
@@ -37,11 +37,6 @@ _EAGER = f"{_OWN}._eager"
 # While it is not over, host calls on XLA's threads are refused.
 window: InFlight | _Stuck | None = None
 _raised: dict[int, weakref.ref] = {}  # what is waited for to be dropped, by number
-
-# With one argument too many: a weak reference hands itself over, and C does not mind.
-_raise_in_thread: Any = ctypes.PYFUNCTYPE(
-    ctypes.c_int, ctypes.c_ulong, ctypes.py_object, ctypes.py_object
-)(("PyThreadState_SetAsyncExc", ctypes.pythonapi))
 
 
 class _Stuck:
@@ -66,8 +61,8 @@ class _Stuck:
 def interrupt() -> None:
     """Refuses every host call that the programs in flight would still make.
 
-    Those that are running are left to finish; one that loops over lanes ends after the lane it is
-    at. Ordering tokens of this thread are dropped, or every later ordered call would fail with the
+    In those that are running EndedError is raised: Python code ends, C code is left to return.
+    Ordering tokens of this thread are dropped, or every later ordered call would fail with the
     same error. May be called from a signal handler.
     """
     global window
@@ -79,8 +74,7 @@ def interrupt() -> None:
         return
     in_flight.let_go()
     window = in_flight
-    for frame in sys._current_frames().values():
-        _end_lanes(frame)
+    end_running()
 
 
 def interrupt_main() -> None:
@@ -93,8 +87,7 @@ def interrupt_main() -> None:
     stuck = _Stuck()
     if window is None and not stuck.wait(_MOMENT_SECONDS):
         window = stuck
-        for frame in sys._current_frames().values():
-            _end_lanes(frame)
+        end_running()
 
 
 def _main_place() -> tuple[FrameType | None, int]:
@@ -135,7 +128,7 @@ def refuse_call(lowered: LoweredSite, host: HostFunction) -> None:
 
 def on_thread_of_xla() -> bool:
     """Whether this is inside of a host call that XLA makes behind Python's back."""
-    return _outermost_is_own(sys._getframe(1))
+    return is_own(outermost(sys._getframe(1)))
 
 
 def lanes_left(guard: bytearray, lanes: int) -> Any:
@@ -181,7 +174,7 @@ def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
     def interrupted(at: FrameType, event: str, argument: Any) -> None:
         frame: FrameType | None = at
         while frame is not None and frame is not caller:
-            if _is_own(frame):  # on the way out of the crossing
+            if is_own(frame):  # on the way out of the crossing
                 return
             frame = frame.f_back
         sys.settrace(None)
@@ -200,7 +193,7 @@ def _raise_after(told: HostCallError) -> None:
     thread, number = threading.get_ident(), told.number
     # C all the way: a callback in Python would be interrupted itself.
     _raised[number] = weakref.ref(
-        told, functools.partial(_raise_in_thread, thread, KeyboardInterrupt)
+        told, functools.partial(raise_in_thread, thread, KeyboardInterrupt)
     )
     for known in [n for n, dropped in _raised.items() if dropped() is None]:
         del _raised[known]
@@ -209,31 +202,10 @@ def _raise_after(told: HostCallError) -> None:
 def _caller(frame: FrameType | None) -> FrameType | None:
     """Who called into a crossing; None on a thread of XLA's. Eager calls are made by our own."""
     while frame is not None:
-        if not _is_own(frame) or frame.f_globals["__name__"] == _EAGER:
+        if not is_own(frame) or frame.f_globals["__name__"] == _EAGER:
             return frame
         frame = frame.f_back
     return None
-
-
-def _end_lanes(frame: FrameType | None) -> None:
-    """Takes the lanes away from the crossings of a thread of XLA's."""
-    if not _outermost_is_own(frame):
-        return
-    while frame is not None:
-        guard = frame.f_locals.get("guard") if frame.f_code.co_name == "cross" else None
-        if isinstance(guard, bytearray) and _is_own(frame):
-            guard.clear()
-        frame = frame.f_back
-
-
-def _outermost_is_own(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_back is not None:
-        frame = frame.f_back
-    return frame is not None and _is_own(frame)
-
-
-def _is_own(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__", "").startswith(_OWN)
 
 
 def interrupt_at_exit() -> None:

@@ -112,6 +112,7 @@ io_callback_p.def_impl(_impl)
 _jax.ad.primitive_jvps[io_callback_p] = _jvp
 _jax.ad.primitive_transposes[io_callback_p] = _transpose
 _jax.batching.primitive_batchers[io_callback_p] = _batch
+_jax.stay_in_loops(io_callback_p)
 _jax.mlir.register_lowering(io_callback_p, _lower, cacheable=False)  # as in _pure.py
 
 

@@ -91,7 +91,9 @@ def describe(error: BaseException) -> str:
     """``ValueError: no luck``; also of an exception that cannot say what it is, or says a lot."""
     try:
         message = str(error)
-    except Exception as broken:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as broken:  # a SystemExit, say
         return f"{type(error).__name__}: <its message raised {type(broken).__name__}>"
     if len(message) > LONGEST:
         message = f"{message[:LONGEST]}… ({len(message):,} characters)"
@@ -167,7 +169,9 @@ def told_number(message: str) -> int:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return ""
 
 

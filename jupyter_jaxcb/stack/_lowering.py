@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard
 from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._everywhere import emit_for_all
 from ._reentry import warn_of_jax_inside
+from ._seen import HostCallIndex
 from ._wording import option
 
 _NUMBER = _jax.shaped_array((), np.dtype(np.uint32))  # of a shard
@@ -226,7 +228,6 @@ def note_lowered(
         version: of the host function's body.
     """
     name, platform = _jax.program_name(ctx), ctx.module_context.platforms[0]
-    lanes = [level.size for level in levels if level.looped]
     index = len(ctx.module_context.host_callbacks)
     shards = _jax.shard_count(ctx)
     lowered = LoweredSite(
@@ -235,8 +236,7 @@ def note_lowered(
             bind,
             name,
             platform,
-            None if 0 in lanes else index,
-            times,
+            HostCallIndex(index, math.prod(v.size for v in levels if v.looped), times),
             remark,
         ),
         index=index,

@@ -13,29 +13,45 @@ def left_its_loop(seen: Seen) -> bool:
     assert seen.instructions is not None
     if _left_by_jax(seen) or _left_with_jit(seen):
         return True
-    if not seen.bind.site.flavor.endswith("pure") and len(seen.indices or ()) > len(seen.kept):
-        return False  # in a predicate: lowered before the loop, and again inside
-    deepest = min((p.loops for p in seen.kept), default=0)
-    compiled = [one.calls for one in seen.instructions]
+    if not seen.may_be_left_out:
+        return False  # XLA leaves effects where they are
+    compiled = [one.times for one in seen.instructions]
     as_traced = total([_without_lanes(p) for p in seen.kept])
     if as_traced is not None and None not in compiled:
         return (total(compiled) or 0) < as_traced  # XLA may unroll a loop, but not lose its calls
-    around = min(sum(step.kind == "loop" for step in one.around) for one in seen.instructions)
-    return around < deepest
+    around = sorted(sum(step.kind == "loop" for step in one.around) for one in seen.instructions)
+    deepest = sorted(depth for p in seen.kept for depth in p.depths)
+    ahead = _before_loops(seen)
+    if len(around) == len(deepest) + len(ahead):
+        deepest = sorted([*deepest, *ahead])
+    if len(around) != len(deepest):
+        return bool(deepest) and around[0] < deepest[0]
+    return any(now < before for now, before in zip(around, deepest, strict=True))
+
+
+def _before_loops(seen: Seen) -> list[int]:
+    """How deep calls in predicates are where these have ordered effects.
+
+    JAX evaluates such a predicate before the loop, and then in its body.
+    """
+    inside = [p for p in seen.kept if any(step.predicate for step in p.steps)]
+    return [depth - 1 for p in inside for depth in p.depths]
 
 
 def left_its_loop_merged(seen: Seen) -> bool:
     """Whether what is left of several ways is called less often than any of these would be."""
     assert seen.instructions is not None
-    compiled = total([one.calls for one in seen.instructions])
+    compiled = total([one.times for one in seen.instructions])
+    if any(len(p.depths) > 1 for p in seen.kept):
+        return False  # what is left may be a step that JAX wrote behind the loop
     each = [_without_lanes(p) for p in seen.kept]
     return compiled is not None and all(calls is not None and compiled < calls for calls in each)
 
 
 def intended(seen: Seen) -> Sequence[Path]:
     """The ways that stand for calls in the source: derivatives run some again in a remat."""
-    again = any(step.kind == "remat" for p in seen.traced for step in p.steps)
-    return seen.kept or seen.traced if again else seen.traced
+    again = any(step.again for p in seen.traced for step in p.steps)
+    return seen.kept or seen.fruitful if again else seen.fruitful
 
 
 def written(seen: Seen) -> int | None:
@@ -44,6 +60,8 @@ def written(seen: Seen) -> int | None:
     made_in = (seen.loops if with_jit else seen.around) or ()
     ways = [(p, p.steps if with_jit else p.inside_jit()) for p in intended(seen)]
     lengths = [n for kind, n in made_in if kind in ("scan", "while")]
+    if seen.shards is None:
+        return None
     if any(_loop_steps(steps) >= len(lengths) for _, steps in ways):
         return total([p.calls for p, _ in ways], seen.shards)
     return total([_as_written(p, steps, lengths) for p, steps in ways], seen.shards)

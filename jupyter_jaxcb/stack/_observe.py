@@ -15,31 +15,35 @@ import jax
 from ..recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
 from . import _jax, _programs
 from ._avals import to_aval
+from ._block import Block
 from ._callback import Bind
+from ._changes import Changes
 from ._eager import eager_fact
 from ._lowering import note_lowered
 from ._observed import (
     Noted,
     Observed,
     ObservedFormat,
-    count_users,
     is_held,
     is_observing,
     own_name,
+    switch,
 )
 from ._observed_eager import eager_calls
-from ._record import Record, record
+from ._record import Record, RecordBlock
 from ._site import find_site, is_cell, site_of_frames
 
 _BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes
 _NOT_HEARD = {"jax buffer"}  # their host calls are XLA's alone
 
-_lock = threading.Lock()
-_undo = contextlib.ExitStack()
+_lock = threading.RLock()  # as in `_listening`
+_users: set[object] = set()  # blocks of observe_jax(), in any thread, and notebook sessions
+_changes = Changes()
 
 
-@contextlib.contextmanager
-def observe_jax(capacity: int = DEFAULT_CAPACITY, *, previews: bool = True) -> Iterator[Record]:
+def observe_jax(
+    capacity: int = DEFAULT_CAPACITY, *, previews: bool = True
+) -> contextlib.AbstractContextManager[Record]:
     """Records callbacks made with jax's own functions too, by your code or by a library's.
 
     Those are `jax.pure_callback`, `jax.experimental.io_callback`, `jax.debug.callback`,
@@ -68,35 +72,70 @@ def observe_jax(capacity: int = DEFAULT_CAPACITY, *, previews: bool = True) -> I
     >>> [(f.site.flavor, f.site.function) for f in r.recording.lowered]
     [('jax debug', 'debug.print')]
     """
-    start_observing()
-    try:
+    return _ObserveBlock(capacity, previews)
+
+
+class _ObserveBlock(Block):
+    """What `observe_jax` returns."""
+
+    def __init__(self, capacity: int, previews: bool) -> None:
+        self._wanted = capacity, previews
+        self._recorded = RecordBlock(capacity, previews)
+
+    def _recreate_cm(self) -> _ObserveBlock:
+        return _ObserveBlock(*self._wanted)
+
+    def begin(self) -> Record:
+        start_observing(self)
+        return self._recorded.__enter__()
+
+    def leave(self, error: BaseException | None) -> None:
         # Recorded last, so that calls which come while the recording waits for them are seen.
-        with record(capacity, previews=previews) as recorded:
-            yield recorded
-    finally:
-        stop_observing()
+        self._recorded.leave(error)
+
+    def end(self) -> None:
+        self._recorded.end()
+        stop_observing(self)
 
 
-def start_observing() -> None:
-    """Has jax's own callbacks recorded from now on; each needs a `stop_observing`."""
+def start_observing(user: object) -> None:
+    """Has jax's own callbacks recorded from now on, until `stop_observing` of all users.
+
+    Raises:
+        RuntimeError: see `observe_jax`.
+    """
+    _users.add(user)
+    try:
+        _fit()
+    except RuntimeError:
+        _users.discard(user)
+        raise
+
+
+def stop_observing(user: object) -> None:
+    """`user` observes no more, if he did; without any JAX is as it was."""
+    _users.discard(user)
+    _fit()
+
+
+def _fit() -> None:
+    """Makes everything fit who observes, from whatever was there before, as in `_listening`."""
     with _lock:
+        if not _users:
+            switch(False)
+            _changes.take_back()
+            eager_calls.forget()
+            return
         if not is_observing():
             for flavor, ordered in itertools.product(("io", "debug"), (False, True)):
                 _jax.jax_effect(flavor, ordered)  # which binds one of each, the first time
-            _undo.callback(_jax.watch_own_callbacks(_Watcher()))
+            _changes.take_back()  # what an interrupt has left
+            _jax.watch_own_callbacks(_Watcher(), _changes)
             _programs.calls_may_come()
-        count_users(1)
+            switch(True)
         recorder = active()
         if recorder is not None:  # it began without us
             _programs.watch_own(recorder)
-
-
-def stop_observing() -> None:
-    """Ends what `start_observing` began; the last one puts JAX back as it was."""
-    with _lock:
-        if count_users(-1) == 0:
-            _undo.close()
-            eager_calls.forget()
 
 
 class _Watcher:

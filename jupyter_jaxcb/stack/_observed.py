@@ -16,17 +16,13 @@ from . import _jax
 from ._callback import Bind, HostFunction
 from ._kept import describe
 
-_users = 0  # of the observation, see `_observe`
 _switches = 0
 
 
-def count_users(more: int) -> int:
-    """How many blocks observe, after `more` have come, or gone."""
-    global _users, _switches
-    was = is_observing()
-    _users += more
-    _switches += is_observing() is not was
-    return _users
+def switch(on: bool) -> None:
+    """Begins or ends the observation, see `_observe`."""
+    global _switches
+    _switches += on is not is_observing()
 
 
 def switches() -> int:
@@ -36,12 +32,12 @@ def switches() -> int:
 
 def is_observing() -> bool:
     """Whether callbacks of JAX's own are recorded now."""
-    return _users > 0
+    return _switches % 2 == 1
 
 
 def listening() -> Recorder | None:
     """Who hears of calls of JAX's own callbacks, if anyone."""
-    return active() if _users else None
+    return active() if _switches % 2 else None
 
 
 class _StandsFor:

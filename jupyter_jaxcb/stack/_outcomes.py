@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 from ..recording import Fate, Outcome, Program
 from ._moved import intended, left_its_loop, left_its_loop_merged, total, written
-from ._paths import Step
+from ._paths import Path, Step
 from ._seen import Seen
 from ._vanishing import Vanished
 
@@ -20,6 +21,14 @@ _KEPT = {
     "jax buffer": "give it has_side_effect=True",
 }
 
+_NOT_EVALUATED = (
+    "it is in the condition of a loop of which XLA knows how often it runs; XLA never evaluates "
+    "the condition then"
+)
+_EVALUATE = "make the call in the body of the loop, or have the condition depend on its result"
+
+_MOVED_OUT = "the derivative moved it out of a loop of length 0, so it is called all the same"
+
 SHARED = {"jax buffer"}  # flavors of which JAX lowers equal calls of one program once
 
 
@@ -30,7 +39,7 @@ def outcome(seen: Seen, program: Program) -> Outcome:
         Outcome,
         site=seen.bind.site,
         program=program,
-        index=seen.indices[0] if seen.indices else -1,
+        index=seen.indices[0].number if seen.indices else -1,
         ways=len(seen.traced),
         written=written(seen),
         around=tuple(map(_step_words, path.steps)),
@@ -50,11 +59,20 @@ def outcome(seen: Seen, program: Program) -> Outcome:
     if not seen.instructions:
         reason, remedy = _why_folded(seen)
         return told(fate=Fate.FOLDED, compiled=0, reason=reason, remedy=remedy)
-    lanes = seen.kept[0].lanes if seen.kept else path.lanes
-    calls = total([one.calls for one in seen.instructions], lanes * seen.shards)
+    evaluated = [one for one in seen.instructions if one.times != 0]
+    if not evaluated:
+        return told(fate=Fate.FOLDED, compiled=0, reason=_NOT_EVALUATED, remedy=_EVALUATE)
+    calls = total([one.calls for one in seen.instructions])
     found = told(
         fate=Fate.LIVE, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
     )
+    if len(evaluated) < len(seen.instructions):
+        return dataclasses.replace(
+            found,
+            fate=Fate.MERGED,
+            reason=f"on one of the ways that lead here, {_NOT_EVALUATED}",
+            remedy=_EVALUATE,
+        )
     return _partly_elided(seen, found)
 
 
@@ -62,7 +80,7 @@ def _is_shared(seen: Seen) -> bool:
     """Whether it was lowered, but not under its own name."""
     if seen.indices is not None or seen.bind.site.flavor not in SHARED:
         return False
-    return any(p.lanes and not any(s.length == 0 or s.platform for s in p.steps) for p in seen.kept)
+    return bool(seen.kept)
 
 
 def vanished_outcome(vanished: Vanished, program: Program) -> Outcome:
@@ -91,27 +109,30 @@ def _use_it(flavor: str) -> str:
 def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
     """Merged or hoisted, where fewer calls are compiled than are written; else as it is."""
     assert seen.instructions is not None
-    ways, made = len(seen.kept), len(seen.instructions)
+    ways, made = _places(seen.kept), len(seen.instructions)
     merged = dataclasses.replace(
         found,
         fate=Fate.MERGED,
         remedy=f"nothing, if it is pure; {_keeping(found.site.flavor)} if each of them must run",
     )
-    if made < ways:
+    if made < ways and seen.may_be_left_out:
         moved = " outside of the loop" if left_its_loop_merged(seen) else ""
         return dataclasses.replace(
             merged,
-            reason=f"{ways} ways lead here, and XLA kept {_calls(made)} of them{moved}: equal ones "
-            "are made once, and ones whose result cannot matter not at all",
+            reason=f"{_ways(seen, ways)}, and XLA kept {_calls(made)} of them{moved}: equal ones "
+            "are made once, and ones whose result cannot matter, or that no run reaches, not at "
+            "all",
         )
-    wanted = len(intended(seen))
-    if made < wanted:
+    wanted = _places(intended(seen))
+    if ways < wanted and made < wanted:
         return dataclasses.replace(
             merged,
-            reason=f"{wanted} ways lead here, and JAX kept {_calls(made)} of them: the results "
+            reason=f"{_ways(seen, wanted)}, and JAX kept {_calls(made)} of them: the results "
             "of the others are never used",
         )
     if left_its_loop(seen):
+        if _is_more(found.compiled, found.written):
+            return dataclasses.replace(found, notes=(*found.notes, _MOVED_OUT))
         times = "" if found.written is None else f" instead of {found.written:,} times"
         return dataclasses.replace(
             found,
@@ -123,13 +144,23 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
     return found
 
 
+def _ways(seen: Seen, count: int) -> str:
+    unrolled = any(len(path.depths) > 1 for path in seen.traced)
+    return f"{count} ways lead here" + (" (JAX unrolled the loop)" if unrolled else "")
+
+
+def _is_more(compiled: int | None, written: int | None) -> bool:
+    return compiled is not None and written is not None and compiled > written
+
+
+def _places(paths: Sequence[Path]) -> int:
+    """Where `paths` lead: those into an unrolled loop lead to several places."""
+    return sum(len(path.depths) for path in paths)
+
+
 def _why_unused(seen: Seen) -> tuple[str, str]:
-    if all(p.lanes == 0 for p in seen.traced):
-        return _NO_LANES
-    if any(step.length == 0 for p in seen.traced for step in p.steps):
-        return "it is in a loop of length 0", "look at the length of the loop"
-    if any(step.platform for p in seen.traced for step in p.steps):
-        return "it is in a branch for another platform", "nothing, unless it is meant to run here"
+    if not seen.fruitful:
+        return _why_barren(seen)
     if seen.bind.site.flavor in _KEPT:
         return "its result is never used, so JAX dropped the call before compiling", (
             _use_it(seen.bind.site.flavor)
@@ -146,17 +177,31 @@ _NO_LANES = (
 )
 
 
-def _why_folded(seen: Seen) -> tuple[str, str]:
-    if all(any(level.size == 0 for level in p.levels) for p in seen.kept):
+def _why_barren(seen: Seen) -> tuple[str, str]:
+    """Why no run calls it, where that is so of each way to it."""
+    if all(any(level.size == 0 for level in p.levels) for p in seen.traced):
         return _NO_LANES
+    if any(step.length == 0 for p in seen.traced for step in p.steps):
+        return "it is in a loop of length 0", "look at the length of the loop"
+    if any(step.reached is False for p in seen.traced for step in p.steps):
+        return _never_reached("the branch or loop around it")
+    return "it is in a branch for another platform", "nothing, unless it is meant to run here"
+
+
+def _never_reached(what: str) -> tuple[str, str]:
+    return f"XLA proved that a run never reaches {what}", "look at the condition around this line"
+
+
+def _why_folded(seen: Seen) -> tuple[str, str]:
+    if not seen.kept:
+        return _why_barren(seen)
     inside = any(step.kind in ("cond", "while", "scan") for p in seen.kept for step in p.steps)
     if seen.bind.site.flavor in _KEPT:
         return "XLA proved that its result cannot matter, and removed the call", (
             "look at what becomes of the result (a factor 0, an empty slice, a branch that is "
             f"never taken); {_keeping(seen.bind.site.flavor)} if it must run regardless"
         )
-    where = "the branch or loop around it" if inside else "it"
-    return f"XLA proved that a run never reaches {where}", "look at the condition around this line"
+    return _never_reached("the branch or loop around it" if inside else "it")
 
 
 def _notes(seen: Seen) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..recording import Site
 from ._callback import Bind, HostCallback
+from ._decided import enters, index_of
 from ._observed import is_held, is_observing
 
 # Of a solver JAX lowers this part, and carries the others along: matvec and the transposes.
@@ -26,7 +27,32 @@ class Step(NamedTuple):
     kind: str  # "scan", "while", "cond", "jit", "remat", or the name of another primitive
     length: int | None = None  # of a scan
     masks: bool = False  # a while whose predicate is mapped: lanes that finished go on
-    platform: bool = False  # a cond that chooses by the platform
+    only: tuple[str, ...] = ()  # a branch for these platforms
+    never: tuple[str, ...] = ()  # a branch for all platforms but these
+    unroll: int = 1  # steps of a scan that JAX writes one after the other
+    reached: bool | None = None  # a branch, or the body of a while; None: depends on data
+    predicate: bool = False  # of a while
+    again: bool = False  # a checkpoint that a derivative runs again
+
+    @property
+    def copies(self) -> tuple[int, int]:
+        """How often it stands in the program what it holds: in a loop, and outside of it."""
+        if self.kind != "scan" or self.length is None:
+            return (1, 0) if self.kind == "while" else (0, 1)
+        turns, rest = divmod(self.length, self.unroll)
+        inside = self.unroll if turns else 0
+        return (inside, rest) if turns > 1 else (0, inside + rest)
+
+    @property
+    def depends_on_data(self) -> bool:
+        """Whether it is a branch, and which one is taken is not known."""
+        return self.reached is None and not (self.only or self.never)
+
+    def leads_elsewhere(self, platform: str) -> bool:
+        """Whether it is a branch for other platforms; also if which this is is not known."""
+        if not platform:
+            return bool(self.only or self.never)
+        return platform in self.never or (bool(self.only) and platform not in self.only)
 
 
 class Path(NamedTuple):
@@ -51,15 +77,30 @@ class Path(NamedTuple):
         """Host calls of a run; None: depends on data."""
         product = self.lanes
         for step in self.steps:
-            if step.kind in ("while", "cond"):
+            if step.reached is False:
+                return 0
+            if step.kind == "while" or (step.kind == "cond" and step.depends_on_data):
                 return None
             product *= 1 if step.length is None else step.length
         return product
 
     @property
-    def loops(self) -> int:
-        """Loops around the bind that may run it more than once."""
-        return sum(s.kind == "while" or (s.length or 0) > 1 for s in self.steps)
+    def depths(self) -> list[int]:
+        """Of each place where the bind stands in the program, how many loops are around it.
+
+        JAX writes the steps of a scan with ``unroll=2`` twice, and those that are left once more.
+        """
+        found = [0]
+        for inside, outside in (step.copies for step in self.steps):
+            found = [loops + 1 for loops in found] * inside + found * outside
+        return found
+
+    def is_barren(self, platform: str) -> bool:
+        """Whether no run on `platform` calls the host this way, whatever the data."""
+        return any(level.size == 0 for level in self.levels) or any(
+            step.length == 0 or step.reached is False or step.leads_elsewhere(platform)
+            for step in self.steps
+        )
 
     def inside_jit(self) -> tuple[Step, ...]:
         """The steps inside the innermost jit: those that were there when the bind was made."""
@@ -104,7 +145,7 @@ def _walk(
             any_found = True
             yield Path(held.bind, held.levels, len(equation.invars), steps, held.mapped)
             continue
-        for inner, step in _inner(equation, jaxpr, carried):
+        for inner, step in _inner(equation, carried):
             for path in _walk(inner, (*steps, step), barren, carried):
                 any_found = True
                 yield path
@@ -112,7 +153,7 @@ def _walk(
         barren[id(jaxpr)] = jaxpr
 
 
-def _inner(equation: Any, outer: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
+def _inner(equation: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
     params = equation.params
     name: str = equation.primitive.name
     if name in _JAXS_OWN:
@@ -123,21 +164,46 @@ def _inner(equation: Any, outer: Any, carried: bool) -> Iterator[tuple[Any, Step
     inners = list(_jaxprs(params.values()))
     if not inners:  # of most equations
         return
+    if name == "while":
+        yield from ((inner, _while_step(equation, inner)) for inner in inners)
+        return
+    if name == "cond":
+        yield from _branches(equation)
+        return
     if name == "scan":
-        step = Step("scan", int(params["length"]))
-    elif name == "while":
-        (predicate,) = getattr(params["cond_jaxpr"], "out_avals", (None,))
-        step = Step("while", masks=bool(getattr(predicate, "shape", ())))
-    elif name == "cond":
-        index = equation.invars[0]
-        by_platform = any(
-            e.primitive.name == "platform_index" and index in e.outvars for e in outer.eqns
-        )
-        step = Step("cond", platform=by_platform)
+        step = Step("scan", int(params["length"]), unroll=max(1, int(params.get("unroll", 1))))
     else:
-        step = Step(_CALLS.get(name, name))
+        step = Step(_CALLS.get(name, name), again=bool(params.get("differentiated", False)))
     for inner in inners:
         yield inner, step
+
+
+def _while_step(equation: Any, inner: Any) -> Step:
+    predicate = equation.params["cond_jaxpr"]
+    (answer,) = getattr(predicate, "out_avals", (None,))
+    masks = bool(getattr(answer, "shape", ()))
+    if inner is predicate:
+        return Step("while", masks=masks, predicate=True)
+    return Step("while", masks=masks, reached=None if enters(equation) is not False else False)
+
+
+def _branches(equation: Any) -> Iterator[tuple[Any, Step]]:
+    branches = equation.params["branches"]
+    if platforms := equation.params.get("branches_platforms"):
+        yield from _by_platform(branches, platforms)
+        return
+    taken = index_of(equation)
+    for number, branch in enumerate(branches):
+        yield branch, Step("cond", reached=None if taken is None else number == taken)
+
+
+def _by_platform(
+    branches: Sequence[Any], platforms: Sequence[tuple[str, ...] | None]
+) -> Iterator[tuple[Any, Step]]:
+    """The branches of a `jax.lax.platform_dependent`; None stands for all platforms not named."""
+    named = tuple(name for names in platforms for name in names or ())
+    for branch, own in zip(branches, platforms, strict=True):
+        yield branch, Step("cond", never=named) if own is None else Step("cond", only=own)
 
 
 def _jaxprs(parameters: Any) -> Iterator[Any]:

@@ -7,42 +7,54 @@ sees those that are left, and the optimised program holds what XLA kept of them.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..recording import Aval, Compilation, Outcome, Program, Recorder, active
 from . import _jax
 from ._avals import to_aval
+from ._block import Block
 from ._callback import Bind
+from ._changes import Changes
 from ._hlo import instructions_by_index
 from ._known import Known
 from ._observed import is_observing
 from ._outcomes import SHARED, outcome, vanished_outcome
 from ._paths import Path, by_bind, paths
-from ._seen import Seen
+from ._seen import HostCallIndex, Seen
 from ._site import Found
 from ._vanishing import Vanished, Vanishing, forget_all
 from ._which import code_number, number
 
 
-class _Lowering:
-    """One program while JAX lowers it."""
+class _Lowering(Block):
+    """One program while JAX lowers it, see `_jax.Watcher`."""
 
     def __init__(self, jaxpr: Any, name: str) -> None:
         self.number = next(_numbers)
         self.jaxpr = jaxpr
         self.name = name
-        self.indices: dict[Bind, list[int]] = {}  # what the lowering rule saw
-        self.shards: dict[Bind, int] = {}
+        self.indices: dict[Bind, list[HostCallIndex]] = {}  # what the lowering rule saw
         self.notes: dict[Bind, str] = {}
         self.program: Program | None = None
+        self._when_compiled: list[_jax.Compiled] = []
 
-    def done(self) -> _Lowered | None:
+    def begin(self) -> list[_jax.Compiled]:
+        _lowerings.under_way.append(self)
+        return self._when_compiled
+
+    def leave(self, error: BaseException | None) -> None:
+        if error is None and (lowered := self._done()) is not None:
+            self._when_compiled.append(lowered.tell)
+
+    def end(self) -> None:
+        _lowerings.under_way = [one for one in _lowerings.under_way if one is not self]
+
+    def _done(self) -> _Lowered | None:
         """What is to be told once it is compiled; None if it has none of our binds."""
         traced = paths(self.jaxpr)
         dispatch = _jax.dispatching()
@@ -50,14 +62,17 @@ class _Lowering:
         vanished = _vanishing.vanished(dispatch, self.jaxpr)
         if not (traced or vanished):
             return None
+        function = _jax.dispatched()
         return _Lowered(
-            self,
             self.program or Program(f"jit_{self.name}", "", self.number),
             traced,
             self._kept(traced),
+            self.indices,
+            self.notes,
             vanished,
             loops,
-            _jax.dispatched(),
+            number(function),
+            code_number(function),
             tuple(to_aval(aval) for aval in self.jaxpr.in_avals if hasattr(aval, "dtype")),
         )
 
@@ -71,18 +86,20 @@ class _Lowering:
 
 @dataclasses.dataclass(frozen=True)
 class _Lowered:
-    """One program that JAX has lowered."""
+    """One program that JAX has lowered: facts only, see `_jax._programs`."""
 
-    seen: _Lowering
     program: Program
     traced: list[Path]
     kept: list[Path]
+    indices: dict[Bind, list[HostCallIndex]]  # see `_Lowering`
+    notes: dict[Bind, str]
     vanished: list[Vanished]
     loops: dict[Bind, tuple[tuple[str, int | None], ...]]  # that they were made in, where known
-    function: Any  # that is compiled, where known
+    function: int  # that is compiled, and its code; 0: not known
+    code: int
     arguments: tuple[Aval, ...]
 
-    def tell(self, read: Callable[[], str], lower_ns: int, compile_ns: int) -> Program | None:
+    def tell(self, read: Callable[[], bytes], lower_ns: int, compile_ns: int) -> Program | None:
         """Tells what the compiled program made of each bind; the program, if its runs matter."""
         recorder = listener()
         if recorder is None:
@@ -92,12 +109,12 @@ class _Lowered:
         recorder.took(
             Compilation(
                 self.program,
-                number(self.function),
+                self.function,
                 self.arguments,
                 lower_ns,
                 compile_ns,
-                any(self.seen.indices.values()) and _jax.keeps_callbacks_out_of_cache(),
-                code_number(self.function),
+                any(self.indices.values()) and _jax.keeps_callbacks_out_of_cache(),
+                self.code,
                 end,
             )
         )
@@ -108,26 +125,30 @@ class _Lowered:
         _known.compiled(self.program, outcomes)
         return self.program
 
-    def _outcomes(self, read: Callable[[], str]) -> list[Outcome]:
-        indices = self.seen.indices
+    def _outcomes(self, read: Callable[[], bytes]) -> list[Outcome]:
+        indices = self.indices
         instructions, unreadable = (
             instructions_by_index(read) if any(indices.values()) else ({}, "")
         )
         outcomes = [vanished_outcome(gone, self.program) for gone in self.vanished]
-        kept = by_bind(self.kept)
+        kept, platform = by_bind(self.kept), self.program.platform
         for bind, ways in by_bind(self.traced).items():
             own = indices.get(bind)
             seen = Seen(
                 bind,
                 traced=ways,
-                kept=kept.get(bind, ()),
+                kept=[p for p in kept.get(bind, ()) if not p.is_barren(platform)],
+                platform=platform,
                 indices=own,
                 instructions=None
                 if unreadable
-                else [one for index in own or () for one in instructions.get(index, ())],
+                else [
+                    one._replace(each=index.lanes * index.shards)
+                    for index in own or ()
+                    for one in instructions.get(index.number, ())
+                ],
                 unreadable=unreadable,
-                shards=self.seen.shards.get(bind, 1),
-                note=self.seen.notes.get(bind, ""),
+                note=self.notes.get(bind, ""),
                 loops=self.loops.get(bind),
             )
             outcomes.append(outcome(seen, self.program))
@@ -149,7 +170,7 @@ _vanishing = Vanishing()
 _any_lowered = False
 _uncounted: set[Program] = set()  # whose runs are not told
 _told_of_own: weakref.ref[Recorder] | None = None  # who was told of JAX's own callbacks
-_undo = contextlib.ExitStack()
+_changes = Changes()
 
 
 def bound(bind: Bind, found: Found) -> None:
@@ -170,14 +191,18 @@ def listener() -> Recorder | None:
     return _lowerings.asking or active()
 
 
-@contextlib.contextmanager
-def asking(recorder: Recorder) -> Iterator[None]:
-    """Tells `recorder` alone of what this thread traces, lowers and compiles meanwhile."""
-    previous, _lowerings.asking = _lowerings.asking, recorder
-    try:
-        yield
-    finally:
-        _lowerings.asking = previous
+class Asking(Block):
+    """A block of which `recorder` alone hears what this thread traces, lowers and compiles."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._before = _lowerings.asking
+
+    def begin(self) -> None:
+        _lowerings.asking = self._recorder
+
+    def end(self) -> None:
+        _lowerings.asking = self._before
 
 
 def any_lowered() -> bool:
@@ -191,17 +216,14 @@ def calls_may_come() -> None:
     _any_lowered = True
 
 
-def lowered(
-    bind: Bind, name: str, platform: str, index: int | None, shards: int, note: str
-) -> Program:
+def lowered(bind: Bind, name: str, platform: str, index: HostCallIndex, note: str) -> Program:
     """Notes that the lowering rule lowers a bind; the program it goes into.
 
     Args:
         bind: the bind.
         name: of the program.
         platform: it is for.
-        index: of its host call in the program; None: it makes none, as it has no lanes.
-        shards: on how many devices of this process it is called.
+        index: of its host call in the program; without lanes it makes none.
         note: what is worth knowing of its calls; may be empty.
     """
     global _any_lowered
@@ -211,12 +233,12 @@ def lowered(
         _uncounted.add(program)
         return program
     here = _lowerings.under_way[-1]
-    here.indices.setdefault(bind, []).extend([] if index is None else [index])
-    here.shards[bind] = shards
+    here.indices.setdefault(bind, []).extend([index] if index.lanes else [])
     here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
-        _uncounted.add(here.program)
+        if _lowerings.asking is None:  # what is only asked about does not run
+            _uncounted.add(here.program)
     return here.program
 
 
@@ -234,10 +256,11 @@ def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
         recorder: the active one.
         look: called whenever JAX lowers a program, on the thread that has it do so.
     """
+    _changes.take_back()  # what an interrupt has left
     _known.tell(recorder, observed=False)
     if is_observing():
         watch_own(recorder)
-    _undo.callback(_jax.watch(_Watcher(look)))
+    _jax.watch(_Watcher(look), _changes)
 
 
 def watch_own(recorder: Recorder) -> None:
@@ -250,7 +273,7 @@ def watch_own(recorder: Recorder) -> None:
 
 def unwatch() -> None:
     """Stops looking, and puts JAX back as it was."""
-    _undo.close()
+    _changes.take_back()
     forget_all()
 
 
@@ -258,34 +281,22 @@ class _Watcher:
     def __init__(self, look: Callable[[], None]) -> None:
         self._look = look
 
-    @contextlib.contextmanager
-    def lowering(self, jaxpr: Any, name: str) -> Iterator[list[_jax.Compiled]]:
+    def lowering(self, jaxpr: Any, name: str) -> _Lowering:
         self._look()
-        when_compiled: list[_jax.Compiled] = []
-        here = _Lowering(jaxpr, name)
-        _lowerings.under_way.append(here)
-        try:
-            yield when_compiled
-        finally:
-            _lowerings.under_way.pop()
-        if (lowered := here.done()) is not None:
-            when_compiled.append(lowered.tell)
+        return _Lowering(jaxpr, name)
 
     def counts(self, program: Program) -> None:
         _known.counts(program, True)
         _uncounted.discard(program)
-        recorder = active()
-        if recorder is not None:
+        if (recorder := active()) is not None:
             recorder.counts(program)
 
     def ran(self, program: Program) -> None:
-        recorder = active()
-        if recorder is not None:
+        if (recorder := active()) is not None:
             recorder.ran(program)
 
     def lost_count(self, program: Program) -> None:
         _known.counts(program, False)
         _uncounted.add(program)
-        recorder = active()
-        if recorder is not None:
+        if (recorder := active()) is not None:
             recorder.lost_count(program)

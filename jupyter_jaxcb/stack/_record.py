@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
-from collections.abc import Iterator
 
 import jax
 
-from ..recording import DEFAULT_CAPACITY, Recorder, Recording, activate
+from ..recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
 from . import _jax, _programs
-from ._annotate import annotated
-from ._interrupts import interrupt
-from ._observed import switches
+from ._block import Block
+from ._interrupts import interrupt, on_thread_of_xla
+from ._listening import Silence, start, stop
 from ._off import is_off
-from ._reentry import notice_jax_inside
 from ._running import still_running
 
 _POLL_SECONDS = 0.001
-_lock = threading.Lock()
-_users = 0  # of the recorder: blocks of record(), in any thread, and notebook sessions
-_recorder: Recorder | None = None  # that is active, unless nothing is to be recorded now
-_annotated = 0  # blocks of record(annotate=True)
-_unrecorded = 0  # blocks of unrecorded()
 
 
 class Record:
     """What `record` yields: its `recording` is there once the ``with`` block has ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, block: Block) -> None:
         self._recording: Recording | None = None
+        self._block = block
 
     def __repr__(self) -> str:
         return "<recording, not over yet>" if self._recording is None else repr(self._recording)
@@ -42,6 +37,8 @@ class Record:
         Raises:
             RuntimeError: inside the ``with`` block: it is not over yet.
         """
+        if self._recording is None and self._block.is_left:  # an interrupt has interrupted its end
+            self._block.finish()
         if self._recording is None:
             raise RuntimeError(
                 "the recording is made when the `with jaxcb.record()` block ends; read it after."
@@ -49,10 +46,9 @@ class Record:
         return self._recording
 
 
-@contextlib.contextmanager
 def record(
     capacity: int = DEFAULT_CAPACITY, *, previews: bool = True, annotate: bool = False
-) -> Iterator[Record]:
+) -> contextlib.AbstractContextManager[Record]:
     """Records every host call and every elided callback of what runs inside.
 
     May be nested, and entered in several threads: each block gets what happened, in any thread,
@@ -77,85 +73,58 @@ def record(
     >>> len(r.recording)
     3
     """
-    yielded = Record()
-    if is_off():
-        try:
-            yield yielded
-        finally:
-            yielded._recording = Recording(environment=environment())
-        return
-    recorder = start(capacity, previews)
-    mark = recorder.mark()
-    try:
-        with _annotating(recorder) if annotate else contextlib.nullcontext():
-            yield yielded
-            drain()
-    except KeyboardInterrupt:
+    return RecordBlock(capacity, previews, annotate)
+
+
+class RecordBlock(Block):
+    """What `record` returns."""
+
+    def __init__(self, capacity: int, previews: bool, annotate: bool = False) -> None:
+        self._wanted = capacity, previews, annotate
+        self._yielded = Record(self)
+        self._recorder: Recorder | None = None
+        self._mark: Mark | None = None
+
+    def _recreate_cm(self) -> RecordBlock:
+        return RecordBlock(*self._wanted)
+
+    def begin(self) -> Record:
+        if not is_off():
+            self._recorder = start(self, *self._wanted)
+            self._mark = self._recorder.mark()
+        return self._yielded
+
+    def leave(self, error: BaseException | None) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            _interrupt()
+        elif error is None and self._recorder is not None:
+            try:
+                drain()
+            except KeyboardInterrupt:
+                _interrupt()
+                raise
+
+    def end(self) -> None:
+        recorder, mark, recording = self._recorder, self._mark, Recording
+        if recorder is not None and mark is not None:
+            running = still_running(recorder)
+            recording = functools.partial(recorder.freeze, mark, running=running)
+        stop(self)
+        self._yielded._recording = recording(environment=environment())
+
+
+def _interrupt() -> None:
+    """What Ctrl-C does; one that somebody has raised in another thread is that thread's own."""
+    if threading.current_thread() is threading.main_thread():
         interrupt()
-        raise
-    finally:
-        running = still_running(recorder)
-        stop()
-        yielded._recording = recorder.freeze(mark, environment=environment(), running=running)
 
 
-def start(capacity: int = DEFAULT_CAPACITY, previews: bool = True) -> Recorder:
-    """The active recorder, or a new one that is active from now on; each `start` needs a `stop`."""
-    global _users, _recorder
-    with _lock:
-        recorder = _recorder
-        if recorder is None:
-            recorder = _recorder = Recorder(
-                capacity=capacity, previews=previews, observation=switches
-            )
-            if not _unrecorded:
-                activate(recorder)
-            _programs.watch(recorder, notice_jax_inside)
-        _users += 1
-        return recorder
+class Unrecorded(Silence):
+    """A block of which nothing is recorded, nor of what it has dispatched."""
 
-
-def stop() -> None:
-    """Ends what `start` began; the last one empties the recorder's slot."""
-    global _users, _recorder
-    with _lock:
-        _users -= 1
-        if _users == 0:
-            _recorder = None
-            activate(None)
-            _programs.unwatch()
-
-
-@contextlib.contextmanager
-def _annotating(recorder: Recorder) -> Iterator[None]:
-    global _annotated
-    with _lock:
-        _annotated += 1
-        recorder.around = annotated
-    try:
-        yield
-    finally:
-        with _lock:
-            _annotated -= 1
-            if not _annotated:
-                recorder.around = None
-
-
-@contextlib.contextmanager
-def unrecorded() -> Iterator[None]:
-    """Records nothing of this process meanwhile, whoever listens."""
-    global _unrecorded
-    with _lock:
-        _unrecorded += 1
-        activate(None)
-    try:
-        yield
-        drain()  # what it dispatched is not to be heard later
-    finally:
-        with _lock:
-            _unrecorded -= 1
-            if not _unrecorded:
-                activate(_recorder)
+    def leave(self, error: BaseException | None) -> None:
+        if error is None:
+            drain()
 
 
 def drain(budget_seconds: float = 5.0) -> None:
@@ -163,13 +132,14 @@ def drain(budget_seconds: float = 5.0) -> None:
 
     Returns at once while no program of ours exists. Programs with effects that this thread
     dispatched are waited for whatever they take. A program with pure callbacks only
-    is known by its results: arrays that are alive and not ready are waited for, but no longer
-    than `budget_seconds`.
+    is known by its results, whether anybody keeps them or not: those of runs that were seen are
+    waited for, but no longer than `budget_seconds`. Nothing is waited for in a host call that XLA
+    makes behind Python's back, which would wait for itself.
 
     Raises:
         jax.errors.JaxRuntimeError: a host function failed in a program that nobody waited for.
     """
-    if not _programs.any_lowered():
+    if not _programs.any_lowered() or on_thread_of_xla():
         return
     deadline = time.monotonic() + budget_seconds
     try:
@@ -177,8 +147,8 @@ def drain(budget_seconds: float = 5.0) -> None:
     except BaseException:
         _jax.forget_tokens()  # or every later barrier raises this again
         raise
-    for array in jax.live_arrays():
-        while not array.is_deleted() and not array.is_ready():
+    for array in _jax.unfinished_runs():
+        while not _jax.is_over(array):
             if time.monotonic() > deadline:
                 return
             time.sleep(_POLL_SECONDS)

@@ -190,5 +190,6 @@ def _warn_once(host: HostFunction, site: Site, use: Use) -> None:
 
 def look_at_new_body(host: HostFunction) -> None:
     """Warns of JAX in a body that programs call from now on although they were lowered before."""
-    if host in _lowered and host.version > 1:
-        warn_of_jax_inside(host, *_lowered[host])
+    for one in () if host.definition is None else list(host.definition.hosts):
+        if one in _lowered and one.version > 1:
+            warn_of_jax_inside(one, *_lowered[one])

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from ._batching import check_vmap_method
-from ._callback import HostFunction, register
+from ._callback import HostFunction, name_of
 from ._debug import bind_debug
 from ._declaring import MISSING, check_function, declared_result, is_infer
 from ._infer import Inferred
 from ._io import bind_io
+from ._late_binding import register
 from ._pure import bind_pure
 from ._purity import warn_of_impurity
 from ._registered import Callback, PureCallback
@@ -45,6 +46,10 @@ def pure(
     retries: int = 0,
 ) -> Any:
     """Registers a pure host function; works as a decorator.
+
+    The callback calls `function`, until the notebook cell or module that registers it is run again
+    and registers one function of that name and with these options: then compiled programs call
+    that one.
 
     Args:
         function: its result depends on its arguments alone. It gets read-only numpy arrays.
@@ -100,7 +105,7 @@ def pure(
     _check_derivative(derivative)
     check_vmap_method(vmap_method)
     declared = declared_result(function, "pure", result)
-    warn_of_impurity(function, getattr(function, "__name__", type(function).__name__))
+    warn_of_impurity(function, name_of(function))
     host = register(
         function, ("pure", result_interface(declared), vmap_method, sharding, arrays, cast, spread)
     )
@@ -159,7 +164,8 @@ def io(
 ) -> Any:
     """Registers a host function with effects; works as a decorator.
 
-    It runs exactly as often as the program says, its result used or not.
+    It runs exactly as often as the program says, its result used or not. Running its cell again
+    swaps it as for `pure`.
 
     Args:
         function: the host function; gets read-only numpy arrays.
@@ -239,6 +245,8 @@ def debug(
     arrays: str = "numpy",
 ) -> Any:
     """Registers a host function that looks on and returns nothing; works as a decorator.
+
+    Running its cell again swaps it as for `pure`.
 
     Args:
         function: what it returns is ignored; arguments that are no arrays reach it unchanged.

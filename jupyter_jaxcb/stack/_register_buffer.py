@@ -9,8 +9,8 @@ from typing import Any, overload
 from ._batching import check_vmap_method
 from ._buffer import bind_buffer
 from ._buffers import BufferOptions
-from ._callback import register
 from ._declaring import MISSING, check_function, declared_result
+from ._late_binding import register
 from ._leading import without_leading
 from ._registered import BufferCallback
 from ._result import result_interface
@@ -34,7 +34,8 @@ def buffer(
     """Registers a host function that writes into memory it is given; works as a decorator.
 
     Nothing is copied on the way in or out. The arrays it gets are lent for the length of one call:
-    keep copies only, `RetainedBufferWarning` says where it holds on to them.
+    keep copies only, `RetainedBufferWarning` says where it holds on to them. Running its cell again
+    swaps it as for `pure`.
 
     Args:
         function: called as ``function(out, *args)``: `out` is a pytree of writable numpy arrays as

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._bind import check_leaves
-from ._callback import register
+from ._late_binding import register
 from ._registered import Callback
 from ._tap import bind_tap
 

@@ -52,7 +52,12 @@ class Callback:
         *,
         declared: Any = None,
     ) -> None:
-        functools.update_wrapper(self, function)
+        try:
+            functools.update_wrapper(self, function)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # its name, or its text of help, may fail as it likes
+            self.__name__ = host.name
         self.__wrapped__ = function
         self.flavor = flavor
         self.host = host

@@ -13,6 +13,7 @@ from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
 from . import _jax
 from ._annotations import Annotated
+from ._callback import given_name
 from ._infer import Inferred
 from ._leaf import shown
 from ._numbers import may_be_of_jax
@@ -202,7 +203,7 @@ def _call(
 
 
 def _name(function: Callable[..., Any]) -> str:
-    return getattr(function, "__name__", None) or shown(function)
+    return given_name(function) or shown(function)
 
 
 def _parameters(

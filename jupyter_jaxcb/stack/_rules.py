@@ -23,6 +23,8 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
+from ._callback import given_name
+
 FLOAT0 = jax.dtypes.float0
 _NO_CHECKS = ("jax_disable_bwd_checks", "jax_custom_vjp_disable_shape_check")  # JAX's options
 
@@ -41,7 +43,7 @@ class Rule(NamedTuple):
     declared: Callable[..., tuple[Sequence[Any], PyTreeDef]]
 
     def __str__(self) -> str:
-        given = getattr(self.function, "__name__", repr(self.function))
+        given = given_name(self.function) or repr(self.function)
         return f"{self.name}: its rule {given}"
 
 

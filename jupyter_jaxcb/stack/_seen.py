@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ._callback import Bind
 from ._hlo import HostCallInstruction
 from ._paths import Path
+
+
+class HostCallIndex(NamedTuple):
+    """One lowering of a bind: a callback of the program."""
+
+    number: int  # among the program's callbacks
+    lanes: int  # host calls of each crossing
+    shards: int  # on how many devices of this process a run makes each crossing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,11 +26,11 @@ class Seen:
     Attributes:
         bind: the bind.
         traced: the ways to it in the program as traced.
-        kept: those of them that JAX kept when it dropped dead equations.
-        indices: of its host calls; None if it was not lowered.
+        kept: those of them that JAX kept when it dropped dead equations, and that may be gone.
+        platform: of the program; empty if none of its host calls was lowered.
+        indices: of its host calls, one a lowering; None if it was not lowered.
         instructions: its host calls in the optimised program; None if that cannot be read.
         unreadable: why it cannot be read.
-        shards: on how many devices a run makes each of the calls; 0: on those of other processes.
         note: what the lowering found worth knowing of its calls.
         loops: in which the bind was made, if it was made for this program; innermost first.
     """
@@ -29,12 +38,18 @@ class Seen:
     bind: Bind
     traced: Sequence[Path]
     kept: Sequence[Path]
-    indices: Sequence[int] | None
+    platform: str
+    indices: Sequence[HostCallIndex] | None
     instructions: Sequence[HostCallInstruction] | None
     unreadable: str = ""
-    shards: int = 1
     note: str = ""
     loops: tuple[tuple[str, int | None], ...] | None = None
+
+    @property
+    def shards(self) -> int | None:
+        """On how many devices of this process a run makes each call; None: some on more."""
+        found = {index.shards for index in self.indices or ()} or {1}
+        return found.pop() if len(found) == 1 else None
 
     @property
     def around(self) -> tuple[tuple[str, int | None], ...]:
@@ -44,6 +59,16 @@ class Seen:
         loops and vmaps that were around it when it was traced.
         """
         return () if self.loops is None else self.bind.around
+
+    @property
+    def fruitful(self) -> Sequence[Path]:
+        """The ways to it that a run may go: not into a loop of length 0, say."""
+        return [path for path in self.traced if not path.is_barren(self.platform)]
+
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether XLA may merge, move or remove its calls: they have no effect."""
+        return self.bind.site.flavor.endswith(("pure", "buffer"))
 
     @property
     def ways(self) -> Sequence[Path]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import linecache
 import os
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 
@@ -19,7 +18,8 @@ import jupyter_jaxcb_worker
 from ..recording import Frame, Site
 from . import _jax
 
-MAX_CALLERS = 8
+MAX_CALLERS = 8  # of the user's frames, and twice as many of libraries
+_MAX_PLACES = 4096  # that are remembered
 _AROUND = {"scan", "while", "cond", "vmap"}
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -32,6 +32,7 @@ _LIBRARIES = tuple(
         if name in ("stdlib", "platstdlib", "purelib", "platlib")
     }
 )
+_T = TypeVar("_T")
 _INSTALLED = {"site-packages", "dist-packages"}  # of any environment
 
 
@@ -75,15 +76,60 @@ def is_cell(file: str) -> bool:
     return not os.path.exists(file) and (not file.startswith("<") or "ipython-input" in file)
 
 
-@functools.lru_cache(maxsize=4096)
-def _place(code: CodeType, file: str, instruction: int) -> tuple[int, int, bool, str]:
-    """Line, column, whether it is a notebook cell, and the source line.
+class _Code:
+    """Code by identity: its own hash and equality look at all of it, but not at its file."""
 
-    `file` is the code's own; equality of code does not look at it.
+    __slots__ = ("code",)
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Code) and self.code is other.code
+
+    def __hash__(self) -> int:
+        return id(self.code)
+
+
+@functools.lru_cache(maxsize=64)
+def _positions(own: _Code) -> list[tuple[int | None, int | None]]:
+    """Line and column of each instruction: Python finds each by going through those before it."""
+    return [(line, column) for line, _, column, _ in own.code.co_positions()]
+
+
+def _remembered(make: Callable[[CodeType, int], _T]) -> Callable[[CodeType, int], _T]:
+    """`make`, a cache of a code and an instruction in it in front.
+
+    Not `functools.lru_cache`: the hash of a large code takes longer than all else here, and codes
+    are equal that differ in the name of their file only.
     """
-    line, _, column, _ = next(itertools.islice(code.co_positions(), instruction // 2, None))
-    line = line or code.co_firstlineno
-    return line, column or 0, is_cell(file), linecache.getline(file, line).strip()
+    kept: dict[tuple[int, int], tuple[CodeType, _T]] = {}  # the code, so that its id stays its own
+
+    @functools.wraps(make)
+    def look(code: CodeType, instruction: int) -> _T:
+        found = kept.get((id(code), instruction))
+        if found is None:
+            if len(kept) >= _MAX_PLACES:
+                kept.clear()
+            found = kept[id(code), instruction] = code, make(code, instruction)
+        return found[1]
+
+    return look
+
+
+@_remembered
+def _frame(code: CodeType, instruction: int) -> Frame:
+    """The place of an instruction."""
+    file, library = code.co_filename, _owner(code.co_filename) != "user"
+    line, column = _positions(_Code(code))[instruction // 2]
+    cell = not library and is_cell(file)
+    return Frame(code.co_name, file, line or code.co_firstlineno, column or 0, cell, library)
+
+
+@_remembered
+def _source(code: CodeType, instruction: int) -> str:
+    """The line of source of an instruction, stripped."""
+    return linecache.getline(code.co_filename, _frame(code, instruction).line).strip()
 
 
 class Found(NamedTuple):
@@ -100,25 +146,12 @@ def find_site(flavor: str, function: str) -> Found:
     """Looks for the line of user code that makes a bind now.
 
     It is the innermost frame of user code; where there is none (a library's own thread, say) the
-    innermost frame outside JAX and this package. Libraries in between stay in `callers`.
+    innermost frame outside JAX and this package.
     """
-    frames, traced = _frames()
-    owners = [_owner(frame.f_code.co_filename) for frame in frames]
-    innermost = owners.index("user") if "user" in owners else 0
+    frames, reach, traced = _frames()
     if not frames:
         return Found(Site(flavor, function, "<unknown>", 0, 0, cell=True), *traced)
-    frame = frames[innermost]
-    line, column, cell, source = _place(frame.f_code, frame.f_code.co_filename, frame.f_lasti)
-    callers = tuple(
-        Frame(f.f_code.co_name, f.f_code.co_filename, f.f_lineno or 0)
-        for place, (f, owner) in enumerate(zip(frames, owners, strict=True))
-        if place != innermost and (owner == "user" or place < innermost)
-    )
-    site = Site(
-        flavor, function, frame.f_code.co_filename, line, column, cell, source,
-        callers[:MAX_CALLERS],
-    )  # fmt: skip
-    return Found(site, *traced)
+    return Found(_site(flavor, function, frames, reach), *traced)
 
 
 def site_of_frames(
@@ -128,50 +161,102 @@ def site_of_frames(
 
     None where no user code is in it.
     """
+    own: list[tuple[CodeType, int]] = []
+    reach = limit = None
     for code, instruction in frames:
-        file = code.co_filename
-        if _owner(file) == "user":
-            line, column, cell, source = _place(code, file, instruction)
-            return Site(flavor, function, file, line, column, cell, source)
-    return None
+        if _owner(code.co_filename) != "machinery":
+            own.append((code, instruction))
+            if _ends_the_stack(code):
+                break
+        elif _jax.is_dispatch(code):
+            reach = len(own)
+        elif limit is None and _jax.calls_a_rule(code):
+            limit = len(own)
+    if all(_owner(code.co_filename) != "user" for code, _ in own):
+        return None
+    return _site(flavor, function, own, _least(reach, limit, len(own)))
 
 
-def _hides_vmaps(code: CodeType) -> bool:
-    """Whether the vmaps around do not map what `code` calls: a host function, a batching rule.
+def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach: int) -> Site:
+    """The site of a bind.
 
-    The rule of a `jax.custom_batching.custom_vmap` has the whole batch in hand.
+    Its callers are the library's frames up to the user's line, and the user's around that as far
+    as they are in the program: who calls a compiled program is no part of it, and JAX calls rules
+    of differentiation. A frame that recurs (recursion) counts once.
+
+    Args:
+        flavor: of the bind.
+        function: the name of its host function.
+        frames: code and instruction outside of JAX and this package, innermost first; at least one.
+        reach: how many of `frames` are in the program.
     """
-    if _jax.has_the_batch_in_hand(code):
-        return True
+    innermost = next(
+        (place for place, (code, _) in enumerate(frames) if _owner(code.co_filename) == "user"), 0
+    )
+    code, instruction = frames[innermost]
+    file, line, column, cell = _frame(code, instruction)[1:5]
+    inside = dict.fromkeys(_frame(*one) for one in frames[:innermost])
+    around = dict.fromkeys(
+        _frame(*one)
+        for one in frames[innermost + 1 : reach]
+        if _owner(one[0].co_filename) == "user"
+    )
+    around.pop(_frame(code, instruction), None)
+    callers = (*list(inside)[: 2 * MAX_CALLERS], *list(around)[:MAX_CALLERS])
+    return Site(flavor, function, file, line, column, cell, _source(code, instruction), callers)
+
+
+def _ends_the_stack(code: CodeType) -> bool:
+    """Whether `code` is a module of the user's: a script, a notebook cell."""
+    return code.co_name == "<module>" and _owner(code.co_filename) == "user"
+
+
+def _is_host_call(code: CodeType) -> bool:
+    """Whether `code` is what XLA calls: what is around it did not make the binds inside."""
     return code.co_name == "cross" and code.co_filename.startswith(_OWN)
 
 
-def _frames() -> tuple[list[FrameType], tuple[Any, Any, Any, Any]]:
+def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any]]:
     """The stack without JAX and this package, innermost first, up to the first user module.
 
-    And what JAX's own frames tell, as `Found` has it.
+    How many of these frames are in the program that is traced, or in the host function or rule of
+    differentiation that runs: all where there is none. And what JAX's own frames tell, as in
+    `Found`.
     """
     frames, around, dispatches, loops, kinds = [], [], [], [], set()
     within: list[tuple[str, int | None]] = []
     frame: FrameType | None = sys._getframe(2)
-    inner = False
+    inner = False  # the vmaps around do not map what is inside
+    reach, limit, host_call = None, None, False
     while frame is not None:
-        if _owner(frame.f_code.co_filename) == "machinery":
-            inner = inner or _hides_vmaps(frame.f_code)
+        code = frame.f_code
+        if _owner(code.co_filename) == "machinery":
+            if _is_host_call(code):
+                host_call = inner = True
+            if limit is None and (host_call or _jax.calls_a_rule(code)):
+                limit = len(frames)
+            # The rule of a `jax.custom_batching.custom_vmap` has the whole batch in hand.
+            inner = inner or _jax.has_the_batch_in_hand(code)
             traced = _jax.traced_by(frame)
             if traced is not None:
                 if traced[0] == "dispatch":
                     dispatches.append(frame)
                     loops.append(tuple(within))
+                    reach = reach if host_call else len(frames)
                 elif "jit" not in kinds and not inner:
                     around.append(traced)
                 if traced[0] in ("scan", "while"):
                     within.append(traced)
                 kinds.add(traced[0])
         else:
-            frames.append(frame)
-            if frame.f_code.co_name == "<module>" and _owner(frame.f_code.co_filename) == "user":
+            frames.append((code, frame.f_lasti))
+            if _ends_the_stack(code):
                 break
         frame = frame.f_back
     inside = [traced for traced in around if traced[0] in _AROUND]
-    return frames, (tuple(inside), tuple(dispatches), tuple(loops), frozenset(kinds))
+    told = tuple(inside), tuple(dispatches), tuple(loops), frozenset(kinds)
+    return frames, _least(reach, limit, len(frames)), told
+
+
+def _least(*counts: int | None) -> int:
+    return min(count for count in counts if count is not None)

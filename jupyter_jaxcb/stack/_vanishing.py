@@ -32,10 +32,13 @@ class Vanished(NamedTuple):
 
 
 class _Waiting:
-    """Binds of one thread."""
+    """Binds of one thread, by the outermost call that they belong to: when it ends, all end."""
 
     def __init__(self) -> None:
-        self.binds: list[tuple[Bind, Found]] = []
+        self.binds: dict[FrameType, list[tuple[Bind, Found]]] = {}
+
+    def all(self) -> list[tuple[Bind, Found]]:
+        return [entry for entries in self.binds.values() for entry in entries]
 
 
 _threads: weakref.WeakSet[_Waiting] = weakref.WeakSet()
@@ -54,12 +57,15 @@ class Vanishing(threading.local):
         """Notes a bind; forgets those of calls that have ended."""
         self._forget(found.dispatches)
         if found.dispatches:
-            self._own.binds.append((bind, found))
+            self._own.binds.setdefault(found.dispatches[-1], []).append((bind, found))
 
     def executed(self, bind: Bind) -> None:
         """A bind is carried out at once."""
-        if self._own.binds:
-            self._own.binds = [entry for entry in self._own.binds if entry[0] is not bind]
+        for entries in self._own.binds.values():
+            for place in reversed(range(len(entries))):  # mostly the last one
+                if entries[place][0] is bind:
+                    del entries[place]
+                    return
 
     def loops(
         self, dispatch: FrameType | None, name: str, ways: Mapping[Bind, Sequence[Path]]
@@ -76,7 +82,7 @@ class Vanishing(threading.local):
         """
         now = {
             bind: () if _is_of_rule(found) else found.loops[found.dispatches.index(dispatch)]
-            for bind, found in self._own.binds
+            for bind, found in self._own.all()
             if dispatch in found.dispatches
         }
         for bind, own in ways.items():
@@ -95,13 +101,14 @@ class Vanishing(threading.local):
         if not self._own.binds:
             return []
         there = sites(jaxpr)
-        own = [entry for entry in self._own.binds if dispatch in entry[1].dispatches]
+        own = [entry for entry in self._own.all() if dispatch in entry[1].dispatches]
         # What is in a program that runs while another one is traced is not to be in that one.
-        self._own.binds = [
-            entry
-            for entry in self._own.binds
-            if dispatch not in entry[1].dispatches and entry[0].site not in there
-        ]
+        for entries in self._own.binds.values():
+            entries[:] = [
+                entry
+                for entry in entries
+                if dispatch not in entry[1].dispatches and entry[0].site not in there
+            ]
         gone: dict[Site, Vanished] = {}
         for bind, found in own:
             if bind.site not in there and not _is_of_rule(found):
@@ -109,10 +116,8 @@ class Vanishing(threading.local):
         return list(gone.values())
 
     def _forget(self, running: Sequence[FrameType]) -> None:
-        if self._own.binds:
-            self._own.binds = [
-                entry for entry in self._own.binds if any(f in running for f in entry[1].dispatches)
-            ]
+        for call in [call for call in self._own.binds if call not in running]:
+            del self._own.binds[call]
 
 
 def _is_of_rule(found: Found) -> bool:
@@ -123,4 +128,4 @@ def _is_of_rule(found: Found) -> bool:
 def forget_all() -> None:
     """Forgets the binds of all threads: nobody listens any more."""
     for waiting in list(_threads):
-        waiting.binds = []
+        waiting.binds = {}

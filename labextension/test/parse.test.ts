@@ -12,13 +12,13 @@ const FACTS = someFacts([
 
 describe('parseFacts', () => {
   it('gives back what a recording says', () => {
-    expect(parseFacts(structuredClone(FACTS))).toEqual({ ...FACTS, left_out: 0 });
+    expect(parseFacts(structuredClone(FACTS))).toEqual({ ...FACTS, not_kept: 0, left_out: 0 });
   });
 
   it('drops keys that are not of the schema', () => {
     const json = '{"schema":1,"sites":[],"overflow":0,"ahead":true,"__proto__":{"a":1},"b":2}';
     const keys = Object.keys(parseFacts(JSON.parse(json)));
-    expect(keys).toEqual(['schema', 'sites', 'overflow', 'ahead', 'left_out']);
+    expect(keys).toEqual(['schema', 'sites', 'overflow', 'not_kept', 'ahead', 'left_out']);
     expect(({} as Record<string, unknown>)['a']).toBeUndefined();
   });
 

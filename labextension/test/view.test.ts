@@ -156,12 +156,13 @@ describe('the footer of TraceView', () => {
       compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6 }],
       host_ns: [0, 1]
     });
-    shown().show({ ...FACTS, overflow: 12_000 }, measured);
+    shown().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
     unfold();
     const words = [...find('.jaxcb-footer').children].map(child => child.textContent);
     expect(words).toEqual([
       '⚠ line 4 ran before line 3',
       '⚠ 12,000 calls more, not in these counts: the log was full',
+      '⚠ the log was full: 5 calls of these were counted and have no row',
       '4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms',
       'jax 0.10.2 · cpu',
       '1 compilation · 92 ms'

@@ -15,8 +15,6 @@ from jupyter_jaxcb.report import summarize
 
 
 def main():
-    jax.config.update("jax_platforms", "cpu")
-    jax.config.update("jax_num_cpu_devices", 2)
     mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
     x = jax.device_put(jnp.arange(4.0), NamedSharding(mesh, P("d")))
     seen = []

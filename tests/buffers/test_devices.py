@@ -1,9 +1,5 @@
 """Buffer callbacks in programs over two devices, and as GPUs would have them."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
@@ -16,18 +12,8 @@ from jupyter_jaxcb.stack import _buffer, _lowering
 
 
 @pytest.fixture(scope="module")
-def found():
-    program = Path(__file__).with_name("devices.py")
-    root = str(program.parents[2])
-    done = subprocess.run(
-        [sys.executable, program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "PYTHONPATH": root},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def found(in_process):
+    return in_process(Path(__file__).with_name("devices.py"), devices=2).value
 
 
 @pytest.mark.parametrize("name", ["jit", "eager"])

@@ -236,18 +236,12 @@ def test_an_annotation_of_its_output_declares_the_result(x):
     assert jax.jit(differences)(x).tolist() == [[1.0, 1.0]] * 2
 
 
-def test_a_registered_function_is_bound_late(x):
-    def define(factor):
-        scope = {"np": np, "jaxcb": jaxcb}
-        exec(
-            f"@jaxcb.buffer(result='x')\ndef times(out, x):\n    np.multiply(x, {factor}, out=out)",
-            scope,
-        )
-        return scope["times"]
-
-    compiled = jax.jit(define(2))
+def test_a_cell_that_runs_again_swaps_the_function_of_compiled_programs(notebook, x):
+    cell = "@jaxcb.buffer(result='x')\ndef times(out, x):\n    out[...] = x * {}"
+    notebook.run(cell.format(2), "a cell")
+    compiled = jax.jit(notebook.names["times"])
     assert compiled(x)[0, 1] == 2.0
-    define(5)
+    notebook.run(cell.format(5), "a cell")
     assert compiled(x)[0, 1] == 5.0
 
 

@@ -15,9 +15,6 @@ from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
 
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 2)
-
 MESH = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 SHARDED = NamedSharding(MESH, P("d"))
 X = jax.device_put(jnp.arange(8.0), SHARDED)

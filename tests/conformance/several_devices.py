@@ -15,9 +15,6 @@ from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
 
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 8)
-
 JAX = {"pure": jax.pure_callback, "io": io_callback, "debug": jax.debug.callback}
 OURS = {"pure": jaxcb.pure_callback, "io": jaxcb.io_callback, "debug": jaxcb.debug_callback}
 AUTO = jax.sharding.AxisType.Auto

@@ -1,8 +1,5 @@
 """Over eight devices the host is called as often and with the same arrays as by JAX's callbacks."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,10 +38,8 @@ MORE = (
 
 
 @pytest.fixture(scope="module")
-def found():
-    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def found(in_process):
+    return in_process(PROGRAM, devices=8).value
 
 
 @pytest.mark.parametrize("key", [f"{f}: {p}" for f in FLAVORS for p in PROGRAMS] + list(MORE))
@@ -78,11 +73,9 @@ FAILING = Path(__file__).with_name("failing_devices.py")
 
 
 @pytest.fixture(scope="module")
-def failing():
+def failing(in_process):
     # JAX's own callbacks hang for a minute here, and XLA then aborts the process.
-    done = subprocess.run([sys.executable, FAILING], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return in_process(FAILING, devices=2).value
 
 
 def summed_in_a_loop(x):

@@ -1,8 +1,5 @@
 """``arrays="jax"``: host functions get JAX arrays on the local CPU, as JAX's own callbacks do."""
 
-import json
-import subprocess
-import sys
 import threading
 
 import jax
@@ -111,13 +108,11 @@ def test_64_bit_values_keep_their_width_on_threads_that_know_nothing_of_x64(way)
 
 
 DEVICES = """
-import json, os, sys
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import json
 import jax, jax.numpy as jnp, numpy as np
 import jupyter_jaxcb as jaxcb
 from jax.experimental import io_callback
-sys.path.insert(0, sys.argv[1])
-from conformance.test_jax_arrays import WAYS
+from tests.conformance.test_jax_arrays import WAYS
 first, second = jax.devices("cpu")
 found = {}
 for name, way in WAYS.items():
@@ -137,16 +132,9 @@ print(json.dumps(found))
 """
 
 
-def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside():
+def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in_process):
     """Two devices, the second is the default: a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", DEVICES, __file__.rsplit("/", 2)[0]],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = in_process(DEVICES, devices=2).value
     assert found == {name: [[0, 0], [0, 0]] for name in WAYS}
 
 

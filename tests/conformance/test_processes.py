@@ -1,19 +1,8 @@
 """Callbacks work in a spawned process, and in a forked one wherever nothing new is computed."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("processes.py")
-
-
-def answers_of(how):
-    done = subprocess.run(
-        [sys.executable, PROGRAM, how], capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def expected(x):
@@ -29,15 +18,15 @@ def expected(x):
     }
 
 
-def test_spawned_processes_make_their_own_calls():
+def test_spawned_processes_make_their_own_calls(in_process):
     """Registered functions are imported anew there, with their rules."""
-    found = answers_of("spawn")
+    found = in_process(PROGRAM, "spawn").value
     assert found == {"here": expected(3), "spawned": [expected(3), expected(4)]}
 
 
-def test_forked_process_makes_eager_calls_and_runs_small_compiled_programs():
+def test_forked_process_makes_eager_calls_and_runs_small_compiled_programs(in_process):
     """JAX warns, and hangs where it computes anything new, eager callbacks of its own included."""
-    found = answers_of("fork")
+    found = in_process(PROGRAM, "fork").value
     children, warned = found["forked"]
     assert children == {"eager, numpy": 0, "eager, JAX": 0, "compiled before": 0}
     assert warned

@@ -1,8 +1,5 @@
 """A host function may run JAX, and in it other callbacks, three deep, from several threads."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import jax
@@ -17,7 +14,6 @@ from ._arrays import SCALAR, TWO
 pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
 
 PROGRAM = Path(__file__).with_name("reentrant.py")
-DEADLINE_SECONDS = 45  # a run takes 3
 
 
 def counted(numbers, rounds):
@@ -35,33 +31,22 @@ EXPECTED = {
 }
 
 
-def calls_of(*arguments):
-    done = subprocess.run(
-        [sys.executable, PROGRAM, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 @pytest.mark.parametrize(
     ("callbacks", "cores"), [("numpy", "one"), ("numpy", "all"), ("arrays", "one")]
 )
-def test_nested_callbacks_are_called_as_often_as_the_program_says(callbacks, cores):
+def test_nested_callbacks_are_called_as_often_as_the_program_says(in_process, callbacks, cores):
     """Small operands, on one core and on all, with JAX's own way of dispatching."""
-    assert calls_of(callbacks, 3, cores, "asynchronous") == EXPECTED
+    assert in_process(PROGRAM, callbacks, 3, cores, "asynchronous").value == EXPECTED
 
 
 @pytest.mark.parametrize("callbacks", ["numpy", "arrays"])
-def test_big_operands_hang_nobody_on_one_core_when_dispatch_is_synchronous(callbacks):
+def test_big_operands_hang_nobody_on_one_core_when_dispatch_is_synchronous(in_process, callbacks):
     """The remedy for JAX up to 0.10, whose CPU client waits for itself otherwise.
 
     With JAX's own callbacks it may wait even so: whether it does hangs on where the memory lies
     that its callback gets, see `jupyter_jaxcb.stack._arrays.is_big`.
     """
-    assert calls_of(callbacks, 1000, "one", "synchronous") == EXPECTED
+    assert in_process(PROGRAM, callbacks, 1000, "one", "synchronous").value == EXPECTED
 
 
 @pytest.mark.parametrize("inner_ordered", [False, True], ids=["unordered", "ordered"])

@@ -7,6 +7,8 @@ import pytest
 
 from ._rules import RULES, Theirs, ours
 
+pytestmark = pytest.mark.slow
+
 X, Y = np.float32(0.7), np.float32(1.3)
 XS, YS = np.float32([0.4, 1.1, 1.9]), np.float32([1.2, -0.3, 0.5])
 ONE, ONES = np.float32(1), np.ones(3, np.float32)

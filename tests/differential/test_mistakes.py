@@ -15,6 +15,8 @@ from ._programs import sites
 from ._shrink import shrunk
 from ._strategy import drawn
 
+pytestmark = pytest.mark.fuzz
+
 
 def _called_twice(callback, *args, **kwargs):
     @functools.wraps(callback)

@@ -8,6 +8,8 @@ from jupyter_jaxcb.stack import _debug, _dispatch, _io, _lanes, _lowering, _pure
 
 from ._planted import agrees, found
 
+pytestmark = pytest.mark.fuzz
+
 
 def _skip_the_last(calls):
     return calls[:-1]

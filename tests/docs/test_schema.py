@@ -14,6 +14,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     Frame,
     LoweredSite,
+    NotKept,
     Process,
     Recording,
     RecordingFileError,
@@ -43,6 +44,8 @@ def full():
     return dataclasses.replace(
         r.recording,
         running=(hanging,),
+        overflow=3,
+        not_kept=(NotKept(0, 0, 3, 1, 500),),
         stale=frozenset([0]),
         cells=("<cell>",),
         processes=(Process(0, "here", 4711),),

@@ -24,8 +24,6 @@ from jupyter_jaxcb.stack import seen_by_user
 
 LIMIT_SECONDS = 20
 
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 2)
 warnings.simplefilter("ignore")  # jax.pmap is deprecated
 
 ZERO, ONE, TWO = map(jnp.float32, range(3))

@@ -1,7 +1,5 @@
 """Ordered and other callbacks fail; what comes after must not know of it.
 
-    poison.py DEVICES
-
 Run by test_poison.py in a process of its own. Prints a JSON object: of each flavor in each program
 what is raised, how often the ordered call after the failing one is made, and what an unrelated one
 sees afterwards.
@@ -9,7 +7,6 @@ sees afterwards.
 
 import faulthandler
 import json
-import sys
 import warnings
 
 import jax
@@ -21,9 +18,7 @@ from jax.sharding import PartitionSpec as P
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import host_callback as hcb
 
-DEVICES = int(sys.argv[1])
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", DEVICES)
+DEVICES = jax.device_count()
 warnings.simplefilter("ignore")  # jax.pmap is deprecated
 hcb.flags.update("raise_at_once", True)
 

@@ -5,10 +5,8 @@ JAXCB_WRITE_GOLDEN=1 writes it anew, after a change that is meant.
 """
 
 import functools
-import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,15 +20,17 @@ NO_EXCEPTION = ("BaseException", "SystemExit", "KeyboardInterrupt")
 MONITORED = sys.version_info >= (3, 12)  # Python tells of what C++ raises
 
 
-@functools.cache
-def found(flavor):
-    env = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, PROGRAM, flavor], capture_output=True, text=True, timeout=120, env=env
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr, done.stderr  # nothing is said at exit, or twice
-    return json.loads(done.stdout.splitlines()[-1])
+@pytest.fixture(scope="module")
+def cases(in_process):
+    """What was seen in each case of a flavor, as pairs."""
+
+    @functools.cache
+    def cases(flavor):
+        done = in_process(PROGRAM, flavor, devices=2)
+        assert "Traceback" not in done.stderr, done.stderr  # nothing is said at exit, or twice
+        return done.value.items()
+
+    return cases
 
 
 def is_fast(case):
@@ -41,26 +41,22 @@ def is_exception(case):
     return case.split(": ")[2] not in NO_EXCEPTION
 
 
-def cases(flavor):
-    return found(flavor).items()
-
-
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 
 
 @flavors
-def test_every_flavor_fails_in_every_program(flavor):
+def test_every_flavor_fails_in_every_program(cases, flavor):
     """So that none of the others holds because nothing was run."""
-    assert len(found(flavor)) == {"io ordered": 63, "debug": 56, "buffer": 56}.get(flavor, 72)
+    assert len(cases(flavor)) == {"io ordered": 63, "debug": 56, "buffer": 56}.get(flavor, 72)
 
 
 @flavors
-def test_original_exception_can_always_be_reached(flavor):
+def test_original_exception_can_always_be_reached(cases, flavor):
     assert [case for case, told in cases(flavor) if not told["reached"]] == []
 
 
 @flavors
-def test_class_is_that_of_jax_and_the_cause_the_users_exception(flavor):
+def test_class_is_that_of_jax_and_the_cause_the_users_exception(cases, flavor):
     for case, told in cases(flavor):
         if not is_exception(case) or case.startswith("debug: eager"):
             continue
@@ -68,27 +64,27 @@ def test_class_is_that_of_jax_and_the_cause_the_users_exception(flavor):
         assert told["is the cause"] or (is_fast(case) and not MONITORED), case
 
 
-def test_eager_debug_callback_raises_the_exception_itself():
+def test_eager_debug_callback_raises_the_exception_itself(cases):
     for case, told in cases("debug"):
         if case.startswith("debug: eager"):
             assert told["itself"], case
 
 
 @flavors
-def test_what_is_no_error_of_the_program_is_raised_as_it_is(flavor):
+def test_what_is_no_error_of_the_program_is_raised_as_it_is(cases, flavor):
     for case, told in cases(flavor):
         if not is_exception(case):
             assert told["itself"] or (is_fast(case) and not MONITORED), case
 
 
 @flavors
-def test_next_call_and_an_unrelated_one_work(flavor):
+def test_next_call_and_an_unrelated_one_work(cases, flavor):
     for case, told in cases(flavor):
         assert (told["next"], told["unrelated"]) == (True, 3.0), case
 
 
 @flavors
-def test_message_is_short(flavor):
+def test_message_is_short(cases, flavor):
     """Not XLA's stack of every frame below the call."""
     for case, told in cases(flavor):
         if not is_fast(case) or MONITORED:
@@ -103,7 +99,7 @@ def text(case, told):
     return "".join(f"    {line}\n" for line in [way, *lines])
 
 
-def test_what_the_user_sees_is_as_agreed():
+def test_what_the_user_sees_is_as_agreed(cases):
     seen = {case: text(case, told) for flavor in FLAVORS for case, told in cases(flavor)}
     if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
         GOLDEN.write_text("".join(f"{case}\n{lines}" for case, lines in seen.items()))

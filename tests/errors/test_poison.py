@@ -1,7 +1,6 @@
 """A failure ends the run it is in, on all devices, and nothing after it."""
 
 import functools
-import json
 import os
 import subprocess
 import sys
@@ -16,47 +15,47 @@ PROGRAMS = {"jit", "sum", "loop", "shard_map", "pmap", "resharded"}
 ORDERED = ("io ordered", "debug ordered", "tap")
 
 
-@functools.cache
-def found(devices):
-    done = subprocess.run(
-        [sys.executable, HERE / "poison.py", str(devices)],
-        capture_output=True, text=True, timeout=120, env={**os.environ, "JAX_PLATFORMS": "cpu"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr and "no luck" not in done.stderr  # at exit, say
-    return json.loads(done.stdout.splitlines()[-1])
+@pytest.fixture(scope="module")
+def found(in_process):
+    @functools.cache
+    def found(devices):
+        done = in_process(HERE / "poison.py", devices=devices)
+        assert "Traceback" not in done.stderr and "no luck" not in done.stderr  # at exit, say
+        return done.value
+
+    return found
 
 
 on_devices = pytest.mark.parametrize("devices", [1, 2])
 
 
 @on_devices
-def test_every_flavor_failed_in_every_program(devices):
+def test_every_flavor_failed_in_every_program(found, devices):
     cases = {f"{flavor}: {program}" for flavor in FLAVORS[devices] for program in PROGRAMS}
     assert found(devices)["cases"].keys() == cases
 
 
 @on_devices
-def test_each_run_raises_its_own_error_with_the_users_as_its_cause(devices):
+def test_each_run_raises_its_own_error_with_the_users_as_its_cause(found, devices):
     for case, told in found(devices)["cases"].items():
         assert told["raised"] == ["JaxRuntimeError from ValueError('no luck')"] * 2, case
 
 
 @on_devices
-def test_ordered_calls_after_the_failing_one_are_not_made(devices):
+def test_ordered_calls_after_the_failing_one_are_not_made(found, devices):
     for case, told in found(devices)["cases"].items():
         if case.startswith(ORDERED):
             assert told["later"] == 0, case
 
 
 @on_devices
-def test_unrelated_ordered_callbacks_work_afterwards(devices):
+def test_unrelated_ordered_callbacks_work_afterwards(found, devices):
     for case, told in found(devices)["cases"].items():
         assert told["unrelated"] == [1.0, 2.0, 3.0], case
 
 
 @on_devices
-def test_same_program_works_when_its_host_function_does(devices):
+def test_same_program_works_when_its_host_function_does(found, devices):
     told = found(devices)
     for case, of in told["cases"].items():
         steps = 2 if case.endswith("loop") else 1
@@ -67,7 +66,8 @@ def test_error_of_a_device_that_others_wait_for_is_told_while_they_do():
     """XLA aborts the process after a minute; JAX never gets to raise it."""
     with subprocess.Popen(
         [sys.executable, HERE / "waiting.py"],
-        stderr=subprocess.PIPE, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"},
     ) as process:  # fmt: skip
         assert process.stderr is not None
         told = []

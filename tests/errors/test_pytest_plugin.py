@@ -1,8 +1,5 @@
 """The plugin for pytest, in a pytest of its own."""
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -45,16 +42,12 @@ TESTS = textwrap.dedent("""
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory):
+def out(in_process, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tests")
     (folder / "test_model.py").write_text(TESTS)
+    pytest_run = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
     options = ["-q", "-p", "no:cacheprovider", "-p", "jupyter_jaxcb_pytest"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "test_model.py"],
-        cwd=folder, capture_output=True, text=True, timeout=120,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
-    )  # fmt: skip
-    return done.stdout
+    return in_process(pytest_run, *options, "test_model.py", cwd=folder, status=1).stdout
 
 
 def test_failing_host_function_is_shown_at_the_users_lines(out):

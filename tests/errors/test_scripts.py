@@ -1,8 +1,5 @@
 """What a script that nobody guards puts on the screen: the user's own traceback, once."""
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -25,12 +22,14 @@ HEAD = textwrap.dedent("""
 """)
 
 
-def script(body, fails=1):
-    done = subprocess.run(
-        [sys.executable, "-c", HEAD.replace("FAILS", str(fails)) + textwrap.dedent(body)],
-        capture_output=True, text=True, timeout=120, env={**os.environ, "JAX_PLATFORMS": "cpu"},
-    )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def script(in_process):
+    def run(body, fails=1):
+        lines = HEAD.replace("FAILS", str(fails)) + textwrap.dedent(body)
+        done = in_process(lines, status=None)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def script(body, fails=1):
         ("jaxcb.debug_callback(boom, 1.0)", 1),
     ],
 )
-def test_uncaught_error_is_the_users_traceback_and_nothing_else(body, fails):
+def test_uncaught_error_is_the_users_traceback_and_nothing_else(script, body, fails):
     code, _, err = script(body, fails)
     assert code == 1
     assert err.count("Traceback") == err.count("KeyError: 'no luck'") == 1
@@ -53,7 +52,7 @@ def test_uncaught_error_is_the_users_traceback_and_nothing_else(body, fails):
     assert err.splitlines()[-1].startswith("raised by the ")
 
 
-def test_own_exception_with_the_host_error_as_its_cause_shows_both():
+def test_own_exception_with_the_host_error_as_its_cause_shows_both(script):
     body = """
         try:
             jax.jit(f)(1.0)
@@ -64,7 +63,7 @@ def test_own_exception_with_the_host_error_as_its_cause_shows_both():
     assert err.index("KeyError: 'no luck'") < err.index("OSError: mine")
 
 
-def test_hook_of_the_user_stays_in_charge():
+def test_hook_of_the_user_stays_in_charge(script):
     body = """
         sys.excepthook = lambda kind, error, tb: print("mine:", repr(error.__cause__))
         jax.jit(f)(1.0)
@@ -72,7 +71,7 @@ def test_hook_of_the_user_stays_in_charge():
     assert script(body)[1] == "mine: KeyError('no luck')\n"
 
 
-def test_uncaught_error_of_a_thread_is_the_users_traceback():
+def test_uncaught_error_of_a_thread_is_the_users_traceback(script):
     body = """
         thread = threading.Thread(target=lambda: jax.jit(f)(1.0), name="worker")
         thread.start()
@@ -101,7 +100,7 @@ EFFECTS = [
 
 
 @pytest.mark.parametrize("effect", EFFECTS)
-def test_error_that_nobody_waited_for_is_told_once_at_exit(effect):
+def test_error_that_nobody_waited_for_is_told_once_at_exit(script, effect):
     code, _, err = script(ASYNC.format(**effect))
     assert code == 0
     assert err.startswith("A host function failed in a program that nobody waited for:\nTraceback")
@@ -110,14 +109,14 @@ def test_error_that_nobody_waited_for_is_told_once_at_exit(effect):
 
 
 @pytest.mark.parametrize("effect", EFFECTS)
-def test_error_that_was_caught_is_not_told_at_exit(effect):
+def test_error_that_was_caught_is_not_told_at_exit(script, effect):
     body = ASYNC.format(**effect) + "    jax.effects_barrier()\n"
     body = f"try:\n{body}except jax.errors.JaxRuntimeError as error: print(repr(error.__cause__))"
     assert script(body) == (0, "KeyError('no luck')\n", "")
 
 
 @pytest.mark.parametrize("exception", ["SystemExit(3)", "KeyboardInterrupt"])
-def test_exit_and_interrupt_end_the_script_as_they_do_without_jax(exception):
+def test_exit_and_interrupt_end_the_script_as_they_do_without_jax(script, exception):
     body = f"""
         def stop(x):
             raise {exception}

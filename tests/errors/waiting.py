@@ -1,6 +1,6 @@
 """A program over two devices: the host function fails on one, the other goes on to a collective.
 
-Run by test_devices.py in a process of its own, which never ends by itself.
+Run by test_poison.py in a process of its own, which never ends by itself.
 """
 
 import jax
@@ -10,8 +10,6 @@ from jax.sharding import PartitionSpec as P
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import _causes
 
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 2)
 _causes.PATIENCE_SECONDS = 0.5
 
 

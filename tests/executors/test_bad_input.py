@@ -3,7 +3,6 @@
 import concurrent.futures
 import functools
 import re
-import subprocess
 import sys
 import threading
 
@@ -155,11 +154,10 @@ def test_library_that_is_not_installed_is_named_with_what_to_type(monkeypatch, n
         jax.jit(f)(X)
 
 
-def test_import_brings_no_library_of_executors_along():
+def test_import_brings_no_library_of_executors_along(in_process):
     libraries = ["loky", "distributed", "dask", "ipyparallel", "mpi4py"]  # JAX has cloudpickle
     code = f"import jupyter_jaxcb, sys; print([n for n in {libraries} if n in sys.modules])"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"
+    assert in_process(code).stdout.strip() == "[]"
 
 
 def test_worker_imports_neither_jax_nor_the_package():

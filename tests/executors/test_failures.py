@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import _executor_stuck
 
 BOTH = pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 X = np.arange(12, dtype=np.float32)
@@ -248,3 +249,21 @@ def test_several_crossings_share_one_executor(lanes):
     with concurrent.futures.ThreadPoolExecutor(4) as callers:
         for answer in callers.map(f, [x + n for n in range(4)]):
             assert answer.shape == (8,)
+
+
+def test_worker_that_holds_the_interpreter_lock_past_its_timeout_is_ended_and_named(
+    lanes, failure, monkeypatch
+):
+    monkeypatch.setattr(_executor_stuck, "GRACE_SECONDS", 0.2)
+
+    def host(x):
+        if x == 3:
+            import ctypes
+
+            ctypes.PyDLL(None).sleep(60)
+        return x
+
+    error, words = failure(
+        lanes(host, executor="processes:2", timeout=0.3, chunksize=1), np.arange(6, dtype="f")
+    )
+    assert type(error) is TimeoutError and "lane 3" in words and "was ended" in str(error)

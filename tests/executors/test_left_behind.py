@@ -4,8 +4,6 @@ import concurrent.futures
 import gc
 import os
 import pickle
-import subprocess
-import sys
 import tempfile
 import threading
 import weakref
@@ -54,19 +52,22 @@ class Here(concurrent.futures.Executor):
         return future
 
 
-def end_of_script(path, executor, last):
-    code = SCRIPT.format(path=str(path), executor=executor, last=last)
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    return ran, os.path.getsize(path) if path.exists() else 0
+@pytest.fixture
+def end_of_script(in_process):
+    def run(path, executor, last):
+        ran = in_process(SCRIPT.format(path=str(path), executor=executor, last=last), status=None)
+        return ran, os.path.getsize(path) if path.exists() else 0
+
+    return run
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_script_that_ends_has_the_lanes_of_its_programs_run(tmp_path, executor):
+def test_script_that_ends_has_the_lanes_of_its_programs_run(end_of_script, tmp_path, executor):
     ran, made = end_of_script(tmp_path / "made", executor, "")
     assert (made, ran.returncode, ran.stderr) == (1_000, 0, "")
 
 
-def test_script_that_ends_by_an_interrupt_does_not(tmp_path):
+def test_script_that_ends_by_an_interrupt_does_not(end_of_script, tmp_path):
     ran, made = end_of_script(tmp_path / "made", "threads:2", "raise KeyboardInterrupt")
     assert made < 1_000 and ran.stderr.rstrip().endswith("\nKeyboardInterrupt")
 

@@ -210,17 +210,13 @@ def test_batch_of_expand_dims_is_one_call_there(calls):
     assert calls.counted() == {"calls": 1}
 
 
-def test_function_with_a_new_body_is_the_one_that_runs():
-    cell = "def triple(x):\n    return {} * x\n"
-    answers = []
-    for factor in (2, 3):
-        names = {"__name__": "a_cell"}
-        exec(cell.format(factor), names)
-        f = jaxcb.pure(names["triple"], result="x", executor="processes:2")
-        if factor == 2:
-            jitted = jax.jit(jax.vmap(f))
-        answers.append(jitted(np.arange(4)).tolist())
-    assert answers == [[0, 2, 4, 6], [0, 3, 6, 9]]
+def test_body_of_a_cell_that_runs_again_is_the_one_that_runs(notebook):
+    cell = "@jaxcb.pure(result='x', executor='processes:2')\ndef times(x):\n    return {} * x\n"
+    notebook.run(cell.format(2), "a cell")
+    jitted = jax.jit(jax.vmap(notebook.names["times"]))
+    assert jitted(np.arange(4)).tolist() == [0, 2, 4, 6]
+    notebook.run(cell.format(3), "a cell")
+    assert jitted(np.arange(4)).tolist() == [0, 3, 6, 9]
 
 
 def test_value_of_a_name_that_the_function_uses_is_the_one_of_now():
@@ -287,3 +283,44 @@ def test_numbers_of_another_kind_are_made_those_that_were_declared(executor, kin
         return np.asarray(jax.vmap(call)(np.arange(6, dtype=np.float32)))
 
     same(f(executor=executor), f())
+
+
+@pytest.mark.parametrize("executor", ["threads:1", "processes:1"])
+def test_one_buffer_returned_by_every_call_is_copied_each_time(executor):
+    pair = jax.ShapeDtypeStruct((2,), np.float32)
+    buffer = np.empty(2, np.float32)
+
+    def host(x):
+        buffer[:] = x
+        return buffer
+
+    f = jaxcb.pure(host, result=pair, executor=executor, chunksize=4)
+    x = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(f))(x), np.stack([x, x], axis=1))
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_numbers_of_numpy_and_of_python_may_stand_in_one_chunk(lanes, executor):
+    f = lanes(lambda x: x if x % 3 == 0 else float(x), executor=executor, chunksize=3)
+    x = np.arange(12, dtype=np.float32)
+    np.testing.assert_array_equal(f(x), x)
+
+
+def test_arguments_are_read_only_in_a_pool_of_the_user_too():
+    """loky pickles by protocol 5, which keeps that; this pool does so from Python 3.14 on."""
+
+    def host(x, table):
+        assert not x.flags.writeable and not table.flags.writeable
+        return table[int(x.sum())]
+
+    table = np.arange(10, dtype=np.float32) ** 2
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        f = jax.vmap(
+            lambda x: jaxcb.pure_callback(
+                host, jax.ShapeDtypeStruct((), np.float32), x, table,
+                vmap_method="sequential", executor=pool,
+            )
+        )  # fmt: skip
+        x = np.arange(8).reshape(4, 2) // 2
+        np.testing.assert_array_equal(f(x), table[x.sum(axis=1)])

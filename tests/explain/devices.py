@@ -3,16 +3,12 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 4)
-
-from jax.sharding import NamedSharding  # noqa: E402
-from jax.sharding import PartitionSpec as P  # noqa: E402
-
-from tests.explain._same import alone, ask, check, returns, run  # noqa: E402
-from tests.fates import devices  # noqa: E402
-from tests.fates._battery import Hosts  # noqa: E402
+from tests.explain._same import alone, ask, check, returns, run
+from tests.fates import devices
+from tests.fates._battery import Hosts
 
 XS = np.arange(12, dtype=np.float32).reshape(4, 3)
 

@@ -47,29 +47,15 @@ def test_the_battery_is_large_enough():
 
 @rows
 @alone
-def test_a_fresh_program_is_explained_as_its_first_run_is_recorded(program):
+def test_what_is_said_before_and_after_a_run_is_what_the_run_shows(program):
+    """One program is asked, run and asked again; the other runs without having been asked."""
     hosts, others = Hosts(), Hosts()
-    explained = ask(program(hosts), hosts)
-    check(explained, *run(program(others), others))
-
-
-@rows
-@alone
-def test_a_program_that_has_run_is_explained_as_its_run_was_recorded(program):
-    hosts = Hosts()
-    made = program(hosts)
-    recording, calls = run(made, hosts)
-    explained = ask(made, hosts)
-    assert told(explained) == told(recording)
-    check_calls(explained, calls)
-
-
-@rows
-@alone
-def test_a_program_that_was_explained_is_recorded_as_if_it_were_not(program):
-    hosts = Hosts()
     made = program(hosts)
     explained = ask(made, hosts)
-    recording, calls = run(made, hosts)
-    assert told(recording) == told(explained)
-    check_calls(explained, calls)
+    recording, calls = run(program(others), others)
+    check(explained, recording, calls)
+    after, made_calls = run(made, hosts)
+    again = ask(made, hosts)
+    assert told(after) == told(again) == told(recording)
+    assert made_calls == calls
+    check_calls(again, calls)

@@ -66,7 +66,8 @@ class Row:
         program: gets `Hosts`; runs, or returns a function to jit and its arguments.
         lines: by site, "fate calls", or a function of the two counts in `hlo` that says so. A site
             is named by its host function, ``a@k`` where its line ends in ``# @k``, ``a:2`` for the
-            second one on its line. "unused|absent 0" leaves the choice.
+            second row of its line, which has one for each who calls it. "unused|absent 0" leaves
+            the choice.
         hlo: callbacks in the StableHLO and in the optimised HLO. None: not looked at.
         notes: by site, words that must be among its notes.
         known: sites whose expected calls must be known.

@@ -13,9 +13,6 @@ from jax.sharding import PartitionSpec as P
 
 from tests.fates._battery import check, table
 
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 4)
-
 AUTO = jax.sharding.AxisType.Auto
 MESH = jax.make_mesh((4,), ("d",), axis_types=(AUTO,))
 XS = np.arange(12, dtype=np.float32).reshape(4, 3)

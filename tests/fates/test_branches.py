@@ -153,7 +153,7 @@ def _(h):
     return lambda x: lax.scan(body, x, jnp.arange(5))[0], (X,)
 
 
-@row("both branches call one line", {"a": "live 1"}, (2, 2))
+@row("both branches call one line", {"a": "live 1", "a:2": "untaken 0"}, (2, 2))
 def _(h):
     a = h.pure("a")
 

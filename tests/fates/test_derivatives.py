@@ -150,7 +150,7 @@ def _(h):
     return jax.jit(jax.jacfwd(f)), (X,)
 
 
-@row("hessian", {"a": "unused 0", "b": "live 2", "c": "live 1"}, (3, 3))
+@row("hessian", {"a": "unused 0", "b": "live 1", "b:2": "live 1", "c": "live 1"}, (3, 3))
 def _(h):
     slope = with_jvp(h.pure("b"), h.pure("c"))
     f = with_jvp(h.pure("a"), slope)
@@ -277,6 +277,19 @@ def _(h):
         return lax.scan(lambda c, _: (c * a(), None), x, length=1)[0].sum()
 
     return jax.jit(jax.grad(f)), (X,)
+
+
+@row("a derivative moves it out of a loop, and leaves it in one of one turn", {"a": "hoisted 1"})
+def _(h):
+    a = h.pure("a")
+
+    def inner(x, k):
+        return lax.scan(lambda c, _: (c * a(k), None), x, None, length=5)[0]
+
+    def outer(x, ks):
+        return lax.scan(lambda c, k: (inner(c, k), None), x, ks)[0]
+
+    return jax.grad(lambda x, ks: outer(x, ks).sum()), (X, X[:1])
 
 
 @each(ROWS)

@@ -149,14 +149,14 @@ def _(h):
     return lambda x: lax.cond(x[0] > 0, g, lambda y: g(y + 1), x), (X,)
 
 
-@row("an inner jit vmapped and not", {"a": "live 4"})
+@row("an inner jit vmapped and not", {"a": "live 1", "a:2": "live 3"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x) + jax.vmap(g)(x), (X,)
 
 
-@row("an inner jit called at two shapes", {"a": "live 2"}, known="a")
+@row("an inner jit called at two shapes", {"a": "live 1", "a:2": "live 1"}, known="a a:2")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -183,7 +183,7 @@ def _(h):
     return lambda x: g(x) - 2 * g(x), (X,)
 
 
-@row("a function called twice without jit", {"a": "live 2"}, (2, 2), known="a")
+@row("a function called twice without jit", {"a": "live 1", "a:2": "live 1"}, (2, 2), known="a a:2")
 def _(h):
     a = h.pure("a")
     g = lambda x: a(x)  # noqa: E731
@@ -261,6 +261,18 @@ def test_a_call_that_is_folded_is_not_explained_by_equal_arguments():
         jax.jit(lambda x: g(x) + 0 * g(x + 1))(N).block_until_ready()
     assert hosts.calls == {"a": 1}
     assert "equal arguments" not in by_key(recorded.recording)["a"].reason
+
+
+@row(
+    "a mapped predicate in an inner jit, in a branch of an inner jit",
+    {"a": "live 3"},
+    notes={"a": "every branch runs for every lane"},
+)
+def _(h):
+    a = h.pure("a")
+    inner = jax.jit(lambda x: lax.cond(x > 1, a, lambda x: x, x))
+    outer = jax.jit(lambda p, x: lax.cond(p, jax.vmap(inner), lambda x: x, x))
+    return lambda p, x: outer(p > 0, x), (X[0], X)
 
 
 @each(ROWS)

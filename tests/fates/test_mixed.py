@@ -196,7 +196,7 @@ def _(h):
     return f, (XS.astype(np.int32),)
 
 
-@row("one line live in one place and folded in another", {"a": "live 1"}, (2, 1))
+@row("one line live in one place and folded in another", {"a": "live 1", "a:2": "folded 0"}, (2, 1))
 def _(h):
     a = h.pure("a")
 
@@ -206,7 +206,7 @@ def _(h):
     return lambda x: g(x) + 0 * g(x + 1), (N,)
 
 
-@row("one line live in one place and unused in another loop", {"a": "live 4"})
+@row("one line live in one place and unused in another loop", {"a": "unused 0", "a:2": "live 4"})
 def _(h):
     a = h.pure("a")
 
@@ -220,7 +220,7 @@ def _(h):
     return f, (X,)
 
 
-@row("one line in a loop and hoisted out of another", lambda n: {"a": "live|hoisted 5"})
+@row("one line in a loop and hoisted out of another", {"a": "live 4", "a:2": "hoisted 1"})
 def _(h):
     a = h.pure("a")
 
@@ -234,14 +234,18 @@ def _(h):
     return f, (X, X)
 
 
-@row("closures made in a loop: one line, many functions", {"a": "live 3"}, (3, 3))
+@row(
+    "closures made in a loop: one line, many functions",
+    {"a": "live 1", "a:2": "live 1", "a:3": "live 1"},
+    (3, 3),
+)
 def _(h):
     a = h.pure("a")
     fs = [lambda x, i=i: a(x * i) for i in range(3)]
     return lambda x: fs[0](x) + fs[1](x) + fs[2](x), (X,)
 
 
-@row("vmap of one line over lanes in two sizes", {"a": "live 7"}, known="a")
+@row("vmap of one line over lanes in two sizes", {"a": "live 4", "a:2": "live 3"}, known="a a:2")
 def _(h):
     a = h.pure("a")
     g = jax.vmap(lambda x: a(x))

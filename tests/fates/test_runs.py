@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+import jupyter_jaxcb as jaxcb
+
 from ._battery import check, each, table
 
 X = np.arange(1, 4, dtype=np.float32)
@@ -265,3 +267,11 @@ def _(h):
 @each(ROWS)
 def test_each_line_has_its_fate(row):
     check(row)
+
+
+def test_runs_are_not_told_any_more_where_two_programs_of_a_function_cannot_be_told_apart():
+    f = jax.jit(lambda x: (jaxcb.pure_callback(np.sin, x, x), x + 1)[1])
+    with jaxcb.record() as r:
+        for size in (2, 2, 3, 2, 2, 3):
+            f(np.ones(size, np.float32)).block_until_ready()
+    assert len(r.recording.outcomes) == 2 and not r.recording.runs

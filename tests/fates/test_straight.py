@@ -275,7 +275,7 @@ def _(h):
     return lambda x: ignored(b, twice(a, x)), (X,)
 
 
-@row("a helper in another file from two lines is one site", {"a": "live 2"}, (2, 2))
+@row("a helper in another file from two lines", {"a": "live 1", "a:2": "live 1"}, (2, 2))
 def _(h):
     a = h.pure("a")
 

@@ -17,9 +17,6 @@ from jax.sharding import PartitionSpec as P
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import host_callback as hcb
 
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 3)
-
 CALLS = []
 XS = np.arange(4, dtype=np.float32).reshape(2, 2)
 TWO = jax.devices()[:2]

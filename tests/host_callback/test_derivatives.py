@@ -202,3 +202,11 @@ def test_odeint_is_differentiated_through_taps(seen):
     slope = seen.of(jax.jit(jax.grad(end)), 0.5)
     np.testing.assert_allclose(slope, -np.exp(-0.5), rtol=1e-3)
     assert set(seen.values) == {0.5}
+
+
+def test_what_is_mapped_first_and_transposed_afterwards_names_the_two_in_this_order():
+    seen = []
+    f = jax.vmap(lambda x: 2 * hcb.id_tap(lambda x, transforms: seen.append(transforms), x))
+    jax.linear_transpose(f, jnp.ones(3))(jnp.ones(3))
+    hcb.barrier_wait()
+    assert seen == [(("batch", {"batch_dims": (0,)}), ("transpose", {}))]

@@ -1,8 +1,5 @@
 """On two devices: one call a device under pmap, one call for all under jit, and whose it is."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +11,8 @@ NAMES = ["cpu:0", "cpu:1"]
 
 
 @pytest.fixture(scope="module")
-def found():
-    program = Path(__file__).with_name("devices.py")
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def found(in_process):
+    return in_process(Path(__file__).with_name("devices.py"), devices=3).value
 
 
 def each(found, name):

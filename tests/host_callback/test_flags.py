@@ -1,8 +1,5 @@
 """The options: names and defaults of jax.config, read from the same environment variables."""
 
-import os
-import subprocess
-import sys
 import threading
 
 import jax
@@ -19,12 +16,7 @@ def flag():
     vars(hcb.flags).update(before)
 
 
-def run(program, **environment):
-    program = f"import jax\nfrom jupyter_jaxcb import host_callback as hcb\n{program}"
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True, text=True, env={**os.environ, **environment},
-    )  # fmt: skip
+IMPORT = "import jax\nfrom jupyter_jaxcb import host_callback as hcb\n"
 
 
 def boom(arg, *transforms):
@@ -41,9 +33,9 @@ def test_defaults():
     }
 
 
-def test_environment_is_read():
-    done = run(
-        "print(vars(hcb.flags))",
+def test_environment_is_read(in_process):
+    done = in_process(
+        IMPORT + "print(vars(hcb.flags))",
         JAX_HOST_CALLBACK_INLINE="1",
         JAX_HOST_CALLBACK_MAX_QUEUE_BYTE_SIZE="16e6",
         JAX_HOST_CALLBACK_OUTFEED="true",
@@ -69,9 +61,8 @@ def test_environment_is_read():
         ("JAX_HOST_CALLBACK_AD_TRANSFORMS", "1", "primal values only"),
     ],
 )
-def test_environment_that_makes_no_sense_is_refused(variable, value, message):
-    done = run("", **{variable: value})
-    assert done.returncode == 1
+def test_environment_that_makes_no_sense_is_refused(in_process, variable, value, message):
+    done = in_process(IMPORT, status=1, **{variable: value})
     assert message in done.stderr
 
 

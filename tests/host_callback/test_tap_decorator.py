@@ -101,18 +101,14 @@ def test_grad_passes(calls):
     assert calls == [3.0]
 
 
-def define(amount):
-    source = f"def host(x): CALLS.append(float(x) + {amount})"
-    space = {"CALLS": CALLS, "__name__": __name__}
-    exec(source, space)
-    return jaxcb.tap(space["host"])
-
-
-def test_new_body_is_what_compiled_programs_call(calls, compiles):
-    f = jax.jit(define(10))
+def test_body_of_a_cell_that_runs_again_is_what_compiled_programs_call(notebook, calls, compiles):
+    cell = "@jaxcb.tap\ndef host(x): calls.append(float(x) + {})"
+    notebook.names["calls"] = calls
+    notebook.run(cell.format(10), "a cell")
+    f = jax.jit(notebook.names["host"])
     jax.block_until_ready(f(np.float32(1)))
     with compiles() as counted:
-        define(20)
+        notebook.run(cell.format(20), "a cell")
         jax.block_until_ready(f(np.float32(1)))
     assert (calls, counted.count) == ([11, 21], 0)
 

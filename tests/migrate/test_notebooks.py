@@ -173,3 +173,15 @@ def test_every_value_is_found_where_it_stands(value, layout):
         for key in place:
             expected = expected[key]
         assert json.loads(text[span.start : span.end]) == expected
+
+
+def test_jax_of_any_cell_before_needs_no_import(file):
+    cells = (
+        code("import jax"),
+        code("x = 1"),
+        code("import jax.experimental.host_callback\n", "jax.numpy.ones(3)"),
+    )
+    path = file(notebook(*cells), indent=1)
+    migrate.read(path).write()
+    cells[2]["source"][0] = "import jupyter_jaxcb.host_callback\n"
+    assert json.loads(path.read_text()) == notebook(*cells)

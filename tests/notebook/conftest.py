@@ -1,9 +1,9 @@
 """A real kernel, and IPython in a real terminal's place."""
 
+import contextlib
 import dataclasses
 import os
 import re
-import subprocess
 import sys
 
 import jupyter_client
@@ -49,8 +49,10 @@ class Kernel:
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
+        self.answers = True
 
-    def run(self, code, **options):
+    def run(self, code, cell=None, **options):
+        """Runs a cell; `cell` is its id, which JupyterLab says and nbclient does not."""
         ran = Ran()
 
         def collect(message):
@@ -70,28 +72,40 @@ class Kernel:
                 if kind == "execute_result":
                     ran.value = content["data"]["text/plain"]
 
-        self.client.execute_interactive(
-            code,
-            output_hook=collect,
-            timeout=120,
-            allow_stdin=False,
-            stop_on_error=False,
-            **options,
-        )
+        if cell is not None:
+            self.run_cell(code, cell, collect)
+            return ran
+        with self._asked():
+            self.client.execute_interactive(
+                code,
+                output_hook=collect,
+                timeout=120,
+                allow_stdin=False,
+                stop_on_error=False,
+                **options,
+            )
         return ran
+
+    @contextlib.contextmanager
+    def _asked(self):
+        """Notes it if no answer comes, so that the tests after this one do not wait too."""
+        self.answers, answers = False, self.answers
+        yield
+        self.answers = answers
 
     def ask(self, kind, content, hear, metadata=None):
         """Sends a message as a front end does; `hear` gets each message that comes of it."""
         message = self.client.session.msg(kind, content, metadata=metadata)
         self.client.shell_channel.send(message)
         number = message["header"]["msg_id"]
-        while True:
-            heard = self.client.get_iopub_msg(timeout=120)
-            if heard["parent_header"].get("msg_id") != number:
-                continue
-            hear(heard)
-            if heard["content"].get("execution_state") == "idle":
-                break
+        with self._asked():
+            while True:
+                heard = self.client.get_iopub_msg(timeout=120)
+                if heard["parent_header"].get("msg_id") != number:
+                    continue
+                hear(heard)
+                if heard["content"].get("execution_state") == "idle":
+                    break
 
     def run_cell(self, code, cell, hear):
         """Runs `code` as JupyterLab does, which says which cell it is."""
@@ -119,22 +133,31 @@ def fresh_kernel():
 
 
 @pytest.fixture(scope="session")
-def _kernel(fresh_kernel):
-    kernel = fresh_kernel()
-    kernel.run("import jax, jax.numpy as jnp, numpy as np, scipy.special")
+def _shared_kernel(fresh_kernel):
+    """The kernel that tests share; a new one after a test that left it without an answer."""
+    kernels = []
+
+    def kernel():
+        if not kernels or not kernels[-1].answers:
+            kernels.append(fresh_kernel())
+            kernels[-1].run("import jax, jax.numpy as jnp, numpy as np, scipy.special")
+        return kernels[-1]
+
     return kernel
 
 
 @pytest.fixture
-def kernel(_kernel):
+def kernel(_shared_kernel):
     """One kernel for many tests, with the extension freshly loaded in each."""
-    assert _kernel.run("%load_ext jupyter_jaxcb").error is None
-    yield _kernel
-    _kernel.run("%unload_ext jupyter_jaxcb")
+    kernel = _shared_kernel()
+    assert kernel.run("%load_ext jupyter_jaxcb").error is None
+    yield kernel
+    if kernel.answers:
+        kernel.run("%unload_ext jupyter_jaxcb")
 
 
 @pytest.fixture
-def terminal(tmp_path):
+def terminal(in_process, tmp_path):
     """Runs cells in IPython as a terminal shows them; returns all output as text."""
 
     def run(*cells):
@@ -144,11 +167,7 @@ def terminal(tmp_path):
             "from IPython.terminal.interactiveshell import TerminalInteractiveShell\n"
             f"shell = TerminalInteractiveShell.instance(colors='nocolor')\n{body}\n"
         )
-        env = {**os.environ, "JAX_PLATFORMS": "cpu", "IPYTHONDIR": str(tmp_path)}
-        done = subprocess.run(
-            [sys.executable, script], env=env, capture_output=True, text=True, timeout=120
-        )
-        assert done.returncode == 0, done.stderr
+        done = in_process(script, IPYTHONDIR=str(tmp_path))
         return plain(done.stdout + done.stderr)
 
     return run

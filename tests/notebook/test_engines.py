@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +10,8 @@ MIME_TYPE = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 
 @pytest.fixture(scope="module")
-def ran():
-    program = Path(__file__).with_name("engines.py")
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    return done
+def ran(in_process):
+    return in_process(Path(__file__).with_name("engines.py"))
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """The stop button: the cell ends with KeyboardInterrupt, and the next one works."""
 
+import os
+
 import pytest
 
 from ._in_flight import SETUP, Cell
@@ -67,10 +69,31 @@ def test_cell_that_catches_it_goes_on_at_once(prepared):
     assert cell.shown[0]["text/plain"] == "[5.0, 0, True]"
 
 
-def test_call_that_runs_is_left_to_finish_and_named(prepared, tmp_path):
-    go = tmp_path / "go"
+def test_python_code_that_runs_ends_too(prepared):
     prepared.run(
-        f"def holds(x):\n    print('inside', flush=True)\n    forever({str(go)!r})\n    return x\n"
+        "ended = []\n"
+        "def loops(x):\n    print('inside', flush=True)\n    try:\n"
+        "        for n in range(10**12): pass\n"
+        "    except KeyboardInterrupt:\n        ended.append(1)\n        raise\n"
+        "    return x\n"
+        "f = compiled(lambda x: jaxcb.pure_callback(loops, S, x))"
+    )
+    cell = Cell(
+        prepared, "y = f(slowly(big))\ny.block_until_ready()", prepared.manager.interrupt_kernel
+    )
+    assert cell.error["ename"] == "KeyboardInterrupt"
+    assert "left to finish" not in cell.text
+    assert prepared.run("after = float(slowly(big)); [after, ended]").value == "[0.0, [1]]"
+    assert prepared.run("%jax_callbacks --stacks").text == "no host call is running\n"
+
+
+def test_call_that_cannot_be_ended_is_named(prepared, tmp_path):
+    """It waits in C, as in a long call of scipy's: for the other end of a named pipe."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    prepared.run(
+        f"def holds(x):\n    print('inside', flush=True)\n    os.open({str(pipe)!r}, os.O_RDONLY)\n"
+        "    return x\n"
         "f = compiled(lambda x: jaxcb.pure_callback(holds, S, x))"
     )
     cell = Cell(
@@ -80,10 +103,10 @@ def test_call_that_runs_is_left_to_finish_and_named(prepared, tmp_path):
     assert "interrupted; left to finish: holds (pure, line 5), call 1, for " in cell.text
     stacks = prepared.run("%jax_callbacks --stacks").text
     assert stacks.startswith("holds (pure, line 5), call 1, for ")
-    assert "line 3, in holds: forever(" in stacks and ", in forever: " in stacks
+    assert "line 3, in holds: os.open(" in stacks
     assert "threading.py" not in stacks and "_dispatch.py" not in stacks
-    go.touch()
-    assert prepared.run("float(f(6.0))").value == "6.0"
+    os.close(os.open(pipe, os.O_WRONLY))
+    assert prepared.run("float(jax.jit(lambda x: x + slowly(big))(6.0))").value == "6.0"
     assert prepared.run("%jax_callbacks --stacks").text == "no host call is running\n"
 
 

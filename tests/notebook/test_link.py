@@ -135,3 +135,17 @@ def test_recording_that_is_gone_is_said_to_be(kernel):
 def test_message_of_another_version_breaks_nothing(kernel, data):
     assert answers(kernel, data) == []
     assert kernel.run("1").text == ""
+
+
+def test_helper_that_two_lines_call_is_two_rows_until_their_cell_changes(told):
+    told(SETUP + "\n", "cell-a")
+    told("helper = lambda x: double(x)", "cell-b")
+    (snapshot,) = told("y = helper(1.0)\nz = helper(2.0)", "cell-c")
+    assert [(s["cell"], s["line"], s["where"]) for s in snapshot["sites"]] == [
+        ("cell-b", 1, "line 1 (from line 1, another cell)"),
+        ("cell-b", 1, "line 1 (from line 2, another cell)"),
+    ]
+    assert double_of(snapshot)["calls"] == 2
+    (snapshot,) = told("y = helper(3.0)", "cell-c")
+    assert [(s["where"], s["calls"]) for s in snapshot["sites"]] == [("line 1", 1)]
+    assert double_of(snapshot)["calls"] == 3

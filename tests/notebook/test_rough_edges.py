@@ -1,8 +1,5 @@
 """What people do to a notebook: each of these once went wrong."""
 
-import subprocess
-import sys
-
 import pytest
 
 SETUP = """%%jax_callback pure --result x
@@ -37,7 +34,7 @@ def test_line_that_led_to_the_failure_is_shown(f):
     assert "site-packages" not in frames
 
 
-def test_extension_loaded_by_configuration_shows_every_cell(tmp_path):
+def test_extension_loaded_by_configuration_shows_every_cell(in_process, tmp_path):
     script = tmp_path / "configured.py"
     script.write_text(
         "from traitlets.config import Config\n"
@@ -48,10 +45,7 @@ def test_extension_loaded_by_configuration_shows_every_cell(tmp_path):
         "             'f(1.0)', 'f(2.0)'):\n"
         "    app.shell.run_cell(cell)\n"
     )
-    out = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=120, check=True,
-        env={"JAX_PLATFORMS": "cpu", "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path)},
-    ).stdout  # fmt: skip
+    out = in_process(script, IPYTHONDIR=str(tmp_path), HOME=str(tmp_path)).stdout
     assert out.count("<lambda> · pure · 1 call") == 2
 
 

@@ -20,9 +20,9 @@ def test_value_passes_and_the_host_function_sees_the_whole_batch(kernel):
 
 
 def test_new_body_is_what_compiled_programs_call(kernel):
-    kernel.run("%%jax_callback tap\ndef look(x): print('old', x)")
+    kernel.run("%%jax_callback tap\ndef look(x): print('old', x)", cell="a")
     kernel.run("f = jax.jit(lambda x: look(x) + 1)\nf(1.0)")
-    kernel.run("%%jax_callback tap\ndef look(x): print('new', x)")
+    kernel.run("%%jax_callback tap\ndef look(x): print('new', x)", cell="a")
     assert kernel.run("float(f(1.0))").text == "new 1.0\n"
 
 

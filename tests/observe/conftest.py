@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from tests.notebook.conftest import _kernel, fresh_kernel, kernel  # noqa: F401
+from tests.notebook.conftest import _shared_kernel, fresh_kernel, kernel  # noqa: F401
 
 collect_ignore = ["devices.py"]
 

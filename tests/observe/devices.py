@@ -22,7 +22,6 @@ def main():
 
     import jupyter_jaxcb as jaxcb
 
-    jax.config.update("jax_num_cpu_devices", 4)
     mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
     x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("d")))
     given = []

@@ -54,10 +54,14 @@ def test_call_that_still_runs_on_another_thread_is_named_and_not_uncalled(flavor
         jax.block_until_ready(f(one()))
         jax.effects_barrier()
 
-    thread = threading.Thread(target=calls)
+    def thread_of_calls():
+        return threading.Thread(target=calls)
+
+    first, thread = thread_of_calls(), thread_of_calls()
     with jaxcb.observe_jax() as r:
         over.set()
-        calls()
+        first.start()
+        first.join()
         over.clear()
         thread.start()
         assert held.begun.wait(30)

@@ -16,7 +16,7 @@ flavors = pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
 
 @pytest.fixture(scope="module")
 def found(child):
-    return child("four_devices.py")
+    return child("four_devices.py", devices=4)
 
 
 @theirs_and_ours

@@ -205,3 +205,14 @@ def test_expected():
             "expect; jupyter_jaxcb.host_error(error) finds the exception above in it",
         ]
     )
+
+
+def test_count_on_the_right_of_a_comparison_says_so_too(run):
+    result = run(
+        """
+def test_count(host_calls):
+    jax.jit(f)(1.0)
+    assert 2 == host_calls["bessel"].calls
+"""
+    )
+    result.stdout.fnmatch_lines(["E       *assert 2 == 1", "E         bessel · pure · 1 call · *"])

@@ -141,10 +141,10 @@ def test_changed_byte_is_an_error_or_a_recording_that_can_be_written_again(
 def test_newer_schema_says_to_update(suffix, tmp_path):
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
-        content = content.replace(b'"schema": 2', b'"schema": 3')
+        content = content.replace(b'"schema": 3', b'"schema": 4')
     else:
-        content = content[:8] + struct.pack("<I", 3) + content[12:]
-    with pytest.raises(RecordingFileError, match=r"schema 3: .* reads schema 2\. Update"):
+        content = content[:8] + struct.pack("<I", 4) + content[12:]
+    with pytest.raises(RecordingFileError, match=r"schema 4: .* reads schema 2 and 3\. Update"):
         reading(content, tmp_path)
 
 

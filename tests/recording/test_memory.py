@@ -135,3 +135,17 @@ def test_error_about_a_large_value_is_no_copy_of_it(tmp_path):
     taken = tracemalloc.get_traced_memory()[1] - before
     tracemalloc.stop()
     assert taken < 3.2 * len(text)
+
+
+def test_calls_and_facts_of_a_compact_file_keep_to_the_limit_together(tmp_path):
+    text = with_many("lowered", LOWERED % "", 2_000, sites=SITE, threads='"a"')
+    recording = Recording.from_json(text.decode())
+    calls = np.zeros(100_000, recording.calls.dtype)
+    object.__setattr__(recording, "calls", calls)
+    recording.save(path := tmp_path / "both.jaxcb")
+    _, facts_bytes, rows = struct.unpack_from("<IQQ", path.read_bytes(), 8)
+    with pytest.raises(RecordingFileError, match=r"more than the limit") as raised:
+        load(path, limit_bytes=2 * rows * calls.itemsize + facts_bytes)
+    needed = int(re.search(r"limit_bytes=(\d+)", str(raised.value))[1])
+    assert peak_of_loading(path, needed - 1)[1]
+    assert not peak_of_loading(path, needed)[1]

@@ -1,11 +1,18 @@
 """A recording with everything that exporters have to write, and its files."""
 
+import functools
+import textwrap
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     Aval,
     Compilation,
+    Frame,
     LoweredSite,
     Program,
     Recorder,
@@ -13,10 +20,11 @@ from jupyter_jaxcb.recording import (
     Site,
     VmapLevel,
 )
-from jupyter_jaxcb.report import export
+from jupyter_jaxcb.report import export, summarize
 
 BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source='bessel(1, "é")')
-LOG = Site("io", "log", "/a/model, old.py", 9, 0, cell=False, source="log(i)")
+LOG = Site("io", "log", "/a/model, old.py", 9, 0, cell=False, source="log(i)",
+           callers=(Frame("main", "/a/model, old.py", 20),))  # fmt: skip
 FAILED = 'ValueError: a "quoted", <b>bold</b>\nsecond line \ud800'
 
 
@@ -46,3 +54,26 @@ def saved(recording, tmp_path, suffix):
     path = tmp_path / f"recording{suffix}"
     export(recording, path)
     return path.read_bytes()
+
+
+def module(source, file="model.py"):
+    """What `source` defines, as a module of that file."""
+    names = {"jax": jax, "jnp": jnp, "np": np, "jaxcb": jaxcb, "functools": functools}
+    exec(compile(textwrap.dedent(source), file, "exec"), names)
+    return names
+
+
+def library(source):
+    return module(source, "/usr/lib/site-packages/mylib.py")
+
+
+def recording_of(source, run, *args, **more):
+    names = module(source) | more
+    with jaxcb.record() as r:
+        jax.block_until_ready(eval(compile(run, "run.py", "eval"), names))
+        jax.effects_barrier()
+    return r.recording
+
+
+def rows(recording):
+    return {one.where: f"{one.fate} {one.calls}" for one in summarize(recording)}

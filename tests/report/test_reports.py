@@ -215,8 +215,8 @@ def test_saved_call_table_says_what_it_leaves_out(monkeypatch):
 
 def test_full_log_is_said_in_text_and_html():
     recording = recorded(capacity=2)
-    assert "3 calls more, not in these counts" in to_text(recording)
-    assert "3 calls more, not in these counts" in to_html(recording)
+    assert "3 calls of these were counted and have no row" in to_text(recording)
+    assert "3 calls of these were counted and have no row" in to_html(recording)
 
 
 def test_failed_call_is_in_the_headline():

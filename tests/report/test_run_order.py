@@ -18,7 +18,7 @@ from jupyter_jaxcb.recording import (
     Site,
     VmapLevel,
 )
-from jupyter_jaxcb.report import MIME_TYPE, to_html, to_mimebundle, to_text
+from jupyter_jaxcb.report import MIME_TYPE, summarize, to_html, to_mimebundle, to_text
 
 PROGRAM = Program("jit_f", "cpu", 1)
 WORDS = "ran before"
@@ -221,3 +221,19 @@ def test_two_callbacks_of_one_column_are_told_apart_by_their_names():
     ]
     (sentence,) = said(recorded(facts, [1, 0]))
     assert sentence.startswith("m.py:10:5 g ran before m.py:10:5 f ")
+
+
+def test_callback_that_a_program_has_twice_is_not_compared():
+    again = LoweredSite(fact(0).site, PROGRAM, 2, (), ())
+    facts = [fact(0), fact(1), again]
+    assert said(recorded(facts, [0, 1, 2])) == said(recorded(facts, [2, 1, 0])) == []
+
+
+def test_calls_that_make_no_whole_runs_do_not_say_how_many_there_were():
+    recorder = Recorder()
+    recorder.lowered(one := fact(0))
+    note_outcomes(recorder, [one], compiled=2)
+    for _ in range(3):
+        recorder.called(one, 1, 0, 1)
+    (summary,) = summarize(recorder.freeze())
+    assert (summary.calls, summary.expected) == (3, None)

@@ -251,3 +251,12 @@ def test_function_that_is_a_pytree_without_leaves_is_a_declaration():
     assert jaxcb.pure(lambda x: x, result=like)(X).shape == X.shape
     with pytest.raises(ValueError, match="cannot evaluate result"):
         jaxcb.pure(lambda x: x, result="{[]: 1}")(X)
+
+
+@pytest.mark.parametrize(
+    ("result", "shape"), [("(2,) + x.shape", (2, 3, 4)), ("x.shape + (2,)", (3, 4, 2))]
+)
+def test_axes_can_be_put_in_front_of_a_shape_and_behind_it(result, shape):
+    f = jaxcb.pure(lambda x: np.zeros(shape, x.dtype), result=result)
+    y = f(np.ones((3, 4), np.float16))
+    assert (y.shape, y.dtype) == (shape, np.float16)

@@ -14,7 +14,6 @@ from jupyter_jaxcb.report import summarize
 
 
 def main(folder):
-    jax.config.update("jax_platforms", "cpu")
     if folder:
         jax.config.update("jax_compilation_cache_dir", folder)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

@@ -18,9 +18,6 @@ from jax.sharding import PartitionSpec as P
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize, to_text
 
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_num_cpu_devices", 4)
-
 
 def host(x):
     return x

@@ -17,8 +17,6 @@ from jupyter_jaxcb.report import summarize
 
 
 def main():
-    jax.config.update("jax_platforms", "cpu")
-    jax.config.update("jax_num_cpu_devices", 4)
     mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
     x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("d")))
 

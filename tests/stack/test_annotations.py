@@ -160,15 +160,14 @@ def test_given_result_wins_over_the_annotation():
     assert f(1.0).shape == (2,)
 
 
-def test_function_typed_again_with_equal_annotations_is_the_same_interface():
-    names = {"Float": Float, "Array": Array, "np": np}
-    cell = 'def again(x: Float[Array, "n"]) -> Float[Array, "n"]:\n    return x + {}'
-    exec(cell.format(1), names)
-    f = jax.jit(jaxcb.pure(names["again"]))
+def test_function_typed_again_with_equal_annotations_is_the_same_interface(notebook):
+    notebook.names |= {"Float": Float, "Array": Array}
+    cell = '@jaxcb.pure\ndef again(x: Float[Array, "n"]) -> Float[Array, "n"]:\n    return x + {}'
+    notebook.run(cell.format(1), "cell")
+    f = jax.jit(notebook.names["again"])
     x = np.zeros(2, np.float32)
     assert f(x)[0] == 1
-    exec(cell.format(2), names)
-    jaxcb.pure(names["again"])
+    notebook.run(cell.format(2), "cell")
     assert f(x)[0] == 2  # nothing was compiled anew: programs call the new body
 
 

@@ -1,8 +1,5 @@
 """A recording says what compiling each program took, and a site why it was compiled again."""
 
-import json
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -176,15 +173,10 @@ def test_compilations_of_other_threads_are_there_too():
 
 
 @pytest.mark.parametrize("cached", [True, False], ids=["cache on", "cache off"])
-def test_program_that_the_persistent_cache_does_not_keep_says_so(cached, tmp_path):
+def test_program_that_the_persistent_cache_does_not_keep_says_so(in_process, cached, tmp_path):
     """Up to JAX 0.10; counted in the files of the cache, which has the other programs."""
     program = Path(__file__).with_name("cached.py")
-    done = subprocess.run(
-        [sys.executable, program, str(tmp_path) if cached else ""],
-        capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = in_process(program, tmp_path if cached else "").value
     old = jax.__version_info__ < (0, 11)
     assert (found["others"], found["kept"]) == (int(cached), int(cached and not old))
     said = cached and old

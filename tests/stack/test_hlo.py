@@ -1,9 +1,12 @@
 """Where the host calls of an optimised program are, read from small modules."""
 
+import collections
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.xla_metadata import set_xla_metadata
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
@@ -11,101 +14,202 @@ from jupyter_jaxcb.report import summarize, to_html, to_text
 from jupyter_jaxcb.stack import _hlo
 from jupyter_jaxcb.stack._hlo import Around, host_calls
 
-CALL = (
-    '  %call.{0} = f32[] custom-call(%x), custom_call_target="xla_ffi_python_cpu_callback", '
-    'metadata={{op_name="jit(f)/{1}/jaxcb_pure_callback"}}, backend_config={{index = {0} : ui64}}'
-)
 X = np.float32(1)
+TARGET = "xla_ffi_python_cpu_callback"
 
 
-def module(*computations):
-    return "HloModule jit_f\n\n" + "\n\n".join(computations) + "\n"
+def varint(number):
+    low, more = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + varint(more) if more else bytes([low])
 
 
-def computation(header, *lines):
-    return "\n".join((f"{header} (x: f32[]) -> f32[] {{", *lines, "}"))
+def field(key, value):
+    """One field of a protocol buffer: a number, or a message, or text."""
+    if isinstance(value, int):
+        return varint(key << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(key << 3 | 2) + varint(len(data)) + data
 
 
-def loop(body, times=None):
-    known = f', backend_config={{"known_trip_count":{{"n":"{times}"}}}}' if times else ""
-    return f"  %w = f32[] while(%x), condition=%c, body=%{body}{known}"
+def instruction(opcode, *called, target="", config="", op_name=""):
+    fields = [field(2, opcode), field(7, field(2, op_name)), field(28, target)]
+    return b"".join([*fields, field(38, b"".join(map(varint, called))), field(43, config)])
+
+
+def call(index, where="x", config="{{index = {} : ui64}}"):
+    op_name = f"jit(f)/{where}/jaxcb_pure_callback"
+    return instruction("custom-call", target=TARGET, config=config.format(index), op_name=op_name)
+
+
+def loop(body, times=None, condition=99):
+    config = f'{{"known_trip_count":{{"n":"{times}"}},"other":{{}}}}' if times else ""
+    return instruction("while", body, condition, config=config)
+
+
+def module(entry, **computations):
+    """By name, "c7" being number 7; `entry` is a list of instructions too."""
+    found = {0: entry} | {int(name[1:]): own for name, own in computations.items()}
+    written = [field(5, n) + b"".join(field(2, i) for i in own) for n, own in found.items()]
+    return b"".join([field(1, "jit_f"), *(field(3, one) for one in written), field(6, 0)])
 
 
 def test_call_of_the_entry_is_made_once():
-    text = module(computation("ENTRY %main", CALL.format(3, "vmap()")))
-    ((index, (call,)),) = host_calls(text).items()
-    assert (index, call.op_name, call.around, call.calls) == (
+    ((index, (found,)),) = host_calls(module([call(3, "vmap()")])).items()
+    assert (index, found.op_name, found.around, found.calls) == (
         3, "jit(f)/vmap()/jaxcb_pure_callback", (), 1,
     )  # fmt: skip
 
 
 def test_call_in_nested_loops_is_made_as_often_as_both_turn():
-    text = module(
-        computation("%inner", CALL.format(0, "while/body")),
-        computation("%outer", loop("inner", 3)),
-        computation("ENTRY %main", loop("outer", 4)),
-    )
-    ((_, (call,)),) = host_calls(text).items()
-    assert call.around == (Around("loop", 4), Around("loop", 3))
-    assert call.calls == 12
+    ((_, (found,)),) = host_calls(module([loop(2, 4)], c1=[call(0)], c2=[loop(1, 3)])).items()
+    assert found.around == (Around("loop", 4), Around("loop", 3))
+    assert found.calls == 12
+
+
+def test_condition_of_a_loop_whose_turns_xla_knows_is_never_evaluated():
+    ((_, (found,)),) = host_calls(module([loop(2, 4, condition=1)], c1=[call(0)], c2=[])).items()
+    assert found.calls == 0
 
 
 @pytest.mark.parametrize(
     "caller",
-    [
-        loop("inside"),
-        "  %c = f32[] conditional(%p, %x, %x), branch_computations={%inside, %other}",
-        "  %c = f32[] conditional(%p, %x, %x), true_computation=%inside, false_computation=%other",
-    ],
-    ids=["loop", "branches", "true or false"],
+    [loop(1), instruction("conditional", 1, 2), instruction("reduce", 1)],
+    ids=["loop", "branches", "reduction"],
 )
 def test_call_in_a_loop_of_unknown_length_or_a_branch_depends_on_data(caller):
-    text = module(
-        computation("%inside", CALL.format(0, "x")),
-        computation("%other"),
-        computation("ENTRY %main", caller),
-    )
-    ((_, (call,)),) = host_calls(text).items()
-    assert call.calls is None
+    ((_, (found,)),) = host_calls(module([caller], c1=[call(0)], c2=[])).items()
+    assert found.calls is None
 
 
 def test_computation_that_is_called_twice_makes_its_calls_twice():
-    text = module(
-        computation("%shared", CALL.format(0, "x")),
-        computation("ENTRY %main", "  %a = f32[] call(%x), to_apply=%shared",
-                    "  %b = f32[] call(%a), to_apply=%shared"),
-    )  # fmt: skip
-    ((_, calls),) = host_calls(text).items()
-    assert [call.calls for call in calls] == [1, 1]
-
-
-def test_computation_whose_name_begins_like_another_is_another():
-    text = module(
-        computation("%region_1", CALL.format(0, "x")),
-        computation("%region_10", CALL.format(1, "x")),
-        computation("ENTRY %main", loop("region_10", 5), "  %a = call(%x), to_apply=%region_1"),
-    )
-    found = host_calls(text)
-    assert (found[0][0].calls, found[1][0].calls) == (1, 5)
+    callers = [instruction("call", 1), instruction("call", 1)]
+    ((_, found),) = host_calls(module(callers, c1=[call(0)])).items()
+    assert [one.calls for one in found] == [1, 1]
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("data", "words"),
     [
-        ("", "no ENTRY computation"),
-        (
-            module(computation("ENTRY %main", CALL.format(0, "x").replace("index", "place"))),
-            "index",
-        ),
+        (b"", "no entry computation"),
+        (module([call(0, config="{{place = {} : ui64}}")]), "no index"),
+        (module([], c1=[call(0)]), "nothing leads"),
+        (b"HloModule jit_f", "wire type|longer"),
+        (module([instruction("while", 1, 2, config="n=5")], c1=[call(0)], c2=[]), "Expecting"),
     ],
 )
-def test_text_that_is_not_understood_is_an_error(text, words):
+def test_program_that_is_not_understood_is_an_error(data, words):
     with pytest.raises(ValueError, match=words):
-        host_calls(text)
+        host_calls(data)
+
+
+def called(program, *args):
+    """By host function, the calls of a run, those expected of it and those that explain expects."""
+    calls = collections.Counter()
+
+    def host(name):
+        def counted(x):
+            calls[name] += 1
+            return np.asarray(x)
+
+        counted.__name__ = name
+        return jaxcb.pure(counted, result="x")
+
+    jitted = jax.jit(program({name: host(name) for name in "abc"}))
+    ahead = {one.site.function: one.expected for one in summarize(jaxcb.explain(jitted)(*args))}
+    assert not calls
+    with jaxcb.record() as r:
+        jax.block_until_ready(jitted(*args))
+    expected = {one.site.function: one.expected for one in summarize(r.recording)}
+    return dict(calls), expected, ahead
+
+
+def test_named_scope_that_reads_like_an_index_mixes_no_call_sites_up():
+    def program(hosts):
+        def f(x):
+            with jax.named_scope("index = 1"):
+                x = hosts["a"](x)
+            x = jax.lax.fori_loop(0, 3, lambda i, x: hosts["b"](x) + 1, x)
+            with jax.named_scope("index = 0 : ui64}"):
+                return hosts["c"](x)
+
+        return f
+
+    assert called(program, X) == ({"a": 1, "b": 3, "c": 1},) * 3
+
+
+# What XLA may not take for its own, wherever a user chose it.
+NAMES = (
+    'q"uo"te, backend_config={index = 0 : ui64}',
+    "x\nENTRY %main.9 (a: f32[]) -> f32[] {\n  %w = f32[] while(%x), body=%region_0.2",
+    'known_trip_count":{"n":"77"}}',
+    "branch_computations={%region_0.1, %region_1.2}, to_apply=%region_0.1",
+    'custom_call_target="xla_ffi_python_cpu_callback"',
+    "é\u2028\x0b\\ /while/body/cond/debug_print",
+    "_python_",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_the_user_chose_are_never_read_as_what_xla_says(name):
+    source = """
+def f(x):
+    with jax.named_scope(name):
+        x = hosts["a"](x)
+        x = jax.lax.fori_loop(0, 3, lambda i, x: hosts["b"](x) + 1, x)
+        return jax.lax.cond(x > 0, lambda x: hosts["c"](x), lambda x: x, x)
+"""
+
+    def program(hosts):
+        space = {"jax": jax, "hosts": hosts, "name": name}
+        exec(compile(source, f"{name}.py", "exec"), space)
+        f = space["f"]
+        f.__code__ = f.__code__.replace(co_name=name, co_qualname=name)
+        f.__name__ = f.__qualname__ = name
+        return f
+
+    calls, expected, ahead = called(program, X)
+    assert calls == {"a": 1, "b": 3, "c": 1}
+    assert expected == ahead == {"a": 1, "b": 3, "c": None}
+
+
+def test_metadata_that_the_user_chose_is_never_read_as_what_xla_says():
+    said = {'body="x': '{"known_trip_count":{"n":"77"}}', "index": "{index = 2 : ui64}"}
+
+    def program(hosts):
+        def f(x):
+            with set_xla_metadata(**said):
+                x = hosts["a"](x)
+                return jax.lax.fori_loop(0, 3, lambda i, x: hosts["b"](x) + 1, x)
+
+        return f
+
+    assert called(program, X) == ({"a": 1, "b": 3},) * 3
+
+
+def test_each_instruction_of_a_program_is_read_once(monkeypatch):
+    """However many computations, and call sites, there are: the time is linear in the program."""
+    spans = []
+    read = _hlo.fields
+
+    def counted(data, span):
+        spans.append(span)
+        return read(data, span)
+
+    monkeypatch.setattr(_hlo, "fields", counted)
+
+    def reads(count):
+        inner = {f"c{n}": [call(n)] for n in range(1, count + 1)}
+        del spans[:]
+        found = host_calls(module([loop(n, 2, condition=0) for n in range(1, count + 1)], **inner))
+        assert [one.calls for (one,) in found.values()] == [2] * count
+        assert len(set(spans)) == len(spans)
+        return len(spans)
+
+    assert reads(200) - reads(100) == reads(300) - reads(200)
 
 
 def test_program_that_cannot_be_read_has_fates_that_are_unknown_and_shows_all_else(monkeypatch):
-    def unreadable(text):
+    def unreadable(module):
         raise ValueError("it is written in another tongue")
 
     monkeypatch.setattr(_hlo, "host_calls", unreadable)
@@ -128,7 +232,7 @@ def test_program_that_cannot_be_read_has_fates_that_are_unknown_and_shows_all_el
 
 
 def test_programs_without_callbacks_are_not_read(monkeypatch):
-    monkeypatch.setattr(_hlo, "host_calls", lambda text: pytest.fail("it was read"))
+    monkeypatch.setattr(_hlo, "host_calls", lambda module: pytest.fail("it was read"))
     with jaxcb.record() as r:
         jax.jit(jnp.sin)(X).block_until_ready()
         jax.jit(lambda x: (jaxcb.pure_callback(np.sin, x, x), x)[1])(X).block_until_ready()

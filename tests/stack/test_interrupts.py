@@ -1,12 +1,9 @@
 """Ctrl-C is a KeyboardInterrupt for who called, and ends the host calls that are left."""
 
-import os
 import signal
-import subprocess
 import sys
 import textwrap
 import threading
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +12,8 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import _interrupts, interrupt
+
+pytestmark = pytest.mark.slow
 
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
 CALLBACKS = {
@@ -181,13 +180,9 @@ ENDS = {
 
 @pytest.mark.parametrize("one_core", [False, True], ids=["all cores", "one core"])
 @pytest.mark.parametrize("end", ENDS)
-def test_script_that_is_killed_makes_no_call_more(end, one_core):
+def test_script_that_is_killed_makes_no_call_more(in_process, end, one_core):
     program = textwrap.dedent(SCRIPT.format(one_core=one_core)) + textwrap.dedent(ENDS[end])
-    root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100,
-        env={**os.environ, "PYTHONPATH": root},
-    )  # fmt: skip
+    done = in_process(program, status=None)
     assert done.stdout.splitlines()[-1] == "5 calls", done.stderr
     if end == "uncaught":
         assert done.stderr.rstrip().splitlines()[-1].startswith("KeyboardInterrupt")

@@ -1,6 +1,9 @@
 """Ctrl-C while programs run behind Python's back: what waits is refused, and nothing else."""
 
+import contextlib
 import functools
+import random
+import sys
 import threading
 
 import jax
@@ -9,7 +12,9 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _interrupts, interrupt, release
+from jupyter_jaxcb.stack import _ending, _interrupts, interrupt, release
+
+pytestmark = pytest.mark.slow
 
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
 CALLBACKS = {
@@ -104,7 +109,8 @@ def test_calls_that_wait_are_refused_and_the_running_one_ends(worker, many, name
     if recorded:
         with jaxcb.record() as r:
             interrupted(worker, many, name, host)
-        assert {call.error for call in r.recording.calls_of("Holds")} == {None}
+        errors = [call.error for call in r.recording.calls_of("Holds")]
+        assert errors == [None, None, None, "EndedError: its run was interrupted"]
     else:
         interrupted(worker, many, name, host)
     assert host.calls == 4
@@ -139,7 +145,8 @@ def test_every_program_in_flight_is_refused_and_none_after_it(worker, name):
     assert after == 7
     assert refused == []
     assert called != [threading.current_thread().name]  # a thread of XLA's
-    jax.block_until_ready(result)
+    with pytest.raises((jax.errors.JaxRuntimeError, ValueError)):
+        jax.block_until_ready(result)
     assert len(waiting) == 6 and _interrupts.window is None
 
 
@@ -155,4 +162,112 @@ def test_calls_of_another_thread_of_pythons_are_not_refused(worker):
     thread.join(60)
     held.go_on.set()
     assert [float(answer) for answer in answers] == [3]
+    with pytest.raises((jax.errors.JaxRuntimeError, ValueError)):
+        jax.block_until_ready(result)
+
+
+class Loops:
+    """A host function that is in Python code until it is interrupted."""
+
+    def __init__(self):
+        self.inside, self.ended_by, self.calls = threading.Event(), None, 0
+
+    def __call__(self, x):
+        self.calls += 1
+        try:
+            for _ in range(10_000_000_000):
+                self.inside.set()
+        except BaseException as error:
+            self.ended_by = error
+            raise
+        return np.float32(x)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("name", CALLBACKS)
+@in_own_thread
+def test_host_function_in_python_ends_and_the_next_run_is_whole(worker, name, recorded):
+    host, after = Loops(), []
+    with jaxcb.record() if recorded else contextlib.nullcontext():
+        result = worker(lambda x: CALLBACKS[name](host, x))
+        assert host.inside.wait(60)
+        interrupt()
+        assert worker(lambda x: CALLBACKS["pure"](counted(after), x)) == 1
+    assert isinstance(host.ended_by, KeyboardInterrupt)
+    assert (host.calls, len(after)) == (1, 1)
+    with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as raised:
+        jax.block_until_ready(result)
+        jax.effects_barrier()
+    assert jaxcb.host_error(raised.value) is host.ended_by
+
+
+@in_own_thread
+def test_exception_is_set_for_a_thread_at_that_very_place_alone(worker):
+    host = Holds()
+    result = worker(lambda x: CALLBACKS["pure"](host, x))
+    assert host.inside.wait(60)
+    (thread,) = (
+        ident
+        for ident, frame in sys._current_frames().items()
+        if _ending.is_own(_ending.outermost(frame))
+    )
+    elsewhere = sys._getframe()
+    assert not _ending._raise_at(thread, elsewhere)
+    assert not _ending._raise_at(-1, elsewhere)
+    host.go_on.set()
+    assert result == 1
+
+
+@in_own_thread
+def test_interrupts_at_random_moments_reach_no_other_run(worker):
+    """30 of them, at host functions of a few bytecodes to many."""
+    draw = random.Random(7)
+    inside = threading.Event()
+    loops = 0
+
+    def some(x):
+        inside.set()
+        for _ in range(loops):
+            sum(range(10))
+        return x + np.float32(1)
+
+    small = jnp.ones((200, 200))
+    slowly = jax.jit(lambda x: (x @ small @ small)[0, 0] * 0)
+    first = jax.jit(lambda x: CALLBACKS["pure"](some, x)).lower(STRUCT).compile()
+    second = jax.jit(
+        lambda x: jax.lax.fori_loop(
+            0, 9, lambda i, y: CALLBACKS["pure"](lambda x: np.float32(x), y) * 0 + i, x
+        )
+    )
+    second = second.lower(STRUCT).compile()
+    for _ in range(30):
+        loops = draw.choice([0, 1, 10, 3_000, 100_000])
+        inside.clear()
+        result = first(slowly(small))
+        assert inside.wait(60)
+        for _ in range(draw.choice([0, 10, 1_000])):
+            pass
+        interrupt()
+        assert second(slowly(small)) == 8
+        try:
+            assert result == 1
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
+            assert isinstance(jaxcb.host_error(error), KeyboardInterrupt)
+        release()
+
+
+@in_own_thread
+def test_keyboard_interrupt_that_leaves_a_block_of_one_thread_ends_no_other_threads_call(worker):
+    host = Holds()
+    result = worker(lambda x: CALLBACKS["pure"](host, x))
+    assert host.inside.wait(60)
+
+    def block():
+        with contextlib.suppress(KeyboardInterrupt), jaxcb.record():
+            raise KeyboardInterrupt
+
+    thread = threading.Thread(target=block)
+    thread.start()
+    thread.join(60)
+    host.go_on.set()
     assert result == 1

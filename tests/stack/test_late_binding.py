@@ -1,61 +1,121 @@
-"""Functions at top level are looked up when they are called; others are bound by themselves."""
+"""A cell or module that runs again swaps the functions programs call; any other function stays."""
 
 import gc
+import threading
 import weakref
 
+import cloudpickle
 import jax
 import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _callback
+from jupyter_jaxcb.stack import _late_binding, cell_begins, cell_ends, cell_known_as
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
+HOST = "@jaxcb.pure(result='x')\ndef host(x): return x + {}"
 
 
-def test_new_body_reaches_compiled_programs_without_tracing(compiles):
-    """N5, from a script: functions at top level are looked up when they are called."""
-    scope = {"jaxcb": jaxcb, "__name__": "some_module"}
-    source = "@jaxcb.pure(result='x')\ndef host(x): return x + {}"
-    exec(source.format(1), scope)
+def test_cell_that_runs_again_reaches_compiled_programs_without_tracing(notebook, compiles):
+    notebook.run(HOST.format(1), "a")
     traces = []
 
     @jax.jit
     def f(x):
         traces.append(1)
-        return scope["host"](x)
+        return notebook.names["host"](x)
 
     assert float(f(1.0)) == 2.0
-    exec(source.format(10), scope)
-    with compiles() as compiled, jaxcb.record() as recorded:
-        assert float(f(1.0)) == 11.0
-    assert (len(traces), compiled.count) == (1, 0)
-    assert [call.version for call in recorded.recording] == [2]
+    for n in (10, 100):
+        notebook.run(HOST.format(n), "a")
+        with compiles() as compiled, jaxcb.record() as recorded:
+            assert float(f(1.0)) == 1.0 + n
+        assert (len(traces), compiled.count) == (1, 0)
+        assert not recorded.recording.stale
+    assert [call.version for call in recorded.recording] == [3]
 
 
-def test_new_interface_makes_a_new_callback_and_leaves_old_programs_alone():
-    scope = {"jaxcb": jaxcb, "__name__": "some_module"}
-    exec("@jaxcb.pure(result='x')\ndef other(x): return x + 1", scope)
-    old = scope["other"]
+def test_module_that_is_reloaded_reaches_compiled_programs(module):
+    first = module(HOST.format(1)).host
+    f = jax.jit(lambda x: first(x))
+    assert float(f(1.0)) == 2.0
+    for n in (10, 100):
+        module(HOST.format(n))
+        assert float(f(1.0)) == float(first(1.0)) == 1.0 + n
+
+
+@pytest.mark.parametrize("cells", [("a", "b"), (None, None)], ids=["other cell", "unknown cells"])
+def test_another_cell_leaves_the_callback_alone_and_the_trace_says_so(notebook, cells):
+    notebook.run(HOST.format(1), cells[0])
+    first = notebook.names["host"]
+    f = jax.jit(lambda x: first(x))
+    f(0.0)
+    notebook.run(HOST.format(10), cells[1])
+    with jaxcb.record() as recorded:
+        assert float(f(0.0)) == float(first(0.0)) == 1.0
+    assert len(recorded.recording.stale) == 2  # the program, and the eager call
+    with jaxcb.record() as recorded:
+        assert float(jax.jit(lambda x: notebook.names["host"](x))(0.0)) == 10.0
+    assert not recorded.recording.stale
+
+
+def test_what_a_cell_executes_is_not_the_cell(notebook):
+    """%run -i of a file, exec of a string, a cell within the cell, another thread."""
+    names, made = notebook.names, []
+
+    def once(n):
+        for file in (__file__, "<string>", "<timed exec>"):
+            exec(compile(HOST.format(n), file, "exec"), names)
+            made.append((n, names["host"]))
+        notebook.run(HOST.format(n))
+        made.append((n, names["host"]))
+        define = compile(HOST.format(n), "ipykernel_1/1.py", "exec")
+        thread = threading.Thread(target=exec, args=(define, names))
+        thread.start(), thread.join()
+        made.append((n, names["host"]))
+
+    for n in (1, 2):
+        with notebook.running("a"):
+            once(n)
+    assert [float(f(0.0)) for _, f in made] == [n for n, _ in made]
+
+
+def test_module_imported_by_a_cell_is_not_the_cell(notebook, module):
+    with notebook.running("a"):
+        first = module(HOST.format(1)).host
+    other = type(notebook)()
+    other.run(HOST.format(10), "a")
+    with notebook.running("a"):
+        assert float(first(0.0)) == 1.0
+        module(HOST.format(100))
+    assert float(first(0.0)) == 100.0
+    assert float(other.names["host"](0.0)) == 10.0
+
+
+def test_part_of_an_unknown_cell_may_be_known(notebook):
+    for n in (1, 10):
+        with notebook.running(), cell_known_as("its text"):
+            exec(compile(HOST.format(n), "ipykernel_1/1.py", "exec"), notebook.names)
+        if n == 1:
+            first = notebook.names["host"]
+    assert float(first(0.0)) == 10.0
+
+
+def test_cell_that_never_ended_ends_with_the_cell_around_it(notebook):
+    outer = cell_begins(notebook.names, "a")
+    cell_begins(notebook.names, "b")
+    cell_ends(outer)
+    assert not _late_binding._cells.running
+
+
+def test_new_interface_makes_a_new_callback_and_leaves_old_programs_alone(module):
+    old = module(HOST.format(1)).host
     f = jax.jit(lambda x: old(x))
     assert float(f(1.0)) == 2.0
-    exec("@jaxcb.pure(result='x', vmap_method='expand_dims')\ndef other(x): return x + 9", scope)
+    new = module("@jaxcb.pure(result='x', vmap_method='expand_dims')\ndef host(x): return x + 9")
     assert float(f(1.0)) == 2.0
-    assert float(jax.jit(lambda x: scope["other"](x))(1.0)) == 10.0
+    assert float(jax.jit(lambda x: new.host(x))(1.0)) == 10.0
     assert old.host.replaced
-
-
-def test_closures_are_bound_by_themselves():
-    def make(n):
-        @jaxcb.pure(result="x")
-        def add(x):
-            return x + n
-
-        return add
-
-    one, two = make(1), make(2)
-    f = jax.jit(lambda x: (one(x), two(x)))
-    assert [float(y) for y in f(0.0)] == [1.0, 2.0]
 
 
 def test_program_keeps_its_host_function_and_lets_it_go_with_itself():
@@ -74,99 +134,108 @@ def test_program_keeps_its_host_function_and_lets_it_go_with_itself():
     assert gone() is None
 
 
-def test_registry_forgets_functions_that_are_gone():
-    scope = {"jaxcb": jaxcb, "__name__": "short_lived"}
-    exec("@jaxcb.io(result=None)\ndef f(x): pass", scope)
-    assert "short_lived" in [module for module, _, _ in _callback._registered]
-    scope.clear()
+def test_registry_forgets_functions_that_are_gone(notebook):
+    def known():
+        return [name for _, name, _ in _late_binding._definitions]
+
+    notebook.run("@jaxcb.io(result=None)\ndef short_lived(x): pass", "a")
+    assert "short_lived" in known()
+    notebook.names.clear()
     gc.collect()
-    assert "short_lived" not in [module for module, _, _ in _callback._registered]
+    assert "short_lived" not in known()
+    assert "short_lived" not in [name for _, name in _late_binding._names]
 
 
-def test_methods_of_two_objects_are_two_host_functions():
-    class Scale:
-        def __init__(self, n):
-            self.n = n
+def test_body_that_was_replaced_is_let_go(notebook):
+    class Big:
+        pass
 
-        def __call__(self, x):
-            return self.n * x
-
-        def by(self, x):
-            return self.n * x
-
-    for host in (lambda n: Scale(n).by, Scale):
-        two, three = (jaxcb.pure(host(n), result=SCALAR) for n in (2, 3))
-        assert [float(two(1.0)), float(three(1.0))] == [2.0, 3.0]
+    notebook.names["big"] = Big()
+    gone = weakref.ref(notebook.names["big"])
+    notebook.run("@jaxcb.pure(result='x')\ndef host(x, big=big): return x", "a")
+    del notebook.names["big"]
+    notebook.run("@jaxcb.pure(result='x')\ndef host(x): return x", "a")
+    gc.collect()
+    assert gone() is None
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        # closures that bear another function's name
-        "import functools\n"
-        "def base(x): return x\n"
-        "def make(n):\n"
-        "    @functools.wraps(base)\n"
-        "    def inner(x): return n * x\n"
-        "    return inner\n"
-        "made = [jaxcb.pure(make(n), result='x') for n in (1, 2, 3)]",
-        # one def, run by a loop
-        "made = []\n"
-        "for n in (1, 2, 3):\n"
-        "    def host(x, n=n): return n * x\n"
-        "    made.append(jaxcb.pure(host, result='x'))",
-    ],
-    ids=["wrapped closures", "loop"],
-)
-def test_functions_of_one_name_that_are_not_new_bodies_stay_apart(source):
-    scope = {"jaxcb": jaxcb, "__name__": "module_of_loops"}
-    exec(source, scope)
-    assert [float(f(1.0)) for f in scope["made"]] == [1.0, 2.0, 3.0]
-    assert not any(f.host.replaced for f in scope["made"])
-
-
-def test_going_back_to_an_interface_revives_its_programs():
-    scope = {"jaxcb": jaxcb, "__name__": "back_and_forth"}
+def test_going_back_to_an_interface_revives_its_programs(notebook):
     define = "@jaxcb.{}(result='x')\ndef host(x): return x + {}"
-    exec(define.format("pure", 1), scope)
-    first = scope["host"]
+    notebook.run(define.format("pure", 1), "a")
+    first = notebook.names["host"]
     f = jax.jit(lambda x: first(x))
     f(0.0)
-    exec(define.format("io", 10), scope)
+    notebook.run(define.format("io", 10), "a")
     with jaxcb.record() as recorded:
         assert float(f(0.0)) == 1.0
     assert len(recorded.recording.stale) == 1
-    exec(define.format("pure", 100), scope)
+    notebook.run(define.format("pure", 100), "a")
     with jaxcb.record() as recorded:
         assert float(f(0.0)) == 100.0
     assert not recorded.recording.stale
 
 
-def test_one_function_registered_with_several_options_replaces_nothing():
+def test_one_function_registered_with_several_options_replaces_nothing(notebook):
     """Each of them has a name of its own, and is what its programs mean to call."""
-    scope = {"jaxcb": jaxcb, "__name__": "several_options"}
     define = (
         "def host(x): return x + {}\n"
         "one = jaxcb.pure(host, result='x')\n"
         "whole = jaxcb.pure(host, result='x', vmap_method='expand_dims')"
     )
-    exec(define.format(1), scope)
-    one, whole = scope["one"], scope["whole"]
+    notebook.run(define.format(1), "a")
+    one, whole = notebook.names["one"], notebook.names["whole"]
     with jaxcb.record() as recorded:
         jax.vmap(one)(np.zeros(2)), jax.vmap(whole)(np.zeros(2))
     assert len(recorded.recording) == 3
     assert not recorded.recording.stale
-    exec(define.format(10), scope)  # the cell is run again
+    notebook.run(define.format(10), "a")
     assert not one.host.replaced and not whole.host.replaced
     assert float(one(0.0)) == float(whole(0.0)) == 10.0
-    exec("def host(x): return x + 100\none = jaxcb.pure(host, result='x')", scope)
+    notebook.run("def host(x): return x + 100\none = jaxcb.pure(host, result='x')", "a")
     assert whole.host.replaced and not one.host.replaced
 
 
-def test_result_function_typed_again_is_the_same_interface():
-    scope = {"jaxcb": jaxcb, "__name__": "typed_again"}
+def test_function_registered_twice_is_one_host_function(notebook):
+    source = "def host(x): return x + {}\none, two = (jaxcb.pure(host, result='x') for _ in 'ab')"
+    notebook.run(source.format(1), "a")
+    one, two = notebook.names["one"], notebook.names["two"]
+    assert one.host is two.host
+    notebook.run(source.format(10), "a")
+    assert float(one(0.0)) == float(two(0.0)) == 10.0
+
+
+def test_result_function_typed_again_is_the_same_interface(notebook):
     for n in (1, 10):
-        exec(f"@jaxcb.pure(result=lambda x: x)\ndef host(x): return x + {n}", scope)
+        notebook.run(f"@jaxcb.pure(result=lambda x: x)\ndef host(x): return x + {n}", "a")
         if n == 1:
-            first = scope["host"]
-    assert first.host is scope["host"].host
+            first = notebook.names["host"]
+    assert float(first(0.0)) == 10.0
+
+
+def test_threads_that_reload_and_call_see_one_body_or_another(module):
+    first = module(HOST.format(1)).host
+    f = jax.jit(lambda x: first(x))
+    f(0.0)
+    over, seen = threading.Event(), set()
+
+    def call():
+        while not over.is_set():
+            seen.add(float(f(0.0)))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    for n in range(2, 12):
+        module(HOST.format(n))
+    over.set()
+    thread.join()
+    assert seen <= set(range(1, 12))
+    assert float(f(0.0)) == 11.0
+
+
+def test_callback_of_a_cell_can_be_sent_to_a_worker(notebook):
+    """With a function that uses it, say; no cell runs again there."""
+    notebook.run("@jaxcb.pure(result='x')\ndef double(x): return 2 * x", "a cell")
+    sent = cloudpickle.loads(cloudpickle.dumps(notebook.names["double"]))
+    assert sent(np.float32(3)) == 6
+    notebook.run("@jaxcb.pure(result='x')\ndef double(x): return 3 * x", "a cell")
+    assert sent(np.float32(3)) == 6

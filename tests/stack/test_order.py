@@ -1,8 +1,5 @@
 """Ordered callbacks keep order across programs and eager calls, and never wait for themselves."""
 
-import subprocess
-import sys
-
 import jax
 import jax.numpy as jnp
 import pytest
@@ -50,9 +47,9 @@ assert seen == [(who, float(x + (who == "inner"))) for x in range(3) for who in 
 """
 
 
-def test_ordered_call_inside_an_ordered_call_does_not_wait_for_itself():
+def test_ordered_call_inside_an_ordered_call_does_not_wait_for_itself(in_process):
     """In a process of its own: if it hung, it would hang for ever."""
-    subprocess.run([sys.executable, "-c", NESTED], check=True, timeout=60)
+    in_process(NESTED)
 
 
 def test_failure_that_nobody_waited_for_ends_its_block_and_poisons_no_other():

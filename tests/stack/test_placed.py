@@ -1,8 +1,5 @@
 """A recording names the device of each shard, also where the mesh has the devices in any order."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,13 +9,8 @@ FLAVORS = ("pure", "io", "debug")
 
 
 @pytest.fixture(scope="module")
-def found():
-    program = Path(__file__).with_name("placed.py")
-    done = subprocess.run(
-        [sys.executable, program], capture_output=True, text=True, timeout=200, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def found(in_process):
+    return in_process(Path(__file__).with_name("placed.py"), devices=4).value
 
 
 def check(row, order):

@@ -163,16 +163,16 @@ def test_each_body_is_warned_of_once():
     assert told(host)[1]  # the recording has it every time
 
 
-def test_new_body_of_a_program_that_is_compiled_is_looked_at():
-    names = {"np": np, "jnp": jnp}
-    exec("def host(x): return np.max(x)", names)
-    registered = jaxcb.pure(names["host"], result=SCALAR)
+def test_new_body_of_a_program_that_is_compiled_is_looked_at(notebook):
+    notebook.names |= {"jax": jax, "np": np, "jnp": jnp}
+    define = "@jaxcb.pure(result=jax.ShapeDtypeStruct((), np.float32))\ndef host(x): return {}"
+    notebook.run(define.format("np.max(x)"), "cell")
+    registered = notebook.names["host"]
     f = jax.jit(lambda x: registered(x))
     assert f(X) == 2
-    exec("def host(x): return jnp.min(x)", names)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        jaxcb.pure(names["host"], result=SCALAR)
+        notebook.run(define.format("jnp.min(x)"), "cell")
     assert ["jax.numpy.min" in str(one.message) for one in seen] == [True] * CAN_BLOCK
     assert f(X) == 0
 
@@ -200,18 +200,14 @@ def test_looking_runs_nothing_of_the_users():
     assert Counted.looked == 0
 
 
-def test_remedy_is_not_asked_for_where_it_was_taken():
+def test_remedy_is_not_asked_for_where_it_was_taken(in_process):
     program = """
         import jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb
         jax.config.update("jax_cpu_enable_async_dispatch", False)
         s = jax.ShapeDtypeStruct((), np.float32)
         print(jax.jit(lambda x: jaxcb.pure_callback(lambda x: jnp.max(x), s, x))(np.ones(3, "f")))
     """
-    lines = "\n".join(line.strip() for line in program.splitlines())
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", lines], capture_output=True, text=True, timeout=100
-    )
-    assert done.stdout == "1.0\n", done.stderr
+    assert in_process(program, options=["-W", "error"]).stdout == "1.0\n"
 
 
 @pytest.mark.skipif(not CAN_BLOCK, reason="JAX 0.12 was never seen to block")

@@ -1,8 +1,5 @@
 """Over several devices a recording says whose shard a call had, and what was gathered for one."""
 
-import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -12,11 +9,8 @@ FLAVORS = ("pure", "io", "debug")
 
 
 @pytest.fixture(scope="module")
-def found():
-    program = Path(__file__).with_name("shards.py")
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def found(in_process):
+    return in_process(Path(__file__).with_name("shards.py"), devices=4).value
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)

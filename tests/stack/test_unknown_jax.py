@@ -1,17 +1,21 @@
 """In a JAX that lacks something private: a clear ImportError, or a smaller service that works."""
 
-import subprocess
-import sys
-import textwrap
+from textwrap import dedent
 
 import pytest
 
 
-def without(name, program="import jupyter_jaxcb"):
-    """Runs `program` in a process whose JAX has no `name`, an attribute path below jax._src."""
+@pytest.fixture
+def without(in_process):
+    """Runs a program in a process whose JAX has no `name`, an attribute path below jax._src."""
+    return lambda name, program="", **how: in_process(lacking(name) + dedent(program), **how)
+
+
+def lacking(name):
+    """The lines that take `name` away from JAX."""
     owner, attribute = name.rsplit(".", 1)
     module = owner.removesuffix(".runtime_tokens")
-    prepare = f"""
+    return dedent(f"""
         import importlib, operator, jax
         importlib.import_module("jax._src.{module}")
         owner = operator.attrgetter("{owner}")(jax._src)
@@ -19,13 +23,7 @@ def without(name, program="import jupyter_jaxcb"):
             delattr(owner, "{attribute}")
         else:
             delattr(type(owner), "{attribute}")
-    """
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(prepare) + textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    """)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +37,8 @@ def without(name, program="import jupyter_jaxcb"):
         "interpreters.mlir.set_sharding",
     ],
 )
-def test_what_has_no_fallback_fails_the_import_and_names_versions_that_work(name):
-    done = without(name)
-    assert done.returncode == 1
+def test_what_has_no_fallback_fails_the_import_and_names_versions_that_work(without, name):
+    done = without(name, "import jupyter_jaxcb", status=1)
     (said,) = [line for line in done.stderr.splitlines() if "does not know JAX" in line]
     assert said.startswith("ImportError: jupyter_jaxcb ")
     assert name.rsplit(".", 1)[1] in said
@@ -71,7 +68,7 @@ PROGRAM = """
         "xla_bridge.backends_are_initialized",
     ],
 )
-def test_what_has_a_fallback_is_not_missed_by_calls(name):
+def test_what_has_a_fallback_is_not_missed_by_calls(in_process, name):
     """JAX itself needs these as well, so they are hidden from ours alone."""
     owner, attribute = name.rsplit(".", 1)
     hide = f"""
@@ -89,8 +86,5 @@ def test_what_has_a_fallback_is_not_missed_by_calls(name):
         for module, name in users:
             setattr(module, name, hidden)
     """
-    program = "import importlib, jax\n" + textwrap.dedent(hide) + textwrap.dedent(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100
-    )
+    done = in_process("import importlib, jax\n" + dedent(hide) + dedent(PROGRAM))
     assert done.stdout == "[0.0, 'ArrayImpl'] 2 cpu\n", done.stderr

@@ -54,7 +54,9 @@ def executed(tmp_path_factory):
             }
         )
     )
-    ran(["-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", path.name], folder)
+    convert = ["-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", path.name]
+    code, printed = ran(convert, folder)
+    assert code == 0, printed
     return path
 
 

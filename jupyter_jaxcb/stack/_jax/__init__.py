@@ -6,8 +6,11 @@ When a JAX release breaks us, this is the folder to read. Seen in JAX 0.8.0, 0.1
 
 from ._around import backend_name as backend_name
 from ._around import caches_of_its_own as caches_of_its_own
+from ._around import calls_a_rule as calls_a_rule
 from ._around import has_the_batch_in_hand as has_the_batch_in_hand
+from ._around import held_weakly as held_weakly
 from ._around import host_function_can_block as host_function_can_block
+from ._around import is_dispatch as is_dispatch
 from ._around import key_implementation as key_implementation
 from ._around import lowers_predicate_that_goes_wrong as lowers_predicate_that_goes_wrong
 from ._around import traced_by as traced_by
@@ -57,6 +60,7 @@ from ._processes import start_backends as start_backends
 from ._programs import dispatched as dispatched
 from ._programs import dispatching as dispatching
 from ._programs import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
+from ._programs import let_go as let_go
 from ._programs import watch as watch
 from ._programs import without_dead_equations as without_dead_equations
 from ._raised import LOOKING as LOOKING
@@ -66,6 +70,7 @@ from ._raised import stay_in_python as stay_in_python
 from ._runs import Compiled as Compiled
 from ._unfinished import is_over as is_over
 from ._unfinished import unfinished_arrays as unfinished_arrays
+from ._unfinished import unfinished_runs as unfinished_runs
 from ._unfinished import unfinished_tokens as unfinished_tokens
 
 leave_out_of_tracebacks()

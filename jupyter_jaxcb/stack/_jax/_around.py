@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
@@ -16,15 +17,26 @@ try:
     from jax._src import config as _config
     from jax._src import mesh as _mesh
     from jax._src import sharding_impls as _sharding_impls
+    from jax._src import util as _util
     from jax._src import xla_bridge as _xla_bridge
 except ImportError:
     _config: Any = None
     _mesh: Any = None
     _sharding_impls: Any = None
+    _util: Any = None
     _xla_bridge: Any = None
 
 _CUSTOM_VMAP = os.path.join("jax", "_src", "custom_batching.py")
 _own_caches = itertools.count(1_000_000)
+
+
+class _Asking(threading.local):
+    """Whether this thread is inside of `caches_of_its_own`."""
+
+    now = False
+
+
+_asking = _Asking()
 
 
 @contextlib.contextmanager
@@ -43,6 +55,19 @@ def without_mesh() -> Iterator[None]:
         yield
 
 
+def held_weakly(kind: type) -> type:
+    """Has JAX's caches hold parameters of the class `kind` weakly; works as a decorator.
+
+    JAX does so with functions, and with jaxprs by this table. Without it the cache of abstract
+    evaluation keeps each host function that was traced, and all that it refers to, until
+    `jax.clear_caches`.
+    """
+    kinds = getattr(_util, "weakref_cache_key_types", None)
+    if kinds is not None:
+        kinds.add(kind)
+    return kind
+
+
 @contextlib.contextmanager
 def caches_of_its_own() -> Iterator[None]:
     """Everything this thread traces or lowers inside is traced and lowered anew.
@@ -53,11 +78,22 @@ def caches_of_its_own() -> Iterator[None]:
     optimisation alone. Without it explain may miss what JAX has traced before.
     """
     state = getattr(_config, "pgle_profiling_runs", None)
-    if state is None:
-        yield
-        return
-    with state(next(_own_caches)):
-        yield
+    before, _asking.now = _asking.now, True
+    try:
+        with contextlib.nullcontext() if state is None else state(next(_own_caches)):
+            yield
+    finally:
+        _asking.now = before
+
+
+def not_to_be_kept(jaxpr: Any) -> Any:
+    """`jaxpr`, or a copy inside of `caches_of_its_own`: what is made of that goes with it.
+
+    JAX keeps the jaxpr as long as the function that was traced, and with it the executable.
+    """
+    inner: Any = getattr(jaxpr, "jaxpr", None)
+    copies = _asking.now and hasattr(jaxpr, "replace") and hasattr(inner, "replace")
+    return jaxpr.replace(jaxpr=inner.replace()) if copies else jaxpr
 
 
 def backend_name() -> str:
@@ -127,6 +163,29 @@ def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
     kind, variable = found
     size = frame.f_locals.get(variable) if variable else None
     return kind, size if isinstance(size, int) else None
+
+
+def is_dispatch(code: CodeType) -> bool:
+    """Whether `code` is JAX's around a jitted function that is traced to be compiled.
+
+    In a JAX where it has another name, who calls a compiled program counts among the callers of
+    the binds in it.
+    """
+    kind, _ = _TRACES.get((os.path.basename(code.co_filename), code.co_name), ("", ""))
+    return kind == "dispatch"
+
+
+_CALLS_RULES = frozenset({"_flatten_jvp", "_flatten_fwd", "_flatten_bwd"})
+
+
+def calls_a_rule(code: CodeType) -> bool:
+    """Whether `code` is JAX's around a rule of differentiation.
+
+    In a JAX where it has another name, a bind in a rule has a row for each who differentiates.
+    """
+    if code.co_name not in _CALLS_RULES:
+        return False
+    return os.path.basename(code.co_filename) == "custom_derivatives.py"
 
 
 def key_implementation(dtype: Any) -> str | None:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import jax
 
+from .._changes import Changes
 from ._own_function import program_keeps
 
 _CALLBACK = "jax._src.callback"
@@ -85,51 +86,45 @@ class _Printing(threading.local):
 _printing = _Printing()
 
 
-def watch_own_callbacks(told: OwnCallbacks) -> Callable[[], None]:
-    """Tells `told` of every callback of JAX's own from now on.
-
-    Returns:
-        A function that puts JAX back as it was.
+def watch_own_callbacks(told: OwnCallbacks, changes: Changes) -> None:
+    """Tells `told` of every callback of JAX's own from now on, until `changes` are taken back.
 
     Raises:
         RuntimeError: JAX's insides are not where they were seen; says which is missing.
     """
     try:
-        changes = list(_changes(told))
+        wanted = list(_changes(told))
     except (ImportError, AttributeError, KeyError, TypeError) as error:
         raise RuntimeError(
             f"cannot observe the callbacks of JAX {jax.__version__}: {error}. It was tested with "
             "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
         ) from error
-    undo = contextlib.ExitStack()
-    for change in changes:
-        undo.callback(change.make())
-    return undo.close
+    for change in wanted:
+        changes.make(change.make, change.undo)
 
 
-@dataclasses.dataclass(frozen=True)
 class _Change:
     """One entry of a namespace or table that is replaced."""
 
-    table: Any  # a dict
-    key: Any
-    new: Any
+    def __init__(self, table: Any, key: Any, new: Any) -> None:
+        self._table = table  # a dict
+        self._key = key
+        self._new = new
+        self._there = key in table
+        self._old = table.get(key)
 
-    def make(self) -> Callable[[], None]:
-        """Replaces it; a function that undoes this unless somebody else has replaced it since."""
-        there = self.key in self.table
-        old = self.table.get(self.key)
-        self.table[self.key] = self.new
+    def make(self) -> None:
+        """Replaces it."""
+        self._table[self._key] = self._new
 
-        def undo() -> None:
-            if self.table.get(self.key) is not self.new:
-                return
-            if there:
-                self.table[self.key] = old
-            else:
-                del self.table[self.key]
-
-        return undo
+    def undo(self) -> None:
+        """Puts it back unless somebody else has replaced it since."""
+        if self._table.get(self._key) is not self._new:
+            return
+        if self._there:
+            self._table[self._key] = self._old
+        else:
+            del self._table[self._key]
 
 
 def _changes(told: OwnCallbacks) -> Iterator[_Change]:

@@ -10,7 +10,7 @@ import functools
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -23,38 +23,37 @@ except ImportError:
     _pxla: Any = None
     _dce_jaxpr: Any = None
 
+from .._changes import Changes
+from ._around import not_to_be_kept
 from ._runs import Compiled, Runs, Watcher, runs
 
 
-def watch(watcher: Watcher) -> Callable[[], None]:
-    """Tells `watcher` of every program from now on.
-
-    Returns:
-        A function that puts JAX back as it was.
-    """
+def watch(watcher: Watcher, changes: Changes) -> None:
+    """Tells `watcher` of every program from now on, until `changes` are taken back."""
     pxla: Any = _pxla
     original = getattr(pxla, "lower_sharding_computation", None)
     if original is None:
-        return lambda: None
-    runs.start(watcher)
+        return
 
     @functools.wraps(original)
     def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter_ns()
         with watcher.lowering(jaxpr, fun_name) as when_compiled:
-            computation = original(jaxpr, api_name, fun_name, *args, **kwargs)
+            computation = original(not_to_be_kept(jaxpr), api_name, fun_name, *args, **kwargs)
             took = time.perf_counter_ns() - start
         if when_compiled:
-            _call_after_compile(computation, when_compiled, jaxpr, took, runs)
+            _call_after_compile(computation, when_compiled, bool(jaxpr.effects), took, runs)
         return computation
 
+    def change() -> None:
+        pxla.lower_sharding_computation = lower
+
     def undo() -> None:
-        runs.stop()
         if pxla.lower_sharding_computation is lower:
             pxla.lower_sharding_computation = original
 
-    pxla.lower_sharding_computation = lower
-    return undo
+    changes.make(lambda: runs.start(watcher), runs.stop)
+    changes.make(change, undo)
 
 
 def without_dead_equations(jaxpr: Any) -> Any:
@@ -66,9 +65,11 @@ def without_dead_equations(jaxpr: Any) -> Any:
 
 
 def _call_after_compile(
-    computation: Any, functions: list[Compiled], jaxpr: Any, lower_ns: int, runs: Runs
+    computation: Any, functions: list[Compiled], effects: bool, lower_ns: int, runs: Runs
 ) -> None:
-    this = weakref.ref(computation)  # the attribute must not keep its own object alive
+    # JAX keeps `computation` as long as its jaxpr, and its jaxpr as long as the jitted function. So
+    # nothing here may refer to either, or all three live for ever, with the executable.
+    this = weakref.ref(computation)
     program: Any = None
 
     def compile_and_tell(*args: Any, **kwargs: Any) -> Any:
@@ -80,16 +81,27 @@ def _call_after_compile(
         while functions:
             program = functions.pop(0)(lambda: _optimised(executable), lower_ns, took)
         if program is not None:
-            runs.expect(program, executable, bool(jaxpr.effects), *called_from())
+            runs.expect(program, executable, effects, *called_from())
         return executable
 
     computation.compile = compile_and_tell
 
 
-def _optimised(executable: Any) -> str:
-    """The optimised HLO as text; raises AttributeError where JAX has no way to it."""
+def let_go(lowered: Any) -> None:
+    """Drops the program that a `jax.stages.Lowered` was compiled to; nobody is to run it.
+
+    Without it JAX keeps the executable as long as the jitted function that was lowered.
+    """
+    computation = getattr(lowered, "_lowering", None)
+    for name in ("_executable", "_hlo"):
+        if hasattr(computation, name):
+            setattr(computation, name, None)
+
+
+def _optimised(executable: Any) -> bytes:
+    """The optimised HLO, serialized; raises AttributeError where JAX has no way to it."""
     (module,) = executable.xla_executable.hlo_modules()
-    return module.to_string()
+    return module.as_serialized_hlo_module_proto()
 
 
 def dispatching() -> FrameType | None:

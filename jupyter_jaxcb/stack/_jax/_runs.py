@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from .._changes import Changes
+from ._unfinished import note_run
 
 try:
     from jax._src import api as _api
@@ -21,7 +25,7 @@ except ImportError:
 
 # Called when a program has been compiled: with what reads its optimised HLO, and the nanoseconds
 # that lowering and compiling took.
-Compiled = Callable[[Callable[[], str], int, int], Any]
+Compiled = Callable[[Callable[[], bytes], int, int], Any]
 
 
 class Watcher(Protocol):
@@ -58,27 +62,30 @@ class Runs:
         self._watcher: Watcher | None = None
         self._by_executable: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._by_function: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-        self._undo = contextlib.ExitStack()
+        self._changes = Changes()
+        self._lock = threading.RLock()  # garbage is collected anywhere
         self._watching = False
         self._unmask: Callable[[], None] = lambda: None
 
     def start(self, watcher: Watcher) -> None:
         """Tells `watcher` from now on, of programs that were compiled before too."""
         self._watcher = watcher
-        if self._by_executable:
-            self._watch()
+        self._watch()
 
     def stop(self) -> None:
         """Tells nobody, and puts JAX back as it was."""
         self._watcher = None
-        self._watching = False
-        self._undo.close()
+        with self._lock:
+            self._watching = False
+            self._changes.take_back()
 
     def _watch(self) -> None:
-        if not self._watching:
-            self._watching = True
-            self._watch_python()
-            self._watch_fast_path()
+        with self._lock:
+            if not self._watching and self._watcher is not None:
+                self._changes.take_back()  # what an interrupt has left
+                self._watch_python()
+                self._watch_fast_path()
+                self._watching = True
         self._unmask()
 
     def expect(
@@ -149,14 +156,18 @@ class Runs:
             if program is not None and watcher is not None:
                 watcher.ran(program)
                 self._unmask()
-            return original(executable, *args)
+            results = original(executable, *args)
+            note_run(results)
+            return results
+
+        def change() -> None:
+            kind.__call__ = call
 
         def undo() -> None:
             if kind.__call__ is call:
                 kind.__call__ = original
 
-        kind.__call__ = call
-        self._undo.callback(undo)
+        self._changes.make(change, undo)
 
     def _watch_fast_path(self) -> None:
         state = getattr(_api, "_post_hook_state", None)
@@ -172,6 +183,7 @@ class Runs:
             watcher = self._watcher
             if program is not None and watcher is not None:
                 watcher.ran(program)
+            note_run(output)
 
         def unmask() -> None:
             # jax.debug_nans(False), which JAX itself enters in many places (vmap, jnp.var), leaves
@@ -184,10 +196,9 @@ class Runs:
             if state.get_global() is hook:
                 state.set_global(previous)
 
+        self._changes.make(lambda: state.set_global(hook), undo)
         if hasattr(getattr(_api, "config_ext", None), "unset"):
             self._unmask = unmask
-        state.set_global(hook)
-        self._undo.callback(undo)
 
 
 runs = Runs()  # programs outlive the recorders that heard of them

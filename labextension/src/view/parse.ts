@@ -33,6 +33,7 @@ export function parseFacts(data: unknown): ReadFacts {
       .slice(0, MOST_SITES)
       .map((site, place) => readSite(site, `sites[${place}]`, budget)),
     overflow: facts.get('overflow', whole()),
+    not_kept: facts.getOr('not_kept', 0, whole()),
     ahead: facts.get('ahead', flag),
     left_out: Math.max(0, sites.length - MOST_SITES)
   };

@@ -75,7 +75,8 @@ export interface Site {
 export interface Facts {
   readonly schema: number;
   readonly sites: readonly Site[]; // in program order
-  readonly overflow: number; // host calls that came when the log was full
+  readonly overflow: number; // host calls that came when the log was full, in no count
+  readonly not_kept?: number; // those that are in the counts, and have no row; absent: none
   readonly ahead: boolean; // nothing ran: `expected` is what one run would do
 }
 

@@ -33,6 +33,12 @@ function warnings(facts: ReadFacts, measured: Measured, problem: string): string
   if (facts.overflow) {
     words.push(`${callWords(facts.overflow)} more, not in these counts: the log was full`);
   }
+  if (facts.not_kept) {
+    const were = facts.not_kept === 1 ? 'was' : 'were';
+    words.push(
+      `the log was full: ${callWords(facts.not_kept)} of these ${were} counted and have no row`
+    );
+  }
   if (facts.left_out) {
     words.push(`${facts.left_out.toLocaleString('en-US')} more sites are not listed`);
   }

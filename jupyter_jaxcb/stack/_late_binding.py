@@ -1,0 +1,228 @@
+"""Late binding: code that runs again swaps the functions that compiled programs call.
+
+Only a notebook cell and a module can run again (see `Run`). Anywhere else a callback calls the
+function it was made from, for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from ._callback import HostFunction
+from ._site import is_cell
+
+
+class Run:
+    """One execution of a cell or a module.
+
+    Args:
+        namespace: the globals of the functions that it defines.
+        place: which cell or module it is, equal in each execution; None: it cannot be executed
+            again, as far as is known.
+        token: of this execution; compared by identity.
+    """
+
+    def __init__(
+        self, namespace: dict[str, Any], place: Hashable = None, token: object = None
+    ) -> None:
+        self.namespace = namespace
+        self.token = object() if token is None else token
+        self.is_known = place is not None
+        self.place = place if self.is_known else self.token
+        self.definitions: list[Definition] = []
+
+
+class _Cells(threading.local):
+    """The cells that this thread executes, innermost last: `run_cell` nests."""
+
+    def __init__(self) -> None:
+        self.running: list[Run] = []
+
+
+_cells = _Cells()
+_lock = threading.RLock()
+
+
+def cell_begins(namespace: dict[str, Any], place: Hashable) -> Run:
+    """This thread executes a cell from now on; see `Run`."""
+    run = Run(namespace, place)
+    _cells.running.append(run)
+    return run
+
+
+def cell_ends(run: Run) -> None:
+    """The execution of a cell is over, and so is that of all cells which it has begun."""
+    if run in _cells.running:
+        del _cells.running[_cells.running.index(run) :]
+    with _lock:
+        for definition in run.definitions:
+            definition.settle()
+        run.definitions.clear()
+
+
+@contextlib.contextmanager
+def cell_known_as(place: Hashable) -> Iterator[None]:
+    """A part of the running cell, which is known as `place` if the cell itself is not known."""
+    running = _cells.running
+    if not running or running[-1].is_known:
+        yield
+        return
+    run = cell_begins(running[-1].namespace, place)
+    try:
+        yield
+    finally:
+        cell_ends(run)
+
+
+class Definition:
+    """What one place has registered under one name and interface, in its latest run.
+
+    Attributes:
+        run: the token of that run.
+        function: registered first in it.
+        single: whether it is the only one there; the next run then takes its place.
+        version: of the function.
+        hosts: that call it.
+    """
+
+    __slots__ = (
+        "__weakref__", "_before", "_marked", "_name", "_older", "function", "hosts", "run",
+        "single", "version",
+    )  # fmt: skip
+
+    def __init__(
+        self, run: Run, function: Callable[..., Any], known: Definition | None, name: _Name
+    ) -> None:
+        self.run, self.function, self._name, self.single = run.token, function, name, True
+        self.hosts: weakref.WeakSet[HostFunction] = weakref.WeakSet()
+        self._older: list[HostFunction] = []  # taken over from the run before
+        self._before = function  # what these called
+        self._marked: list[HostFunction] = []  # called replaced on account of this one
+        self.version = 1 if known is None else known.version + 1
+        if known is not None and known.single:
+            self._older, self._before = list(known.hosts), known.function
+        for host in self._older:
+            self._take(host)
+        self._mark()
+        name.definitions.add(self)
+
+    def host(self, function: Callable[..., Any]) -> HostFunction:
+        """The host function for `function`, registered in this run."""
+        if function is not self.function:
+            self._give_back()
+            host = HostFunction(function)
+            host.definition = self  # which tells the next run that there were two
+            return host
+        for host in self.hosts:
+            if host not in self._older:
+                return host
+        host = HostFunction(function, late_bound=True)
+        host.version = self.version
+        self._take(host)
+        return host
+
+    def settle(self) -> None:
+        """No other function comes in this run."""
+        self._older, self._before, self._marked = [], self.function, []
+
+    def _take(self, host: HostFunction) -> None:
+        host.rebind(self.function)
+        host.replaced = False
+        host.definition = self
+        self.hosts.add(host)
+
+    def _give_back(self) -> None:
+        """Another function of the name: nothing says which one takes the place of the old one."""
+        self.single = False
+        for host in self._older:
+            host.rebind(self._before)
+            self.hosts.discard(host)
+        for host in self._marked:
+            host.replaced = False
+        self.settle()
+
+    def _mark(self) -> None:
+        """Who calls what another run has registered under the name calls what is replaced."""
+        for other in list(self._name.definitions):
+            if other.single and other.run is not self.run:
+                for host in other.hosts:
+                    if host.current is not self.function and not host.replaced:
+                        host.replaced = True
+                        self._marked.append(host)
+
+
+class _Name:
+    """All that is registered under one name of a namespace."""
+
+    def __init__(self) -> None:
+        self.definitions: weakref.WeakSet[Definition] = weakref.WeakSet()
+
+
+# A host function keeps its definition alive, and that its name.
+_definitions: weakref.WeakValueDictionary[tuple[Hashable, str, Hashable], Definition]
+_definitions = weakref.WeakValueDictionary()
+_names: weakref.WeakValueDictionary[tuple[int, str], _Name] = weakref.WeakValueDictionary()
+
+
+def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
+    """The `HostFunction` for `function`.
+
+    If a cell or a module runs again and registers one function of a name, where its run before
+    registered one, programs that call the old function call the new one from now on.
+
+    Args:
+        function: the host function.
+        interface: what programs were compiled against (flavor, result, vmap method); a function
+            takes the place of one with an equal interface only.
+    """
+    run = _run_of(function) if _is_defined_at_top_level(function) else None
+    if run is None:
+        return HostFunction(function)
+    place = (run.place, function.__qualname__, interface)
+    with _lock:
+        known = _definitions.get(place)
+        if known is None or known.run is not run.token:
+            known = Definition(run, function, known, _name_of(function))
+            _definitions[place] = known
+            run.definitions.append(known)
+        return known.host(function)
+
+
+def _name_of(function: Callable[..., Any]) -> _Name:
+    if not function.__qualname__.strip("_"):  # def _(x): no name that a person goes by
+        return _Name()
+    key = (id(function.__globals__), function.__qualname__)
+    name = _names.get(key)
+    if name is None:
+        name = _names[key] = _Name()
+    return name
+
+
+def _run_of(function: types.FunctionType) -> Run | None:
+    """The run that registers a function at top level now; None where nothing can run again."""
+    names = function.__globals__
+    running = _cells.running
+    if running and names is running[-1].namespace:
+        # Not of a file or a string that the cell executes in its own namespace.
+        return running[-1] if is_cell(function.__code__.co_filename) else None
+    module = sys.modules.get(function.__module__)
+    # Each importlib.reload makes a spec of its own; a script has none.
+    spec = getattr(module, "__spec__", None)
+    if spec is None or getattr(module, "__dict__", None) is not names:
+        return None
+    return Run(names, id(names), spec)
+
+
+def _is_defined_at_top_level(function: Callable[..., Any]) -> bool:
+    """Whether its name says which function it is: no closure, lambda, method or wrapper."""
+    return (
+        isinstance(function, types.FunctionType)
+        and function.__code__.co_qualname == function.__qualname__
+        and "<" not in function.__qualname__
+    )

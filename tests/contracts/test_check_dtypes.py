@@ -1,0 +1,97 @@
+"""check() with every dtype that this JAX has, those of ml_dtypes too."""
+
+import itertools
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+
+NAMES = [name for name, kind in vars(ml_dtypes).items() if isinstance(kind, type)]
+NAMES = [name for name in NAMES if name not in ("finfo", "iinfo")]
+NUMPYS = "bool int8 uint8 int16 uint16 int32 uint32 float16 float32 complex64".split()
+
+
+def is_in_jax(dtype):
+    """Whether JAX can compute with it."""
+    try:
+        x = jax.numpy.asarray(np.ones(3, dtype))
+        return np.asarray(jax.jit(lambda x: x[::-1])(x)).dtype == dtype
+    except Exception:  # of several kinds, as versions have it
+        return False
+
+
+DTYPES = [np.dtype(getattr(ml_dtypes, name)) for name in NAMES]
+DTYPES = [dtype for dtype in DTYPES if is_in_jax(dtype)] + [np.dtype(name) for name in NUMPYS]
+every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+
+
+def register(function, **options):
+    return jaxcb.pure(function, result="x", **options)
+
+
+def test_dtypes_of_one_byte_and_less_are_among_those_of_jax():
+    names = {str(dtype) for dtype in DTYPES}
+    assert {"int2", "uint2", "int4", "uint4", "bfloat16", "float8_e5m2", "float4_e2m1fn"} <= names
+
+
+@every_dtype
+@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
+def test_identity_keeps_its_contract(dtype, method):
+    for x in (np.array([0, 1, 1], dtype), np.ones((), dtype), np.ones((2, 0), dtype)):
+        found = jaxcb.check(register(lambda x: x, vmap_method=method), x)
+        assert found.ok, found.findings
+
+
+@every_dtype
+@settings(max_examples=10, deadline=None)
+@given(data=st.binary(min_size=16, max_size=16))
+def test_identity_keeps_its_contract_for_whatever_numbers(dtype, data):
+    """Made of bits: NaN, infinity, the largest and the smallest are among them."""
+    size = {"2": 4, "4": 16}.get(str(dtype).lstrip("uint"), 256)
+    data = bytes(byte % (2 if dtype.kind == "b" else size) for byte in data)
+    x = np.frombuffer(data, dtype).copy()
+    found = jaxcb.check(register(lambda x: x, vmap_method="expand_dims"), x)
+    assert found.ok, found.findings
+
+
+def test_identity_keeps_its_contract_for_a_signalling_nan():
+    x = np.array([0x7F81, 0x3F80], np.uint16).view(ml_dtypes.bfloat16)
+    found = jaxcb.check(register(lambda x: x, vmap_method="expand_dims"), x)
+    assert found.ok, found.findings
+
+
+@every_dtype
+def test_answer_that_changes_is_found(dtype):
+    number = itertools.count()
+
+    def changing(x):
+        return x if next(number) % 2 else np.roll(x, 1)
+
+    found = jaxcb.check(register(changing), np.array([1, 0, 0], dtype))
+    assert [one.kind for one in found.findings if one.kind != "source"] == ["same inputs twice"]
+
+
+@every_dtype
+def test_batch_that_is_answered_other_than_its_lanes_is_found(dtype):
+    def reversed_whole(x):
+        return np.ascontiguousarray(x[::-1])
+
+    found = jaxcb.check(
+        register(reversed_whole, vmap_method="expand_dims"), np.array([1, 0, 0], dtype)
+    )
+    assert [one.kind for one in found.findings] == ["vmap contract"]
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "int8", "uint8", "int64"])
+def test_largest_integer_is_changed_to_another_one(name):
+    """Or the lanes of a batch were all alike, and whatever mixes them up would pass."""
+    kind = getattr(ml_dtypes, name, None) or getattr(np, name)
+    x = np.full(2, int(ml_dtypes.iinfo(kind).max), kind)
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        found = jaxcb.check(register(lambda x: x[::-1].copy(), vmap_method="expand_dims"), x)
+    assert [one.kind for one in found.findings] == ["vmap contract"]

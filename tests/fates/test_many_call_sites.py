@@ -1,0 +1,79 @@
+"""What is found out about a program takes work linear in its call sites.
+
+Work is counted in instructions of Python that this package's code runs: the same on each machine.
+"""
+
+import os
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
+from jupyter_jaxcb.stack import _site
+
+OWN = os.path.dirname(jaxcb.__file__) + os.sep
+X = np.float32(1)
+LINES = {
+    "one after the other": "x = p(x + 1)",
+    "each in a loop": "x = jax.lax.fori_loop(0, 3, lambda i, x: p(x), x)",
+    "each in a branch": "x = jax.lax.cond(x > 0, lambda x: p(x), lambda x: x, x)",
+    "each in a branch by platform": "x = jax.lax.platform_dependent(x, cpu=lambda x: p(x), "
+    "default=lambda x: x)",
+    "each in an inner jit": "x = jax.jit(lambda x: p(x) + 1)(x)",
+    "each unused": "p(x)",
+}
+
+
+class Work:
+    """Counts the instructions of Python that functions of this package run meanwhile."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __enter__(self):
+        self._before = sys.gettrace()
+        sys.settrace(self._called)
+        return self
+
+    def __exit__(self, *error):
+        sys.settrace(self._before)
+
+    def _called(self, frame, event, argument):
+        if not frame.f_code.co_filename.startswith(OWN):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._stepped
+
+    def _stepped(self, frame, event, argument):
+        self.count += 1
+        return self._stepped
+
+
+def work(line, count):
+    """The instructions that it takes to have a program with `count` call sites compiled."""
+    p = jaxcb.pure(np.sin, result="x")
+    source = "\n    ".join(["def f(x):", *[line] * count, "return x"])
+    space = {"p": p, "jax": jax}
+    exec(compile(source, "many_call_sites.py", "exec"), space)
+    with jaxcb.record() as r, Work() as counted:
+        jax.jit(space["f"]).lower(X).compile()
+    assert len(summarize(r.recording)) == count
+    return counted.count
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_work_for_a_program_is_linear_in_its_call_sites(line):
+    work(line, 2)  # what is done once
+    few, more, many = (work(line, count) for count in (20, 60, 100))
+    assert many - more < 1.1 * (more - few)
+
+
+def test_positions_of_code_are_found_once_for_all_its_call_sites():
+    _site._positions.cache_clear()
+    work(LINES["one after the other"], 50)
+    found = _site._positions.cache_info()
+    assert found.hits >= 49
+    assert found.misses < 10

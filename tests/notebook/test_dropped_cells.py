@@ -1,0 +1,42 @@
+"""A cell that runs again and again leaves no program behind, and nothing of its functions."""
+
+import pytest
+
+SETUP = """
+import gc, weakref, jupyter_jaxcb as jaxcb
+class Large: pass
+large = []
+def alive():
+    for _ in range(4): gc.collect()
+    programs = len(jax.devices()[0].client.live_executables())
+    return programs, sum(one() is not None for one in large)
+"""
+MAKE = "one = Large(); large.append(weakref.ref(one));"
+HOST = f"{MAKE}\n@jaxcb.io(result='x')\ndef h(x, one=one): return x\nf = jax.jit(lambda x: h(x))\n"
+OWN = (
+    "def h(x, one=one): return np.float32(x)\nS = jax.ShapeDtypeStruct((), np.float32)\n"
+    "jax.jit(lambda x: jax.pure_callback(h, S, x))(1.0);"
+)
+CELLS = {
+    "decorator": [f"{HOST}f(1.0);"],
+    "magic": [
+        MAKE,
+        "%%jax_callback pure --result x\ndef h(x, one=one): return x",
+        "jax.jit(lambda x: h(x))(1.0);",
+    ],
+    "explain": [HOST, "%jax_explain f(1.0)", "%jax_explain --matrix f(1.0)"],
+    "jax's own": [MAKE, f"%%jax_record --jax\n{OWN}"],
+}
+
+
+@pytest.mark.parametrize("cells", CELLS.values(), ids=CELLS)
+@pytest.mark.parametrize("known", [True, False], ids=["with ids", "without ids"])
+def test_cells_that_run_again_leave_nothing_behind(kernel, cells, known):
+    def run(times):
+        for _ in range(times):
+            for place, cell in enumerate(cells):
+                assert kernel.run(cell, cell=str(place) if known else None).error is None
+        return kernel.run("alive()").value
+
+    kernel.run(SETUP)
+    assert run(2) == run(10)

@@ -1,0 +1,63 @@
+"""Whether what `explain` says ahead comes true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.report import summarize
+
+from ._judge import Judge
+from ._statements import SILENT, mentioned
+
+
+def ahead(judge: Judge) -> None:
+    ran = judge.ran
+    if ran.explain_log:
+        judge.say("explain calls", f"{ran.explain_log}")
+    if ran.explain_error is not None:
+        if ran.runs[0].error is None and judge.program.mode != "eager":
+            judge.say("explain raised", repr(ran.explain_error))
+        return
+    if ran.explained is None:
+        return
+    rows = summarize(ran.explained)
+    mentioned(judge, {row.site.line for row in rows})
+    str(ran.explained)
+    if judge.program.mode == "eager" or any(run.error for run in ran.runs):
+        return
+    _foretold(judge, rows)
+
+
+def _foretold(judge: Judge, rows: list[Any]) -> None:
+    runs = len(judge.ran.runs)
+    counts: Counter[str] = Counter()
+    for run in judge.ran.runs:
+        counts += run.counts
+    expected: dict[str, int | None] = {}
+    for row in rows:
+        host = judge.host_of(row)
+        before = expected.get(host, 0)
+        known = before is not None and row.expected is not None
+        expected[host] = before + row.expected if known else None
+        if row.fate is Fate.UNKNOWN:
+            judge.say("explain unknown", f"{host} line {row.site.line}: {row.reason}")
+        if row.fate in SILENT and row.expected:
+            judge.say("explain silent", f"{host}: {row.fate}, expected {row.expected}")
+    for host in counts.keys() | expected.keys():
+        ahead = expected.get(host, 0)
+        if ahead is not None and ahead * runs != counts[host]:
+            judge.say("explain", f"{host}: {ahead} a run, {counts[host]} in {runs}")
+    if judge.ran.blocks and judge.program.blocks != "late":
+        _same_fates(judge, rows)
+
+
+def _same_fates(judge: Judge, rows: list[Any]) -> None:
+    later = {row.site: row.fate for row in summarize(judge.ran.blocks[0].recording)}
+    later = {(site.line, site.column): fate for site, fate in later.items()}
+    for row in rows:
+        fate = later.get((row.site.line, row.site.column))
+        if fate in (row.fate, Fate.UNTAKEN):
+            continue
+        judge.say("fates", f"line {row.site.line}: explained {row.fate}, recorded {fate}")

@@ -1,0 +1,384 @@
+"""Draws programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+from ._program import Function, Host, Program, Statement
+
+METHODS = ("sequential", "sequential", "sequential_unrolled", "expand_dims", "broadcast_all")
+ARITHMETIC = (
+    "0.5 * $0 + 0.25 * $1",
+    "jnp.sin($0)",
+    "$0 - $1",
+    "jnp.where($0 > $1, $0, 0.5 * $1)",
+    "jnp.minimum($0, 1.0)",
+    "$0 * 0.0 + $1",
+    "jax.lax.stop_gradient($0) + $1",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What the program around a statement asks of it."""
+
+    differentiated: bool = False
+    batched: bool = False
+    looped: bool = False
+    pure: bool = False  # effects are refused here
+    depth: int = 3
+
+
+@dataclasses.dataclass
+class Helper:
+    """A function of the module, and where it may be called."""
+
+    function: Function
+    context: Context
+
+
+class Draw:
+    """One program, from a number."""
+
+    def __init__(self, seed: int | str, devices: int = 1, fuel: int = 14) -> None:
+        self.random = random.Random(seed)
+        self.devices = devices
+        self.hosts: list[Host] = []
+        self.helpers: list[Helper] = []
+        self.fuel = fuel
+        self.names = 0
+
+    def chance(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    def fresh(self, letter: str) -> str:
+        self.names += 1
+        return f"{letter}{self.names}"
+
+    def program(self) -> Program:
+        for _ in range(self.random.randint(0, 3)):
+            self.helper()
+        main = self.function("program", ("x",), Context(), self.random.randint(2, 6))
+        mode = self.random.choices(["jit", "eager", "aot"], [8, 1, 1])[0]
+        inputs = tuple(self.random.choice([0.75, -1.25, 0.3, 2.5]) for _ in range(self.count()))
+        blocks = "one" if len(inputs) == 1 else self.random.choice(["one", "each", "late"])
+        fail = None
+        if self.hosts and self.chance(0.1):
+            fail = (self.random.choice(self.hosts).name, self.random.randint(1, 4))
+        helpers = [helper.function for helper in self.helpers]
+        return Program(self.hosts, helpers, main, mode, inputs, blocks, fail)
+
+    def count(self) -> int:
+        return self.random.choices([1, 2, 3], [6, 3, 1])[0]
+
+    # functions
+
+    def helper(self) -> None:
+        decorator = self.random.choices(
+            ["", "jit", "checkpoint", "custom_jvp", "custom_vjp"], [2, 5, 1, 1, 1]
+        )[0]
+        context = Context(
+            differentiated=self.chance(0.5),
+            batched=self.chance(0.7),
+            pure=decorator == "checkpoint" or self.chance(0.3),
+            depth=2,
+        )
+        names = ("x",) if self.chance(0.75) else ("x", "y")
+        function = self.function(self.fresh("helper"), names, context, self.random.randint(1, 3))
+        function.decorator = decorator
+        if decorator.startswith("custom") and self.chance(0.4):
+            function.factor = self.slope()
+        self.helpers.append(Helper(function, context))
+
+    def local(self, context: Context, scope: tuple[str, ...], parameters: int = 1) -> Function:
+        """A function inside of another one, which sees the variables around it."""
+        inner = dataclasses.replace(context, depth=context.depth - 1)
+        names = tuple(self.fresh("a") for _ in range(parameters))
+        size = self.random.randint(1, 2)
+        function = self.function(self.fresh("f"), names, inner, size, scope)
+        if self.chance(0.15):
+            function.decorator = "jit"
+        elif context.pure and self.chance(0.2):
+            function.decorator = "checkpoint"
+        return function
+
+    def function(
+        self,
+        name: str,
+        parameters: tuple[str, ...],
+        context: Context,
+        size: int,
+        outer: tuple[str, ...] = (),
+    ) -> Function:
+        own = list(parameters)
+        body: list[Statement] = []
+        for _ in range(size):
+            scope = (*outer[-2:], *own)
+            statement = self.statement(context, scope)
+            body.append(statement)
+            own += [name for name in statement.targets if name != "_"]
+        kept = [name for name in own if self.chance(0.65)] or [own[-1]]
+        return Function(name, parameters, body, tuple(kept))
+
+    # statements
+
+    def statement(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        self.fuel -= 1
+        kinds = {self.arithmetic: 1.0, self.host: 5.0, self.call: 2.5}
+        if context.depth > 0 and self.fuel > 0:
+            kinds |= {self.vmap: 1.5, self.scan: 1.2, self.cond: 1.2, self.fori: 0.6}
+            kinds |= {self.derivative: 1.2, self.loop: 0.0 if context.differentiated else 0.8}
+            if self.devices > 1 and not context.batched and not context.looped:
+                kinds[self.shard] = 3.0
+        kind = self.random.choices(list(kinds), list(kinds.values()))[0]
+        return kind(context, scope)
+
+    def pick(self, scope: tuple[str, ...], number: int = 1) -> tuple[str, ...]:
+        """Variables, later ones rather."""
+        return tuple(
+            scope[max(int(len(scope) * self.random.random() ** 0.6), 0) % len(scope)]
+            for _ in range(number)
+        )
+
+    def arithmetic(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        template = self.random.choice(ARITHMETIC)
+        return Statement(template, (self.fresh("v"),), self.pick(scope, 2))
+
+    def call(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        """Of a helper, plainly or in jax.jit of its own."""
+        helper = self.suitable(context)
+        if helper is None:
+            return self.host(context, scope)
+        number = len(helper.parameters)
+        arguments = ", ".join(f"${i}" for i in range(number))
+        template = f"{helper.name}({arguments})"
+        if self.chance(0.1):
+            template = f"jax.jit({helper.name})({arguments})"
+        target = (self.fresh("v"),) if self.chance(0.9) else ()
+        return Statement(template, target, self.pick(scope, number), calls=(helper.name,))
+
+    def suitable(self, context: Context, parameters: int = 0) -> Function | None:
+        found = [
+            helper.function
+            for helper in self.helpers
+            if (helper.context.differentiated or not context.differentiated)
+            and (helper.context.batched or not context.batched)
+            and (helper.context.pure or not context.pure)
+            and parameters in (0, len(helper.function.parameters))
+        ]
+        return self.random.choice(found) if found else None
+
+    def inner(
+        self, context: Context, scope: tuple[str, ...], parameters: int = 1
+    ) -> tuple[str, tuple[Function, ...], tuple[str, ...]]:
+        """Its name in the template, the functions before the line, the helpers it calls."""
+        if self.chance(0.45) and (helper := self.suitable(context, parameters)):
+            return helper.name, (), (helper.name,)
+        return "$f", (self.local(context, scope, parameters),), ()
+
+    def vmap(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        batched = dataclasses.replace(context, batched=True)
+        size = self.random.choices([0, 1, 2, 3], [0.3, 1, 3, 3])[0]
+        form = self.random.choice(["one", "one", "two", "nested", "outer", "jit", "none"])
+        name, functions, calls = self.inner(batched, scope, 2 if form in ("two", "outer") else 1)
+        xs = f"$0 + jnp.arange({size}.0)"
+        template = {
+            "one": f"jax.vmap({name})({xs})",
+            "jit": f"jax.jit(jax.vmap({name}))({xs})",
+            "two": f"jax.vmap({name}, in_axes=(0, None))({xs}, $1)",
+            "nested": f"jax.vmap(jax.vmap({name}))($0 + jnp.arange(6.0).reshape(3, 2))",
+            "outer": f"jax.vmap(jax.vmap({name}, (0, None)), (None, 0))"
+            f"({xs}, $1 + jnp.arange(2.0))",
+            "none": f"jax.vmap({name}, in_axes=None, axis_size={max(size, 1)})($0)",
+        }[form]
+        target = (self.fresh("v"),)
+        arguments = self.pick(scope, 2)
+        return Statement(f"jnp.sum({template})", target, arguments, functions, calls)
+
+    def derivative(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        inner = dataclasses.replace(context, differentiated=True)
+        name, functions, calls = self.inner(inner, scope)
+        template = self.random.choice(
+            [
+                f"jax.grad({name})($0)",
+                f"jax.value_and_grad({name})($0)[0]",
+                f"sum(jax.value_and_grad({name})($0))",
+                f"jax.jvp({name}, ($0,), (jnp.ones_like($0),))[1]",
+                f"sum(jax.jvp({name}, ($0,), (jnp.ones_like($0),)))",
+                f"jax.vjp({name}, $0)[1](jnp.ones_like($0))[0]",
+                f"jax.linearize({name}, $0)[1](jnp.ones_like($0))",
+                f"jax.jacfwd({name})($0)",
+                f"jax.grad(jax.checkpoint({name}))($0)",
+                f"jax.grad(jax.jit({name}))($0)",
+                f"jax.grad(jax.grad({name}))($0)",
+            ]
+        )
+        return Statement(template, (self.fresh("v"),), self.pick(scope), functions, calls)
+
+    def scan(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        inner = dataclasses.replace(context, looped=True)
+        length = self.random.choices([0, 1, 2, 3, 5], [1, 2, 2, 3, 1])[0]
+        options = self.random.choice(["", "", "", ", reverse=True", ", unroll=2"])
+        target = self.fresh("v")
+        if self.chance(0.2):
+            name, functions, calls = self.inner(inner, scope)
+            template = f"jnp.sum(jax.lax.map({name}, $0 + jnp.arange({length}.0)))"
+            return Statement(template, (target,), self.pick(scope), functions, calls)
+        body = self.local(inner, scope, 2)
+        body.ending = f"$, {self.random.choice(['None', body.parameters[1], body.result[-1]])}"
+        xs = f"jnp.arange({length}.0)"
+        template = f"jax.lax.scan($f, $0, {xs}{options})"
+        if body.ending.endswith("None"):
+            return Statement(template, (target, "_"), self.pick(scope), (body,))
+        template = (
+            f"jnp.sum({template}[1])"
+            if self.chance(0.3)
+            else f"sum(jnp.sum(part) for part in {template})"
+        )
+        return Statement(template, (target,), self.pick(scope), (body,))
+
+    def fori(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        inner = dataclasses.replace(context, looped=True)
+        body = self.local(inner, scope, 1)
+        number = self.random.choice([0, 1, 2, 4])
+        template = f"jax.lax.fori_loop(0, {number}, lambda _, c: $f(c), $0)"
+        return Statement(template, (self.fresh("v"),), self.pick(scope), (body,))
+
+    def loop(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        """A while loop that ends by a counter, with or without the data's help."""
+        inner = dataclasses.replace(context, looped=True)
+        body = self.local(inner, scope, 1)
+        number = self.random.choice([0, 1, 2, 4])
+        test = f"s[0] < {number}"
+        functions: tuple[Function, ...] = (body,)
+        if self.chance(0.4):
+            test += " + ($1 > 0.5)"
+        if self.chance(0.3):
+            functions += (self.local(inner, scope, 1),)
+            test = f"({test}) & ($g(s[1]) < 50.0)"
+        template = (
+            f"jax.lax.while_loop(lambda s: {test}, lambda s: (s[0] + 1, $f(s[1])), (0, $0))[1]"
+        )
+        return Statement(template, (self.fresh("v"),), self.pick(scope, 2), functions)
+
+    def cond(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        branches = 3 if self.chance(0.25) else 2
+        functions, names, calls = [], [], ()
+        for _ in range(branches):
+            if self.chance(0.25) and (helper := self.suitable(context, 1)):
+                names.append(helper.name)
+                calls += (helper.name,)
+            else:
+                functions.append(self.local(context, scope))
+                names.append("$" + "fgh"[len(functions) - 1])
+        test = self.random.choice(["$0 > 0.5", "$0 > 0.5", "$0 < 100.0", "$1 > $0", "True"])
+        if branches == 3:
+            template = f"jax.lax.switch(jnp.int32($0), [{', '.join(names)}], $1)"
+        else:
+            template = f"jax.lax.cond({test}, {names[0]}, {names[1]}, $1)"
+        target = (self.fresh("v"),)
+        return Statement(template, target, self.pick(scope, 2), tuple(functions), calls)
+
+    def shard(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        name, functions, calls = self.inner(dataclasses.replace(context, batched=True), ())
+        body = f"lambda part: {name}(part[0])[None]"
+        mapped = f"jax.shard_map({body}, mesh=MESH, in_specs=P('d'), out_specs=P('d'))"
+        template = f"jnp.sum({mapped}($0 + jnp.arange({self.devices}.0)))"
+        return Statement(template, (self.fresh("v"),), self.pick(scope), functions, calls)
+
+    # host functions
+
+    def host(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        host = self.reused(context) if self.chance(0.15) else None
+        host = host or self.new_host(context)
+        names = self.pick(scope, host.arity)
+        arguments = [f"${i}" for i in range(host.arity)]
+        vector = host.flavor in ("pure", "io", "buffer") and self.chance(0.08)
+        if vector:
+            length = self.random.choice([0, 3])
+            arguments = [f"{a} + jnp.arange({length}.0)" for a in arguments]
+        if host.flavor == "io" and context.differentiated:
+            arguments = [f"jax.lax.stop_gradient({a})" for a in arguments]
+        text = call_text(host, arguments, f"V{length}" if vector else "F32")
+        targets: tuple[str, ...] = ()
+        if host.flavor not in ("debug", "print"):
+            targets = tuple(self.fresh("v") for _ in range(1 + host.pair))
+            if vector:
+                text = f"(jnp.sum(part) for part in {text})" if host.pair else f"jnp.sum({text})"
+            if self.chance(0.1):
+                targets = ()
+        return Statement(text, targets, names, (), (), host.name)
+
+    def reused(self, context: Context) -> Host | None:
+        found = [host for host in self.hosts if self.fits(host, context)]
+        return self.random.choice(found) if found else None
+
+    def fits(self, host: Host, context: Context) -> bool:
+        if context.batched and (host.ordered or host.method == "none"):
+            return False
+        if context.pure and host.flavor in ("io", "tap"):
+            return False
+        if context.differentiated and host.flavor in ("pure", "buffer"):
+            return bool(host.rule)
+        return True
+
+    def new_host(self, context: Context) -> Host:
+        while True:
+            host = self.any_host()
+            if self.fits(host, context) or self.chance(0.005):
+                break
+        if host.rule and self.chance(0.3):
+            host.factor = self.slope()
+        host.name = self.fresh("h")
+        self.hosts.append(host)
+        return host
+
+    def slope(self) -> str:
+        """A host function for a derivative rule."""
+        found = [one for one in self.hosts if one.rule and one.arity == 1 and not one.pair]
+        if found and self.chance(0.5):
+            return self.random.choice(found).name
+        host = Host(self.fresh("h"), "pure", True, 1, False, self.random.choice(METHODS), 1, "jvp")
+        self.hosts.append(host)
+        return host.name
+
+    def any_host(self) -> Host:
+        flavor = self.random.choices(
+            ["pure", "io", "debug", "print", "buffer", "tap"], [8, 3, 1.5, 0.7, 1.5, 1.5]
+        )[0]
+        registered = flavor == "tap" or (flavor != "print" and self.chance(0.65))
+        host = Host("", flavor, registered, math=self.random.randrange(4))
+        if flavor in ("pure", "io", "debug", "buffer") and self.chance(0.3):
+            host.arity = 2
+        if flavor in ("io", "debug", "print"):
+            host.ordered = self.chance(0.4)
+        if flavor in ("pure", "buffer"):
+            host.method = self.random.choice(METHODS)
+            if host.arity == 1 and self.chance(0.1):
+                host.method = "legacy_vectorized"
+            host.pair = self.chance(0.1)
+            if registered:
+                host.rule = self.random.choice(["", "jvp", "jvp", "vjp"])
+        if flavor == "buffer":
+            host.side_effect = self.chance(0.3)
+        return host
+
+
+def call_text(host: Host, arguments: list[str], shape: str) -> str:
+    """The call of a host function as user code has it."""
+    inside = ", ".join(arguments)
+    if host.flavor == "print":
+        return f'debug_print("{host.name} {{}}", {inside}, ordered={host.ordered})'
+    if host.registered:
+        return f"{host.name}({inside})"
+    if host.pair:
+        shape = f"({shape}, {shape})"
+    if host.flavor == "pure":
+        return f'pure_callback({host.name}, {shape}, {inside}, vmap_method="{host.method}")'
+    if host.flavor == "io":
+        return f"io_callback({host.name}, {shape}, {inside}, ordered={host.ordered})"
+    if host.flavor == "debug":
+        return f"debug_callback({host.name}, {inside}, ordered={host.ordered})"
+    effect = f"has_side_effect={host.side_effect}"
+    return f'buffer_callback({host.name}, {shape}, {effect}, vmap_method="{host.method}")({inside})'

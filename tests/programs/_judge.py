@@ -1,0 +1,31 @@
+"""What every judge of a program has: what was run, and a list of findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _reach
+from ._program import Program
+from ._run import Ran
+
+Findings = list[tuple[str, str]]
+
+
+class Judge:
+    """Collects what is wrong with one program: each finding is a kind and a sentence."""
+
+    def __init__(self, program: Program, ran: Ran) -> None:
+        self.program, self.ran = program, ran
+        self.hosts = {host.name: host for host in program.hosts}
+        self.findings: Findings = []
+        self.paths = _reach.paths(program)
+        self.in_rules = {ran.writer.binds[line] for line in ran.writer.rules}
+
+    def say(self, kind: str, text: str) -> None:
+        self.findings.append((kind, text))
+
+    def host_of(self, row: Any) -> str:
+        return self.ran.writer.binds.get(row.site.line, "?")
+
+    def flavor(self, host: str) -> str:
+        return self.hosts[host].flavor if host in self.hosts else "?"

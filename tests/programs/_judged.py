@@ -1,0 +1,58 @@
+"""A program is run in every world, and what it did is judged."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jupyter_jaxcb as jaxcb
+
+from . import _against_jax, _ahead, _meaning, _recorded, _statements
+from ._judge import Findings, Judge
+from ._program import Program
+from ._run import Ran, run_jaxs, run_ours, run_plain
+
+# Kinds of findings about what is said of call sites; all others are about what was done.
+STATEMENTS = {
+    "silent", "expected", "live", "fewer", "uncalled", "untold", "unknown", "silence", "fates",
+    "explain", "explain silent", "explain unknown", "nothing missing",
+}  # fmt: skip
+
+
+def judged(program: Program, *, explain: bool = True, compare: bool = True) -> tuple[Ran, Findings]:
+    """What a program did, and what is wrong with it; `compare` with JAX's own callbacks."""
+    ran = run_ours(program, explain=explain)
+    judge = Judge(program, ran)
+    if refused(ran):
+        _refusal(judge)
+        return ran, judge.findings
+    _recorded.errors(judge)
+    _recorded.blocks(judge)
+    _recorded.files(judge)
+    _statements.statuses(judge)
+    _ahead.ahead(judge)
+    if program.fail is None and not any(run.error for run in ran.runs):
+        _against_text(judge)
+    if compare and program.fail is None:
+        _against_jax.against(judge, run_jaxs(program))
+    return ran, judge.findings
+
+
+def refused(ran: Ran) -> bool:
+    """Whether JAX or the stack did not take the program; no host function failed."""
+    return any(run.error and jaxcb.host_error(run.error) is None for run in ran.runs)
+
+
+def _refusal(judge: Judge) -> None:
+    """JAX's own callbacks have to be refused, too."""
+    theirs = run_jaxs(dataclasses.replace(judge.program, fail=None))
+    _against_jax.against(judge, theirs)
+    if theirs.runs[0].error is None:
+        _recorded.errors(judge)
+
+
+def _against_text(judge: Judge) -> None:
+    meant = [run_plain(judge.program, value) for value in judge.program.inputs]
+    _meaning.meaning(judge, meant)
+    if judge.program.blocks != "late":  # what was compiled before does not tell what it elides
+        for block in judge.ran.blocks:
+            _statements.complete(judge, block, meant)

@@ -1,0 +1,57 @@
+"""What runs gave and called, against what the text of the program says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jupyter_jaxcb.recording import Fate
+
+from ._judge import Judge
+from ._run import Meant
+
+
+def meaning(judge: Judge, meant: list[Meant]) -> None:
+    """What runs gave and called, against what the text of the program says."""
+    for number, (run, one) in enumerate(zip(judge.ran.runs, meant, strict=False)):
+        if not np.allclose(run.result, one.result, rtol=5e-4, atol=5e-4, equal_nan=True):
+            judge.say("meaning", f"run {number}: {run.result}, means {one.result}")
+            return
+        _as_meant(judge, run, one)
+
+
+def _as_meant(judge: Judge, run: Any, meant: Meant) -> None:
+    for host in judge.program.hosts:
+        name = host.name
+        if name in meant.unsure or name in judge.in_rules:
+            continue
+        made, asked = run.counts[name], meant.counts[name]
+        exact = host.ordered or host.flavor == "tap" or host.side_effect
+        hoisted = not exact and host.flavor in ("pure", "buffer") and _hoisted(judge, name)
+        if (made > asked and not hoisted) or (exact and made != asked):
+            judge.say("asked", f"{name} ({host.flavor}): {made} calls, the text asks for {asked}")
+    for flavor in ("io", "debug", "print", "tap"):
+        names = {
+            host.name
+            for host in judge.program.hosts
+            if host.flavor == flavor and (host.ordered or flavor == "tap")
+        } - meant.unsure
+        mine = [(name, values) for name, values in run.log if name in names]
+        theirs = [(name, values) for name, values in meant.calls if name in names]
+        if [name for name, _ in mine] != [name for name, _ in theirs]:
+            judge.say("meant order", f"{mine}, means {theirs}")
+        elif not all(
+            judge.flavor(a) == "tap" or np.allclose(x, y, rtol=1e-3, atol=1e-3)
+            for (a, x), (_, y) in zip(mine, theirs, strict=True)
+        ):
+            judge.say("meant values", f"{mine}, means {theirs}")
+
+
+def _hoisted(judge: Judge, name: str) -> bool:
+    """Whether XLA calls it ahead of a loop, which then may not be entered."""
+    return any(
+        outcome.site.function == name and outcome.fate is Fate.HOISTED
+        for block in judge.ran.blocks
+        for outcome in block.recording.outcomes
+    )

@@ -1,0 +1,130 @@
+"""Mistakes to plant in the stack, in what is recorded and in what is said of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Fate, Recorder, Recording
+from jupyter_jaxcb.stack import _lanes, _programs
+
+Plant = Callable[[Any], None]  # is given pytest's monkeypatch
+MISTAKES: dict[str, Plant] = {}
+
+
+def mistake(plant: Plant) -> Plant:
+    MISTAKES[plant.__name__.replace("_", " ")] = plant
+    return plant
+
+
+def _every(number: int) -> Callable[[], bool]:
+    """True at every so many calls."""
+    count = itertools.count(1)
+    return lambda: next(count) % number == 0
+
+
+# what is recorded
+
+
+@mistake
+def a_call_is_not_recorded(patch):
+    called, now = Recorder.called, _every(5)
+    patch.setattr(Recorder, "called", lambda s, *a, **k: 0 if now() else called(s, *a, **k))
+
+
+@mistake
+def a_call_is_recorded_twice(patch):
+    called, now = Recorder.called, _every(5)
+
+    def twice(self, *args, **kwargs):
+        if now():
+            called(self, *args, **kwargs)
+        return called(self, *args, **kwargs)
+
+    patch.setattr(Recorder, "called", twice)
+
+
+@mistake
+def a_batch_element_is_not_recorded(patch):
+    lanes = Recorder.called_lanes
+
+    def fewer(self, lowered, version, numbers, stamps, *args, **kwargs):
+        return lanes(self, lowered, version, numbers, stamps[:-1], *args, **kwargs)
+
+    patch.setattr(Recorder, "called_lanes", fewer)
+
+
+@mistake
+def calls_are_recorded_at_another_site(patch):
+    called, last = Recorder.called, []
+
+    def misplaced(self, lowered, *args, **kwargs):
+        last.append(lowered)
+        return called(self, last[-2] if len(last) > 1 else lowered, *args, **kwargs)
+
+    patch.setattr(Recorder, "called", misplaced)
+
+
+@mistake
+def an_outcome_is_lost(patch):
+    compiled, now = Recorder.compiled, _every(3)
+    patch.setattr(Recorder, "compiled", lambda s, o: None if now() else compiled(s, o))
+
+
+@mistake
+def a_file_loses_the_last_call(patch):
+    read = Recording.from_json
+
+    def shorter(text):
+        recording = read(text)
+        return dataclasses.replace(recording, calls=recording.calls[:-1])
+
+    patch.setattr(Recording, "from_json", staticmethod(shorter))
+
+
+# what is said
+
+
+@mistake
+def merged_is_said_of_what_has_several_call_paths(patch):
+    outcome = _programs.outcome
+
+    def merged(*args):
+        found = outcome(*args)
+        return dataclasses.replace(found, fate=Fate.MERGED) if found.ways > 1 else found
+
+    patch.setattr(_programs, "outcome", merged)
+
+
+@mistake
+def host_error_knows_nothing(patch):
+    patch.setattr(jaxcb, "host_error", lambda error: None)
+
+
+# the stack
+
+
+def _lanes_visited(patch, visit):
+    lanes = _lanes.LaneSchedule.lanes
+    patch.setattr(
+        _lanes.LaneSchedule, "lanes", lambda self, ops: iter(visit(list(lanes(self, ops))))
+    )
+
+
+@mistake
+def a_batch_element_is_skipped(patch):
+    _lanes_visited(patch, lambda calls: calls[:-1])
+
+
+@mistake
+def batch_elements_are_visited_in_reverse(patch):
+    _lanes_visited(patch, lambda calls: calls[::-1])
+
+
+@mistake
+def results_of_batch_elements_are_reversed(patch):
+    by_lane = _lanes.LaneSchedule.by_lane
+    patch.setattr(_lanes.LaneSchedule, "by_lane", lambda self, called: by_lane(self, called[::-1]))

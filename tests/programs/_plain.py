@@ -1,0 +1,309 @@
+"""The same program without JAX: loops over batch elements, dual numbers, plain calls.
+
+It says what a program means: its value, every host call that its text asks for, and their order.
+A value knows which `vmap`s it depends on, so a call that no batch element changes is one call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import Any
+
+import numpy as np
+
+from ._numbers import (
+    NOTHING,
+    Array,
+    Dual,
+    Number,
+    arange,
+    base,
+    from_numpy,
+    joined,
+    level_of,
+    minimum,
+    number,
+    over,
+    sine,
+    split,
+    stop_gradient,
+    taint_of,
+    to_numpy,
+    total,
+    truth,
+    where,
+    with_taint,
+)
+
+
+class Namespace:
+    """Functions under names."""
+
+    def __init__(self, **names: Any) -> None:
+        self.__dict__.update(names)
+
+
+class Custom:
+    """A function with a derivative rule."""
+
+    def __init__(self, function: Any, plain: Plain) -> None:
+        self.function, self.plain = function, plain
+        self.__name__ = function.__name__
+
+    def defjvp(self, rule: Any) -> None:
+        self.rule = rule
+
+    def defvjp(self, forward: Any, backward: Any) -> None:
+        self.forward, self.backward = forward, backward
+        self.rule = self._reverse
+
+    def __call__(self, *values: Any) -> Any:
+        level = max(level_of(value) for value in values)
+        if level < 0:
+            return self.function(*values)
+        pairs = [split(value, level) for value in values]
+        primals, tangents = zip(*pairs, strict=False)
+        out, dots = self.rule(primals, tangents)
+        if isinstance(out, tuple):
+            return tuple(joined(level, o, d) for o, d in zip(out, dots, strict=False))
+        return joined(level, out, dots)
+
+    def _reverse(self, primals: Any, tangents: Any) -> Any:
+        out, kept = self.forward(*primals)
+        ones = lambda like, value: over(lambda _: Number(value), like)  # noqa: E731
+        if isinstance(out, tuple):
+            cotangents = [
+                (ones(out[0], 1.0), ones(out[1], 0.0)),
+                (ones(out[0], 0.0), ones(out[1], 1.0)),
+            ]
+            return out, tuple(self._along(self.backward(kept, c), tangents) for c in cotangents)
+        return out, self._along(self.backward(kept, ones(out, 1.0)), tangents)
+
+    def _along(self, slopes: Any, tangents: Any) -> Any:
+        result: Any = 0.0
+        for slope, tangent in zip(slopes, tangents, strict=False):
+            result = over(lambda s, t: number(s) * t, slope, tangent) + result
+        return result
+
+
+class Plain:
+    """A world for one program: what its text finds under `jax`, `jnp` and the callbacks' names."""
+
+    def __init__(self, file: str, devices: int = 1) -> None:
+        self.file, self.devices = file, devices
+        self.calls: list[tuple[str, Any, Any]] = []  # host function, which call, its values
+        self.unsure: set[str] = set()  # host functions whose calls are not known exactly
+        self.steps: list[int] = []  # of the loops around
+        self.lanes: dict[int, int] = {}  # of the vmaps around
+        self.forced: list[frozenset[int]] = []  # taints of selects around
+        self.doubt = 0  # derivatives and the like around
+        self.levels = itertools.count()
+        self.vmaps: dict[Any, int] = {}
+        self.hosts: dict[str, Any] = {}
+
+    def names(self) -> dict[str, Any]:
+        """What the program's text finds."""
+        lax = Namespace(
+            scan=self.scan, map=self.lax_map, fori_loop=self.fori_loop, cond=self.cond,
+            switch=self.switch, while_loop=self.while_loop, stop_gradient=stop_gradient,
+        )  # fmt: skip
+        jax = Namespace(
+            lax=lax, jit=lambda f: f, checkpoint=lambda f: f, vmap=self.vmap, grad=self.grad,
+            value_and_grad=self.value_and_grad, jvp=self.jvp, vjp=self.vjp,
+            linearize=self.linearize, jacfwd=self.grad, shard_map=self.shard_map,
+            custom_jvp=lambda f: Custom(f, self), custom_vjp=lambda f: Custom(f, self),
+        )  # fmt: skip
+        jnp = Namespace(
+            sum=total, sin=sine, arange=arange, ones_like=lambda x: Number(1.0), minimum=minimum,
+            where=where, int32=lambda x: x,
+        )  # fmt: skip
+        calls = {
+            "pure_callback": self.drop_in, "io_callback": self.drop_in,
+            "debug_callback": lambda host, *values, **_: self.host(host.__name__, host, values),
+            "debug_print": lambda text, value, **_: self.host(text.split()[0], None, (value,)),
+            "buffer_callback": lambda host, shape, *_, **__: (
+                lambda *values: self.drop_in(host, shape, *values)
+            ),
+        }  # fmt: skip
+        return {"jax": jax, "jnp": jnp, "np": np, "plain": self, "sum": total, **calls,
+                "F32": None, "V0": None, "V3": None, "MESH": None, "P": lambda _: None}  # fmt: skip
+
+    # host functions
+
+    def registered(self, name: str, function: Any) -> Any:
+        def call(*values: Any) -> Any:
+            return self.host(name, function, values)
+
+        call.__name__ = name
+        return Custom(call, self) if self.hosts[name].rule else call
+
+    def drop_in(self, host: Any, shape: Any, *values: Any, **_: Any) -> Any:
+        return self.host(host.__name__, host, values)
+
+    def host(self, name: str, function: Any, values: Any) -> Any:
+        spec = self.hosts[name]
+        taint = taint_of(values).union(*self.forced)
+        arrays = [to_numpy(value) for value in values]
+        one_for_all = spec.flavor == "tap" or spec.method in (
+            "expand_dims", "broadcast_all", "legacy_vectorized",
+        )  # fmt: skip
+        lanes = (
+            ()
+            if one_for_all
+            else tuple((v, self.lanes[v]) for v in sorted(taint) if v in self.lanes)
+        )
+        if self.doubt:
+            self.unsure.add(name)
+        empty = any(array.size == 0 for array in arrays)
+        if not (empty and spec.flavor in ("pure", "buffer") and not spec.side_effect):
+            self.calls.append((name, (self.place(), tuple(self.steps), lanes), arrays))
+        if spec.flavor in ("debug", "print"):
+            return None
+        if spec.flavor == "tap":
+            return values[0]
+        results = function(*arrays)
+        results = results if isinstance(results, tuple) else (results,)
+        made = tuple(from_numpy(np.asarray(result), taint) for result in results)
+        return made if spec.pair else made[0]
+
+    def place(self) -> tuple[int, ...]:
+        """The lines of the program that are being run."""
+        frames, frame = [], sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename == self.file:
+                frames.append(frame.f_lineno)
+            frame = frame.f_back
+        return tuple(frames)
+
+    # transformations
+
+    def doubtful(self, function: Any, *values: Any) -> Any:
+        self.doubt += 1
+        try:
+            return function(*values)
+        finally:
+            self.doubt -= 1
+
+    def jvp(self, function: Any, primals: Any, tangents: Any) -> Any:
+        level = next(self.levels)
+        duals = [Dual(level, number(p), number(t)) for p, t in zip(primals, tangents, strict=False)]
+        return split(self.doubtful(function, *duals), level)
+
+    def value_and_grad(self, function: Any) -> Any:
+        return lambda x: self.jvp(function, (x,), (1.0,))
+
+    def grad(self, function: Any) -> Any:
+        return lambda x: self.jvp(function, (x,), (1.0,))[1]
+
+    def linearize(self, function: Any, x: Any) -> Any:
+        value, slope = self.jvp(function, (x,), (1.0,))
+        return value, lambda tangent: slope * tangent
+
+    def vjp(self, function: Any, x: Any) -> Any:
+        value, slope = self.jvp(function, (x,), (1.0,))
+        return value, lambda cotangent: (slope * cotangent,)
+
+    def vmap(self, function: Any, in_axes: Any = 0, axis_size: int | None = None) -> Any:
+        def batched(*values: Any) -> Any:
+            axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(values)
+            mapped = [value for value, axis in zip(values, axes, strict=False) if axis is not None]
+            size = len(mapped[0].items) if mapped else axis_size
+            vmap = self.vmaps.setdefault(
+                (self.place(), len(self.lanes), *self.steps), len(self.vmaps)
+            )
+            results = []
+            phantom = size == 0
+            for lane in range(size or 1):
+                self.lanes[vmap] = lane
+                arguments = [
+                    value
+                    if axis is None
+                    else with_taint(Number(0.0) if phantom else value[lane], frozenset({vmap}))
+                    for value, axis in zip(values, axes, strict=False)
+                ]
+                called = len(self.calls)
+                results.append(function(*arguments))
+                if phantom:
+                    self.unsure |= {name for name, _, _ in self.calls[called:]}
+            del self.lanes[vmap]
+            return Array([] if phantom else results)
+
+        return batched
+
+    def shard_map(self, function: Any, **_: Any) -> Any:
+        def sharded(value: Array) -> Array:
+            results = []
+            for device in range(len(value.items)):
+                self.steps.append(device)
+                results += function(Array([value[device]])).items
+                self.steps.pop()
+            return Array(results)
+
+        return sharded
+
+    # loops and branches
+
+    def scan(self, body: Any, carry: Any, xs: Array, reverse: bool = False, unroll: int = 1) -> Any:
+        order = range(len(xs.items))
+        before, called, ys = taint_of(carry), len(self.calls), {}
+        for i in reversed(order) if reverse else order:
+            self.steps.append(i)
+            carry, ys[i] = body(carry, xs[i])
+            self.steps.pop()
+        if self.lanes and not ys:
+            carry = with_taint(carry, self.taint_after(lambda: body(carry, Number(0.0))[0]))
+        carry = with_taint(carry, before)
+        if self.lanes and taint_of(carry) != before:
+            self.unsure |= {name for name, _, _ in self.calls[called:]}
+        made = [ys[i] for i in order]
+        return carry, None if made and made[0] is None else Array(made)
+
+    def taint_after(self, step: Any) -> frozenset[int]:
+        """What a loop that is not entered would depend on; its calls are forgotten."""
+        called, unsure = len(self.calls), set(self.unsure)
+        taint = taint_of(step())
+        del self.calls[called:]
+        self.unsure = unsure
+        return taint
+
+    def lax_map(self, function: Any, xs: Array) -> Array:
+        return self.scan(lambda _, x: (0.0, function(x)), Number(0.0), xs)[1] or Array([])
+
+    def fori_loop(self, low: int, high: int, body: Any, carry: Any) -> Any:
+        return self.scan(lambda c, _: (body(0, c), None), carry, arange(high - low))[0]
+
+    def while_loop(self, test: Any, body: Any, carry: Any) -> Any:
+        before, called, step = taint_of(carry), len(self.calls), 0
+        tainted: frozenset[int] = NOTHING
+        while True:
+            self.steps.append(step)
+            go = truth(test(carry))
+            tainted |= go.taint
+            if go.value:
+                carry = body(carry)
+            self.steps.pop()
+            step += 1
+            if not go.value:
+                break
+        if self.lanes and step == 1:
+            carry = with_taint(carry, self.taint_after(lambda: body(carry)))
+        if self.lanes and (tainted or taint_of(carry) != before):
+            self.unsure |= {name for name, _, _ in self.calls[called:]}
+        return with_taint(carry, tainted | before)
+
+    def cond(self, test: Any, yes: Any, no: Any, value: Any) -> Any:
+        return self.choose(truth(test), int(truth(test).value), (no, yes), value)
+
+    def switch(self, index: Any, branches: Any, value: Any) -> Any:
+        chosen = min(max(int(base(index).value), 0), len(branches) - 1)
+        return self.choose(index, chosen, branches, value)
+
+    def choose(self, test: Any, chosen: int, branches: Any, value: Any) -> Any:
+        taint = taint_of(test)
+        if not taint or not self.lanes:
+            return with_taint(branches[chosen](value), taint)
+        self.forced.append(taint)
+        results = [branch(with_taint(value, taint)) for branch in branches]
+        self.forced.pop()
+        return with_taint(results[chosen], taint)

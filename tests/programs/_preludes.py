@@ -1,0 +1,188 @@
+"""What stands above a program: its host functions, registered with our stack or with JAX's own."""
+
+from __future__ import annotations
+
+from ._program import Host, Program
+from ._text import Writer
+
+FORMULAS = (
+    ("0.5 * x + 1.0", "0.5 * x - 0.25 * y"),
+    ("x / (1.0 + x * x)", "x * y / (1.0 + x * x)"),
+    ("np.abs(x) - 0.5", "np.maximum(x, y)"),
+    ("np.cos(x)", "np.cos(x) + 0.5 * y"),
+)
+
+HEAD = """\
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import PartitionSpec as P
+{imports}
+F32, V0, V3 = (jax.ShapeDtypeStruct(shape, np.float32) for shape in [(), (0,), (3,)])
+MESH = jax.make_mesh((jax.device_count(),), ("d",))
+LOG, FAIL, COUNTS = [], {fail!r}, {{}}
+
+class Planted(Exception):
+    pass
+
+def seen(name, *values):
+    COUNTS[name] = COUNTS.get(name, 0) + 1
+    LOG.append((name, tuple(np.asarray(value).tolist() for value in values)))
+    if FAIL == (name, COUNTS[name]):
+        raise Planted(name)
+"""
+
+OURS = """\
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import pure_callback, io_callback, buffer_callback
+from jupyter_jaxcb import debug_callback, debug_print"""
+
+JAXS = """\
+from jax import pure_callback
+from jax.debug import callback as debug_callback, print as debug_print
+from jax.experimental import io_callback
+from jax.experimental.buffer_callback import buffer_callback
+
+def like(x, *rest):
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)"""
+
+
+def ours(program: Program) -> tuple[str, Writer]:
+    """The module with our stack, and what its lines bind."""
+    return _module(program, OURS, _ours)
+
+
+def jaxs(program: Program) -> tuple[str, Writer]:
+    """The same program with JAX's own callbacks."""
+    return _module(program, JAXS, _jaxs)
+
+
+def _module(program, imports, host_text):
+    head = HEAD.format(imports=imports, fail=program.fail).splitlines()
+    writer = Writer()
+    for line in head:
+        writer.write(line)
+    for host in program.hosts:
+        if host.flavor != "print":
+            writer.write("")
+            host_text(host, writer)
+            _rule(host, writer)
+    writer.write("")
+    writer.program(program)
+    return "\n".join(writer.lines) + "\n", writer
+
+
+def plain(program: Program) -> tuple[str, Writer]:
+    """The same program for a world without JAX, which binds the names before its text."""
+    writer = Writer()
+    for host in program.hosts:
+        if host.flavor != "print":
+            _plain(host, writer)
+            _rule(host, writer)
+    writer.program(program)
+    return "\n".join(writer.lines) + "\n", writer
+
+
+def _plain(host: Host, writer: Writer) -> None:
+    names, formula = _names(host), FORMULAS[host.math][host.arity - 1]
+    answer = f"({formula}, {formula} + 1.0)" if host.pair else formula
+    writer.write(f"def {host.name}({names}):")
+    writer.write(f"return {answer}", 1)
+    if host.registered:
+        writer.write(f'{host.name} = plain.registered("{host.name}", {host.name})')
+
+
+def _names(host: Host) -> str:
+    return ", ".join("xy"[: host.arity])
+
+
+def _host(host: Host, writer: Writer, name: str, leading: str = "") -> None:
+    names = _names(host)
+    formula = FORMULAS[host.math][host.arity - 1]
+    transforms = ", transforms" if host.flavor == "tap" and not leading.startswith("#") else ""
+    leading = leading.lstrip("#")
+    writer.write(f"def {name}({leading}{names}{transforms}):")
+    writer.write(f"{names}, = " + ", ".join(f"np.asarray({n})" for n in names.split(", ")) + ",", 1)
+    writer.write(f'seen("{host.name}", {names})', 1)
+    if host.flavor in ("debug", "tap"):
+        return
+    if host.flavor == "buffer":
+        outs = ["out[0]", "out[1]"] if host.pair else ["out"]
+        for i, out in enumerate(outs):
+            writer.write(f"np.asarray({out})[...] = {formula} + {i}.0", 1)
+    elif host.pair:
+        writer.write(f"return {formula}, {formula} + 1.0", 1)
+    else:
+        writer.write(f"return {formula}", 1)
+
+
+def _ours(host: Host, writer: Writer) -> None:
+    if not host.registered:
+        return _host(host, writer, host.name, "context, out, " if host.flavor == "buffer" else "")
+    options = []
+    if host.flavor in ("pure", "io", "buffer"):
+        options.append('result="(x, x)"' if host.pair else 'result="x"')
+    if host.flavor in ("io", "debug"):
+        options.append(f"ordered={host.ordered}")
+    if host.flavor in ("pure", "buffer"):
+        options.append(f'vmap_method="{host.method}"')
+    if host.flavor == "buffer":
+        options.append(f"has_side_effect={host.side_effect}")
+    arguments = f"({', '.join(options)})" if options else ""
+    writer.write(f"@jaxcb.{host.flavor}{arguments}")
+    _host(host, writer, host.name, "out, " if host.flavor == "buffer" else "")
+    return None
+
+
+def _jaxs(host: Host, writer: Writer) -> None:
+    leading = "context, out, " if host.flavor == "buffer" else ""
+    if not host.registered:
+        return _host(host, writer, host.name, leading)
+    _host(host, writer, f"{host.name}_host", leading or "#")
+    if host.rule:
+        writer.write(f"@jax.custom_{host.rule}")
+    names = _names(host)
+    writer.write(f"def {host.name}({names}):")
+    shape = f"(like({names}), like({names}))" if host.pair else f"like({names})"
+    call = {
+        "pure": f'pure_callback({host.name}_host, {shape}, {names}, vmap_method="{host.method}")',
+        "io": f"io_callback({host.name}_host, {shape}, {names}, ordered={host.ordered})",
+        "debug": f"debug_callback({host.name}_host, {names}, ordered={host.ordered})",
+        "buffer": f"buffer_callback({host.name}_host, {shape}, has_side_effect={host.side_effect},"
+        f' vmap_method="{host.method}")({names})',
+        "tap": f"(debug_callback({host.name}_host, x, ordered={host.ordered}), x)[1]",
+    }[host.flavor]
+    writer.write(f"return {call}", 1)
+    return None
+
+
+def _rule(host: Host, writer: Writer) -> None:
+    if not host.rule:
+        return
+    names = _names(host)
+    dots = ", ".join(f"d{n}" for n in names.split(", "))
+
+    def factor() -> str:
+        if not host.factor:
+            return "0.5"
+        writer.write(f"slope = {host.factor}(x)", 1, host=host.factor, rule=True)
+        return "slope"
+
+    if host.rule == "jvp":
+        writer.write(f"@{host.name}.defjvp")
+        writer.write(f"def {host.name}_rule(primals, tangents):")
+        writer.write(f"({names},), ({dots},) = primals, tangents", 1)
+        slope = factor()
+        tangent = " + ".join(f"{slope} * {dot}" for dot in dots.split(", "))
+        tangent = f"({tangent}, 2.0 * ({tangent}))" if host.pair else tangent
+        writer.write(f"value = {host.name}({names})", 1, host=host.name, rule=True)
+        writer.write(f"return value, {tangent}", 1)
+        return
+    writer.write(f"def {host.name}_forward({names}):")
+    writer.write(f"value = {host.name}({names})", 1, host=host.name, rule=True)
+    writer.write(f"return value, ({names},)", 1)
+    writer.write(f"def {host.name}_backward(kept, cotangent):")
+    writer.write(f"({names},) = kept", 1)
+    if host.pair:
+        writer.write("cotangent = cotangent[0] + 2.0 * cotangent[1]", 1)
+    slope = factor()
+    writer.write("return (" + f"{slope} * cotangent, " * host.arity + ")", 1)
+    writer.write(f"{host.name}.defvjp({host.name}_forward, {host.name}_backward)")

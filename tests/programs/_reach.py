@@ -1,0 +1,53 @@
+"""Which lines of a program are traced, and through which transformations."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ._program import Function, Program, Statement
+
+_FLAGS = {
+    "differentiated": ("jax.grad", "value_and_grad", "jax.jvp", "jax.vjp", "linearize", "jacfwd"),
+    "batched": ("jax.vmap",),
+    "looped": ("lax.scan", "lax.map", "fori_loop", "while_loop"),
+    "branched": ("lax.cond", "lax.switch"),
+    "sharded": ("shard_map",),
+    "remat": ("checkpoint",),
+    "inner_jit": ("jax.jit",),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Path:
+    """One way to a bind."""
+
+    host: str
+    line: int  # among those of `Statement`s: its id
+    flags: frozenset[str]
+
+
+def paths(program: Program) -> list[Path]:
+    """Every way from the main function to a line that binds a host function, rules left out."""
+    helpers = {helper.name: helper for helper in program.helpers}
+    found: list[Path] = []
+
+    def visit(function: Function, flags: frozenset[str]) -> None:
+        if function.decorator:
+            flags |= {function.decorator}
+        for statement in function.body:
+            if statement.host:
+                found.append(Path(statement.host, id(statement), flags))
+            inner = flags | _flags(statement)
+            for nested in statement.functions:
+                visit(nested, inner)
+            for name in statement.calls:
+                if name in helpers:
+                    visit(helpers[name], inner)
+
+    visit(program.main, frozenset())
+    return found
+
+
+def _flags(statement: Statement) -> frozenset[str]:
+    text = statement.template
+    return frozenset(flag for flag, words in _FLAGS.items() if any(w in text for w in words))

@@ -1,0 +1,188 @@
+"""Runs a program in a world: what came back, what the host functions saw, what was recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import itertools
+import linecache
+from collections import Counter
+from typing import Any
+
+import jax
+import numpy as np
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import host_callback
+
+from . import _preludes
+from ._numbers import Number, base
+from ._plain import Plain
+from ._program import Program
+from ._text import Writer
+
+_numbers = itertools.count()
+
+
+@dataclasses.dataclass
+class Run:
+    """One call of the program."""
+
+    result: Any = None
+    error: BaseException | None = None
+    log: tuple[tuple[str, Any], ...] = ()  # host functions in the order of their calls
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(name for name, _ in self.log)
+
+
+@dataclasses.dataclass
+class Block:
+    """A recorded block: which runs were made in it, and what it says."""
+
+    runs: list[Run]
+    recording: Any
+
+
+@dataclasses.dataclass
+class Ran:
+    """All of a program's runs in one world."""
+
+    text: str
+    writer: Writer
+    runs: list[Run] = dataclasses.field(default_factory=list)
+    blocks: list[Block] = dataclasses.field(default_factory=list)
+    explained: Any = None
+    explain_error: BaseException | None = None
+    explain_log: tuple[Any, ...] = ()
+
+
+class World:
+    """A module made of a program's text."""
+
+    def __init__(self, text: str) -> None:
+        file = f"<program {next(_numbers)}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        self.file = file
+        self.names: dict[str, Any] = {}
+        exec(compile(text, file, "exec"), self.names)
+        self.called = self.names["program"]
+
+    def prepare(self, mode: str) -> None:
+        program = self.names["program"]
+        if mode == "jit":
+            self.called = jax.jit(program)
+        if mode == "aot":
+            self.called = jax.jit(program).lower(jax.ShapeDtypeStruct((), np.float32)).compile()
+
+    def run(self, value: float) -> Run:
+        log = self.names["LOG"]
+        before = len(log)
+        run, printed = Run(), io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            try:
+                run.result = np.asarray(self.called(np.float32(value)))
+            except Exception as error:
+                run.error = error
+            for wait in (jax.effects_barrier, host_callback.barrier_wait):
+                try:
+                    wait()
+                except Exception as error:
+                    run.error = run.error or error
+        lines = [line.split() for line in printed.getvalue().splitlines()]
+        prints = tuple((name, (float(value),)) for name, value in lines)
+        run.log = (*log[before:], *prints)
+        return run
+
+    def close(self) -> None:
+        linecache.cache.pop(self.file, None)
+
+
+def run_ours(program: Program, *, explain: bool) -> Ran:
+    text, writer = _preludes.ours(program)
+    ran = Ran(text, writer)
+    if explain:
+        _explain(ran)
+    world = World(text)
+    inputs = list(program.inputs)
+    groups = [[value] for value in inputs] if program.blocks == "each" else [inputs]
+    try:
+        if program.blocks == "late":
+            try:
+                world.prepare(program.mode)
+            except Exception as error:
+                ran.runs.append(Run(error=error))
+                return ran
+            ran.runs.append(world.run(inputs[0]))
+            groups = [inputs[1:]]
+        for number, group in enumerate(groups):
+            with jaxcb.record() as r:
+                runs = []
+                if number == 0 and program.blocks != "late":
+                    try:
+                        world.prepare(program.mode)
+                    except Exception as error:
+                        runs.append(Run(error=error))
+                        group = []
+                runs += [world.run(value) for value in group]
+            ran.runs += runs
+            ran.blocks.append(Block(runs, r.recording))
+    finally:
+        world.close()
+    return ran
+
+
+def _explain(ran: Ran) -> None:
+    world = World(ran.text)
+    try:
+        argument = jax.ShapeDtypeStruct((), np.float32)
+        ran.explained = jaxcb.explain(world.names["program"])(argument)
+    except Exception as error:
+        ran.explain_error = error
+    finally:
+        ran.explain_log = tuple(world.names["LOG"])
+        world.close()
+
+
+def run_jaxs(program: Program) -> Ran:
+    text, writer = _preludes.jaxs(program)
+    ran = Ran(text, writer)
+    world = World(text)
+    try:
+        try:
+            world.prepare(program.mode)
+        except Exception as error:
+            ran.runs.append(Run(error=error))
+            return ran
+        ran.runs = [world.run(value) for value in program.inputs]
+    finally:
+        world.close()
+    return ran
+
+
+@dataclasses.dataclass
+class Meant:
+    """What one run of a program means."""
+
+    result: float
+    calls: list[tuple[str, Any]]  # host functions and their arguments, in the order of the text
+    unsure: set[str]
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(name for name, _ in self.calls)
+
+
+def run_plain(program: Program, value: float) -> Meant:
+    text, _ = _preludes.plain(program)
+    world = Plain(f"<plain {next(_numbers)}>")
+    world.hosts = {host.name: host for host in program.hosts}
+    names = world.names()
+    exec(compile(text, world.file, "exec"), names)
+    result = base(names["program"](Number(value))).value
+    seen: dict[Any, Any] = {}
+    for name, key, values in world.calls:
+        seen.setdefault((name, key), values)
+    return Meant(result, [(name, values) for (name, _), values in seen.items()], world.unsure)

@@ -1,0 +1,82 @@
+"""Whether the status and the expected calls of each call site are true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.report import summarize
+
+from ._judge import Judge
+from ._run import Block, Meant
+
+SILENT = {Fate.UNUSED, Fate.FOLDED, Fate.UNTAKEN, Fate.UNCALLED}
+FEWER = {Fate.MERGED, Fate.HOISTED}
+
+
+def statuses(judge: Judge) -> None:
+    for number, block in enumerate(judge.ran.blocks):
+        failed = any(run.error for run in block.runs)
+        fresh = number == 0 and judge.program.blocks != "late"
+        rows = summarize(block.recording)
+        for row in rows:
+            _row(judge, row, judge.host_of(row), failed, fresh)
+        if fresh and not failed:
+            mentioned(judge, {row.site.line for row in rows})
+
+
+def _row(judge: Judge, row: Any, host: str, failed: bool, fresh: bool) -> None:
+    where = f"{host} line {row.site.line} {row.fate}"
+    if row.fate in SILENT and row.calls:
+        judge.say("silent", f"{where}: {row.calls} calls")
+    if failed:
+        return
+    if row.expected not in (None, row.calls):
+        judge.say("expected", f"{where}: expected {row.expected}, {row.calls} calls")
+    if row.fate is Fate.LIVE and not row.calls:
+        judge.say("live", f"{where}: no calls")
+    if row.fate in FEWER and row.written is not None and row.calls >= row.written:
+        judge.say("fewer", f"{where}: {row.calls} calls, written {row.written}")
+    if row.fate is Fate.UNCALLED:
+        judge.say("uncalled", f"{where}: {row.reason}")
+    if not row.elided and row.written is not None and row.calls < row.written:
+        judge.say("untold", f"{where}: {row.calls} calls, written {row.written}")
+    if row.fate is Fate.UNKNOWN and fresh:
+        judge.say("unknown", f"{where}: {row.reason}")
+
+
+def mentioned(judge: Judge, lines: set[int]) -> None:
+    for path in judge.paths:
+        line = judge.ran.writer.statements[path.line]
+        if line in lines or "custom_jvp" in path.flags or "custom_vjp" in path.flags:
+            continue
+        if "differentiated" in path.flags and judge.hosts[path.host].rule:
+            continue
+        judge.say("silence", f"{path.host} line {line} not mentioned, {sorted(path.flags)}")
+
+
+def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
+    """Calls that are missing are told, and none are told to be missing that are not."""
+    fates: dict[str, set[Fate]] = {}
+    told: set[str] = set()
+    for row in summarize(block.recording):
+        fates.setdefault(judge.host_of(row), set()).add(row.fate)
+        if row.elided:
+            told.add(judge.host_of(row))
+    asked: Counter[str] = Counter()
+    made: Counter[str] = Counter()
+    unsure = set(judge.in_rules)
+    for run, one in zip(judge.ran.runs, meant, strict=False):
+        if run in block.runs:
+            asked += one.counts
+            made += run.counts
+            unsure |= one.unsure
+    for name, found in fates.items():
+        if name in unsure or name not in judge.hosts:
+            continue
+        if made[name] < asked[name] and name not in told:
+            judge.say("untold", f"{name}: {made[name]} of {asked[name]} calls, {found}")
+        fewer = {Fate.MERGED} if made[name] < 2 else FEWER  # a loop may be run once
+        if made[name] == asked[name] and found & fewer:
+            judge.say("nothing missing", f"{name}: {made[name]} of {asked[name]}, {found}")

@@ -1,0 +1,97 @@
+"""A program as the text of a Python module."""
+
+from __future__ import annotations
+
+import re
+
+from ._program import Function, Program
+
+_NAME = re.compile(r"\$(\d+)")
+
+
+class Writer:
+    """The lines of a program, and which host function each of them binds."""
+
+    def __init__(self, first_line: int = 1) -> None:
+        self.lines: list[str] = []
+        self.binds: dict[int, str] = {}  # line: host function
+        self.rules: set[int] = set()  # those of `binds` in derivative rules
+        self.statements: dict[int, int] = {}  # id of a statement: its line
+        self._first = first_line
+
+    def write(self, text: str, indent: int = 0, *, host: str = "", rule: bool = False) -> None:
+        self.lines.append("    " * indent + text)
+        if host:
+            number = self._first + len(self.lines) - 1
+            self.binds[number] = host
+            if rule:
+                self.rules.add(number)
+
+    def program(self, program: Program) -> None:
+        for function in program.functions():
+            self.function(function, 0, frozenset())
+            self.write("")
+
+    def function(self, function: Function, indent: int, scope: frozenset[str]) -> None:
+        decorator = {"jit": "@jax.jit", "checkpoint": "@jax.checkpoint"}.get(function.decorator)
+        if function.decorator.startswith("custom"):
+            decorator = f"@jax.{function.decorator}"
+        if decorator:
+            self.write(decorator, indent)
+        parameters = ", ".join(function.parameters)
+        self.write(f"def {function.name}({parameters}):", indent)
+        self._body(function, indent + 1, scope | set(function.parameters))
+        if function.decorator == "custom_jvp":
+            self._jvp(function, indent)
+        if function.decorator == "custom_vjp":
+            self._vjp(function, indent)
+
+    def _body(self, function: Function, indent: int, scope: frozenset[str]) -> None:
+        default = function.parameters[0]
+
+        def named(name: str) -> str:
+            return name if name in scope else default
+
+        for one in function.body:
+            for inner in one.functions:
+                self.function(inner, indent, scope)
+            text = _NAME.sub(lambda m, one=one: named(one.arguments[int(m[1])]), one.template)
+            for letter, inner in zip("fgh", one.functions, strict=False):
+                text = text.replace(f"${letter}", inner.name)
+            targets = ", ".join(one.targets)
+            self.write(f"{targets} = {text}" if targets else text, indent, host=one.host)
+            self.statements[id(one)] = self._first + len(self.lines) - 1
+            scope |= set(one.targets)
+        weights = ["", "0.5 * ", "0.25 * ", "0.125 * "]
+        terms = [f"{weights[i % 4]}{named(name)}" for i, name in enumerate(function.result)]
+        total = " + ".join(terms) or default
+        self.write("return " + (function.ending.replace("$", total) or total), indent)
+
+    def _factor(self, function: Function, indent: int) -> str:
+        if not function.factor:
+            return "0.5"
+        first = function.parameters[0]
+        self.write(f"slope = {function.factor}({first})", indent, host=function.factor, rule=True)
+        return "slope"
+
+    def _jvp(self, function: Function, indent: int) -> None:
+        names = function.parameters
+        dots = tuple(f"d{name}" for name in names)
+        self.write(f"@{function.name}.defjvp", indent)
+        self.write(f"def {function.name}_rule(primals, tangents):", indent)
+        self.write(f"({', '.join(names)},), ({', '.join(dots)},) = primals, tangents", indent + 1)
+        factor = self._factor(function, indent + 1)
+        total = " + ".join(f"{factor} * {dot}" for dot in dots)
+        self.write(f"return {function.name}({', '.join(names)}), {total}", indent + 1)
+
+    def _vjp(self, function: Function, indent: int) -> None:
+        names = ", ".join(function.parameters)
+        self.write(f"def {function.name}_forward({names}):", indent)
+        self.write(f"return {function.name}({names}), ({names},)", indent + 1)
+        self.write(f"def {function.name}_backward(kept, cotangent):", indent)
+        self.write(f"({names},) = kept", indent + 1)
+        factor = self._factor(function, indent + 1)
+        parts = ", ".join(f"{factor} * cotangent" for _ in function.parameters)
+        self.write(f"return ({parts},)", indent + 1)
+        name = function.name
+        self.write(f"{name}.defvjp({name}_forward, {name}_backward)", indent)

@@ -1,0 +1,64 @@
+"""The judges of whole programs can fail: each mistake planted here is found."""
+
+import logging
+
+import jax
+import pytest
+
+from ._draw import Draw
+from ._judged import judged
+from ._mistakes import MISTAKES
+from ._program import walk
+from ._shrink import shrink
+
+# Each mistake, the first program that shows it, and how.
+SHOWN = {
+    "a call is not recorded": (2, "count"),
+    "a call is recorded twice": (2, "count"),
+    "a batch element is not recorded": (1, "length"),
+    "calls are recorded at another site": (0, "log order"),
+    "an outcome is lost": (2, "silence"),
+    "a file loses the last call": (0, "json"),
+    "merged is said of what has several call paths": (13, "fewer"),
+    "host error knows nothing": (3, "host_error"),
+    "a batch element is skipped": (1, "raised"),
+    "batch elements are visited in reverse": (1, "meaning"),
+    "results of batch elements are reversed": (1, "meaning"),
+}
+
+
+def kinds(program):
+    return {kind for kind, _ in judged(program, explain=False, compare=False)[1]}
+
+
+@pytest.fixture(autouse=True)
+def _programs_are_dropped(caplog):
+    caplog.set_level(logging.CRITICAL)
+    yield
+    jax.clear_caches()
+
+
+def test_every_mistake_is_tried():
+    assert SHOWN.keys() == MISTAKES.keys()
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_planted_mistake_is_found(name, monkeypatch):
+    seed, kind = SHOWN[name]
+    assert kind not in kinds(Draw(seed).program())
+    with monkeypatch.context() as patch:
+        MISTAKES[name](patch)
+        # Some mistakes are made at every so many calls: the programs before count, too.
+        assert any(kind in kinds(Draw(number).program()) for number in range(seed + 1))
+
+
+def test_a_program_that_shows_a_mistake_shrinks_to_one_that_still_does(monkeypatch):
+    program = Draw(1).program()
+    MISTAKES["a batch element is not recorded"](monkeypatch)
+    smallest = shrink(program, lambda one: "length" in kinds(one), tries=60)
+    assert "length" in kinds(smallest)
+    assert len(_statements(smallest)) < len(_statements(program))
+
+
+def _statements(program):
+    return [statement for function in walk(program.functions()) for statement in function.body]

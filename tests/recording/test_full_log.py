@@ -1,0 +1,233 @@
+"""A log that is full goes on counting: calls of every site, crossings, failures, time."""
+
+import dataclasses
+import json
+import threading
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import LoweredSite, Recorder, Recording, Site, merged
+from jupyter_jaxcb.report import Progress, summarize, to_html, to_mimebundle, to_text
+from jupyter_jaxcb.testing import HostCalls
+
+
+def counted(name, calls, **options):
+    """A callback whose host function counts its calls in `calls`."""
+
+    def host(x):
+        calls.append(name)
+        if options.get("fails") and len(calls) > options["fails"]:
+            raise ValueError("no luck")
+        return x
+
+    host.__name__ = name
+    return jaxcb.pure(host, result="x", vmap_method="sequential")
+
+
+def lowered(name):
+    return LoweredSite(Site("pure", name, "f.py", 1, 0, False), None, 0, (), ())
+
+
+def summaries(recording):
+    return {one.site.function: one for one in summarize(recording)}
+
+
+def test_site_that_was_called_when_the_log_was_full_is_live():
+    calls = []
+    a, b = counted("a", calls), counted("b", calls)
+
+    @jax.jit
+    def f(x):
+        x = jax.lax.fori_loop(0, 10, lambda i, x: a(x) + 1, x)
+        return b(x)
+
+    with jaxcb.record(capacity=5) as r:
+        f(1.0).block_until_ready()
+    found = summaries(r.recording)
+    assert calls.count("a") == found["a"].calls == found["a"].expected == 10
+    assert calls.count("b") == found["b"].calls == found["b"].expected == 1
+    assert [str(found[name].fate) for name in "ab"] == ["live", "live"]
+    assert (len(r.recording), r.recording.overflow) == (5, 6)
+    assert repr(r.recording) == "<Recording of 11 host calls (5 kept) from 2 sites>"
+
+
+def test_views_say_how_many_calls_have_no_row():
+    a = counted("a", [])
+    with jaxcb.record(capacity=5) as r:
+        for _ in range(7):
+            a(1.0)
+    words = "the log was full: 2 calls of these were counted and have no row"
+    assert "7 calls" in to_text(r.recording)
+    assert words in to_text(r.recording)
+    assert words in to_html(r.recording)
+    data, _ = to_mimebundle(r.recording)
+    (facts,) = (value for key, value in data.items() if key.endswith("+json"))
+    assert (facts["overflow"], facts["not_kept"]) == (0, 2)
+
+
+def test_batch_that_does_not_fit_is_counted_once_a_crossing():
+    calls = []
+    a = counted("a", calls)
+    g = jax.jit(jax.vmap(a))
+    with jaxcb.record(capacity=6) as r:
+        for _ in range(3):
+            g(jnp.arange(4.0)).block_until_ready()
+    (summary,) = summarize(r.recording)
+    assert len(calls) == summary.calls == summary.expected == 12
+    assert summary.crossings == 3
+    (one,) = r.recording.not_kept
+    assert (one.calls, one.crossings, one.error) == (6, 1, 0)
+
+
+def test_calls_of_workers_are_counted():
+    calls = []
+    a = jaxcb.pure(counted("a", calls).__wrapped__, result="x", vmap_method="sequential",
+                   executor="threads:2")  # fmt: skip
+    with jaxcb.record(capacity=6) as r:
+        for _ in range(3):
+            jax.jit(jax.vmap(a))(jnp.arange(16.0)).block_until_ready()
+    (summary,) = summarize(r.recording)
+    assert (summary.calls, summary.crossings) == (48, 3)
+
+
+def test_failure_past_the_end_of_the_log_is_told():
+    calls = []
+    a = counted("a", calls, fails=8)
+    b = counted("b", [])
+
+    @jax.jit
+    def f(x):
+        x = jax.lax.fori_loop(0, 10, lambda i, x: a(x), x)
+        return jax.lax.cond(x > 100, b, lambda x: x, x)
+
+    with jaxcb.record(capacity=5) as r, pytest.raises(Exception, match="no luck"):
+        f(1.0).block_until_ready()
+    found = summaries(r.recording)
+    assert found["a"].calls == len(calls) == 9
+    assert found["a"].errors == ("ValueError: no luck",)
+    assert "failed" in found["b"].reason
+
+
+def test_time_of_calls_without_rows_is_summed():
+    recorder = Recorder(capacity=1)
+    fact = lowered("a")
+    for end in (5, 7, 11):
+        recorder.called(fact, 1, 0, end)
+    (summary,) = summarize(recorder.freeze())
+    assert (summary.calls, summary.crossings, summary.host_ns) == (3, 3, 23)
+
+
+def test_window_counts_what_came_in_it():
+    recorder = Recorder(capacity=2)
+    first, second = lowered("a"), lowered("b")
+    for _ in range(4):
+        recorder.called(first, 1, 0, 1)
+    mark = recorder.mark()
+    assert not recorder.touched(mark)
+    recorder.called(first, 1, 0, 1)
+    recorder.called(second, 1, 0, 1, "ValueError: b")
+    assert recorder.touched(mark)
+    found = summaries(recorder.freeze(mark))
+    assert {name: (one.calls, one.errors) for name, one in found.items()} == {
+        "a": (1, ()),
+        "b": (1, ("ValueError: b",)),
+    }
+    assert summaries(recorder.freeze())["a"].calls == 5
+
+
+def test_counts_of_many_threads_lose_nothing():
+    recorder = Recorder(capacity=10)
+    facts = [lowered(name) for name in "abcd"]
+
+    def call(fact):
+        for _ in range(5_000):
+            recorder.called(fact, 1, 0, 1)
+
+    threads = [threading.Thread(target=call, args=(fact,)) for fact in facts * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    recording = recorder.freeze()
+    assert {name: one.calls for name, one in summaries(recording).items()} == dict.fromkeys(
+        "abcd", 10_000
+    )
+    assert len(recording) + recording.overflow == 40_000
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jaxcb"])
+def test_files_keep_the_counts(suffix, tmp_path):
+    a = counted("a", [])
+    with jaxcb.record(capacity=2) as r:
+        for _ in range(7):
+            a(1.0)
+    r.recording.save(tmp_path / f"run{suffix}")
+    back = jaxcb.load(tmp_path / f"run{suffix}")
+    assert back.not_kept == r.recording.not_kept != ()
+    assert summaries(back)["a"].calls == 7
+
+
+def test_file_that_counts_calls_of_no_site_is_damaged():
+    recorder = Recorder(capacity=0)
+    recorder.called(lowered("a"), 1, 0, 1)
+    data = json.loads(recorder.freeze().to_json())
+    for place, wrong in ((0, 7), (1, 1)):
+        data["not_kept"][0][place] = wrong
+        with pytest.raises(jaxcb.RecordingFileError, match="not_kept"):
+            Recording.from_json(json.dumps(data))
+
+
+def test_sum_alone_is_said_of_a_file_that_does_not_have_more():
+    """Schema 2 had only how many calls came when the log was full."""
+    recorder = Recorder(capacity=1)
+    for _ in range(3):
+        recorder.called(lowered("a"), 1, 0, 1)
+    old = dataclasses.replace(recorder.freeze(), not_kept=())
+    assert "2 calls more, not in these counts: the log was full" in to_text(old)
+    assert {one.expected for one in summarize(old)} == {None}
+
+
+def test_merged_recordings_count_what_each_process_counted():
+    parts = []
+    for name, error in (("a", "E: 1"), ("b", "E: 2")):
+        recorder = Recorder(capacity=0)
+        recorder.called(lowered(name), 1, 0, 1)
+        recorder.called(lowered(name), 1, 0, 1, error)
+        parts.append(recorder.freeze())
+    both = merged(parts)
+    assert both.overflow == sum(one.calls for one in both.not_kept) == 4
+    found = summaries(both)
+    assert {name: (one.calls, one.errors) for name, one in found.items()} == {
+        "a": (2, ("E: 1",)),
+        "b": (2, ("E: 2",)),
+    }
+
+
+def test_live_view_counts_calls_past_the_end_of_the_log():
+    recorder = Recorder(capacity=2)
+    mark, progress = recorder.mark(), Progress(0)
+    facts = [lowered("a"), lowered("b")]
+    for n in range(3):
+        for fact in facts:
+            recorder.called(fact, 1, 0, 10, "ValueError: b" if n and fact is facts[1] else None)
+        heard = recorder.heard(mark, progress.seen)
+        progress.add(heard)
+        message = progress.to_message(heard, 100, ())
+        assert message["calls"] == message["expected"] == 2 * (n + 1)
+        assert message["not_sent"] == 2 * n
+        assert [(site["calls"], site["errors"], site["host_ns"]) for site in message["sites"]] == [
+            (n + 1, 0, 10 * (n + 1)),
+            (n + 1, n, 10 * (n + 1)),
+        ]
+
+
+def test_fixture_for_tests_counts_calls_past_the_end_of_the_log(monkeypatch):
+    recorder = Recorder(capacity=0)
+    recorder.called(lowered("a"), 1, 0, 5)
+    counted = HostCalls.__new__(HostCalls)
+    monkeypatch.setattr(HostCalls, "recording", recorder.freeze())
+    assert "a" in counted
+    assert len(counted) == counted["a"].calls == 1

@@ -1,0 +1,200 @@
+"""Reports name each bind of the program's text: where others share its line, by its callers."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Frame, Site
+from jupyter_jaxcb.report import Rows, summarize, to_html, to_mimebundle, to_text
+
+from ._several import library, module, recording_of, rows, saved
+
+HELPER = """
+    f = lambda x: jaxcb.pure_callback(np.sin, jax.ShapeDtypeStruct((), np.float32), x)
+
+    @jax.jit
+    def g(x):
+        y = f(x)
+        f(x + 1)
+        return y
+    """
+LIBRARY = """
+    def solve(x):
+        def diverged(x):
+            jaxcb.debug_print("DIVERGED {x}", x=x)
+            return x
+
+        jaxcb.debug_print("state {x}", x=x)
+        return jax.lax.cond(x > 100, diverged, lambda x: x * 0.5, x)
+    """
+X = np.float32(1)
+
+
+def helper():
+    return recording_of(HELPER, "g(np.float32(1))")
+
+
+def solved():
+    return recording_of("", "jax.jit(lambda x: solve(x))(1.0)", **library(LIBRARY))
+
+
+HELPER_ROWS = {
+    "line 2 (from g, line 6)": "live 1",
+    "line 2 (from g, line 7)": "unused 0",
+}
+LIBRARY_ROWS = {
+    "line 1 (via diverged, mylib.py:4)": "untaken 0",
+    "line 1 (via solve, mylib.py:7)": "live 1",
+}
+
+
+def test_helper_called_on_two_lines_has_two_rows():
+    assert rows(helper()) == HELPER_ROWS
+
+
+def test_branch_of_a_library_that_was_not_entered_has_a_row(capsys):
+    assert rows(solved()) == LIBRARY_ROWS
+    assert capsys.readouterr().out == "state 1.0\n"
+
+
+def test_every_report_names_each_row():
+    for recording, named in ((helper(), HELPER_ROWS), (solved(), LIBRARY_ROWS)):
+        text, page = to_text(recording), to_html(recording)
+        data, _ = to_mimebundle(recording)
+        (facts,) = (value for key, value in data.items() if key.endswith("+json"))
+        assert [site["where"] for site in facts["sites"]] == list(named)
+        for where in named:
+            assert where in text
+            assert where in data["text/plain"]
+            assert where.replace("line ", "line&nbsp;") in page
+
+
+def test_files_name_each_row(tmp_path):
+    recording = recording_of(HELPER, "g(np.float32(1)) + f(np.float32(2))")
+    table = csv.DictReader(io.StringIO(saved(recording, tmp_path, ".csv").decode(), newline=""))
+    assert [(row["where"], row["callers"]) for row in table] == [
+        ("line 2", "g line 6"),
+        ("line 2", "<module> line 1"),
+    ]
+    events = json.loads(saved(recording, tmp_path, ".perfetto.json"))["traceEvents"]
+    assert [event["args"]["site"] for event in events if event.get("cat") == "host call"] == [
+        "pure, line 2 (from g, line 6)",
+        "pure, line 2 (from line 1)",
+    ]
+
+
+def test_table_of_pandas_and_arrow_has_the_callers(tmp_path):
+    pytest.importorskip("pandas")
+    recording = helper()
+    assert list(recording.to_pandas()["callers"]) == ["g line 6"]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    recording.save(tmp_path / "calls.parquet")
+    assert parquet.read_table(tmp_path / "calls.parquet")["callers"].to_pylist() == ["g line 6"]
+
+
+def test_files_keep_rows_apart(tmp_path):
+    for suffix in (".json", ".jaxcb"):
+        helper().save(tmp_path / f"run{suffix}")
+        assert rows(jaxcb.load(tmp_path / f"run{suffix}")) == HELPER_ROWS
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jaxcb"])
+def test_file_of_the_schema_before_is_read(suffix, request):
+    """Its frames say function, file and line alone."""
+    recording = jaxcb.load(request.config.rootpath / "tests" / "data" / f"schema-2{suffix}")
+    assert rows(recording) == {
+        "line 4 (from g, line 7)": "live 1",
+        "line 4 (from g, line 8)": "unused 0",
+        "line 4 (from line 12)": "live 1",
+    }
+
+
+def test_explain_and_its_matrix_name_each_row():
+    g = module(HELPER)["g"]
+    ahead = jaxcb.explain(g)(X)
+    assert [one.where for one in summarize(ahead)] == list(HELPER_ROWS)
+    table = str(jaxcb.explain_matrix(g)(X))
+    for where in HELPER_ROWS:
+        assert f"\n{where} " in table
+    assert "line 2 (from g, line 7): its result is never used" in table
+
+
+def test_rows_of_a_matrix_are_those_of_all_its_columns():
+    """A column with one of two rows calls it as the others do."""
+    names = module(
+        """
+        f = lambda x: jaxcb.pure_callback(np.sin, x, x)
+
+        def g(x):
+            y = f(x) if jnp.ndim(x) == 0 else f(x * 2)
+            return y + f(x)
+        """
+    )
+    lines = str(jaxcb.explain_matrix(names["g"])(X)).splitlines()
+    assert [line.split("  ")[0] for line in lines[1:3]] == [
+        "line 2 (from g, line 5)",
+        "line 2 (from g, line 6)",
+    ]
+
+
+def test_rule_that_is_called_later_under_another_transformation_is_one_row_of_a_matrix():
+    """JAX calls a rule inside of `jax.checkpoint` when the frames of the function are gone."""
+    names = module(
+        """
+        f = jaxcb.pure(lambda x: x, result="x")
+        slope = jaxcb.pure(lambda x: x, result="x")
+
+        @f.defjvp
+        def rule(primals, tangents):
+            return f(*primals), slope(*primals) * tangents[0]
+
+        def load(x):
+            return 2 * f(x)
+        """
+    )
+    table = str(jaxcb.explain_matrix(names["load"])(X)).splitlines()
+    (row,) = (line for line in table if line.startswith("line 7:25"))
+    assert row.split("  ")[0] == "line 7:25"
+    assert row.count("1 call") == 2  # grad and remat
+
+
+def test_callers_in_another_cell_are_said_to_be_there():
+    site = Site("pure", "f", "/cell-1", 3, 0, cell=True)
+    sites = [
+        Site("pure", "f", "/cell-1", 3, 0, True, "", (Frame("<module>", file, 6, 0, True),))
+        for file in ("/cell-1", "/cell-2")
+    ]
+    assert [Rows(sites).where(one) for one in sites] == [
+        "line 3 (from line 6)",
+        "line 3 (from line 6, another cell)",
+    ]
+    assert Rows([site]).where(site) == "line 3"
+
+
+def test_long_names_of_callers_are_cut():
+    sites = [
+        Site("pure", "f", "a.py", 3, 0, False, "", (Frame("g" * 500, "b.py", line),))
+        for line in (1, 2)
+    ]
+    assert all(len(Rows(sites).where(one)) < 200 for one in sites)
+
+
+def test_many_rows_of_one_helper_are_named_in_time_that_grows_with_them():
+    """Each frame is looked at once."""
+    looked = []
+
+    def where(place):
+        looked.append(place)
+        return place.where
+
+    sites = [
+        Site("pure", "f", "a.py", 3, 0, False, "", (Frame("g", "b.py", line),))
+        for line in range(2_000)
+    ]
+    names = Rows(sites, where)
+    assert len(looked) == len(sites)
+    assert len({names.where(one) for one in sites}) == len(sites)
