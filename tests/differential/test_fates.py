@@ -74,7 +74,8 @@ def look_at(program, tally):
 def looked_at():
     """The first program of which something wrong was said, and how often each fate was."""
     tally = collections.Counter()
-    numbers = random.SystemRandom() if RANDOM else random.Random(0)
+    # Of this seed's programs, some have each of the fates that are looked for.
+    numbers = random.SystemRandom() if RANDOM else random.Random(5)
     for _ in range(EXAMPLES // 2):
         program = drawn(random.Random(numbers.getrandbits(32)))
         for wrong in look_at(program, tally):
