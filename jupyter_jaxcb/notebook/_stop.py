@@ -9,7 +9,7 @@ import threading
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from ..stack import interrupt, interrupt_main
+from ..stack import interrupt, interrupt_main, pass_on
 
 
 class Stop:
@@ -45,7 +45,13 @@ class Stop:
         def stop(number: int, frame: Any) -> Any:
             self.pressed = True
             interrupt()
-            return None if self._is_ending(frame) else before(number, frame)
+            if self._is_ending(frame):
+                return None
+            try:
+                return before(number, frame)
+            except KeyboardInterrupt as error:
+                pass_on(error, frame)
+                raise
 
         self._before, self._handler = before, stop
         signal.signal(signal.SIGINT, stop)

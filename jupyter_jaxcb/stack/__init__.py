@@ -25,6 +25,7 @@ from ._infer import INFER as INFER
 from ._interrupts import interrupt as interrupt
 from ._interrupts import interrupt_main as interrupt_main
 from ._interrupts import on_thread_of_xla as on_thread_of_xla
+from ._interrupts import pass_on as pass_on
 from ._interrupts import release as release
 from ._io import io_callback as io_callback
 from ._jax import leave_loops_to_jax as leave_loops_to_jax

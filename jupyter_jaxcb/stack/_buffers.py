@@ -16,7 +16,7 @@ from ._arrays import empty_aligned
 from ._callback import HostCallback
 from ._canary import checked
 from ._contract import ResultError
-from ._dispatch import Crossing, looped_calls, single_call
+from ._dispatch import Crossing, looped_calls, single_call, telling_interrupts
 from ._errors import HostCallError
 from ._finite import finite_checker
 from ._kept import host_error
@@ -60,7 +60,11 @@ def build_buffer_crossing(
     count = len(lowered.operands)
     cross = _crossing(callback, lowered, options, on_device)
     if on_device:
-        return lambda context, *buffers: cross(context, buffers[:count], buffers[count:])
+        return telling_interrupts(
+            lambda context, *buffers: cross(context, buffers[:count], buffers[count:]),
+            lowered,
+            callback.host,
+        )
 
     def lending(context: Any, *buffers: Any) -> tuple[()]:
         arrays = lend(buffers, count)
@@ -75,7 +79,7 @@ def build_buffer_crossing(
             take_back(arrays, _names(callback), host.name, code)
         return ()
 
-    return lending
+    return telling_interrupts(lending, lowered, callback.host)
 
 
 def build_eager_crossing(

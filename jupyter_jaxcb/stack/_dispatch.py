@@ -79,13 +79,34 @@ def build_crossing(
         adapt = aligning(adapt)
     kinds = [np.dtype(dtype) for dtype in result_dtypes]
     if callback.spread is not None:
-        return spread_calls(callback, callback.spread, lowered, adapt, check, kinds)
+        spread = spread_calls(callback, callback.spread, lowered, adapt, check, kinds)
+        return telling_interrupts(spread, lowered, callback.host)
     if lowered.lanes is None:
         finite = finite_checker([aval.shape for aval in results], result_dtypes)
         return single_call(callback.host, lowered, adapt, check, finite)
     shapes = [aval.shape for aval in results]
     answers = functools.partial(Answers, lowered.lanes, check, shapes, kinds)
     return looped_calls(callback.host, lowered, adapt, LaneSchedule(lowered), answers)
+
+
+def telling_interrupts(
+    cross: Callable[..., Any], lowered: LoweredSite, host: HostFunction
+) -> Callable[..., Any]:
+    """`cross`; an interrupt between its own instructions is told as one of a host call.
+
+    Not at the very first instruction: of that one XLA makes an error of its own, unless who handles
+    the signal sees to it, see `_interrupts.pass_on`.
+    """
+
+    def enter(*operands: Any) -> Any:
+        try:
+            return cross(*operands)
+        except HostCallError:
+            raise
+        except BaseException as error:
+            raise passed_on(explain(error, lowered, host.calls, None), error) from None
+
+    return enter
 
 
 def crossings_by_shard(
@@ -213,7 +234,7 @@ def looped_calls(
             for array, shape in zip(stacked, outer, strict=True)
         )
 
-    return cross
+    return telling_interrupts(cross, lowered, host)
 
 
 def _stack_recorded(
@@ -233,8 +254,10 @@ def _stack_recorded(
         check_ended(answers.done, schedule.order.size)
     except BaseException as error:
         failed = answers.done
-        # Not a wrong answer: the call itself raised, or was not made.
-        if len(stamps) == failed + 1 and not isinstance(error, NotCalledError):
+        # Not a wrong answer: the call itself raised, or was not made. An interrupt may come after
+        # the last one.
+        raised = len(stamps) == failed + 1 <= schedule.order.size
+        if raised and not isinstance(error, NotCalledError):
             stamps.append(recorder.clock())
         crossing = recorder.called_lanes(
             lowered, version, schedule.order, stamps, failed, describe(error)

@@ -24,6 +24,7 @@ def emit_call(
     has_side_effect: bool,
     partitioned: bool = False,
     sharding: Any = None,
+    guard: Callable[[Callable[..., tuple]], Callable[..., tuple]] | None = None,
 ) -> list[Any]:
     """Emits one custom call of `call` with the avals of `ctx`.
 
@@ -35,6 +36,7 @@ def emit_call(
         has_side_effect: whether XLA must keep the call even if its results are unused.
         partitioned: each device hands over its own shard.
         sharding: an op sharding, see `_jax.callback_sharding`.
+        guard: goes around a call that takes a token: `call` is guarded already.
 
     Returns:
         The token that comes back (None for None), and the IR values of the results.
@@ -51,6 +53,7 @@ def emit_call(
         def called(token: Any, *arrays: np.ndarray) -> tuple[Any, ...]:
             return (token, *call(*arrays))
 
+        called = called if guard is None else guard(called)
         operands = [token, *operands]
         sharding = _with_token(sharding, has_results)
         # Only the call sees the token's avals: JAX reads tokens_out off the context it gave us.

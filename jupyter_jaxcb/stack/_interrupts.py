@@ -165,6 +165,20 @@ def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
     return told
 
 
+def pass_on(error: KeyboardInterrupt, at: FrameType | None) -> None:
+    """The same for one that a signal handler is about to raise, if it is in our own code.
+
+    At the first instruction of a crossing, nothing of the crossing can catch it.
+
+    Args:
+        error: it is to be raised.
+        at: the frame that the signal has interrupted.
+    """
+    caller = _caller(at) if is_own(at) and sys.gettrace() is None else None
+    if caller is not None and caller.f_globals.get("__name__") != _EAGER:
+        _raise_at(caller, error)
+
+
 def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
     """Has `error` raised in place of the one that XLA makes, whatever class that is.
 

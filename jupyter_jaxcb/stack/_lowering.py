@@ -14,7 +14,7 @@ from . import _jax, _programs
 from ._avals import to_aval
 from ._buffers import BufferOptions, build_buffer_crossing
 from ._callback import Bind, HostCallback
-from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard
+from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard, telling_interrupts
 from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._everywhere import emit_for_all
 from ._reentry import warn_of_jax_inside
@@ -93,6 +93,7 @@ def lower_host_call(
             called, cross, operands, token=token, has_side_effect=has_side_effect,
             partitioned=partitioned,
             sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
+            guard=lambda call: telling_interrupts(call, lowered, callback.host),
         )  # fmt: skip
     if ordered is not None:
         _set_token(ctx, ordered, token)

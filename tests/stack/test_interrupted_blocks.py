@@ -1,10 +1,5 @@
 """KeyboardInterrupt between any two instructions of a block's begin and end."""
 
-import contextlib
-import dis
-import functools
-import os
-import sys
 import traceback
 
 import jax
@@ -17,11 +12,9 @@ from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.stack import _listening, _observe, _programs, _record
 from jupyter_jaxcb.testing import host_calls
 
-pytestmark = pytest.mark.slow
+from .interrupts import OWN, Interrupts
 
-OWN = (os.path.dirname(jaxcb.__file__), contextlib.__file__)
-# After which CPython looks whether an exception waits; and at the beginning of a function.
-LOOKS = ("CALL", "JUMP_BACKWARD", "RESUME")
+pytestmark = pytest.mark.slow
 
 double = jaxcb.pure(lambda x: 2 * x, result="x")
 program = jax.jit(lambda x: double(x) + 1)
@@ -35,51 +28,6 @@ def changed():
         api._post_hook_state.get_global(),
         callback.pure_callback_impl,
     ]
-
-
-@functools.cache
-def handlers(code):
-    return [(e.start, e.end, e.target) for e in dis._parse_exception_table(code)]
-
-
-def handler(code, at):
-    return [target for start, end, target in handlers(code) if start <= at < end]
-
-
-class Interrupts:
-    """Raises KeyboardInterrupt where CPython looks for one the n-th time, while it is armed."""
-
-    def __init__(self, n):
-        self.left, self.armed, self.before = n, True, {}
-
-    def __enter__(self):
-        sys.settrace(self.trace)
-
-    def __exit__(self, *error):
-        sys.settrace(None)
-
-    def trace(self, frame, event, argument):
-        if not frame.f_code.co_filename.startswith(OWN):
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "call":
-            self.look()
-        elif event == "opcode":
-            code, at, before = frame.f_code, frame.f_lasti, self.before.get(frame, 0)
-            if dis.opname[code.co_code[before]].startswith(LOOKS):
-                # What comes of a call is raised at the call: here it is another handler's.
-                if handler(code, before) == handler(code, at):
-                    self.look()
-            self.before[frame] = at
-        elif event == "return":
-            self.before.pop(frame, None)
-        return self.trace
-
-    def look(self):
-        self.left -= self.armed
-        if self.left == 0 and self.armed:
-            self.armed = False
-            raise KeyboardInterrupt
 
 
 def record_block(interrupts, seen):

@@ -1,0 +1,67 @@
+"""KeyboardInterrupt where CPython looks for one, in code of this package's."""
+
+import contextlib
+import dis
+import functools
+import os
+import sys
+
+import jupyter_jaxcb as jaxcb
+
+OWN = (os.path.dirname(jaxcb.__file__), contextlib.__file__)
+# After which CPython looks whether an exception waits; and at the beginning of a function.
+LOOKS = ("CALL", "JUMP_BACKWARD", "RESUME")
+
+
+@functools.cache
+def handlers(code):
+    return [(e.start, e.end, e.target) for e in dis._parse_exception_table(code)]
+
+
+def handler(code, at):
+    return [target for start, end, target in handlers(code) if start <= at < end]
+
+
+class Interrupts:
+    """Raises KeyboardInterrupt where CPython looks for one the n-th time, while it is armed.
+
+    Attributes:
+        left: how many times more; not above 0 once it was raised.
+        place: where it was raised, in words.
+        first: whether that was the first instruction of what others have called.
+    """
+
+    def __init__(self, n):
+        self.left, self.armed, self.before = n, True, {}
+        self.place, self.first = "", False
+
+    def __enter__(self):
+        sys.settrace(self.trace)
+
+    def __exit__(self, *error):
+        sys.settrace(None)
+
+    def trace(self, frame, event, argument):
+        if not frame.f_code.co_filename.startswith(OWN):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "call":
+            self.look(frame, begins=True)
+        elif event == "opcode":
+            code, at, before = frame.f_code, frame.f_lasti, self.before.get(frame, 0)
+            if dis.opname[code.co_code[before]].startswith(LOOKS):
+                # What comes of a call is raised at the call: here it is another handler's.
+                if handler(code, before) == handler(code, at):
+                    self.look(frame, begins=dis.opname[code.co_code[before]] == "RESUME")
+            self.before[frame] = at
+        elif event == "return":
+            self.before.pop(frame, None)
+        return self.trace
+
+    def look(self, frame, begins):
+        self.left -= self.armed
+        if self.left == 0 and self.armed:
+            caller = frame.f_back.f_code.co_filename
+            self.armed, self.first = False, begins and not caller.startswith(OWN)
+            self.place = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
+            raise KeyboardInterrupt
