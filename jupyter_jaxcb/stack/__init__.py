@@ -12,8 +12,8 @@ from ._debug import debug_callback as debug_callback
 from ._declaring import nothing_in as nothing_in
 from ._declaring import scalar_of as scalar_of
 from ._disabled import disabled as disabled
+from ._error_text import add_note as add_note
 from ._errors import HostCallError as HostCallError
-from ._errors import add_note as add_note
 from ._exact import exact_avals as exact_avals
 from ._executor_engine import ExecutorError as ExecutorError
 from ._executor_engine import WorkerLostError as WorkerLostError

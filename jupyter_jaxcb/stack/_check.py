@@ -16,6 +16,7 @@ from ._check_vmap import BATCHED, Lanes, answers_as_lanes, takes_any_batch, vmap
 from ._compare import difference
 from ._contract import ResultError
 from ._disabled import enabled
+from ._error_text import message_of
 from ._purity import impurities
 from ._record import Unrecorded
 from ._reentry import jax_inside
@@ -181,7 +182,7 @@ class _Checking:
             yield Finding("declared result", str(error), "Declare what it answers, or answer that.")
         except Exception as error:
             if _is_read_only(error):
-                yield _writes(f"it fails on read-only arrays: {error}")
+                yield _writes(f"it fails on read-only arrays: {message_of(error)}")
             else:
                 yield Finding(
                     "declared result",
@@ -291,7 +292,7 @@ def _writes(what: str) -> Finding:
 
 
 def _is_read_only(error: Exception) -> bool:
-    return isinstance(error, ValueError) and "read-only" in str(error)
+    return isinstance(error, ValueError) and "read-only" in message_of(error)
 
 
 def _where(file: str, line: int) -> str:

@@ -17,6 +17,7 @@ from ._arrays import aligned
 from ._bind import is_array
 from ._callback import HostFunction
 from ._contract import answer_checker
+from ._error_text import add_note
 
 SMALL = 0.01  # of the largest element: the scale of a smaller one's step
 TINY = 0.001  # a smaller scale is not trusted where its step changes nothing
@@ -168,11 +169,12 @@ class _Differences:
             return check(self.host.current(*args, **kwargs))
         except Exception as error:
             before = float(np.asarray(leaves[k]).flat[place])
-            error.add_note(
-                f"for finite differences of {self.host.name}, by an argument whose element {place} "
-                f"was moved from {before} to {x.flat[place]}; if its domain ends there, give it a "
-                "rule by defjvp or defvjp"
+            by = f"for finite differences of {self.host.name}, by an argument whose element "
+            note = (
+                f"{by}{place} was moved from {before} to {x.flat[place]}; if its domain ends "
+                "there, give it a rule by defjvp or defvjp"
             )
+            add_note(error, note, instead_of=by)
             raise
 
 

@@ -22,12 +22,12 @@ from ._arguments import Adapt, adapting
 from ._arrays import aligning, is_big, taking_jax_arrays
 from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
+from ._error_text import describe
 from ._errors import HostCallError, explain
 from ._exact import exact_checker
 from ._executor_crossing import spread_calls
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
 from ._interrupts import NOT_CALLED, lanes_left, passed_on, refuse_call
-from ._kept import describe
 from ._lanes import Answers, LaneSchedule
 from ._not_called import NotCalledError
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from ..recording import LoweredSite, Site
 from . import _causes
+from ._error_text import add_note
 from ._frames import own_frames
 from ._kept import keep, numbered
 
@@ -87,16 +87,3 @@ def failed_elsewhere(number: int, process: int | None, site: Site) -> HostCallEr
     error = HostCallError(f"{site.function} failed in process {process}, which says why")
     note = f"of the {site.flavor} callback {site.function}, bound at {site.where}"
     return _told(error, note, site, others_may_wait=False)
-
-
-def add_note(error: BaseException, note: str, *, instead_of: str = "") -> None:
-    """Adds `note`, once; a class that allows no new attributes gets it all the same.
-
-    It takes the place of the notes that begin with `instead_of`.
-    """
-    with contextlib.suppress(Exception):  # whatever a class makes of its attributes
-        notes = vars(error).setdefault("__notes__", [])
-        if note not in notes:
-            if instead_of:
-                notes[:] = [old for old in notes if not str(old).startswith(instead_of)]
-            notes.append(note)

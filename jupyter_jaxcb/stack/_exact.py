@@ -14,6 +14,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from . import _jax
+from ._error_text import describe
 from ._leaf import ResultError, array_words, shown
 from ._numbers import kind_of
 from ._structure import flatten_answer, leaf_paths, structure_error
@@ -110,7 +111,7 @@ def _exactly(
         array = np.asarray(value)
     except Exception as error:
         raise ResultError(
-            f"{which} answered with {shown(value)}, which is no array: {error}"
+            f"{which} answered with {shown(value)}, which is no array: {describe(error)}"
         ) from None
     came = narrow.get(array.dtype, array.dtype)
     if came != dtype or array.shape != shape:

@@ -15,6 +15,7 @@ from ..recording import LoweredSite, Recorder, active
 from . import _interrupts
 from ._arguments import Adapt, takes_flat_operands, to_arguments
 from ._callback import HostCallback, HostFunction
+from ._error_text import describe
 from ._errors import explain
 from ._executor_chunks import Lanes, pace_of
 from ._executor_engine import Engine
@@ -174,7 +175,7 @@ def _bytes_of(value: Any, name: str, spread: Spread) -> bytes:
     except Exception as error:
         raise TypeError(
             f"cannot send {name} to {spread.word}: it cannot be pickled "
-            f"({type(error).__name__}: {error}). What a host function refers to has to travel with "
+            f"({describe(error)}). What a host function refers to has to travel with "
             "it: open files, locks and connections inside of it, or pass executor='threads'."
         ) from error
 

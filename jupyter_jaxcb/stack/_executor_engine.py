@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ._error_text import describe
 from ._spread import executor_word, is_shut_down, leaves_process, stays_on_machine
 
 _LOST = {"BrokenExecutor", "KilledWorker", "EngineError"}  # classes that say: a worker is gone
@@ -134,10 +135,10 @@ class Engine:
 
     def refused(self, error: BaseException) -> ExecutorError:
         """What to tell where the executor did not take work."""
-        said = f"{type(error).__name__}: {error}"
+        said = describe(error)
         if self.lost_worker(error):
             what = f"is broken ({said})"
-        elif is_shut_down(self.executor) or "after shutdown" in str(error):
+        elif is_shut_down(self.executor) or "after shutdown" in said:
             what = "is shut down and takes no more work"
         else:
             what = f"does not take work ({said})"

@@ -12,8 +12,8 @@ from jupyter_jaxcb_worker import Ran
 
 from ..recording import LoweredSite, Recorder, WorkerRows
 from ._callback import HostFunction
+from ._error_text import describe
 from ._executor_flight import Flight
-from ._kept import describe
 
 
 @dataclasses.dataclass(eq=False)

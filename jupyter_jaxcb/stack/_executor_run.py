@@ -15,7 +15,7 @@ from typing import Any
 from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_lanes
 
 from ._contract import ResultError
-from ._errors import add_note
+from ._error_text import add_note
 from ._executor_board import Mark, board
 from ._executor_chunks import Lanes, Pace, Parts
 from ._executor_engine import Engine, ExecutorError

@@ -11,6 +11,7 @@ from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from numpy.ma import MaskedArray
 
 from ._callback import given_name
+from ._error_text import describe
 from ._leaf import shown
 from ._numbers import may_be_of_jax
 
@@ -63,9 +64,8 @@ def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
         answer = _answer(function, args, kwargs, 0)
     except Exception as error:
         raise ValueError(
-            f"cannot infer the result of {name}: run on zeros it raised {type(error).__name__}: "
-            f"{error}. Declare it: result=jax.ShapeDtypeStruct(shape, dtype), or an expression "
-            "over the parameters."
+            f"cannot infer the result of {name}: run on zeros it raised {describe(error)}. Declare "
+            "it: result=jax.ShapeDtypeStruct(shape, dtype), or an expression over the parameters."
         ) from error
     if answer is None:
         raise ValueError(
@@ -77,7 +77,7 @@ def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
     except Exception as error:
         raise ValueError(
             f"cannot infer the result of {name}: it answered with {shown(answer)}, whose structure "
-            f"JAX cannot tell ({type(error).__name__}: {error}). Return dicts whose keys are of "
+            f"JAX cannot tell ({describe(error)}). Return dicts whose keys are of "
             "one kind, lists, tuples and arrays."
         ) from error
     structs = [_struct(name, leaf) for leaf in leaves]

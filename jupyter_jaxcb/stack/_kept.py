@@ -10,13 +10,13 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
+from ._error_text import describe, message_of, plain
 from ._frames import user_frames
 
 # Exceptions kept, of each thread that raised them: each keeps its traceback, and with it the
 # frames' arrays, alive. By thread, so that nobody's is pushed out before he has looked at it.
 KEPT = 16
 KEPT_IN_ALL = 256
-LONGEST = 2_000  # characters of a message that XLA and recordings are told
 
 
 class Kept(NamedTuple):
@@ -44,13 +44,12 @@ _lock = threading.RLock()  # garbage is collected anywhere, and its destructors 
 _running: Callable[[], str] | None = None
 _MARK = re.compile(r"; jaxcb host error (\d+)\]")
 # Colours and the like, and characters that end a text for C++.
-_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def keep(error: BaseException, note: str) -> Kept:
     """Keeps `error`, of which `note` says where it happened."""
     number, thread = next(_numbers), threading.get_ident()
-    text = _plain(f"{describe(error)} [{note}; jaxcb host error {number}]")
+    text = plain(f"{describe(error)} [{note}; jaxcb host error {number}]")
     kept = Kept(number, error, error.__traceback__, text, _running() if _running else "")
     let_go = []  # out of the lock: what dies with their frames may do anything
     with _lock:
@@ -87,19 +86,6 @@ def told_in(message: str) -> Kept | None:
     return numbered(number) if number else None
 
 
-def describe(error: BaseException) -> str:
-    """``ValueError: no luck``; also of an exception that cannot say what it is, or says a lot."""
-    try:
-        message = str(error)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as broken:  # a SystemExit, say
-        return f"{type(error).__name__}: <its message raised {type(broken).__name__}>"
-    if len(message) > LONGEST:
-        message = f"{message[:LONGEST]}… ({len(message):,} characters)"
-    return f"{type(error).__name__}: {_plain(message)}" if message else type(error).__name__
-
-
 def host_error(error: BaseException | None, *, chained: bool = True) -> BaseException | None:
     """The exception a host function raised, given the one JAX made of it.
 
@@ -124,7 +110,7 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        number = told_number(_message(error))
+        number = told_number(message_of(error))
         with _lock:
             if any(error is kept.error for kept in _kept.values()):
                 return error
@@ -164,17 +150,3 @@ def told_number(message: str) -> int:
     # The last one: an earlier mark stands in the message of the host function's exception.
     marks = _MARK.findall(message)
     return int(marks[-1]) if marks else 0
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return ""
-
-
-def _plain(text: str) -> str:
-    """`text` as C++ takes it and a terminal shows it: no colours, no half characters."""
-    return _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")

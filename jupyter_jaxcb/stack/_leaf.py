@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from numpy.ma import MaskedArray
 
+from ._error_text import describe
 from ._numbers import CONVERTS, MEANING, converted, find_lost, kind_of
 
 _SHOWN_CHARACTERS = 60
@@ -131,7 +132,7 @@ def _as_array(which: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -
         try:
             return np.asarray(value)
         except Exception as error:
-            said = in_one_line(f"{type(error).__name__}: {error}", _SHOWN_OF_AN_ERROR)
+            said = in_one_line(describe(error), _SHOWN_OF_AN_ERROR)
             why, cause = f", and numpy makes no array of it ({said})", error
             instead = "Return an array of numbers."
     raise ResultError(

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ..recording import Matrix, Recording
+from ._error_text import message_of
 from ._explain import NOT_CALLABLE, Asked, asked
 
 LANES = 3  # of vmap
@@ -71,7 +72,7 @@ def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
 
 
 def _words(error: Exception) -> str:
-    first = str(error).strip().partition("\n")[0]
+    first = message_of(error).strip().partition("\n")[0]
     if isinstance(error, NotImplementedError) and first.startswith(_UNCHECKPOINTED):
         # JAX goes on with its effect objects, which have addresses for names.
         first = f"{first.partition(': [')[0]}. {_IO_IN_CHECKPOINT}"

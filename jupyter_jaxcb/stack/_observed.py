@@ -14,7 +14,7 @@ from typing import Any
 from ..recording import LoweredSite, Recorder, VmapLevel, active
 from . import _jax
 from ._callback import Bind, HostFunction
-from ._kept import describe
+from ._error_text import describe
 
 _switches = 0
 

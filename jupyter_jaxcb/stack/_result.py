@@ -14,6 +14,7 @@ from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 from . import _jax
 from ._annotations import Annotated
 from ._callback import given_name
+from ._error_text import describe
 from ._infer import Inferred
 from ._leaf import shown
 from ._numbers import may_be_of_jax
@@ -197,7 +198,7 @@ def _call(
         given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
         raise ValueError(
             f"cannot tell the result of {_name(function)}({given}): result={shown(result)} raised "
-            f"{type(error).__name__}: {error}. It gets what {_name(function)} gets, as shapes and "
+            f"{describe(error)}. It gets what {_name(function)} gets, as shapes and "
             "dtypes without values."
         ) from error
 
@@ -248,6 +249,6 @@ def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[st
         given = ", ".join(f"{name}={shown(value)}" for name, value in parameters.items())
         raise ValueError(
             f"cannot evaluate result={expression!r} of {_name(function)}({given}): "
-            f"{type(error).__name__}: {error}. Use the names of its parameters, as in result="
+            f"{describe(error)}. Use the names of its parameters, as in result="
             f"{next(iter(parameters), 'x')!r}, or jax.ShapeDtypeStruct(shape, dtype)."
         ) from None

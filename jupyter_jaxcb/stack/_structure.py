@@ -13,6 +13,7 @@ from jax.tree_util import (
     tree_structure,
 )
 
+from ._error_text import describe
 from ._leaf import ResultError, array_words, in_one_line, shown
 
 _LEAF = tree_structure(0)
@@ -39,7 +40,7 @@ def flatten_answer(name: str, answer: Any) -> tuple[list[Any], PyTreeDef]:
     except Exception as error:  # keys that cannot be sorted, a class that raises
         raise ResultError(
             f"{name} answered with {shown(answer)}, whose structure JAX cannot tell "
-            f"({type(error).__name__}: {in_one_line(str(error), 120)}). Return dicts whose keys "
+            f"({in_one_line(describe(error), 120)}). Return dicts whose keys "
             "are of one kind, lists, tuples and arrays, in the declared structure."
         ) from error
 

@@ -14,6 +14,7 @@ from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unf
 from ._bind import is_array
 from ._canary import checked
 from ._contract import answer_checker
+from ._error_text import describe
 from ._leading import without_leading
 from ._quiet import printed
 from ._registered import BufferCallback, Callback
@@ -197,8 +198,7 @@ def one_by_one(places: Sequence[int]) -> list[list[int]]:
 
 def told(error: Exception) -> str:
     """``ValueError: no luck``: an error in a line."""
-    first = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first}"
+    return describe(error).strip().partition("\n")[0]
 
 
 _SHOWN = 1000  # characters of what it prints, of which the first line is told

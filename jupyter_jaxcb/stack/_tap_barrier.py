@@ -15,6 +15,7 @@ import numpy as np
 
 from . import _jax
 from ._dispatch import Crossing
+from ._error_text import add_note
 from ._errors import HostCallError
 from ._interrupts import interrupt_at_exit
 from ._kept import host_error
@@ -105,7 +106,7 @@ def barrier(name: str | None = None) -> None:
     _log.debug("barrier_wait %s: ends", name or "")
     if error is not None:
         told = "".join(traceback.format_exception(error))
-        error.add_note("kept for barrier_wait, which raises a CallbackException of it")
+        add_note(error, "kept for barrier_wait, which raises a CallbackException of it")
         raise CallbackException(
             f"There were exceptions during callback processing. Last one was:\n{told}"
         ) from error

@@ -47,6 +47,73 @@ def test_exception_whose_text_raises_a_system_exit_is_an_error_of_the_host_funct
     assert call.error == "Silent: <its message raised SystemExit>"
 
 
+class Silent(Exception):
+    def __str__(self):
+        raise SystemExit(3)
+
+
+class Array:
+    def __array__(self, dtype=None, copy=None):
+        raise Silent
+
+
+@jax.tree_util.register_pytree_node_class
+class Node:
+    def tree_flatten(self):
+        raise Silent
+
+    @classmethod
+    def tree_unflatten(cls, data, leaves):
+        raise Silent
+
+
+def silent(*arguments):
+    raise Silent
+
+
+@pytest.mark.parametrize(
+    ("answer", "declared"),
+    [(Array(), SCALAR), (Node(), {"y": SCALAR})],
+    ids=["array", "node"],
+)
+def test_answer_that_fails_and_cannot_say_why_is_an_error_of_the_contract(answer, declared):
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Silent: <its message raised SystemExit"):
+        jaxcb.pure_callback(lambda x: answer, declared, np.float32(1))
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        (lambda: jaxcb.pure(np.sin, result=silent), ValueError),
+        (lambda: jaxcb.pure(silent, result="infer"), ValueError),
+    ],
+    ids=["result", "infer"],
+)
+def test_declaring_function_that_cannot_say_why_it_fails_is_told(made, kind):
+    with pytest.raises(kind, match=r"Silent: <its message raised SystemExit"):
+        made()(np.float32(1))
+
+
+def test_check_tells_of_a_function_that_cannot_say_why_it_fails():
+    findings = jaxcb.check(jaxcb.pure(silent, result=SCALAR), np.float32(1))
+    assert "Silent: <its message raised SystemExit>" in str(findings)
+
+
+def test_error_at_each_element_of_finite_differences_has_one_note():
+    again = ValueError("the same each time")
+
+    def host(x):
+        if (np.asarray(x) != 1).any():
+            raise again
+        return x.sum()
+
+    loss = jaxcb.pure(host, result=SCALAR, derivative="finite")
+    for _ in range(20):
+        with pytest.raises(jax.errors.JaxRuntimeError):
+            jax.block_until_ready(jax.grad(lambda x: loss(x))(np.ones(3, np.float32)))
+    assert sum("was moved from" in note for note in again.__notes__) == 1
+
+
 def test_exception_that_is_raised_again_and_again_has_one_note_a_call_site():
     again = ValueError("the same each time")
     again.add_note("of the user")
