@@ -12,7 +12,7 @@
 # make dist       sdist and wheel, checked, and used in an empty environment
 # make binder     what Binder would do, in an empty environment
 # make fuzz       random whole programs (EXAMPLES=5000 SEED=1), then many more differential tests
-# make soak       1,000 dropped programs of each kind, then a mixed load for SECONDS=3600
+# make soak       1,000 dropped programs of each kind, 1,000 interrupts, a mixed load for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -109,6 +109,7 @@ fuzz: $(VENV)/.test
 
 soak: $(VENV)/.test
 	JAXCB_PROGRAMS=1000 $(BIN)/python -m pytest tests/stack/test_dropped_programs.py
+	JAXCB_MOMENTS=1000 $(BIN)/python -m pytest tests/stack/test_interrupts_in_flight.py
 	$(BIN)/python tests/soak/soak.py --seconds $(SECONDS)
 
 pictures: $(VENV)/.dev $(FRONTEND) chromium

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import threading
 import time
+import warnings
 
 import jax
 
@@ -17,6 +18,7 @@ from ._listening import Silence, start, stop
 from ._off import is_off
 from ._running import still_running
 
+BUDGET_SECONDS = 5.0  # that the end of a block waits for programs without effects
 _POLL_SECONDS = 0.001
 
 
@@ -99,10 +101,12 @@ class RecordBlock(Block):
             _interrupt()
         elif error is None and self._recorder is not None:
             try:
-                drain()
+                left = drain(BUDGET_SECONDS)
             except KeyboardInterrupt:
                 _interrupt()
                 raise
+            if left:
+                _warn_of(left)
 
     def end(self) -> None:
         recorder, mark, recording = self._recorder, self._mark, Recording
@@ -119,6 +123,16 @@ def _interrupt() -> None:
         interrupt()
 
 
+def _warn_of(left: int) -> None:
+    runs = "a program is" if left == 1 else f"{left:,} programs are"
+    warnings.warn(
+        f"{runs} still running {BUDGET_SECONDS:g} s after the end of a record() block; host calls "
+        "made from now on are not in its recording. Wait for the results inside the block: "
+        "jax.block_until_ready(result).",
+        stacklevel=4,
+    )
+
+
 class Unrecorded(Silence):
     """A block of which nothing is recorded, nor of what it has dispatched."""
 
@@ -127,7 +141,7 @@ class Unrecorded(Silence):
             drain()
 
 
-def drain(budget_seconds: float = 5.0) -> None:
+def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
     """Waits until dispatched programs have made their host calls.
 
     Returns at once while no program of ours exists. Programs with effects that this thread
@@ -140,18 +154,18 @@ def drain(budget_seconds: float = 5.0) -> None:
         jax.errors.JaxRuntimeError: a host function failed in a program that nobody waited for.
     """
     if not _programs.any_lowered() or on_thread_of_xla():
-        return
+        return 0
     deadline = time.monotonic() + budget_seconds
     try:
         jax.effects_barrier()
     except BaseException:
         _jax.forget_tokens()  # or every later barrier raises this again
         raise
-    for array in _jax.unfinished_runs():
-        while not _jax.is_over(array):
-            if time.monotonic() > deadline:
-                return
-            time.sleep(_POLL_SECONDS)
+    runs = _jax.unfinished_runs()
+    while runs and time.monotonic() <= deadline:
+        time.sleep(_POLL_SECONDS)
+        runs = [array for array in runs if not _jax.is_over(array)]
+    return len(runs)
 
 
 def environment() -> dict[str, str]:

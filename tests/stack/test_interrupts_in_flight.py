@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 import random
 import sys
 import threading
@@ -16,6 +17,7 @@ from jupyter_jaxcb.stack import _ending, _interrupts, interrupt, release
 
 pytestmark = pytest.mark.slow
 
+MOMENTS = int(os.environ.get("JAXCB_MOMENTS", "30"))  # `make soak` has more
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
 CALLBACKS = {
     "pure": lambda f, x: jaxcb.pure_callback(f, STRUCT, x, vmap_method="sequential"),
@@ -220,7 +222,7 @@ def test_exception_is_set_for_a_thread_at_that_very_place_alone(worker):
 
 @in_own_thread
 def test_interrupts_at_random_moments_reach_no_other_run(worker):
-    """30 of them, at host functions of a few bytecodes to many."""
+    """At host functions of a few bytecodes to many."""
     draw = random.Random(7)
     inside = threading.Event()
     loops = 0
@@ -240,7 +242,7 @@ def test_interrupts_at_random_moments_reach_no_other_run(worker):
         )
     )
     second = second.lower(STRUCT).compile()
-    for _ in range(30):
+    for _ in range(MOMENTS):
         loops = draw.choice([0, 1, 10, 3_000, 100_000])
         inside.clear()
         result = first(slowly(small))

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -76,6 +77,36 @@ def test_block_in_a_host_call_behind_pythons_back_does_not_wait_for_itself(monke
     thread.join()
     assert threads - set(dispatching)
     assert set(waits) <= set(dispatching)
+
+
+def test_block_says_which_runs_it_did_not_wait_for(monkeypatch):
+    ended = threading.Event()
+
+    def host(x):
+        assert ended.wait(60)
+        return x
+
+    f = jax.jit(lambda x: jaxcb.pure_callback(host, x, x))
+    m = jnp.ones((900, 900))
+    big = jax.jit(lambda m: (m @ m @ m @ m @ m @ m)[0, 0] * 0)
+    monkeypatch.setattr(_record, "BUDGET_SECONDS", 0.01)
+
+    def dispatch():
+        ended.set()
+        f(big(m)).block_until_ready()
+        ended.clear()
+        with pytest.warns(UserWarning, match="still running 0.01 s after") as warned:
+            with jaxcb.record() as recorded:
+                dispatched.append(f(big(m)))
+        assert warned[0].filename == __file__
+        assert len(recorded.recording) == 0
+        ended.set()
+        dispatched[0].block_until_ready()
+
+    dispatched = []
+    # JAX 0.8 dispatches nothing behind the back of a thread on which a host call has failed.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(dispatch).result(100)
 
 
 def test_run_that_is_done_is_not_kept():
