@@ -161,6 +161,8 @@ def io_callback(
     """Calls an impure Python function from JAX; the signature of `jax.experimental.io_callback`.
 
     It runs exactly as often as the program says, its result used or not, also under grad.
+    Only a call that nothing but the condition of a loop or branch depends on, and that XLA can do
+    without, is not made; `explain` and recordings show it.
 
     Args:
         callback: the host function; gets read-only numpy arrays.
