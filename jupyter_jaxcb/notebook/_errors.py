@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import CodeType, TracebackType
 from typing import Any
 
 import jax
@@ -9,7 +10,6 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ..stack import CallbackException, refused_frames, seen_by_user
 from ._late import LateErrors
-from ._stop import without_handler
 
 # What is raised for a failed host function: JAX's class, ValueError by its C++, Ctrl-C itself, and
 # the class of `host_callback.barrier_wait`. The other two are what we refuse things with, as is
@@ -23,6 +23,7 @@ _CLASSES = (
     NotImplementedError,
 )
 
+SIGNAL_HANDLERS: set[CodeType] = set()  # of ours, to be left out of tracebacks
 LONGEST = 20_000  # characters of a message that a notebook is to hold
 
 
@@ -74,10 +75,17 @@ class ErrorDisplay:
             self._handler_before(etype, value, tb, tb_offset=tb_offset)
         else:
             if isinstance(value, KeyboardInterrupt):
-                tb = without_handler(tb)
+                tb = _without_handler(tb)
             shell.showtraceback(
                 (etype, value, refused_frames(tb)), tb_offset, running_compiled_code=True
             )
+
+
+def _without_handler(tb: TracebackType | None) -> TracebackType | None:
+    """`tb` as it would be without our handler: IPython shows the last frame, whoever it is."""
+    if tb is None or tb.tb_frame.f_code in SIGNAL_HANDLERS:
+        return None
+    return TracebackType(_without_handler(tb.tb_next), tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
 
 
 def _showable(error: BaseException) -> BaseException:

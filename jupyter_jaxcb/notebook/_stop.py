@@ -6,10 +6,11 @@ import contextlib
 import os
 import signal
 import threading
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Any
 
 from ..stack import interrupt, interrupt_main, pass_on
+from ._errors import SIGNAL_HANDLERS
 
 
 class Stop:
@@ -53,6 +54,7 @@ class Stop:
                 pass_on(error, frame)
                 raise
 
+        SIGNAL_HANDLERS.add(stop.__code__)
         self._before, self._handler = before, stop
         signal.signal(signal.SIGINT, stop)
         self._signals_before = signal.set_wakeup_fd(self._pipe(), warn_on_full_buffer=False)
@@ -106,10 +108,3 @@ class Stop:
             if signal.SIGINT in numbers and signal.getsignal(signal.SIGINT) is self._handler:
                 interrupt_main()
         os.close(signals)
-
-
-def without_handler(tb: TracebackType | None) -> TracebackType | None:
-    """`tb` as it would be without our handler: IPython shows the last frame, whoever it is."""
-    if tb is None or tb.tb_frame.f_code.co_filename == __file__:
-        return None
-    return TracebackType(without_handler(tb.tb_next), tb.tb_frame, tb.tb_lasti, tb.tb_lineno)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import traitlets
 from ..recording import Recording
 from ..report import CallColumns, to_message
 
-_STATIC = Path(__file__).parents[1] / "static"
+_STATIC = Path(str(importlib.resources.files("jupyter_jaxcb"))) / "static"
 
 
 class LiveWidget(anywidget.AnyWidget):

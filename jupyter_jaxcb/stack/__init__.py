@@ -7,6 +7,7 @@ from ._buffer import buffer_callback as buffer_callback
 from ._callback import HostFunction as HostFunction
 from ._causes import take_back as take_back
 from ._check import check as check
+from ._code_owner import is_cell as is_cell
 from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback
 from ._declaring import nothing_in as nothing_in
@@ -69,7 +70,6 @@ from ._running import RunningCall as RunningCall
 from ._running import all_running_calls as all_running_calls
 from ._running import running_calls as running_calls
 from ._running import still_running as still_running
-from ._site import is_cell as is_cell
 from ._spread import EXECUTORS as EXECUTORS
 from ._spread import check_executor as check_executor
 from ._strict import strict_errors as strict_errors

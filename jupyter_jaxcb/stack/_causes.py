@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
-import os
 import sys
 import threading
 import time
@@ -17,12 +16,12 @@ import jax
 
 from ..recording import Site
 from . import _fast_path, _jax, _uncaught
+from ._code_owner import JAX_FOLDER
 from ._kept import Kept, told_in, told_number
 from ._not_called import EndedError
 
 # After which a program over several devices is said to go on, though one of them failed.
 PATIENCE_SECONDS = 5.0
-_FOLDER_OF_JAX = os.path.join(os.path.dirname(jax.__file__), "")
 _NOBODY_WAITED = "A host function failed in a program that nobody waited for:"
 
 _unseen: dict[int, Site] = {}  # by number: raised by a host function, not yet by JAX
@@ -133,7 +132,7 @@ def _somebody_waits() -> bool:
     if _jax.unfinished_arrays():
         return True
     innermost = (frame.f_code.co_filename for frame in sys._current_frames().values())
-    return any(file.startswith(_FOLDER_OF_JAX) for file in innermost)
+    return any(file.startswith(JAX_FOLDER) for file in innermost)
 
 
 def _wait_at_exit() -> None:

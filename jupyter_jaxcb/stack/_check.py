@@ -13,6 +13,7 @@ import numpy as np
 from ..recording import Check, Finding
 from . import _check_derivative, _check_vmap, _jax
 from ._check_vmap import BATCHED, Lanes, answers_as_lanes, takes_any_batch, vmap_findings
+from ._code_owner import is_cell
 from ._compare import difference
 from ._contract import ResultError
 from ._disabled import enabled
@@ -21,7 +22,6 @@ from ._purity import impurities
 from ._record import Unrecorded
 from ._reentry import jax_inside
 from ._registered import Callback
-from ._site import is_cell
 from ._subject import OutOfTime, Subject, told
 
 _TWICE = "same inputs twice"

@@ -19,6 +19,7 @@ from ._callback import Bind, HostCallback
 from ._dispatch import Build, build_crossing
 from ._errors import HostCallError
 from ._kept import host_error
+from ._known_frames import EAGER
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
@@ -84,6 +85,9 @@ def eager(
         # The host function may go on writing into the array it answered with.
         arrays = tuple(aligned(np.array(array)) for array in arrays)
     return [jax.device_put(array, device) for array in arrays]
+
+
+EAGER.add(eager.__code__)
 
 
 def note_no_call(

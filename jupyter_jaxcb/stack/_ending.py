@@ -16,10 +16,9 @@ import sys
 from types import FrameType
 from typing import Any
 
+from . import _known_frames
+from ._known_frames import CROSSINGS, WAITING
 from ._not_called import EndedError
-
-_OWN = __name__.rpartition(".")[0]
-_EXECUTORS = f"{_OWN}._executor_"  # whose crossings look at their `guard` while they wait
 
 # With one argument too many: a weak reference hands itself over, and C does not mind.
 raise_in_thread: Any = ctypes.PYFUNCTYPE(
@@ -48,7 +47,7 @@ def outermost(frame: FrameType | None) -> FrameType | None:
 
 def is_own(frame: FrameType | None) -> bool:
     """Whether it is a frame of this package's."""
-    return frame is not None and frame.f_globals.get("__name__", "").startswith(_OWN)
+    return frame is not None and _known_frames.is_own(frame.f_globals.get("__name__", ""))
 
 
 def _raise_at(thread: int, frame: FrameType | None) -> bool:
@@ -76,7 +75,7 @@ def _is_in_host_function(frame: FrameType | None) -> bool:
     if is_own(frame):
         return False
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(_EXECUTORS):
+        if frame.f_code in WAITING:
             return False
         frame = frame.f_back
     return True
@@ -85,7 +84,7 @@ def _is_in_host_function(frame: FrameType | None) -> bool:
 def _end_lanes(frame: FrameType | None) -> None:
     """Takes the lanes away from the crossings of a thread of XLA's."""
     while frame is not None:
-        guard = frame.f_locals.get("guard") if frame.f_code.co_name == "cross" else None
-        if isinstance(guard, bytearray) and is_own(frame):
+        guard = frame.f_locals.get("guard") if frame.f_code in CROSSINGS else None
+        if isinstance(guard, bytearray):
             guard.clear()
         frame = frame.f_back

@@ -24,6 +24,7 @@ from ._executor_run import Run
 from ._executors import engine_of, needed
 from ._finite import look_at_calls
 from ._interrupts import passed_on, refuse_call
+from ._known_frames import CROSSINGS, WAITING
 from ._lanes import Answers, LaneSchedule
 from ._leaf import shown
 from ._spread import Spread
@@ -93,7 +94,7 @@ class _Crossing:
             self._collect, self._numbers = functools.partial(_numbers, check, kinds), kinds[0]
 
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What XLA calls; `_interrupts` finds it by its name, and `guard` in it."""
+        """What XLA calls; `guard` and others are read from other threads, see `_known_frames`."""
         host, lowered, schedule = self._host, self._lowered, self._schedule
         if _interrupts.window is not None:
             refuse_call(lowered, host)
@@ -154,6 +155,8 @@ class _Crossing:
 
 
 CROSS = _Crossing.cross.__code__
+CROSSINGS.add(CROSS)
+WAITING.add(CROSS)
 
 
 def pickled(host: HostFunction, spread: Spread) -> bytes:

@@ -11,18 +11,16 @@ import time
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import jax
+from jupyter_jaxcb_worker import run_lanes, running
 
-from jupyter_jaxcb_worker import running
-
+from ._code_owner import JAX_FOLDER
 from ._executor_engine import Engine
+from ._known_frames import WAITING
 
 if TYPE_CHECKING:
     from ._executor_flight import Flight
 
 GRACE_SECONDS = 5.0  # that a worker gets to say itself that a lane takes too long
-_JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
-_WAITING = f"{__name__.rpartition('.')[0]}._executor_run"
 
 
 def waits_for_us(engine: Engine) -> bool:
@@ -43,9 +41,8 @@ def _is(engine: Engine, other: Engine | None) -> bool:
 
 
 def _waits(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code.co_name != "run_lanes":
-        inside = frame.f_code.co_filename.startswith(_JAX)
-        if inside or frame.f_globals.get("__name__") == _WAITING:
+    while frame is not None and frame.f_code is not run_lanes.__code__:
+        if frame.f_code in WAITING or frame.f_code.co_filename.startswith(JAX_FOLDER):
             return True
         frame = frame.f_back
     return False

@@ -26,13 +26,12 @@ from ._callback import HostFunction
 from ._ending import end_running, is_own, outermost, raise_in_thread
 from ._errors import HostCallError, explain
 from ._in_flight import InFlight
+from ._known_frames import EAGER
 from ._not_called import NotCalledError
 
-_OWN = __name__.rpartition(".")[0]
 _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.5
 NOT_CALLED = "not called, as its run was interrupted"
-_EAGER = f"{_OWN}._eager"
 
 # While it is not over, host calls on XLA's threads are refused.
 window: InFlight | _Stuck | None = None
@@ -155,7 +154,7 @@ def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
         error: of a host function.
     """
     caller = _caller(sys._getframe(1))
-    own = caller is not None and caller.f_globals.get("__name__") == _EAGER
+    own = caller is not None and caller.f_code in EAGER
     if isinstance(error, KeyboardInterrupt) and caller is not None and not own:
         if sys.gettrace() is None:
             _raise_at(caller, error)
@@ -175,7 +174,7 @@ def pass_on(error: KeyboardInterrupt, at: FrameType | None) -> None:
         at: the frame that the signal has interrupted.
     """
     caller = _caller(at) if is_own(at) and sys.gettrace() is None else None
-    if caller is not None and caller.f_globals.get("__name__") != _EAGER:
+    if caller is not None and caller.f_code not in EAGER:
         _raise_at(caller, error)
 
 
@@ -216,7 +215,7 @@ def _raise_after(told: HostCallError) -> None:
 def _caller(frame: FrameType | None) -> FrameType | None:
     """Who called into a crossing; None on a thread of XLA's. Eager calls are made by our own."""
     while frame is not None:
-        if not is_own(frame) or frame.f_globals["__name__"] == _EAGER:
+        if not is_own(frame) or frame.f_code in EAGER:
             return frame
         frame = frame.f_back
     return None

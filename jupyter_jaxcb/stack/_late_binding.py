@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from ._callback import HostFunction
-from ._site import is_cell
+from ._code_owner import is_cell
 
 
 class Run:

@@ -18,6 +18,7 @@ from ._avals import to_aval
 from ._block import Block
 from ._callback import Bind
 from ._changes import Changes
+from ._code_owner import is_cell
 from ._eager import eager_fact
 from ._lowering import note_lowered
 from ._observed import (
@@ -31,7 +32,7 @@ from ._observed import (
 )
 from ._observed_eager import eager_calls
 from ._record import Record, RecordBlock
-from ._site import find_site, is_cell, site_of_frames
+from ._site import find_site, site_of_frames
 
 _BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes
 _NOT_HEARD = {"jax buffer"}  # their host calls are XLA's alone

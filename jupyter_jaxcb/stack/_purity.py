@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._code_owner import is_cell
 from ._loads import UNKNOWN, own_loads, python_function
-from ._site import is_cell
 from ._writes import Write, unseeded, writes
 
 

@@ -23,9 +23,9 @@ import jax.numpy as jnp
 from ..recording import Site
 from . import _jax
 from ._callback import HostFunction
+from ._code_owner import is_cell
 from ._loads import loads
 from ._running import RunningCall, calls_on_stack
-from ._site import is_cell
 
 # Public modules of JAX whose functions compute, and what in them only asks or describes.
 _COMPUTING = tuple(f"jax.{name}" for name in "numpy lax scipy nn random image ops".split())

@@ -1,29 +1,23 @@
 """Which host calls are running right now, read off the stacks of the threads they run in.
 
-Nothing of it is on the path of a host call: the frames that `_dispatch` makes for each crossing,
-`_executor_crossing` for one that workers share, and `Noted` for each call of a callback of JAX's
-own, hold all there is to know, for as long as it lasts.
+Nothing of it is on the path of a host call: the frames of crossings hold all there is to know, for
+as long as they last.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from types import CodeType, FrameType
+from collections.abc import Iterator, Mapping
+from types import FrameType
 from typing import Any, NamedTuple
 
-import jax
-
 from ..recording import Frame, LoweredSite, Recorder
-from . import _dispatch
 from ._callback import HostFunction
-from ._observed import CallCount, Noted
+from ._code_owner import JAX_FOLDER, is_user_code
+from ._crossing_frames import NOTED, READERS, RECORDED_LANES
+from ._observed import CallCount
 from ._running_spread import Lane, lanes_of_workers
-from ._site import is_user_code
-
-_JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
 
 
 class RunningCall(NamedTuple):
@@ -81,16 +75,16 @@ def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall
     stamps: list[int] | None = None  # of the loop over its lanes
     while frame is not None:
         code = frame.f_code
-        if code is _RECORDED_LANES:
+        if code is RECORDED_LANES:
             stamps = frame.f_locals.get("stamps")
-        look = _LOOKS.get(code)
+        look = READERS.get(code)
         if look is None:
             inside.append(frame)
         else:
             seen = look(frame.f_locals, stamps)
             if seen is not None:
-                if code is _OWN_OF_JAX:  # whose own frames around the host function come first
-                    while inside and inside[-1].f_code.co_filename.startswith(_JAX):
+                if code is NOTED:  # whose own frames around the host function come first
+                    while inside and inside[-1].f_code.co_filename.startswith(JAX_FOLDER):
                         inside.pop()
                 yield _call(frame.f_locals, thread, *seen, inside)
             inside, stamps = [], None
@@ -111,53 +105,8 @@ def _call(
         for frame, file in zip(inside, files, strict=True)
         if is_user_code(file)
     )
-    in_jax = any(file.startswith(_JAX) for file in files)
+    in_jax = any(file.startswith(JAX_FOLDER) for file in files)
     recorder = names.get("recorder")
     return RunningCall(
         names["lowered"], lane, thread, start_ns, recorder, number, names["host"], stack, in_jax
     )
-
-
-# What a crossing makes a call of now: lane, start and number of it; None before and after it.
-Seen = tuple[int, int | None, int] | None
-
-
-def _single(names: dict[str, Any], stamps: list[int] | None) -> Seen:
-    """Of a crossing that makes one host call."""
-    if "number" not in names or "recorder" not in names or "end" in names:
-        return None
-    if names["recorder"] is None:
-        return -1, None, names["number"]
-    return (-1, names["start"], names["number"]) if "start" in names else None
-
-
-def _looped(names: dict[str, Any], stamps: list[int] | None) -> Seen:
-    """Of a crossing that loops over lanes."""
-    if "calls" not in names or "stacked" in names:
-        return None
-    order = names["order"]
-    if names["recorder"] is None:
-        done, start = names["answers"].done, None
-    elif stamps:
-        done, start = len(stamps) - 1, stamps[-1]
-    else:
-        return None
-    return (int(order[done]), start, names["before"] + done + 1) if done < order.size else None
-
-
-def _code_of(function: Callable, inner: str) -> CodeType:
-    """The code of the function `inner` that `function` defines."""
-    return next(
-        code
-        for code in function.__code__.co_consts
-        if isinstance(code, CodeType) and code.co_name == inner
-    )
-
-
-_RECORDED_LANES = _dispatch._stack_recorded.__code__
-_OWN_OF_JAX = Noted.__call__.__code__
-_LOOKS = {
-    _OWN_OF_JAX: _single,
-    _code_of(_dispatch.single_call, "cross"): _single,
-    _code_of(_dispatch.looped_calls, "cross"): _looped,
-}

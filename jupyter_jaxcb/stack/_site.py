@@ -4,76 +4,21 @@ from __future__ import annotations
 
 import functools
 import linecache
-import os
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
-import jax
-
-import jupyter_jaxcb_worker
-
 from ..recording import Frame, Site
 from . import _jax
+from ._code_owner import is_cell, owner
+from ._known_frames import CROSSINGS
 
 MAX_CALLERS = 8  # of the user's frames, and twice as many of libraries
 _MAX_PLACES = 4096  # that are remembered
 _AROUND = {"scan", "while", "cond", "vmap"}
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_WORKER = os.path.dirname(os.path.abspath(jupyter_jaxcb_worker.__file__)) + os.sep
-_JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
-_LIBRARIES = tuple(
-    {
-        os.path.abspath(path) + os.sep
-        for name, path in sysconfig.get_paths().items()
-        if name in ("stdlib", "platstdlib", "purelib", "platlib")
-    }
-)
 _T = TypeVar("_T")
-_INSTALLED = {"site-packages", "dist-packages"}  # of any environment
-
-
-@functools.lru_cache(maxsize=4096)
-def _owner(file: str) -> str:
-    """Who wrote the code in `file`: "machinery" (ours or JAX's), "library" or "user"."""
-    try:
-        path = os.path.abspath(file)
-    except OSError:  # the working directory is gone
-        path = file
-    if path.startswith((_OWN, _WORKER, _JAX)):
-        return "machinery"
-    if file.startswith("<frozen") or path.startswith(_LIBRARIES):
-        return "library"
-    if not _INSTALLED.isdisjoint(path.split(os.sep)):
-        return "library"
-    return "user"
-
-
-def is_user_code(file: str) -> bool:
-    """Whether the code in `file` is neither JAX's, nor ours, nor an installed library's."""
-    return _owner(file) == "user"
-
-
-def is_machinery(file: str) -> bool:
-    """Whether the code in `file` is JAX's or ours."""
-    return _owner(file) == "machinery"
-
-
-def is_ours(file: str) -> bool:
-    """Whether the code in `file` is this package's."""
-    return os.path.abspath(file).startswith(_OWN)
-
-
-def is_cell(file: str) -> bool:
-    """Whether a code's file name stands for a notebook cell.
-
-    A kernel compiles cells under names of files that do not exist, a terminal under
-    <ipython-input-...>; other names in brackets are code without a cell, as %timeit's.
-    """
-    return not os.path.exists(file) and (not file.startswith("<") or "ipython-input" in file)
 
 
 class _Code:
@@ -120,7 +65,7 @@ def _remembered(make: Callable[[CodeType, int], _T]) -> Callable[[CodeType, int]
 @_remembered
 def _frame(code: CodeType, instruction: int) -> Frame:
     """The place of an instruction."""
-    file, library = code.co_filename, _owner(code.co_filename) != "user"
+    file, library = code.co_filename, owner(code.co_filename) != "user"
     line, column = _positions(_Code(code))[instruction // 2]
     cell = not library and is_cell(file)
     return Frame(code.co_name, file, line or code.co_firstlineno, column or 0, cell, library)
@@ -164,7 +109,7 @@ def site_of_frames(
     own: list[tuple[CodeType, int]] = []
     reach = limit = None
     for code, instruction in frames:
-        if _owner(code.co_filename) != "machinery":
+        if owner(code.co_filename) != "machinery":
             own.append((code, instruction))
             if _ends_the_stack(code):
                 break
@@ -172,7 +117,7 @@ def site_of_frames(
             reach = len(own)
         elif limit is None and _jax.calls_a_rule(code):
             limit = len(own)
-    if all(_owner(code.co_filename) != "user" for code, _ in own):
+    if all(owner(code.co_filename) != "user" for code, _ in own):
         return None
     return _site(flavor, function, own, _least(reach, limit, len(own)))
 
@@ -191,7 +136,7 @@ def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach:
         reach: how many of `frames` are in the program.
     """
     innermost = next(
-        (place for place, (code, _) in enumerate(frames) if _owner(code.co_filename) == "user"), 0
+        (place for place, (code, _) in enumerate(frames) if owner(code.co_filename) == "user"), 0
     )
     code, instruction = frames[innermost]
     file, line, column, cell = _frame(code, instruction)[1:5]
@@ -199,7 +144,7 @@ def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach:
     around = dict.fromkeys(
         _frame(*one)
         for one in frames[innermost + 1 : reach]
-        if _owner(one[0].co_filename) == "user"
+        if owner(one[0].co_filename) == "user"
     )
     around.pop(_frame(code, instruction), None)
     callers = (*list(inside)[: 2 * MAX_CALLERS], *list(around)[:MAX_CALLERS])
@@ -208,12 +153,7 @@ def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach:
 
 def _ends_the_stack(code: CodeType) -> bool:
     """Whether `code` is a module of the user's: a script, a notebook cell."""
-    return code.co_name == "<module>" and _owner(code.co_filename) == "user"
-
-
-def _is_host_call(code: CodeType) -> bool:
-    """Whether `code` is what XLA calls: what is around it did not make the binds inside."""
-    return code.co_name == "cross" and code.co_filename.startswith(_OWN)
+    return code.co_name == "<module>" and owner(code.co_filename) == "user"
 
 
 def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any]]:
@@ -230,8 +170,8 @@ def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any
     reach, limit, host_call = None, None, False
     while frame is not None:
         code = frame.f_code
-        if _owner(code.co_filename) == "machinery":
-            if _is_host_call(code):
+        if owner(code.co_filename) == "machinery":
+            if code in CROSSINGS:
                 host_call = inner = True
             if limit is None and (host_call or _jax.calls_a_rule(code)):
                 limit = len(frames)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import sys
 
-_STACK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OURS = os.path.join(_STACK, ""), os.path.join(os.path.dirname(_STACK), "host_callback.py")
+_PARTS = ("stack", "diagnostics", "host_callback")
+
+
+def _package() -> str:
+    file = str(sys.modules[__name__.partition(".")[0]].__file__)
+    return os.path.dirname(os.path.abspath(file))
 
 
 def leave_out_of_tracebacks() -> None:
@@ -19,5 +24,5 @@ def leave_out_of_tracebacks() -> None:
     for name in ("source_info_util", "traceback_util"):
         with contextlib.suppress(ImportError, AttributeError):
             register = importlib.import_module(f"jax._src.{name}").register_exclusion
-            for path in _OURS:
-                register(path)
+            for part in _PARTS:
+                register(os.path.join(_package(), part))

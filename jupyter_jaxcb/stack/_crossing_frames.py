@@ -1,0 +1,62 @@
+"""The frames of crossings, and what their variables say to another thread.
+
+A name in here is that of a local variable of a crossing: who renames one there does it here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import Any
+
+from . import _dispatch
+from ._known_frames import CROSSINGS
+from ._observed import Noted
+
+# What a crossing makes a call of now: lane, start and number of it; None before and after it.
+Seen = tuple[int, int | None, int] | None
+
+
+def _single(names: dict[str, Any], stamps: list[int] | None) -> Seen:
+    """Of a crossing that makes one host call."""
+    if "number" not in names or "recorder" not in names or "end" in names:
+        return None
+    if names["recorder"] is None:
+        return -1, None, names["number"]
+    return (-1, names["start"], names["number"]) if "start" in names else None
+
+
+def _looped(names: dict[str, Any], stamps: list[int] | None) -> Seen:
+    """Of a crossing that loops over lanes."""
+    if "calls" not in names or "stacked" in names:
+        return None
+    order = names["order"]
+    if names["recorder"] is None:
+        done, start = names["answers"].done, None
+    elif stamps:
+        done, start = len(stamps) - 1, stamps[-1]
+    else:
+        return None
+    return (int(order[done]), start, names["before"] + done + 1) if done < order.size else None
+
+
+def _code_of(function: Callable, inner: str) -> CodeType:
+    """The code of the function `inner` that `function` defines."""
+    return next(
+        code
+        for code in function.__code__.co_consts
+        if isinstance(code, CodeType) and code.co_name == inner
+    )
+
+
+RECORDED_LANES = _dispatch._stack_recorded.__code__  # its `stamps` are those of the lanes done
+NOTED = Noted.__call__.__code__
+_SINGLE = _code_of(_dispatch.single_call, "cross")
+_LOOPED = _code_of(_dispatch.looped_calls, "cross")
+# By the code of a frame: from its variables, and the `stamps` of its lanes, to what it calls.
+READERS: Mapping[CodeType, Callable[[dict[str, Any], list[int] | None], Seen]] = {
+    NOTED: _single,
+    _SINGLE: _single,
+    _LOOPED: _looped,
+}
+CROSSINGS.update((_SINGLE, _LOOPED))
