@@ -1,14 +1,13 @@
 """What JAX sees: our own primitives, rules, lowering and host dispatch."""
 
 from ._arrays import ARRAYS as ARRAYS
+from ._arrays import check_leaves as check_leaves
 from ._batching import VMAP_METHODS as VMAP_METHODS
-from ._bind import check_leaves as check_leaves
 from ._buffer import buffer_callback as buffer_callback
 from ._callback import HostFunction as HostFunction
 from ._causes import take_back as take_back
 from ._check import check as check
 from ._code_owner import is_cell as is_cell
-from ._contract import ResultError as ResultError
 from ._debug import debug_callback as debug_callback
 from ._declaring import nothing_in as nothing_in
 from ._declaring import scalar_of as scalar_of
@@ -18,6 +17,8 @@ from ._errors import HostCallError as HostCallError
 from ._exact import exact_avals as exact_avals
 from ._executor_engine import ExecutorError as ExecutorError
 from ._executor_engine import WorkerLostError as WorkerLostError
+from ._executor_options import EXECUTORS as EXECUTORS
+from ._executor_options import check_executor as check_executor
 from ._explain import explain as explain
 from ._frames import refused_frames as refused_frames
 from ._gather import gather as gather
@@ -30,6 +31,7 @@ from ._interrupts import pass_on as pass_on
 from ._interrupts import release as release
 from ._io import io_callback as io_callback
 from ._jax import leave_loops_to_jax as leave_loops_to_jax
+from ._jax_running import warn_of_running as warn_of_running
 from ._kept import failed_while as failed_while
 from ._kept import host_error as host_error
 from ._kept import seen_by_user as seen_by_user
@@ -38,6 +40,7 @@ from ._late_binding import Run as Run
 from ._late_binding import cell_begins as cell_begins
 from ._late_binding import cell_ends as cell_ends
 from ._late_binding import cell_known_as as cell_known_as
+from ._leaf import ResultError as ResultError
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._listening import Listening as Listening
 from ._listening import start as start
@@ -57,7 +60,6 @@ from ._record import environment as environment
 from ._record import record as record
 from ._reentry import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from ._reentry import remedy_for_jax_inside as remedy_for_jax_inside
-from ._reentry import warn_of_running as warn_of_running
 from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
@@ -70,8 +72,6 @@ from ._running import RunningCall as RunningCall
 from ._running import all_running_calls as all_running_calls
 from ._running import running_calls as running_calls
 from ._running import still_running as still_running
-from ._spread import EXECUTORS as EXECUTORS
-from ._spread import check_executor as check_executor
 from ._strict import strict_errors as strict_errors
 from ._tap import bind_tap as bind_tap
 from ._tap_barrier import CallbackException as CallbackException

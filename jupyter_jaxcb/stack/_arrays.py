@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.tree_util import keystr, tree_flatten_with_path
 
 from ..recording import Aval
 from . import _jax
@@ -125,3 +126,24 @@ def _local_cpu() -> Any:
             "JAX_PLATFORMS environment variable (or the jax_platforms option), or leave arrays as "
             '"numpy", which needs no device.'
         ) from error
+
+
+def check_leaves(tree: Any, taker: str) -> None:
+    """Raises TypeError if a leaf of `tree` is no array; `taker` says who wants arrays alone."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    for path, leaf in tree_flatten_with_path(tree)[0]:
+        if not is_array(leaf):
+            where = f" at {keystr(path)}" if path else ""
+            raise TypeError(
+                f"{taker} takes arrays and numbers, but got {leaf!r}{where}: a "
+                f"{type(leaf).__name__} is not a valid JAX type. Bind it with functools.partial."
+            )
+
+
+def is_array(leaf: Any) -> bool:
+    """Whether JAX takes it for an array; what is none is a static argument."""
+    try:
+        jax.typeof(leaf)
+    except TypeError:
+        return False
+    return True

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax.tree_util import tree_leaves
 
-from ._bind import is_array
+from ._arrays import is_array
 from ._rules import Rule, checked_jvp, checked_vjp
 
 

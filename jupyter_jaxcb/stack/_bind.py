@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 from jax.tree_util import (
     PyTreeDef,
     keystr,
@@ -15,7 +14,7 @@ from jax.tree_util import (
 )
 
 from . import _jax, _programs
-from ._arrays import to_array
+from ._arrays import is_array, to_array
 from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static
 from ._disabled import is_disabled, left_out
 from ._site import find_site
@@ -145,24 +144,3 @@ def _check_static(static: Mapping[int, Any], in_tree: PyTreeDef, host: HostFunct
                 "static argument must be. Pass its arrays, register its type as a pytree, or bind "
                 "it with functools.partial."
             ) from None
-
-
-def check_leaves(tree: Any, taker: str) -> None:
-    """Raises TypeError if a leaf of `tree` is no array; `taker` says who wants arrays alone."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    for path, leaf in tree_flatten_with_path(tree)[0]:
-        if not is_array(leaf):
-            where = f" at {keystr(path)}" if path else ""
-            raise TypeError(
-                f"{taker} takes arrays and numbers, but got {leaf!r}{where}: a "
-                f"{type(leaf).__name__} is not a valid JAX type. Bind it with functools.partial."
-            )
-
-
-def is_array(leaf: Any) -> bool:
-    """Whether JAX takes it for an array; what is none is a static argument."""
-    try:
-        jax.typeof(leaf)
-    except TypeError:
-        return False
-    return True

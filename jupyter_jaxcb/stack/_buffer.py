@@ -14,8 +14,9 @@ from jax.tree_util import tree_leaves
 
 from ..recording import VmapLevel
 from . import _jax
+from ._arrays import is_array
 from ._batching import batch_host_call, check_vmap_method
-from ._bind import bind_host_call, is_array
+from ._bind import bind_host_call
 from ._buffers import BufferOptions, build_eager_crossing
 from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_runtime_error

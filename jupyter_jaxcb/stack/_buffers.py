@@ -15,12 +15,12 @@ from ._arguments import takes_flat_operands, to_arguments
 from ._arrays import empty_aligned
 from ._callback import HostCallback
 from ._canary import checked
-from ._contract import ResultError
 from ._dispatch import Crossing, looped_calls, single_call, telling_interrupts
 from ._errors import HostCallError
 from ._finite import finite_checker
 from ._kept import host_error
 from ._lanes import LaneSchedule
+from ._leaf import ResultError
 from ._lent import lend, rescue, still_held, take_back
 
 # The host function called: its body, the context, operands, outputs.

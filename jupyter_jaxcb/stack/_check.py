@@ -15,9 +15,9 @@ from . import _check_derivative, _check_vmap, _jax
 from ._check_vmap import BATCHED, Lanes, answers_as_lanes, takes_any_batch, vmap_findings
 from ._code_owner import is_cell
 from ._compare import difference
-from ._contract import ResultError
 from ._disabled import enabled
 from ._error_text import message_of
+from ._leaf import ResultError
 from ._purity import impurities
 from ._record import Unrecorded
 from ._reentry import jax_inside

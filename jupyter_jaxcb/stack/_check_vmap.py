@@ -13,7 +13,7 @@ import numpy as np
 from ..recording import Finding
 from ._batching import VMAP_METHODS
 from ._compare import difference
-from ._contract import ResultError
+from ._leaf import ResultError
 from ._numbers import kind_of
 from ._subject import Subject, one_by_one, told
 from ._wording import option

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _dispatch
 from ._known_frames import CROSSINGS
-from ._observed import Noted
+from ._observed_call import Noted
 
 # What a crossing makes a call of now: lane, start and number of it; None before and after it.
 Seen = tuple[int, int | None, int] | None

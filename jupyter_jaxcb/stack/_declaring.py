@@ -10,11 +10,9 @@ import jax
 import numpy as np
 
 from ._annotations import annotated_result
-from ._arrays import check_arrays
 from ._callback import given_name
 from ._infer import INFER
 from ._leaf import declaration
-from ._registered import Callback
 from ._ufunc import ufunc_result
 
 
@@ -24,22 +22,6 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
-
-
-def check_function(function: Any, flavor: str, arrays: str = "numpy") -> None:
-    """Raises TypeError for what cannot be registered, ValueError for unknown `arrays`."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    check_arrays(arrays)
-    if isinstance(function, Callback):
-        raise TypeError(
-            f"cannot register {function!r} again as {flavor}: take one of the two registrations "
-            "away."
-        )
-    if not callable(function):
-        raise TypeError(
-            f"cannot register {function!r} as a {flavor} callback: it is not a function. Write "
-            f"@jaxcb.{flavor}(...) above a def."
-        )
 
 
 def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> Any:

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
-from ._arrays import aligned
-from ._bind import is_array
+from ._arrays import aligned, is_array
 from ._callback import HostFunction
 from ._contract import answer_checker
 from ._error_text import add_note

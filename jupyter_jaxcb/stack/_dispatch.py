@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from ._contract import answer_checker
 from ._error_text import describe
 from ._errors import HostCallError, explain
 from ._exact import exact_checker
-from ._executor_crossing import spread_calls
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
 from ._interrupts import NOT_CALLED, lanes_left, passed_on, refuse_call
 from ._lanes import Answers, LaneSchedule
@@ -46,6 +45,45 @@ class Stacking(Protocol):
     def stack(self, calls: Iterator[Any]) -> list[np.ndarray]: ...
 
 
+class Parts(NamedTuple):
+    """What a crossing is made of.
+
+    Attributes:
+        adapt: from the host function to one of flat operands.
+        check: from an answer to the arrays that XLA gets; raises where it does not fit.
+        shapes: of the results of one host call.
+        dtypes: of the results.
+    """
+
+    adapt: Adapt
+    check: Callable[[Any], tuple[np.ndarray, ...]]
+    shapes: list[tuple[int, ...]]
+    dtypes: list[np.dtype]
+
+
+def parts_of_crossing(
+    callback: HostCallback,
+    lowered: LoweredSite,
+    operand_dtypes: Sequence[Any],
+    result_dtypes: Sequence[Any],
+) -> Parts:
+    """What a crossing is made of, wherever its host calls are made; see `build_crossing`."""
+    operands, results = lowered.host_avals()
+    shapes = [aval.shape for aval in results]
+    declared = callback.host.name, callback.out_tree, shapes, result_dtypes
+    if callback.exact:
+        check = exact_checker(*declared)
+    else:
+        batch = tuple(level.size for level in reversed(lowered.levels) if not level.looped)
+        check = answer_checker(*declared, cast=callback.cast, batch=batch)
+    adapt = adapting(callback, len(lowered.operands))
+    if callback.arrays == "jax":
+        adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
+    if any(map(is_big, operands, operand_dtypes)):
+        adapt = aligning(adapt)
+    return Parts(adapt, check, shapes, [np.dtype(dtype) for dtype in result_dtypes])
+
+
 def build_crossing(
     callback: HostCallback,
     lowered: LoweredSite,
@@ -60,32 +98,13 @@ def build_crossing(
         operand_dtypes: as JAX's avals have them.
         result_dtypes: as numpy dtypes.
     """
-    operands, results = lowered.host_avals()
-    declared = (
-        callback.host.name,
-        callback.out_tree,
-        [aval.shape for aval in results],
-        result_dtypes,
+    adapt, check, shapes, dtypes = parts_of_crossing(
+        callback, lowered, operand_dtypes, result_dtypes
     )
-    if callback.exact:
-        check = exact_checker(*declared)
-    else:
-        batch = tuple(level.size for level in reversed(lowered.levels) if not level.looped)
-        check = answer_checker(*declared, cast=callback.cast, batch=batch)
-    adapt = adapting(callback, len(lowered.operands))
-    if callback.arrays == "jax":
-        adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
-    if any(map(is_big, operands, operand_dtypes)):
-        adapt = aligning(adapt)
-    kinds = [np.dtype(dtype) for dtype in result_dtypes]
-    if callback.spread is not None:
-        spread = spread_calls(callback, callback.spread, lowered, adapt, check, kinds)
-        return telling_interrupts(spread, lowered, callback.host)
     if lowered.lanes is None:
-        finite = finite_checker([aval.shape for aval in results], result_dtypes)
+        finite = finite_checker(shapes, dtypes)
         return single_call(callback.host, lowered, adapt, check, finite)
-    shapes = [aval.shape for aval in results]
-    answers = functools.partial(Answers, lowered.lanes, check, shapes, kinds)
+    answers = functools.partial(Answers, lowered.lanes, check, shapes, dtypes)
     return looped_calls(callback.host, lowered, adapt, LaneSchedule(lowered), answers)
 
 

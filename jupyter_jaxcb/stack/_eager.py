@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -11,18 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..recording import Aval, LoweredSite, VmapLevel, active
+from ..recording import VmapLevel, active
 from . import _jax, _programs
 from ._arrays import aligned
 from ._avals import to_aval
-from ._callback import Bind, HostCallback
+from ._callback import HostCallback
 from ._dispatch import Build, build_crossing
 from ._errors import HostCallError
+from ._facts import eager_fact
 from ._kept import host_error
 from ._known_frames import EAGER
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
-_facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 
 
 def eager(
@@ -119,22 +117,6 @@ def raise_itself(error: HostCallError) -> NoReturn:
     """Raises the user's exception, as JAX's debug callbacks do eagerly."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     raise host_error(error) or error
-
-
-def eager_fact(
-    bind: Bind,
-    operands: tuple[Aval, ...],
-    results: tuple[Aval, ...],
-    levels: tuple[VmapLevel, ...],
-) -> LoweredSite:
-    """One fact for all equal eager calls, so that a loop of them is one row in a table."""
-    shared = 1 if levels else math.prod(size or 1 for kind, size in bind.around if kind == "vmap")
-    key = (bind.site, operands, results, levels, shared)
-    fact = _facts.get(key)
-    if fact is None:
-        fact = LoweredSite(bind.site, None, -1, operands, results, levels, shared=shared)
-        _facts[key] = fact
-    return fact
 
 
 def _device_of(args: tuple[Any, ...]) -> Any:

@@ -12,9 +12,10 @@ import numpy as np
 from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
 from ..recording import LoweredSite, Recorder, active
-from . import _interrupts
-from ._arguments import Adapt, takes_flat_operands, to_arguments
+from . import _dispatch, _interrupts
+from ._arguments import takes_flat_operands, to_arguments
 from ._callback import HostCallback, HostFunction
+from ._dispatch import Crossing, Parts, telling_interrupts
 from ._error_text import describe
 from ._errors import explain
 from ._executor_chunks import Lanes, pace_of
@@ -32,35 +33,30 @@ from ._spread import Spread
 Check = Callable[[Any], tuple[np.ndarray, ...]]
 
 
-def spread_calls(
+def build_crossing(
     callback: HostCallback,
-    spread: Spread,
     lowered: LoweredSite,
-    adapt: Adapt,
-    check: Check,
-    kinds: Sequence[np.dtype],
-) -> Callable[..., tuple[np.ndarray, ...]]:
-    """A crossing whose calls an executor makes, one or one a lane, see `single_call`.
-
-    Args:
-        callback: the host function.
-        spread: the options.
-        lowered: the site.
-        adapt: from the host function to one of flat operands.
-        check: from an answer to the arrays that XLA gets; raises where it does not fit.
-        kinds: of the results.
+    operand_dtypes: Sequence[Any],
+    result_dtypes: Sequence[Any],
+) -> Crossing:
+    """As `_dispatch.build_crossing`, of a callback whose calls an executor may make.
 
     Raises:
         ExecutorError: the executor cannot be reached.
         TypeError: the function, or an argument of it, cannot be sent to it.
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    spread = callback.spread
+    if spread is None:
+        return _dispatch.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
     engine = engine_of(spread)
     if engine.travels:
         pickled(callback.host, spread)
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", spread)
-    return _Crossing(callback, spread, lowered, adapt, check, kinds, engine).cross
+    parts = _dispatch.parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
+    cross = _Crossing(callback, spread, lowered, parts, engine).cross
+    return telling_interrupts(cross, lowered, callback.host)
 
 
 class _Crossing:
@@ -71,18 +67,16 @@ class _Crossing:
         callback: HostCallback,
         spread: Spread,
         lowered: LoweredSite,
-        adapt: Adapt,
-        check: Check,
-        kinds: Sequence[np.dtype],
+        parts: Parts,
         engine: Engine,
     ) -> None:
+        adapt, check, shapes, kinds = parts
         self._host, self._spread, self._lowered = callback.host, spread, lowered
         self._adapt, self._engine = adapt, engine
         self._schedule = None if lowered.lanes is None else LaneSchedule(lowered)
         one = np.array([-1], np.int32)
         self.order = one if self._schedule is None else self._schedule.order
         self._outer = [aval.shape for aval in lowered.results]
-        shapes = [aval.shape for aval in lowered.host_avals()[1]]
         self._new_answers = functools.partial(
             Answers, self.order.size, _opening(check), shapes, kinds
         )

@@ -14,7 +14,6 @@ from typing import Any
 
 from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_lanes
 
-from ._contract import ResultError
 from ._error_text import add_note
 from ._executor_board import Mark, board
 from ._executor_chunks import Lanes, Pace, Parts
@@ -22,6 +21,7 @@ from ._executor_engine import Engine, ExecutorError
 from ._executor_flight import Flight, await_end, lost_error, lost_ran
 from ._executor_stuck import end_stuck_worker, runs_lane_of, waits_for_us
 from ._interrupts import NOT_CALLED
+from ._leaf import ResultError
 from ._not_called import NotCalledError
 from ._spread import Spread
 

@@ -11,8 +11,8 @@ import jax
 from ..recording import Recorder, Recording
 from . import _jax
 from ._callback import name_of
+from ._listener import Asking
 from ._listening import Listening
-from ._programs import Asking
 from ._record import environment
 
 

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import _jax, _programs
+from . import _jax
 from ._kept import host_error
+from ._listener import any_lowered
 
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02
@@ -31,7 +32,7 @@ class InFlight:
         self._arrays: list[Any] = []
         self._all: list[Any] = []
         self._tokens_done = threading.Event()
-        if not _programs.any_lowered():
+        if not any_lowered():
             self._tokens_done.set()
             return
         self._arrays = self._all = _jax.unfinished_arrays()

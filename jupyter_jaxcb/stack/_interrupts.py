@@ -21,12 +21,13 @@ from typing import Any
 import jax
 
 from ..recording import LoweredSite
-from . import _causes, _jax, _programs
+from . import _causes, _jax
 from ._callback import HostFunction
 from ._ending import end_running, is_own, outermost, raise_in_thread
 from ._errors import HostCallError, explain
 from ._in_flight import InFlight
 from ._known_frames import EAGER
+from ._listener import any_lowered
 from ._not_called import NotCalledError
 
 _POLL_SECONDS = 0.005
@@ -65,7 +66,7 @@ def interrupt() -> None:
     same error. May be called from a signal handler.
     """
     global window
-    if not _programs.any_lowered():
+    if not any_lowered():
         return
     in_flight = InFlight()
     _jax.forget_tokens()

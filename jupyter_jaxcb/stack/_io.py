@@ -11,9 +11,11 @@ from ._batching import batch_host_call
 from ._bind import bind_host_call
 from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_runtime_error
+from ._executor_crossing import build_crossing
+from ._executor_options import spread_of
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
-from ._spread import Spread, spread_of
+from ._spread import Spread
 from ._wording import as_debug, option
 
 io_callback_p = _jax.Primitive("jaxcb_io_callback")
@@ -45,7 +47,13 @@ def _abstract_eval(
 def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
     effect = _jax.jax_effect("io", True) if ordered else None
     return eager(
-        io_callback_p, *args, ordered=ordered, effect=effect, fail=raise_runtime_error, **params
+        io_callback_p,
+        *args,
+        ordered=ordered,
+        effect=effect,
+        fail=raise_runtime_error,
+        build=build_crossing,
+        **params,
     )
 
 
@@ -104,6 +112,7 @@ def _lower(
         has_side_effect=True,
         ordered=_jax.jax_effect("io", True) if ordered else None,
         sharding=sharding,
+        build=build_crossing,
     )
 
 

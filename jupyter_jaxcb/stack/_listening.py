@@ -14,8 +14,8 @@ from ..recording import DEFAULT_CAPACITY, Recorder, activate
 from . import _programs
 from ._annotate import annotated
 from ._block import Block
+from ._jax_running import notice_jax_inside
 from ._observed import switches
-from ._reentry import notice_jax_inside
 
 # Reentrant: garbage is collected anywhere, and a generator in a block may be among it.
 _lock = threading.RLock()

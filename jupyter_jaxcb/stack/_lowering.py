@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..recording import LoweredSite, VmapLevel
-from . import _jax, _programs
-from ._avals import to_aval
+from . import _jax
 from ._buffers import BufferOptions, build_buffer_crossing
-from ._callback import Bind, HostCallback
+from ._callback import HostCallback
 from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard, telling_interrupts
 from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._everywhere import emit_for_all
+from ._facts import note_lowered
 from ._reentry import warn_of_jax_inside
-from ._seen import HostCallIndex
 from ._wording import option
 
 _NUMBER = _jax.shaped_array((), np.dtype(np.uint32))  # of a shard
@@ -205,58 +203,6 @@ def _note(
         ctx, bind, levels,
         times=times, gathered=gathered, remark=remark, version=host.version,
     )  # fmt: skip
-
-
-def note_lowered(
-    ctx: Any,
-    bind: Bind,
-    levels: tuple[VmapLevel, ...],
-    *,
-    times: int,
-    gathered: bool,
-    remark: str = "",
-    version: int = 1,
-) -> LoweredSite:
-    """Tells who listens that a site goes into a program.
-
-    Args:
-        ctx: JAX's lowering context.
-        bind: that is lowered.
-        levels: the vmaps it went through.
-        times: on how many devices of this process it is called.
-        gathered: whether the operands come from several devices.
-        remark: what is worth knowing of its calls; may be empty.
-        version: of the host function's body.
-    """
-    name, platform = _jax.program_name(ctx), ctx.module_context.platforms[0]
-    index = len(ctx.module_context.host_callbacks)
-    shards = _jax.shard_count(ctx)
-    lowered = LoweredSite(
-        site=bind.site,
-        program=_programs.lowered(
-            bind,
-            name,
-            platform,
-            HostCallIndex(index, math.prod(v.size for v in levels if v.looped), times),
-            remark,
-        ),
-        index=index,
-        operands=tuple(to_aval(aval) for aval in ctx.avals_in),
-        results=tuple(to_aval(aval) for aval in ctx.avals_out),
-        levels=levels,
-        version=version,
-        devices=max(_jax.device_count(ctx), shards),
-        device="".join(_jax.shard_devices(ctx)) if shards == 1 else "",
-        gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
-    )
-    recorder = _programs.listener()
-    if recorder is not None:
-        recorder.lowered(lowered)
-    return lowered
-
-
-def _bytes(aval: Any) -> int:
-    return aval.size * getattr(aval.dtype, "itemsize", 8)
 
 
 def _emit_by_jax(

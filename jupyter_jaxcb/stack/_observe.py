@@ -19,17 +19,10 @@ from ._block import Block
 from ._callback import Bind
 from ._changes import Changes
 from ._code_owner import is_cell
-from ._eager import eager_fact
-from ._lowering import note_lowered
-from ._observed import (
-    Noted,
-    Observed,
-    ObservedFormat,
-    is_held,
-    is_observing,
-    own_name,
-    switch,
-)
+from ._facts import eager_fact, note_lowered
+from ._listener import calls_may_come, listener
+from ._observed import Observed, ObservedFormat, is_held, is_observing, own_name, switch
+from ._observed_call import Noted
 from ._observed_eager import eager_calls
 from ._record import Record, RecordBlock
 from ._site import find_site, site_of_frames
@@ -132,7 +125,7 @@ def _fit() -> None:
                 _jax.jax_effect(flavor, ordered)  # which binds one of each, the first time
             _changes.take_back()  # what an interrupt has left
             _jax.watch_own_callbacks(_Watcher(), _changes)
-            _programs.calls_may_come()
+            calls_may_come()
             switch(True)
         recorder = active()
         if recorder is not None:  # it began without us
@@ -145,7 +138,7 @@ class _Watcher:
     def bound(self, flavor: str, held: Any) -> Any:
         if _is_ours(held) or eager_calls.is_under_way(held):
             return held
-        if _programs.listener() is None:  # between the two ends of the last block
+        if listener() is None:  # between the two ends of the last block
             return held
         found = find_site(flavor, own_name(held))
         bind = Bind(found.site, found.around)
@@ -165,7 +158,7 @@ class _Watcher:
     ) -> Callable[[Any], Any] | None:
         if eager_calls.is_under_way(held):
             return _calling_eagerly(flavor, ctx) if flavor in _NOT_HEARD else None
-        if type(held) is Noted or _programs.listener() is None:
+        if type(held) is Noted or listener() is None:
             return None
         if is_held(held):
             bind, levels = held.bind, held.levels

@@ -7,14 +7,11 @@ results stay what they are.
 from __future__ import annotations
 
 import copy
-import weakref
-from collections.abc import Callable
 from typing import Any
 
-from ..recording import LoweredSite, Recorder, VmapLevel, active
+from ..recording import VmapLevel
 from . import _jax
 from ._callback import Bind, HostFunction
-from ._error_text import describe
 
 _switches = 0
 
@@ -35,12 +32,7 @@ def is_observing() -> bool:
     return _switches % 2 == 1
 
 
-def listening() -> Recorder | None:
-    """Who hears of calls of JAX's own callbacks, if anyone."""
-    return active() if _switches % 2 else None
-
-
-class _StandsFor:
+class StandsFor:
     """Is what it stands for, to whoever looks: equal to it, printed and copied as it."""
 
     __slots__ = ("__weakref__", "own")
@@ -54,7 +46,7 @@ class _StandsFor:
         return getattr(self.own, name)
 
     def __eq__(self, other: Any) -> bool:
-        return self.own == (other.own if issubclass(type(other), _StandsFor) else other)
+        return self.own == (other.own if issubclass(type(other), StandsFor) else other)
 
     def __hash__(self) -> int:
         return hash(self.own)
@@ -66,7 +58,7 @@ class _StandsFor:
         return copy.copy, (self.own,)
 
 
-class Observed(_StandsFor):
+class Observed(StandsFor):
     """A callback of JAX's own, as a bind holds it, with the bind."""
 
     __slots__ = ("bind", "levels", "mapped")
@@ -123,49 +115,7 @@ class ObservedFormat(str):
         return copy.copy, (self.own,)
 
 
-class CallCount:
-    """Host calls begun at one site; threads that count at once may lose one."""
-
-    __slots__ = ("calls",)
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-
-class Noted(_StandsFor):
-    """A callback of JAX's own, as a program calls it: every call is recorded under `fact`.
-
-    It goes on in programs that were compiled meanwhile, and records nothing then.
-    """
-
-    __slots__ = ("count", "fact")
-
-    def __init__(self, own: Callable[..., Any], fact: LoweredSite) -> None:
-        super().__init__(own)
-        self.fact = fact
-        count = _counts.get(fact)  # one for all calls of a loop that is not compiled
-        self.count = _counts.setdefault(fact, CallCount()) if count is None else count
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder = listening()
-        if recorder is None:
-            return self.own(*args, **kwargs)
-        # These names are read from outside while the call is running, see `_running`.
-        lowered, host = self.fact, self.count
-        host.calls = number = host.calls + 1  # noqa: F841
-        start = recorder.clock()
-        try:
-            answer = self.own(*args, **kwargs)
-        except BaseException as error:
-            recorder.called(lowered, 1, start, recorder.clock(), describe(error))
-            raise
-        end = recorder.clock()
-        recorder.called(lowered, 1, start, end)
-        return answer
-
-
 _HELD = frozenset({Observed, ObservedFormat})
-_counts: weakref.WeakKeyDictionary[LoweredSite, CallCount] = weakref.WeakKeyDictionary()
 
 
 def is_held(held: Any) -> bool:

@@ -22,6 +22,7 @@ from ._callback import Bind
 from ._changes import Changes
 from ._hlo import instructions_by_index
 from ._known import Known
+from ._listener import calls_may_come, is_asking, listener
 from ._observed import is_observing
 from ._outcomes import SHARED, outcome, vanished_outcome
 from ._paths import Path, by_bind, paths
@@ -120,7 +121,7 @@ class _Lowered:
         )
         for told in outcomes:
             recorder.compiled(told)
-        if _lowerings.asking is not None:
+        if is_asking():
             return None
         _known.compiled(self.program, outcomes)
         return self.program
@@ -160,14 +161,12 @@ class _Lowerings(threading.local):
 
     def __init__(self) -> None:
         self.under_way: list[_Lowering] = []
-        self.asking: Recorder | None = None  # hears of them instead of the active one
 
 
 _numbers = itertools.count(1)
 _known = Known()
 _lowerings = _Lowerings()
 _vanishing = Vanishing()
-_any_lowered = False
 _uncounted: set[Program] = set()  # whose runs are not told
 _told_of_own: weakref.ref[Recorder] | None = None  # who was told of JAX's own callbacks
 _changes = Changes()
@@ -186,36 +185,6 @@ def executed(bind: Bind) -> None:
     _vanishing.executed(bind)
 
 
-def listener() -> Recorder | None:
-    """Who hears of what this thread traces, lowers and compiles, if anyone."""
-    return _lowerings.asking or active()
-
-
-class Asking(Block):
-    """A block of which `recorder` alone hears what this thread traces, lowers and compiles."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._before = _lowerings.asking
-
-    def begin(self) -> None:
-        _lowerings.asking = self._recorder
-
-    def end(self) -> None:
-        _lowerings.asking = self._before
-
-
-def any_lowered() -> bool:
-    """Whether there is, or was, any program with a callback that is recorded."""
-    return _any_lowered
-
-
-def calls_may_come() -> None:
-    """Notes that host calls may come which no program of ours makes."""
-    global _any_lowered
-    _any_lowered = True
-
-
 def lowered(bind: Bind, name: str, platform: str, index: HostCallIndex, note: str) -> Program:
     """Notes that the lowering rule lowers a bind; the program it goes into.
 
@@ -226,8 +195,7 @@ def lowered(bind: Bind, name: str, platform: str, index: HostCallIndex, note: st
         index: of its host call in the program; without lanes it makes none.
         note: what is worth knowing of its calls; may be empty.
     """
-    global _any_lowered
-    _any_lowered = True
+    calls_may_come()
     if not _lowerings.under_way:
         program = Program(name, platform, next(_numbers))
         _uncounted.add(program)
@@ -237,7 +205,7 @@ def lowered(bind: Bind, name: str, platform: str, index: HostCallIndex, note: st
     here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
-        if _lowerings.asking is None:  # what is only asked about does not run
+        if not is_asking():  # what is only asked about does not run
             _uncounted.add(here.program)
     return here.program
 

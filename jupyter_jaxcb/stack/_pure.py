@@ -13,9 +13,11 @@ from ._batching import batch_host_call, check_vmap_method, method_of_vectorized
 from ._bind import bind_host_call
 from ._callback import HostCallback, HostFunction
 from ._eager import eager, note_no_call, raise_runtime_error
+from ._executor_crossing import build_crossing
+from ._executor_options import spread_of
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
-from ._spread import Spread, spread_of
+from ._spread import Spread
 from ._wording import how_to_differentiate, how_to_transpose
 
 pure_callback_p = _jax.Primitive("jaxcb_pure_callback")
@@ -32,7 +34,12 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
         note_no_call(params["callback"], args, result_avals, params["levels"])
         return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
     return eager(
-        pure_callback_p, *args, result_avals=result_avals, fail=raise_runtime_error, **params
+        pure_callback_p,
+        *args,
+        result_avals=result_avals,
+        fail=raise_runtime_error,
+        build=build_crossing,
+        **params,
     )
 
 
@@ -69,6 +76,7 @@ def _lower(
         levels=levels,
         has_side_effect=False,
         sharding=sharding,
+        build=build_crossing,
     )
 
 

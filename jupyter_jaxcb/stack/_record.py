@@ -11,9 +11,10 @@ import warnings
 import jax
 
 from ..recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
-from . import _jax, _programs
+from . import _jax
 from ._block import Block
 from ._interrupts import interrupt, on_thread_of_xla
+from ._listener import any_lowered
 from ._listening import Silence, start, stop
 from ._off import is_off
 from ._running import still_running
@@ -153,7 +154,7 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
     Raises:
         jax.errors.JaxRuntimeError: a host function failed in a program that nobody waited for.
     """
-    if not _programs.any_lowered() or on_thread_of_xla():
+    if not any_lowered() or on_thread_of_xla():
         return 0
     deadline = time.monotonic() + budget_seconds
     try:

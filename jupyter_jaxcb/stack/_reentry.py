@@ -25,7 +25,6 @@ from . import _jax
 from ._callback import HostFunction
 from ._code_owner import is_cell
 from ._loads import loads
-from ._running import RunningCall, calls_on_stack
 
 # Public modules of JAX whose functions compute, and what in them only asks or describes.
 _COMPUTING = tuple(f"jax.{name}" for name in "numpy lax scipy nn random image ops".split())
@@ -138,24 +137,8 @@ def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> str:
     inside = f"the host function uses JAX ({use})"
     if platform != "cpu" or not _jax.host_function_can_block():
         return inside
-    _warn_once(host, site, use)
+    warn_once(host, site, use)
     return f"{inside} and can wait for ever when several calls are in flight"
-
-
-def notice_jax_inside() -> None:
-    """Warns if a host call of this thread has JAX lower a program: what no code shows is seen."""
-    for call in calls_on_stack(sys._getframe(1), ""):
-        warn_of_running(call)
-
-
-def warn_of_running(call: RunningCall) -> None:
-    """Warns of a call of ours that is inside of JAX now, once for each body."""
-    ours = call.host if isinstance(call.host, HostFunction) else None
-    if ours is not None and call.in_jax and _jax.host_function_can_block():
-        place = call.stack[0] if call.stack else None
-        use = Use(f"in {place.function}", place.file, place.line) if place else jax_inside(ours)
-        use = use or Use("somewhere")
-        _warn_once(ours, call.lowered.site, use)
 
 
 def remedy_for_jax_inside() -> str:
@@ -171,7 +154,8 @@ _REMEDY = (
 )
 
 
-def _warn_once(host: HostFunction, site: Site, use: Use) -> None:
+def warn_once(host: HostFunction, site: Site, use: Use) -> None:
+    """Warns that `host` uses JAX, once for each body."""
     code: Any = getattr(host.current, "__code__", None)
     if code is not None:
         if code in _warned:

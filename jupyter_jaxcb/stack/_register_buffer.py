@@ -9,10 +9,10 @@ from typing import Any, overload
 from ._batching import check_vmap_method
 from ._buffer import bind_buffer
 from ._buffers import BufferOptions
-from ._declaring import MISSING, check_function, declared_result
+from ._declaring import MISSING, declared_result
 from ._late_binding import register
 from ._leading import without_leading
-from ._registered import BufferCallback
+from ._registered import BufferCallback, check_function
 from ._result import result_interface
 
 

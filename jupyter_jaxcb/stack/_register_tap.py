@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ._bind import check_leaves
+from ._arrays import check_leaves
 from ._late_binding import register
 from ._registered import Callback
 from ._tap import bind_tap

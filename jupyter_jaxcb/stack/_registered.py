@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ._arrays import check_arrays
 from ._autodiff import with_jvp, with_vjp
 from ._callback import HostFunction
 from ._differences import Bind, with_differences
@@ -236,3 +237,19 @@ def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any
                 load.line,
             )
             return
+
+
+def check_function(function: Any, flavor: str, arrays: str = "numpy") -> None:
+    """Raises TypeError for what cannot be registered, ValueError for unknown `arrays`."""
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    check_arrays(arrays)
+    if isinstance(function, Callback):
+        raise TypeError(
+            f"cannot register {function!r} again as {flavor}: take one of the two registrations "
+            "away."
+        )
+    if not callable(function):
+        raise TypeError(
+            f"cannot register {function!r} as a {flavor} callback: it is not a function. Write "
+            f"@jaxcb.{flavor}(...) above a def."
+        )

@@ -16,7 +16,7 @@ from ..recording import Frame, LoweredSite, Recorder
 from ._callback import HostFunction
 from ._code_owner import JAX_FOLDER, is_user_code
 from ._crossing_frames import NOTED, READERS, RECORDED_LANES
-from ._observed import CallCount
+from ._observed_call import CallCount
 from ._running_spread import Lane, lanes_of_workers
 
 

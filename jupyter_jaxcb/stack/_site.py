@@ -142,9 +142,7 @@ def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach:
     file, line, column, cell = _frame(code, instruction)[1:5]
     inside = dict.fromkeys(_frame(*one) for one in frames[:innermost])
     around = dict.fromkeys(
-        _frame(*one)
-        for one in frames[innermost + 1 : reach]
-        if owner(one[0].co_filename) == "user"
+        _frame(*one) for one in frames[innermost + 1 : reach] if owner(one[0].co_filename) == "user"
     )
     around.pop(_frame(code, instruction), None)
     callers = (*list(inside)[: 2 * MAX_CALLERS], *list(around)[:MAX_CALLERS])

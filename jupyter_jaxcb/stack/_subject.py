@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
-from ._bind import is_array
+from ._arrays import is_array
 from ._canary import checked
 from ._contract import answer_checker
 from ._error_text import describe

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupyter_jaxcb.stack._contract import ResultError, answer_checker
+from jupyter_jaxcb.stack._contract import answer_checker
+from jupyter_jaxcb.stack._leaf import ResultError
 
 from ._oracle import EVERY, expected, interesting, meaning
 

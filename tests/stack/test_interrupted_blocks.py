@@ -9,7 +9,7 @@ from jax._src.interpreters import pxla
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
-from jupyter_jaxcb.stack import _listening, _observe, _programs, _record
+from jupyter_jaxcb.stack import _listener, _listening, _observe, _programs, _record
 from jupyter_jaxcb.testing import host_calls
 
 from .interrupts import OWN, Interrupts
@@ -120,7 +120,7 @@ def test_block_begins_and_ends_wherever_an_interrupt_comes(block):
             assert active() is None, place
             assert changed() == whole, place
             assert not _listening._users | _listening._silent | _listening._annotating, place
-            assert not _observe._users and _programs._lowerings.asking is None, place
+            assert not _observe._users and not _listener.is_asking(), place
             assert [len(recorded.recording) for recorded in seen] in ([], [1]), place
             with jaxcb.record() as after:
                 program(1.0), program(2.0)

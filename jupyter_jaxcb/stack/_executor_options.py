@@ -1,0 +1,158 @@
+"""How the lanes of a callback are spread over workers: the options, checked when they are given."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import difflib
+import numbers
+import threading
+from typing import Any
+
+from ._spread import Spread, executor_word
+
+EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
+_ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of schedulers of dask's
+
+
+def settings_of(spread: Spread | None) -> dict[str, Any]:
+    """The options as a registered callback lists them: those that were given."""
+    if spread is None:
+        return {}
+    named = isinstance(spread.executor, str)
+    return {
+        "executor": spread.executor if named else executor_word(spread.executor),
+        "chunksize": spread.chunksize or False,
+        "timeout": spread.timeout or False,
+        "retries": spread.retries or False,
+    }
+
+
+def spread_of(
+    executor: Any,
+    chunksize: int | None,
+    timeout: float | None,
+    retries: int,
+    *,
+    arrays: str = "numpy",
+    ordered: bool = False,
+) -> Spread | None:
+    """The options of a callback; None without an executor.
+
+    Raises:
+        ValueError: an unknown name, an executor that is shut down, an option that needs an
+            executor, or one that does not go with it.
+        TypeError: `executor` is none.
+    """
+    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    if executor is None:
+        given = ("chunksize", chunksize, None), ("timeout", timeout, None), ("retries", retries, 0)
+        for name, value, default in given:
+            if value is not None and value is not False and value != default:
+                raise ValueError(
+                    f"{name}={value!r} needs an executor: without one the host function runs on "
+                    "XLA's own thread, where nobody can leave it. Pass executor='threads' too."
+                )
+        return None
+    check_executor(executor)
+    if ordered:
+        raise ValueError(
+            "an ordered callback takes no executor: its calls come one after the other, in program "
+            f"order, and executor={executor_word(executor)} makes them side by side. Drop "
+            "ordered=True, or executor=."
+        )
+    if arrays == "jax" and leaves_process(executor):
+        raise ValueError(
+            'arrays="jax" does not go with executor='
+            f"{executor_word(executor)}: JAX arrays stay in the process that made them. Leave "
+            "arrays as 'numpy', or pass executor='threads'."
+        )
+    if chunksize is not None:
+        chunksize = _number("chunksize", chunksize, numbers.Integral, "lanes sent together", "10")
+    if timeout is not None:
+        timeout = _number("timeout", timeout, numbers.Real, "seconds that a lane may take", "2.5")
+    retries = _number("retries", retries, numbers.Integral, "times to call a lane again", "1")
+    return Spread(executor, chunksize, timeout, retries)
+
+
+def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
+    """`value` as one of Python's own numbers, if it is one that the option may have."""
+    __tracebackhide__ = True
+    if isinstance(value, kind) and not isinstance(value, bool):
+        number = int(value) if kind is numbers.Integral else float(value)  # type: ignore[arg-type]
+        if 0 < number < threading.TIMEOUT_MAX or (name == "retries" and number == 0):
+            return number
+    raise ValueError(f"{name}={value!r} is no number of {what}. Write {name}={some}, say.")
+
+
+def check_executor(executor: Any) -> None:
+    """Raises for what is no executor, or one that takes no more work."""
+    __tracebackhide__ = True
+    known = ", ".join(map(repr, EXECUTORS))
+    if isinstance(executor, str):
+        kind, _, after = executor.partition(":")
+        if (kind in EXECUTORS and _fits(kind, after)) or executor.startswith(_ADDRESSES):
+            return
+        close = difflib.get_close_matches(kind, EXECUTORS, 1)
+        raise ValueError(
+            f"unknown executor {executor!r}{f'; did you mean {close[0]!r}?' if close else '.'} "
+            f"Pass one of {known}, with a number of workers as in 'threads:8', 'dask:tcp://host:"
+            "8786', or a concurrent.futures.Executor."
+        )
+    if is_shut_down(executor):
+        raise ValueError(
+            f"the executor {executor!r} is shut down and takes no more work. Make another one, and "
+            "keep it open (leave its `with` block last) as long as the callback is used."
+        )
+    if not isinstance(executor, concurrent.futures.Executor) and library_of(executor) is None:
+        raise TypeError(
+            f"executor={executor!r} is no executor. Pass one of {known}, a "
+            "concurrent.futures.Executor, a distributed.Client or a view of ipyparallel's."
+        )
+
+
+def _fits(kind: str, after: str) -> bool:
+    """Whether what stands behind the colon is a number of workers, an address or a profile."""
+    if not after or kind == "ipyparallel":
+        return True
+    return after.startswith(_ADDRESSES) if kind == "dask" else after.isdecimal() and int(after) > 0
+
+
+def library_of(executor: Any) -> str | None:
+    """Whose client, view or pool it is: ``"dask"``, ``"ipyparallel"``, ``"mpi"``; None: other."""
+    root = type(executor).__module__.partition(".")[0]
+    if root == "distributed" and hasattr(executor, "get_executor"):
+        return "dask"
+    views = "apply_async", "load_balanced_view"
+    if root == "ipyparallel" and any(hasattr(executor, name) for name in views):
+        return "ipyparallel"
+    return "mpi" if root == "mpi4py" and hasattr(executor, "bootup") else None
+
+
+def is_shut_down(executor: Any) -> bool:
+    """Whether it says so; of a class that nobody knows it shows when it is given work."""
+    flags = getattr(executor, "_flags", None)  # loky's
+    return bool(
+        getattr(executor, "_shutdown", False) is True
+        or getattr(executor, "_shutdown_thread", False)
+        or getattr(flags, "shutdown", False)
+        or (library_of(executor) == "dask" and executor.status in ("closed", "closing"))
+    )
+
+
+def leaves_process(executor: Any) -> bool | None:
+    """Whether lanes run in other processes; None where nobody knows."""
+    if isinstance(executor, str):
+        return not executor.startswith("threads")
+    if isinstance(executor, concurrent.futures.ThreadPoolExecutor):
+        return False
+    root = type(executor).__module__.partition(".")[0]
+    known = root in ("distributed", "ipyparallel", "loky", "mpi4py")
+    return True if known or isinstance(executor, concurrent.futures.ProcessPoolExecutor) else None
+
+
+def stays_on_machine(executor: Any) -> bool:
+    """Whether lanes are known to run in other processes of this machine."""
+    if isinstance(executor, str):
+        return executor.startswith("processes")
+    root = type(executor).__module__.partition(".")[0]
+    return root == "loky" or isinstance(executor, concurrent.futures.ProcessPoolExecutor)

@@ -1,0 +1,84 @@
+"""The `LoweredSite` of a bind: in a program, or of an eager call."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any
+
+from ..recording import Aval, LoweredSite, VmapLevel
+from . import _jax, _programs
+from ._avals import to_aval
+from ._callback import Bind
+from ._listener import listener
+from ._seen import HostCallIndex
+
+_facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
+
+
+def note_lowered(
+    ctx: Any,
+    bind: Bind,
+    levels: tuple[VmapLevel, ...],
+    *,
+    times: int,
+    gathered: bool,
+    remark: str = "",
+    version: int = 1,
+) -> LoweredSite:
+    """Tells who listens that a site goes into a program.
+
+    Args:
+        ctx: JAX's lowering context.
+        bind: that is lowered.
+        levels: the vmaps it went through.
+        times: on how many devices of this process it is called.
+        gathered: whether the operands come from several devices.
+        remark: what is worth knowing of its calls; may be empty.
+        version: of the host function's body.
+    """
+    name, platform = _jax.program_name(ctx), ctx.module_context.platforms[0]
+    index = len(ctx.module_context.host_callbacks)
+    shards = _jax.shard_count(ctx)
+    lowered = LoweredSite(
+        site=bind.site,
+        program=_programs.lowered(
+            bind,
+            name,
+            platform,
+            HostCallIndex(index, math.prod(v.size for v in levels if v.looped), times),
+            remark,
+        ),
+        index=index,
+        operands=tuple(to_aval(aval) for aval in ctx.avals_in),
+        results=tuple(to_aval(aval) for aval in ctx.avals_out),
+        levels=levels,
+        version=version,
+        devices=max(_jax.device_count(ctx), shards),
+        device="".join(_jax.shard_devices(ctx)) if shards == 1 else "",
+        gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
+    )
+    recorder = listener()
+    if recorder is not None:
+        recorder.lowered(lowered)
+    return lowered
+
+
+def _bytes(aval: Any) -> int:
+    return aval.size * getattr(aval.dtype, "itemsize", 8)
+
+
+def eager_fact(
+    bind: Bind,
+    operands: tuple[Aval, ...],
+    results: tuple[Aval, ...],
+    levels: tuple[VmapLevel, ...],
+) -> LoweredSite:
+    """One fact for all equal eager calls, so that a loop of them is one row in a table."""
+    shared = 1 if levels else math.prod(size or 1 for kind, size in bind.around if kind == "vmap")
+    key = (bind.site, operands, results, levels, shared)
+    fact = _facts.get(key)
+    if fact is None:
+        fact = LoweredSite(bind.site, None, -1, operands, results, levels, shared=shared)
+        _facts[key] = fact
+    return fact
