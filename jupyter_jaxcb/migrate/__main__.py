@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import MigrationError, read, report
+from ._files import MigrationError, read
+from ._words import report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -56,7 +56,7 @@ def unload(shell: InteractiveShell) -> None:
 
 def view(recording: Recording, *, values: bool) -> Any:
     """A widget of all of `recording`."""
-    from ._widget import RecordingWidget  # ipywidgets takes its time
+    from ._widget import RecordingWidget
 
     loaded = list(_sessions.values())
     if loaded:

@@ -104,7 +104,7 @@ class Live:
             with self._widget.hold_sync():
                 self._widget.progress, self._widget.threads = message, threads
             return
-        from ._widget import LiveWidget  # ipywidgets takes its time
+        from ._widget import LiveWidget
 
         self._widget = LiveWidget(progress=message, threads=threads)
         bundle = self._widget._repr_mimebundle_()

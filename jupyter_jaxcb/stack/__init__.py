@@ -30,7 +30,6 @@ from ._interrupts import on_thread_of_xla as on_thread_of_xla
 from ._interrupts import pass_on as pass_on
 from ._interrupts import release as release
 from ._io import io_callback as io_callback
-from ._jax import leave_loops_to_jax as leave_loops_to_jax
 from ._jax_running import warn_of_running as warn_of_running
 from ._kept import failed_while as failed_while
 from ._kept import host_error as host_error
@@ -80,3 +79,4 @@ from ._tap_barrier import barrier_at_exit as barrier_at_exit
 from ._tap_call import bind_tap_call as bind_tap_call
 from ._tap_flags import flags as flags
 from ._tap_print import Printer as Printer
+from .jax_compat import leave_loops_to_jax as leave_loops_to_jax

@@ -12,7 +12,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from ..recording import Aval
-from . import _jax
+from . import jax_compat
 
 ARRAYS = ("numpy", "jax")
 _ALIGNMENT_BYTES = 64  # of memory that XLA's CPU client uses as it is
@@ -48,7 +48,7 @@ def taking_jax_arrays(
     """
     cpu = _local_cpu()
     x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
-    keys = [_jax.key_implementation(dtype) for dtype in dtypes]
+    keys = [jax_compat.key_implementation(dtype) for dtype in dtypes]
 
     def hand_over(array: np.ndarray, key: str | None) -> jax.Array:
         on_cpu = jax.device_put(array, cpu)
@@ -60,7 +60,7 @@ def taking_jax_arrays(
                 around.enter_context(jax.enable_x64(x64))
                 around.enter_context(jax.default_device(cpu))
                 if without_mesh:
-                    around.enter_context(_jax.without_mesh())
+                    around.enter_context(jax_compat.without_mesh())
                 return function(*map(hand_over, operands, keys))
 
         return call

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ..recording import VmapLevel
-from . import _jax
+from . import jax_compat
 
 
 def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
@@ -79,7 +79,7 @@ def method_of_vectorized(vectorized: bool | None, vmap_method: str | None) -> st
 
 
 def batch_host_call(
-    primitive: _jax.Primitive,
+    primitive: jax_compat.Primitive,
     args: Sequence[Any],
     dims: Sequence[int | None],
     *,
@@ -106,7 +106,7 @@ def batch_host_call(
     moved = [
         x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)
     ]
-    avals = tuple(_jax.shaped_array((size, *aval.shape), aval.dtype) for aval in result_avals)
+    avals = tuple(jax_compat.shaped_array((size, *aval.shape), aval.dtype) for aval in result_avals)
     outs = primitive.bind(
         *VMAP_METHODS[method](moved, batched, size),
         callback=callback,

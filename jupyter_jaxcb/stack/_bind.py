@@ -13,7 +13,7 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from . import _jax, _programs
+from . import _programs, jax_compat
 from ._arrays import is_array, to_array
 from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static
 from ._disabled import is_disabled, left_out
@@ -22,7 +22,7 @@ from ._spread import Spread
 
 
 def bind_host_call(
-    primitive: _jax.Primitive,
+    primitive: jax_compat.Primitive,
     flavor: str,
     host: HostFunction,
     out: tuple[tuple[Any, ...], PyTreeDef],
@@ -75,7 +75,7 @@ def bind_host_call(
 
 
 def bind_silent_call(
-    primitive: _jax.Primitive,
+    primitive: jax_compat.Primitive,
     flavor: str,
     host: HostFunction,
     args: tuple[Any, ...],
@@ -100,7 +100,7 @@ def bind_silent_call(
 
 
 def bind_passing_call(
-    primitive: _jax.Primitive,
+    primitive: jax_compat.Primitive,
     flavor: str,
     host: HostFunction,
     args: tuple[Any, ...],

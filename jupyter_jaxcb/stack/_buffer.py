@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.tree_util import tree_leaves
 
 from ..recording import VmapLevel
-from . import _jax
+from . import jax_compat
 from ._arrays import is_array
 from ._batching import batch_host_call, check_vmap_method
 from ._bind import bind_host_call
@@ -27,11 +27,11 @@ from ._lowering import lower_buffer_call
 from ._result import result_avals as declared
 from ._wording import how_to_differentiate, how_to_transpose
 
-buffer_callback_p = _jax.Primitive("jaxcb_buffer_callback")
+buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
 buffer_callback_p.multiple_results = True
 
 
-class BufferEffect(_jax.Effect):
+class BufferEffect(jax_compat.Effect):
     """Keeps a buffer callback with side effects, also where a loop around it is differentiated."""
 
     def __str__(self) -> str:
@@ -39,12 +39,12 @@ class BufferEffect(_jax.Effect):
 
 
 _kept = BufferEffect()
-_jax.keep_under_partial_evaluation(BufferEffect)
+jax_compat.keep_under_partial_evaluation(BufferEffect)
 
 
 def _abstract_eval(
     *avals: Any, result_avals: tuple[Any, ...], options: BufferOptions, **params: Any
-) -> tuple[tuple[Any, ...], set[_jax.Effect]]:
+) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
     return result_avals, {_kept} if options.has_side_effect else set()
 
 
@@ -53,7 +53,7 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
         return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]  # as compiled: no call
     params = {"result_avals": result_avals, "options": options, **params}
     if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is lent by a program alone
-        return _jax.apply_primitive(buffer_callback_p, *args, **params)
+        return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
     build = functools.partial(build_eager_crossing, options=options)
     return eager(
         buffer_callback_p, *args, fail=raise_runtime_error, build=build, fresh=True, **params
@@ -108,7 +108,8 @@ def _lower(
     looped = [level.batched for level in levels if level.looped]
     if looped and ctx.module_context.platforms[0] not in HOST_MEMORY:
         # Numpy cannot cut a GPU's memory into lanes: the program loops.
-        avals = tuple(_jax.shaped_array(a.shape[len(looped) :], a.dtype) for a in result_avals)
+        shaped = jax_compat.shaped_array
+        avals = tuple(shaped(a.shape[len(looped) :], a.dtype) for a in result_avals)
         bind = functools.partial(
             buffer_callback_p.bind,
             callback=callback,
@@ -117,7 +118,7 @@ def _lower(
             result_avals=avals,
             **params,
         )
-        return _jax.mlir.lower_fun(functools.reduce(_mapped, looped, bind))(ctx, *operands)
+        return jax_compat.mlir.lower_fun(functools.reduce(_mapped, looped, bind))(ctx, *operands)
     return lower_buffer_call(ctx, *operands, callback=callback, levels=levels, options=options)
 
 
@@ -136,10 +137,10 @@ def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., 
 
 buffer_callback_p.def_effectful_abstract_eval(_abstract_eval)
 buffer_callback_p.def_impl(_impl)
-_jax.ad.primitive_jvps[buffer_callback_p] = _jvp
-_jax.ad.primitive_transposes[buffer_callback_p] = _transpose
-_jax.batching.primitive_batchers[buffer_callback_p] = _batch
-_jax.mlir.register_lowering(buffer_callback_p, _lower, cacheable=False)  # as in _pure.py
+jax_compat.ad.primitive_jvps[buffer_callback_p] = _jvp
+jax_compat.ad.primitive_transposes[buffer_callback_p] = _transpose
+jax_compat.batching.primitive_batchers[buffer_callback_p] = _batch
+jax_compat.mlir.register_lowering(buffer_callback_p, _lower, cacheable=False)  # as in _pure.py
 
 
 def bind_buffer(

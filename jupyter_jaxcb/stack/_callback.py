@@ -9,7 +9,7 @@ from typing import Any
 from jax.tree_util import PyTreeDef
 
 from ..recording import Site
-from . import _jax
+from . import jax_compat
 from ._spread import Spread
 
 
@@ -146,7 +146,7 @@ class Static:
 NO_STATIC = Static({})
 
 
-@_jax.held_weakly
+@jax_compat.held_weakly
 @dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, repr=False)
 class HostCallback:
     """A host function, callable with flat arrays: the static parameter of a bind.

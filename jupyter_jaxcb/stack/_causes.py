@@ -15,7 +15,7 @@ import time
 import jax
 
 from ..recording import Site
-from . import _fast_path, _jax, _uncaught
+from . import _fast_path, _uncaught, jax_compat
 from ._code_owner import JAX_FOLDER
 from ._kept import Kept, told_in, told_number
 from ._not_called import EndedError
@@ -47,7 +47,7 @@ def expect(kept: Kept, site: Site, *, others_may_wait: bool) -> None:
             _unseen.pop(next(iter(_unseen)), None)
         if _undo is None:
             _undo = contextlib.ExitStack()
-            _undo.callback(_jax.meet_errors(_meet))
+            _undo.callback(jax_compat.meet_errors(_meet))
             _undo.callback(_uncaught.show_uncaught())
             _undo.callback(_fast_path.unwatch)
     _fast_path.watch(_meet)
@@ -85,14 +85,14 @@ def take_back() -> None:
 def _meet(message: str) -> tuple[str, BaseException] | None:
     """Message and cause of the error that JAX raises with `message`, if it is one of ours."""
     kept = told_in(message)
-    if kept is None or threading.current_thread().name == _jax.LOOKING:
+    if kept is None or threading.current_thread().name == jax_compat.LOOKING:
         return None
     if kept.number in _unseen:
         _met.append((_unseen.pop(kept.number, None), time.monotonic()))
         _new.append(kept)
     if not _unseen:
         _fast_path.unwatch()
-    _jax.forget_failed_tokens(_is_seen)
+    jax_compat.forget_failed_tokens(_is_seen)
     # Ctrl-C is no error of the program; that of an earlier run is none of who asks for its result.
     if not isinstance(kept.error, (Exception, EndedError)):
         raise BaseException.with_traceback(kept.error, kept.traceback)
@@ -129,7 +129,7 @@ def _say_what_others_wait_for(kept: Kept, site: Site) -> None:
 
 def _somebody_waits() -> bool:
     """Whether anything is being computed, or a thread has called into JAX."""
-    if _jax.unfinished_arrays():
+    if jax_compat.unfinished_arrays():
         return True
     innermost = (frame.f_code.co_filename for frame in sys._current_frames().values())
     return any(file.startswith(JAX_FOLDER) for file in innermost)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..recording import Check, Finding
-from . import _check_derivative, _check_vmap, _jax
+from . import _check_derivative, _check_vmap, jax_compat
 from ._check_vmap import BATCHED, Lanes, answers_as_lanes, takes_any_batch, vmap_findings
 from ._code_owner import is_cell
 from ._compare import difference
@@ -248,7 +248,7 @@ class _Checking:
             yield Skipped('it takes JAX arrays, arrays="jax"')
             return
         use = jax_inside(subject.callback.host)
-        seen = None if use else _jax.first_operation(self._call)
+        seen = None if use else jax_compat.first_operation(self._call)
         if use or seen:
             yield Finding(
                 "no JAX inside",

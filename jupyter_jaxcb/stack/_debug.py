@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from . import _jax
+from . import jax_compat
 from ._arrays import check_arrays
 from ._batching import batch_host_call
 from ._bind import bind_silent_call
@@ -17,18 +17,20 @@ from ._eager import eager, raise_itself
 from ._everywhere import lower_once
 from ._lowering import lower_host_call
 
-debug_callback_p = _jax.Primitive("jaxcb_debug_callback")
+debug_callback_p = jax_compat.Primitive("jaxcb_debug_callback")
 debug_callback_p.multiple_results = True
 
 
-def _abstract_eval(*avals: Any, ordered: bool, **params: Any) -> tuple[list, set[_jax.Effect]]:
+def _abstract_eval(
+    *avals: Any, ordered: bool, **params: Any
+) -> tuple[list, set[jax_compat.Effect]]:
     # JAX's own effect objects: JAX has registered them for loops, remat, custom derivatives and
     # partial evaluation, and its ordered prints and ours keep one order.
-    return [], {_jax.jax_effect("debug", ordered)}
+    return [], {jax_compat.jax_effect("debug", ordered)}
 
 
 def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
-    effect = _jax.jax_effect("debug", True) if ordered else None
+    effect = jax_compat.jax_effect("debug", True) if ordered else None
     return eager(
         debug_callback_p, *args, ordered=ordered, effect=effect, fail=raise_itself, **params
     )
@@ -83,7 +85,7 @@ def _lower(
     partitioned: bool,
     **params: Any,
 ) -> Any:
-    automatic = _jax.automatic_axes(ctx)
+    automatic = jax_compat.automatic_axes(ctx)
     if automatic:  # gathered along these, and called by one device
         params |= dict(callback=callback, levels=levels, ordered=ordered, partitioned=partitioned)
         bind = functools.partial(debug_callback_p.bind, **params)
@@ -94,20 +96,20 @@ def _lower(
         callback=callback,
         levels=levels,
         has_side_effect=True,
-        ordered=_jax.jax_effect("debug", True) if ordered else None,
+        ordered=jax_compat.jax_effect("debug", True) if ordered else None,
         partitioned=partitioned,
     )
 
 
 debug_callback_p.def_effectful_abstract_eval(_abstract_eval)
 debug_callback_p.def_impl(_impl)
-_jax.ad.primitive_jvps[debug_callback_p] = _jvp
-_jax.ad.primitive_transposes[debug_callback_p] = _transpose
-_jax.batching.primitive_batchers[debug_callback_p] = _batch
-_jax.stay_in_loops(debug_callback_p)
-_jax.partial_eval_jaxpr_custom_rules[debug_callback_p] = _partial_eval_custom
-_jax.leaves_references_as_they_are(debug_callback_p)
-_jax.mlir.register_lowering(debug_callback_p, _lower, cacheable=False)  # as in _pure.py
+jax_compat.ad.primitive_jvps[debug_callback_p] = _jvp
+jax_compat.ad.primitive_transposes[debug_callback_p] = _transpose
+jax_compat.batching.primitive_batchers[debug_callback_p] = _batch
+jax_compat.stay_in_loops(debug_callback_p)
+jax_compat.partial_eval_jaxpr_custom_rules[debug_callback_p] = _partial_eval_custom
+jax_compat.leaves_references_as_they_are(debug_callback_p)
+jax_compat.mlir.register_lowering(debug_callback_p, _lower, cacheable=False)  # as in _pure.py
 
 
 def bind_debug(

@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 
 import jax
 
-from . import _jax
+from . import jax_compat
 
 # Part of the key of JAX's caches: a program traced in here is another than the one outside.
 _disabled = jax.make_user_context(False)
 
-left_out_p = _jax.Primitive("jaxcb_left_out")
+left_out_p = jax_compat.Primitive("jaxcb_left_out")
 left_out_p.multiple_results = True
 
 
@@ -79,4 +79,4 @@ def _lower(ctx: Any, *, name: str, avals: tuple[Any, ...]) -> NoReturn:
 
 left_out_p.def_abstract_eval(_abstract_eval)
 left_out_p.def_impl(_impl)
-_jax.mlir.register_lowering(left_out_p, _lower, cacheable=False)
+jax_compat.mlir.register_lowering(left_out_p, _lower, cacheable=False)

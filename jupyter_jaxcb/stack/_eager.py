@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..recording import VmapLevel, active
-from . import _jax, _programs
+from . import _programs, jax_compat
 from ._arrays import aligned
 from ._avals import to_aval
 from ._callback import HostCallback
@@ -24,12 +24,12 @@ _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are
 
 
 def eager(
-    primitive: _jax.Primitive,
+    primitive: jax_compat.Primitive,
     *args: Any,
     callback: HostCallback,
     result_avals: tuple[Any, ...],
     levels: tuple[VmapLevel, ...],
-    effect: _jax.Effect | None = None,
+    effect: jax_compat.Effect | None = None,
     fail: Callable[[HostCallError], NoReturn],
     build: Build = build_crossing,
     fresh: bool = False,
@@ -54,12 +54,12 @@ def eager(
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if params.get("sharding") is not None or not _can_call_directly(args, result_avals):
-        return _jax.apply_primitive(
+        return jax_compat.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
         )
     _programs.executed(callback.bind)
     if effect is not None:
-        _jax.wait_for_ordered(effect)
+        jax_compat.wait_for_ordered(effect)
     operands = [_to_host(x) for x in args]
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _jax
+from . import jax_compat
 from ._half_bytes import IS_SOUND, in_whole_bytes
 
 DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call
@@ -35,7 +35,7 @@ def emit_call(
         token: the token that an ordered call takes; None for an unordered one.
         has_side_effect: whether XLA must keep the call even if its results are unused.
         partitioned: each device hands over its own shard.
-        sharding: an op sharding, see `_jax.callback_sharding`.
+        sharding: an op sharding, see `jax_compat.callback_sharding`.
         guard: goes around a call that takes a token: `call` is guarded already.
 
     Returns:
@@ -59,16 +59,16 @@ def emit_call(
         # Only the call sees the token's avals: JAX reads tokens_out off the context it gave us.
         ctx = dataclasses.replace(
             ctx,
-            avals_in=[_jax.abstract_token, *ctx.avals_in],
-            avals_out=[_jax.abstract_token, *ctx.avals_out],
+            avals_in=[jax_compat.abstract_token, *ctx.avals_in],
+            avals_out=[jax_compat.abstract_token, *ctx.avals_out],
         )
     index = np.uint64(len(module.host_callbacks))
     module.add_host_callback(called)
-    op = _jax.build_ffi_lowering_function(target, has_side_effect=has_side_effect)(
+    op = jax_compat.build_ffi_lowering_function(target, has_side_effect=has_side_effect)(
         ctx, *operands, index=index
     )
     if sharding is not None:
-        _jax.set_sharding(ctx, op, sharding)
+        jax_compat.set_sharding(ctx, op, sharding)
     first, *results = op.results if token is not None else (None, *op.results)
     return [first, *back(results)]
 
@@ -92,21 +92,21 @@ def emit_buffer_call(
         has_side_effect: whether XLA must keep the call even if its results are unused.
         aliases: operands whose memory is that of a result, by number.
         replayed: on GPUs, run `call` once, and replay what it enqueued.
-        sharding: an op sharding, see `_jax.callback_sharding`.
+        sharding: an op sharding, see `jax_compat.callback_sharding`.
     """
     module = ctx.module_context
     kind = DIRECT[module.platforms[0]]
     commands = "_cmd_buffer" if replayed and kind == "gpu" else ""
     index = np.uint64(len(module.host_callbacks))
     module.add_host_callback(call)
-    lower = _jax.build_ffi_lowering_function(
+    lower = jax_compat.build_ffi_lowering_function(
         f"xla_buffer_python_{kind}_callback{commands}",
         has_side_effect=has_side_effect,
         operand_output_aliases=dict(aliases),
     )
     op = lower(ctx, *operands, index=index)
     if sharding is not None:
-        _jax.set_sharding(ctx, op, sharding)
+        jax_compat.set_sharding(ctx, op, sharding)
     return list(op.results)
 
 

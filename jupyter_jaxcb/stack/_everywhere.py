@@ -21,13 +21,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..recording import Site
-from . import _jax
+from . import jax_compat
 from ._emission import emit_call
 from ._errors import HostCallError, failed_elsewhere
 
-_FAILURE = _jax.shaped_array((2,), np.dtype(np.uint32))  # the error's number, its process
+_FAILURE = jax_compat.shaped_array((2,), np.dtype(np.uint32))  # the error's number, its process
 
-fail_p = _jax.Primitive("jaxcb_fail")
+fail_p = jax_compat.Primitive("jaxcb_fail")
 fail_p.multiple_results = True
 
 
@@ -57,7 +57,7 @@ def emit_for_all(
     """
     avals = tuple(ctx.avals_out)
     sizes = [aval.size * np.dtype(aval.dtype).itemsize for aval in (_FAILURE, *avals)]
-    buffer = _jax.shaped_array((sum(sizes),), np.dtype(np.uint8))
+    buffer = jax_compat.shaped_array((sum(sizes),), np.dtype(np.uint8))
     packed = dataclasses.replace(ctx, avals_out=[buffer])
     token, answer = emit_call(
         packed,
@@ -65,7 +65,7 @@ def emit_for_all(
         operands,
         token=token,
         has_side_effect=has_side_effect,
-        sharding=_jax.callback_sharding(ctx, sharding, [buffer]),
+        sharding=jax_compat.callback_sharding(ctx, sharding, [buffer]),
     )
     went_well, *results = _look(
         ctx, answer, buffer, sizes, {"has_side_effect": has_side_effect, "site": site}
@@ -88,7 +88,7 @@ def _handed_on(ctx: Any, token: Any, went_well: Any, sharding: Any) -> Any:
         [went_well],
         token=token,
         has_side_effect=True,
-        sharding=_jax.callback_sharding(ctx, sharding, []),
+        sharding=jax_compat.callback_sharding(ctx, sharding, []),
     )
     return token
 
@@ -108,16 +108,16 @@ def _look(
             lambda: fail_p.bind(failure, avals=avals, **told),
         )
 
-    mesh = jax.sharding.AbstractMesh((_jax.device_count(ctx),), ("device",))
+    mesh = jax.sharding.AbstractMesh((jax_compat.device_count(ctx),), ("device",))
     each = jax.sharding.PartitionSpec()
     looking = jax.shard_map(look, mesh=mesh, in_specs=each, out_specs=each, check_vma=False)
     context = dataclasses.replace(
-        ctx, avals_in=[buffer], tokens_in=_jax.TokenSet(), tokens_out=None
+        ctx, avals_in=[buffer], tokens_in=jax_compat.TokenSet(), tokens_out=None
     )
     if hasattr(context, "jaxpr_eqn_ctx"):  # JAX 0.8 would set the mesh of the equation again
         context = dataclasses.replace(context, jaxpr_eqn_ctx=None)
-    with _jax.without_mesh():
-        return list(_jax.mlir.lower_fun(looking)(context, answer))
+    with jax_compat.without_mesh():
+        return list(jax_compat.mlir.lower_fun(looking)(context, answer))
 
 
 def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequence[Any]) -> Any:
@@ -134,7 +134,7 @@ def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequen
         gathered = [jax.sharding.reshard(x, replicated) for x in operands]
         return jax.shard_map(on_one, in_specs=replicated, out_specs=[], check_vma=False)(*gathered)
 
-    return _jax.mlir.lower_fun(everywhere)(ctx, *operands)
+    return jax_compat.mlir.lower_fun(everywhere)(ctx, *operands)
 
 
 def _packing(cross: Callable[..., tuple], size: int) -> Callable[..., tuple[np.ndarray]]:
@@ -160,7 +160,7 @@ def _unpacked(data: Any, aval: Any) -> Any:
         return data.reshape(aval.shape) != 0
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
-        parts = _unpacked(data, _jax.shaped_array((*aval.shape, 2), part))
+        parts = _unpacked(data, jax_compat.shaped_array((*aval.shape, 2), part))
         return jax.lax.complex(parts[..., 0], parts[..., 1])
     if dtype.itemsize > 1:
         data = data.reshape(*aval.shape, dtype.itemsize)
@@ -183,7 +183,7 @@ def _lower(
         number, process = failure.tolist()
         raise failed_elsewhere(number, None if process == here else process, site)
 
-    sharding = _jax.callback_sharding(ctx, None, ctx.avals_out)
+    sharding = jax_compat.callback_sharding(ctx, None, ctx.avals_out)
     _, *results = emit_call(
         ctx, fail, [failure], has_side_effect=has_side_effect, sharding=sharding
     )
@@ -191,4 +191,4 @@ def _lower(
 
 
 fail_p.def_abstract_eval(_abstract_eval)
-_jax.mlir.register_lowering(fail_p, _lower, cacheable=False)
+jax_compat.mlir.register_lowering(fail_p, _lower, cacheable=False)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
-from . import _jax
+from . import jax_compat
 from ._error_text import describe
 from ._leaf import ResultError, array_words, shown
 from ._numbers import kind_of
@@ -87,7 +87,7 @@ def _aval(leaf: Any) -> Any:
             f"cannot use {leaf!r} in result_shape. The values must be either numeric scalars, or "
             "must have 'shape' and 'dtype' attributes: pass jax.ShapeDtypeStruct(shape, dtype)."
         )
-    return _jax.shaped_array(tuple(leaf.shape), jax.dtypes.canonicalize_dtype(dtype))
+    return jax_compat.shaped_array(tuple(leaf.shape), jax.dtypes.canonicalize_dtype(dtype))
 
 
 def _dtype_of_numbers(leaf: Any) -> np.dtype | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 
 from ..recording import Recorder, Recording
-from . import _jax
+from . import jax_compat
 from ._callback import name_of
 from ._listener import Asking
 from ._listening import Listening
@@ -85,10 +85,10 @@ def _compiled(lower: Callable[[], Any]) -> Recording:
     """What XLA makes of a program that nothing known of before goes into."""
     recorder = Recorder()
     # What JAX lowers is looked at while anybody listens.
-    with Listening(), Asking(recorder), _jax.caches_of_its_own(), jax.disable_jit(False):
+    with Listening(), Asking(recorder), jax_compat.caches_of_its_own(), jax.disable_jit(False):
         lowered = lower()
         lowered.compile()
-        _jax.let_go(lowered)
+        jax_compat.let_go(lowered)
     return recorder.freeze(environment=environment(), ahead=True)
 
 

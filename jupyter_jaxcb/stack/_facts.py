@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from ..recording import Aval, LoweredSite, VmapLevel
-from . import _jax, _programs
+from . import _programs, jax_compat
 from ._avals import to_aval
 from ._callback import Bind
 from ._listener import listener
@@ -37,9 +37,9 @@ def note_lowered(
         remark: what is worth knowing of its calls; may be empty.
         version: of the host function's body.
     """
-    name, platform = _jax.program_name(ctx), ctx.module_context.platforms[0]
+    name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
     index = len(ctx.module_context.host_callbacks)
-    shards = _jax.shard_count(ctx)
+    shards = jax_compat.shard_count(ctx)
     lowered = LoweredSite(
         site=bind.site,
         program=_programs.lowered(
@@ -54,8 +54,8 @@ def note_lowered(
         results=tuple(to_aval(aval) for aval in ctx.avals_out),
         levels=levels,
         version=version,
-        devices=max(_jax.device_count(ctx), shards),
-        device="".join(_jax.shard_devices(ctx)) if shards == 1 else "",
+        devices=max(jax_compat.device_count(ctx), shards),
+        device="".join(jax_compat.shard_devices(ctx)) if shards == 1 else "",
         gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
     )
     recorder = listener()

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..recording import Process, Recording, merged, read_binary, write_binary
-from . import _jax
+from . import jax_compat
 from ._meeting import Meeting, meeting
 
 _SECONDS = 60.0  # that a process waits for another
@@ -55,7 +55,7 @@ def gather(recording: Recording, *, timeout: float = _SECONDS) -> Recording:
     >>> jaxcb.gather(r.recording)  # in every process, if there are several
     <Recording of 3 host calls from 1 site>
     """
-    index, count = _jax.process_number()
+    index, count = jax_compat.process_number()
     if count == 1:
         _check(recording, timeout)
         return recording
@@ -63,7 +63,7 @@ def gather(recording: Recording, *, timeout: float = _SECONDS) -> Recording:
 
 
 def _of_all(recording: Recording, timeout: float, index: int, count: int) -> Recording:
-    _jax.start_backends()
+    jax_compat.start_backends()
     with meeting(index, count, timeout if _is_time(timeout) else _SECONDS) as others:
         _check(recording, timeout)
         found = _exchanged(recording, others, index, count)

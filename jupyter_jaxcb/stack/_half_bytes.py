@@ -16,7 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import _jax
+from . import jax_compat
 
 _SOUND_FROM = (0, 10, 2)
 IS_SOUND = tuple(map(int, re.findall(r"\d+", version("jaxlib"))[:3])) >= _SOUND_FROM
@@ -68,10 +68,10 @@ def _wide(aval: Any) -> Any:
     if not isinstance(dtype, np.dtype) or not 0 < bits(dtype) < 8:  # keys; float0 has no bits
         return aval
     kind = {"i": np.int8, "u": np.uint8, "f": np.float32}[dtype.name[0]]
-    return _jax.shaped_array(aval.shape, np.dtype(kind))
+    return jax_compat.shaped_array(aval.shape, np.dtype(kind))
 
 
 def _convert(ctx: Any, value: Any, aval: Any, wanted: Any) -> Any:
-    cast = _jax.mlir.lower_fun(lambda x: x.astype(wanted.dtype), multiple_results=False)
+    cast = jax_compat.mlir.lower_fun(lambda x: x.astype(wanted.dtype), multiple_results=False)
     (result,) = cast(dataclasses.replace(ctx, avals_in=[aval], avals_out=[wanted]), value)
     return result

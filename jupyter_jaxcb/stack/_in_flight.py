@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import _jax
+from . import jax_compat
 from ._kept import host_error
 from ._listener import any_lowered
 
@@ -35,8 +35,8 @@ class InFlight:
         if not any_lowered():
             self._tokens_done.set()
             return
-        self._arrays = self._all = _jax.unfinished_arrays()
-        tokens = _jax.unfinished_tokens()
+        self._arrays = self._all = jax_compat.unfinished_arrays()
+        tokens = jax_compat.unfinished_tokens()
         if tokens:
             # Not `threading.Thread`, whose locks an interrupted thread may hold.
             _thread.start_new_thread(_wait_for, (tokens, self._tokens_done))
@@ -51,7 +51,7 @@ class InFlight:
         """
         until = None
         while True:
-            self._arrays = [array for array in self._arrays if not _jax.is_over(array)]
+            self._arrays = [array for array in self._arrays if not jax_compat.is_over(array)]
             if not self._arrays:
                 return self._tokens_done.wait(_TOKEN_SECONDS if patience else 0.0)
             now = time.monotonic()

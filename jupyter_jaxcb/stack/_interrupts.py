@@ -21,7 +21,7 @@ from typing import Any
 import jax
 
 from ..recording import LoweredSite
-from . import _causes, _jax
+from . import _causes, jax_compat
 from ._callback import HostFunction
 from ._ending import end_running, is_own, outermost, raise_in_thread
 from ._errors import HostCallError, explain
@@ -69,7 +69,7 @@ def interrupt() -> None:
     if not any_lowered():
         return
     in_flight = InFlight()
-    _jax.forget_tokens()
+    jax_compat.forget_tokens()
     if in_flight.over():
         return
     in_flight.let_go()

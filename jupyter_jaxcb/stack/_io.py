@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import _jax
+from . import jax_compat
 from ._arrays import check_arrays
 from ._batching import batch_host_call
 from ._bind import bind_host_call
@@ -18,12 +18,12 @@ from ._result import result_avals as declared
 from ._spread import Spread
 from ._wording import as_debug, option
 
-io_callback_p = _jax.Primitive("jaxcb_io_callback")
+io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
 io_callback_p.multiple_results = True
-_jax.requires_devices_during_lowering(io_callback_p)
+jax_compat.requires_devices_during_lowering(io_callback_p)
 
 
-class KeptIOEffect(_jax.Effect):
+class KeptIOEffect(jax_compat.Effect):
     """Keeps an io callback in the forward pass when a loop around it is differentiated.
 
     A bind carries JAX's own io effect as well, for JAX's refusals and token order; that one alone
@@ -35,17 +35,17 @@ class KeptIOEffect(_jax.Effect):
 
 
 _kept = KeptIOEffect()
-_jax.keep_under_partial_evaluation(KeptIOEffect)
+jax_compat.keep_under_partial_evaluation(KeptIOEffect)
 
 
 def _abstract_eval(
     *avals: Any, result_avals: tuple[Any, ...], ordered: bool, **params: Any
-) -> tuple[tuple[Any, ...], set[_jax.Effect]]:
-    return result_avals, {_jax.jax_effect("io", ordered), _kept}
+) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
+    return result_avals, {jax_compat.jax_effect("io", ordered), _kept}
 
 
 def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
-    effect = _jax.jax_effect("io", True) if ordered else None
+    effect = jax_compat.jax_effect("io", True) if ordered else None
     return eager(
         io_callback_p,
         *args,
@@ -110,7 +110,7 @@ def _lower(
         callback=callback,
         levels=levels,
         has_side_effect=True,
-        ordered=_jax.jax_effect("io", True) if ordered else None,
+        ordered=jax_compat.jax_effect("io", True) if ordered else None,
         sharding=sharding,
         build=build_crossing,
     )
@@ -118,11 +118,11 @@ def _lower(
 
 io_callback_p.def_effectful_abstract_eval(_abstract_eval)
 io_callback_p.def_impl(_impl)
-_jax.ad.primitive_jvps[io_callback_p] = _jvp
-_jax.ad.primitive_transposes[io_callback_p] = _transpose
-_jax.batching.primitive_batchers[io_callback_p] = _batch
-_jax.stay_in_loops(io_callback_p)
-_jax.mlir.register_lowering(io_callback_p, _lower, cacheable=False)  # as in _pure.py
+jax_compat.ad.primitive_jvps[io_callback_p] = _jvp
+jax_compat.ad.primitive_transposes[io_callback_p] = _transpose
+jax_compat.batching.primitive_batchers[io_callback_p] = _batch
+jax_compat.stay_in_loops(io_callback_p)
+jax_compat.mlir.register_lowering(io_callback_p, _lower, cacheable=False)  # as in _pure.py
 
 
 def bind_io(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import _jax
+from . import jax_compat
 from ._callback import HostFunction
 from ._reentry import Use, jax_inside, warn_once
 from ._running import RunningCall, calls_on_stack
@@ -19,7 +19,7 @@ def notice_jax_inside() -> None:
 def warn_of_running(call: RunningCall) -> None:
     """Warns of a call of ours that is inside of JAX now, once for each body."""
     ours = call.host if isinstance(call.host, HostFunction) else None
-    if ours is not None and call.in_jax and _jax.host_function_can_block():
+    if ours is not None and call.in_jax and jax_compat.host_function_can_block():
         place = call.stack[0] if call.stack else None
         use = Use(f"in {place.function}", place.file, place.line) if place else jax_inside(ours)
         use = use or Use("somewhere")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..recording import LoweredSite, VmapLevel
-from . import _jax
+from . import jax_compat
 from ._buffers import BufferOptions, build_buffer_crossing
 from ._callback import HostCallback
 from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard, telling_interrupts
@@ -19,7 +19,7 @@ from ._facts import note_lowered
 from ._reentry import warn_of_jax_inside
 from ._wording import option
 
-_NUMBER = _jax.shaped_array((), np.dtype(np.uint32))  # of a shard
+_NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # of a shard
 
 
 def lower_host_call(
@@ -28,7 +28,7 @@ def lower_host_call(
     callback: HostCallback,
     levels: tuple[VmapLevel, ...],
     has_side_effect: bool,
-    ordered: _jax.Effect | None = None,
+    ordered: jax_compat.Effect | None = None,
     partitioned: bool = False,
     sharding: Any = None,
     build: Build = build_crossing,
@@ -53,19 +53,19 @@ def lower_host_call(
     """
     _refuse(ctx, callback, ordered)
     platform = ctx.module_context.platforms[0]
-    devices, shards = _jax.device_count(ctx), _jax.shard_count(ctx)
+    devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
     lowered = _note(
         ctx,
         callback,
         levels,
-        times=_jax.times_called(ctx, everywhere=partitioned, sharding=sharding),
+        times=jax_compat.times_called(ctx, everywhere=partitioned, sharding=sharding),
         gathered=devices > 1 and not partitioned,
     )
     if lowered.lanes == 0:
         # No lane, no call; a crossing would keep alive what only this call needs.
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
-        return [_jax.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
+        return _zeros(ctx.avals_out)
     dtypes = [[aval.dtype for aval in avals] for avals in (ctx.avals_in, ctx.avals_out)]
 
     def of_fact(fact: LoweredSite) -> Crossing:
@@ -82,20 +82,25 @@ def lower_host_call(
         )  # fmt: skip
     else:
         called = ctx
-        number = _jax.shard_number(ctx) if shards > 1 else None
+        number = jax_compat.shard_number(ctx) if shards > 1 else None
         if number is not None:
-            cross = _by_shard(crossings_by_shard(lowered, _jax.shard_devices(ctx), of_fact))
+            cross = _by_shard(crossings_by_shard(lowered, jax_compat.shard_devices(ctx), of_fact))
             called = dataclasses.replace(ctx, avals_in=[_NUMBER, *ctx.avals_in])
             operands = (number, *operands)
         token, *results = emit_call(
             called, cross, operands, token=token, has_side_effect=has_side_effect,
             partitioned=partitioned,
-            sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
+            sharding=jax_compat.callback_sharding(ctx, sharding, ctx.avals_out),
             guard=lambda call: telling_interrupts(call, lowered, callback.host),
         )  # fmt: skip
     if ordered is not None:
         _set_token(ctx, ordered, token)
     return results
+
+
+def _zeros(avals: Sequence[Any]) -> list[Any]:
+    """What a call without lanes answers: nothing, of these avals."""
+    return [jax_compat.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in avals]
 
 
 def _by_shard(of_shard: Callable[[int], Crossing]) -> Crossing:
@@ -120,20 +125,20 @@ def lower_buffer_call(
     """
     _refuse(ctx, callback, None)
     platform = ctx.module_context.platforms[0]
-    devices, shards = _jax.device_count(ctx), _jax.shard_count(ctx)
+    devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
     _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
-    times = _jax.times_called(ctx, everywhere=True)
+    times = jax_compat.times_called(ctx, everywhere=True)
     lowered = _note(ctx, callback, levels, times=times, gathered=devices > 1)
     if lowered.lanes == 0:
-        return [_jax.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
+        return _zeros(ctx.avals_out)
 
     def build(fact: LoweredSite) -> Crossing:
         return build_buffer_crossing(callback, fact, options, on_device=platform not in HOST_MEMORY)
 
     cross, called, given, shift = build(lowered), ctx, operands, 0
-    number = _jax.shard_number(ctx) if shards > 1 else None
+    number = jax_compat.shard_number(ctx) if shards > 1 else None
     if number is not None:
-        of_shard = crossings_by_shard(lowered, _jax.shard_devices(ctx), build)
+        of_shard = crossings_by_shard(lowered, jax_compat.shard_devices(ctx), build)
 
         def cross(context: Any, number: Any, *buffers: Any) -> Any:
             return of_shard(int(number.__array__()))(context, *buffers)
@@ -147,7 +152,7 @@ def lower_buffer_call(
         has_side_effect=options.has_side_effect,
         aliases={operand + shift: result for operand, result in options.aliases},
         replayed=options.replayed,
-        sharding=_jax.callback_sharding(ctx, None, ctx.avals_out) if devices == 1 else None,
+        sharding=jax_compat.callback_sharding(ctx, None, ctx.avals_out) if devices == 1 else None,
     )
 
 
@@ -165,11 +170,11 @@ def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None
         )
 
 
-def _refuse(ctx: Any, callback: HostCallback, ordered: _jax.Effect | None) -> None:
+def _refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) -> None:
     """Raises NotImplementedError for programs in which a host call is not possible, or wrong."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     platforms = ctx.module_context.platforms
-    if _jax.is_for_export(ctx):
+    if jax_compat.is_for_export(ctx):
         raise NotImplementedError(
             f"cannot export {callback}: serialization of host callbacks is not possible, they "
             "belong to this process. Export inside of `with jaxcb.disabled():`, which leaves our "
@@ -180,7 +185,7 @@ def _refuse(ctx: Any, callback: HostCallback, ordered: _jax.Effect | None) -> No
             f"cannot lower {callback} for several platforms at once ({', '.join(platforms)}): a "
             "host callback belongs to one process. Lower for one platform."
         )
-    if ordered is not None and _jax.lowers_predicate_that_goes_wrong():
+    if ordered is not None and jax_compat.lowers_predicate_that_goes_wrong():
         raise NotImplementedError(
             f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
             "would go on with lanes that have finished, and answer wrong numbers. Drop "
@@ -210,12 +215,12 @@ def _emit_by_jax(
     cross: Crossing,
     token: Any,
     operands: Sequence[Any],
-    ordered: _jax.Effect | None,
+    ordered: jax_compat.Effect | None,
     has_side_effect: bool,
     sharding: Any,
 ) -> Sequence[Any]:
     """Other platforms (TPU): JAX's documented way, which sends and receives by channels."""
-    results, token, _ = _jax.mlir.emit_python_callback(
+    results, token, _ = jax_compat.mlir.emit_python_callback(
         ctx,
         cross,
         token,
@@ -223,7 +228,7 @@ def _emit_by_jax(
         ctx.avals_in,
         ctx.avals_out,
         has_side_effect=has_side_effect,
-        sharding=_jax.callback_sharding(ctx, sharding, ctx.avals_out),
+        sharding=jax_compat.callback_sharding(ctx, sharding, ctx.avals_out),
     )
     if ordered is not None:
         _set_token(ctx, ordered, token)
@@ -231,5 +236,5 @@ def _emit_by_jax(
 
 
 def _set_token(ctx: Any, ordered: Any, token: Any) -> None:
-    tokens = _jax.TokenSet({ordered: token})
+    tokens = jax_compat.TokenSet({ordered: token})
     ctx.set_tokens_out(ctx.tokens_in.update_tokens(tokens))

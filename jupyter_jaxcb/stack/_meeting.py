@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from . import _jax
+from . import jax_compat
 
 _SLICE_SECONDS = 0.2  # of waiting, in which signals are not looked at
 _PIECE = 1 << 20  # bytes that are sent at once
@@ -40,7 +40,7 @@ def meeting(index: int, count: int, seconds: float) -> Iterator[Meeting]:
         TimeoutError: one did not come within that time, or did not go on for that time, or had to
             give up; the message names it.
     """
-    store = _jax.shared_store()
+    store = jax_compat.shared_store()
     if store is None:
         yield _Collective()
         return
@@ -57,7 +57,7 @@ def meeting(index: int, count: int, seconds: float) -> Iterator[Meeting]:
 class _Stored:
     """A meeting by way of the store that the processes share."""
 
-    def __init__(self, store: _jax.Store, index: int, count: int, seconds: float) -> None:
+    def __init__(self, store: jax_compat.Store, index: int, count: int, seconds: float) -> None:
         self._store = store
         self._place = f"{_ROOT}/{next(_meetings)}"
         while self._over():  # the others have given up: they meet at the next, if they try again
@@ -158,10 +158,10 @@ class _Collective:
         self._found: dict[str, list[bytes]] = {}
 
     def post(self, name: str, data: bytes) -> None:
-        lengths = _jax.from_all(np.array([len(data)], np.int32)).reshape(-1).tolist()
+        lengths = jax_compat.from_all(np.array([len(data)], np.int32)).reshape(-1).tolist()
         padded = np.zeros(max(1, *lengths), np.uint8)
         padded[: len(data)] = np.frombuffer(data, np.uint8)
-        rows = np.asarray(_jax.from_all(padded)).reshape(len(lengths), -1)
+        rows = np.asarray(jax_compat.from_all(padded)).reshape(len(lengths), -1)
         self._found[name] = [
             row[:length].tobytes() for row, length in zip(rows, lengths, strict=True)
         ]

@@ -13,11 +13,10 @@ from typing import Any
 import jax
 
 from ..recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
-from . import _jax, _programs
+from . import _programs, jax_compat
 from ._avals import to_aval
 from ._block import Block
 from ._callback import Bind
-from ._changes import Changes
 from ._code_owner import is_cell
 from ._facts import eager_fact, note_lowered
 from ._listener import calls_may_come, listener
@@ -26,6 +25,7 @@ from ._observed_call import Noted
 from ._observed_eager import eager_calls
 from ._record import Record, RecordBlock
 from ._site import find_site, site_of_frames
+from .jax_compat import Changes
 
 _BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes
 _NOT_HEARD = {"jax buffer"}  # their host calls are XLA's alone
@@ -122,9 +122,9 @@ def _fit() -> None:
             return
         if not is_observing():
             for flavor, ordered in itertools.product(("io", "debug"), (False, True)):
-                _jax.jax_effect(flavor, ordered)  # which binds one of each, the first time
+                jax_compat.jax_effect(flavor, ordered)  # which binds one of each, the first time
             _changes.take_back()  # what an interrupt has left
-            _jax.watch_own_callbacks(_Watcher(), _changes)
+            jax_compat.watch_own_callbacks(_Watcher(), _changes)
             calls_may_come()
             switch(True)
         recorder = active()
@@ -133,7 +133,7 @@ def _fit() -> None:
 
 
 class _Watcher:
-    """What JAX's own callbacks are told to, see `_jax.watch_own_callbacks`."""
+    """What JAX's own callbacks are told to, see `jax_compat.watch_own_callbacks`."""
 
     def bound(self, flavor: str, held: Any) -> Any:
         if _is_ours(held) or eager_calls.is_under_way(held):
@@ -163,12 +163,13 @@ class _Watcher:
         if is_held(held):
             bind, levels = held.bind, held.levels
         else:  # traced before: nothing is known of it but what JAX keeps
-            site = site_of_frames(flavor, own_name(held), _jax.frames_of(ctx.traceback))
+            site = site_of_frames(flavor, own_name(held), jax_compat.frames_of(ctx.traceback))
             bind, levels = Bind(site or _defined(flavor, held)), ()
-        times = max(_jax.times_called(ctx, everywhere=partitioned), _jax.group_count(ctx))
+        called = jax_compat.times_called(ctx, everywhere=partitioned)
+        times = max(called, jax_compat.group_count(ctx))
         fact = note_lowered(
             ctx, bind, levels, times=times,
-            gathered=_jax.device_count(ctx) > 1 and not partitioned,
+            gathered=jax_compat.device_count(ctx) > 1 and not partitioned,
         )  # fmt: skip
         return lambda own: Noted(own.own if type(own) is Observed else own, fact)
 
@@ -228,7 +229,7 @@ def _defined(flavor: str, held: Any) -> Site:
     """Stands for a bind that nobody saw: where the host function is defined."""
     code, name = None, own_name(held)
     with contextlib.suppress(Exception):  # whatever it answers with where it has no code
-        code = getattr(inspect.unwrap(_jax.own_function(held)), "__code__", None)
+        code = getattr(inspect.unwrap(jax_compat.own_function(held)), "__code__", None)
     if type(code) is CodeType:
         file, line = code.co_filename, code.co_firstlineno
     else:

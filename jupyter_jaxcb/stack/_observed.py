@@ -10,7 +10,7 @@ import copy
 from typing import Any
 
 from ..recording import VmapLevel
-from . import _jax
+from . import jax_compat
 from ._callback import Bind, HostFunction
 
 _switches = 0
@@ -128,5 +128,5 @@ def is_held(held: Any) -> bool:
 
 def own_name(held: Any) -> str:
     """The name of the user's function that a bind of JAX's own calls."""
-    function = _jax.own_function(held)
+    function = jax_compat.own_function(held)
     return "debug.print" if function is None else HostFunction(function).name

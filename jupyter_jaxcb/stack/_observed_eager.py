@@ -38,7 +38,7 @@ class EagerCalls:
 
     @contextlib.contextmanager
     def made(self, held: Held, kept: Callable[[Any], Any] | None) -> Iterator[Any]:
-        """Around an eager call; what it is to hold. See `_jax.OwnCallbacks.eager`."""
+        """Around an eager call; what it is to hold. See `jax_compat.OwnCallbacks.eager`."""
         _programs.executed(held.bind)
         here, program = self._here, None
         if kept is not None:

@@ -15,11 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..recording import Aval, Compilation, Outcome, Program, Recorder, active
-from . import _jax
+from . import jax_compat
 from ._avals import to_aval
 from ._block import Block
 from ._callback import Bind
-from ._changes import Changes
 from ._hlo import instructions_by_index
 from ._known import Known
 from ._listener import calls_may_come, is_asking, listener
@@ -30,10 +29,11 @@ from ._seen import HostCallIndex, Seen
 from ._site import Found
 from ._vanishing import Vanished, Vanishing, forget_all
 from ._which import code_number, number
+from .jax_compat import Changes
 
 
 class _Lowering(Block):
-    """One program while JAX lowers it, see `_jax.Watcher`."""
+    """One program while JAX lowers it, see `jax_compat.Watcher`."""
 
     def __init__(self, jaxpr: Any, name: str) -> None:
         self.number = next(_numbers)
@@ -42,9 +42,9 @@ class _Lowering(Block):
         self.indices: dict[Bind, list[HostCallIndex]] = {}  # what the lowering rule saw
         self.notes: dict[Bind, str] = {}
         self.program: Program | None = None
-        self._when_compiled: list[_jax.Compiled] = []
+        self._when_compiled: list[jax_compat.Compiled] = []
 
-    def begin(self) -> list[_jax.Compiled]:
+    def begin(self) -> list[jax_compat.Compiled]:
         _lowerings.under_way.append(self)
         return self._when_compiled
 
@@ -58,12 +58,12 @@ class _Lowering(Block):
     def _done(self) -> _Lowered | None:
         """What is to be told once it is compiled; None if it has none of our binds."""
         traced = paths(self.jaxpr)
-        dispatch = _jax.dispatching()
+        dispatch = jax_compat.dispatching()
         loops = _vanishing.loops(dispatch, self.name, by_bind(traced))
         vanished = _vanishing.vanished(dispatch, self.jaxpr)
         if not (traced or vanished):
             return None
-        function = _jax.dispatched()
+        function = jax_compat.dispatched()
         return _Lowered(
             self.program or Program(f"jit_{self.name}", "", self.number),
             traced,
@@ -82,12 +82,12 @@ class _Lowering(Block):
         shared = any(p.bind not in self.indices and p.bind.site.flavor in SHARED for p in traced)
         if len({path.bind for path in traced}) == len(traced) and not shared:
             return [path for path in traced if path.bind in self.indices]
-        return paths(_jax.without_dead_equations(self.jaxpr))
+        return paths(jax_compat.without_dead_equations(self.jaxpr))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Lowered:
-    """One program that JAX has lowered: facts only, see `_jax._programs`."""
+    """One program that JAX has lowered: facts only, see `jax_compat._programs`."""
 
     program: Program
     traced: list[Path]
@@ -114,7 +114,7 @@ class _Lowered:
                 self.arguments,
                 lower_ns,
                 compile_ns,
-                any(self.indices.values()) and _jax.keeps_callbacks_out_of_cache(),
+                any(self.indices.values()) and jax_compat.keeps_callbacks_out_of_cache(),
                 self.code,
                 end,
             )
@@ -228,7 +228,7 @@ def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
     _known.tell(recorder, observed=False)
     if is_observing():
         watch_own(recorder)
-    _jax.watch(_Watcher(look), _changes)
+    jax_compat.watch(_Watcher(look), _changes)
 
 
 def watch_own(recorder: Recorder) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import jax.numpy as jnp
 
-from . import _jax
+from . import jax_compat
 from ._arrays import check_arrays
 from ._batching import batch_host_call, check_vmap_method, method_of_vectorized
 from ._bind import bind_host_call
@@ -20,9 +20,9 @@ from ._result import result_avals as declared
 from ._spread import Spread
 from ._wording import how_to_differentiate, how_to_transpose
 
-pure_callback_p = _jax.Primitive("jaxcb_pure_callback")
+pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True
-_jax.requires_devices_during_lowering(pure_callback_p)
+jax_compat.requires_devices_during_lowering(pure_callback_p)
 
 
 def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) -> tuple[Any, ...]:
@@ -82,12 +82,12 @@ def _lower(
 
 pure_callback_p.def_abstract_eval(_abstract_eval)
 pure_callback_p.def_impl(_impl)
-_jax.ad.primitive_jvps[pure_callback_p] = _jvp
-_jax.ad.primitive_transposes[pure_callback_p] = _transpose
-_jax.batching.primitive_batchers[pure_callback_p] = _batch
+jax_compat.ad.primitive_jvps[pure_callback_p] = _jvp
+jax_compat.ad.primitive_transposes[pure_callback_p] = _transpose
+jax_compat.batching.primitive_batchers[pure_callback_p] = _batch
 # cacheable=False: with one cached lowering XLA merges equal calls that JAX's own callbacks keep
 # apart, and the instrument would change what it measures.
-_jax.mlir.register_lowering(pure_callback_p, _lower, cacheable=False)
+jax_compat.mlir.register_lowering(pure_callback_p, _lower, cacheable=False)
 
 
 def bind_pure(

@@ -11,7 +11,7 @@ import warnings
 import jax
 
 from ..recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
-from . import _jax
+from . import jax_compat
 from ._block import Block
 from ._interrupts import interrupt, on_thread_of_xla
 from ._listener import any_lowered
@@ -160,15 +160,15 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
     try:
         jax.effects_barrier()
     except BaseException:
-        _jax.forget_tokens()  # or every later barrier raises this again
+        jax_compat.forget_tokens()  # or every later barrier raises this again
         raise
-    runs = _jax.unfinished_runs()
+    runs = jax_compat.unfinished_runs()
     while runs and time.monotonic() <= deadline:
         time.sleep(_POLL_SECONDS)
-        runs = [array for array in runs if not _jax.is_over(array)]
+        runs = [array for array in runs if not jax_compat.is_over(array)]
     return len(runs)
 
 
 def environment() -> dict[str, str]:
     """What the fates depend on."""
-    return {"jax": jax.__version__, "backend": _jax.backend_name()}
+    return {"jax": jax.__version__, "backend": jax_compat.backend_name()}

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from ..recording import Site
-from . import _jax
+from . import jax_compat
 from ._callback import HostFunction
 from ._code_owner import is_cell
 from ._loads import loads
@@ -135,7 +135,7 @@ def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> str:
     if use is None:
         return ""
     inside = f"the host function uses JAX ({use})"
-    if platform != "cpu" or not _jax.host_function_can_block():
+    if platform != "cpu" or not jax_compat.host_function_can_block():
         return inside
     warn_once(host, site, use)
     return f"{inside} and can wait for ever when several calls are in flight"
@@ -143,7 +143,7 @@ def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> str:
 
 def remedy_for_jax_inside() -> str:
     """What to do about a host call that is inside of JAX, in a few words."""
-    if not _jax.host_function_can_block():
+    if not jax_compat.host_function_can_block():
         return "which computes"
     return f"which can wait for ever: call {_REMEDY}"
 

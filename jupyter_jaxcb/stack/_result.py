@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
-from . import _jax
+from . import jax_compat
 from ._annotations import Annotated
 from ._callback import given_name
 from ._error_text import describe
@@ -129,7 +129,7 @@ def _leaf_aval(leaf: Any, place: str, as_it_is: bool) -> Any:
     try:
         if any(isinstance(size, bool | np.bool_) or size < 0 for size in shape):
             raise TypeError
-        return _jax.shaped_array(shape, dtype)
+        return jax_compat.shaped_array(shape, dtype)
     except TypeError:
         raise ValueError(
             f"cannot use the shape {shape!r} in {place}: its dimensions have to be whole numbers, "

@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from ..recording import Frame, Site
-from . import _jax
+from . import jax_compat
 from ._code_owner import is_cell, owner
 from ._known_frames import CROSSINGS
 
@@ -84,7 +84,7 @@ class Found(NamedTuple):
     around: tuple[tuple[str, int | None], ...]  # see `Bind`
     dispatches: tuple[FrameType, ...]  # of jitted functions that are called and not compiled yet
     loops: tuple[tuple[tuple[str, int | None], ...], ...]  # within each of these, innermost first
-    kinds: frozenset[str]  # of all that is being traced, see `_jax.traced_by`
+    kinds: frozenset[str]  # of all that is being traced, see `jax_compat.traced_by`
 
 
 def find_site(flavor: str, function: str) -> Found:
@@ -113,9 +113,9 @@ def site_of_frames(
             own.append((code, instruction))
             if _ends_the_stack(code):
                 break
-        elif _jax.is_dispatch(code):
+        elif jax_compat.is_dispatch(code):
             reach = len(own)
-        elif limit is None and _jax.calls_a_rule(code):
+        elif limit is None and jax_compat.calls_a_rule(code):
             limit = len(own)
     if all(owner(code.co_filename) != "user" for code, _ in own):
         return None
@@ -171,11 +171,11 @@ def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any
         if owner(code.co_filename) == "machinery":
             if code in CROSSINGS:
                 host_call = inner = True
-            if limit is None and (host_call or _jax.calls_a_rule(code)):
+            if limit is None and (host_call or jax_compat.calls_a_rule(code)):
                 limit = len(frames)
             # The rule of a `jax.custom_batching.custom_vmap` has the whole batch in hand.
-            inner = inner or _jax.has_the_batch_in_hand(code)
-            traced = _jax.traced_by(frame)
+            inner = inner or jax_compat.has_the_batch_in_hand(code)
+            traced = jax_compat.traced_by(frame)
             if traced is not None:
                 if traced[0] == "dispatch":
                     dispatches.append(frame)

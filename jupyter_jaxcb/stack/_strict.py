@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import jax
 
-from . import _jax
+from . import jax_compat
 
 _undo: Callable[[], None] | None = None
 _lock = threading.Lock()
@@ -65,7 +65,7 @@ def _set(on: bool) -> None:
     global _undo
     with _lock:
         if on and _undo is None:
-            _undo = _jax.stay_in_python()
+            _undo = jax_compat.stay_in_python()
             if _undo is None:
                 raise RuntimeError(
                     f"cannot make errors strict: JAX {jax.__version__} decides elsewhere which "

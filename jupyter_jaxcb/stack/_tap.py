@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.tree_util import tree_structure, tree_unflatten
 
 from ..recording import VmapLevel
-from . import _jax
+from . import jax_compat
 from ._arrays import to_array
 from ._bind import bind_passing_call
 from ._callback import HostFunction
@@ -29,11 +29,11 @@ Transforms = tuple[tuple[str, tuple[int | None, ...] | None], ...]
 
 WHOLE_BATCH = "whole batch"  # in the place of a vmap method: axes stay where they are
 
-tap_p = _jax.Primitive("jaxcb_tap_callback")
+tap_p = jax_compat.Primitive("jaxcb_tap_callback")
 tap_p.multiple_results = True
 
 
-def _abstract_eval(*avals: Any, **params: Any) -> tuple[list[Any], set[_jax.Effect]]:
+def _abstract_eval(*avals: Any, **params: Any) -> tuple[list[Any], set[jax_compat.Effect]]:
     # Operands and not nothing, as debug callbacks have it: what is transposed needs outputs.
     return list(avals), {TAP}
 
@@ -41,7 +41,7 @@ def _abstract_eval(*avals: Any, **params: Any) -> tuple[list[Any], set[_jax.Effe
 def _impl(*args: Any, transforms: Transforms, device_index: int, **params: Any) -> list[Any]:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     with keeping_errors():  # of a program that was started before: not this one's
-        _jax.wait_for_ordered(TAP)
+        jax_compat.wait_for_ordered(TAP)
     outs = eager(
         tap_p,
         *args,
@@ -72,9 +72,9 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list[Any], list[An
 def _transpose(
     cotangents: Sequence[Any], *args: Any, transforms: Transforms, **params: Any
 ) -> list[Any]:
-    linear = [_jax.ad.is_undefined_primal(x) for x in args]
+    linear = [jax_compat.ad.is_undefined_primal(x) for x in args]
     given = [
-        _jax.ad.instantiate_zeros(cotangent) if on else jnp.zeros_like(x)
+        jax_compat.ad.instantiate_zeros(cotangent) if on else jnp.zeros_like(x)
         for cotangent, x, on in zip(cotangents, args, linear, strict=True)
     ]
     outs = tap_p.bind(*given, transforms=(*transforms, ("transpose", None)), **params)
@@ -126,12 +126,12 @@ def _lower(
 
 tap_p.def_effectful_abstract_eval(_abstract_eval)
 tap_p.def_impl(_impl)
-_jax.ad.primitive_jvps[tap_p] = _jvp
-_jax.ad.primitive_transposes[tap_p] = _transpose
-_jax.batching.primitive_batchers[tap_p] = _batch
-_jax.partial_eval_jaxpr_custom_rules[tap_p] = recomputing(tap_p)
-_jax.stay_in_loops(tap_p)
-_jax.mlir.register_lowering(tap_p, _lower, cacheable=False)  # as in _pure.py
+jax_compat.ad.primitive_jvps[tap_p] = _jvp
+jax_compat.ad.primitive_transposes[tap_p] = _transpose
+jax_compat.batching.primitive_batchers[tap_p] = _batch
+jax_compat.partial_eval_jaxpr_custom_rules[tap_p] = recomputing(tap_p)
+jax_compat.stay_in_loops(tap_p)
+jax_compat.mlir.register_lowering(tap_p, _lower, cacheable=False)  # as in _pure.py
 
 
 def bind_tap(
@@ -155,7 +155,7 @@ def bind_tap(
         `arg` as JAX arrays.
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    _jax.hold_finished_lanes(TAP)
+    jax_compat.hold_finished_lanes(TAP)
     outs = bind_passing_call(
         tap_p,
         "tap",

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import _jax
+from . import jax_compat
 from ._dispatch import Crossing
 from ._error_text import add_note
 from ._errors import HostCallError
@@ -118,7 +118,7 @@ def keeping_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        _jax.forget_tokens()  # or every later wait raises this again
+        jax_compat.forget_tokens()  # or every later wait raises this again
         original: Any = host_error(error)
         if original is None:
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from . import _jax
+from . import jax_compat
 from ._bind import bind_host_call
 from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_itself, raise_runtime_error
@@ -15,20 +15,20 @@ from ._tap_barrier import counted, keeping_errors
 from ._tap_flags import flags
 from ._tap_rules import DEVICE, TAP, building, placed, recomputing
 
-tap_call_p = _jax.Primitive("jaxcb_tap_call_callback")
+tap_call_p = jax_compat.Primitive("jaxcb_tap_call_callback")
 tap_call_p.multiple_results = True
 
 
 def _abstract_eval(
     *avals: Any, result_avals: tuple[Any, ...], **params: Any
-) -> tuple[tuple[Any, ...], set[_jax.Effect]]:
+) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
     return result_avals, {TAP}
 
 
 def _impl(*args: Any, device_index: int, **params: Any) -> list[Any]:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     with keeping_errors():  # of a program that was started before: not this one's
-        _jax.wait_for_ordered(TAP)
+        jax_compat.wait_for_ordered(TAP)
     return eager(
         tap_call_p,
         *args,
@@ -91,12 +91,12 @@ def _lower(
 
 tap_call_p.def_effectful_abstract_eval(_abstract_eval)
 tap_call_p.def_impl(_impl)
-_jax.ad.primitive_jvps[tap_call_p] = _jvp
-_jax.ad.primitive_transposes[tap_call_p] = _transpose
-_jax.batching.primitive_batchers[tap_call_p] = _batch
-_jax.partial_eval_jaxpr_custom_rules[tap_call_p] = recomputing(tap_call_p)
-_jax.stay_in_loops(tap_call_p)
-_jax.mlir.register_lowering(tap_call_p, _lower, cacheable=False)  # as in _pure.py
+jax_compat.ad.primitive_jvps[tap_call_p] = _jvp
+jax_compat.ad.primitive_transposes[tap_call_p] = _transpose
+jax_compat.batching.primitive_batchers[tap_call_p] = _batch
+jax_compat.partial_eval_jaxpr_custom_rules[tap_call_p] = recomputing(tap_call_p)
+jax_compat.stay_in_loops(tap_call_p)
+jax_compat.mlir.register_lowering(tap_call_p, _lower, cacheable=False)  # as in _pure.py
 
 
 def bind_tap_call(
@@ -117,7 +117,7 @@ def bind_tap_call(
         device_index: see `host_callback.call`.
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    _jax.hold_finished_lanes(TAP)
+    jax_compat.hold_finished_lanes(TAP)
     return bind_host_call(
         tap_call_p,
         "tap",

@@ -10,12 +10,12 @@ import jax
 import numpy as np
 
 from ..recording import LoweredSite
-from . import _jax
+from . import jax_compat
 from ._callback import HostCallback, Static
 from ._dispatch import Build, Crossing, build_crossing
 
 
-class TapEffect(_jax.Effect):
+class TapEffect(jax_compat.Effect):
     """Keeps taps, prints and calls of host_callback alive, and in one order."""
 
     def __str__(self) -> str:
@@ -23,7 +23,7 @@ class TapEffect(_jax.Effect):
 
 
 TAP = TapEffect()
-_jax.keep_and_order(TapEffect)
+jax_compat.keep_and_order(TapEffect)
 
 
 class Placeholder:
@@ -82,7 +82,7 @@ def placed(ctx: Any, device_index: int) -> int | None:
         ValueError: the program has fewer devices.
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    count = _jax.device_count(ctx)
+    count = jax_compat.device_count(ctx)
     if count > 1 and device_index >= count:
         raise ValueError(
             f"device_index={device_index} is out of range: the program runs on {count} devices. "
@@ -91,7 +91,7 @@ def placed(ctx: Any, device_index: int) -> int | None:
     return device_index if count > 1 else None
 
 
-def recomputing(primitive: _jax.Primitive) -> Callable[..., Any]:
+def recomputing(primitive: jax_compat.Primitive) -> Callable[..., Any]:
     """The rule for `jax.checkpoint`: in the forward pass, the backward pass or both.
 
     It returns what JAX asks for: the equation for the known side, the one for the staged side,

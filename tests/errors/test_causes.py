@@ -10,7 +10,7 @@ import pytest
 from jax._src.interpreters import pxla
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _jax, take_back
+from jupyter_jaxcb.stack import jax_compat, take_back
 
 CLASS = jax.errors.JaxRuntimeError
 
@@ -181,7 +181,7 @@ def test_programs_without_callbacks_are_not_kept_in_python(monkeypatch):
 
 
 def test_version_of_jax_that_decides_elsewhere_is_named(monkeypatch):
-    monkeypatch.setattr(_jax, "stay_in_python", lambda: None)
+    monkeypatch.setattr(jax_compat, "stay_in_python", lambda: None)
     with pytest.raises(RuntimeError, match=f"JAX {jax.__version__} decides elsewhere.*host_error"):
         jaxcb.strict_errors()
 

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize, to_text
-from jupyter_jaxcb.stack import _gather, _jax, _meeting
+from jupyter_jaxcb.stack import _gather, _meeting, jax_compat
 
 seen = []
 
@@ -203,7 +203,7 @@ def main():
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(f"127.0.0.1:{port}", count, index)
     differing = jaxcb.gather(different())
-    left = _jax.shared_store().under("jupyter_jaxcb/gather/0")
+    left = jax_compat.shared_store().under("jupyter_jaxcb/gather/0")
     failed = jaxcb.gather(failing())
     found = {
         "programs": dict(programs()),

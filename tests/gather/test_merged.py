@@ -6,15 +6,7 @@ import json
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import (
-    Fate,
-    Frame,
-    LoweredSite,
-    Process,
-    Recorder,
-    Running,
-    merged,
-)
+from jupyter_jaxcb.recording import Fate, Frame, LoweredSite, Process, Recorder, Running, merged
 from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
 
 from ._recorded import HERE, recorded

@@ -12,7 +12,7 @@ from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize, to_text
-from jupyter_jaxcb.stack import _jax
+from jupyter_jaxcb.stack import jax_compat
 
 from ._own import FLAVORS, NAMES, STRUCT, double, double_into, line_of, look, observed, one, seen
 
@@ -270,7 +270,7 @@ def test_ours_and_jaxs_are_in_one_recording():
 
 
 def test_what_ours_are_made_with_is_not_seen():
-    _jax.jax_effect.cache_clear()
+    jax_compat.jax_effect.cache_clear()
     ours = jaxcb.io(look, result=None)
     _, recording = observed(lambda: jax.jit(ours)(one()))
     assert [site.flavor for site in recording.bound] == ["io"]

@@ -7,15 +7,7 @@ import zlib
 
 import pytest
 
-from jupyter_jaxcb.recording import (
-    FORMATS,
-    LoweredSite,
-    Program,
-    Recorder,
-    Recording,
-    Site,
-    load,
-)
+from jupyter_jaxcb.recording import FORMATS, LoweredSite, Program, Recorder, Recording, Site, load
 
 
 def recorded():

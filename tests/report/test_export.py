@@ -9,12 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import (
-    FORMATS,
-    LoweredSite,
-    Recorder,
-    Recording,
-)
+from jupyter_jaxcb.recording import FORMATS, LoweredSite, Recorder, Recording
 from jupyter_jaxcb.report import export, to_text
 
 from ._several import BESSEL, SEVERAL, recorded, recordings, saved

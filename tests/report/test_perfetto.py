@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_jaxcb.recording import (
-    Compilation,
-    LoweredSite,
-    Program,
-    Recorder,
-)
+from jupyter_jaxcb.recording import Compilation, LoweredSite, Program, Recorder
 
 from ._several import BESSEL, FAILED, SEVERAL, recordings, saved
 

@@ -10,7 +10,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import _record
-from jupyter_jaxcb.stack._jax import _unfinished
+from jupyter_jaxcb.stack.jax_compat import _tokens
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 
@@ -114,6 +114,6 @@ def test_run_that_is_done_is_not_kept():
     with jaxcb.record():
         for _ in range(5):
             f(1.0).block_until_ready()
-        assert not _unfinished.unfinished_runs()
+        assert not _tokens.unfinished_runs()
         f(2.0).block_until_ready()
-        assert len(_unfinished._runs) <= 1
+        assert len(_tokens._runs) <= 1

@@ -79,7 +79,7 @@ def test_what_has_a_fallback_is_not_missed_by_calls(in_process, name):
         hidden = types.SimpleNamespace(**rest)
         users = [
             (module, name) for place, module in sys.modules.items()
-            if place.startswith("jupyter_jaxcb.stack._jax.")
+            if place.startswith("jupyter_jaxcb.stack.jax_compat.")
             for name, value in vars(module).items() if value is real
         ]
         assert users

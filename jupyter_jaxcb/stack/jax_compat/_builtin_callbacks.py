@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import jax
 
-from .._changes import Changes
-from ._own_function import program_keeps
+from ._builtin_functions import program_keeps
+from ._changes import Changes
 
 _CALLBACK = "jax._src.callback"
 _DEBUGGING = "jax._src.debugging"

@@ -18,7 +18,7 @@ try:
 except ImportError:
     _pjit: Any = None
 
-from ._needed import runtime_tokens
+from ._required import runtime_tokens
 
 # From the message of an error to the message it is to have, and its cause; None: not one of ours.
 Meet = Callable[[str], tuple[str, BaseException] | None]

@@ -23,9 +23,9 @@ except ImportError:
     _pxla: Any = None
     _dce_jaxpr: Any = None
 
-from .._changes import Changes
-from ._around import not_to_be_kept
-from ._runs import Compiled, Runs, Watcher, runs
+from ._changes import Changes
+from ._environment import not_to_be_kept
+from ._execution import Compiled, Runs, Watcher, runs
 
 
 def watch(watcher: Watcher, changes: Changes) -> None:

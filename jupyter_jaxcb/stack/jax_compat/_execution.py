@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from .._changes import Changes
-from ._unfinished import note_run
+from ._changes import Changes
+from ._tokens import note_run
 
 try:
     from jax._src import api as _api

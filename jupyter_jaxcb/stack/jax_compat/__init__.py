@@ -1,0 +1,77 @@
+"""Every piece of JAX that is not public API, and nothing else.
+
+When a JAX release breaks us, this is the folder to read. Seen in JAX 0.8.0, 0.10.2 and 0.12.0.
+`jax.extend` and `jax.interpreters` carry no stability promise either, so they live here too.
+"""
+
+from ._binds import first_operation as first_operation
+from ._builtin_callbacks import watch_own_callbacks as watch_own_callbacks
+from ._builtin_functions import frames_of as frames_of
+from ._builtin_functions import own_function as own_function
+from ._changes import Changes as Changes
+from ._compilation import dispatched as dispatched
+from ._compilation import dispatching as dispatching
+from ._compilation import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
+from ._compilation import let_go as let_go
+from ._compilation import watch as watch
+from ._compilation import without_dead_equations as without_dead_equations
+from ._distributed import Store as Store
+from ._distributed import from_all as from_all
+from ._distributed import process_number as process_number
+from ._distributed import shared_store as shared_store
+from ._distributed import start_backends as start_backends
+from ._environment import backend_name as backend_name
+from ._environment import caches_of_its_own as caches_of_its_own
+from ._environment import calls_a_rule as calls_a_rule
+from ._environment import has_the_batch_in_hand as has_the_batch_in_hand
+from ._environment import held_weakly as held_weakly
+from ._environment import host_function_can_block as host_function_can_block
+from ._environment import is_dispatch as is_dispatch
+from ._environment import key_implementation as key_implementation
+from ._environment import lowers_predicate_that_goes_wrong as lowers_predicate_that_goes_wrong
+from ._environment import traced_by as traced_by
+from ._environment import without_mesh as without_mesh
+from ._errors import LOOKING as LOOKING
+from ._errors import forget_failed_tokens as forget_failed_tokens
+from ._errors import meet_errors as meet_errors
+from ._errors import stay_in_python as stay_in_python
+from ._exclusion import leave_out_of_tracebacks
+from ._execution import Compiled as Compiled
+from ._lowering_context import automatic_axes as automatic_axes
+from ._lowering_context import device_count as device_count
+from ._lowering_context import group_count as group_count
+from ._lowering_context import is_for_export as is_for_export
+from ._lowering_context import program_name as program_name
+from ._lowering_context import shard_count as shard_count
+from ._lowering_context import shard_devices as shard_devices
+from ._lowering_context import shard_number as shard_number
+from ._lowering_context import times_called as times_called
+from ._required import Effect as Effect
+from ._required import Primitive as Primitive
+from ._required import TokenSet as TokenSet
+from ._required import abstract_token as abstract_token
+from ._required import ad as ad
+from ._required import apply_primitive as apply_primitive
+from ._required import batching as batching
+from ._required import build_ffi_lowering_function as build_ffi_lowering_function
+from ._required import callback_sharding as callback_sharding
+from ._required import forget_tokens as forget_tokens
+from ._required import jax_effect as jax_effect
+from ._required import keep_and_order as keep_and_order
+from ._required import keep_under_partial_evaluation as keep_under_partial_evaluation
+from ._required import leaves_references_as_they_are as leaves_references_as_they_are
+from ._required import mlir as mlir
+from ._required import partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules
+from ._required import requires_devices_during_lowering as requires_devices_during_lowering
+from ._required import set_sharding as set_sharding
+from ._required import shaped_array as shaped_array
+from ._required import wait_for_ordered as wait_for_ordered
+from ._tokens import is_over as is_over
+from ._tokens import unfinished_arrays as unfinished_arrays
+from ._tokens import unfinished_runs as unfinished_runs
+from ._tokens import unfinished_tokens as unfinished_tokens
+from ._while_loops import hold_finished_lanes as hold_finished_lanes
+from ._while_loops import leave_loops_to_jax as leave_loops_to_jax
+from ._while_loops import stay_in_loops as stay_in_loops
+
+leave_out_of_tracebacks()
