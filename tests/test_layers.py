@@ -33,13 +33,13 @@ def modules(layer):
 
 
 def folder(path):
-    """Where a module stands, "stack/_jax"; one that is a layer by itself is its own folder."""
+    """Where a module stands, "stack/jax_compat"; one that is a layer by itself is its own folder."""
     found = path.relative_to(PACKAGE)
     return found.name if found.name in MAY_IMPORT else found.parent.as_posix()
 
 
 def imports(source, place):
-    """Everything that `source`, a module in the folder `place` ("stack", "stack/_jax"), imports."""
+    """Everything that `source`, a module in the folder `place` ("stack", "stack/jax_compat"), imports."""
     parents = ["jupyter_jaxcb", *place.split("/")]
     if place.endswith(".py"):
         parents.pop()
@@ -71,7 +71,7 @@ def broken_arrows(source, place):
                 broken.append(full)
         elif parts[0] not in others and parts[0] not in sys.stdlib_module_names:
             broken.append(full)
-        if full.startswith(PRIVATE_JAX) and place != "stack/_jax":
+        if full.startswith(PRIVATE_JAX) and place != "stack/jax_compat":
             broken.append(full)
     return broken
 
@@ -97,7 +97,7 @@ def test_module_imports_only_what_its_layer_may(path):
         ("notebook", "import jupyter_jaxcb.report._html"),
         ("stack", "from jax.extend.core import Primitive"),
         ("stack", "import jax._src.core"),
-        ("stack/_jax", "from ...report import to_text"),
+        ("stack/jax_compat", "from ...report import to_text"),
         ("stack", "from ..host_callback import id_tap"),
         ("host_callback.py", "from .stack._tap import bind_tap"),
         ("host_callback.py", "from .recording import Site"),
@@ -116,7 +116,7 @@ def test_private_jax_is_in_one_folder():
         for path in PACKAGE.rglob("*.py")
         if any(full.startswith(PRIVATE_JAX) for full in imports(path.read_text(), folder(path)))
     }
-    assert users == {"stack/_jax"}
+    assert users == {"stack/jax_compat"}
 
 
 def test_worker_needs_numpy_alone():

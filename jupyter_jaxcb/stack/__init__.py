@@ -1,18 +1,12 @@
 """What JAX sees: our own primitives, rules, lowering and host dispatch."""
 
-from ._arrays import ARRAYS as ARRAYS
-from ._arrays import check_leaves as check_leaves
 from ._batching import VMAP_METHODS as VMAP_METHODS
 from ._buffer import buffer_callback as buffer_callback
-from ._callback import HostFunction as HostFunction
 from ._causes import take_back as take_back
 from ._check import check as check
-from ._code_owner import is_cell as is_cell
 from ._debug import debug_callback as debug_callback
 from ._declaring import nothing_in as nothing_in
 from ._declaring import scalar_of as scalar_of
-from ._disabled import disabled as disabled
-from ._error_text import add_note as add_note
 from ._errors import HostCallError as HostCallError
 from ._exact import exact_avals as exact_avals
 from ._executor_engine import ExecutorError as ExecutorError
@@ -35,10 +29,6 @@ from ._kept import failed_while as failed_while
 from ._kept import host_error as host_error
 from ._kept import seen_by_user as seen_by_user
 from ._kept import tell_what_runs as tell_what_runs
-from ._late_binding import Run as Run
-from ._late_binding import cell_begins as cell_begins
-from ._late_binding import cell_ends as cell_ends
-from ._late_binding import cell_known_as as cell_known_as
 from ._leaf import ResultError as ResultError
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._listening import Listening as Listening
@@ -79,4 +69,14 @@ from ._tap_barrier import barrier_at_exit as barrier_at_exit
 from ._tap_call import bind_tap_call as bind_tap_call
 from ._tap_flags import flags as flags
 from ._tap_print import Printer as Printer
+from .core import ARRAYS as ARRAYS
+from .core import HostFunction as HostFunction
+from .core import Run as Run
+from .core import add_note as add_note
+from .core import cell_begins as cell_begins
+from .core import cell_ends as cell_ends
+from .core import cell_known_as as cell_known_as
+from .core import check_leaves as check_leaves
+from .core import disabled as disabled
+from .core import is_cell as is_cell
 from .jax_compat import leave_loops_to_jax as leave_loops_to_jax

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 from jax.tree_util import tree_leaves
 
-from ._arrays import is_array
 from ._rules import Rule, checked_jvp, checked_vjp
+from .core import is_array
 
 
 def with_jvp(

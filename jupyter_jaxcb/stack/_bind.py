@@ -14,11 +14,19 @@ from jax.tree_util import (
 )
 
 from . import _programs, jax_compat
-from ._arrays import is_array, to_array
-from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static
-from ._disabled import is_disabled, left_out
-from ._site import find_site
-from ._spread import Spread
+from .core import (
+    NO_STATIC,
+    Bind,
+    HostCallback,
+    HostFunction,
+    Spread,
+    Static,
+    find_site,
+    is_array,
+    is_disabled,
+    left_out,
+    to_array,
+)
 
 
 def bind_host_call(

@@ -14,18 +14,22 @@ from jax.tree_util import tree_leaves
 
 from ..recording import VmapLevel
 from . import jax_compat
-from ._arrays import is_array
 from ._batching import batch_host_call, check_vmap_method
 from ._bind import bind_host_call
 from ._buffers import BufferOptions, build_eager_crossing
-from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_runtime_error
 from ._emission import HOST_MEMORY
-from ._leading import without_leading
 from ._lendable import check_aliases, check_lendable
 from ._lowering import lower_buffer_call
 from ._result import result_avals as declared
-from ._wording import how_to_differentiate, how_to_transpose
+from .core import (
+    HostCallback,
+    HostFunction,
+    how_to_differentiate,
+    how_to_transpose,
+    is_array,
+    without_leading,
+)
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
 buffer_callback_p.multiple_results = True

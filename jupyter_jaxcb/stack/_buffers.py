@@ -12,8 +12,6 @@ from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_u
 
 from ..recording import LoweredSite
 from ._arguments import takes_flat_operands, to_arguments
-from ._arrays import empty_aligned
-from ._callback import HostCallback
 from ._canary import checked
 from ._dispatch import Crossing, looped_calls, single_call, telling_interrupts
 from ._errors import HostCallError
@@ -22,6 +20,7 @@ from ._kept import host_error
 from ._lanes import LaneSchedule
 from ._leaf import ResultError
 from ._lent import lend, rescue, still_held, take_back
+from .core import HostCallback, empty_aligned
 
 # The host function called: its body, the context, operands, outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]

@@ -16,9 +16,9 @@ import jax
 
 from ..recording import Site
 from . import _fast_path, _uncaught, jax_compat
-from ._code_owner import JAX_FOLDER
 from ._kept import Kept, told_in, told_number
 from ._not_called import EndedError
+from .core import JAX_FOLDER
 
 # After which a program over several devices is said to go on, though one of them failed.
 PATIENCE_SECONDS = 5.0

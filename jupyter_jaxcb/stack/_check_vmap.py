@@ -16,7 +16,7 @@ from ._compare import difference
 from ._leaf import ResultError
 from ._numbers import kind_of
 from ._subject import Subject, one_by_one, told
-from ._wording import option
+from .core import option
 
 KIND = "vmap contract"
 _LANES = 3

@@ -10,8 +10,8 @@ from types import CodeType
 from typing import Any
 
 from . import _dispatch
-from ._known_frames import CROSSINGS
 from ._observed_call import Noted
+from .core import CROSSINGS
 
 # What a crossing makes a call of now: lane, start and number of it; None before and after it.
 Seen = tuple[int, int | None, int] | None

@@ -10,10 +10,10 @@ import jax
 import numpy as np
 
 from ._annotations import annotated_result
-from ._callback import given_name
 from ._infer import INFER
 from ._leaf import declaration
 from ._ufunc import ufunc_result
+from .core import given_name
 
 
 class _Missing:

@@ -19,16 +19,14 @@ from jupyter_jaxcb_worker import check_ended
 from ..recording import LoweredSite, Recorder, active
 from . import _interrupts
 from ._arguments import Adapt, adapting
-from ._arrays import aligning, is_big, taking_jax_arrays
-from ._callback import HostCallback, HostFunction
 from ._contract import answer_checker
-from ._error_text import describe
 from ._errors import HostCallError, explain
 from ._exact import exact_checker
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
 from ._interrupts import NOT_CALLED, lanes_left, passed_on, refuse_call
 from ._lanes import Answers, LaneSchedule
 from ._not_called import NotCalledError
+from .core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 # `build_crossing`, or what a flavor has in its place.

@@ -11,14 +11,11 @@ import numpy as np
 
 from ..recording import VmapLevel, active
 from . import _programs, jax_compat
-from ._arrays import aligned
-from ._avals import to_aval
-from ._callback import HostCallback
 from ._dispatch import Build, build_crossing
 from ._errors import HostCallError
 from ._facts import eager_fact
 from ._kept import host_error
-from ._known_frames import EAGER
+from .core import EAGER, HostCallback, aligned, to_aval
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
 

@@ -16,9 +16,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-from . import _known_frames
-from ._known_frames import CROSSINGS, WAITING
 from ._not_called import EndedError
+from .core import CROSSINGS, WAITING, _known_frames
 
 # With one argument too many: a weak reference hands itself over, and C does not mind.
 raise_in_thread: Any = ctypes.PYFUNCTYPE(

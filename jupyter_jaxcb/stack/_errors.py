@@ -6,9 +6,9 @@ from typing import Any
 
 from ..recording import LoweredSite, Site
 from . import _causes
-from ._error_text import add_note
 from ._frames import own_frames
 from ._kept import keep, numbered
+from .core import add_note
 
 _READ_ONLY = (
     "the arrays that a host function is called with are read-only: write into a copy, x.copy()"

@@ -14,10 +14,10 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from . import jax_compat
-from ._error_text import describe
 from ._leaf import ResultError, array_words, shown
 from ._numbers import kind_of
 from ._structure import flatten_answer, leaf_paths, structure_error
+from .core import describe
 
 _NARROW = {
     np.dtype(wide): np.dtype(narrow)

@@ -14,9 +14,7 @@ from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 from ..recording import LoweredSite, Recorder, active
 from . import _dispatch, _interrupts
 from ._arguments import takes_flat_operands, to_arguments
-from ._callback import HostCallback, HostFunction
 from ._dispatch import Crossing, Parts, telling_interrupts
-from ._error_text import describe
 from ._errors import explain
 from ._executor_chunks import Lanes, pace_of
 from ._executor_engine import Engine
@@ -25,10 +23,9 @@ from ._executor_run import Run
 from ._executors import engine_of, needed
 from ._finite import look_at_calls
 from ._interrupts import passed_on, refuse_call
-from ._known_frames import CROSSINGS, WAITING
 from ._lanes import Answers, LaneSchedule
 from ._leaf import shown
-from ._spread import Spread
+from .core import CROSSINGS, WAITING, HostCallback, HostFunction, Spread, describe
 
 Check = Callable[[Any], tuple[np.ndarray, ...]]
 

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ._error_text import describe
 from ._executor_options import is_shut_down, leaves_process, stays_on_machine
-from ._spread import executor_word
+from .core import describe, executor_word
 
 _LOST = {"BrokenExecutor", "KilledWorker", "EngineError"}  # classes that say: a worker is gone
 _LOOK_AGAIN_SECONDS = 5.0

@@ -11,9 +11,8 @@ import numpy as np
 from jupyter_jaxcb_worker import Ran
 
 from ..recording import LoweredSite, Recorder, WorkerRows
-from ._callback import HostFunction
-from ._error_text import describe
 from ._executor_flight import Flight
+from .core import HostFunction, describe
 
 
 @dataclasses.dataclass(eq=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._executor_engine import Engine, ExecutorError
-from ._spread import executor_word
+from .core import executor_word
 
 _START_SECONDS = 60.0  # that workers may take to start
 _LOOK_SECONDS = 0.05

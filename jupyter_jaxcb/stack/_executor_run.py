@@ -14,7 +14,6 @@ from typing import Any
 
 from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_lanes
 
-from ._error_text import add_note
 from ._executor_board import Mark, board
 from ._executor_chunks import Lanes, Pace, Parts
 from ._executor_engine import Engine, ExecutorError
@@ -23,7 +22,7 @@ from ._executor_stuck import end_stuck_worker, runs_lane_of, waits_for_us
 from ._interrupts import NOT_CALLED
 from ._leaf import ResultError
 from ._not_called import NotCalledError
-from ._spread import Spread
+from .core import Spread, add_note
 
 _POLL_SECONDS = 0.05
 _GONE_SECONDS = 3.0  # after which what an engine is connected to is given up, without a timeout

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from jupyter_jaxcb_worker import run_lanes, running
 
-from ._code_owner import JAX_FOLDER
 from ._executor_engine import Engine
-from ._known_frames import WAITING
+from .core import JAX_FOLDER, WAITING
 
 if TYPE_CHECKING:
     from ._executor_flight import Flight

@@ -18,7 +18,7 @@ from ._executor_engine import Engine, ExecutorError, cores
 from ._executor_exit import finish_first
 from ._executor_mpi import mpi_engine, named_mpi
 from ._executor_options import library_of
-from ._spread import Spread
+from .core import Spread
 
 CONNECT_SECONDS = 10.0  # to a scheduler
 _REMOTE_NS = 20_000_000  # of lanes that are sent together over a network, at least

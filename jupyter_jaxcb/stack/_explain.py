@@ -10,10 +10,9 @@ import jax
 
 from ..recording import Recorder, Recording
 from . import jax_compat
-from ._callback import name_of
-from ._listener import Asking
 from ._listening import Listening
 from ._record import environment
+from .core import Asking, name_of
 
 
 def explain(function: Callable[..., Any]) -> Callable[..., Recording]:

@@ -8,10 +8,8 @@ from typing import Any
 
 from ..recording import Aval, LoweredSite, VmapLevel
 from . import _programs, jax_compat
-from ._avals import to_aval
-from ._callback import Bind
-from ._listener import listener
 from ._seen import HostCallIndex
+from .core import Bind, listener, to_aval
 
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import jax_compat
 from ._kept import host_error
-from ._listener import any_lowered
+from .core import any_lowered
 
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02

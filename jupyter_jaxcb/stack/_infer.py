@@ -10,10 +10,9 @@ import numpy as np
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from numpy.ma import MaskedArray
 
-from ._callback import given_name
-from ._error_text import describe
 from ._leaf import shown
 from ._numbers import may_be_of_jax
+from .core import describe, given_name
 
 INFER = "infer"
 _OTHERS = (1, 100)  # of what an answer that is empty for zeros is looked at, too

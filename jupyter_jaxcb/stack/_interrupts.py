@@ -22,13 +22,11 @@ import jax
 
 from ..recording import LoweredSite
 from . import _causes, jax_compat
-from ._callback import HostFunction
 from ._ending import end_running, is_own, outermost, raise_in_thread
 from ._errors import HostCallError, explain
 from ._in_flight import InFlight
-from ._known_frames import EAGER
-from ._listener import any_lowered
 from ._not_called import NotCalledError
+from .core import EAGER, HostFunction, any_lowered
 
 _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.5

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import jax_compat
-from ._arrays import check_arrays
 from ._batching import batch_host_call
 from ._bind import bind_host_call
-from ._callback import HostCallback, HostFunction
 from ._eager import eager, raise_runtime_error
 from ._executor_crossing import build_crossing
 from ._executor_options import spread_of
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
-from ._spread import Spread
-from ._wording import as_debug, option
+from .core import HostCallback, HostFunction, Spread, as_debug, check_arrays, option
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
 io_callback_p.multiple_results = True

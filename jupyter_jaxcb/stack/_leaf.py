@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from numpy.ma import MaskedArray
 
-from ._error_text import describe
 from ._numbers import CONVERTS, MEANING, converted, find_lost, kind_of
+from .core import describe
 
 _SHOWN_CHARACTERS = 60
 _SHOWN_ELEMENTS = 3

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from ..recording import DEFAULT_CAPACITY, Recorder, activate
 from . import _programs
 from ._annotate import annotated
-from ._block import Block
 from ._jax_running import notice_jax_inside
-from ._observed import switches
+from .core import Block, switches
 
 # Reentrant: garbage is collected anywhere, and a generator in a block may be among it.
 _lock = threading.RLock()

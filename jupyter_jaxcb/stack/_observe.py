@@ -14,17 +14,26 @@ import jax
 
 from ..recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
 from . import _programs, jax_compat
-from ._avals import to_aval
-from ._block import Block
-from ._callback import Bind
-from ._code_owner import is_cell
 from ._facts import eager_fact, note_lowered
-from ._listener import calls_may_come, listener
-from ._observed import Observed, ObservedFormat, is_held, is_observing, own_name, switch
 from ._observed_call import Noted
 from ._observed_eager import eager_calls
 from ._record import Record, RecordBlock
-from ._site import find_site, site_of_frames
+from .core import (
+    Bind,
+    Block,
+    Observed,
+    ObservedFormat,
+    calls_may_come,
+    find_site,
+    is_cell,
+    is_held,
+    is_observing,
+    listener,
+    own_name,
+    site_of_frames,
+    switch,
+    to_aval,
+)
 from .jax_compat import Changes
 
 _BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..recording import LoweredSite, Recorder, active
-from ._error_text import describe
-from ._observed import StandsFor, is_observing
+from .core import StandsFor, describe, is_observing
 
 
 def listening() -> Recorder | None:

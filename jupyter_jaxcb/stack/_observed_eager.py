@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _programs
-from ._observed import Observed, ObservedFormat
+from .core import Observed, ObservedFormat
 
 MAX_LATEST = 1_000  # programs of eager calls whose line is remembered; the oldest go first
 

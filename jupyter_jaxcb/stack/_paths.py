@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..recording import Site
-from ._callback import Bind, HostCallback
 from ._decided import enters, index_of
-from ._observed import is_held, is_observing
+from .core import Bind, HostCallback, is_held, is_observing
 
 # Of a solver JAX lowers this part, and carries the others along: matvec and the transposes.
 _LOWERED_PART = {"custom_linear_solve": "solve"}

@@ -16,19 +16,14 @@ from typing import Any
 
 from ..recording import Aval, Compilation, Outcome, Program, Recorder, active
 from . import jax_compat
-from ._avals import to_aval
-from ._block import Block
-from ._callback import Bind
 from ._hlo import instructions_by_index
 from ._known import Known
-from ._listener import calls_may_come, is_asking, listener
-from ._observed import is_observing
 from ._outcomes import SHARED, outcome, vanished_outcome
 from ._paths import Path, by_bind, paths
 from ._seen import HostCallIndex, Seen
-from ._site import Found
 from ._vanishing import Vanished, Vanishing, forget_all
 from ._which import code_number, number
+from .core import Bind, Block, Found, calls_may_come, is_asking, is_observing, listener, to_aval
 from .jax_compat import Changes
 
 

@@ -8,17 +8,21 @@ from typing import Any, NoReturn
 import jax.numpy as jnp
 
 from . import jax_compat
-from ._arrays import check_arrays
 from ._batching import batch_host_call, check_vmap_method, method_of_vectorized
 from ._bind import bind_host_call
-from ._callback import HostCallback, HostFunction
 from ._eager import eager, note_no_call, raise_runtime_error
 from ._executor_crossing import build_crossing
 from ._executor_options import spread_of
 from ._lowering import lower_host_call
 from ._result import result_avals as declared
-from ._spread import Spread
-from ._wording import how_to_differentiate, how_to_transpose
+from .core import (
+    HostCallback,
+    HostFunction,
+    Spread,
+    check_arrays,
+    how_to_differentiate,
+    how_to_transpose,
+)
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True

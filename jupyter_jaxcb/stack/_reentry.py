@@ -22,9 +22,8 @@ import jax.numpy as jnp
 
 from ..recording import Site
 from . import jax_compat
-from ._callback import HostFunction
-from ._code_owner import is_cell
 from ._loads import loads
+from .core import HostFunction, is_cell
 
 # Public modules of JAX whose functions compute, and what in them only asks or describes.
 _COMPUTING = tuple(f"jax.{name}" for name in "numpy lax scipy nn random image ops".split())

@@ -7,17 +7,16 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from ._batching import check_vmap_method
-from ._callback import HostFunction, name_of
 from ._debug import bind_debug
 from ._declaring import MISSING, declared_result, is_infer
 from ._executor_options import settings_of, spread_of
 from ._infer import Inferred
 from ._io import bind_io
-from ._late_binding import register
 from ._pure import bind_pure
 from ._purity import warn_of_impurity
 from ._registered import Callback, PureCallback, check_function
 from ._result import result_interface
+from .core import HostFunction, name_of, register
 
 
 @overload

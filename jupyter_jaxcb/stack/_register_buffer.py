@@ -10,10 +10,9 @@ from ._batching import check_vmap_method
 from ._buffer import bind_buffer
 from ._buffers import BufferOptions
 from ._declaring import MISSING, declared_result
-from ._late_binding import register
-from ._leading import without_leading
 from ._registered import BufferCallback, check_function
 from ._result import result_interface
+from .core import register, without_leading
 
 
 @overload

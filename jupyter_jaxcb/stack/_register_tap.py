@@ -6,10 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ._arrays import check_leaves
-from ._late_binding import register
 from ._registered import Callback
 from ._tap import bind_tap
+from .core import check_leaves, register
 
 
 def tap(function: Callable[..., Any]) -> Callback:

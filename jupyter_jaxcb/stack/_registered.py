@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import check_arrays
 from ._autodiff import with_jvp, with_vjp
-from ._callback import HostFunction
 from ._differences import Bind, with_differences
-from ._leading import without_leading
 from ._loads import loads
 from ._reentry import JaxInHostFunctionWarning, look_at_new_body
 from ._result import result_avals
 from ._rules import Rule
+from .core import HostFunction, check_arrays, without_leading
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 

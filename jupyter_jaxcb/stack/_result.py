@@ -13,12 +13,11 @@ from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
 from . import jax_compat
 from ._annotations import Annotated
-from ._callback import given_name
-from ._error_text import describe
 from ._infer import Inferred
 from ._leaf import shown
 from ._numbers import may_be_of_jax
 from ._ufunc import UfuncResult
+from .core import describe, given_name
 
 # What `result=` takes: a pytree of things with shape and dtype, an expression, a function.
 Result = Any

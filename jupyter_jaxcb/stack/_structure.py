@@ -13,8 +13,8 @@ from jax.tree_util import (
     tree_structure,
 )
 
-from ._error_text import describe
 from ._leaf import ResultError, array_words, in_one_line, shown
+from .core import describe
 
 _LEAF = tree_structure(0)
 _SHOWN_KEYS = 6

@@ -15,10 +15,10 @@ import numpy as np
 
 from . import jax_compat
 from ._dispatch import Crossing
-from ._error_text import add_note
 from ._errors import HostCallError
 from ._interrupts import interrupt_at_exit
 from ._kept import host_error
+from .core import add_note
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")
 

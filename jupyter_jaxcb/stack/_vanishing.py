@@ -15,9 +15,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ..recording import Site
-from ._callback import Bind
 from ._paths import Path, sites
-from ._site import Found
+from .core import Bind, Found
 
 Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first
 # By bind, and by the name and the ways of a program that it was made for.

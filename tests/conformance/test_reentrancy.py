@@ -44,7 +44,7 @@ def test_big_operands_hang_nobody_on_one_core_when_dispatch_is_synchronous(in_pr
     """The remedy for JAX up to 0.10, whose CPU client waits for itself otherwise.
 
     With JAX's own callbacks it may wait even so: whether it does hangs on where the memory lies
-    that its callback gets, see `jupyter_jaxcb.stack._arrays.is_big`.
+    that its callback gets, see `jupyter_jaxcb.stack.core._arrays.is_big`.
     """
     assert in_process(PROGRAM, callbacks, 1000, "one", "synchronous").value == EXPECTED
 

@@ -30,7 +30,7 @@ def slow_one():
 
 
 def test_call_that_nobody_waited_for_is_recorded(monkeypatch):
-    monkeypatch.setattr("jupyter_jaxcb.stack._listener._any_lowered", False)
+    monkeypatch.setattr("jupyter_jaxcb.stack.core._listener._any_lowered", False)
     with jaxcb.observe_jax() as r:
         FLAVORS["jax pure"](slow_one())
     assert len(r.recording) == 1

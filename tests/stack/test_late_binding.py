@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _late_binding, cell_begins, cell_ends, cell_known_as
+from jupyter_jaxcb.stack import cell_begins, cell_ends, cell_known_as
+from jupyter_jaxcb.stack.core import _late_binding
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 HOST = "@jaxcb.pure(result='x')\ndef host(x): return x + {}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ..recording import Recorder, active
+from ...recording import Recorder, active
 from ._block import Block
 
 

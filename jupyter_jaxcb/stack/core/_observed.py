@@ -9,8 +9,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ..recording import VmapLevel
-from . import jax_compat
+from ...recording import VmapLevel
+from .. import jax_compat
 from ._callback import Bind, HostFunction
 
 _switches = 0

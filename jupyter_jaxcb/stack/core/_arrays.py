@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 
-from ..recording import Aval
-from . import jax_compat
+from ...recording import Aval
+from .. import jax_compat
 
 ARRAYS = ("numpy", "jax")
 _ALIGNMENT_BYTES = 64  # of memory that XLA's CPU client uses as it is

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
-from ..recording import Frame, Site
-from . import jax_compat
+from ...recording import Frame, Site
+from .. import jax_compat
 from ._code_owner import is_cell, owner
 from ._known_frames import CROSSINGS
 

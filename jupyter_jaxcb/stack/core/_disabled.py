@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import jax
 
-from . import jax_compat
+from .. import jax_compat
 
 # Part of the key of JAX's caches: a program traced in here is another than the one outside.
 _disabled = jax.make_user_context(False)

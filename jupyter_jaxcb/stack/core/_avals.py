@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..recording import Aval
+from ...recording import Aval
 
 
 def to_aval(aval: Any) -> Aval:

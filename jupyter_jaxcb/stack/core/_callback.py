@@ -8,8 +8,8 @@ from typing import Any
 
 from jax.tree_util import PyTreeDef
 
-from ..recording import Site
-from . import jax_compat
+from ...recording import Site
+from .. import jax_compat
 from ._spread import Spread
 
 
