@@ -5,10 +5,7 @@ from ._buffer import buffer_callback as buffer_callback
 from ._causes import take_back as take_back
 from ._check import check as check
 from ._debug import debug_callback as debug_callback
-from ._declaring import nothing_in as nothing_in
-from ._declaring import scalar_of as scalar_of
 from ._errors import HostCallError as HostCallError
-from ._exact import exact_avals as exact_avals
 from ._executor_engine import ExecutorError as ExecutorError
 from ._executor_engine import WorkerLostError as WorkerLostError
 from ._executor_options import EXECUTORS as EXECUTORS
@@ -17,7 +14,6 @@ from ._explain import explain as explain
 from ._frames import refused_frames as refused_frames
 from ._gather import gather as gather
 from ._in_flight import InFlight as InFlight
-from ._infer import INFER as INFER
 from ._interrupts import interrupt as interrupt
 from ._interrupts import interrupt_main as interrupt_main
 from ._interrupts import on_thread_of_xla as on_thread_of_xla
@@ -29,7 +25,6 @@ from ._kept import failed_while as failed_while
 from ._kept import host_error as host_error
 from ._kept import seen_by_user as seen_by_user
 from ._kept import tell_what_runs as tell_what_runs
-from ._leaf import ResultError as ResultError
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._listening import Listening as Listening
 from ._listening import start as start
@@ -80,3 +75,8 @@ from .core import check_leaves as check_leaves
 from .core import disabled as disabled
 from .core import is_cell as is_cell
 from .jax_compat import leave_loops_to_jax as leave_loops_to_jax
+from .results import INFER as INFER
+from .results import ResultError as ResultError
+from .results import exact_avals as exact_avals
+from .results import nothing_in as nothing_in
+from .results import scalar_of as scalar_of

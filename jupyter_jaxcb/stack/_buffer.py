@@ -21,7 +21,6 @@ from ._eager import eager, raise_runtime_error
 from ._emission import HOST_MEMORY
 from ._lendable import check_aliases, check_lendable
 from ._lowering import lower_buffer_call
-from ._result import result_avals as declared
 from .core import (
     HostCallback,
     HostFunction,
@@ -30,6 +29,7 @@ from .core import (
     is_array,
     without_leading,
 )
+from .results import result_avals as declared
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
 buffer_callback_p.multiple_results = True

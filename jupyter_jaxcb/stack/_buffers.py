@@ -18,9 +18,9 @@ from ._errors import HostCallError
 from ._finite import finite_checker
 from ._kept import host_error
 from ._lanes import LaneSchedule
-from ._leaf import ResultError
 from ._lent import lend, rescue, still_held, take_back
 from .core import HostCallback, empty_aligned
+from .results import ResultError
 
 # The host function called: its body, the context, operands, outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]

@@ -13,10 +13,9 @@ import numpy as np
 from ..recording import Finding
 from ._batching import VMAP_METHODS
 from ._compare import difference
-from ._leaf import ResultError
-from ._numbers import kind_of
 from ._subject import Subject, one_by_one, told
 from .core import option
+from .results import ResultError, kind_of
 
 KIND = "vmap contract"
 _LANES = 3

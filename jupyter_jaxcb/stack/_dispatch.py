@@ -19,14 +19,13 @@ from jupyter_jaxcb_worker import check_ended
 from ..recording import LoweredSite, Recorder, active
 from . import _interrupts
 from ._arguments import Adapt, adapting
-from ._contract import answer_checker
 from ._errors import HostCallError, explain
-from ._exact import exact_checker
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
 from ._interrupts import NOT_CALLED, lanes_left, passed_on, refuse_call
 from ._lanes import Answers, LaneSchedule
 from ._not_called import NotCalledError
 from .core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
+from .results import answer_checker, exact_checker
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 # `build_crossing`, or what a flavor has in its place.

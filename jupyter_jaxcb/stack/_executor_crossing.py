@@ -24,8 +24,8 @@ from ._executors import engine_of, needed
 from ._finite import look_at_calls
 from ._interrupts import passed_on, refuse_call
 from ._lanes import Answers, LaneSchedule
-from ._leaf import shown
 from .core import CROSSINGS, WAITING, HostCallback, HostFunction, Spread, describe
+from .results import shown
 
 Check = Callable[[Any], tuple[np.ndarray, ...]]
 

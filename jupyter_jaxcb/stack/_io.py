@@ -12,8 +12,8 @@ from ._eager import eager, raise_runtime_error
 from ._executor_crossing import build_crossing
 from ._executor_options import spread_of
 from ._lowering import lower_host_call
-from ._result import result_avals as declared
 from .core import HostCallback, HostFunction, Spread, as_debug, check_arrays, option
+from .results import result_avals as declared
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
 io_callback_p.multiple_results = True

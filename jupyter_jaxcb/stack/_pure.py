@@ -14,7 +14,6 @@ from ._eager import eager, note_no_call, raise_runtime_error
 from ._executor_crossing import build_crossing
 from ._executor_options import spread_of
 from ._lowering import lower_host_call
-from ._result import result_avals as declared
 from .core import (
     HostCallback,
     HostFunction,
@@ -23,6 +22,7 @@ from .core import (
     how_to_differentiate,
     how_to_transpose,
 )
+from .results import result_avals as declared
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True

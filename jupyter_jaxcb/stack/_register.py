@@ -8,15 +8,13 @@ from typing import Any, overload
 
 from ._batching import check_vmap_method
 from ._debug import bind_debug
-from ._declaring import MISSING, declared_result, is_infer
 from ._executor_options import settings_of, spread_of
-from ._infer import Inferred
 from ._io import bind_io
 from ._pure import bind_pure
 from ._purity import warn_of_impurity
 from ._registered import Callback, PureCallback, check_function
-from ._result import result_interface
 from .core import HostFunction, name_of, register
+from .results import MISSING, Inferred, declared_result, is_infer, result_interface
 
 
 @overload

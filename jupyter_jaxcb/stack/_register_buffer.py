@@ -9,10 +9,9 @@ from typing import Any, overload
 from ._batching import check_vmap_method
 from ._buffer import bind_buffer
 from ._buffers import BufferOptions
-from ._declaring import MISSING, declared_result
 from ._registered import BufferCallback, check_function
-from ._result import result_interface
 from .core import register, without_leading
+from .results import MISSING, declared_result, result_interface
 
 
 @overload

@@ -16,9 +16,9 @@ from ._autodiff import with_jvp, with_vjp
 from ._differences import Bind, with_differences
 from ._loads import loads
 from ._reentry import JaxInHostFunctionWarning, look_at_new_body
-from ._result import result_avals
 from ._rules import Rule
 from .core import HostFunction, check_arrays, without_leading
+from .results import result_avals
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 

@@ -12,12 +12,10 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 from ._canary import checked
-from ._contract import answer_checker
 from ._quiet import printed
 from ._registered import BufferCallback, Callback
-from ._result import result_avals
-from ._structure import leaf_paths
 from .core import describe, is_array, without_leading
+from .results import answer_checker, leaf_paths, result_avals
 
 SECONDS = 10.0  # after which no run begins any more
 ALONE = 4  # arguments that are looked at one by one; the others together

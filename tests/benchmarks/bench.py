@@ -23,7 +23,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import host_callback as hcb
 from jupyter_jaxcb.recording import Recorder, activate
 from jupyter_jaxcb.recording._columns import ROW
-from jupyter_jaxcb.stack._contract import answer_checker
+from jupyter_jaxcb.stack.results._checker import answer_checker
 
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
 LOOP = 1_000

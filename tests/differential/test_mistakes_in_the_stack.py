@@ -4,7 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from jupyter_jaxcb.stack import _debug, _dispatch, _io, _lanes, _lowering, _pure, _result
+from jupyter_jaxcb.stack import _debug, _dispatch, _io, _lanes, _lowering, _pure
+from jupyter_jaxcb.stack.results import _expressions
 
 from ._planted import agrees, found
 
@@ -129,7 +130,7 @@ def test_a_weak_type_that_a_result_may_not_have_is_found(monkeypatch):
         weak = getattr(leaf, "weak_type", False)
         return jax.core.ShapedArray(leaf.shape, np.dtype(leaf.dtype), weak_type=weak)
 
-    monkeypatch.setattr(_result, "_leaf_aval", as_declared)
+    monkeypatch.setattr(_expressions, "_leaf_aval", as_declared)
     _is_found(monkeypatch, ("jit",), _some(declared="weak", flavor="pure"))
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupyter_jaxcb.stack._contract import answer_checker
-from jupyter_jaxcb.stack._leaf import ResultError
+from jupyter_jaxcb.stack.results._array import ResultError
+from jupyter_jaxcb.stack.results._checker import answer_checker
 
 from ._oracle import EVERY, expected, interesting, meaning
 

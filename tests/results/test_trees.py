@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack._contract import answer_checker
-from jupyter_jaxcb.stack._leaf import ResultError
+from jupyter_jaxcb.stack.results._array import ResultError
+from jupyter_jaxcb.stack.results._checker import answer_checker
 
 from ._messages import message_of
 from ._trees import (

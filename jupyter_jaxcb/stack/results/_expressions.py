@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
-from . import jax_compat
+from .. import jax_compat
+from ..core import describe, given_name
 from ._annotations import Annotated
-from ._infer import Inferred
-from ._leaf import shown
-from ._numbers import may_be_of_jax
+from ._array import shown
+from ._casting import may_be_of_jax
+from ._inferred import Inferred
 from ._ufunc import UfuncResult
-from .core import describe, given_name
 
 # What `result=` takes: a pytree of things with shape and dtype, an expression, a function.
 Result = Any

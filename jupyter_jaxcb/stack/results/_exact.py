@@ -1,6 +1,6 @@
 """An answer that has to be as declared: the same structure, shapes and dtypes, nothing converted.
 
-As `_contract.py`, for `host_callback.call`, which never broadcast, cast or permuted anything. Only
+As `_checker.py`, for `host_callback.call`, which never broadcast, cast or permuted anything. Only
 64-bit numbers are narrowed first, while x64 is off: JAX has no others then.
 """
 
@@ -13,11 +13,11 @@ import jax
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
-from . import jax_compat
-from ._leaf import ResultError, array_words, shown
-from ._numbers import kind_of
+from .. import jax_compat
+from ..core import describe
+from ._array import ResultError, array_words, shown
+from ._casting import kind_of
 from ._structure import flatten_answer, leaf_paths, structure_error
-from .core import describe
 
 _NARROW = {
     np.dtype(wide): np.dtype(narrow)

@@ -13,8 +13,8 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from ._leaf import ResultError as ResultError
-from ._leaf import settle
+from ._array import ResultError as ResultError
+from ._array import settle
 from ._structure import flatten_answer, leaf_paths, stands_for, structure_error
 
 _LEAF = tree_structure(0)

@@ -10,9 +10,9 @@ import numpy as np
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from numpy.ma import MaskedArray
 
-from ._leaf import shown
-from ._numbers import may_be_of_jax
-from .core import describe, given_name
+from ..core import describe, given_name
+from ._array import shown
+from ._casting import may_be_of_jax
 
 INFER = "infer"
 _OTHERS = (1, 100)  # of what an answer that is empty for zeros is looked at, too

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from numpy.ma import MaskedArray
 
-from ._numbers import CONVERTS, MEANING, converted, find_lost, kind_of
-from .core import describe
+from ..core import describe
+from ._casting import CONVERTS, MEANING, converted, find_lost, kind_of
 
 _SHOWN_CHARACTERS = 60
 _SHOWN_ELEMENTS = 3

@@ -13,8 +13,8 @@ from jax.tree_util import (
     tree_structure,
 )
 
-from ._leaf import ResultError, array_words, in_one_line, shown
-from .core import describe
+from ..core import describe
+from ._array import ResultError, array_words, in_one_line, shown
 
 _LEAF = tree_structure(0)
 _SHOWN_KEYS = 6

@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..core import given_name
 from ._annotations import annotated_result
-from ._infer import INFER
-from ._leaf import declaration
+from ._array import declaration
+from ._inferred import INFER
 from ._ufunc import ufunc_result
-from .core import given_name
 
 
 class _Missing:
@@ -57,7 +57,7 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
 
 
 def is_infer(result: Any) -> bool:
-    """Whether the result is to be seen by running the function, see `_infer`."""
+    """Whether the result is to be seen by running the function, see `_inferred`."""
     return isinstance(result, str) and result == INFER
 
 

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..core import given_name
+from ._array import shown
 from ._dims import Dims
-from ._leaf import shown
-from .core import given_name
 
 _PRNG_KEY = "prng_key"  # as jaxtyping writes it
 

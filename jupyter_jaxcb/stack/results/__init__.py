@@ -1,0 +1,18 @@
+"""."""
+
+from ._array import ResultError as ResultError
+from ._array import shown as shown
+from ._casting import kind_of as kind_of
+from ._checker import answer_checker as answer_checker
+from ._declared import MISSING as MISSING
+from ._declared import declared_result as declared_result
+from ._declared import is_infer as is_infer
+from ._declared import nothing_in as nothing_in
+from ._declared import scalar_of as scalar_of
+from ._exact import exact_avals as exact_avals
+from ._exact import exact_checker as exact_checker
+from ._expressions import result_avals as result_avals
+from ._expressions import result_interface as result_interface
+from ._inferred import INFER as INFER
+from ._inferred import Inferred as Inferred
+from ._structure import leaf_paths as leaf_paths
