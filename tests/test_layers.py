@@ -33,13 +33,13 @@ def modules(layer):
 
 
 def folder(path):
-    """Where a module stands, "stack/jax_compat"; one that is a layer by itself is its own folder."""
+    """Where a module stands, "stack/core"; one that is a layer by itself is its own folder."""
     found = path.relative_to(PACKAGE)
     return found.name if found.name in MAY_IMPORT else found.parent.as_posix()
 
 
 def imports(source, place):
-    """Everything that `source`, a module in the folder `place` ("stack", "stack/jax_compat"), imports."""
+    """Everything that `source`, a module in the folder `place` ("stack/core"), imports."""
     parents = ["jupyter_jaxcb", *place.split("/")]
     if place.endswith(".py"):
         parents.pop()

@@ -2,16 +2,13 @@
 
 from ._batching import VMAP_METHODS as VMAP_METHODS
 from ._buffer import buffer_callback as buffer_callback
-from ._causes import take_back as take_back
 from ._check import check as check
 from ._debug import debug_callback as debug_callback
-from ._errors import HostCallError as HostCallError
 from ._executor_engine import ExecutorError as ExecutorError
 from ._executor_engine import WorkerLostError as WorkerLostError
 from ._executor_options import EXECUTORS as EXECUTORS
 from ._executor_options import check_executor as check_executor
 from ._explain import explain as explain
-from ._frames import refused_frames as refused_frames
 from ._gather import gather as gather
 from ._in_flight import InFlight as InFlight
 from ._interrupts import interrupt as interrupt
@@ -21,10 +18,6 @@ from ._interrupts import pass_on as pass_on
 from ._interrupts import release as release
 from ._io import io_callback as io_callback
 from ._jax_running import warn_of_running as warn_of_running
-from ._kept import failed_while as failed_while
-from ._kept import host_error as host_error
-from ._kept import seen_by_user as seen_by_user
-from ._kept import tell_what_runs as tell_what_runs
 from ._lent import RetainedBufferWarning as RetainedBufferWarning
 from ._listening import Listening as Listening
 from ._listening import start as start
@@ -56,7 +49,6 @@ from ._running import RunningCall as RunningCall
 from ._running import all_running_calls as all_running_calls
 from ._running import running_calls as running_calls
 from ._running import still_running as still_running
-from ._strict import strict_errors as strict_errors
 from ._tap import bind_tap as bind_tap
 from ._tap_barrier import CallbackException as CallbackException
 from ._tap_barrier import barrier as barrier
@@ -74,6 +66,14 @@ from .core import cell_known_as as cell_known_as
 from .core import check_leaves as check_leaves
 from .core import disabled as disabled
 from .core import is_cell as is_cell
+from .errors import HostCallError as HostCallError
+from .errors import failed_while as failed_while
+from .errors import host_error as host_error
+from .errors import refused_frames as refused_frames
+from .errors import seen_by_user as seen_by_user
+from .errors import strict_errors as strict_errors
+from .errors import take_back as take_back
+from .errors import tell_what_runs as tell_what_runs
 from .jax_compat import leave_loops_to_jax as leave_loops_to_jax
 from .results import INFER as INFER
 from .results import ResultError as ResultError

@@ -14,12 +14,11 @@ from ..recording import LoweredSite
 from ._arguments import takes_flat_operands, to_arguments
 from ._canary import checked
 from ._dispatch import Crossing, looped_calls, single_call, telling_interrupts
-from ._errors import HostCallError
 from ._finite import finite_checker
-from ._kept import host_error
 from ._lanes import LaneSchedule
 from ._lent import lend, rescue, still_held, take_back
 from .core import HostCallback, empty_aligned
+from .errors import HostCallError, host_error
 from .results import ResultError
 
 # The host function called: its body, the context, operands, outputs.

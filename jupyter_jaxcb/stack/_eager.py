@@ -12,10 +12,9 @@ import numpy as np
 from ..recording import VmapLevel, active
 from . import _programs, jax_compat
 from ._dispatch import Build, build_crossing
-from ._errors import HostCallError
 from ._facts import eager_fact
-from ._kept import host_error
 from .core import EAGER, HostCallback, aligned, to_aval
+from .errors import HostCallError, host_error
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
 

@@ -23,7 +23,7 @@ import numpy as np
 from ..recording import Site
 from . import jax_compat
 from ._emission import emit_call
-from ._errors import HostCallError, failed_elsewhere
+from .errors import HostCallError, failed_elsewhere
 
 _FAILURE = jax_compat.shaped_array((2,), np.dtype(np.uint32))  # the error's number, its process
 

@@ -15,7 +15,6 @@ from ..recording import LoweredSite, Recorder, active
 from . import _dispatch, _interrupts
 from ._arguments import takes_flat_operands, to_arguments
 from ._dispatch import Crossing, Parts, telling_interrupts
-from ._errors import explain
 from ._executor_chunks import Lanes, pace_of
 from ._executor_engine import Engine
 from ._executor_log import Log
@@ -25,6 +24,7 @@ from ._finite import look_at_calls
 from ._interrupts import passed_on, refuse_call
 from ._lanes import Answers, LaneSchedule
 from .core import CROSSINGS, WAITING, HostCallback, HostFunction, Spread, describe
+from .errors import explain
 from .results import shown
 
 Check = Callable[[Any], tuple[np.ndarray, ...]]

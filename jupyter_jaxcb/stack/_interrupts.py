@@ -21,12 +21,11 @@ from typing import Any
 import jax
 
 from ..recording import LoweredSite
-from . import _causes, jax_compat
+from . import jax_compat
 from ._ending import end_running, is_own, outermost, raise_in_thread
-from ._errors import HostCallError, explain
 from ._in_flight import InFlight
-from ._not_called import NotCalledError
 from .core import EAGER, HostFunction, any_lowered
+from .errors import HostCallError, NotCalledError, _causes, explain
 
 _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.5

@@ -15,10 +15,9 @@ import numpy as np
 
 from . import jax_compat
 from ._dispatch import Crossing
-from ._errors import HostCallError
 from ._interrupts import interrupt_at_exit
-from ._kept import host_error
 from .core import add_note
+from .errors import HostCallError, host_error
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")
 

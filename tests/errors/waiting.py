@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _causes
+from jupyter_jaxcb.stack.errors import _causes
 
 _causes.PATIENCE_SECONDS = 0.5
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import ResultError, _kept
+from jupyter_jaxcb.stack import ResultError
+from jupyter_jaxcb.stack.errors import _store
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
@@ -155,9 +156,9 @@ def test_exceptions_kept_are_bounded():
     for thread in threads:
         thread.join()
     fail(100)
-    assert len(_kept._kept) == len(_kept._raised_by) <= _kept.KEPT_IN_ALL
-    ours = [n for n, thread in _kept._raised_by.items() if thread == threading.get_ident()]
-    assert len(ours) == _kept.KEPT
+    assert len(_store._kept) == len(_store._raised_by) <= _store.KEPT_IN_ALL
+    ours = [n for n, thread in _store._raised_by.items() if thread == threading.get_ident()]
+    assert len(ours) == _store.KEPT
 
 
 def test_number_of_a_failing_call_counts_calls_that_were_made():

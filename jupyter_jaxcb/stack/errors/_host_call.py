@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..recording import LoweredSite, Site
+from ...recording import LoweredSite, Site
+from ..core import add_note
 from . import _causes
-from ._frames import own_frames
-from ._kept import keep, numbered
-from .core import add_note
+from ._store import keep, numbered
+from ._tracebacks import own_frames
 
 _READ_ONLY = (
     "the arrays that a host function is called with are read-only: write into a copy, x.copy()"

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
-from ._frames import user_frames
-from .core import describe, message_of, plain
+from ..core import describe, message_of, plain
+from ._tracebacks import user_frames
 
 # Exceptions kept, of each thread that raised them: each keeps its traceback, and with it the
 # frames' arrays, alive. By thread, so that nobody's is pushed out before he has looked at it.

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from types import TracebackType
 
-from ._kept import seen_by_user
+from ._store import seen_by_user
 
 
 def show_uncaught() -> Callable[[], None]:

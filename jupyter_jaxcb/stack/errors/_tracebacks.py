@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from .core import is_machinery, is_ours, is_user_code
+from ..core import is_machinery, is_ours, is_user_code
 
 
 def own_frames(tb: TracebackType | None) -> TracebackType | None:

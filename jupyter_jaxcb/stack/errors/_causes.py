@@ -14,11 +14,12 @@ import time
 
 import jax
 
-from ..recording import Site
-from . import _fast_path, _uncaught, jax_compat
-from ._kept import Kept, told_in, told_number
-from ._not_called import EndedError
-from .core import JAX_FOLDER
+from ...recording import Site
+from .. import jax_compat
+from ..core import JAX_FOLDER
+from . import _excepthooks, _monitoring
+from ._classes import EndedError
+from ._store import Kept, told_in, told_number
 
 # After which a program over several devices is said to go on, though one of them failed.
 PATIENCE_SECONDS = 5.0
@@ -48,9 +49,9 @@ def expect(kept: Kept, site: Site, *, others_may_wait: bool) -> None:
         if _undo is None:
             _undo = contextlib.ExitStack()
             _undo.callback(jax_compat.meet_errors(_meet))
-            _undo.callback(_uncaught.show_uncaught())
-            _undo.callback(_fast_path.unwatch)
-    _fast_path.watch(_meet)
+            _undo.callback(_excepthooks.show_uncaught())
+            _undo.callback(_monitoring.unwatch)
+    _monitoring.watch(_meet)
     if others_may_wait:
         _watch_others(kept, site)
 
@@ -70,7 +71,7 @@ def forget(number: int) -> None:
     """Expects nothing for the error `number` any more."""
     _unseen.pop(number, None)
     if not _unseen:
-        _fast_path.unwatch()
+        _monitoring.unwatch()
 
 
 def take_back() -> None:
@@ -91,7 +92,7 @@ def _meet(message: str) -> tuple[str, BaseException] | None:
         _met.append((_unseen.pop(kept.number, None), time.monotonic()))
         _new.append(kept)
     if not _unseen:
-        _fast_path.unwatch()
+        _monitoring.unwatch()
     jax_compat.forget_failed_tokens(_is_seen)
     # Ctrl-C is no error of the program; that of an earlier run is none of who asks for its result.
     if not isinstance(kept.error, (Exception, EndedError)):
@@ -115,9 +116,9 @@ def _say_what_others_wait_for(kept: Kept, site: Site) -> None:
     if _met_lately(site):
         _unseen.pop(kept.number, None)  # where several devices fail, JAX raises the error of one
         if not _unseen:
-            _fast_path.unwatch()
+            _monitoring.unwatch()
     elif kept.number in _unseen and _somebody_waits():
-        _uncaught.show(
+        _excepthooks.show(
             kept.error,
             kept.traceback,
             f"{PATIENCE_SECONDS:g} s ago a host function failed on one of several devices, and "
@@ -150,7 +151,7 @@ def _wait_at_exit() -> None:
         else:
             failing = False
         for kept in _new:
-            _uncaught.show(
+            _excepthooks.show(
                 kept.error,
                 kept.traceback,
                 _NOBODY_WAITED,

@@ -1,0 +1,14 @@
+"""."""
+
+from ._causes import take_back as take_back
+from ._classes import EndedError as EndedError
+from ._classes import NotCalledError as NotCalledError
+from ._host_call import HostCallError as HostCallError
+from ._host_call import explain as explain
+from ._host_call import failed_elsewhere as failed_elsewhere
+from ._store import failed_while as failed_while
+from ._store import host_error as host_error
+from ._store import seen_by_user as seen_by_user
+from ._store import tell_what_runs as tell_what_runs
+from ._strict import strict_errors as strict_errors
+from ._tracebacks import refused_frames as refused_frames
