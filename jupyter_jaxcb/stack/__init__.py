@@ -28,7 +28,6 @@ from ._observe import start_observing as start_observing
 from ._observe import stop_observing as stop_observing
 from ._off import is_off as is_off
 from ._print import debug_print as debug_print
-from ._programs import all_counted as all_counted
 from ._pure import pure_callback as pure_callback
 from ._purity import ImpureFunctionWarning as ImpureFunctionWarning
 from ._record import Record as Record
@@ -66,6 +65,7 @@ from .core import cell_known_as as cell_known_as
 from .core import check_leaves as check_leaves
 from .core import disabled as disabled
 from .core import is_cell as is_cell
+from .elision import all_counted as all_counted
 from .errors import HostCallError as HostCallError
 from .errors import failed_while as failed_while
 from .errors import host_error as host_error

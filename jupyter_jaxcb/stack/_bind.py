@@ -13,7 +13,7 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from . import _programs, jax_compat
+from . import jax_compat
 from .core import (
     NO_STATIC,
     Bind,
@@ -27,6 +27,7 @@ from .core import (
     left_out,
     to_array,
 )
+from .elision import _programs
 
 
 def bind_host_call(

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..recording import VmapLevel, active
-from . import _programs, jax_compat
+from . import jax_compat
 from ._dispatch import Build, build_crossing
 from ._facts import eager_fact
 from .core import EAGER, HostCallback, aligned, to_aval
+from .elision import _programs
 from .errors import HostCallError, host_error
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys

@@ -7,9 +7,9 @@ import weakref
 from typing import Any
 
 from ..recording import Aval, LoweredSite, VmapLevel
-from . import _programs, jax_compat
-from ._seen import HostCallIndex
+from . import jax_compat
 from .core import Bind, listener, to_aval
+from .elision import HostCallIndex, _programs
 
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 

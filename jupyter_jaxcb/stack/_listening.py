@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable
 
 from ..recording import DEFAULT_CAPACITY, Recorder, activate
-from . import _programs
 from ._annotate import annotated
 from ._jax_running import notice_jax_inside
 from .core import Block, switches
+from .elision import _programs
 
 # Reentrant: garbage is collected anywhere, and a generator in a block may be among it.
 _lock = threading.RLock()

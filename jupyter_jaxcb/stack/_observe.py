@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from ..recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
-from . import _programs, jax_compat
+from . import jax_compat
 from ._facts import eager_fact, note_lowered
 from ._observed_call import Noted
 from ._observed_eager import eager_calls
@@ -34,6 +34,7 @@ from .core import (
     switch,
     to_aval,
 )
+from .elision import _programs
 from .jax_compat import Changes
 
 _BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _programs
 from .core import Observed, ObservedFormat
+from .elision import _programs
 
 MAX_LATEST = 1_000  # programs of eager calls whose line is remembered; the oldest go first
 

@@ -11,8 +11,8 @@ from jax.experimental.xla_metadata import set_xla_metadata
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
 from jupyter_jaxcb.report import summarize, to_html, to_text
-from jupyter_jaxcb.stack import _hlo
-from jupyter_jaxcb.stack._hlo import Around, host_calls
+from jupyter_jaxcb.stack.elision import _hlo
+from jupyter_jaxcb.stack.elision._hlo import Around, host_calls
 
 X = np.float32(1)
 TARGET = "xla_ffi_python_cpu_callback"

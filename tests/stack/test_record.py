@@ -10,7 +10,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
 from jupyter_jaxcb.report import summarize
-from jupyter_jaxcb.stack import _known
+from jupyter_jaxcb.stack.elision import _remembered
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 
@@ -120,7 +120,7 @@ def test_calls_and_expected_calls_are_known_when_the_log_was_full():
 
 
 def test_programs_that_nobody_runs_are_forgotten_at_last(monkeypatch):
-    monkeypatch.setattr(_known, "MAX_PROGRAMS", 2)
+    monkeypatch.setattr(_remembered, "MAX_PROGRAMS", 2)
     functions = [jax.jit(lambda x, n=n: (double(x), x + n)[1]) for n in range(3)]
     for f in functions:
         assert len(elided(lambda f=f: f(1.0))) == 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ._evidence import Seen
 from ._paths import Path, Step
-from ._seen import Seen
 
 
 def left_its_loop(seen: Seen) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ..recording import OBSERVED, Outcome, Program, Recorder
+from ...recording import OBSERVED, Outcome, Program, Recorder
 
 MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest go first
 

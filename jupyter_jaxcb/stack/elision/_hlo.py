@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ._wire import Span, fields, numbers
+from ._protobuf import Span, fields, numbers
 
 _HOST_CALL = re.compile(rb"xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?")
 _INDEX = re.compile(rb"\{index = (\d+) : ui64\}")

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..core import Bind
 from ._hlo import HostCallInstruction
 from ._paths import Path
-from .core import Bind
 
 
 class HostCallIndex(NamedTuple):

@@ -14,17 +14,17 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..recording import Aval, Compilation, Outcome, Program, Recorder, active
-from . import jax_compat
+from ...recording import Aval, Compilation, Outcome, Program, Recorder, active
+from .. import jax_compat
+from ..core import Bind, Block, Found, calls_may_come, is_asking, is_observing, listener, to_aval
+from ..jax_compat import Changes
+from ._dropped import Vanished, Vanishing, forget_all
+from ._evidence import HostCallIndex, Seen
 from ._hlo import instructions_by_index
-from ._known import Known
+from ._identity import code_number, number
 from ._outcomes import SHARED, outcome, vanished_outcome
 from ._paths import Path, by_bind, paths
-from ._seen import HostCallIndex, Seen
-from ._vanishing import Vanished, Vanishing, forget_all
-from ._which import code_number, number
-from .core import Bind, Block, Found, calls_may_come, is_asking, is_observing, listener, to_aval
-from .jax_compat import Changes
+from ._remembered import Known
 
 
 class _Lowering(Block):

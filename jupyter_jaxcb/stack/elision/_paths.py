@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..recording import Site
-from ._decided import enters, index_of
-from .core import Bind, HostCallback, is_held, is_observing
+from ...recording import Site
+from ..core import Bind, HostCallback, is_held, is_observing
+from ._constant_branches import enters, index_of
 
 # Of a solver JAX lowers this part, and carries the others along: matvec and the transposes.
 _LOWERED_PART = {"custom_linear_solve": "solve"}

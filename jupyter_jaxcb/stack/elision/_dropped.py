@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-from ..recording import Site
+from ...recording import Site
+from ..core import Bind, Found
 from ._paths import Path, sites
-from .core import Bind, Found
 
 Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first
 # By bind, and by the name and the ways of a program that it was made for.

@@ -6,11 +6,11 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
-from ..recording import Fate, Outcome, Program
-from ._moved import intended, left_its_loop, left_its_loop_merged, total, written
+from ...recording import Fate, Outcome, Program
+from ._dropped import Vanished
+from ._evidence import Seen
+from ._hoisting import intended, left_its_loop, left_its_loop_merged, total, written
 from ._paths import Path, Step
-from ._seen import Seen
-from ._vanishing import Vanished
 
 _SAYS_NOTHING = {"closed_call", "eval_jaxpr", "core_call", "shard_map", ""}
 # Flavors whose calls may be left out: what keeps them.
