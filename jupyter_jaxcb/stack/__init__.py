@@ -29,13 +29,10 @@ from ._observe import stop_observing as stop_observing
 from ._off import is_off as is_off
 from ._print import debug_print as debug_print
 from ._pure import pure_callback as pure_callback
-from ._purity import ImpureFunctionWarning as ImpureFunctionWarning
 from ._record import Record as Record
 from ._record import drain as drain
 from ._record import environment as environment
 from ._record import record as record
-from ._reentry import JaxInHostFunctionWarning as JaxInHostFunctionWarning
-from ._reentry import remedy_for_jax_inside as remedy_for_jax_inside
 from ._register import debug as debug
 from ._register import io as io
 from ._register import pure as pure
@@ -75,6 +72,9 @@ from .errors import strict_errors as strict_errors
 from .errors import take_back as take_back
 from .errors import tell_what_runs as tell_what_runs
 from .jax_compat import leave_loops_to_jax as leave_loops_to_jax
+from .lint import ImpureFunctionWarning as ImpureFunctionWarning
+from .lint import JaxInHostFunctionWarning as JaxInHostFunctionWarning
+from .lint import remedy_for_jax_inside as remedy_for_jax_inside
 from .results import INFER as INFER
 from .results import ResultError as ResultError
 from .results import exact_avals as exact_avals

@@ -15,8 +15,8 @@ from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard, tell
 from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._everywhere import emit_for_all
 from ._facts import note_lowered
-from ._reentry import warn_of_jax_inside
 from .core import HostCallback, option
+from .lint import warn_of_jax_inside
 
 _NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # of a shard
 

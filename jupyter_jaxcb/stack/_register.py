@@ -11,9 +11,9 @@ from ._debug import bind_debug
 from ._executor_options import settings_of, spread_of
 from ._io import bind_io
 from ._pure import bind_pure
-from ._purity import warn_of_impurity
 from ._registered import Callback, PureCallback, check_function
 from .core import HostFunction, name_of, register
+from .lint import warn_of_impurity
 from .results import MISSING, Inferred, declared_result, is_infer, result_interface
 
 

@@ -12,12 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ._autodiff import with_jvp, with_vjp
-from ._differences import Bind, with_differences
-from ._loads import loads
-from ._reentry import JaxInHostFunctionWarning, look_at_new_body
-from ._rules import Rule
 from .core import HostFunction, check_arrays, without_leading
+from .derivatives import Bind, Rule, with_differences, with_jvp, with_vjp
+from .lint import JaxInHostFunctionWarning, loads, look_at_new_body
 from .results import result_avals
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()

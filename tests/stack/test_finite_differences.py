@@ -12,7 +12,7 @@ from jax.test_util import check_grads
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
-from jupyter_jaxcb.stack._differences import step_sizes
+from jupyter_jaxcb.stack.derivatives._finite_differences import step_sizes
 
 Z = np.linspace(0.2, 5, 4, dtype=np.float32)
 

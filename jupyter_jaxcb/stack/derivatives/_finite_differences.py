@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
-from .core import HostFunction, add_note, aligned, is_array
-from .results import answer_checker
+from ..core import HostFunction, add_note, aligned, is_array
+from ..results import answer_checker
 
 SMALL = 0.01  # of the largest element: the scale of a smaller one's step
 TINY = 0.001  # a smaller scale is not trusted where its step changes nothing

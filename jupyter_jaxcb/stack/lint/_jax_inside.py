@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..recording import Site
-from . import jax_compat
-from ._loads import loads
-from .core import HostFunction, is_cell
+from ...recording import Site
+from .. import jax_compat
+from ..core import HostFunction, is_cell
+from ._references import loads
 
 # Public modules of JAX whose functions compute, and what in them only asks or describes.
 _COMPUTING = tuple(f"jax.{name}" for name in "numpy lax scipy nn random image ops".split())

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 from jax.tree_util import tree_leaves
 
-from ._rules import Rule, checked_jvp, checked_vjp
-from .core import is_array
+from ..core import is_array
+from ._rule_checks import Rule, checked_jvp, checked_vjp
 
 
 def with_jvp(

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._loads import UNKNOWN, own_loads, python_function
+from ..core import is_cell
+from ._references import UNKNOWN, own_loads, python_function
 from ._writes import Write, unseeded, writes
-from .core import is_cell
 
 
 class ImpureFunctionWarning(UserWarning):

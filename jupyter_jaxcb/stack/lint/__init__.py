@@ -1,0 +1,13 @@
+"""."""
+
+from ._jax_inside import JaxInHostFunctionWarning as JaxInHostFunctionWarning
+from ._jax_inside import Use as Use
+from ._jax_inside import jax_inside as jax_inside
+from ._jax_inside import look_at_new_body as look_at_new_body
+from ._jax_inside import remedy_for_jax_inside as remedy_for_jax_inside
+from ._jax_inside import warn_of_jax_inside as warn_of_jax_inside
+from ._jax_inside import warn_once as warn_once
+from ._purity import ImpureFunctionWarning as ImpureFunctionWarning
+from ._purity import impurities as impurities
+from ._purity import warn_of_impurity as warn_of_impurity
+from ._references import loads as loads
