@@ -16,7 +16,6 @@ from ..recording import VmapLevel
 from . import jax_compat
 from ._batching import batch_host_call, check_vmap_method
 from ._bind import bind_host_call
-from ._buffers import BufferOptions, build_eager_crossing
 from ._eager import eager, raise_runtime_error
 from ._emission import HOST_MEMORY
 from ._lendable import check_aliases, check_lendable
@@ -29,6 +28,7 @@ from .core import (
     is_array,
     without_leading,
 )
+from .dispatch import BufferOptions, build_eager_crossing
 from .results import result_avals as declared
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..recording import VmapLevel, active
 from . import jax_compat
-from ._dispatch import Build, build_crossing
 from ._facts import eager_fact
 from .core import EAGER, HostCallback, aligned, to_aval
+from .dispatch import Build, build_crossing
 from .elision import _programs
 from .errors import HostCallError, host_error
 

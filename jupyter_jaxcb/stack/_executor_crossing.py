@@ -12,18 +12,26 @@ import numpy as np
 from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
 from ..recording import LoweredSite, Recorder, active
-from . import _dispatch, _interrupts
-from ._arguments import takes_flat_operands, to_arguments
-from ._dispatch import Crossing, Parts, telling_interrupts
 from ._executor_chunks import Lanes, pace_of
 from ._executor_engine import Engine
 from ._executor_log import Log
 from ._executor_run import Run
 from ._executors import engine_of, needed
-from ._finite import look_at_calls
-from ._interrupts import passed_on, refuse_call
-from ._lanes import Answers, LaneSchedule
 from .core import CROSSINGS, WAITING, HostCallback, HostFunction, Spread, describe
+from .dispatch import (
+    Answers,
+    Crossing,
+    LaneSchedule,
+    Parts,
+    _crossing,
+    _interrupts,
+    look_at_calls,
+    passed_on,
+    refuse_call,
+    takes_flat_operands,
+    telling_interrupts,
+    to_arguments,
+)
 from .errors import explain
 from .results import shown
 
@@ -36,7 +44,7 @@ def build_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """As `_dispatch.build_crossing`, of a callback whose calls an executor may make.
+    """As `_crossing.build_crossing`, of a callback whose calls an executor may make.
 
     Raises:
         ExecutorError: the executor cannot be reached.
@@ -45,13 +53,13 @@ def build_crossing(
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     spread = callback.spread
     if spread is None:
-        return _dispatch.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
+        return _crossing.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
     engine = engine_of(spread)
     if engine.travels:
         pickled(callback.host, spread)
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", spread)
-    parts = _dispatch.parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
+    parts = _crossing.parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
     cross = _Crossing(callback, spread, lowered, parts, engine).cross
     return telling_interrupts(cross, lowered, callback.host)
 

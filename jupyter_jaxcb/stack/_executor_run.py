@@ -19,8 +19,8 @@ from ._executor_chunks import Lanes, Pace, Parts
 from ._executor_engine import Engine, ExecutorError
 from ._executor_flight import Flight, await_end, lost_error, lost_ran
 from ._executor_stuck import end_stuck_worker, runs_lane_of, waits_for_us
-from ._interrupts import NOT_CALLED
 from .core import Spread, add_note
+from .dispatch import NOT_CALLED
 from .errors import NotCalledError
 from .results import ResultError
 

@@ -10,12 +10,19 @@ import numpy as np
 
 from ..recording import LoweredSite, VmapLevel
 from . import jax_compat
-from ._buffers import BufferOptions, build_buffer_crossing
-from ._dispatch import Build, Crossing, build_crossing, crossings_by_shard, telling_interrupts
 from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._everywhere import emit_for_all
 from ._facts import note_lowered
 from .core import HostCallback, option
+from .dispatch import (
+    BufferOptions,
+    Build,
+    Crossing,
+    build_buffer_crossing,
+    build_crossing,
+    crossings_by_shard,
+    telling_interrupts,
+)
 from .lint import warn_of_jax_inside
 
 _NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # of a shard

@@ -15,7 +15,6 @@ import jax
 from ..recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
 from . import jax_compat
 from ._facts import eager_fact, note_lowered
-from ._observed_call import Noted
 from ._observed_eager import eager_calls
 from ._record import Record, RecordBlock
 from .core import (
@@ -34,6 +33,7 @@ from .core import (
     switch,
     to_aval,
 )
+from .dispatch import Noted
 from .elision import _programs
 from .jax_compat import Changes
 

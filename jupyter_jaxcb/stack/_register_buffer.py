@@ -8,9 +8,9 @@ from typing import Any, overload
 
 from ._batching import check_vmap_method
 from ._buffer import bind_buffer
-from ._buffers import BufferOptions
 from ._registered import BufferCallback, check_function
 from .core import register, without_leading
+from .dispatch import BufferOptions
 from .results import MISSING, declared_result, result_interface
 
 

@@ -13,10 +13,9 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ..recording import Frame, LoweredSite, Recorder
-from ._crossing_frames import NOTED, READERS, RECORDED_LANES
-from ._observed_call import CallCount
 from ._running_spread import Lane, lanes_of_workers
 from .core import JAX_FOLDER, HostFunction, is_user_code
+from .dispatch import NOTED, READERS, RECORDED_LANES, CallCount
 
 
 class RunningCall(NamedTuple):

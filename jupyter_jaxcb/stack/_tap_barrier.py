@@ -14,9 +14,8 @@ import jax
 import numpy as np
 
 from . import jax_compat
-from ._dispatch import Crossing
-from ._interrupts import interrupt_at_exit
 from .core import add_note
+from .dispatch import Crossing, interrupt_at_exit
 from .errors import HostCallError, host_error
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")

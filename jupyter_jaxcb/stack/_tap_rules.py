@@ -11,8 +11,8 @@ import numpy as np
 
 from ..recording import LoweredSite
 from . import jax_compat
-from ._dispatch import Build, Crossing, build_crossing
 from .core import HostCallback, Static
+from .dispatch import Build, Crossing, build_crossing
 
 
 class TapEffect(jax_compat.Effect):

@@ -4,7 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from jupyter_jaxcb.stack import _debug, _dispatch, _io, _lanes, _lowering, _pure
+from jupyter_jaxcb.stack import _debug, _io, _lowering, _pure
+from jupyter_jaxcb.stack.dispatch import _crossing, _lanes
 from jupyter_jaxcb.stack.results import _expressions
 
 from ._planted import agrees, found
@@ -144,7 +145,7 @@ def test_a_tangent_that_passes_a_callback_is_found(monkeypatch):
 
 
 def test_a_call_missing_from_the_recording_is_found(monkeypatch):
-    monkeypatch.setattr(_dispatch, "active", lambda: None)
+    monkeypatch.setattr(_crossing, "active", lambda: None)
     assert "calls recorded" in _is_found(monkeypatch, ("jit",))
 
 

@@ -57,7 +57,7 @@ def test_random_programs_do_the_same_observed():
 
 def test_comparison_finds_what_is_changed(monkeypatch):
     """The comparison itself can fail: here the wrapper calls twice."""
-    from jupyter_jaxcb.stack._observed_call import Noted
+    from jupyter_jaxcb.stack.dispatch._observed_call import Noted
 
     once = Noted.__call__
 

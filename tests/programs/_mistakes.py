@@ -9,7 +9,7 @@ from typing import Any
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate, Recorder, Recording
-from jupyter_jaxcb.stack import _lanes
+from jupyter_jaxcb.stack.dispatch import _lanes
 from jupyter_jaxcb.stack.elision import _programs
 
 Plant = Callable[[Any], None]  # is given pytest's monkeypatch

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _interrupts, interrupt
+from jupyter_jaxcb.stack import interrupt
+from jupyter_jaxcb.stack.dispatch import _interrupts
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _ending, _interrupts, interrupt, release
+from jupyter_jaxcb.stack import interrupt, release
+from jupyter_jaxcb.stack.dispatch import _ending, _interrupts
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Aval, LoweredSite, Site, VmapLevel
-from jupyter_jaxcb.stack._lanes import LaneSchedule
+from jupyter_jaxcb.stack.dispatch._lanes import LaneSchedule
 
 SITE = Site("pure", "f", "m.py", 1, 0, cell=False)
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
-from ..recording import LoweredSite
+from ...recording import LoweredSite
+from ..core import HostCallback, empty_aligned
+from ..errors import HostCallError, host_error
+from ..results import ResultError
 from ._arguments import takes_flat_operands, to_arguments
 from ._canary import checked
-from ._dispatch import Crossing, looped_calls, single_call, telling_interrupts
+from ._crossing import Crossing, looped_calls, single_call, telling_interrupts
 from ._finite import finite_checker
 from ._lanes import LaneSchedule
-from ._lent import lend, rescue, still_held, take_back
-from .core import HostCallback, empty_aligned
-from .errors import HostCallError, host_error
-from .results import ResultError
+from ._lent_memory import lend, rescue, still_held, take_back
 
 # The host function called: its body, the context, operands, outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]
@@ -88,7 +88,7 @@ def build_eager_crossing(
     *,
     options: BufferOptions,
 ) -> Crossing:
-    """As `_dispatch.build_crossing`, for arrays outside of a program: nothing is lent."""
+    """As `_crossing.build_crossing`, for arrays outside of a program: nothing is lent."""
     cross = _crossing(callback, lowered, options, on_device=False)
     shapes = [aval.shape for aval in lowered.results]
 

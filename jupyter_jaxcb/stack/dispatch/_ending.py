@@ -16,8 +16,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-from .core import CROSSINGS, WAITING, _known_frames
-from .errors import EndedError
+from ..core import CROSSINGS, WAITING, _known_frames
+from ..errors import EndedError
 
 # With one argument too many: a weak reference hands itself over, and C does not mind.
 raise_in_thread: Any = ctypes.PYFUNCTYPE(

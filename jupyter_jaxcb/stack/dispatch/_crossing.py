@@ -16,15 +16,15 @@ import numpy as np
 
 from jupyter_jaxcb_worker import check_ended
 
-from ..recording import LoweredSite, Recorder, active
+from ...recording import LoweredSite, Recorder, active
+from ..core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
+from ..errors import HostCallError, NotCalledError, explain
+from ..results import answer_checker, exact_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
 from ._interrupts import NOT_CALLED, lanes_left, passed_on, refuse_call
 from ._lanes import Answers, LaneSchedule
-from .core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
-from .errors import HostCallError, NotCalledError, explain
-from .results import answer_checker, exact_checker
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 # `build_crossing`, or what a flavor has in its place.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import LoweredSite, Recorder
+from ...recording import LoweredSite, Recorder
 
 LARGEST = 4_096  # elements of a result that is looked at in every call
 FEW = 16

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .results import ResultError
+from ..results import ResultError
 
 # A function may write by chance what the canary is, in bytes one time of 256. Told is only what is
 # less likely than this.

@@ -20,12 +20,12 @@ from typing import Any
 
 import jax
 
-from ..recording import LoweredSite
-from . import jax_compat
+from ...recording import LoweredSite
+from .. import jax_compat
+from ..core import EAGER, HostFunction, any_lowered
+from ..errors import HostCallError, NotCalledError, _causes, explain
 from ._ending import end_running, is_own, outermost, raise_in_thread
 from ._in_flight import InFlight
-from .core import EAGER, HostFunction, any_lowered
-from .errors import HostCallError, NotCalledError, _causes, explain
 
 _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.5

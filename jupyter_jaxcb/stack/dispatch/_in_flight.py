@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import jax_compat
-from .core import any_lowered
-from .errors import host_error
+from .. import jax_compat
+from ..core import any_lowered
+from ..errors import host_error
 
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import LoweredSite
+from ...recording import LoweredSite
 
 
 class LaneSchedule:

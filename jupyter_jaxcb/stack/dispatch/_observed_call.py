@@ -6,8 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..recording import LoweredSite, Recorder, active
-from .core import StandsFor, describe, is_observing
+from ...recording import LoweredSite, Recorder, active
+from ..core import StandsFor, describe, is_observing
 
 
 def listening() -> Recorder | None:

@@ -1,0 +1,33 @@
+"""."""
+
+from ._arguments import takes_flat_operands as takes_flat_operands
+from ._arguments import to_arguments as to_arguments
+from ._buffer_crossing import BufferOptions as BufferOptions
+from ._buffer_crossing import build_buffer_crossing as build_buffer_crossing
+from ._buffer_crossing import build_eager_crossing as build_eager_crossing
+from ._canary import checked as checked
+from ._crossing import Build as Build
+from ._crossing import Crossing as Crossing
+from ._crossing import Parts as Parts
+from ._crossing import build_crossing as build_crossing
+from ._crossing import crossings_by_shard as crossings_by_shard
+from ._crossing import telling_interrupts as telling_interrupts
+from ._finite import look_at_calls as look_at_calls
+from ._frames import NOTED as NOTED
+from ._frames import READERS as READERS
+from ._frames import RECORDED_LANES as RECORDED_LANES
+from ._in_flight import InFlight as InFlight
+from ._interrupts import NOT_CALLED as NOT_CALLED
+from ._interrupts import interrupt as interrupt
+from ._interrupts import interrupt_at_exit as interrupt_at_exit
+from ._interrupts import interrupt_main as interrupt_main
+from ._interrupts import on_thread_of_xla as on_thread_of_xla
+from ._interrupts import pass_on as pass_on
+from ._interrupts import passed_on as passed_on
+from ._interrupts import refuse_call as refuse_call
+from ._interrupts import release as release
+from ._lanes import Answers as Answers
+from ._lanes import LaneSchedule as LaneSchedule
+from ._lent_memory import RetainedBufferWarning as RetainedBufferWarning
+from ._observed_call import CallCount as CallCount
+from ._observed_call import Noted as Noted
