@@ -4,10 +4,6 @@ from ._batching import VMAP_METHODS as VMAP_METHODS
 from ._buffer import buffer_callback as buffer_callback
 from ._check import check as check
 from ._debug import debug_callback as debug_callback
-from ._executor_engine import ExecutorError as ExecutorError
-from ._executor_engine import WorkerLostError as WorkerLostError
-from ._executor_options import EXECUTORS as EXECUTORS
-from ._executor_options import check_executor as check_executor
 from ._explain import explain as explain
 from ._gather import gather as gather
 from ._io import io_callback as io_callback
@@ -71,6 +67,10 @@ from .errors import seen_by_user as seen_by_user
 from .errors import strict_errors as strict_errors
 from .errors import take_back as take_back
 from .errors import tell_what_runs as tell_what_runs
+from .executors import EXECUTORS as EXECUTORS
+from .executors import ExecutorError as ExecutorError
+from .executors import WorkerLostError as WorkerLostError
+from .executors import check_executor as check_executor
 from .jax_compat import leave_loops_to_jax as leave_loops_to_jax
 from .lint import ImpureFunctionWarning as ImpureFunctionWarning
 from .lint import JaxInHostFunctionWarning as JaxInHostFunctionWarning

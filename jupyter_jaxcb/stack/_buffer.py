@@ -17,9 +17,7 @@ from . import jax_compat
 from ._batching import batch_host_call, check_vmap_method
 from ._bind import bind_host_call
 from ._eager import eager, raise_runtime_error
-from ._emission import HOST_MEMORY
 from ._lendable import check_aliases, check_lendable
-from ._lowering import lower_buffer_call
 from .core import (
     HostCallback,
     HostFunction,
@@ -29,6 +27,7 @@ from .core import (
     without_leading,
 )
 from .dispatch import BufferOptions, build_eager_crossing
+from .lowering import HOST_MEMORY, lower_buffer_call
 from .results import result_avals as declared
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")

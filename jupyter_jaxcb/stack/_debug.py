@@ -12,9 +12,8 @@ from . import jax_compat
 from ._batching import batch_host_call
 from ._bind import bind_silent_call
 from ._eager import eager, raise_itself
-from ._everywhere import lower_once
-from ._lowering import lower_host_call
 from .core import HostCallback, HostFunction, check_arrays
+from .lowering import lower_host_call, lower_once
 
 debug_callback_p = jax_compat.Primitive("jaxcb_debug_callback")
 debug_callback_p.multiple_results = True

@@ -9,10 +9,9 @@ from . import jax_compat
 from ._batching import batch_host_call
 from ._bind import bind_host_call
 from ._eager import eager, raise_runtime_error
-from ._executor_crossing import build_crossing
-from ._executor_options import spread_of
-from ._lowering import lower_host_call
 from .core import HostCallback, HostFunction, Spread, as_debug, check_arrays, option
+from .executors import build_crossing, spread_of
+from .lowering import lower_host_call
 from .results import result_avals as declared
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")

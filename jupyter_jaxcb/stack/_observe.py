@@ -14,7 +14,6 @@ import jax
 
 from ..recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
 from . import jax_compat
-from ._facts import eager_fact, note_lowered
 from ._observed_eager import eager_calls
 from ._record import Record, RecordBlock
 from .core import (
@@ -36,6 +35,7 @@ from .core import (
 from .dispatch import Noted
 from .elision import _programs
 from .jax_compat import Changes
+from .lowering import eager_fact, note_lowered
 
 _BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes
 _NOT_HEARD = {"jax buffer"}  # their host calls are XLA's alone

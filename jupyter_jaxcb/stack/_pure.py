@@ -11,9 +11,6 @@ from . import jax_compat
 from ._batching import batch_host_call, check_vmap_method, method_of_vectorized
 from ._bind import bind_host_call
 from ._eager import eager, note_no_call, raise_runtime_error
-from ._executor_crossing import build_crossing
-from ._executor_options import spread_of
-from ._lowering import lower_host_call
 from .core import (
     HostCallback,
     HostFunction,
@@ -22,6 +19,8 @@ from .core import (
     how_to_differentiate,
     how_to_transpose,
 )
+from .executors import build_crossing, spread_of
+from .lowering import lower_host_call
 from .results import result_avals as declared
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")

@@ -8,11 +8,11 @@ from typing import Any, overload
 
 from ._batching import check_vmap_method
 from ._debug import bind_debug
-from ._executor_options import settings_of, spread_of
 from ._io import bind_io
 from ._pure import bind_pure
 from ._registered import Callback, PureCallback, check_function
 from .core import HostFunction, name_of, register
+from .executors import settings_of, spread_of
 from .lint import warn_of_impurity
 from .results import MISSING, Inferred, declared_result, is_infer, result_interface
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from jupyter_jaxcb_worker import Ran, run_lanes
 
-from ._executor_crossing import CROSS
-from ._executor_flight import Flight
+from .executors import CROSS, Flight
 
 
 class Lane(NamedTuple):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _buffer, _lowering
+from jupyter_jaxcb.stack import _buffer
+from jupyter_jaxcb.stack.lowering import _host_call
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_a_failure_on_several_devices_comes_back(found, name):
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
     """Memory that numpy cannot show: JAX's own buffers reach the host function."""
-    for module in (_buffer, _lowering):
+    for module in (_buffer, _host_call):
         monkeypatch.setattr(module, "HOST_MEMORY", frozenset())
 
 

@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from jupyter_jaxcb.stack import _debug, _io, _lowering, _pure
+from jupyter_jaxcb.stack import _debug, _io, _pure
 from jupyter_jaxcb.stack.dispatch import _crossing, _lanes
+from jupyter_jaxcb.stack.lowering import _host_call
 from jupyter_jaxcb.stack.results import _expressions
 
 from ._planted import agrees, found
@@ -81,7 +82,7 @@ def _stale_token(ctx, ordered, token):
 @pytest.mark.parametrize("kinds", [("jit",), ("scan", "jit")])
 @pytest.mark.parametrize("flavor", ["io", "debug"])
 def test_a_stale_token_is_found(kinds, flavor, monkeypatch):
-    monkeypatch.setattr(_lowering, "_set_token", _stale_token)
+    monkeypatch.setattr(_host_call, "_set_token", _stale_token)
     _is_found(monkeypatch, kinds, _some(2, flavor=flavor, ordered=True))
 
 

@@ -125,9 +125,9 @@ def test_argument_that_cannot_be_pickled_is_told_before_anything_runs():
 
 
 def test_address_that_nobody_listens_at_is_told_before_anything_runs(monkeypatch):
-    from jupyter_jaxcb.stack import _executors
+    from jupyter_jaxcb.stack.executors import _engines
 
-    monkeypatch.setattr(_executors, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(_engines, "CONNECT_SECONDS", 0.5)
     f = jaxcb.pure(never, result=lambda x: x, executor="dask:tcp://127.0.0.1:9")
     with pytest.raises(jaxcb.ExecutorError, match="nobody listens at tcp://127") as caught:
         jax.jit(f)(X)
@@ -145,10 +145,10 @@ def test_dask_without_a_client_is_told_before_anything_runs():
     [("processes", "loky"), ("dask", "distributed"), ("mpi", "mpi4py.futures")],
 )
 def test_library_that_is_not_installed_is_named_with_what_to_type(monkeypatch, name, module):
-    from jupyter_jaxcb.stack import _executors
+    from jupyter_jaxcb.stack.executors import _engines
 
     monkeypatch.setitem(sys.modules, module, None)  # importing it fails
-    monkeypatch.setattr(_executors, "_named", {})
+    monkeypatch.setattr(_engines, "_named", {})
     f = jaxcb.pure(never, result=lambda x: x, executor=name)
     with pytest.raises(ModuleNotFoundError, match=rf"pip install 'jupyter_jaxcb\[{name}\]'"):
         jax.jit(f)(X)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _executor_stuck
+from jupyter_jaxcb.stack.executors import _stuck
 
 BOTH = pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 X = np.arange(12, dtype=np.float32)
@@ -254,7 +254,7 @@ def test_several_crossings_share_one_executor(lanes):
 def test_worker_that_holds_the_interpreter_lock_past_its_timeout_is_ended_and_named(
     lanes, failure, monkeypatch
 ):
-    monkeypatch.setattr(_executor_stuck, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(_stuck, "GRACE_SECONDS", 0.2)
 
     def host(x):
         if x == 3:

@@ -15,7 +15,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import interrupt
-from jupyter_jaxcb.stack._executor_board import board
+from jupyter_jaxcb.stack.executors._board import board
 
 FIRST = jax.ShapeDtypeStruct((), np.float32)
 SCRIPT = """

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _executor_flight
+from jupyter_jaxcb.stack.executors import _flight
 
 X = np.arange(20, dtype=np.float32)
 
@@ -111,8 +111,8 @@ def test_worker_that_is_still_ending_is_the_one_that_ended(lanes, calls, failure
         asked[pid] += 1
         return asked[pid] > 1 and really_ended(pid)
 
-    really_ended, context = _executor_flight.has_ended, multiprocessing.get_context("spawn")
-    monkeypatch.setattr(_executor_flight, "has_ended", has_ended)
+    really_ended, context = _flight.has_ended, multiprocessing.get_context("spawn")
+    monkeypatch.setattr(_flight, "has_ended", has_ended)
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
         f = lanes(killing(calls.counter(), 99), executor=pool, chunksize=1)
         error, words = failure(f, X)

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _executor_mpi
+from jupyter_jaxcb.stack.executors import _mpi
 
 HERE = pathlib.Path(__file__)
 BIN = os.path.dirname(sys.executable)  # where the package mpich has its mpiexec
@@ -86,10 +86,10 @@ print(jax.vmap(f)(np.arange(4.0)))
 def test_launcher_that_is_not_there_is_told_before_mpi_gives_up_python(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in list(os.environ):
-        if name.startswith(_executor_mpi._OF_A_JOB):
+        if name.startswith(_mpi._OF_A_JOB):
             monkeypatch.delenv(name)
     with pytest.raises(jaxcb.ExecutorError, match=r"mpiexec, which is not there.*'processes'"):
-        _executor_mpi.named_mpi(NeverThere, "mpi", "2")
+        _mpi.named_mpi(NeverThere, "mpi", "2")
 
 
 class NeverThere(concurrent.futures.Executor):
@@ -103,11 +103,11 @@ class NeverThere(concurrent.futures.Executor):
 
 
 def test_workers_that_do_not_come_are_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(_executor_mpi, "_START_SECONDS", 0.01)
+    monkeypatch.setattr(_mpi, "_START_SECONDS", 0.01)
     monkeypatch.setenv("PMI_RANK", "0")
     pool = NeverThere(2)
     with pytest.raises(jaxcb.ExecutorError, match=r"has no workers: MPI did not.*'processes'"):
-        _executor_mpi.mpi_engine(pool, "mpi")
+        _mpi.mpi_engine(pool, "mpi")
     pool.asked.set()
 
 

@@ -9,7 +9,7 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _lowering
+from jupyter_jaxcb.stack.lowering import _host_call
 
 X = np.arange(3, dtype=np.float32)
 JAX = {"pure": jax.pure_callback, "io": io_callback, "debug": jax.debug.callback}
@@ -61,7 +61,7 @@ def test_operands_results_and_side_effects_are_those_of_jax():
 
 def test_platform_without_a_direct_call_takes_the_documented_way(monkeypatch):
     """As a TPU would: here the CPU stands for a platform that the table does not know."""
-    monkeypatch.setattr(_lowering, "DIRECT", {})
+    monkeypatch.setattr(_host_call, "DIRECT", {})
     seen = []
 
     def note(x):

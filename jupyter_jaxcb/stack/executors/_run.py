@@ -14,15 +14,15 @@ from typing import Any
 
 from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_lanes
 
-from ._executor_board import Mark, board
-from ._executor_chunks import Lanes, Pace, Parts
-from ._executor_engine import Engine, ExecutorError
-from ._executor_flight import Flight, await_end, lost_error, lost_ran
-from ._executor_stuck import end_stuck_worker, runs_lane_of, waits_for_us
-from .core import Spread, add_note
-from .dispatch import NOT_CALLED
-from .errors import NotCalledError
-from .results import ResultError
+from ..core import Spread, add_note
+from ..dispatch import NOT_CALLED
+from ..errors import NotCalledError
+from ..results import ResultError
+from ._board import Mark, board
+from ._chunks import Lanes, Pace, Parts
+from ._engine import Engine, ExecutorError
+from ._flight import Flight, await_end, lost_error, lost_ran
+from ._stuck import end_stuck_worker, runs_lane_of, waits_for_us
 
 _POLL_SECONDS = 0.05
 _GONE_SECONDS = 3.0  # after which what an engine is connected to is given up, without a timeout

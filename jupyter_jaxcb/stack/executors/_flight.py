@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from jupyter_jaxcb_worker import Chunk, Ran, Who
 
-from ._executor_board import Mark, board, has_ended
-from ._executor_engine import Engine, WorkerLostError
+from ._board import Mark, board, has_ended
+from ._engine import Engine, WorkerLostError
 
 _ENDING_SECONDS = 0.5  # that a process may take to end, once its files are closed
 

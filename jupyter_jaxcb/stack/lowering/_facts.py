@@ -6,10 +6,10 @@ import math
 import weakref
 from typing import Any
 
-from ..recording import Aval, LoweredSite, VmapLevel
-from . import jax_compat
-from .core import Bind, listener, to_aval
-from .elision import HostCallIndex, _programs
+from ...recording import Aval, LoweredSite, VmapLevel
+from .. import jax_compat
+from ..core import Bind, listener, to_aval
+from ..elision import HostCallIndex, _programs
 
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 

@@ -14,11 +14,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ._executor_engine import Engine, ExecutorError, cores
-from ._executor_exit import finish_first
-from ._executor_mpi import mpi_engine, named_mpi
-from ._executor_options import library_of
-from .core import Spread
+from ..core import Spread
+from ._engine import Engine, ExecutorError, cores
+from ._exit import finish_first
+from ._mpi import mpi_engine, named_mpi
+from ._options import library_of
 
 CONNECT_SECONDS = 10.0  # to a scheduler
 _REMOTE_NS = 20_000_000  # of lanes that are sent together over a network, at least

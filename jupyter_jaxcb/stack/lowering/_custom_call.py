@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from . import jax_compat
-from ._half_bytes import IS_SOUND, in_whole_bytes
+from .. import jax_compat
+from ._sub_byte import IS_SOUND, in_whole_bytes
 
 DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call
 HOST_MEMORY = {"cpu"}  # platforms whose memory numpy can show

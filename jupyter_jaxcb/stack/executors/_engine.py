@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ._executor_options import is_shut_down, leaves_process, stays_on_machine
-from .core import describe, executor_word
+from ..core import describe, executor_word
+from ._options import is_shut_down, leaves_process, stays_on_machine
 
 _LOST = {"BrokenExecutor", "KilledWorker", "EngineError"}  # classes that say: a worker is gone
 _LOOK_AGAIN_SECONDS = 5.0

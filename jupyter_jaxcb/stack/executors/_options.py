@@ -8,7 +8,7 @@ import numbers
 import threading
 from typing import Any
 
-from .core import Spread, executor_word
+from ..core import Spread, executor_word
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of schedulers of dask's

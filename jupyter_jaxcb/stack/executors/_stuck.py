@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from jupyter_jaxcb_worker import run_lanes, running
 
-from ._executor_engine import Engine
-from .core import JAX_FOLDER, WAITING
+from ..core import JAX_FOLDER, WAITING
+from ._engine import Engine
 
 if TYPE_CHECKING:
-    from ._executor_flight import Flight
+    from ._flight import Flight
 
 GRACE_SECONDS = 5.0  # that a worker gets to say itself that a lane takes too long
 

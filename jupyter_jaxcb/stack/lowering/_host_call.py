@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..recording import LoweredSite, VmapLevel
-from . import jax_compat
-from ._emission import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
-from ._everywhere import emit_for_all
-from ._facts import note_lowered
-from .core import HostCallback, option
-from .dispatch import (
+from ...recording import LoweredSite, VmapLevel
+from .. import jax_compat
+from ..core import HostCallback, option
+from ..dispatch import (
     BufferOptions,
     Build,
     Crossing,
@@ -23,7 +20,10 @@ from .dispatch import (
     crossings_by_shard,
     telling_interrupts,
 )
-from .lint import warn_of_jax_inside
+from ..lint import warn_of_jax_inside
+from ._custom_call import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
+from ._facts import note_lowered
+from ._multi_device import emit_for_all
 
 _NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # of a shard
 

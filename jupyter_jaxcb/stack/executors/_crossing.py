@@ -11,14 +11,9 @@ import numpy as np
 
 from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
-from ..recording import LoweredSite, Recorder, active
-from ._executor_chunks import Lanes, pace_of
-from ._executor_engine import Engine
-from ._executor_log import Log
-from ._executor_run import Run
-from ._executors import engine_of, needed
-from .core import CROSSINGS, WAITING, HostCallback, HostFunction, Spread, describe
-from .dispatch import (
+from ...recording import LoweredSite, Recorder, active
+from ..core import CROSSINGS, WAITING, HostCallback, HostFunction, Spread, describe
+from ..dispatch import (
     Answers,
     Crossing,
     LaneSchedule,
@@ -32,8 +27,13 @@ from .dispatch import (
     telling_interrupts,
     to_arguments,
 )
-from .errors import explain
-from .results import shown
+from ..errors import explain
+from ..results import shown
+from ._chunks import Lanes, pace_of
+from ._engine import Engine
+from ._engines import engine_of, needed
+from ._log import Log
+from ._run import Run
 
 Check = Callable[[Any], tuple[np.ndarray, ...]]
 

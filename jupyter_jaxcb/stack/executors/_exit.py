@@ -7,7 +7,7 @@ import math
 import os
 import threading
 
-from .dispatch import InFlight, interrupt_at_exit
+from ..dispatch import InFlight, interrupt_at_exit
 
 _process = os.getpid()  # JAX does not work in a forked one
 

@@ -20,10 +20,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..recording import Site
-from . import jax_compat
-from ._emission import emit_call
-from .errors import HostCallError, failed_elsewhere
+from ...recording import Site
+from .. import jax_compat
+from ..errors import HostCallError, failed_elsewhere
+from ._custom_call import emit_call
 
 _FAILURE = jax_compat.shaped_array((2,), np.dtype(np.uint32))  # the error's number, its process
 
@@ -41,7 +41,7 @@ def emit_for_all(
     has_side_effect: bool,
     sharding: Any,
 ) -> list[Any]:
-    """As `_emission.emit_call`, for a call that one of several devices makes for all.
+    """As `_custom_call.emit_call`, for a call that one of several devices makes for all.
 
     Args:
         ctx: JAX's lowering context.

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ._executor_engine import Engine, ExecutorError
-from .core import executor_word
+from ..core import executor_word
+from ._engine import Engine, ExecutorError
 
 _START_SECONDS = 60.0  # that workers may take to start
 _LOOK_SECONDS = 0.05

@@ -10,9 +10,9 @@ import numpy as np
 
 from jupyter_jaxcb_worker import Ran
 
-from ..recording import LoweredSite, Recorder, WorkerRows
-from ._executor_flight import Flight
-from .core import HostFunction, describe
+from ...recording import LoweredSite, Recorder, WorkerRows
+from ..core import HostFunction, describe
+from ._flight import Flight
 
 
 @dataclasses.dataclass(eq=False)

@@ -11,8 +11,8 @@ import numpy as np
 
 from jupyter_jaxcb_worker import Column, shared_if_large
 
-from .core import HostFunction, Spread
-from .dispatch import LaneSchedule
+from ..core import HostFunction, Spread
+from ..dispatch import LaneSchedule
 
 _SHARE = 2  # of what is left, each worker gets one part in so many
 _MEMORY = 0.5  # of the running mean: how much the last chunk weighs

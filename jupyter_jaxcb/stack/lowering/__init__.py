@@ -1,0 +1,9 @@
+"""."""
+
+from ._custom_call import HOST_MEMORY as HOST_MEMORY
+from ._facts import eager_fact as eager_fact
+from ._facts import note_lowered as note_lowered
+from ._host_call import lower_buffer_call as lower_buffer_call
+from ._host_call import lower_host_call as lower_host_call
+from ._multi_device import lower_once as lower_once
+from ._sub_byte import bits as bits
