@@ -15,10 +15,10 @@ from . import _check_derivative, _check_vmap, jax_compat
 from ._check_vmap import BATCHED, Lanes, answers_as_lanes, takes_any_batch, vmap_findings
 from ._compare import difference
 from ._record import Unrecorded
-from ._registered import Callback
 from ._subject import OutOfTime, Subject, told
 from .core import enabled, is_cell, message_of
 from .lint import impurities, jax_inside
+from .register import Callback
 from .results import ResultError
 
 _TWICE = "same inputs twice"

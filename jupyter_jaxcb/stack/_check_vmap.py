@@ -11,10 +11,10 @@ import ml_dtypes
 import numpy as np
 
 from ..recording import Finding
-from ._batching import VMAP_METHODS
 from ._compare import difference
 from ._subject import Subject, one_by_one, told
 from .core import option
+from .flavors import VMAP_METHODS
 from .results import ResultError, kind_of
 
 KIND = "vmap contract"

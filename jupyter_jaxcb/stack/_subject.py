@@ -12,9 +12,9 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 from ._quiet import printed
-from ._registered import BufferCallback, Callback
 from .core import describe, is_array, without_leading
 from .dispatch import checked
+from .register import BufferCallback, Callback
 from .results import answer_checker, leaf_paths, result_avals
 
 SECONDS = 10.0  # after which no run begins any more

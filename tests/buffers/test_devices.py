@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _buffer
+from jupyter_jaxcb.stack.flavors import _buffer
 from jupyter_jaxcb.stack.lowering import _host_call
 
 

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from jupyter_jaxcb.stack import _debug, _io, _pure
 from jupyter_jaxcb.stack.dispatch import _crossing, _lanes
+from jupyter_jaxcb.stack.flavors import _debug, _io, _pure
 from jupyter_jaxcb.stack.lowering import _host_call
 from jupyter_jaxcb.stack.results import _expressions
 

@@ -56,4 +56,7 @@ def test_module_that_is_named_exists(page):
 
 
 def test_module_that_is_not_there_is_seen():
-    assert [exists(path) for path in modules_named("`stack/_pure.py`, `_none.py`")] == [True, False]
+    assert [exists(path) for path in modules_named("`stack/flavors/_pure.py`, `_none.py`")] == [
+        True,
+        False,
+    ]

@@ -12,13 +12,9 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import tree_leaves
 
-from ..recording import VmapLevel
-from . import jax_compat
-from ._batching import batch_host_call, check_vmap_method
-from ._bind import bind_host_call
-from ._eager import eager, raise_runtime_error
-from ._lendable import check_aliases, check_lendable
-from .core import (
+from ...recording import VmapLevel
+from .. import jax_compat
+from ..core import (
     HostCallback,
     HostFunction,
     how_to_differentiate,
@@ -26,9 +22,13 @@ from .core import (
     is_array,
     without_leading,
 )
-from .dispatch import BufferOptions, build_eager_crossing
-from .lowering import HOST_MEMORY, lower_buffer_call
-from .results import result_avals as declared
+from ..dispatch import BufferOptions, build_eager_crossing
+from ..lowering import HOST_MEMORY, lower_buffer_call
+from ..results import result_avals as declared
+from ._bind import bind_host_call
+from ._buffer_checks import check_aliases, check_lendable
+from ._eager import eager, raise_runtime_error
+from ._vmap import batch_host_call, check_vmap_method
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
 buffer_callback_p.multiple_results = True

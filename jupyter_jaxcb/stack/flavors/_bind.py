@@ -13,8 +13,8 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from . import jax_compat
-from .core import (
+from .. import jax_compat
+from ..core import (
     NO_STATIC,
     Bind,
     HostCallback,
@@ -27,7 +27,7 @@ from .core import (
     left_out,
     to_array,
 )
-from .elision import _programs
+from ..elision import _programs
 
 
 def bind_host_call(

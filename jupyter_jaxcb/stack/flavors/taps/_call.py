@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from . import jax_compat
-from ._bind import bind_host_call
-from ._eager import eager, raise_itself, raise_runtime_error
-from ._tap_barrier import counted, keeping_errors
-from ._tap_flags import flags
-from ._tap_rules import DEVICE, TAP, building, placed, recomputing
-from .core import HostCallback, HostFunction
-from .errors import HostCallError
-from .lowering import lower_host_call
+from ... import jax_compat
+from ...core import HostCallback, HostFunction
+from ...errors import HostCallError
+from ...lowering import lower_host_call
+from .. import bind_host_call, eager, raise_itself, raise_runtime_error
+from ._barrier import counted, keeping_errors
+from ._effect import DEVICE, TAP, building, placed, recomputing
+from ._flags import flags
 
 tap_call_p = jax_compat.Primitive("jaxcb_tap_call_callback")
 tap_call_p.multiple_results = True

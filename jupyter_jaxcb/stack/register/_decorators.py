@@ -6,15 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
-from ._batching import check_vmap_method
-from ._debug import bind_debug
-from ._io import bind_io
-from ._pure import bind_pure
-from ._registered import Callback, PureCallback, check_function
-from .core import HostFunction, name_of, register
-from .executors import settings_of, spread_of
-from .lint import warn_of_impurity
-from .results import MISSING, Inferred, declared_result, is_infer, result_interface
+from ..core import HostFunction, name_of, register
+from ..executors import settings_of, spread_of
+from ..flavors import bind_debug, bind_io, bind_pure, check_vmap_method
+from ..lint import warn_of_impurity
+from ..results import MISSING, Inferred, declared_result, is_infer, result_interface
+from ._callback import Callback, PureCallback, check_function
 
 
 @overload

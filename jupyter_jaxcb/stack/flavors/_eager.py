@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..recording import VmapLevel, active
-from . import jax_compat
-from .core import EAGER, HostCallback, aligned, to_aval
-from .dispatch import Build, build_crossing
-from .elision import _programs
-from .errors import HostCallError, host_error
-from .lowering import eager_fact
+from ...recording import VmapLevel, active
+from .. import jax_compat
+from ..core import EAGER, HostCallback, aligned, to_aval
+from ..dispatch import Build, build_crossing
+from ..elision import _programs
+from ..errors import HostCallError, host_error
+from ..lowering import eager_fact
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
 

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ._registered import Callback
-from ._tap import bind_tap
-from .core import check_leaves, register
+from ..core import check_leaves, register
+from ..flavors.taps import bind_tap
+from ._callback import Callback
 
 
 def tap(function: Callable[..., Any]) -> Callback:

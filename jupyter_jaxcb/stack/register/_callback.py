@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .core import HostFunction, check_arrays, without_leading
-from .derivatives import Bind, Rule, with_differences, with_jvp, with_vjp
-from .lint import JaxInHostFunctionWarning, loads, look_at_new_body
-from .results import result_avals
+from ..core import HostFunction, check_arrays, without_leading
+from ..derivatives import Bind, Rule, with_differences, with_jvp, with_vjp
+from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
+from ..results import result_avals
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 

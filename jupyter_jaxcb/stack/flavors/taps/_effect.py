@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..recording import LoweredSite
-from . import jax_compat
-from .core import HostCallback, Static
-from .dispatch import Build, Crossing, build_crossing
+from ....recording import LoweredSite
+from ... import jax_compat
+from ...core import HostCallback, Static
+from ...dispatch import Build, Crossing, build_crossing
 
 
 class TapEffect(jax_compat.Effect):

@@ -6,12 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, overload
 
-from ._batching import check_vmap_method
-from ._buffer import bind_buffer
-from ._registered import BufferCallback, check_function
-from .core import register, without_leading
-from .dispatch import BufferOptions
-from .results import MISSING, declared_result, result_interface
+from ..core import register, without_leading
+from ..dispatch import BufferOptions
+from ..flavors import bind_buffer, check_vmap_method
+from ..results import MISSING, declared_result, result_interface
+from ._callback import BufferCallback, check_function
 
 
 @overload

@@ -7,11 +7,8 @@ from typing import Any, NoReturn
 
 import jax.numpy as jnp
 
-from . import jax_compat
-from ._batching import batch_host_call, check_vmap_method, method_of_vectorized
-from ._bind import bind_host_call
-from ._eager import eager, note_no_call, raise_runtime_error
-from .core import (
+from .. import jax_compat
+from ..core import (
     HostCallback,
     HostFunction,
     Spread,
@@ -19,9 +16,12 @@ from .core import (
     how_to_differentiate,
     how_to_transpose,
 )
-from .executors import build_crossing, spread_of
-from .lowering import lower_host_call
-from .results import result_avals as declared
+from ..executors import build_crossing, spread_of
+from ..lowering import lower_host_call
+from ..results import result_avals as declared
+from ._bind import bind_host_call
+from ._eager import eager, note_no_call, raise_runtime_error
+from ._vmap import batch_host_call, check_vmap_method, method_of_vectorized
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..recording import VmapLevel
-from . import jax_compat
+from ...recording import VmapLevel
+from .. import jax_compat
 
 
 def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:

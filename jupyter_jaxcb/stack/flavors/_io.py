@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import jax_compat
-from ._batching import batch_host_call
+from .. import jax_compat
+from ..core import HostCallback, HostFunction, Spread, as_debug, check_arrays, option
+from ..executors import build_crossing, spread_of
+from ..lowering import lower_host_call
+from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, raise_runtime_error
-from .core import HostCallback, HostFunction, Spread, as_debug, check_arrays, option
-from .executors import build_crossing, spread_of
-from .lowering import lower_host_call
-from .results import result_avals as declared
+from ._vmap import batch_host_call
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
 io_callback_p.multiple_results = True

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jax.tree_util import tree_map
 
+from ..core import HostFunction
 from ._debug import bind_debug
-from .core import HostFunction
 
 
 class _Checker(string.Formatter):

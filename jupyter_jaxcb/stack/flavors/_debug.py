@@ -8,12 +8,12 @@ from typing import Any
 
 import jax
 
-from . import jax_compat
-from ._batching import batch_host_call
+from .. import jax_compat
+from ..core import HostCallback, HostFunction, check_arrays
+from ..lowering import lower_host_call, lower_once
 from ._bind import bind_silent_call
 from ._eager import eager, raise_itself
-from .core import HostCallback, HostFunction, check_arrays
-from .lowering import lower_host_call, lower_once
+from ._vmap import batch_host_call
 
 debug_callback_p = jax_compat.Primitive("jaxcb_debug_callback")
 debug_callback_p.multiple_results = True

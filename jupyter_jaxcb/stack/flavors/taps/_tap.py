@@ -10,17 +10,16 @@ from typing import Any, NoReturn
 import jax.numpy as jnp
 from jax.tree_util import tree_structure, tree_unflatten
 
-from ..recording import VmapLevel
-from . import jax_compat
-from ._bind import bind_passing_call
-from ._eager import eager, raise_itself, raise_runtime_error
-from ._tap_barrier import counted, keeping_errors
-from ._tap_flags import flags
-from ._tap_rules import DEVICE, TAP, TRANSFORMS, building, placed, recomputing
-from .core import HostFunction, to_array
-from .dispatch import Build
-from .errors import HostCallError
-from .lowering import lower_host_call
+from ....recording import VmapLevel
+from ... import jax_compat
+from ...core import HostFunction, to_array
+from ...dispatch import Build
+from ...errors import HostCallError
+from ...lowering import lower_host_call
+from .. import bind_passing_call, eager, raise_itself, raise_runtime_error
+from ._barrier import counted, keeping_errors
+from ._effect import DEVICE, TAP, TRANSFORMS, building, placed, recomputing
+from ._flags import flags
 
 # What a transformation has done to a tap, innermost first: its name, and the batch dimensions of
 # the operands where it is vmap's.

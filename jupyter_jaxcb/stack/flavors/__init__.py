@@ -1,0 +1,18 @@
+"""."""
+
+from ._bind import bind_host_call as bind_host_call
+from ._bind import bind_passing_call as bind_passing_call
+from ._buffer import bind_buffer as bind_buffer
+from ._buffer import buffer_callback as buffer_callback
+from ._debug import bind_debug as bind_debug
+from ._debug import debug_callback as debug_callback
+from ._debug_print import debug_print as debug_print
+from ._eager import eager as eager
+from ._eager import raise_itself as raise_itself
+from ._eager import raise_runtime_error as raise_runtime_error
+from ._io import bind_io as bind_io
+from ._io import io_callback as io_callback
+from ._pure import bind_pure as bind_pure
+from ._pure import pure_callback as pure_callback
+from ._vmap import VMAP_METHODS as VMAP_METHODS
+from ._vmap import check_vmap_method as check_vmap_method

@@ -1,0 +1,10 @@
+"""."""
+
+from ._buffer import buffer as buffer
+from ._callback import BufferCallback as BufferCallback
+from ._callback import Callback as Callback
+from ._callback import PureCallback as PureCallback
+from ._decorators import debug as debug
+from ._decorators import io as io
+from ._decorators import pure as pure
+from ._tap import tap as tap
