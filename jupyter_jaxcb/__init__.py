@@ -7,6 +7,12 @@ callbacks, and every cell shows its host calls. Everything works without IPython
 from importlib.metadata import version as _version
 from typing import Any as _Any
 
+from .diagnostics import check as check
+from .diagnostics import explain as explain
+from .diagnostics import explain_matrix as explain_matrix
+from .diagnostics import gather as gather
+from .diagnostics import observe_jax as observe_jax
+from .diagnostics import record as record
 from .recording import Check as Check
 from .recording import Recording as Recording
 from .recording import RecordingFileError as RecordingFileError
@@ -19,21 +25,15 @@ from .stack import RetainedBufferWarning as RetainedBufferWarning
 from .stack import WorkerLostError as WorkerLostError
 from .stack import buffer as buffer
 from .stack import buffer_callback as buffer_callback
-from .stack import check as check
 from .stack import debug as debug
 from .stack import debug_callback as debug_callback
 from .stack import debug_print as debug_print
 from .stack import disabled as disabled
-from .stack import explain as explain
-from .stack import explain_matrix as explain_matrix
-from .stack import gather as gather
 from .stack import host_error as host_error
 from .stack import io as io
 from .stack import io_callback as io_callback
-from .stack import observe_jax as observe_jax
 from .stack import pure as pure
 from .stack import pure_callback as pure_callback
-from .stack import record as record
 from .stack import strict_errors as strict_errors
 from .stack import tap as tap
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from .diagnostics import Listening, drain, environment, is_off
 from .recording import Recorder, Recording
 from .report import call_words, summarize, to_text
-from .stack import Listening, drain, environment, is_off
 
 
 class Count(int):

@@ -4,6 +4,7 @@ Each layer is a folder of `jupyter_jaxcb`; another layer sees its ``__init__`` o
 """
 
 import ast
+import functools
 import sys
 from pathlib import Path
 
@@ -15,14 +16,45 @@ WORKER = PACKAGE.with_name("jupyter_jaxcb_worker")
 MAY_IMPORT = {
     "recording": (set(), {"numpy", "pandas"}),
     "stack": ({"recording"}, {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"}),
+    "diagnostics": ({"recording", "stack"}, {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"}),
     "report": ({"recording"}, {"numpy", "pyarrow"}),
     "migrate": (set(), set()),
     "notebook": (
-        {"recording", "stack", "report", "migrate"},
+        {"recording", "stack", "diagnostics", "report", "migrate"},
         {"IPython", "jax", "anywidget", "comm", "traitlets"},
     ),
-    "host_callback.py": ({"stack"}, {"jax"}),
-    "testing.py": ({"recording", "report", "stack"}, set()),
+    "host_callback": ({"stack"}, {"jax", "numpy"}),
+    "testing.py": ({"recording", "report", "diagnostics"}, set()),
+}
+# Of a layer with rooms: room: rooms of this layer, and of others, that it may import. From the
+# bottom up; each sees the ``__init__`` of another only.
+ROOMS = {
+    "stack": {
+        "jax_compat": "",
+        "core": "jax_compat",
+        "errors": "jax_compat core",
+        "results": "jax_compat core",
+        "elision": "jax_compat core",
+        "lint": "jax_compat core",
+        "derivatives": "core results",
+        "dispatch": "jax_compat core results errors",
+        "executors": "core results errors dispatch",
+        "lowering": "jax_compat core errors elision lint dispatch",
+        "flavors": "jax_compat core results errors elision dispatch executors lowering",
+        "flavors/taps": (
+            "jax_compat core results errors elision dispatch executors lowering flavors"
+        ),
+        "register": "core results derivatives lint dispatch executors flavors flavors/taps",
+    },
+    "diagnostics": {
+        "record": "stack/jax_compat stack/core stack/lint stack/elision stack/dispatch "
+        "stack/executors",
+        "observe": "record stack/jax_compat stack/core stack/elision stack/dispatch stack/lowering",
+        "explain": "record stack/jax_compat stack/core",
+        "check": "record stack/jax_compat stack/core stack/results stack/lint stack/derivatives "
+        "stack/dispatch stack/flavors stack/register",
+        "gather": "stack/jax_compat",
+    },
 }
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
 
@@ -56,6 +88,35 @@ def imports(source, place):
     return found
 
 
+@functools.cache
+def exported(layer):
+    """What the ``__init__`` of a layer has from its rooms: a name there may be that of a room."""
+    init = PACKAGE / layer / "__init__.py"
+    return {full.rpartition(".")[2] for full in imports(init.read_text(), layer)}
+
+
+def room_of(full):
+    """Where "jupyter_jaxcb.stack.core.find_site" is imported from, "stack/core", and the rest."""
+    parts, found = full.split(".")[1:], ""
+    while parts and (PACKAGE / found / parts[0] / "__init__.py").exists():
+        if found in ROOMS and parts[1:] == [] and parts[0] in exported(found):
+            break
+        found = f"{found}/{parts.pop(0)}".strip("/")
+    return found, parts
+
+
+def may_see(place):
+    """The rooms that a module in the folder `place` may import; None: its layer has none."""
+    layer, _, room = place.partition("/")
+    if layer not in ROOMS:
+        return None
+    if not room:  # the layer's own ``__init__``
+        return {f"{layer}/{one}" for one in ROOMS[layer]}
+    return {
+        one if one.startswith("stack/") else f"{layer}/{one}" for one in ROOMS[layer][room].split()
+    }
+
+
 def broken_arrows(source, place):
     """What `source` imports although a module in the folder `place` may not."""
     layer = place.split("/")[0]
@@ -64,10 +125,17 @@ def broken_arrows(source, place):
     for full in imports(source, place):
         parts = full.split(".")
         if parts[0] == "jupyter_jaxcb":
-            other = parts[1] if len(parts) > 1 else ""
-            inside = other == layer
-            through_init = other in ours and not (len(parts) > 2 and parts[2].startswith("_"))
-            if not inside and not through_init:
+            other, names = room_of(full)
+            through_init = not (len(names) > 1 or (names and names[0].startswith("_")))
+            seen = may_see(place)
+            if other == place:
+                continue
+            if seen is None or other.split("/")[0] not in ROOMS:
+                inside = other.split("/")[0] == layer and seen is None
+                allowed = inside or (other in ours and through_init)
+            else:
+                allowed = other in seen and through_init
+            if not allowed:
                 broken.append(full)
         elif parts[0] not in others and parts[0] not in sys.stdlib_module_names:
             broken.append(full)
@@ -93,15 +161,41 @@ def test_module_imports_only_what_its_layer_may(path):
         ("stack", "from ..report import to_text"),
         ("report", "from ..stack import pure"),
         ("report", "import IPython"),
-        ("notebook", "from ..stack._pure import pure_callback"),
+        ("notebook", "from ..stack.flavors import pure_callback"),
+        ("notebook", "from ..stack.flavors._pure import pure_callback"),
         ("notebook", "import jupyter_jaxcb.report._html"),
-        ("stack", "from jax.extend.core import Primitive"),
-        ("stack", "import jax._src.core"),
+        ("stack/core", "from jax.extend.core import Primitive"),
+        ("stack/core", "import jax._src.core"),
         ("stack/jax_compat", "from ...report import to_text"),
+        ("stack/jax_compat", "from ..core import Block"),
+        ("stack/core", "from ..results import ResultError"),
+        ("stack/errors", "from ..results import ResultError"),
+        ("stack/results", "from ..errors import describe"),
+        ("stack/elision", "from ..lowering import note_lowered"),
+        ("stack/lint", "from ..dispatch import interrupt"),
+        ("stack/derivatives", "from ..errors import host_error"),
+        ("stack/dispatch", "from ..elision import bound"),
+        ("stack/dispatch", "from ..executors import build_crossing"),
+        ("stack/executors", "from ..lowering import lower_host_call"),
+        ("stack/lowering", "from ..flavors import pure_callback"),
+        ("stack/flavors", "from ..register import pure"),
+        ("stack/flavors", "from .taps import bind_tap"),
+        ("stack/flavors/taps", "from ...register import tap"),
+        ("stack/register", "from ..lowering import lower_host_call"),
+        ("stack/register", "from ..flavors._pure import bind_pure"),
+        ("stack/core", "from .. import pure"),
         ("stack", "from ..host_callback import id_tap"),
-        ("host_callback.py", "from .stack._tap import bind_tap"),
-        ("host_callback.py", "from .recording import Site"),
-        ("host_callback.py", "import jax.interpreters.ad"),
+        ("stack/core", "from ...diagnostics import record"),
+        ("diagnostics/record", "from ..observe import observe_jax"),
+        ("diagnostics/record", "from ...stack import pure"),
+        ("diagnostics/observe", "from ..explain import explain"),
+        ("diagnostics/explain", "from ..check import check"),
+        ("diagnostics/check", "from ..gather import gather"),
+        ("diagnostics/gather", "from ...stack.core import describe"),
+        ("diagnostics/gather", "from ...report import to_text"),
+        ("host_callback", "from ..stack.flavors.taps import bind_tap"),
+        ("host_callback", "from ..recording import Site"),
+        ("host_callback", "import jax.interpreters.ad"),
         ("migrate", "import numpy"),
         ("migrate", "from ..stack import tap"),
     ],

@@ -15,8 +15,9 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
+from ..diagnostics import check
 from ..recording import Check
-from ..stack import Callback, check
+from ..stack import Callback
 from ._question import question
 
 _MAGIC = "%jax_check"

@@ -18,10 +18,11 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments
 
+from ..diagnostics import all_running_calls, explain, explain_matrix
 from ..migrate import MigrationError, read, report
 from ..recording import Matrix, Recording
 from ..report import cost_to_text
-from ..stack import all_running_calls, cell_known_as, explain, explain_matrix
+from ..stack import cell_known_as
 from ._cell import decorate
 from ._executor_options import executor_arguments
 from ._options import (

@@ -8,25 +8,20 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from ..recording import Mark, Matrix, Recorder, Recording
-from ..report import SiteProgress
-from ..stack import (
-    Callback,
-    InFlight,
+from ..diagnostics import (
     Record,
-    all_counted,
     drain,
     environment,
-    host_error,
-    interrupt,
     is_off,
-    release,
     start,
     start_observing,
     still_running,
     stop,
     stop_observing,
 )
+from ..recording import Mark, Matrix, Recorder, Recording
+from ..report import SiteProgress
+from ..stack import Callback, InFlight, all_counted, host_error, interrupt, release
 from ._comm import Link
 from ._errors import ErrorDisplay
 from ._live import Live

@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from ..stack import InFlight, RunningCall, all_running_calls
+from ..diagnostics import RunningCall, all_running_calls
+from ..stack import InFlight
 from ._stacks import running_line
 from ._stop import Stop
 

@@ -1,26 +1,5 @@
 """What JAX sees: our own primitives, rules, lowering and host dispatch."""
 
-from ._check import check as check
-from ._explain import explain as explain
-from ._gather import gather as gather
-from ._jax_running import warn_of_running as warn_of_running
-from ._listening import Listening as Listening
-from ._listening import start as start
-from ._listening import stop as stop
-from ._matrix import explain_matrix as explain_matrix
-from ._observe import observe_jax as observe_jax
-from ._observe import start_observing as start_observing
-from ._observe import stop_observing as stop_observing
-from ._off import is_off as is_off
-from ._record import Record as Record
-from ._record import drain as drain
-from ._record import environment as environment
-from ._record import record as record
-from ._running import RunningCall as RunningCall
-from ._running import all_running_calls as all_running_calls
-from ._running import running_calls as running_calls
-from ._running import still_running as still_running
-from ._tap_print import Printer as Printer
 from .core import ARRAYS as ARRAYS
 from .core import HostFunction as HostFunction
 from .core import Run as Run

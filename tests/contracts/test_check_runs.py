@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _subject
+from jupyter_jaxcb.diagnostics.check import _subject
 
 from ._planted import X, pure
 from .test_check import only

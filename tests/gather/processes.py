@@ -13,8 +13,9 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics.gather import _gather, _rendezvous
 from jupyter_jaxcb.report import summarize, to_text
-from jupyter_jaxcb.stack import _gather, _meeting, jax_compat
+from jupyter_jaxcb.stack import jax_compat
 
 seen = []
 
@@ -150,12 +151,12 @@ def by_hand():
     """Gathered by other ways than the usual."""
     own = different()
     found = {}
-    piece, _meeting._PIECE = _meeting._PIECE, 100
+    piece, _rendezvous._PIECE = _rendezvous._PIECE, 100
     found["in pieces"] = jaxcb.gather(own).to_json()
-    _meeting._PIECE = piece
-    shared, _meeting._jax.shared_store = _meeting._jax.shared_store, lambda: None
+    _rendezvous._PIECE = piece
+    shared, _rendezvous._jax.shared_store = _rendezvous._jax.shared_store, lambda: None
     found["by collectives"] = jaxcb.gather(own).to_json()
-    _meeting._jax.shared_store = shared
+    _rendezvous._jax.shared_store = shared
     found["as usual"] = jaxcb.gather(own).to_json()
     return found
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from jupyter_jaxcb.stack import _gather
+from jupyter_jaxcb.diagnostics.gather import _gather
 
 
 class Told:

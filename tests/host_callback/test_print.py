@@ -12,7 +12,7 @@ import pytest
 from jax._src import pretty_printer as pp  # what the removed module laid its text out with
 
 from jupyter_jaxcb import host_callback as hcb
-from jupyter_jaxcb.stack._tap_print import layout
+from jupyter_jaxcb.host_callback._print import layout
 
 WAYS = {"eager": lambda f: f, "jit": jax.jit}
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)

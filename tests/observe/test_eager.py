@@ -66,7 +66,7 @@ def test_eager_call_with_a_python_number_is_recorded():
 
 
 def test_lines_of_many_functions_are_not_remembered_for_ever(monkeypatch):
-    monkeypatch.setattr("jupyter_jaxcb.stack._observed_eager.MAX_LATEST", 2)
+    monkeypatch.setattr("jupyter_jaxcb.diagnostics.observe._eager.MAX_LATEST", 2)
     kept = []
 
     def run():

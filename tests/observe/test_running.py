@@ -10,8 +10,8 @@ from jax.experimental import io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics import all_running_calls
 from jupyter_jaxcb.report import summarize
-from jupyter_jaxcb.stack import all_running_calls
 
 from ._own import STRUCT, line_of, observed, one
 

@@ -8,8 +8,9 @@ from jax._src import api, callback
 from jax._src.interpreters import pxla
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics.observe import _observe
+from jupyter_jaxcb.diagnostics.record import _listening, _record
 from jupyter_jaxcb.recording import active
-from jupyter_jaxcb.stack import _listening, _observe, _record
 from jupyter_jaxcb.stack.core import _listener
 from jupyter_jaxcb.stack.elision import _programs
 from jupyter_jaxcb.testing import host_calls

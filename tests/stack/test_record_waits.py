@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import _record
+from jupyter_jaxcb.diagnostics.record import _record
 from jupyter_jaxcb.stack.jax_compat import _tokens
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)

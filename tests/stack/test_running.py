@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics import all_running_calls, running_calls
 from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.report import summarize
-from jupyter_jaxcb.stack import all_running_calls, running_calls
 
 
 class Stops:

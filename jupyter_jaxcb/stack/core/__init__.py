@@ -39,6 +39,7 @@ from ._error_text import plain as plain
 from ._known_frames import CROSSINGS as CROSSINGS
 from ._known_frames import EAGER as EAGER
 from ._known_frames import WAITING as WAITING
+from ._known_frames import is_own_module as is_own_module
 from ._late_binding import Run as Run
 from ._late_binding import cell_begins as cell_begins
 from ._late_binding import cell_ends as cell_ends

@@ -17,6 +17,6 @@ EAGER: set[CodeType] = set()
 _PARTS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in ("stack", "diagnostics"))
 
 
-def is_own(name: str) -> bool:
+def is_own_module(name: str) -> bool:
     """Whether the module called `name` is one of ours that host calls run through."""
     return name.startswith(_PARTS)

@@ -11,6 +11,7 @@ from ._crossing import Crossing as Crossing
 from ._crossing import Parts as Parts
 from ._crossing import build_crossing as build_crossing
 from ._crossing import crossings_by_shard as crossings_by_shard
+from ._crossing import parts_of_crossing as parts_of_crossing
 from ._crossing import telling_interrupts as telling_interrupts
 from ._finite import look_at_calls as look_at_calls
 from ._frames import NOTED as NOTED

@@ -16,7 +16,7 @@ import sys
 from types import FrameType
 from typing import Any
 
-from ..core import CROSSINGS, WAITING, _known_frames
+from ..core import CROSSINGS, WAITING, is_own_module
 from ..errors import EndedError
 
 # With one argument too many: a weak reference hands itself over, and C does not mind.
@@ -46,7 +46,7 @@ def outermost(frame: FrameType | None) -> FrameType | None:
 
 def is_own(frame: FrameType | None) -> bool:
     """Whether it is a frame of this package's."""
-    return frame is not None and _known_frames.is_own(frame.f_globals.get("__name__", ""))
+    return frame is not None and is_own_module(frame.f_globals.get("__name__", ""))
 
 
 def _raise_at(thread: int, frame: FrameType | None) -> bool:

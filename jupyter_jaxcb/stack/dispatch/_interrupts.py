@@ -23,7 +23,7 @@ import jax
 from ...recording import LoweredSite
 from .. import jax_compat
 from ..core import EAGER, HostFunction, any_lowered
-from ..errors import HostCallError, NotCalledError, _causes, explain
+from ..errors import HostCallError, NotCalledError, explain, forget_error
 from ._ending import end_running, is_own, outermost, raise_in_thread
 from ._in_flight import InFlight
 
@@ -158,7 +158,7 @@ def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
             _raise_at(caller, error)
         else:  # a debugger, coverage
             _raise_after(told)
-            _causes.forget(told.number)  # it comes before the error of JAX's does
+            forget_error(told.number)  # it comes before the error of JAX's does
     return told
 
 

@@ -2,3 +2,9 @@
 
 from ._evidence import HostCallIndex as HostCallIndex
 from ._programs import all_counted as all_counted
+from ._programs import bound as bound
+from ._programs import executed as executed
+from ._programs import lowered as lowered
+from ._programs import unwatch as unwatch
+from ._programs import watch as watch
+from ._programs import watch_own as watch_own

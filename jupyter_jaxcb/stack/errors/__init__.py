@@ -1,5 +1,6 @@
 """."""
 
+from ._causes import forget_error as forget_error
 from ._causes import take_back as take_back
 from ._classes import EndedError as EndedError
 from ._classes import NotCalledError as NotCalledError

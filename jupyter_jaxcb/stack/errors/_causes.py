@@ -67,7 +67,7 @@ def _watch_others(kept: Kept, site: Site) -> None:
         _watched.add(site)
 
 
-def forget(number: int) -> None:
+def forget_error(number: int) -> None:
     """Expects nothing for the error `number` any more."""
     _unseen.pop(number, None)
     if not _unseen:

@@ -12,14 +12,13 @@ import numpy as np
 from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
 from ...recording import LoweredSite, Recorder, active
+from .. import dispatch
 from ..core import CROSSINGS, WAITING, HostCallback, HostFunction, Spread, describe
 from ..dispatch import (
     Answers,
     Crossing,
     LaneSchedule,
     Parts,
-    _crossing,
-    _interrupts,
     look_at_calls,
     passed_on,
     refuse_call,
@@ -44,7 +43,7 @@ def build_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """As `_crossing.build_crossing`, of a callback whose calls an executor may make.
+    """As `dispatch.build_crossing`, of a callback whose calls an executor may make.
 
     Raises:
         ExecutorError: the executor cannot be reached.
@@ -53,13 +52,13 @@ def build_crossing(
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     spread = callback.spread
     if spread is None:
-        return _crossing.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
+        return dispatch.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
     engine = engine_of(spread)
     if engine.travels:
         pickled(callback.host, spread)
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", spread)
-    parts = _crossing.parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
+    parts = dispatch.parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
     cross = _Crossing(callback, spread, lowered, parts, engine).cross
     return telling_interrupts(cross, lowered, callback.host)
 
@@ -95,8 +94,7 @@ class _Crossing:
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         """What XLA calls; `guard` and others are read from other threads, see `_known_frames`."""
         host, lowered, schedule = self._host, self._lowered, self._schedule
-        if _interrupts.window is not None:
-            refuse_call(lowered, host)
+        refuse_call(lowered, host)
         recorder = active()
         before = host.calls
         host.calls = before + self.order.size

@@ -13,7 +13,7 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from .. import jax_compat
+from .. import elision, jax_compat
 from ..core import (
     NO_STATIC,
     Bind,
@@ -27,7 +27,6 @@ from ..core import (
     left_out,
     to_array,
 )
-from ..elision import _programs
 
 
 def bind_host_call(
@@ -78,7 +77,7 @@ def bind_host_call(
     bind = Bind(found.site, found.around)
     values = Static(static, by_value=True) if static else NO_STATIC
     callback = HostCallback(host, in_tree, out_tree, bind, values, kind, cast, exact, spread)
-    _programs.bound(bind, found)
+    elision.bound(bind, found)
     results = primitive.bind(*arrays, callback=callback, result_avals=avals, levels=(), **params)
     return tree_unflatten(out_tree, results)
 
@@ -104,7 +103,7 @@ def bind_silent_call(
     callback = HostCallback(
         host, in_tree, None, bind, Static(static) if static else NO_STATIC, kind
     )
-    _programs.bound(bind, found)
+    elision.bound(bind, found)
     primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)
 
 
@@ -129,7 +128,7 @@ def bind_passing_call(
     found = find_site(flavor, host.name)
     bind = Bind(found.site, found.around)
     callback = HostCallback(host, in_tree, None, bind, Static(static, by_value=True))
-    _programs.bound(bind, found)
+    elision.bound(bind, found)
     return primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)
 
 

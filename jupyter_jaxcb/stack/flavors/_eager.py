@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...recording import VmapLevel, active
-from .. import jax_compat
+from .. import elision, jax_compat
 from ..core import EAGER, HostCallback, aligned, to_aval
 from ..dispatch import Build, build_crossing
-from ..elision import _programs
 from ..errors import HostCallError, host_error
 from ..lowering import eager_fact
 
@@ -54,7 +53,7 @@ def eager(
         return jax_compat.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
         )
-    _programs.executed(callback.bind)
+    elision.executed(callback.bind)
     if effect is not None:
         jax_compat.wait_for_ordered(effect)
     operands = [_to_host(x) for x in args]
@@ -95,7 +94,7 @@ def note_no_call(
     recorder = active()
     if recorder is None:
         return
-    _programs.executed(callback.bind)
+    elision.executed(callback.bind)
     avals = tuple(to_aval(jax.typeof(x)) for x in args)
     results = tuple(map(to_aval, result_avals))
     recorder.lowered(eager_fact(callback.bind, avals, results, levels))

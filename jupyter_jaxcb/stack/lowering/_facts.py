@@ -7,9 +7,9 @@ import weakref
 from typing import Any
 
 from ...recording import Aval, LoweredSite, VmapLevel
-from .. import jax_compat
+from .. import elision, jax_compat
 from ..core import Bind, listener, to_aval
-from ..elision import HostCallIndex, _programs
+from ..elision import HostCallIndex
 
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 
@@ -40,7 +40,7 @@ def note_lowered(
     shards = jax_compat.shard_count(ctx)
     lowered = LoweredSite(
         site=bind.site,
-        program=_programs.lowered(
+        program=elision.lowered(
             bind,
             name,
             platform,

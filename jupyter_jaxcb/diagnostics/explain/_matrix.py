@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..recording import Matrix, Recording
+from ...recording import Matrix, Recording
+from ...stack.core import message_of
 from ._explain import NOT_CALLABLE, Asked, asked
-from .core import message_of
 
 LANES = 3  # of vmap
 STEPS = 5  # of scan

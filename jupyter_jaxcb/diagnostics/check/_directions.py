@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from ...stack.derivatives import step_sizes
 from ._subject import Subject, one_by_one
-from .derivatives import step_sizes
 
 Changes = dict[int, np.ndarray]  # operand: a change of it, of which the largest is 1
 _STEP = float(np.finfo(np.float64).eps) ** (1 / 3)  # of a float64's size, as `step_sizes` has it

@@ -10,12 +10,12 @@ import jax
 import ml_dtypes
 import numpy as np
 
-from ..recording import Finding
+from ...recording import Finding
 from ._compare import difference
+from ._directions import Changes, Way, is_inexact, ways_of
 from ._probes import Probes
 from ._slopes import MIDDLE, SCALES, Slopes, slopes, verdict
 from ._subject import Subject, told
-from ._ways import Changes, Way, is_inexact, ways_of
 
 KIND = "derivative rule"
 _RELATIVE = 7e-3  # a rule in float32 and differences may be apart so much

@@ -10,16 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..recording import Check, Finding
-from . import _check_derivative, _check_vmap, jax_compat
-from ._check_vmap import BATCHED, Lanes, answers_as_lanes, takes_any_batch, vmap_findings
+from ...recording import Check, Finding
+from ...stack import jax_compat
+from ...stack.core import enabled, is_cell, message_of
+from ...stack.lint import impurities, jax_inside
+from ...stack.register import Callback
+from ...stack.results import ResultError
+from ..record import Unrecorded
+from . import _derivative, _vmap
 from ._compare import difference
-from ._record import Unrecorded
 from ._subject import OutOfTime, Subject, told
-from .core import enabled, is_cell, message_of
-from .lint import impurities, jax_inside
-from .register import Callback
-from .results import ResultError
+from ._vmap import BATCHED, Lanes, answers_as_lanes, takes_any_batch, vmap_findings
 
 _TWICE = "same inputs twice"
 _REPEATED = 0.9  # power of eps: the same call twice, on other memory
@@ -106,11 +107,11 @@ class _Checking:
             self._look("inputs unchanged", self._unchanged)
             self._look("no JAX inside", self._no_jax)
             if again:
-                self._look(_check_vmap.KIND, self._vmap)
-                self._look(_check_derivative.KIND, self._derivative)
+                self._look(_vmap.KIND, self._vmap)
+                self._look(_derivative.KIND, self._derivative)
                 again = self._last()
             if not again:
-                self._forget(_check_vmap.KIND, _check_derivative.KIND)
+                self._forget(_vmap.KIND, _derivative.KIND)
             if not any(one.what.startswith("it prints") for one in self._findings):
                 self._look("no printing", self._printed)
         return Check(
@@ -275,7 +276,7 @@ class _Checking:
         if self._subject.callback.rule not in ("jvp", "vjp"):
             yield Skipped("it has none" if not self._subject.callback.rule else "it is differences")
             return
-        for one in _check_derivative.derivative_findings(self._subject, self._answer):
+        for one in _derivative.derivative_findings(self._subject, self._answer):
             yield Skipped(one) if isinstance(one, str) else one
 
 

@@ -12,11 +12,9 @@ from typing import Any
 
 import jax
 
-from ..recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
-from . import jax_compat
-from ._observed_eager import eager_calls
-from ._record import Record, RecordBlock
-from .core import (
+from ...recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
+from ...stack import elision, jax_compat
+from ...stack.core import (
     Bind,
     Block,
     Observed,
@@ -32,10 +30,11 @@ from .core import (
     switch,
     to_aval,
 )
-from .dispatch import Noted
-from .elision import _programs
-from .jax_compat import Changes
-from .lowering import eager_fact, note_lowered
+from ...stack.dispatch import Noted
+from ...stack.jax_compat import Changes
+from ...stack.lowering import eager_fact, note_lowered
+from ..record import Record, RecordBlock
+from ._eager import eager_calls
 
 _BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes
 _NOT_HEARD = {"jax buffer"}  # their host calls are XLA's alone
@@ -139,7 +138,7 @@ def _fit() -> None:
             switch(True)
         recorder = active()
         if recorder is not None:  # it began without us
-            _programs.watch_own(recorder)
+            elision.watch_own(recorder)
 
 
 class _Watcher:
@@ -152,7 +151,7 @@ class _Watcher:
             return held
         found = find_site(flavor, own_name(held))
         bind = Bind(found.site, found.around)
-        _programs.bound(bind, found)
+        elision.bound(bind, found)
         kind = ObservedFormat.of if issubclass(type(held), str) else Observed
         return kind(held, bind)
 
@@ -209,7 +208,7 @@ def _noted(
     """What is called in the place of `callback`, outside of a program that we saw lowered."""
     own, held = callback, None
     if type(callback) is Observed:  # debug: nothing comes before the host call
-        _programs.executed(callback.bind)
+        elision.executed(callback.bind)
         own, held = callback.own, callback
     else:
         held = eager_calls.held_by(callback)

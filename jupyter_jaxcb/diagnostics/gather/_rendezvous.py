@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from . import jax_compat
+from ...stack import jax_compat
 
 _SLICE_SECONDS = 0.2  # of waiting, in which signals are not looked at
 _PIECE = 1 << 20  # bytes that are sent at once

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from . import jax_compat
+from ...stack import jax_compat
+from ...stack.core import HostFunction
+from ...stack.lint import Use, jax_inside, warn_once
 from ._running import RunningCall, calls_on_stack
-from .core import HostFunction
-from .lint import Use, jax_inside, warn_once
 
 
 def notice_jax_inside() -> None:

@@ -12,9 +12,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..recording import Process, Recording, merged, read_binary, write_binary
-from . import jax_compat
-from ._meeting import Meeting, meeting
+from ...recording import Process, Recording, merged, read_binary, write_binary
+from ...stack import jax_compat
+from ._rendezvous import Meeting, meeting
 
 _SECONDS = 60.0  # that a process waits for another
 _ROUNDS = 12  # in which clocks are compared

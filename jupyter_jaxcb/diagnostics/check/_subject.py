@@ -11,11 +11,11 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
-from ._quiet import printed
-from .core import describe, is_array, without_leading
-from .dispatch import checked
-from .register import BufferCallback, Callback
-from .results import answer_checker, leaf_paths, result_avals
+from ...stack.core import describe, is_array, without_leading
+from ...stack.dispatch import checked
+from ...stack.register import BufferCallback, Callback
+from ...stack.results import answer_checker, leaf_paths, result_avals
+from ._captured_output import printed
 
 SECONDS = 10.0  # after which no run begins any more
 ALONE = 4  # arguments that are looked at one by one; the others together

@@ -53,7 +53,7 @@ def layout(value: Any, threshold: int | None = None, width: int = WIDTH) -> str:
         threshold: of `numpy.array2string`.
         width: in columns.
 
-    >>> from jupyter_jaxcb.stack._tap_print import layout
+    >>> from jupyter_jaxcb.host_callback._print import layout
     >>> layout({"b": (1, 2), "a": []})
     '{ a=[  ] b=( 1 2 ) }'
     """

@@ -10,12 +10,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..recording import Finding
+from ...recording import Finding
+from ...stack.core import option
+from ...stack.flavors import VMAP_METHODS
+from ...stack.results import ResultError, kind_of
 from ._compare import difference
 from ._subject import Subject, one_by_one, told
-from .core import option
-from .flavors import VMAP_METHODS
-from .results import ResultError, kind_of
 
 KIND = "vmap contract"
 _LANES = 3

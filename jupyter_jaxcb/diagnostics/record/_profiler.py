@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from ..recording import LoweredSite
+from ...recording import LoweredSite
 
 
 def annotated(lowered: LoweredSite, function: Callable[..., Any]) -> Callable[..., Any]:

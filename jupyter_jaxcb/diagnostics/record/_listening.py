@@ -10,11 +10,11 @@ import functools
 import threading
 from collections.abc import Callable
 
-from ..recording import DEFAULT_CAPACITY, Recorder, activate
-from ._annotate import annotated
+from ...recording import DEFAULT_CAPACITY, Recorder, activate
+from ...stack import elision
+from ...stack.core import Block, switches
 from ._jax_running import notice_jax_inside
-from .core import Block, switches
-from .elision import _programs
+from ._profiler import annotated
 
 # Reentrant: garbage is collected anywhere, and a generator in a block may be among it.
 _lock = threading.RLock()
@@ -91,11 +91,11 @@ def _fit_recorder(make: Callable[[], Recorder]) -> None:
     if not _users:
         activate(None)
         _recorder = None
-        _programs.unwatch()
+        elision.unwatch()
         return
     if _recorder is None:
         recorder = make()
-        _programs.watch(recorder, notice_jax_inside)
+        elision.watch(recorder, notice_jax_inside)
         _recorder = recorder
     _recorder.around = annotated if _annotating else None
     activate(None if _silent else _recorder)

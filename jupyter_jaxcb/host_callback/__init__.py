@@ -20,10 +20,9 @@ from typing import Any
 
 import jax
 
-from .stack import (
+from ..stack import (
     CallbackException,
     HostFunction,
-    Printer,
     barrier,
     barrier_at_exit,
     bind_tap,
@@ -32,6 +31,7 @@ from .stack import (
     exact_avals,
     flags,
 )
+from ._print import Printer
 
 __all__ = [
     "CallbackException",

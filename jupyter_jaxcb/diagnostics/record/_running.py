@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, NamedTuple
 
-from ..recording import Frame, LoweredSite, Recorder
-from ._running_spread import Lane, lanes_of_workers
-from .core import JAX_FOLDER, HostFunction, is_user_code
-from .dispatch import NOTED, READERS, RECORDED_LANES, CallCount
+from ...recording import Frame, LoweredSite, Recorder
+from ...stack.core import JAX_FOLDER, HostFunction, is_user_code
+from ...stack.dispatch import NOTED, READERS, RECORDED_LANES, CallCount
+from ._running_workers import Lane, lanes_of_workers
 
 
 class RunningCall(NamedTuple):

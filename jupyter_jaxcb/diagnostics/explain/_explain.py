@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import jax
 
-from ..recording import Recorder, Recording
-from . import jax_compat
-from ._listening import Listening
-from ._record import environment
-from .core import Asking, name_of
+from ...recording import Recorder, Recording
+from ...stack import jax_compat
+from ...stack.core import Asking, name_of
+from ..record import Listening, environment
 
 
 def explain(function: Callable[..., Any]) -> Callable[..., Recording]:

@@ -10,13 +10,13 @@ import warnings
 
 import jax
 
-from ..recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
-from . import jax_compat
+from ...recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
+from ...stack import jax_compat
+from ...stack.core import Block, any_lowered
+from ...stack.dispatch import interrupt, on_thread_of_xla
 from ._listening import Silence, start, stop
 from ._off import is_off
 from ._running import still_running
-from .core import Block, any_lowered
-from .dispatch import interrupt, on_thread_of_xla
 
 BUDGET_SECONDS = 5.0  # that the end of a block waits for programs without effects
 _POLL_SECONDS = 0.001

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .core import Observed, ObservedFormat
-from .elision import _programs
+from ...stack import elision
+from ...stack.core import Observed, ObservedFormat
 
 MAX_LATEST = 1_000  # programs of eager calls whose line is remembered; the oldest go first
 
@@ -39,7 +39,7 @@ class EagerCalls:
     @contextlib.contextmanager
     def made(self, held: Held, kept: Callable[[Any], Any] | None) -> Iterator[Any]:
         """Around an eager call; what it is to hold. See `jax_compat.OwnCallbacks.eager`."""
-        _programs.executed(held.bind)
+        elision.executed(held.bind)
         here, program = self._here, None
         if kept is not None:
             program = kept(held.own)

@@ -1,0 +1,3 @@
+"""."""
+
+from ._check import check as check

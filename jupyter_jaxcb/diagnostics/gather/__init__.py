@@ -1,0 +1,3 @@
+"""."""
+
+from ._gather import gather as gather
