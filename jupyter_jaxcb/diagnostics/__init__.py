@@ -1,4 +1,7 @@
-"""."""
+"""What we find out about host calls: recordings, explanations, checks.
+
+Nothing in here is needed to make a host call.
+"""
 
 from .check import check as check
 from .explain import explain as explain

@@ -1,4 +1,9 @@
-"""What JAX sees: our own primitives, rules, lowering and host dispatch."""
+"""What JAX sees: our own primitives, rules, lowering and host dispatch.
+
+The rooms from the bottom up: `jax_compat`; `core`; `errors`, `results`, `elision`, `lint`;
+`derivatives`, `dispatch`; `executors`, `lowering`; `flavors`; `register`. A call goes through
+`flavors` and `lowering` while JAX traces, and through `dispatch` while the program runs.
+"""
 
 from .core import ARRAYS as ARRAYS
 from .core import HostFunction as HostFunction

@@ -1,4 +1,7 @@
-"""."""
+"""``record()``, and which host calls are running now.
+
+`_listening` decides who hears of host calls; `_running` reads running calls off the threads' stacks.
+"""
 
 from ._jax_running import warn_of_running as warn_of_running
 from ._listening import Listening as Listening

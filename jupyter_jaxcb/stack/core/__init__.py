@@ -1,4 +1,8 @@
-"""."""
+"""The nouns of the stack: callbacks, binds, call sites, and the arrays that pass between them.
+
+Read `_callback` (the static parameter of every bind), then `_site` (the line of user code that made
+it) and `_late_binding` (which function a registered name calls). The rest supports those three.
+"""
 
 from ._advice import as_debug as as_debug
 from ._advice import how_to_differentiate as how_to_differentiate

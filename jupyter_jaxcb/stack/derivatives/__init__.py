@@ -1,4 +1,8 @@
-"""."""
+"""Derivative rules of pure callbacks.
+
+`_custom_rules` holds ``defjvp`` and ``defvjp``, `_rule_checks` validates what rules return,
+`_finite_differences` is ``derivative="finite"``.
+"""
 
 from ._custom_rules import with_jvp as with_jvp
 from ._custom_rules import with_vjp as with_vjp

@@ -1,4 +1,8 @@
-"""."""
+"""One crossing: XLA calls Python, Python calls the host function, the result goes back.
+
+This is the hot path. Read `_crossing` first; `_lanes` holds the order of looped vmaps, `_interrupts`
+what Ctrl-C does, `_buffer_crossing` what differs where the host function writes into XLA's memory.
+"""
 
 from ._arguments import takes_flat_operands as takes_flat_operands
 from ._arguments import to_arguments as to_arguments

@@ -1,4 +1,8 @@
-"""."""
+"""What became of each bind in a compiled program: called, hoisted, merged or removed.
+
+`_programs` watches JAX lower and compile, and collects `_evidence`: the jaxpr (`_paths`), what JAX
+dropped (`_dropped`) and the optimised HLO (`_hlo`). `_outcomes` decides from it, with `_hoisting`.
+"""
 
 from ._evidence import HostCallIndex as HostCallIndex
 from ._programs import all_counted as all_counted

@@ -1,4 +1,8 @@
-"""."""
+"""Exceptions of host functions on their way to the user.
+
+`_host_call` keeps an exception in `_store` and tells XLA its number; `_causes` attaches it to the
+error that JAX raises. `_excepthooks`, `_monitoring` and `_tracebacks` decide what a person sees.
+"""
 
 from ._causes import forget_error as forget_error
 from ._causes import take_back as take_back

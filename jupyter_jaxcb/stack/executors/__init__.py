@@ -1,4 +1,8 @@
-"""."""
+"""Crossings whose host calls run in threads, processes or on a cluster.
+
+`_crossing` replaces the crossing of `dispatch`; `_run` submits chunks and retries them; `_engine`
+wraps each kind of executor.
+"""
 
 from ._crossing import CROSS as CROSS
 from ._crossing import build_crossing as build_crossing

@@ -1,4 +1,8 @@
-"""."""
+"""What the code of a host function says before it runs.
+
+`_purity` warns of side effects in pure callbacks, `_jax_inside` of JAX in host functions. Both read
+bytecode through `_references`; `_writes` reads source.
+"""
 
 from ._jax_inside import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from ._jax_inside import Use as Use

@@ -1,4 +1,7 @@
-"""."""
+"""The primitives behind `jupyter_jaxcb.host_callback`.
+
+`_tap` passes its operands on, `_call` returns a result; `_effect` has what both share.
+"""
 
 from ._barrier import CallbackException as CallbackException
 from ._barrier import barrier as barrier
