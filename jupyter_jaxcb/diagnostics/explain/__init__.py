@@ -1,4 +1,4 @@
-"""``explain()`` and ``explain_matrix()``: compile, do not run, and report what became of each callback."""
+"""``explain()`` and ``explain_matrix()``: compile without running, and report each callback."""
 
 from ._explain import explain as explain
 from ._matrix import explain_matrix as explain_matrix

@@ -1,6 +1,6 @@
 """``record()``, and which host calls are running now.
 
-`_listening` decides who hears of host calls; `_running` reads running calls off the threads' stacks.
+`_listening` decides who hears of host calls; `_running` reads running calls off thread stacks.
 """
 
 from ._jax_running import warn_of_running as warn_of_running

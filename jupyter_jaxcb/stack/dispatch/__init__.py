@@ -1,7 +1,7 @@
 """One crossing: XLA calls Python, Python calls the host function, the result goes back.
 
-This is the hot path. Read `_crossing` first; `_lanes` holds the order of looped vmaps, `_interrupts`
-what Ctrl-C does, `_buffer_crossing` what differs where the host function writes into XLA's memory.
+This is the hot path. Read `_crossing` first; `_lanes` holds the order of looped vmaps,
+`_interrupts` what Ctrl-C does, `_buffer_crossing` how a host function writes into XLA's memory.
 """
 
 from ._arguments import takes_flat_operands as takes_flat_operands

@@ -1,4 +1,4 @@
-"""The decorators ``pure``, ``io``, ``debug``, ``buffer`` and ``tap``, and the callbacks they return."""
+"""The decorators ``pure``, ``io``, ``debug``, ``buffer``, ``tap``, and what they return."""
 
 from ._buffer import buffer as buffer
 from ._callback import BufferCallback as BufferCallback

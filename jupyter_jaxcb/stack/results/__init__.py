@@ -1,6 +1,6 @@
 """What a host function is declared to return, and whether it did.
 
-`_declared` picks the declaration that applies: `_expressions`, `_annotations`, a ufunc or a dry run.
+`_declared` picks the declaration: `_expressions`, `_annotations`, a ufunc or a dry run.
 `_checker` turns it into the function that every returned value passes through.
 """
 
