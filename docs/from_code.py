@@ -20,9 +20,9 @@ from typing import Any
 
 from IPython.core.magic import Magics
 
-from jupyter_jaxcb.notebook._check import CheckMagics
-from jupyter_jaxcb.notebook._magics import JaxMagics
-from jupyter_jaxcb.notebook._record import RecordMagics
+from jupyter_jaxcb.notebook.magics._callback import JaxMagics
+from jupyter_jaxcb.notebook.magics._check import CheckMagics
+from jupyter_jaxcb.notebook.magics._record import RecordMagics
 from jupyter_jaxcb.recording import SCHEMA, HostCall, Recording, Site
 from jupyter_jaxcb.recording._columns import ROW
 

@@ -10,11 +10,8 @@ from IPython.core.magic import Magics
 from ..recording import Recording
 from ..report import to_mimebundle
 from ..stack import leave_loops_to_jax, take_back
-from . import _completion
-from ._check import CheckMagics
-from ._magics import JaxMagics
-from ._record import RecordMagics
-from ._session import Session
+from .magics import CheckMagics, JaxMagics, RecordMagics, _completion
+from .session import Session
 
 _sessions: dict[int, tuple[InteractiveShell, Session, list[Magics]]] = {}
 
@@ -56,7 +53,7 @@ def unload(shell: InteractiveShell) -> None:
 
 def view(recording: Recording, *, values: bool) -> Any:
     """A widget of all of `recording`."""
-    from ._widget import RecordingWidget
+    from .display import RecordingWidget
 
     loaded = list(_sessions.values())
     if loaded:

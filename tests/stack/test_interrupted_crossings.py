@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.notebook._stop import Stop
+from jupyter_jaxcb.notebook.session._stop_button import Stop
 
 from .interrupts import Interrupts
 

@@ -11,11 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...recording import Check, Finding
-from ...stack import jax_compat
-from ...stack.core import enabled, is_cell, message_of
-from ...stack.lint import impurities, jax_inside
-from ...stack.register import Callback
-from ...stack.results import ResultError
+from ...stack import (
+    Callback,
+    ResultError,
+    enabled,
+    impurities,
+    is_cell,
+    jax_compat,
+    jax_inside,
+    message_of,
+)
 from ..record import Unrecorded
 from . import _derivative, _vmap
 from ._compare import difference

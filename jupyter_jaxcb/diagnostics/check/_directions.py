@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from ...stack.derivatives import step_sizes
+from ...stack import step_sizes
 from ._subject import Subject, one_by_one
 
 Changes = dict[int, np.ndarray]  # operand: a change of it, of which the largest is 1

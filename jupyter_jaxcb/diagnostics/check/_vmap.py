@@ -11,9 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from ...recording import Finding
-from ...stack.core import option
-from ...stack.flavors import VMAP_METHODS
-from ...stack.results import ResultError, kind_of
+from ...stack import VMAP_METHODS, ResultError, kind_of, option
 from ._compare import difference
 from ._subject import Subject, one_by_one, told
 

@@ -11,8 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...stack import elision
-from ...stack.core import Observed, ObservedFormat
+from ...stack import Observed, ObservedFormat, elision
 
 MAX_LATEST = 1_000  # programs of eager calls whose line is remembered; the oldest go first
 

@@ -13,26 +13,28 @@ from typing import Any
 import jax
 
 from ...recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
-from ...stack import elision, jax_compat
-from ...stack.core import (
+from ...stack import (
     Bind,
     Block,
+    Changes,
+    Noted,
     Observed,
     ObservedFormat,
     calls_may_come,
+    eager_fact,
+    elision,
     find_site,
     is_cell,
     is_held,
     is_observing,
+    jax_compat,
     listener,
+    note_lowered,
     own_name,
     site_of_frames,
     switch,
     to_aval,
 )
-from ...stack.dispatch import Noted
-from ...stack.jax_compat import Changes
-from ...stack.lowering import eager_fact, note_lowered
 from ..record import Record, RecordBlock
 from ._eager import eager_calls
 

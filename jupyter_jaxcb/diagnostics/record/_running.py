@@ -13,8 +13,15 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ...recording import Frame, LoweredSite, Recorder
-from ...stack.core import JAX_FOLDER, HostFunction, is_user_code
-from ...stack.dispatch import NOTED, READERS, RECORDED_LANES, CallCount
+from ...stack import (
+    JAX_FOLDER,
+    NOTED,
+    READERS,
+    RECORDED_LANES,
+    CallCount,
+    HostFunction,
+    is_user_code,
+)
 from ._running_workers import Lane, lanes_of_workers
 
 

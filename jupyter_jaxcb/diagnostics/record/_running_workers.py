@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from jupyter_jaxcb_worker import Ran, run_lanes
 
-from ...stack.executors import CROSS, Flight
+from ...stack import CROSS, Flight
 
 
 class Lane(NamedTuple):

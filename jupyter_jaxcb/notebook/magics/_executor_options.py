@@ -8,7 +8,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from ..stack import check_executor
+from ...stack import check_executor
 from ._options import unquoted
 
 _NUMBERS = {"chunksize": int, "timeout": float, "retries": int}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..recording import Matrix, Recording
-from ..report import Place, matrix_to_html, matrix_to_text, to_mimebundle, to_text
+from ...recording import Matrix, Recording
+from ...report import Place, matrix_to_html, matrix_to_text, to_mimebundle, to_text
 
 
 class HostTrace:

@@ -15,10 +15,10 @@ from IPython.core.magic import (
     output_can_be_silenced,
 )
 
-from ..diagnostics import check
-from ..recording import Check
-from ..stack import Callback
-from ._question import question
+from ...diagnostics import check
+from ...recording import Check
+from ...stack import Callback
+from ._call_argument import question
 
 _MAGIC = "%jax_check"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import add_note, failed_while, tell_what_runs
+from ...stack import add_note, failed_while, tell_what_runs
 
 
 class LateErrors:

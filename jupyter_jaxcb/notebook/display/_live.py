@@ -9,9 +9,9 @@ from typing import Any
 
 from IPython.display import DisplayHandle, display
 
-from ..diagnostics import running_calls, warn_of_running
-from ..recording import Heard, Mark, Recorder, Turns
-from ..report import CallColumns, Progress, SiteProgress
+from ...diagnostics import running_calls, warn_of_running
+from ...recording import Heard, Mark, Recorder, Turns
+from ...report import CallColumns, Progress, SiteProgress
 
 FIRST_LOOK_SECONDS = 0.5  # a shorter cell shows its end alone
 LOOK_SECONDS = 0.1

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import CallbackException, refused_frames, seen_by_user
-from ._late import LateErrors
+from ...stack import CallbackException, refused_frames, seen_by_user
+from ._late_errors import LateErrors
 
 # What is raised for a failed host function: JAX's class, ValueError by its C++, Ctrl-C itself, and
 # the class of `host_callback.barrier_wait`. The other two are what we refuse things with, as is

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..recording import Recording, Site
-from ..report import SiteSummary, summarize
+from ...recording import Recording, Site
+from ...report import SiteSummary, summarize
 
 
 class Sites:

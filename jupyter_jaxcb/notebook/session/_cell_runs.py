@@ -6,7 +6,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import Run, cell_begins, cell_ends
+from ...stack import Run, cell_begins, cell_ends
 
 
 class Runs:

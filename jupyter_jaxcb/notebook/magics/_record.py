@@ -10,11 +10,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic import line_cell_magic, magics_class, output_can_be_silenced
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from ..diagnostics import is_off, observe_jax, record
-from ..recording import check_path
+from ...diagnostics import is_off, observe_jax, record
+from ...recording import check_path
+from ._base import SessionMagics
 from ._cell import Cell
 from ._options import unquoted
-from ._session_magics import SessionMagics
 
 _NOTHING_OF_JAX = (
     "no callback of JAX's own was seen; of programs that were compiled before, only calls are: run "

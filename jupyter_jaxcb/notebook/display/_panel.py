@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..recording import Fate, Site
-from ..report import Rows, SiteProgress, SiteSummary, shapes_of
-from ..stack import Callback
+from ...recording import Fate, Site
+from ...report import Rows, SiteProgress, SiteSummary, shapes_of
+from ...stack import Callback
 from ._origins import Origins
 from ._sites import Sites
 

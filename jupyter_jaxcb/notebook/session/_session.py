@@ -8,7 +8,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from ..diagnostics import (
+from ...diagnostics import (
     Record,
     drain,
     environment,
@@ -19,20 +19,15 @@ from ..diagnostics import (
     stop,
     stop_observing,
 )
-from ..recording import Mark, Matrix, Recorder, Recording
-from ..report import SiteProgress
-from ..stack import Callback, InFlight, all_counted, host_error, interrupt, release
-from ._comm import Link
-from ._errors import ErrorDisplay
-from ._live import Live
-from ._origins import Origins
-from ._panel import snapshot
-from ._routes import Routes
-from ._runs import Runs
-from ._sites import Sites
-from ._stop import Stop
-from ._views import HostTrace, matrix_bundle
-from ._waiting import ENDING_SECONDS, Barrier, left_running
+from ...recording import Mark, Matrix, Recorder, Recording
+from ...report import SiteProgress
+from ...stack import Callback, InFlight, all_counted, host_error, interrupt, release
+from ..display import HostTrace, Link, Live, Origins, Sites, matrix_bundle, snapshot
+from ..errors import ErrorDisplay
+from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
+from ._cell_runs import Runs
+from ._output_routing import Routes
+from ._stop_button import Stop
 
 
 class Session:

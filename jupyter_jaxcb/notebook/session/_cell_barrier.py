@@ -6,10 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 
-from ..diagnostics import RunningCall, all_running_calls
-from ..stack import InFlight
+from ...diagnostics import RunningCall, all_running_calls
+from ...stack import InFlight
 from ._stacks import running_line
-from ._stop import Stop
+from ._stop_button import Stop
 
 DEFAULT_SECONDS = 5.0
 ENDING_SECONDS = 0.5  # for a host call that is interrupted

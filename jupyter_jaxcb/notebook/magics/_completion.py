@@ -7,9 +7,9 @@ from typing import Any
 from IPython.core.error import TryNext
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import ARRAYS, EXECUTORS, VMAP_METHODS
+from ...stack import ARRAYS, EXECUTORS, VMAP_METHODS
+from ._call_argument import OPTIONS as EXPLAIN_OPTIONS
 from ._options import FLAVORS, OPTIONS
-from ._question import OPTIONS as EXPLAIN_OPTIONS
 
 _CALLBACK = "%%jax_callback"
 _CALLBACKS = "%jax_callbacks"

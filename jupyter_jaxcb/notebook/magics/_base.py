@@ -8,9 +8,9 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics
 from IPython.core.magic_arguments import parse_argstring
 
+from ..session import Session
 from ._cell import Cell
 from ._options import option_hint
-from ._session import Session
 
 
 class SessionMagics(Magics):

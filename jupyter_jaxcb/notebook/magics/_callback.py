@@ -18,11 +18,14 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from ..diagnostics import all_running_calls, explain, explain_matrix
-from ..migrate import MigrationError, read, report
-from ..recording import Matrix, Recording
-from ..report import cost_to_text
-from ..stack import cell_known_as
+from ...diagnostics import all_running_calls, explain, explain_matrix
+from ...migrate import MigrationError, read, report
+from ...recording import Matrix, Recording
+from ...report import cost_to_text
+from ...stack import cell_known_as
+from ..session import stacks
+from ._base import SessionMagics
+from ._call_argument import question, split_options
 from ._cell import decorate
 from ._executor_options import executor_arguments
 from ._options import (
@@ -36,10 +39,7 @@ from ._options import (
     seconds_of,
     unquoted,
 )
-from ._question import question, split_options
-from ._rule import RuleOfTheCell
-from ._session_magics import SessionMagics
-from ._stacks import stacks
+from ._registering import RuleOfTheCell
 from ._table import CallbackTable
 
 _DECORATOR = "_jaxcb_register"  # the decorator's name in the user's namespace, while a cell runs

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import linecache
 
-from ..diagnostics import RunningCall
-from ..recording import Frame
-from ..report import time_words
-from ..stack import is_cell, remedy_for_jax_inside
+from ...diagnostics import RunningCall
+from ...recording import Frame
+from ...report import time_words
+from ...stack import is_cell, remedy_for_jax_inside
 
 
 def running_line(call: RunningCall, now_ns: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..stack import InFlight, on_thread_of_xla
+from ...stack import InFlight, on_thread_of_xla
 
 _CONTEXT = "_parent_header"  # of ipykernel's streams and, since 7, its publisher of displays
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ._origins import blank_lines
+from ..display import blank_lines
 
 
 class CellSyntaxError(Exception):

@@ -11,7 +11,18 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from ..stack import ARRAYS, INFER, VMAP_METHODS, buffer, debug, io, nothing_in, pure, scalar_of, tap
+from ...stack import (
+    ARRAYS,
+    INFER,
+    VMAP_METHODS,
+    buffer,
+    debug,
+    io,
+    nothing_in,
+    pure,
+    scalar_of,
+    tap,
+)
 from ._by_magic import by_magic
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {

@@ -10,8 +10,8 @@ from typing import Any
 import comm
 from IPython.core.interactiveshell import InteractiveShell
 
-from ..recording import Recording
-from ..report import Place, to_message
+from ...recording import Recording
+from ...report import Place, to_message
 
 NAME = "jupyter_jaxcb"  # of the target, and of the one comm
 PROTOCOL = 1

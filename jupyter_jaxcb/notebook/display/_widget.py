@@ -9,8 +9,8 @@ from typing import Any
 import anywidget
 import traitlets
 
-from ..recording import Recording
-from ..report import CallColumns, to_message
+from ...recording import Recording
+from ...report import CallColumns, to_message
 
 _STATIC = Path(str(importlib.resources.files("jupyter_jaxcb"))) / "static"
 

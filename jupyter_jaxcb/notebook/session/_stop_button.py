@@ -9,8 +9,8 @@ import threading
 from types import CodeType, FrameType
 from typing import Any
 
-from ..stack import interrupt, interrupt_main, pass_on
-from ._errors import SIGNAL_HANDLERS
+from ...stack import interrupt, interrupt_main, pass_on
+from ..errors import SIGNAL_HANDLERS
 
 
 class Stop:
