@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from ._printed import printed
 from ._recording import Recording
+from ._str import printed
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

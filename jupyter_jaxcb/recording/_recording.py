@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _files, _json, _table
+from . import _table
 from ._columns import ROW
 from ._facts import (
     ELIDED,
@@ -27,7 +27,8 @@ from ._facts import (
     Site,
     Worker,
 )
-from ._printed import printed
+from ._str import printed
+from .files import _json, _save
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -166,7 +167,7 @@ class Recording:
         <Recording of 0 host calls from 0 sites>
         """
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        _files.save(self, path)
+        _save.save(self, path)
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each host call; names repeat as categories.
@@ -184,7 +185,7 @@ class Recording:
         return _table.to_pandas(self)
 
 
-def load(path: str | os.PathLike[str], *, limit_bytes: int = _files.LIMIT_BYTES) -> Recording:
+def load(path: str | os.PathLike[str], *, limit_bytes: int = _save.LIMIT_BYTES) -> Recording:
     """The recording that `Recording.save` wrote to a ``.jaxcb`` or ``.json`` file.
 
     Nothing in the file is executed, and everything in it is checked.
@@ -208,4 +209,4 @@ def load(path: str | os.PathLike[str], *, limit_bytes: int = _files.LIMIT_BYTES)
     <Recording of 1 host call from 1 site>
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    return Recording(**_files.read(path, limit_bytes))
+    return Recording(**_save.read(path, limit_bytes))

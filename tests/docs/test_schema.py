@@ -21,7 +21,7 @@ from jupyter_jaxcb.recording import (
     Running,
     Site,
 )
-from jupyter_jaxcb.recording import _json as written
+from jupyter_jaxcb.recording.files import _json as written
 
 
 def full():

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ._columns import ROW, CallLog, counted_since, renumbered
-from ._facts import Compilation, LoweredSite, Outcome, Program, Running, Site
-from ._mark import BEGINNING, Heard, Mark, as_observed
-from ._recording import Recording
-from ._values import Values
+from .._columns import ROW, CallLog, counted_since, renumbered
+from .._facts import Compilation, LoweredSite, Outcome, Program, Running, Site
+from .._recording import Recording
+from ._previews import Values
+from ._window import BEGINNING, Heard, Mark, as_observed
 from ._workers import WorkerRows, Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls

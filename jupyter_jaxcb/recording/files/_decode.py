@@ -11,7 +11,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any
 
-from ._facts import Site
+from .._facts import Site
 
 _PLAIN = (int, str, bool)
 _SHORT = reprlib.Repr()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._facts import OBSERVED, Fate, LoweredSite, NotKept, Outcome, Program, Site
+from .._facts import OBSERVED, Fate, LoweredSite, NotKept, Outcome, Program, Site
 
 
 class Mark(NamedTuple):

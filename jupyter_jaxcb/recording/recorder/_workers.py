@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ._columns import ROW
-from ._facts import Worker
+from .._columns import ROW
+from .._facts import Worker
 
 
 class Who(Protocol):

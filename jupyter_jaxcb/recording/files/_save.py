@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from . import _json
 from ._binary import MAGIC, read_binary, too_large, write_binary
 from ._decode import RecordingFileError
-from ._memory import parsed_bytes
+from ._memory_limit import parsed_bytes
 
 if TYPE_CHECKING:
-    from ._recording import Recording
+    from .._recording import Recording
 
 LIMIT_BYTES = 1 << 30  # of memory that reading a file may take
 _PIECE = 1 << 16  # bytes of a file that are looked at together

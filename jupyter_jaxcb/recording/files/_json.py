@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._columns import ROW
-from ._decode import Decoder, RecordingFileError, damaged
-from ._facts import (
+from .._columns import ROW
+from .._facts import (
     Compilation,
     LoweredSite,
     NotFinite,
@@ -24,9 +23,10 @@ from ._facts import (
     Site,
     Worker,
 )
+from ._decode import Decoder, RecordingFileError, damaged
 
 if TYPE_CHECKING:
-    from ._recording import Recording
+    from .._recording import Recording
 
 SCHEMA = 3  # of files; that of what a notebook saves is its own
 _READ = (

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from .._columns import ROW
 from . import _json
-from ._columns import ROW
 from ._decode import RecordingFileError
-from ._memory import MOST, parsed_bytes
+from ._memory_limit import MOST, parsed_bytes
 
 if TYPE_CHECKING:
-    from ._recording import Recording
+    from .._recording import Recording
 
 MAGIC = b"\x89jaxcb\r\n"
 _HEAD = struct.Struct("<IQQ")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._facts import LoweredSite, NotFinite, Preview, Site
+from .._facts import LoweredSite, NotFinite, Preview, Site
 
 PREVIEWS = 3  # calls of each site, and shard, that are kept in each cell or block
 ELEMENTS = 6  # of an array that are kept
