@@ -163,7 +163,7 @@ def test_module_imports_only_what_its_layer_may(path):
         ("report", "import IPython"),
         ("notebook", "from ..stack.flavors import pure_callback"),
         ("notebook", "from ..stack.flavors._pure import pure_callback"),
-        ("notebook", "import jupyter_jaxcb.report._html"),
+        ("notebook", "import jupyter_jaxcb.report.text._html"),
         ("stack/core", "from jax.extend.core import Primitive"),
         ("stack/core", "import jax._src.core"),
         ("stack/jax_compat", "from ...report import to_text"),

@@ -17,7 +17,7 @@ from jupyter_jaxcb.recording import (
     merged,
 )
 from jupyter_jaxcb.report import export, to_mimebundle
-from jupyter_jaxcb.report._by_worker import by_worker
+from jupyter_jaxcb.report.text._workers import by_worker
 
 SITE = LoweredSite(
     Site("pure", "f", "a.py", 1, 0, cell=False), Program("jit_f", "cpu"), 0, (), (), ()

@@ -207,7 +207,7 @@ def test_data_is_the_same_for_equal_programs_and_times_are_metadata():
 
 
 def test_saved_call_table_says_what_it_leaves_out(monkeypatch):
-    monkeypatch.setattr("jupyter_jaxcb.report._mime.MAX_SAVED_CALLS", 3)
+    monkeypatch.setattr("jupyter_jaxcb.report.frontend._mime.MAX_SAVED_CALLS", 3)
     _, metadata = to_mimebundle(recorded())
     assert metadata[MIME_TYPE]["calls"]["rows"] == 3
     assert metadata[MIME_TYPE]["calls_not_saved"] == 2

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..recording import Named, Recording, call_table
+from ...recording import Named, Recording, call_table
 
 _ROWS = 1 << 16  # of a batch
 

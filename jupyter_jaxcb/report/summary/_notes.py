@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..recording import COMPILED_BEFORE, Compilation, NotFinite, Outcome, Recording, Running, Site
+from ...recording import COMPILED_BEFORE, Compilation, NotFinite, Outcome, Recording, Running, Site
 
 LISTED = 3  # arguments of compilations that are named
 _BEFORE = (

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..recording import Preview, Recording
-from ._summary import SiteSummary
+from ...recording import Preview, Recording
+from ..summary import SiteSummary
 
 NOT_TOLD = 0xFFFF  # a way, thread or error beyond what 16 bits can tell
 _LARGEST = 0xFFFF_FFFF

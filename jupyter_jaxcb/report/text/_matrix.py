@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from html import escape
 
-from ..recording import Fate, Matrix, Recording, Site
+from ...recording import Fate, Matrix, Recording, Site
+from ..summary import Rows, SiteSummary, path, summarize
 from ._html import STYLE, sign
-from ._rows import Rows, path
-from ._summary import SiteSummary, summarize
 from ._words import count_words, shorten
 
 WIDTH = 22  # of the source lines

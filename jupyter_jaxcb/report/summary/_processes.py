@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ..recording import Fate, Outcome
+from ...recording import Fate, Outcome
 from ._counts import Counts
 
 ELSEWHERE = "another process makes its calls, for all"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..recording import Aval, Preview, Recording, VmapLevel
-from ._summary import Shapes, SiteSummary
+from ...recording import Aval, Preview, Recording, VmapLevel
+from ..summary import Shapes, SiteSummary
 
 MAX_SITES = 60  # that text and HTML list; the data has all
 MAX_DEVICES = 8  # that are named

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..recording import Outcome, Preview, Program, Recording, Site
+from ...recording import Outcome, Preview, Program, Recording, Site
 
 _HALF = np.uint64(32)  # bits of a number in a pair of numbers
 

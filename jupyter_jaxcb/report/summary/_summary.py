@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..recording import (
+from ...recording import (
     ELIDED,
     Aval,
     Fate,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from ..recording import Recording
-from ._by_worker import by_worker
-from ._order import out_of_order
-from ._summary import SiteSummary, summarize
+from ...recording import Recording
+from ..summary import SiteSummary, out_of_order, summarize
 from ._words import (
     MAX_SITES,
     count_words,
@@ -19,6 +17,7 @@ from ._words import (
     time_words,
     way_words,
 )
+from ._workers import by_worker
 
 
 def to_text(recording: Recording, *, times: bool = True, values: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..recording import Fate, Program, Recording, Site
+from ...recording import Fate, Program, Recording, Site
 from ._summary import SiteSummary
 
 COMPARED = 40  # callbacks of one program

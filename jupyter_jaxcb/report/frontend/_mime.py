@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..recording import Preview, Recording
-from ._by_worker import by_worker
-from ._calls import CallColumns, call_columns, preview_rows, to_saved, way_numbers
-from ._html import sites_to_html
-from ._order import out_of_order
-from ._summary import Shapes, SiteSummary, summarize
-from ._text import sites_to_text
+from ...recording import Preview, Recording
+from ..summary import Shapes, SiteSummary, out_of_order, summarize
+from ..text import by_worker, sites_to_html, sites_to_text
+from ._columns import CallColumns, call_columns, preview_rows, to_saved, way_numbers
 
 SCHEMA = 1  # of what a notebook saves
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"

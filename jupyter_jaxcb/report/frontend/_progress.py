@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..recording import Heard, LoweredSite, Outcome, Program, Site
-from ._calls import CallColumns, call_columns
-from ._rows import Rows
+from ...recording import Heard, LoweredSite, Outcome, Program, Site
+from ..summary import Rows
+from ._columns import CallColumns, call_columns
 
 MAX_SITES = 60
 MAX_ROWS = 20_000  # host calls that one look hands on, to spare the kernel

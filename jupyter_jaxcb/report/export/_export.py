@@ -6,13 +6,11 @@ import os
 from html import escape
 from typing import BinaryIO
 
-from ..recording import FORMATS, TEXTS, Matrix, Recording
+from ...recording import FORMATS, TEXTS, Matrix, Recording
+from ..text import matrix_to_text, to_html, to_text
 from ._csv import write_csv
-from ._html import to_html
-from ._matrix import matrix_to_text
 from ._parquet import write_arrow, write_parquet
 from ._perfetto import write_perfetto
-from ._text import to_text
 
 
 def export(recording: Recording, path: str | os.PathLike[str]) -> None:

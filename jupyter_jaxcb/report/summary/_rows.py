@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from ..recording import Frame, Site
+from ...recording import Frame, Site
 
 _LONGEST = 120  # characters that are said of callers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..recording import Recording
+from ...recording import Recording
 from ._words import call_words, time_words
 
 LISTED = 8  # workers that are named

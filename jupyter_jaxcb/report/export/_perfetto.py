@@ -15,9 +15,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..recording import LoweredSite, Recording
-from ._rows import Rows
-from ._words import level_words
+from ...recording import LoweredSite, Recording
+from ..summary import Rows
+from ..text import level_words
 
 _ROWS = 1 << 16  # that are text at once
 HOST, COMPILER = 1, 2  # process numbers

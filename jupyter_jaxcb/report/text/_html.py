@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from ..recording import Fate, Recording
-from ._by_worker import by_worker
-from ._summary import SiteSummary, summarize
+from ...recording import Fate, Recording
+from ..summary import SiteSummary, summarize
 from ._words import (
     MAX_SITES,
     count_words,
@@ -19,6 +18,7 @@ from ._words import (
     shorten,
     way_words,
 )
+from ._workers import by_worker
 
 # Colours are the front end's own, with fall-backs for pages without them. A fate is told by its
 # word and its sign; the colour only repeats it. Doubled class names outweigh JupyterLab's own

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..recording import Compilation, Outcome, Recording
-from ._rows import Rows
+from ...recording import Compilation, Outcome, Recording
+from ..summary import Rows
 from ._words import time_words
 
 

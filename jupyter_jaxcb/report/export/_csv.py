@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..recording import FACTS, Named, Recording, call_table
+from ...recording import FACTS, Named, Recording, call_table
 
 _ROWS = 1 << 16  # that are text at once
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what begins so is one to a spreadsheet

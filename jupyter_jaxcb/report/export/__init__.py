@@ -1,0 +1,3 @@
+"""."""
+
+from ._export import export as export
