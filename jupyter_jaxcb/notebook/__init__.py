@@ -10,7 +10,14 @@ from IPython.core.magic import Magics
 from ..recording import Recording
 from ..report import to_mimebundle
 from ..stack import leave_loops_to_jax, take_back
-from .magics import CheckMagics, JaxMagics, RecordMagics, _completion
+from .display import widget_of
+from .magics import (
+    CheckMagics,
+    JaxMagics,
+    RecordMagics,
+    install_completion,
+    remove_completion,
+)
 from .session import Session
 
 _sessions: dict[int, tuple[InteractiveShell, Session, list[Magics]]] = {}
@@ -28,7 +35,7 @@ def load(shell: InteractiveShell) -> None:
     ]
     for magics in registered:
         shell.register_magics(magics)
-    _completion.install(shell)
+    install_completion(shell)
     session.open()
     _sessions[id(shell)] = (shell, session, registered)
 
@@ -42,7 +49,7 @@ def unload(shell: InteractiveShell) -> None:
     session.close()
     leave_loops_to_jax()
     take_back()
-    _completion.remove(shell)
+    remove_completion(shell)
     for magics in registered:
         for kind, names in magics.magics.items():
             for name in names:
@@ -53,12 +60,10 @@ def unload(shell: InteractiveShell) -> None:
 
 def view(recording: Recording, *, values: bool) -> Any:
     """A widget of all of `recording`."""
-    from .display import RecordingWidget
-
     loaded = list(_sessions.values())
     if loaded:
         _, session, _ = loaded[-1]
         saved = session.trace(recording, values=values).bundle()
     else:
         saved = to_mimebundle(recording, values=values)
-    return RecordingWidget(recording, values=values, saved=saved)
+    return widget_of(recording, values=values, saved=saved)

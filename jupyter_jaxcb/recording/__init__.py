@@ -20,7 +20,6 @@ from ._facts import Program as Program
 from ._facts import Running as Running
 from ._facts import Site as Site
 from ._facts import VmapLevel as VmapLevel
-from ._facts import Worker as Worker
 from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
 from ._recording import Recording as Recording
@@ -36,10 +35,10 @@ from .files import check_path as check_path
 from .files import read_binary as read_binary
 from .files import write_binary as write_binary
 from .recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
-from .recorder import Heard as Heard
 from .recorder import Mark as Mark
 from .recorder import Recorder as Recorder
-from .recorder import Turns as Turns
+from .recorder import Snapshot as Snapshot
 from .recorder import WorkerRows as WorkerRows
+from .recorder import YieldPoints as YieldPoints
 from .recorder import activate as activate
 from .recorder import active as active

@@ -28,7 +28,7 @@ from ._facts import (
     Worker,
 )
 from ._str import printed
-from .files import _json, _save
+from .files import LIMIT_BYTES, fields, read, save, to_json
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +127,7 @@ class Recording:
 
     def to_json(self) -> str:
         """The whole recording as JSON text, for `from_json`; times in nanoseconds."""
-        return _json.to_json(self)
+        return to_json(self)
 
     @staticmethod
     def from_json(text: str) -> Recording:
@@ -137,7 +137,7 @@ class Recording:
             RecordingFileError: the text is no recording, is damaged, or of another schema; the
                 message says what.
         """
-        return Recording(**_json.fields(text))
+        return Recording(**fields(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it to a file, in the format that the end of its name says.
@@ -167,7 +167,7 @@ class Recording:
         <Recording of 0 host calls from 0 sites>
         """
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        _save.save(self, path)
+        save(self, path)
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each host call; names repeat as categories.
@@ -185,7 +185,7 @@ class Recording:
         return _table.to_pandas(self)
 
 
-def load(path: str | os.PathLike[str], *, limit_bytes: int = _save.LIMIT_BYTES) -> Recording:
+def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Recording:
     """The recording that `Recording.save` wrote to a ``.jaxcb`` or ``.json`` file.
 
     Nothing in the file is executed, and everything in it is checked.
@@ -209,4 +209,4 @@ def load(path: str | os.PathLike[str], *, limit_bytes: int = _save.LIMIT_BYTES) 
     <Recording of 1 host call from 1 site>
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    return Recording(**_save.read(path, limit_bytes))
+    return Recording(**read(path, limit_bytes))

@@ -46,10 +46,10 @@ def test_copy_is_one_of_the_callback_itself(bind, copied):
 
 def test_callback_of_a_compiled_program_is_copied_as_the_callback_itself():
     from jupyter_jaxcb.recording import LoweredSite, Site
-    from jupyter_jaxcb.stack.dispatch._observed_call import Noted
+    from jupyter_jaxcb.stack.dispatch._observed_call import RecordedCall
 
     site = Site("jax pure", "double", "f.py", 1, 0, False)
-    noted = Noted(double, LoweredSite(site, None, -1, (), ()))
+    noted = RecordedCall(double, LoweredSite(site, None, -1, (), ()))
     assert copy.deepcopy(noted) is double
     assert not hasattr(noted, "__deepcopy__")
 

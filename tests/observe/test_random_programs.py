@@ -57,14 +57,14 @@ def test_random_programs_do_the_same_observed():
 
 def test_comparison_finds_what_is_changed(monkeypatch):
     """The comparison itself can fail: here the wrapper calls twice."""
-    from jupyter_jaxcb.stack.dispatch._observed_call import Noted
+    from jupyter_jaxcb.stack.dispatch._observed_call import RecordedCall
 
-    once = Noted.__call__
+    once = RecordedCall.__call__
 
     def twice(self, *args, **kwargs):
         once(self, *args, **kwargs)
         return once(self, *args, **kwargs)
 
-    monkeypatch.setattr(Noted, "__call__", twice)
+    monkeypatch.setattr(RecordedCall, "__call__", twice)
     found = map(disagreement, map(drawn, map(random.Random, range(20))))
     assert any("calls" in (one or "") for one in found)

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Site, Turns
+from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Site, YieldPoints
 
 F32 = Aval((), "float32")
 FACT = LoweredSite(Site("pure", "f", "<cell>", 1, 0, cell=True), None, -1, (F32,),
@@ -35,7 +35,7 @@ def lanes(recorder):
 @pytest.mark.parametrize("call", [single, lanes])
 def test_call_waits_until_the_turn_it_gave_is_over(recorder, call):
     order = []
-    with Turns(recorder, every_ns=100) as turns:
+    with YieldPoints(recorder, every_ns=100) as turns:
         recorder.clock.now = 101
 
         def host():
@@ -52,7 +52,7 @@ def test_call_waits_until_the_turn_it_gave_is_over(recorder, call):
 
 
 def test_calls_go_on_between_turns(recorder):
-    with Turns(recorder, every_ns=100) as turns:
+    with YieldPoints(recorder, every_ns=100) as turns:
         recorder.clock.now = 50
         for _ in range(100):
             single(recorder)
@@ -61,7 +61,7 @@ def test_calls_go_on_between_turns(recorder):
 
 
 def test_call_goes_on_when_its_turn_does_not_end(recorder):
-    with Turns(recorder, every_ns=100) as turns:
+    with YieldPoints(recorder, every_ns=100) as turns:
         recorder.clock.now = 101
         single(recorder)  # comes back
         assert turns.take(0)
@@ -78,14 +78,14 @@ def test_call_goes_on_when_its_turn_does_not_end(recorder):
 
 def test_recorder_is_as_before_when_the_turns_are_over(recorder):
     before = set(vars(recorder))
-    with Turns(recorder, every_ns=0):
+    with YieldPoints(recorder, every_ns=0):
         assert set(vars(recorder)) == {*before, "called", "called_lanes", "called_by_workers"}
     assert set(vars(recorder)) == before
     assert single(recorder) == 0
 
 
 def test_waiting_thread_can_be_woken(recorder):
-    turns = Turns(recorder, every_ns=100)
+    turns = YieldPoints(recorder, every_ns=100)
     woken = []
     thread = threading.Thread(target=lambda: woken.append(turns.take(60)))
     thread.start()

@@ -11,21 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...recording import Check, Finding
-from ...stack import (
-    Callback,
-    ResultError,
-    enabled,
-    impurities,
-    is_cell,
-    jax_compat,
-    jax_inside,
-    message_of,
-)
+from ...stack import jax_compat
+from ...stack.core import enabled, is_cell, message_of
+from ...stack.lint import impurities, jax_inside
+from ...stack.register import Callback
+from ...stack.results import ResultError
 from ..record import Unrecorded
 from . import _derivative, _vmap
 from ._compare import difference
 from ._subject import OutOfTime, Subject, told
-from ._vmap import BATCHED, Lanes, answers_as_lanes, takes_any_batch, vmap_findings
+from ._vmap import BATCHED, LaneSamples, answers_as_lanes, takes_any_batch, vmap_findings
 
 _TWICE = "same inputs twice"
 _REPEATED = 0.9  # power of eps: the same call twice, on other memory
@@ -98,8 +93,8 @@ class _Checking:
         self._answer: list[np.ndarray] = []
 
     @functools.cached_property
-    def _lanes(self) -> Lanes:
-        return Lanes(self._subject)
+    def _lanes(self) -> LaneSamples:
+        return LaneSamples(self._subject)
 
     def check(self) -> Check:
         subject = self._subject

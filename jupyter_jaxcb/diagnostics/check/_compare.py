@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
-from ...stack import kind_of
+from ...stack.results import kind_of
 
 
 def difference(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...recording import Finding
 from ._compare import difference
-from ._directions import Changes, Way, is_inexact, ways_of
+from ._directions import Changes, Direction, is_inexact, ways_of
 from ._probes import Probes
 from ._slopes import MIDDLE, SCALES, Slopes, slopes, verdict
 from ._subject import Subject, told
@@ -56,7 +56,9 @@ class _Rule:
         relative: how far it may be off.
     """
 
-    def __init__(self, subject: Subject, floating: Sequence[int], ways: Sequence[Way]) -> None:
+    def __init__(
+        self, subject: Subject, floating: Sequence[int], ways: Sequence[Direction]
+    ) -> None:
         self.subject, self.floating, self.ways_of = subject, floating, ways
         self.kind = kind = str(subject.callback.rule)
         self.fails = False
@@ -76,7 +78,7 @@ class _Rule:
         largest = np.abs(found).max(initial=0.0, where=np.isfinite(found))
         return self._eps * (16 * sizes + 2 * largest)
 
-    def along(self, way: Way, operands: Sequence[np.ndarray] | None = None) -> np.ndarray:
+    def along(self, way: Direction, operands: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """What it says the derivatives are."""
         if self.kind == "vjp":
             return self._pulled(way.changes, operands)
@@ -144,7 +146,7 @@ def _wide(y: Any) -> np.ndarray:
     return y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
 
 
-def _along(rule: _Rule, way: Way) -> Finding | str:
+def _along(rule: _Rule, way: Direction) -> Finding | str:
     """What is wrong, or could not be compared, in one way; empty if it is right."""
     subject = rule.subject
     try:
@@ -183,7 +185,7 @@ class _Function:
         fails: why it could not be asked.
     """
 
-    def __init__(self, rule: _Rule, way: Way) -> None:
+    def __init__(self, rule: _Rule, way: Direction) -> None:
         self._rule, self._way = rule, way
         self._known: dict[float, Slopes | None] = {}
         self.fails = ""
@@ -228,7 +230,7 @@ class _Function:
         return [found[k] for k in rule.floating]
 
 
-def _of_last_digits(rule: _Rule, way: Way, found: np.ndarray) -> np.ndarray:
+def _of_last_digits(rule: _Rule, way: Direction, found: np.ndarray) -> np.ndarray:
     """How much the rule's answer changes if what it is given does in the last digit."""
     generator = np.random.default_rng(2)
     most = np.zeros(found.shape)
@@ -257,7 +259,7 @@ def _failure(subject: Subject, kind: str, what: str, error: Exception) -> Findin
     )
 
 
-def _difference(rule: _Rule, way: Way, found: np.ndarray, one: Slopes, place: int) -> Finding:
+def _difference(rule: _Rule, way: Direction, found: np.ndarray, one: Slopes, place: int) -> Finding:
     first, *_ = way.changes.values()
     return Finding(
         KIND,

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from ...stack import step_sizes
+from ...stack.derivatives import step_sizes
 from ._subject import Subject, one_by_one
 
 Changes = dict[int, np.ndarray]  # operand: a change of it, of which the largest is 1
 _STEP = float(np.finfo(np.float64).eps) ** (1 / 3)  # of a float64's size, as `step_sizes` has it
 
 
-class Way(NamedTuple):
+class Direction(NamedTuple):
     """Along what is differentiated.
 
     Attributes:
@@ -29,7 +29,7 @@ class Way(NamedTuple):
     words: str
 
 
-def ways_of(subject: Subject) -> list[Way]:
+def ways_of(subject: Subject) -> list[Direction]:
     """Each of the first operands alone, the others together; complex ones by both parts."""
     generator = np.random.default_rng(0)
     without = subject.callback.not_differentiated
@@ -50,7 +50,7 @@ def ways_of(subject: Subject) -> list[Way]:
 
 def _way(
     subject: Subject, group: Sequence[int], generator: np.random.Generator, factor: Any, words: str
-) -> Way:
+) -> Direction:
     changes: Changes = {}
     for n in group:
         x = subject.operands[n]
@@ -61,7 +61,7 @@ def _way(
             changes[n] = changes[n] * factor
     unit = max(float(np.abs(one).max()) for one in changes.values())
     rounded = {n: (one / unit).astype(subject.operands[n].dtype) for n, one in changes.items()}
-    return Way(rounded, unit, words)
+    return Direction(rounded, unit, words)
 
 
 def is_inexact(dtype: Any) -> bool:

@@ -11,17 +11,10 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
-from ...stack import (
-    BufferCallback,
-    Callback,
-    answer_checker,
-    checked,
-    describe,
-    is_array,
-    leaf_paths,
-    result_avals,
-    without_leading,
-)
+from ...stack.core import describe, is_array, without_leading
+from ...stack.dispatch import checked
+from ...stack.register import BufferCallback, Callback
+from ...stack.results import answer_checker, leaf_paths, result_avals
 from ._captured_output import printed
 
 SECONDS = 10.0  # after which no run begins any more

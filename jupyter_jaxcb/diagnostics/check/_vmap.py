@@ -11,7 +11,9 @@ import ml_dtypes
 import numpy as np
 
 from ...recording import Finding
-from ...stack import VMAP_METHODS, ResultError, kind_of, option
+from ...stack.core import option
+from ...stack.flavors import VMAP_METHODS
+from ...stack.results import ResultError, kind_of
 from ._compare import difference
 from ._subject import Subject, one_by_one, told
 
@@ -21,7 +23,7 @@ BATCHED = [m for m in VMAP_METHODS if not m.startswith("sequential")]  # one cal
 _Level = tuple[int, list[bool]]  # lanes of one vmap, and which operands it maps
 
 
-class Lanes:
+class LaneSamples:
     """Values for the lanes of a batch, and what single calls of them answer.
 
     Attributes:
@@ -89,7 +91,7 @@ def _changed(array: np.ndarray, lane: int) -> np.ndarray:
         return (array * array.dtype.type(1 - lane / 4)).astype(array.dtype)
 
 
-def vmap_findings(lanes: Lanes, method: str) -> Iterator[Finding]:
+def vmap_findings(lanes: LaneSamples, method: str) -> Iterator[Finding]:
     """What a batch by `method` answers, or does, other than its lanes one by one."""
     for levels in _patterns(lanes, method):
         what = _broken(lanes, method, levels)
@@ -107,7 +109,7 @@ def vmap_findings(lanes: Lanes, method: str) -> Iterator[Finding]:
             return
 
 
-def answers_as_lanes(lanes: Lanes, method: str) -> bool:
+def answers_as_lanes(lanes: LaneSamples, method: str) -> bool:
     """Whether `method` answers as single calls do, in every pattern that is tried."""
     return not any(_broken(lanes, method, levels) for levels in _patterns(lanes, method))
 
@@ -123,7 +125,7 @@ def takes_any_batch(function: Any) -> bool:
     return isinstance(function, np.ufunc)
 
 
-def _patterns(lanes: Lanes, method: str) -> list[list[_Level]]:
+def _patterns(lanes: LaneSamples, method: str) -> list[list[_Level]]:
     """Which vmaps are tried, innermost first: all mapped, each one alone, two nested."""
     shared, count = lanes.subject.shared, lanes.count
     mapped = [n for n, is_shared in enumerate(shared) if not is_shared]
@@ -141,7 +143,7 @@ def _patterns(lanes: Lanes, method: str) -> list[list[_Level]]:
     return [*every, [(count, together), (2, together)]]
 
 
-def _broken(lanes: Lanes, method: str, levels: Sequence[_Level]) -> str:
+def _broken(lanes: LaneSamples, method: str, levels: Sequence[_Level]) -> str:
     """What is wrong with the answer to one batch; empty if nothing is."""
     subject = lanes.subject
     batch = [_batched(lanes, n, levels, method) for n in range(len(lanes.variants))]
@@ -175,7 +177,7 @@ def _choice(n: int, levels: Sequence[_Level], place: Sequence[int], count: int) 
     return sum(mapped) % count
 
 
-def _batched(lanes: Lanes, n: int, levels: Sequence[_Level], method: str) -> np.ndarray:
+def _batched(lanes: LaneSamples, n: int, levels: Sequence[_Level], method: str) -> np.ndarray:
     """Operand `n` as the host function gets it, see `VMAP_METHODS`."""
     values = lanes.variants[n]
     outermost_first = list(reversed(levels))

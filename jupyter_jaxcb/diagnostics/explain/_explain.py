@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import jax
 
 from ...recording import Recorder, Recording
-from ...stack import Asking, jax_compat, name_of
+from ...stack import jax_compat
+from ...stack.core import Asking, name_of
 from ..record import Listening, environment
 
 

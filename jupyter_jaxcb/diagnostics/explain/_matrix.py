@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ...recording import Matrix, Recording
-from ...stack import message_of
+from ...stack.core import message_of
 from ._explain import NOT_CALLABLE, Asked, asked
 
 LANES = 3  # of vmap

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...recording import Process, Recording, merged, read_binary, write_binary
 from ...stack import jax_compat
-from ._rendezvous import Meeting, meeting
+from ._rendezvous import Rendezvous, meeting
 
 _SECONDS = 60.0  # that a process waits for another
 _ROUNDS = 12  # in which clocks are compared
@@ -90,7 +90,7 @@ def _check(recording: Any, timeout: float) -> None:
 
 
 def _exchanged(
-    recording: Recording, others: Meeting, index: int, count: int
+    recording: Recording, others: Rendezvous, index: int, count: int
 ) -> list[tuple[dict[str, Any], Recording]]:
     """What each process recorded, and what there is to know of it."""
     clocks = _compare_clocks(others, index, count)
@@ -98,7 +98,7 @@ def _exchanged(
     return [_unpacked(others.read("data", process)) for process in range(count)]
 
 
-def _compare_clocks(others: Meeting, index: int, count: int) -> dict[str, Any]:
+def _compare_clocks(others: Rendezvous, index: int, count: int) -> dict[str, Any]:
     """Bounds on how far clocks are apart, as this process knows them.
 
     Each one tells its time and then reads the other's: what it reads was told before that moment.

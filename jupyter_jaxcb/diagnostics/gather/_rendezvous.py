@@ -20,7 +20,7 @@ _ROOT = "jupyter_jaxcb/gather"
 _meetings = itertools.count()  # of this process; all of them count alike
 
 
-class Meeting(Protocol):
+class Rendezvous(Protocol):
     """One call of `gather`, in which all processes take part."""
 
     def post(self, name: str, data: bytes) -> None:
@@ -33,7 +33,7 @@ class Meeting(Protocol):
 
 
 @contextmanager
-def meeting(index: int, count: int, seconds: float) -> Iterator[Meeting]:
+def meeting(index: int, count: int, seconds: float) -> Iterator[Rendezvous]:
     """All processes, once each of them has come here.
 
     Raises:

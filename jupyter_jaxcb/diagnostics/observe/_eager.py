@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...stack import Observed, ObservedFormat, elision
+from ...stack import elision
+from ...stack.core import Observed, ObservedFormat
 
 MAX_LATEST = 1_000  # programs of eager calls whose line is remembered; the oldest go first
 

@@ -13,28 +13,26 @@ from typing import Any
 import jax
 
 from ...recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
-from ...stack import (
+from ...stack import elision, jax_compat
+from ...stack.core import (
     Bind,
     Block,
-    Changes,
-    Noted,
     Observed,
     ObservedFormat,
     calls_may_come,
-    eager_fact,
-    elision,
     find_site,
     is_cell,
     is_held,
     is_observing,
-    jax_compat,
     listener,
-    note_lowered,
     own_name,
     site_of_frames,
     switch,
     to_aval,
 )
+from ...stack.dispatch import RecordedCall
+from ...stack.jax_compat import Changes
+from ...stack.lowering import eager_fact, note_lowered
 from ..record import Record, RecordBlock
 from ._eager import eager_calls
 
@@ -169,7 +167,7 @@ class _Watcher:
     ) -> Callable[[Any], Any] | None:
         if eager_calls.is_under_way(held):
             return _calling_eagerly(flavor, ctx) if flavor in _NOT_HEARD else None
-        if type(held) is Noted or listener() is None:
+        if type(held) is RecordedCall or listener() is None:
             return None
         if is_held(held):
             bind, levels = held.bind, held.levels
@@ -182,7 +180,7 @@ class _Watcher:
             ctx, bind, levels, times=times,
             gathered=jax_compat.device_count(ctx) > 1 and not partitioned,
         )  # fmt: skip
-        return lambda own: Noted(own.own if type(own) is Observed else own, fact)
+        return lambda own: RecordedCall(own.own if type(own) is Observed else own, fact)
 
     @contextlib.contextmanager
     def eager(self, held: Any, kept: Callable[[Any], Any] | None) -> Iterator[Any]:
@@ -193,7 +191,7 @@ class _Watcher:
             yield own
 
     def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
-        if type(callback) is Noted or not is_observing():
+        if type(callback) is RecordedCall or not is_observing():
             return callback
         # Eager operands may be Python's numbers; those of a program are arrays.
         operands = tuple(to_aval(x if hasattr(x, "shape") else jax.typeof(x)) for x in operands)
@@ -201,12 +199,12 @@ class _Watcher:
 
 
 def _is_ours(held: Any) -> bool:
-    return is_held(held) or type(held) is Noted
+    return is_held(held) or type(held) is RecordedCall
 
 
 def _noted(
     flavor: str, callback: Any, operands: tuple[Aval, ...], results: tuple[Aval, ...]
-) -> Noted:
+) -> RecordedCall:
     """What is called in the place of `callback`, outside of a program that we saw lowered."""
     own, held = callback, None
     if type(callback) is Observed:  # debug: nothing comes before the host call
@@ -215,8 +213,8 @@ def _noted(
     else:
         held = eager_calls.held_by(callback)
     if held is None:
-        return Noted(own, eager_fact(Bind(_defined(flavor, own)), operands, results, ()))
-    return Noted(own, eager_fact(held.bind, operands, results, held.levels))
+        return RecordedCall(own, eager_fact(Bind(_defined(flavor, own)), operands, results, ()))
+    return RecordedCall(own, eager_fact(held.bind, operands, results, held.levels))
 
 
 def _calling_eagerly(flavor: str, ctx: Any) -> Callable[[Any], Callable[..., Any]]:

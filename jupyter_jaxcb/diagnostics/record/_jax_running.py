@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from ...stack import HostFunction, Use, jax_compat, jax_inside, warn_once
+from ...stack import jax_compat
+from ...stack.core import HostFunction
+from ...stack.lint import Use, jax_inside, warn_once
 from ._running import RunningCall, calls_on_stack
 
 

@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable
 
 from ...recording import DEFAULT_CAPACITY, Recorder, activate
-from ...stack import Block, elision, switches
+from ...stack import elision
+from ...stack.core import Block, switches
 from ._jax_running import notice_jax_inside
 from ._profiler import annotated
 

@@ -11,7 +11,9 @@ import warnings
 import jax
 
 from ...recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
-from ...stack import Block, any_lowered, interrupt, jax_compat, on_thread_of_xla
+from ...stack import jax_compat
+from ...stack.core import Block, any_lowered
+from ...stack.dispatch import interrupt, on_thread_of_xla
 from ._listening import Silence, start, stop
 from ._off import is_off
 from ._running import still_running

@@ -13,15 +13,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ...recording import Frame, LoweredSite, Recorder
-from ...stack import (
-    JAX_FOLDER,
-    NOTED,
-    READERS,
-    RECORDED_LANES,
-    CallCount,
-    HostFunction,
-    is_user_code,
-)
+from ...stack.core import JAX_FOLDER, HostFunction, is_user_code
+from ...stack.dispatch import READERS, RECORDED_CALL, RECORDED_LANES, CallCount
 from ._running_workers import Lane, lanes_of_workers
 
 
@@ -88,7 +81,7 @@ def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall
         else:
             seen = look(frame.f_locals, stamps)
             if seen is not None:
-                if code is NOTED:  # whose own frames around the host function come first
+                if code is RECORDED_CALL:  # whose own frames around the host function come first
                     while inside and inside[-1].f_code.co_filename.startswith(JAX_FOLDER):
                         inside.pop()
                 yield _call(frame.f_locals, thread, *seen, inside)

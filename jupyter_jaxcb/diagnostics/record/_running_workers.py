@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from jupyter_jaxcb_worker import Ran, run_lanes
 
-from ...stack import CROSS, Flight
+from ...stack.executors import CROSS, SubmittedChunk
 
 
 class Lane(NamedTuple):
@@ -58,7 +58,7 @@ def lanes_of_workers(
                 yield lane
 
 
-def _lane(crossing: Mapping[str, Any], flight: Flight, begun: _Begun | None) -> Lane | None:
+def _lane(crossing: Mapping[str, Any], flight: SubmittedChunk, begun: _Begun | None) -> Lane | None:
     recorded = crossing["recorder"] is not None
     if begun is not None:
         stamps = begun.ran.stamps

@@ -54,3 +54,10 @@ class HostTrace:
 def matrix_bundle(matrix: Matrix) -> dict[str, str]:
     """The data of the display of a matrix."""
     return {"text/plain": matrix_to_text(matrix), "text/html": matrix_to_html(matrix)}
+
+
+def widget_of(recording: Recording, *, values: bool, saved: tuple[dict, dict]) -> Any:
+    """A widget of all of `recording`, see `RecordingWidget`."""
+    from ._widget import RecordingWidget  # brings anywidget along, which few cells need
+
+    return RecordingWidget(recording, values=values, saved=saved)

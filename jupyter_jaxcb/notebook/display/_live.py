@@ -10,7 +10,7 @@ from typing import Any
 from IPython.display import DisplayHandle, display
 
 from ...diagnostics import running_calls, warn_of_running
-from ...recording import Heard, Mark, Recorder, Turns
+from ...recording import Mark, Recorder, Snapshot, YieldPoints
 from ...report import CallColumns, Progress, SiteProgress
 
 FIRST_LOOK_SECONDS = 0.5  # a shorter cell shows its end alone
@@ -36,7 +36,7 @@ class Live:
         self._mark = mark
         self._tell = tell
         self._over = threading.Event()
-        self._turns = Turns(recorder, int(LOOK_SECONDS * 1e9))
+        self._turns = YieldPoints(recorder, int(LOOK_SECONDS * 1e9))
         self._progress = Progress(recorder.clock())
         self._widget: Any = None
         self._shown: DisplayHandle | None = None
@@ -78,7 +78,7 @@ class Live:
         if looks % _TELL_EVERY == 0:
             self._tell(self._progress.sites(heard.lowered))
 
-    def _look(self, looks: int) -> Heard:
+    def _look(self, looks: int) -> Snapshot:
         heard = self._recorder.heard(self._mark, self._progress.seen)
         calls = self._progress.add(heard)
         now = self._recorder.clock()

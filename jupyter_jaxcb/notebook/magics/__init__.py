@@ -1,5 +1,10 @@
-"""."""
+"""The magics: argument parsing around functions that work without IPython.
+
+`_callback` has ``%%jax_callback`` and its kin, `_record` and `_check` one magic each.
+"""
 
 from ._callback import JaxMagics as JaxMagics
 from ._check import CheckMagics as CheckMagics
+from ._completion import install_completion as install_completion
+from ._completion import remove_completion as remove_completion
 from ._record import RecordMagics as RecordMagics

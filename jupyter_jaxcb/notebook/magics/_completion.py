@@ -45,7 +45,7 @@ def _after_explain(shell: InteractiveShell, event: Any) -> list[str]:
     return [option for option in EXPLAIN_OPTIONS if option not in before]
 
 
-def install(shell: InteractiveShell) -> None:
+def install_completion(shell: InteractiveShell) -> None:
     """Teaches the completer of `shell` our magics."""
     shell.set_hook("complete_command", _after_callback, str_key=_CALLBACK)
     shell.set_hook("complete_command", _after_callbacks, str_key=_CALLBACKS)
@@ -53,7 +53,7 @@ def install(shell: InteractiveShell) -> None:
     shell.set_hook("complete_command", _after_explain, str_key=_EXPLAIN)
 
 
-def remove(shell: InteractiveShell) -> None:
+def remove_completion(shell: InteractiveShell) -> None:
     """Takes back what `install` did."""
     dispatch = shell.strdispatchers["complete_command"]
     for key in (_CALLBACK, _CALLBACKS, _RECORD, _EXPLAIN):

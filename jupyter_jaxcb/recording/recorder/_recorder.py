@@ -14,7 +14,7 @@ from .._columns import ROW, CallLog, counted_since, renumbered
 from .._facts import Compilation, LoweredSite, Outcome, Program, Running, Site
 from .._recording import Recording
 from ._previews import Values
-from ._window import BEGINNING, Heard, Mark, as_observed
+from ._window import BEGINNING, Mark, Snapshot, as_observed
 from ._workers import WorkerRows, Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
@@ -190,12 +190,12 @@ class Recorder:
             self._observation(), unobserved,
         )  # fmt: skip
 
-    def heard(self, since: Mark, calls: int) -> Heard:
+    def heard(self, since: Mark, calls: int) -> Snapshot:
         """What came since `since`, while more is coming; of its host calls those after `calls`."""
         with self._lock:
             known, threads = list(self._known), list(self._thread_names)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
-        return Heard(
+        return Snapshot(
             self._log.rows(since.calls + calls),
             known,
             threads,

@@ -27,7 +27,7 @@ class Mark(NamedTuple):
     unobserved: Mapping[Program, int]  # runs while it was off
 
 
-class Heard(NamedTuple):
+class Snapshot(NamedTuple):
     """What a recorder has heard while it goes on listening."""
 
     calls: np.ndarray  # rows (`ROW`), as they ended

@@ -1,4 +1,4 @@
-"""Turns for a thread that looks on, between host calls."""
+"""YieldPoints for a thread that looks on, between host calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._recorder import Recorder
 _LONGEST_SECONDS = 0.05  # that a host call waits for a turn to end
 
 
-class Turns:
+class YieldPoints:
     """Stops the host calls of a recorder now and then, so that another thread can run.
 
     XLA's threads let go of the interpreter lock between host calls and take it again a few
@@ -35,7 +35,7 @@ class Turns:
         self._turn = threading.Semaphore(0)
         self._over = threading.Semaphore(0)
 
-    def __enter__(self) -> Turns:
+    def __enter__(self) -> YieldPoints:
         recorder: Any = self._recorder
         self._due_ns = recorder.clock() + self._every_ns
         recorder.called = self._stopping(recorder.called)

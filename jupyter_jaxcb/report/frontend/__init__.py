@@ -1,4 +1,4 @@
-"""."""
+"""What the notebook front end gets: MIME bundles and live messages."""
 
 from ._columns import CallColumns as CallColumns
 from ._columns import call_columns as call_columns

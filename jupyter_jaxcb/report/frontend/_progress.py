@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...recording import Heard, LoweredSite, Outcome, Program, Site
+from ...recording import LoweredSite, Outcome, Program, Site, Snapshot
 from ..summary import Rows
 from ._columns import CallColumns, call_columns
 
@@ -44,7 +44,7 @@ class Progress:
         self._beyond = np.zeros((3, 0), np.int64)  # the same of calls that the log has not kept
         self._lately: deque[tuple[int, int]] = deque()  # (when, calls so far)
 
-    def add(self, heard: Heard) -> CallColumns:
+    def add(self, heard: Snapshot) -> CallColumns:
         """Adds the rows of `heard`; returns them as columns, whose ways count the sites."""
         rows = heard.calls
         self.seen += len(rows)
@@ -70,7 +70,7 @@ class Progress:
         """When `columns` begin, counted from the first call."""
         return columns.base_ns - (self._base_ns or 0)
 
-    def to_message(self, heard: Heard, now_ns: int, running: Sequence[Any]) -> dict[str, Any]:
+    def to_message(self, heard: Snapshot, now_ns: int, running: Sequence[Any]) -> dict[str, Any]:
         """The state as JSON.
 
         Args:
@@ -136,7 +136,7 @@ class Progress:
         ]
 
 
-def expected_calls(heard: Heard, calls: np.ndarray) -> int | None:
+def expected_calls(heard: Snapshot, calls: np.ndarray) -> int | None:
     """Host calls of the program runs that were begun so far; None where that depends on data.
 
     Args:

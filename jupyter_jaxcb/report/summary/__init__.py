@@ -1,4 +1,4 @@
-"""."""
+"""Facts about a recording that every report shows, as values."""
 
 from ._out_of_order import out_of_order as out_of_order
 from ._rows import Rows as Rows

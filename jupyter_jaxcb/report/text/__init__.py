@@ -1,4 +1,4 @@
-"""."""
+"""Recordings as text and HTML; `_words` holds the sentences."""
 
 from ._cost import cost_to_text as cost_to_text
 from ._html import sites_to_html as sites_to_html

@@ -66,5 +66,5 @@ from ._signatures import without_leading as without_leading
 from ._site import Found as Found
 from ._site import find_site as find_site
 from ._site import site_of_frames as site_of_frames
-from ._spread import Spread as Spread
+from ._spread import ExecutorOptions as ExecutorOptions
 from ._spread import executor_word as executor_word

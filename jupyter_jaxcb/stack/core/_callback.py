@@ -10,7 +10,7 @@ from jax.tree_util import PyTreeDef
 
 from ...recording import Site
 from .. import jax_compat
-from ._spread import Spread
+from ._spread import ExecutorOptions
 
 
 class HostFunction:
@@ -163,7 +163,7 @@ class HostCallback:
     arrays: str = "numpy"  # what the host function gets, see `_arrays`
     cast: bool = False  # whether an answer may lose when it is converted within its kind
     exact: bool = False  # whether an answer must have the declared dtypes and structure as they are
-    spread: Spread | None = None  # over workers; None: on XLA's own thread
+    spread: ExecutorOptions | None = None  # over workers; None: on XLA's own thread
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"

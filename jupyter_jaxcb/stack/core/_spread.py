@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class ExecutorOptions:
     """Where and how the lanes run. Equal for the same executor and equal options."""
 
     executor: Any  # a name, or the object itself
@@ -20,7 +20,7 @@ class Spread:
         return executor, self.chunksize, self.timeout, self.retries
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spread) and self._key() == other._key()
+        return isinstance(other, ExecutorOptions) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())

@@ -18,8 +18,8 @@ from ._crossing import crossings_by_shard as crossings_by_shard
 from ._crossing import parts_of_crossing as parts_of_crossing
 from ._crossing import telling_interrupts as telling_interrupts
 from ._finite import look_at_calls as look_at_calls
-from ._frames import NOTED as NOTED
 from ._frames import READERS as READERS
+from ._frames import RECORDED_CALL as RECORDED_CALL
 from ._frames import RECORDED_LANES as RECORDED_LANES
 from ._in_flight import InFlight as InFlight
 from ._interrupts import NOT_CALLED as NOT_CALLED
@@ -35,4 +35,4 @@ from ._lanes import Answers as Answers
 from ._lanes import LaneSchedule as LaneSchedule
 from ._lent_memory import RetainedBufferWarning as RetainedBufferWarning
 from ._observed_call import CallCount as CallCount
-from ._observed_call import Noted as Noted
+from ._observed_call import RecordedCall as RecordedCall

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core import CROSSINGS
 from . import _crossing
-from ._observed_call import Noted
+from ._observed_call import RecordedCall
 
 # What a crossing makes a call of now: lane, start and number of it; None before and after it.
 Seen = tuple[int, int | None, int] | None
@@ -50,12 +50,12 @@ def _code_of(function: Callable, inner: str) -> CodeType:
 
 
 RECORDED_LANES = _crossing._stack_recorded.__code__  # its `stamps` are those of the lanes done
-NOTED = Noted.__call__.__code__
+RECORDED_CALL = RecordedCall.__call__.__code__
 _SINGLE = _code_of(_crossing.single_call, "cross")
 _LOOPED = _code_of(_crossing.looped_calls, "cross")
 # By the code of a frame: from its variables, and the `stamps` of its lanes, to what it calls.
 READERS: Mapping[CodeType, Callable[[dict[str, Any], list[int] | None], Seen]] = {
-    NOTED: _single,
+    RECORDED_CALL: _single,
     _SINGLE: _single,
     _LOOPED: _looped,
 }

@@ -24,7 +24,7 @@ class CallCount:
         self.calls = 0
 
 
-class Noted(StandsFor):
+class RecordedCall(StandsFor):
     """A callback of JAX's own, as a program calls it: every call is recorded under `fact`.
 
     It goes on in programs that were compiled meanwhile, and records nothing then.

@@ -23,7 +23,7 @@ Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first
 _made_in: weakref.WeakKeyDictionary[Bind, dict[Any, Loops]] = weakref.WeakKeyDictionary()
 
 
-class Vanished(NamedTuple):
+class Dropped(NamedTuple):
     """A bind that is not in the program it was made for."""
 
     bind: Bind
@@ -43,7 +43,7 @@ class _Waiting:
 _threads: weakref.WeakSet[_Waiting] = weakref.WeakSet()
 
 
-class Vanishing(threading.local):
+class PendingBinds(threading.local):
     """The binds of this thread whose program is not lowered yet."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Vanishing(threading.local):
                 now[bind] = _made_in[bind][program]
         return now
 
-    def vanished(self, dispatch: FrameType | None, jaxpr: Any) -> list[Vanished]:
+    def vanished(self, dispatch: FrameType | None, jaxpr: Any) -> list[Dropped]:
         """The binds made for the program that `dispatch` lowers now and that are not in it.
 
         A site that is in it by another bind is there: JAX traces some functions twice.
@@ -108,10 +108,10 @@ class Vanishing(threading.local):
                 for entry in entries
                 if dispatch not in entry[1].dispatches and entry[0].site not in there
             ]
-        gone: dict[Site, Vanished] = {}
+        gone: dict[Site, Dropped] = {}
         for bind, found in own:
             if bind.site not in there and not _is_of_rule(found):
-                gone.setdefault(bind.site, Vanished(bind, "shape" in found.kinds))
+                gone.setdefault(bind.site, Dropped(bind, "shape" in found.kinds))
         return list(gone.values())
 
     def _forget(self, running: Sequence[FrameType]) -> None:

@@ -20,7 +20,7 @@ class HostCallIndex(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Seen:
+class Evidence:
     """All that is known of one bind in one program.
 
     Attributes:

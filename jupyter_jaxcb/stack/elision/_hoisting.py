@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ._evidence import Seen
+from ._evidence import Evidence
 from ._paths import Path, Step
 
 
-def left_its_loop(seen: Seen) -> bool:
+def left_its_loop(seen: Evidence) -> bool:
     """Whether it is called outside of a loop that it is written in."""
     assert seen.instructions is not None
     if _left_by_jax(seen) or _left_with_jit(seen):
@@ -29,7 +29,7 @@ def left_its_loop(seen: Seen) -> bool:
     return any(now < before for now, before in zip(around, deepest, strict=True))
 
 
-def _before_loops(seen: Seen) -> list[int]:
+def _before_loops(seen: Evidence) -> list[int]:
     """How deep calls in predicates are where these have ordered effects.
 
     JAX evaluates such a predicate before the loop, and then in its body.
@@ -38,7 +38,7 @@ def _before_loops(seen: Seen) -> list[int]:
     return [depth - 1 for p in inside for depth in p.depths]
 
 
-def left_its_loop_merged(seen: Seen) -> bool:
+def left_its_loop_merged(seen: Evidence) -> bool:
     """Whether what is left of several ways is called less often than any of these would be."""
     assert seen.instructions is not None
     compiled = total([one.times for one in seen.instructions])
@@ -48,13 +48,13 @@ def left_its_loop_merged(seen: Seen) -> bool:
     return compiled is not None and all(calls is not None and compiled < calls for calls in each)
 
 
-def intended(seen: Seen) -> Sequence[Path]:
+def intended(seen: Evidence) -> Sequence[Path]:
     """The ways that stand for calls in the source: derivatives run some again in a remat."""
     again = any(step.again for p in seen.traced for step in p.steps)
     return seen.kept or seen.fruitful if again else seen.fruitful
 
 
-def written(seen: Seen) -> int | None:
+def written(seen: Evidence) -> int | None:
     """Host calls of a run as the source has it, where JAX moved the bind out of its loops too."""
     with_jit = _left_with_jit(seen)
     made_in = (seen.loops if with_jit else seen.around) or ()
@@ -67,7 +67,7 @@ def written(seen: Seen) -> int | None:
     return total([_as_written(p, steps, lengths) for p, steps in ways], seen.shards)
 
 
-def _left_by_jax(seen: Seen) -> bool:
+def _left_by_jax(seen: Evidence) -> bool:
     """Whether no way is in as many loops as the bind was made in: a derivative moved it.
 
     One way may be: JAX traces a function once, and puts it into loops and outside of them.
@@ -76,7 +76,7 @@ def _left_by_jax(seen: Seen) -> bool:
     return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in seen.kept)
 
 
-def _left_with_jit(seen: Seen) -> bool:
+def _left_with_jit(seen: Evidence) -> bool:
     """The same, where JAX moved the jit around the bind."""
     if not seen.loops:
         return False

@@ -7,8 +7,8 @@ import functools
 from collections.abc import Sequence
 
 from ...recording import Fate, Outcome, Program
-from ._dropped import Vanished
-from ._evidence import Seen
+from ._dropped import Dropped
+from ._evidence import Evidence
 from ._hoisting import intended, left_its_loop, left_its_loop_merged, total, written
 from ._paths import Path, Step
 
@@ -32,7 +32,7 @@ _MOVED_OUT = "the derivative moved it out of a loop of length 0, so it is called
 SHARED = {"jax buffer"}  # flavors of which JAX lowers equal calls of one program once
 
 
-def outcome(seen: Seen, program: Program) -> Outcome:
+def outcome(seen: Evidence, program: Program) -> Outcome:
     """The outcome of one bind in one program."""
     path = seen.traced[0]
     told = functools.partial(
@@ -76,14 +76,14 @@ def outcome(seen: Seen, program: Program) -> Outcome:
     return _partly_elided(seen, found)
 
 
-def _is_shared(seen: Seen) -> bool:
+def _is_shared(seen: Evidence) -> bool:
     """Whether it was lowered, but not under its own name."""
     if seen.indices is not None or seen.bind.site.flavor not in SHARED:
         return False
     return bool(seen.kept)
 
 
-def vanished_outcome(vanished: Vanished, program: Program) -> Outcome:
+def dropped_outcome(vanished: Dropped, program: Program) -> Outcome:
     """The outcome of a bind that JAX dropped while it traced the program."""
     reason = "nothing needs its result, so JAX dropped the call while it traced the function"
     if vanished.shape_only:
@@ -106,7 +106,7 @@ def _use_it(flavor: str) -> str:
     return f"return or use the result; {_keeping(flavor)} if it must run regardless"
 
 
-def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
+def _partly_elided(seen: Evidence, found: Outcome) -> Outcome:
     """Merged or hoisted, where fewer calls are compiled than are written; else as it is."""
     assert seen.instructions is not None
     ways, made = _places(seen.kept), len(seen.instructions)
@@ -144,7 +144,7 @@ def _partly_elided(seen: Seen, found: Outcome) -> Outcome:
     return found
 
 
-def _ways(seen: Seen, count: int) -> str:
+def _ways(seen: Evidence, count: int) -> str:
     unrolled = any(len(path.depths) > 1 for path in seen.traced)
     return f"{count} ways lead here" + (" (JAX unrolled the loop)" if unrolled else "")
 
@@ -158,7 +158,7 @@ def _places(paths: Sequence[Path]) -> int:
     return sum(len(path.depths) for path in paths)
 
 
-def _why_unused(seen: Seen) -> tuple[str, str]:
+def _why_unused(seen: Evidence) -> tuple[str, str]:
     if not seen.fruitful:
         return _why_barren(seen)
     if seen.bind.site.flavor in _KEPT:
@@ -177,7 +177,7 @@ _NO_LANES = (
 )
 
 
-def _why_barren(seen: Seen) -> tuple[str, str]:
+def _why_barren(seen: Evidence) -> tuple[str, str]:
     """Why no run calls it, where that is so of each way to it."""
     if all(any(level.size == 0 for level in p.levels) for p in seen.traced):
         return _NO_LANES
@@ -192,7 +192,7 @@ def _never_reached(what: str) -> tuple[str, str]:
     return f"XLA proved that a run never reaches {what}", "look at the condition around this line"
 
 
-def _why_folded(seen: Seen) -> tuple[str, str]:
+def _why_folded(seen: Evidence) -> tuple[str, str]:
     if not seen.kept:
         return _why_barren(seen)
     inside = any(step.kind in ("cond", "while", "scan") for p in seen.kept for step in p.steps)
@@ -204,7 +204,7 @@ def _why_folded(seen: Seen) -> tuple[str, str]:
     return _never_reached("the branch or loop around it" if inside else "it")
 
 
-def _notes(seen: Seen) -> tuple[str, ...]:
+def _notes(seen: Evidence) -> tuple[str, ...]:
     notes = [seen.note] if seen.note else []
     any_mapped = any(p.levels or p.mapped for p in seen.ways)
     branches = sum(kind == "cond" for kind, _ in seen.around)

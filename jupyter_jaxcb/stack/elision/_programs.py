@@ -18,13 +18,13 @@ from ...recording import Aval, Compilation, Outcome, Program, Recorder, active
 from .. import jax_compat
 from ..core import Bind, Block, Found, calls_may_come, is_asking, is_observing, listener, to_aval
 from ..jax_compat import Changes
-from ._dropped import Vanished, Vanishing, forget_all
-from ._evidence import HostCallIndex, Seen
+from ._dropped import Dropped, PendingBinds, forget_all
+from ._evidence import Evidence, HostCallIndex
 from ._hlo import instructions_by_index
 from ._identity import code_number, number
-from ._outcomes import SHARED, outcome, vanished_outcome
+from ._outcomes import SHARED, dropped_outcome, outcome
 from ._paths import Path, by_bind, paths
-from ._remembered import Known
+from ._remembered import OutcomeMemory
 
 
 class _Lowering(Block):
@@ -54,8 +54,8 @@ class _Lowering(Block):
         """What is to be told once it is compiled; None if it has none of our binds."""
         traced = paths(self.jaxpr)
         dispatch = jax_compat.dispatching()
-        loops = _vanishing.loops(dispatch, self.name, by_bind(traced))
-        vanished = _vanishing.vanished(dispatch, self.jaxpr)
+        loops = _pending.loops(dispatch, self.name, by_bind(traced))
+        vanished = _pending.vanished(dispatch, self.jaxpr)
         if not (traced or vanished):
             return None
         function = jax_compat.dispatched()
@@ -89,7 +89,7 @@ class _Lowered:
     kept: list[Path]
     indices: dict[Bind, list[HostCallIndex]]  # see `_Lowering`
     notes: dict[Bind, str]
-    vanished: list[Vanished]
+    vanished: list[Dropped]
     loops: dict[Bind, tuple[tuple[str, int | None], ...]]  # that they were made in, where known
     function: int  # that is compiled, and its code; 0: not known
     code: int
@@ -118,7 +118,7 @@ class _Lowered:
             recorder.compiled(told)
         if is_asking():
             return None
-        _known.compiled(self.program, outcomes)
+        _memory.compiled(self.program, outcomes)
         return self.program
 
     def _outcomes(self, read: Callable[[], bytes]) -> list[Outcome]:
@@ -126,11 +126,11 @@ class _Lowered:
         instructions, unreadable = (
             instructions_by_index(read) if any(indices.values()) else ({}, "")
         )
-        outcomes = [vanished_outcome(gone, self.program) for gone in self.vanished]
+        outcomes = [dropped_outcome(gone, self.program) for gone in self.vanished]
         kept, platform = by_bind(self.kept), self.program.platform
         for bind, ways in by_bind(self.traced).items():
             own = indices.get(bind)
-            seen = Seen(
+            seen = Evidence(
                 bind,
                 traced=ways,
                 kept=[p for p in kept.get(bind, ()) if not p.is_barren(platform)],
@@ -159,9 +159,9 @@ class _Lowerings(threading.local):
 
 
 _numbers = itertools.count(1)
-_known = Known()
+_memory = OutcomeMemory()
 _lowerings = _Lowerings()
-_vanishing = Vanishing()
+_pending = PendingBinds()
 _uncounted: set[Program] = set()  # whose runs are not told
 _told_of_own: weakref.ref[Recorder] | None = None  # who was told of JAX's own callbacks
 _changes = Changes()
@@ -172,12 +172,12 @@ def bound(bind: Bind, found: Found) -> None:
     recorder = listener()
     if recorder is not None:
         recorder.bound(bind.site)
-        _vanishing.bound(bind, found)
+        _pending.bound(bind, found)
 
 
 def executed(bind: Bind) -> None:
     """Notes that a bind was carried out while it was made: it is in no program."""
-    _vanishing.executed(bind)
+    _pending.executed(bind)
 
 
 def lowered(bind: Bind, name: str, platform: str, index: HostCallIndex, note: str) -> Program:
@@ -220,7 +220,7 @@ def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
         look: called whenever JAX lowers a program, on the thread that has it do so.
     """
     _changes.take_back()  # what an interrupt has left
-    _known.tell(recorder, observed=False)
+    _memory.tell(recorder, observed=False)
     if is_observing():
         watch_own(recorder)
     jax_compat.watch(_Watcher(look), _changes)
@@ -231,7 +231,7 @@ def watch_own(recorder: Recorder) -> None:
     global _told_of_own
     if _told_of_own is None or _told_of_own() is not recorder:
         _told_of_own = weakref.ref(recorder)
-        _known.tell(recorder, observed=True)
+        _memory.tell(recorder, observed=True)
 
 
 def unwatch() -> None:
@@ -249,7 +249,7 @@ class _Watcher:
         return _Lowering(jaxpr, name)
 
     def counts(self, program: Program) -> None:
-        _known.counts(program, True)
+        _memory.counts(program, True)
         _uncounted.discard(program)
         if (recorder := active()) is not None:
             recorder.counts(program)
@@ -259,7 +259,7 @@ class _Watcher:
             recorder.ran(program)
 
     def lost_count(self, program: Program) -> None:
-        _known.counts(program, False)
+        _memory.counts(program, False)
         _uncounted.add(program)
         if (recorder := active()) is not None:
             recorder.lost_count(program)

@@ -9,7 +9,7 @@ from ...recording import OBSERVED, Outcome, Program, Recorder
 MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest go first
 
 
-class Known:
+class OutcomeMemory:
     """The outcomes of programs, and which of them are seen to run."""
 
     def __init__(self) -> None:

@@ -11,14 +11,14 @@ import numpy as np
 
 from jupyter_jaxcb_worker import Column, shared_if_large
 
-from ..core import HostFunction, Spread
+from ..core import ExecutorOptions, HostFunction
 from ..dispatch import LaneSchedule
 
 _SHARE = 2  # of what is left, each worker gets one part in so many
 _MEMORY = 0.5  # of the running mean: how much the last chunk weighs
 
 
-class Pace:
+class LaneCost:
     """What a lane of one host function costs, as measured by who ran some."""
 
     def __init__(self) -> None:
@@ -45,22 +45,22 @@ class Pace:
         return max(1, min(worth, -(-left // (_SHARE * workers))))
 
 
-_paces: weakref.WeakKeyDictionary[HostFunction, Pace] = weakref.WeakKeyDictionary()
+_paces: weakref.WeakKeyDictionary[HostFunction, LaneCost] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def pace_of(host: HostFunction) -> Pace:
+def lane_cost_of(host: HostFunction) -> LaneCost:
     """What is known of the cost of a host function; nothing, of a new body."""
     with _lock:
         pace = _paces.get(host)
         if pace is None:
-            pace = _paces[host] = Pace()
+            pace = _paces[host] = LaneCost()
     if pace.version != host.version:
         pace.mean_ns, pace.version = None, host.version
     return pace
 
 
-class Parts:
+class ChunkQueue:
     """Which calls of a crossing are to be sent next.
 
     Args:
@@ -72,7 +72,7 @@ class Parts:
     """
 
     def __init__(
-        self, count: int, spread: Spread, pace: Pace, workers: int, target_ns: int
+        self, count: int, spread: ExecutorOptions, pace: LaneCost, workers: int, target_ns: int
     ) -> None:
         self._count, self._size, self._pace = count, spread.chunksize, pace
         self._workers, self._target_ns = workers, target_ns
@@ -107,7 +107,7 @@ class Parts:
         return start, self._next
 
 
-class Lanes:
+class OperandSlices:
     """The operands of one crossing, to be cut into chunks by the numbers of its calls.
 
     Args:

@@ -13,7 +13,7 @@ from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
 from ...recording import LoweredSite, Recorder, active
 from .. import dispatch
-from ..core import CROSSINGS, WAITING, HostCallback, HostFunction, Spread, describe
+from ..core import CROSSINGS, WAITING, ExecutorOptions, HostCallback, HostFunction, describe
 from ..dispatch import (
     Answers,
     Crossing,
@@ -28,7 +28,7 @@ from ..dispatch import (
 )
 from ..errors import explain
 from ..results import shown
-from ._chunks import Lanes, pace_of
+from ._chunks import OperandSlices, lane_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
 from ._log import Log
@@ -69,7 +69,7 @@ class _Crossing:
     def __init__(
         self,
         callback: HostCallback,
-        spread: Spread,
+        spread: ExecutorOptions,
         lowered: LoweredSite,
         parts: Parts,
         engine: Engine,
@@ -140,9 +140,9 @@ class _Crossing:
         return Run(
             engine_of(spread) if isinstance(spread.executor, str) else self._engine,
             task,
-            Lanes(operands, self._schedule, near=self._engine.near),
+            OperandSlices(operands, self._schedule, near=self._engine.near),
             spread,
-            pace_of(host),
+            lane_cost_of(host),
             guard,
             clock=time.perf_counter_ns if recorder is None else recorder.clock,
             stamped=recorder is not None,
@@ -156,7 +156,7 @@ CROSSINGS.add(CROSS)
 WAITING.add(CROSS)
 
 
-def pickled(host: HostFunction, spread: Spread) -> bytes:
+def pickled(host: HostFunction, spread: ExecutorOptions) -> bytes:
     """The host function, as bytes for another process.
 
     Raises:
@@ -166,7 +166,7 @@ def pickled(host: HostFunction, spread: Spread) -> bytes:
     return _bytes_of(host.current, host.name, spread)
 
 
-def _bytes_of(value: Any, name: str, spread: Spread) -> bytes:
+def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
     __tracebackhide__ = True
     try:
         return needed("cloudpickle").dumps(value, 5)

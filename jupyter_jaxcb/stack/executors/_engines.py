@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..core import Spread
+from ..core import ExecutorOptions
 from ._engine import Engine, ExecutorError, cores
 from ._exit import finish_first
 from ._mpi import mpi_engine, named_mpi
@@ -35,7 +35,7 @@ _named: dict[str, Engine] = {}
 _lock = threading.Lock()
 
 
-def engine_of(spread: Spread) -> Engine:
+def engine_of(spread: ExecutorOptions) -> Engine:
     """The engine of a callback's executor; one of a name is made once.
 
     Raises:

@@ -18,7 +18,7 @@ _ENDING_SECONDS = 0.5  # that a process may take to end, once its files are clos
 
 
 @dataclasses.dataclass(eq=False)
-class Flight:
+class SubmittedChunk:
     """A chunk that has been sent.
 
     Attributes:
@@ -69,7 +69,7 @@ class Flight:
             self.chunk.board = None
 
 
-def await_end(flights: Sequence[Flight]) -> None:
+def await_end(flights: Sequence[SubmittedChunk]) -> None:
     """Waits for the end of a worker of one of `flights`, or a moment if it is none of these.
 
     A pool says that it is broken when a worker has closed its files, and is still to end.
@@ -81,7 +81,7 @@ def await_end(flights: Sequence[Flight]) -> None:
 
 
 def lost_error(
-    flight: Flight, mark: Mark | None, engine: Engine, error: BaseException, retries: int
+    flight: SubmittedChunk, mark: Mark | None, engine: Engine, error: BaseException, retries: int
 ) -> WorkerLostError:
     """What to tell where a worker ended.
 
@@ -106,7 +106,7 @@ def lost_error(
     return WorkerLostError(" ".join(words))
 
 
-def lost_ran(flight: Flight, mark: Mark | None, error: BaseException) -> Ran:
+def lost_ran(flight: SubmittedChunk, mark: Mark | None, error: BaseException) -> Ran:
     """What a recording has of a lane whose worker ended: it began, and that is all."""
     ran = Ran(
         Who(socket.gethostname(), mark.pid if mark else os.getpid(), 0, "a worker that ended")

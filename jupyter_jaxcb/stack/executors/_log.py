@@ -12,7 +12,7 @@ from jupyter_jaxcb_worker import Ran
 
 from ...recording import LoweredSite, Recorder, WorkerRows
 from ..core import HostFunction, describe
-from ._flight import Flight
+from ._flight import SubmittedChunk
 
 
 @dataclasses.dataclass(eq=False)
@@ -29,13 +29,13 @@ class Log:
 
     def __post_init__(self) -> None:
         self._version = self.host.version
-        self._chunks: list[tuple[Flight, Ran]] = []
+        self._chunks: list[tuple[SubmittedChunk, Ran]] = []
         self._crossing: int | None = None
         self._lock = threading.Lock()
         if self.recorder is not None and self.host.replaced:
             self.recorder.stale(self.lowered)
 
-    def heard(self, flight: Flight, ran: Ran) -> None:
+    def heard(self, flight: SubmittedChunk, ran: Ran) -> None:
         """A chunk came back."""
         if self.recorder is None:
             return
@@ -54,12 +54,12 @@ class Log:
         self._tell(self._taken(), words)
         return self._crossing
 
-    def _taken(self) -> list[tuple[Flight, Ran]]:
+    def _taken(self) -> list[tuple[SubmittedChunk, Ran]]:
         with self._lock:
             chunks, self._chunks = self._chunks, []
         return sorted(chunks, key=lambda pair: pair[0].start)
 
-    def _tell(self, chunks: Sequence[tuple[Flight, Ran]], words: dict[int, str]) -> None:
+    def _tell(self, chunks: Sequence[tuple[SubmittedChunk, Ran]], words: dict[int, str]) -> None:
         if self.recorder is None or not chunks:
             return
         self.recorder.called_by_workers(
@@ -67,7 +67,7 @@ class Log:
         )
 
     def _rows(
-        self, chunks: Sequence[tuple[Flight, Ran]], words: dict[int, str]
+        self, chunks: Sequence[tuple[SubmittedChunk, Ran]], words: dict[int, str]
     ) -> Iterator[WorkerRows]:
         for flight, ran in chunks:
             made = len(ran.stamps) - 1

@@ -8,13 +8,13 @@ import numbers
 import threading
 from typing import Any
 
-from ..core import Spread, executor_word
+from ..core import ExecutorOptions, executor_word
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of schedulers of dask's
 
 
-def settings_of(spread: Spread | None) -> dict[str, Any]:
+def settings_of(spread: ExecutorOptions | None) -> dict[str, Any]:
     """The options as a registered callback lists them: those that were given."""
     if spread is None:
         return {}
@@ -35,7 +35,7 @@ def spread_of(
     *,
     arrays: str = "numpy",
     ordered: bool = False,
-) -> Spread | None:
+) -> ExecutorOptions | None:
     """The options of a callback; None without an executor.
 
     Raises:
@@ -71,7 +71,7 @@ def spread_of(
     if timeout is not None:
         timeout = _number("timeout", timeout, numbers.Real, "seconds that a lane may take", "2.5")
     retries = _number("retries", retries, numbers.Integral, "times to call a lane again", "1")
-    return Spread(executor, chunksize, timeout, retries)
+    return ExecutorOptions(executor, chunksize, timeout, retries)
 
 
 def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:

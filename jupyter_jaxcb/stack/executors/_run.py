@@ -14,14 +14,14 @@ from typing import Any
 
 from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_lanes
 
-from ..core import Spread, add_note
+from ..core import ExecutorOptions, add_note
 from ..dispatch import NOT_CALLED
 from ..errors import NotCalledError
 from ..results import ResultError
 from ._board import Mark, board
-from ._chunks import Lanes, Pace, Parts
+from ._chunks import ChunkQueue, LaneCost, OperandSlices
 from ._engine import Engine, ExecutorError
-from ._flight import Flight, await_end, lost_error, lost_ran
+from ._flight import SubmittedChunk, await_end, lost_error, lost_ran
 from ._stuck import end_stuck_worker, runs_lane_of, waits_for_us
 
 _POLL_SECONDS = 0.05
@@ -52,24 +52,24 @@ class Run:
         self,
         engine: Engine,
         task: Task,
-        lanes: Lanes,
-        spread: Spread,
-        pace: Pace,
+        lanes: OperandSlices,
+        spread: ExecutorOptions,
+        pace: LaneCost,
         guard: bytearray,
         *,
         clock: Callable[[], int],
         stamped: bool,
         structured: Callable[[Sequence[Any]], tuple[Any, Any]] | None,
-        heard: Callable[[Flight, Ran], None],
+        heard: Callable[[SubmittedChunk, Ran], None],
     ) -> None:
         self._engine, self._task, self._lanes, self._spread = engine, task, lanes, spread
         self._pace, self._guard, self._clock = pace, guard, clock
         self._stamped, self._structured, self._heard = stamped, structured, heard
         self._workers = engine.workers
-        self._parts = Parts(lanes.count, spread, pace, self._workers, engine.target_ns)
+        self._parts = ChunkQueue(lanes.count, spread, pace, self._workers, engine.target_ns)
         self._tries: collections.Counter[int] = collections.Counter()  # failed, by call
-        self.flights: dict[int, Flight] = {}  # that are sent and not back
-        self._back: queue.SimpleQueue[tuple[Flight, bool | None]] = queue.SimpleQueue()
+        self.flights: dict[int, SubmittedChunk] = {}  # that are sent and not back
+        self._back: queue.SimpleQueue[tuple[SubmittedChunk, bool | None]] = queue.SimpleQueue()
         self._ready: dict[int, Sequence[Any]] = {}  # answers, by the first call
         self._failed: tuple[int, BaseException] | None = None  # the first call that failed for good
         self._broken: BaseException | None = None  # the user's executor, for good
@@ -137,7 +137,7 @@ class Run:
             engine=self._engine,
             by_value=self._engine.by_value,
         )
-        flight = Flight(start, stop, chunk, self._clock())
+        flight = SubmittedChunk(start, stop, chunk, self._clock())
         try:
             flight.future = self._engine.submit(run_lanes, self._task, chunk)
         except ExecutorError:
@@ -146,7 +146,7 @@ class Run:
         self.flights[chunk.number] = flight
         flight.future.add_done_callback(lambda future: self._came(flight))
 
-    def _came(self, flight: Flight) -> None:
+    def _came(self, flight: SubmittedChunk) -> None:
         """On a thread of the executor's, before it does anything about a lost worker."""
         flight.received_ns = self._clock()
         future = flight.future
@@ -161,7 +161,7 @@ class Run:
         if over:
             self._late(flight)
 
-    def _late(self, flight: Flight) -> None:
+    def _late(self, flight: SubmittedChunk) -> None:
         """A chunk that was running when the run was over: its calls were made all the same."""
         future = flight.future
         if future is not None and not future.cancelled() and future.exception() is None:
@@ -179,7 +179,7 @@ class Run:
             return
         self._landed(flight, ended)
 
-    def _landed(self, flight: Flight, ended: bool | None) -> None:
+    def _landed(self, flight: SubmittedChunk, ended: bool | None) -> None:
         future = flight.future
         mark = flight.mark
         self._engine.marks |= mark is not None
@@ -198,7 +198,7 @@ class Run:
         else:
             raise self._engine.gone_error() or self._engine.refused(error) from error
 
-    def _take(self, flight: Flight, ran: Ran) -> None:
+    def _take(self, flight: SubmittedChunk, ran: Ran) -> None:
         """Answers, and perhaps a call that failed."""
         done = len(ran.answers)
         stamps = ran.stamps
@@ -233,7 +233,7 @@ class Run:
         self.flights = {n: f for n, f in self.flights.items() if f.stop > f.start}
 
     def _lost(
-        self, flight: Flight, mark: Mark | None, ended: bool | None, error: BaseException
+        self, flight: SubmittedChunk, mark: Mark | None, ended: bool | None, error: BaseException
     ) -> None:
         """A worker ended; `ended` says whether it is the one that ran this chunk."""
         if isinstance(error, concurrent.futures.BrokenExecutor) and not self._engine.renew():

@@ -17,7 +17,7 @@ from ..core import JAX_FOLDER, WAITING
 from ._engine import Engine
 
 if TYPE_CHECKING:
-    from ._flight import Flight
+    from ._flight import SubmittedChunk
 
 GRACE_SECONDS = 5.0  # that a worker gets to say itself that a lane takes too long
 
@@ -47,7 +47,7 @@ def _waits(frame: FrameType | None) -> bool:
     return False
 
 
-def end_stuck_worker(flight: Flight, timeout: float, engine: Engine) -> None:
+def end_stuck_worker(flight: SubmittedChunk, timeout: float, engine: Engine) -> None:
     """Ends a worker process of ours whose lane takes too long, and that does not say so.
 
     It holds the interpreter lock, so that no other thread of it gets to look at the clock.

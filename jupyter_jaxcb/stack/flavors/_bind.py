@@ -17,9 +17,9 @@ from .. import elision, jax_compat
 from ..core import (
     NO_STATIC,
     Bind,
+    ExecutorOptions,
     HostCallback,
     HostFunction,
-    Spread,
     Static,
     find_site,
     is_array,
@@ -40,7 +40,7 @@ def bind_host_call(
     kind: str,
     cast: bool = False,
     exact: bool = False,
-    spread: Spread | None = None,
+    spread: ExecutorOptions | None = None,
     **params: Any,
 ) -> Any:
     """Binds `primitive` to the flat arrays of one call.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import jax_compat
-from ..core import HostCallback, HostFunction, Spread, as_debug, check_arrays, option
+from ..core import ExecutorOptions, HostCallback, HostFunction, as_debug, check_arrays, option
 from ..executors import build_crossing, spread_of
 from ..lowering import lower_host_call
 from ..results import result_avals as declared
@@ -131,7 +131,7 @@ def bind_io(
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
-    spread: Spread | None = None,
+    spread: ExecutorOptions | None = None,
 ) -> Any:
     """Binds one call of an io callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for

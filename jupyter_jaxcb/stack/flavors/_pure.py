@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from .. import jax_compat
 from ..core import (
+    ExecutorOptions,
     HostCallback,
     HostFunction,
-    Spread,
     check_arrays,
     how_to_differentiate,
     how_to_transpose,
@@ -103,7 +103,7 @@ def bind_pure(
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
-    spread: Spread | None = None,
+    spread: ExecutorOptions | None = None,
 ) -> Any:
     """Binds one call of a pure callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for

@@ -42,7 +42,7 @@ _COMPILED_WHEN_EAGER = {"pure_callback_p", "io_callback_p", "buffer_callback_p"}
 _MAKES_PRINTS = "_make_flat_callback"  # what makes the callback of a print, in `_DEBUGGING`
 
 
-class OwnCallbacks(Protocol):
+class BuiltinWatcher(Protocol):
     """Who is told of JAX's own callbacks, and may put something equal in place of what is held.
 
     What is held is the parameter of a bind that says what is called: for a print its format.
@@ -86,7 +86,7 @@ class _Printing(threading.local):
 _printing = _Printing()
 
 
-def watch_own_callbacks(told: OwnCallbacks, changes: Changes) -> None:
+def watch_own_callbacks(told: BuiltinWatcher, changes: Changes) -> None:
     """Tells `told` of every callback of JAX's own from now on, until `changes` are taken back.
 
     Raises:
@@ -127,7 +127,7 @@ class _Change:
             del self._table[self._key]
 
 
-def _changes(told: OwnCallbacks) -> Iterator[_Change]:
+def _changes(told: BuiltinWatcher) -> Iterator[_Change]:
     batching: Any = importlib.import_module("jax._src.interpreters.batching")
     mlir: Any = importlib.import_module("jax._src.interpreters.mlir")
     for flavor, module, name, slot in _OWN:
@@ -156,7 +156,7 @@ def _changes(told: OwnCallbacks) -> Iterator[_Change]:
     yield from _changes_of_debug(told)
 
 
-def _changes_of_debug(told: OwnCallbacks) -> Iterator[_Change]:
+def _changes_of_debug(told: BuiltinWatcher) -> Iterator[_Change]:
     """What becomes of prints, and of debug callbacks in a ``shard_map`` without jit."""
     debugging: Any = importlib.import_module(_DEBUGGING)
     original = getattr(debugging, _MAKES_PRINTS)
@@ -171,7 +171,7 @@ def _changes_of_debug(told: OwnCallbacks) -> Iterator[_Change]:
         yield _Change(rules, primitive, around(told, rules[primitive]))
 
 
-def _binding(told: OwnCallbacks, flavor: str, slot: str, original: Callable) -> Callable:
+def _binding(told: BuiltinWatcher, flavor: str, slot: str, original: Callable) -> Callable:
     @functools.wraps(original)
     def bind(*args: Any, **params: Any) -> Any:
         params[slot] = told.bound(flavor, params[slot])
@@ -180,7 +180,7 @@ def _binding(told: OwnCallbacks, flavor: str, slot: str, original: Callable) -> 
     return bind
 
 
-def _batching(told: OwnCallbacks, slot: str, original: Callable) -> Callable:
+def _batching(told: BuiltinWatcher, slot: str, original: Callable) -> Callable:
     def batch(*given: Any, **params: Any) -> Any:
         *_, args, dims = given
         mapped = tuple(isinstance(dim, int) for dim in dims)
@@ -193,7 +193,7 @@ def _batching(told: OwnCallbacks, slot: str, original: Callable) -> Callable:
     return batch
 
 
-def _lowering(told: OwnCallbacks, flavor: str, slot: str, original: Callable) -> Callable:
+def _lowering(told: BuiltinWatcher, flavor: str, slot: str, original: Callable) -> Callable:
     def lower(ctx: Any, *args: Any, **params: Any) -> Any:
         make = told.lowered(flavor, ctx, params[slot], params.get("partitioned", False))
         if make is None:
@@ -223,7 +223,7 @@ def _making_print(original: Callable) -> Callable:
 Keeps = Callable[[dict[str, Any], Any], Any]  # see `program_keeps`
 
 
-def _eager(told: OwnCallbacks, slot: str, keeps: Keeps | None, original: Callable) -> Callable:
+def _eager(told: BuiltinWatcher, slot: str, keeps: Keeps | None, original: Callable) -> Callable:
     def impl(*args: Any, **params: Any) -> Any:
         kept = None if keeps is None else functools.partial(keeps, params)
         with told.eager(params[slot], kept) as held:
@@ -232,7 +232,7 @@ def _eager(told: OwnCallbacks, slot: str, keeps: Keeps | None, original: Callabl
     return impl
 
 
-def _calling(told: OwnCallbacks, flavor: str, original: Callable) -> Callable:
+def _calling(told: BuiltinWatcher, flavor: str, original: Callable) -> Callable:
     @functools.wraps(original)
     def call(*args: Any, callback: Any, **params: Any) -> Any:
         callback = told.called(flavor, callback, args, params.get("result_avals", ()))
@@ -241,7 +241,7 @@ def _calling(told: OwnCallbacks, flavor: str, original: Callable) -> Callable:
     return call
 
 
-def _calling_blocks(told: OwnCallbacks, original: Callable) -> Callable:
+def _calling_blocks(told: BuiltinWatcher, original: Callable) -> Callable:
     @functools.wraps(original)
     def rule(mesh: Any, *args: Any, callback: Any, **params: Any) -> Any:
         callback = told.called("jax debug", callback, _blocks(args), ())
@@ -250,7 +250,7 @@ def _calling_blocks(told: OwnCallbacks, original: Callable) -> Callable:
     return rule
 
 
-def _printing_blocks(told: OwnCallbacks, original: Callable) -> Callable:
+def _printing_blocks(told: BuiltinWatcher, original: Callable) -> Callable:
     @functools.wraps(original)
     def rule(mesh: Any, *args: Any, fmt: Any, **params: Any) -> Any:
         with told.eager(fmt, None) as held:
