@@ -258,5 +258,5 @@ def to_numpy(value: Any) -> np.ndarray:
 
 def from_numpy(value: np.ndarray, taint: frozenset[int]) -> Any:
     if value.ndim:
-        return Array([from_numpy(item, taint) for item in value])
+        return Array([from_numpy(item, taint) for item in value], NOTHING if len(value) else taint)
     return Number(value, taint)

@@ -21,7 +21,10 @@ from ._preludes import ours
 from ._program import Program
 from ._shrink import shrink
 
-QUICK = "--xla_cpu_parallel_codegen_split_count=1 --xla_backend_optimization_level=0"
+QUICK = (
+    "--xla_cpu_parallel_codegen_split_count=1 --xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true"
+)
 
 
 def main() -> int:
