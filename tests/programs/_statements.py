@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Fate, Site
 from jupyter_jaxcb.report import summarize
 
 from ._judge import Judge
@@ -22,6 +22,8 @@ def statuses(judge: Judge) -> None:
         rows = summarize(block.recording)
         for row in rows:
             _row(judge, row, judge.host_of(row), failed, fresh)
+        if not failed and judge.program.mode != "eager":
+            _compiled(judge, block)
         if fresh and not failed:
             mentioned(judge, {row.site.line for row in rows})
 
@@ -44,6 +46,22 @@ def _row(judge: Judge, row: Any, host: str, failed: bool, fresh: bool) -> None:
         judge.say("untold", f"{where}: {row.calls} calls, written {row.written}")
     if row.fate is Fate.UNKNOWN and fresh:
         judge.say("unknown", f"{where}: {row.reason}")
+
+
+def _compiled(judge: Judge, block: Block) -> None:
+    """The calls that the compiled program makes a run, times the runs; all are of one program.
+
+    The calls that a row expects are counted from calls that were made: they do not tell this.
+    """
+    compiled: dict[Site, list[int | None]] = {}
+    for outcome in block.recording.outcomes:
+        compiled.setdefault(outcome.site, []).append(outcome.compiled)
+    for row in summarize(block.recording):
+        counts = compiled.get(row.site, [None])
+        calls = None if None in counts else sum(counts) * len(block.runs)
+        if calls not in (None, row.calls):
+            where = f"{judge.host_of(row)} line {row.site.line} {row.fate}"
+            judge.say("expected", f"{where}: {calls} calls compiled, {row.calls} calls")
 
 
 def mentioned(judge: Judge, lines: set[int]) -> None:

@@ -20,6 +20,8 @@ SHOWN = {
     "an outcome is lost": (2, "silence"),
     "a file loses the last call": (0, "json"),
     "merged is said of what has several call paths": (13, "fewer"),
+    "one call more is said to be compiled": (0, "expected"),
+    "a run is counted that there was not": (0, "expected"),
     "host error knows nothing": (3, "host_error"),
     "a batch element is skipped": (1, "raised"),
     "batch elements are visited in reverse": (1, "meaning"),
