@@ -246,7 +246,8 @@ def stop_gradient(value: Any) -> Any:
 def minimum(one: Any, other: Any) -> Any:
     if base(one).value == base(other).value:
         return number(one) * 0.5 + number(other) * 0.5
-    return one if base(one).value < base(other).value else number(other)
+    less = one if base(one).value < base(other).value else number(other)
+    return with_taint(less, taint_of((one, other)))
 
 
 def where(test: Truth, yes: Any, no: Any) -> Any:

@@ -316,6 +316,10 @@ class Plain:
         if not self.mapped(taint):
             return with_taint(branches[chosen](value), taint)
         self.forced.append(taint)
-        results = [branch(with_taint(value, taint)) for branch in branches]
+        results = []
+        for place, branch in enumerate(branches):  # one function may stand for several of them
+            self.steps.append(place)
+            results.append(branch(with_taint(value, taint)))
+            self.steps.pop()
         self.forced.pop()
         return with_taint(results[chosen], taint)

@@ -39,6 +39,8 @@ def main() -> int:
             kinds[kind] += 1
         if number % 50 == 49:
             jax.clear_caches()
+        if number % 500 == 499:
+            print(f"up to seed {number}", flush=True)
     used = time.monotonic() - begin
     print(f"{options.examples} programs, {options.examples / used:.1f} a second")
     print("findings:", ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()) or "none")
