@@ -9,6 +9,7 @@ from typing import Any
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate, Recorder, Recording
+from jupyter_jaxcb.report import _summary
 from jupyter_jaxcb.report._counts import Counts
 from jupyter_jaxcb.stack import _lanes, _programs
 
@@ -115,6 +116,11 @@ def one_call_more_is_said_to_be_compiled(patch):
 def a_run_is_counted_that_there_was_not(patch):
     runs = Counts.runs
     patch.setattr(Counts, "runs", lambda self, program: (runs(self, program) or 0) + 1)
+
+
+@mistake
+def explain_says_that_all_are_live(patch):
+    patch.setattr(_summary, "_fate_ahead", lambda *args: (Fate.LIVE, "", ""))
 
 
 @mistake
