@@ -251,17 +251,20 @@ class Plain:
     def scan(self, body: Any, carry: Any, xs: Array, reverse: bool = False, unroll: int = 1) -> Any:
         order = range(len(xs.items))
         before, called, ys = taint_of(carry), len(self.calls), {}
+        empty: frozenset[int] = NOTHING  # what results of no step depend on
         for i in reversed(order) if reverse else order:
             self.steps.append(i)
             carry, ys[i] = body(carry, xs[i])
             self.steps.pop()
         if self.lanes and not ys:
-            carry = with_taint(carry, self.taint_after(lambda: body(carry, Number(0.0))[0]))
+            x = with_taint(Number(0.0), taint_of(xs))
+            empty = self.taint_after(lambda: body(carry, x)[1])
+            carry = with_taint(carry, self.taint_after(lambda: body(carry, x)[0]))
         carry = with_taint(carry, before)
         if self.mapped(taint_of(carry)) != self.mapped(before):
             self.unsure |= {name for name, _, _ in self.calls[called:]}
         made = [ys[i] for i in order]
-        return carry, None if made and made[0] is None else Array(made)
+        return carry, None if made and made[0] is None else Array(made, empty)
 
     def mapped(self, taint: frozenset[int]) -> frozenset[int]:
         """Those of the vmaps in `taint` that are around: of one that has ended all are in hand."""
