@@ -317,7 +317,10 @@ class Plain:
     def choose(self, test: Any, chosen: int, branches: Any, value: Any) -> Any:
         taint = taint_of(test)
         if not self.mapped(taint):
-            return with_taint(branches[chosen](value), taint)
+            result = branches[chosen](value)
+            if self.lanes:  # what one branch answers by lane, all do
+                taint |= self.taint_after(lambda: [branch(value) for branch in branches])
+            return with_taint(result, taint)
         self.forced.append(taint)
         results = []
         for place, branch in enumerate(branches):  # one function may stand for several of them
