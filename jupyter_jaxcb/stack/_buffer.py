@@ -18,7 +18,7 @@ from ._batching import batch_host_call, check_vmap_method
 from ._bind import bind_host_call, is_array
 from ._buffers import BufferOptions, build_eager_crossing
 from ._callback import HostCallback, HostFunction
-from ._eager import eager, raise_runtime_error
+from ._eager import eager, note_no_call, raise_runtime_error
 from ._emission import HOST_MEMORY
 from ._leading import without_leading
 from ._lendable import check_aliases, check_lendable
@@ -49,7 +49,8 @@ def _abstract_eval(
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **params: Any) -> Any:
     if not options.has_side_effect and all(aval.size == 0 for aval in result_avals):
-        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]  # as compiled: no call
+        note_no_call(params["callback"], args, result_avals, params["levels"])  # as compiled
+        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
     params = {"result_avals": result_avals, "options": options, **params}
     if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is lent by a program alone
         return _jax.apply_primitive(buffer_callback_p, *args, **params)
