@@ -11,7 +11,7 @@ from tests.differential._interpret import Interpreter
 from tests.differential._programs import METHODS, sites
 from tests.differential._strategy import drawn, programs
 
-EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "15"))
 
 
 def run(program):

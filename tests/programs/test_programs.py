@@ -13,7 +13,7 @@ from ._draw import Draw
 from ._judged import STATEMENTS, judged, refused
 from ._run import run_ours
 
-SEEDS = range(60)
+SEEDS = range(30)
 BLOCK = 10
 
 
