@@ -14,6 +14,8 @@ from ._arrays import SCALAR
 from ._parameters import ordered_or_not
 from .conftest import DEBUG
 
+pytestmark = pytest.mark.slow
+
 KEEP = jax.checkpoint_policies
 SAVING = {
     "everything": KEEP.everything_saveable,

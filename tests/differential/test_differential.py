@@ -13,6 +13,8 @@ from ._programs import METHODS
 from ._shrink import shrunk
 from ._strategy import DTYPES, drawn, programs
 
+pytestmark = pytest.mark.slow
+
 # What has to be met is met in any case, see `_missing`; mistakes are planted to show in 40.
 EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "30"))
 RANDOM = os.environ.get("JAXCB_FUZZ_RANDOM") == "1"  # other programs on every run

@@ -15,6 +15,8 @@ from ._interpret import Interpreter
 from ._strategy import drawn
 from .test_differential import EXAMPLES, RANDOM
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_CALLS = {Fate.UNUSED, Fate.FOLDED, Fate.UNCALLED, Fate.UNTAKEN}
 
 

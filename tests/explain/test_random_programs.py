@@ -13,6 +13,8 @@ from tests.differential._strategy import drawn
 
 from ._same import alone, check_calls, told
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(25)  # `make fuzz` asks of many more
 
 

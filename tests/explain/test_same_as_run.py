@@ -18,6 +18,8 @@ from tests.fates._battery import Hosts, compare
 
 from ._same import alone, ask, check, check_calls, returns, run, told
 
+pytestmark = pytest.mark.slow
+
 MODULES = (
     test_branches,
     test_derivatives,

@@ -3,6 +3,7 @@
 import os
 import random
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import jupyter_jaxcb as jaxcb
@@ -10,6 +11,8 @@ from tests.differential._compare import JAX, difference, observe, precision
 from tests.differential._interpret import Interpreter
 from tests.differential._programs import METHODS, sites
 from tests.differential._strategy import drawn, programs
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "15"))
 

@@ -13,6 +13,8 @@ from ._draw import Draw
 from ._judged import STATEMENTS, judged, refused
 from ._run import run_ours
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(30)
 BLOCK = 10
 
