@@ -11,6 +11,8 @@ from ._mistakes import MISTAKES
 from ._program import walk
 from ._shrink import shrink
 
+pytestmark = pytest.mark.slow
+
 # Each mistake, the first program that shows it, and how.
 SHOWN = {
     "a call is not recorded": (2, "count"),

@@ -12,7 +12,9 @@ from ._draw import Draw
 from ._judged import judged, refused
 from ._run import run_ours
 
-SEEDS = range(50)
+pytestmark = pytest.mark.slow
+
+SEEDS = range(30)
 BLOCK = 10
 
 
