@@ -21,9 +21,11 @@ EXAMPLES ?= 5000
 # Of the first whole program; each run of `make fuzz` has other ones if there is none.
 SEED ?=
 SECONDS ?= 3600
-# Test processes at a time; a file's tests stay in one, as they share kernels and programs they ran.
+# Test processes at a time. A file's tests stay in one, as they share kernels, processes and programs
+# they ran. Files begin in the order that tests/conftest.py gives them, slow ones first, and not, as
+# by default, those with the most tests: the slowest have few, and one worker would end with them.
 JOBS ?= 2
-PARALLEL := -n $(JOBS) --dist loadfile
+PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/results tests/buffers \
 	tests/fates tests/derivatives tests/host_callback tests/contracts tests/docs
 export JAX_PLATFORMS ?= cpu

@@ -1,5 +1,6 @@
 import base64
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -10,6 +11,18 @@ import zlib
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Thousands of small programs are compiled and run once. LLVM may leave them as they are; what XLA
+# does before that, which drops, merges and moves host calls, stays as it is for the user. Processes
+# and kernels that tests start inherit it, benchmarks do not.
+os.environ["XLA_FLAGS"] = " ".join(
+    dict.fromkeys(
+        [
+            "--xla_backend_optimization_level=0",
+            "--xla_llvm_disable_expensive_passes=true",
+            *os.environ.get("XLA_FLAGS", "").split(),
+        ]
+    )
+)
 
 import hypothesis
 import jax
@@ -41,6 +54,15 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
+    # Files with slow tests first: what workers do last is short, so that they end at one time.
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish():
+    """Tests that look for what is gone collect garbage: not among all that is there to stay."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from ._facts import Program as Program
 from ._facts import Running as Running
 from ._facts import Site as Site
 from ._facts import VmapLevel as VmapLevel
+from ._facts import Worker as Worker
 from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
 from ._recording import Recording as Recording

@@ -15,7 +15,7 @@ ROUNDS = 7
 SETUP = """
 %load_ext jupyter_jaxcb
 import time, jax, numpy as np, jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.notebook import _live
+from jupyter_jaxcb.notebook.display import _live
 FIRST_LOOK = _live.FIRST_LOOK_SECONDS
 
 @jaxcb.pure(result="x")

@@ -108,8 +108,31 @@ class Server:
         self._log.close()
 
 
+def load(page, url):
+    """Goes to a page of JupyterLab, and waits for JupyterLab."""
+    page.goto(url)
+    page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
+
+
+# A kernel that is still being started would live on.
+END = """async () => {
+  const { sessionContext } = window.jupyterapp.shell.currentWidget;
+  await sessionContext.ready;
+  await sessionContext.shutdown();
+}"""
+CLOSE = """() => {
+  const { shell } = window.jupyterapp;
+  shell.collapseRight();
+  shell.currentWidget.dispose();
+}"""
+
+
 class Notebook:
-    """An open notebook in a JupyterLab page."""
+    """An open notebook in a JupyterLab page.
+
+    Args:
+        path: of the page that is loaded with it; None: it is opened in the page as it is.
+    """
 
     def __init__(self, page, server, name, path="lab/tree"):
         self.page, self.server, self.name = page, server, name
@@ -117,18 +140,35 @@ class Notebook:
         self.open()
 
     def open(self):
-        self.page.goto(f"{self.server.url}/{self.path}/{self.name}?reset")
-        self.page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
-        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=WAIT_MS)
+        if self.path is None:
+            self.command("docmanager:open", path=self.name)
+            self.page.wait_for_function(
+                "path => window.jupyterapp.shell.currentWidget?.context?.path === path",
+                arg=self.name,
+                timeout=WAIT_MS,
+            )
+        else:
+            load(self.page, f"{self.server.url}/{self.path}/{self.name}?reset")
+        self.cell(0).wait_for(timeout=WAIT_MS)
 
     def reload(self):
         self.page.reload()
         self.page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
-        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=WAIT_MS)
+        self.cell(0).wait_for(timeout=WAIT_MS)
+
+    def end_kernel(self):
+        self.page.evaluate(END)
+
+    def close(self):
+        """Ends its kernel, closes its tab, and folds the panel beside it."""
+        self.open()
+        self.end_kernel()
+        self.page.evaluate(CLOSE)
 
     def command(self, name, **args):
-        self.page.evaluate(
-            "([name, args]) => window.jupyterapp.commands.execute(name, args)", [name, args]
+        self.page.evaluate(  # what it gives is nothing that could be handed over
+            "async ([name, args]) => { await window.jupyterapp.commands.execute(name, args); }",
+            [name, args],
         )
 
     def wait_for_kernel(self):
@@ -174,4 +214,5 @@ class Notebook:
         self.command("docmanager:save")
 
     def cell(self, number):
-        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+        """The cell of the notebook that is looked at."""
+        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell").nth(number)

@@ -1,9 +1,11 @@
 """A real JupyterLab, a real kernel, a real Chromium."""
 
+import contextlib
+
 import playwright.sync_api
 import pytest
 
-from ._lab import WAIT_MS, Notebook, Server, browser_path
+from ._lab import WAIT_MS, Notebook, Server, browser_path, load
 
 SAID_BY_OTHERS = {
     # Notebook 7.6, when it starts, also without our extension.
@@ -40,27 +42,90 @@ def servers(tmp_path_factory):
         server.close()
 
 
+class Desk:
+    """Pages, and notebooks in them.
+
+    JupyterLab is loaded once for each server, which takes seconds, and each test opens notebooks of
+    its own in that page, with kernels of their own; they are closed when it ends.
+
+    Attributes:
+        errors: of scripts on any page, since they were last looked at.
+    """
+
+    def __init__(self, browser, servers):
+        self.errors = []
+        self._browser, self._servers = browser, servers
+        self._pages = {}
+
+    def new_page(self):
+        context = self._browser.new_context(viewport={"width": 1400, "height": 1000})
+        context.set_default_timeout(WAIT_MS)
+        page = context.new_page()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        return page
+
+    def page(self, server):
+        """The one page of a server, JupyterLab loaded in it."""
+        if server not in self._pages:
+            self._pages[server] = self.new_page()
+            load(self._pages[server], f"{server.url}/lab?reset")
+            self._pages[server].evaluate("async () => { await window.jupyterapp.restored; }")
+        return self._pages[server]
+
+    @contextlib.contextmanager
+    def opened(self, name, cells, outputs=None, app="lab", on=None, **options):
+        """A notebook of `cells`; `on`: in a page of its own, loaded with it."""
+        server = self._servers(app, **options)
+        name = server.write(f"{name}.ipynb".replace("/", "-"), cells, outputs)
+        with self.showing(server, name, app, on) as notebook:
+            yield notebook
+
+    @contextlib.contextmanager
+    def showing(self, server, name, app="lab", on=None):
+        """The notebook `name` of a server."""
+        if on is not None:
+            yield Notebook(on, server, name, "lab/tree" if app == "lab" else "notebooks")
+            return
+        notebook = Notebook(self.page(server), server, name, None)
+        try:
+            yield notebook
+        finally:
+            notebook.close()
+
+
+@pytest.fixture(scope="session")
+def desk(browser, servers):
+    return Desk(browser, servers)
+
+
+@pytest.fixture(autouse=True)
+def _no_script_failed(desk):
+    """A test fails if a script on one of its pages did."""
+    yield
+    found, desk.errors[:] = list(desk.errors), []
+    assert [error for error in found if error not in SAID_BY_OTHERS] == []
+
+
 @pytest.fixture
-def page(browser):
-    """A page; the test fails if a script on it did."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(WAIT_MS)
-    page = context.new_page()
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+def page(desk, servers):
+    """The page in which `notebook` opens what it opens, with our extension in JupyterLab."""
+    return desk.page(servers("lab"))
+
+
+@pytest.fixture
+def own_page(desk):
+    """A page of the test's own, for what a page that others use must not be put through."""
+    page = desk.new_page()
     yield page
-    context.close()
-    assert [error for error in errors if error not in SAID_BY_OTHERS] == []
+    page.context.close()
 
 
 @pytest.fixture
-def notebook(request, servers, page):
+def notebook(request, desk):
     """Opens a notebook of cells in JupyterLab, or in another app or page."""
+    with contextlib.ExitStack() as opened:
 
-    def open_notebook(*cells, app="lab", on=None, outputs=None, name=None, **options):
-        server = servers(app, **options)
-        name = server.write(f"{name or request.node.name}.ipynb".replace("/", "-"), cells, outputs)
-        path = "lab/tree" if app == "lab" else "notebooks"
-        return Notebook(on or page, server, name, path)
+        def open_notebook(*cells, name=None, **options):
+            return opened.enter_context(desk.opened(name or request.node.name, cells, **options))
 
-    return open_notebook
+        yield open_notebook

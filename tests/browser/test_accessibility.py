@@ -95,6 +95,7 @@ def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
             if tab == "Calls":
                 view.get_by_role("grid").press("End")
             check(page, ".jaxcb-view")
+    wear(book, THEMES[0])  # it is the page's, not the notebook's
 
 
 def test_keys_alone_open_the_view_and_go_through_it(view, page):

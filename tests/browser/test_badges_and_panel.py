@@ -5,12 +5,30 @@ from playwright.sync_api import expect
 
 from ._cells import DOUBLE, LANES, LOAD, USE
 
+CELLS = (LOAD, DOUBLE, USE, LANES)
+
 
 @pytest.fixture
 def used(notebook):
-    opened = notebook(LOAD, DOUBLE, USE, LANES)
+    """A notebook that has run, of the test's own."""
+    opened = notebook(*CELLS)
     opened.run_and_wait(0, 1, 2, 3)
     return opened
+
+
+@pytest.fixture(scope="module")
+def looked_at(desk):
+    """The same for all tests that only look."""
+    with desk.opened("looked-at", CELLS) as opened:
+        opened.run_and_wait(0, 1, 2, 3)
+        yield opened
+
+
+@pytest.fixture
+def seen(looked_at):
+    """`looked_at`, in front of whatever other tests opened."""
+    looked_at.open()
+    return looked_at
 
 
 def badges(notebook, number):
@@ -26,12 +44,12 @@ def panel(notebook):
     return notebook.page.locator("#jupyter-jaxcb-panel")
 
 
-def test_every_line_says_what_became_of_it(used):
-    expect(badges(used, 1)).to_contain_text("pure callback · 2 calls")
-    lost, kept = badges(used, 2).nth(0), badges(used, 2).nth(1)
+def test_every_line_says_what_became_of_it(seen):
+    expect(badges(seen, 1)).to_contain_text("pure callback · 2 calls")
+    lost, kept = badges(seen, 2).nth(0), badges(seen, 2).nth(1)
     expect(lost).to_contain_text("✕ elided: its result is never used")
     expect(kept).to_contain_text("● 1 call · () → ()")
-    expect(badges(used, 3)).to_contain_text("1 call · (5,) → (5,)")
+    expect(badges(seen, 3)).to_contain_text("1 call · (5,) → (5,)")
     expect(line_of(lost)).to_contain_text("lost = double(x)")
 
 
@@ -54,28 +72,28 @@ def test_edited_cell_has_dimmed_badges_until_the_edit_is_undone(used):
     expect(badges(used, 2)).to_have_count(2)
 
 
-def test_badges_can_be_turned_off_and_on(used):
-    expect(badges(used, 2)).to_have_count(2)
-    used.command("jupyter-jaxcb:toggle-badges")
-    expect(badges(used, 2)).to_have_count(0)
-    used.command("jupyter-jaxcb:toggle-badges")
-    expect(badges(used, 2)).to_have_count(2)
+def test_badges_can_be_turned_off_and_on(seen):
+    expect(badges(seen, 2)).to_have_count(2)
+    seen.command("jupyter-jaxcb:toggle-badges")
+    expect(badges(seen, 2)).to_have_count(0)
+    seen.command("jupyter-jaxcb:toggle-badges")
+    expect(badges(seen, 2)).to_have_count(2)
 
 
-def test_badge_says_its_reason_when_pointed_at(used):
-    badges(used, 2).nth(0).hover()
-    expect(used.page.locator(".jaxcb-tip")).to_contain_text("register it as io")
+def test_badge_says_its_reason_when_pointed_at(seen):
+    badges(seen, 2).nth(0).hover()
+    expect(seen.page.locator(".jaxcb-tip")).to_contain_text("register it as io")
 
 
-def test_panel_lists_callbacks_with_their_sites_and_goes_to_them(used):
-    own = panel(used)
+def test_panel_lists_callbacks_with_their_sites_and_goes_to_them(seen):
+    own = panel(seen)
     expect(own).to_contain_text("double")
     expect(own).to_contain_text("vmap_method=expand_dims")
     expect(own).to_contain_text("2 calls")
     expect(own).to_contain_text("1 elided")
     expect(own.locator(".jaxcb-callsite")).to_have_count(3)
     own.locator(".jaxcb-callsite-jump").nth(1).click()
-    used.page.wait_for_function(
+    seen.page.wait_for_function(
         "() => { const content = window.jupyterapp.shell.currentWidget.content;"
         "return content.activeCellIndex === 2"
         " && content.activeCell.editor.getCursorPosition().line === 3; }"
@@ -94,24 +112,20 @@ def test_restarted_kernel_has_no_callbacks(used):
     expect(own).to_contain_text("double")
 
 
-def test_panel_follows_the_notebook_that_is_looked_at(used):
+def test_panel_follows_the_notebook_that_is_looked_at(used, notebook):
     own = panel(used)
     expect(own).to_contain_text("double")
-    other = used.server.write("other.ipynb", [LOAD, DOUBLE.replace("double", "twice")])
-    used.command("docmanager:open", path=other)
-    used.page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget?.context?.path === 'other.ipynb'"
-    )
+    other = notebook(LOAD, DOUBLE.replace("double", "twice"), name="other")
     expect(own).not_to_contain_text("double")
-    used.run_and_wait(0, 1)
+    other.run_and_wait(0, 1)
     expect(own).to_contain_text("twice")
-    used.command("docmanager:open", path=used.name)
+    used.open()
     expect(own).to_contain_text("double")
     expect(own).not_to_contain_text("twice")
 
 
-def test_two_tabs_of_one_notebook_are_both_told(used, notebook):
-    other = used.page.context.new_page()
+def test_two_tabs_of_one_notebook_are_both_told(used, own_page):
+    other = own_page
     other.goto(f"{used.server.url}/lab/workspaces/two/tree/{used.name}?reset")
     expect(other.locator(".jaxcb-badge-note").first).to_be_visible()
     expect(badges(used, 2)).to_have_count(2)

@@ -69,7 +69,8 @@ def dialogs(page):
         dialog.accept()
 
     page.on("dialog", heard)
-    return found
+    yield found
+    page.remove_listener("dialog", heard)
 
 
 def check_harmless(page, dialogs):

@@ -152,17 +152,17 @@ def test_a_saved_notebook_says_how_many_of_a_million_calls_it_has(notebook, page
     page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
     saved = book.server.saved("saved-million.ipynb").cells[1].outputs
     copy = notebook("recording", name="saved-copy", outputs=[saved])
-    view = copy.page.locator(".jaxcb-view")
+    view = copy.cell(0).locator(".jaxcb-view")
     view.locator(".jaxcb-disclosure").click()
     view.get_by_role("tab", name="Calls").click()
     expect(shown(view)).to_have_text("20,000 calls")
     expect(view).to_contain_text("the first 20,000 of 1,000,000 calls are saved")
 
 
-def test_the_widget_has_all_of_a_million_calls_without_the_extension(notebook, page):
+def test_the_widget_has_all_of_a_million_calls_without_the_extension(notebook):
     book = notebook(MILLION, "jaxcb.view(recording)", extension=False)
     book.run_and_wait()
-    view = page.locator(".jaxcb-view")
+    view = book.page.locator(".jaxcb-view")
     view.locator(".jaxcb-disclosure").click(timeout=WAIT_MS)
     view.get_by_role("tab", name="Calls").click()
     expect(shown(view)).to_have_text("1,000,000 calls")

@@ -10,27 +10,38 @@ from ._cells import DOUBLE, LANES, LOAD, USE
 MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 
+@pytest.fixture(scope="module")
+def _used(desk):
+    """A notebook in which `USE` has shown its host trace; tests only look at it."""
+    with desk.opened("used", [LOAD, DOUBLE, USE, LANES]) as opened:
+        opened.run_and_wait(0, 1, 2, 3)
+        yield opened
+
+
 @pytest.fixture
-def used(notebook):
-    """A notebook in which `USE` has just shown its host trace."""
-    opened = notebook(LOAD, DOUBLE, USE, LANES)
-    opened.run_and_wait(0, 1, 2, 3)
-    return opened
+def used(_used):
+    """`_used`, in front of whatever other tests opened."""
+    _used.open()
+    return _used
 
 
-def opened_view(notebook, number):
+def opened_view(notebook, number, opened=True):
+    """A view unfolded, or folded, however a test before this one left it."""
     view = notebook.cell(number).locator(".jaxcb-view")
-    view.locator(".jaxcb-disclosure").click()
+    button = view.locator(".jaxcb-disclosure")
+    if button.get_attribute("aria-expanded") != str(opened).lower():
+        button.click()
     return view
 
 
 def test_one_line_opens_to_sites_with_fate_reason_and_remedy(used):
-    view = used.cell(2).locator(".jaxcb-view")
+    view = opened_view(used, 2, opened=False)
     expect(view.locator(".jaxcb-summary")).to_contain_text("double · pure · 1 call · () → ()")
     expect(view.locator(".jaxcb-summary")).to_contain_text("1 elided")
-    expect(view.locator(".jaxcb-site")).to_have_count(0)
+    expect(view.locator(".jaxcb-site:visible")).to_have_count(0)
     sites = opened_view(used, 2).locator(".jaxcb-site")
     expect(sites).to_have_count(2)
+    expect(sites.nth(0)).to_be_visible()
     expect(sites.nth(0)).to_contain_text("lost = double(x)")
     expect(sites.nth(0)).to_contain_text("unused")
     expect(sites.nth(0)).to_contain_text("its result is never used")
@@ -83,9 +94,9 @@ def test_values_come_from_the_live_kernel_and_are_not_saved(used):
 def test_saved_notebook_shows_its_traces_without_a_kernel(used, notebook):
     used.save()
     saved = used.server.saved(used.name)
-    used.command("kernelmenu:shutdown")
     again = notebook(*[cell.source for cell in saved.cells], name="again",
                      outputs=[cell.outputs for cell in saved.cells])  # fmt: skip
+    again.end_kernel()
     sites = opened_view(again, 2).locator(".jaxcb-site")
     expect(sites).to_have_count(2)
     view = again.cell(2).locator(".jaxcb-view")

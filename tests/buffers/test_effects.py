@@ -1,5 +1,7 @@
 """Which buffer callbacks run, and what is told of those that do not."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -159,3 +161,23 @@ def test_a_registration_that_cannot_work_says_what_to_type(x, options, words):
 
     with pytest.raises(ValueError, match=words):
         jaxcb.buffer(**options)(host)(x)
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (3, 2, 0)])
+def test_side_effect_of_each_lane_is_made_where_the_results_are_empty(shape):
+    calls = []
+    host = jaxcb.buffer(
+        lambda out, x: calls.append(1), result="x", vmap_method="sequential", has_side_effect=True
+    )
+    for _ in shape[:-1]:
+        host = jax.vmap(host)
+    jax.block_until_ready(jax.jit(host)(jnp.zeros(shape)))
+    assert len(calls) == math.prod(shape[:-1])
+
+
+def test_eager_call_whose_result_is_empty_is_told_as_not_called():
+    host = jaxcb.buffer(lambda out, x: None, result="x")
+    with jaxcb.record() as recorded:
+        assert host(jnp.zeros(0)).shape == (0,)
+    (found,) = summarize(recorded.recording)
+    assert (str(found.fate), found.calls) == ("unused", 0)

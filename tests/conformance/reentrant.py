@@ -1,8 +1,9 @@
 """Host functions that run JAX with further callbacks, three deep; prints their calls.
 
 A program of its own: what hangs would hang for ever, and cores and options are chosen before JAX
-is used. Arguments: whose callbacks (``jax``, or ours with ``numpy`` or JAX ``arrays``), the extent
-of the operands, how many cores, and whether the CPU may dispatch asynchronously.
+is used. Arguments: whose callbacks (``jax``, or ours with ``numpy`` or JAX ``arrays``; with commas
+between, one after the other), the extent of the operands, how many cores, and whether the CPU may
+dispatch asynchronously.
 """
 
 import collections
@@ -26,14 +27,12 @@ import jupyter_jaxcb as jaxcb  # noqa: E402
 if dispatch == "synchronous":
     jax.config.update("jax_cpu_enable_async_dispatch", False)
 
-if callbacks == "jax":
-    pure, io, debug = jax.pure_callback, io_callback, jax.debug.callback
-else:
-    kind = "jax" if callbacks == "arrays" else "numpy"
-    pure, io, debug = (
-        functools.partial(f, arrays=kind)
-        for f in (jaxcb.pure_callback, jaxcb.io_callback, jaxcb.debug_callback)
-    )
+OURS = (jaxcb.pure_callback, jaxcb.io_callback, jaxcb.debug_callback)
+TABLES = {
+    "jax": (jax.pure_callback, io_callback, jax.debug.callback),
+    "numpy": tuple(functools.partial(f, arrays="numpy") for f in OURS),
+    "arrays": tuple(functools.partial(f, arrays="jax") for f in OURS),
+}
 LIKE = jax.ShapeDtypeStruct((extent, extent), np.float32)
 calls = collections.Counter()
 
@@ -43,7 +42,7 @@ def inner(x):
     return np.asarray(x) + 1
 
 
-def nest(compiled):
+def nest(compiled, pure, io, debug):
     def middle(x):
         y = compiled(lambda x: pure(inner, LIKE, x) * 2)(x)
         calls["io"] += 1
@@ -91,9 +90,11 @@ WAYS = {
 }
 
 found = {}
-for name, (compiled, run) in WAYS.items():
-    calls.clear()
-    print("running:", name, file=sys.stderr, flush=True)
-    run(nest(compiled), jnp.ones((extent, extent)))
-    found[name] = sorted([*([key] if isinstance(key, str) else key), n] for key, n in calls.items())
+for kind in callbacks.split(","):
+    for name, (compiled, run) in WAYS.items():
+        calls.clear()
+        print("running:", kind, name, file=sys.stderr, flush=True)
+        run(nest(compiled, *TABLES[kind]), jnp.ones((extent, extent)))
+        counts = [[*([key] if isinstance(key, str) else key), n] for key, n in calls.items()]
+        found.setdefault(kind, {})[name] = sorted(counts)
 print(json.dumps(found))

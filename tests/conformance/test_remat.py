@@ -12,6 +12,9 @@ import jupyter_jaxcb as jaxcb
 
 from ._arrays import SCALAR
 from ._parameters import ordered_or_not
+from .conftest import DEBUG
+
+pytestmark = pytest.mark.slow
 
 KEEP = jax.checkpoint_policies
 SAVING = {
@@ -77,8 +80,9 @@ PROGRAMS = {
 
 @pytest.mark.parametrize(
     ("policy", "name"),
+    # What every policy keeps, JAX's callback says in the test after this one.
     [("default", name) for name in PROGRAMS]
-    + [(policy, "jit of value_and_grad") for policy in POLICIES if policy != "default"],
+    + [(policy, "jit of value_and_grad") for policy in ("everything", "nothing")],
 )
 def test_pure_callback_is_called_as_often_as_by_jax(our_pure, jax_pure, run, policy, name):
     policy = POLICIES[policy]
@@ -125,38 +129,56 @@ def watched(f):
     return product
 
 
-@ordered_or_not
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-def test_debug_callback_is_called_as_often_as_by_jax(
-    our_debug, jax_debug, run, note, policy, ordered
-):
+def cases(*groups):
+    """Of ways to make a debug callback, policies and orders: every one of each group with another.
+
+    What a policy does with the one primitive of all ways does not hang on the way.
+    """
+    found = [
+        (way, policy, ordered)
+        for ways, policies, orders in groups
+        for way in ways
+        for policy in policies
+        for ordered in orders
+    ]
+    return pytest.mark.parametrize(
+        ("way", "policy", "ordered"),
+        found,
+        ids=["-".join((w, p, "ordered" if o else "unordered")) for w, p, o in found],
+    )
+
+
+FEW = ("default", "everything", "this name")
+
+
+@cases((["decorator"], POLICIES, (False, True)), (["drop-in", "two-call"], FEW, (False,)))
+def test_debug_callback_is_called_as_often_as_by_jax(jax_debug, run, note, way, policy, ordered):
     found = []
-    for debug in (our_debug, jax_debug):
+    for debug in (DEBUG[way], jax_debug):
         host, seen = note()
-        g = jax.checkpoint(watched(debug(host, ordered=ordered)), policy=policy)
+        g = jax.checkpoint(watched(debug(host, ordered=ordered)), policy=POLICIES[policy])
         slope = run(jax.jit(jax.grad(g)), X)
         found.append((slope, seen if ordered else sorted(seen)))
     assert found[0] == found[1]
     assert len(found[0][1]) >= 2
 
 
-@ordered_or_not
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+@cases((["decorator"], POLICIES, (False,)), (["decorator"], FEW, (True,)))
 def test_debug_callback_of_every_lane_is_called_as_often_as_by_jax(
-    our_debug, jax_debug, run, note, policy, ordered
+    jax_debug, run, note, way, policy, ordered
 ):
     found = []
-    for debug in (our_debug, jax_debug):
+    for debug in (DEBUG[way], jax_debug):
         host, seen = note()
         lanes = jax.vmap(watched(debug(host, ordered=ordered)))
-        g = jax.checkpoint(lambda x, lanes=lanes: jnp.sum(lanes(x)), policy=policy)
+        g = jax.checkpoint(lambda x, lanes=lanes: jnp.sum(lanes(x)), policy=POLICIES[policy])
         slopes = run(jax.jit(jax.grad(g)), np.float32([0.5, 0.25]))
         found.append((slopes.tolist(), sorted(seen)))
     assert found[0] == found[1]
     assert len(found[0][1]) >= 4
 
 
-REFUSED = {name: POLICIES[name] for name in ("default", "everything", "this name")}
+REFUSED = {name: POLICIES[name] for name in FEW}
 
 
 @ordered_or_not

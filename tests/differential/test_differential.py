@@ -13,7 +13,10 @@ from ._programs import METHODS
 from ._shrink import shrunk
 from ._strategy import DTYPES, drawn, programs
 
-EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "200"))
+pytestmark = pytest.mark.slow
+
+# What has to be met is met in any case, see `_missing`; mistakes are planted to show in 40.
+EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "30"))
 RANDOM = os.environ.get("JAXCB_FUZZ_RANDOM") == "1"  # other programs on every run
 MAX_EXTRA = 4000  # programs drawn beyond EXAMPLES for what is missing; few have it
 IMPOSSIBLE = {("vmap", "ordered io")}  # JAX refuses
@@ -53,9 +56,14 @@ def found():
         suppress_health_check=list(HealthCheck),
     )
     draw(given(programs())(compare))()
-    for program in map(drawn, map(random.Random, range(MAX_EXTRA))):
-        if not disagreements and _coverage.combinations(program) & _missing():
-            compare(program)
+    # Those that have much of it first: then few are enough.
+    for least, tries in ((4, 300), (2, 300), (1, MAX_EXTRA)):
+        for program in map(drawn, map(random.Random, range(tries))):
+            missing = _missing()
+            if disagreements or not missing:
+                break
+            if len(_coverage.combinations(program) & missing) >= least:
+                compare(program)
     return "\n".join(disagreements)
 
 

@@ -15,6 +15,8 @@ from ._interpret import Interpreter
 from ._strategy import drawn
 from .test_differential import EXAMPLES, RANDOM
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_CALLS = {Fate.UNUSED, Fate.FOLDED, Fate.UNCALLED, Fate.UNTAKEN}
 
 
@@ -76,7 +78,7 @@ def looked_at():
     tally = collections.Counter()
     # Of this seed's programs, some have each of the fates that are looked for.
     numbers = random.SystemRandom() if RANDOM else random.Random(5)
-    for _ in range(EXAMPLES // 2):
+    for _ in range(EXAMPLES):
         program = drawn(random.Random(numbers.getrandbits(32)))
         for wrong in look_at(program, tally):
             return f"{wrong}\n{program}", tally

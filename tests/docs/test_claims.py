@@ -57,7 +57,8 @@ def lost_names(text):
     """Public names of a document that there are not."""
     for line in typed(text):
         for name in re.findall(r"\b(?:jaxcb|jupyter_jaxcb)\.([A-Za-z]\w*)", line):
-            modules = {"host_callback", "migrate", "recording", "report", "stack", "testing"}
+            modules = {"diagnostics", "host_callback", "migrate", "recording"}
+            modules |= {"report", "stack", "testing"}
             if name not in modules and not hasattr(jupyter_jaxcb, name):
                 yield name
 

@@ -46,12 +46,13 @@ def test_python_of_a_page_runs(page, pages, layers, monkeypatch, tmp_path):
             if of_module is None:
                 exec(compile(code, page, "exec"), names)
                 continue
-            layer = of_module.partition("/")[0]
+            layer = of_module.rpartition("/")[0]
             assert layers.broken_arrows(code, layer) == []
             made = module(of_module, code, monkeypatch)
             for name, thing in vars(made).items():  # as its __init__ would have it
                 if getattr(thing, "__module__", "") == made.__name__ and name[0] != "_":
-                    monkeypatch.setattr(sys.modules[made.__package__], name, thing, raising=False)
+                    for room in (made.__package__, ".".join(made.__package__.split(".")[:2])):
+                        monkeypatch.setattr(sys.modules[room], name, thing, raising=False)
     finally:
         recording.FORMATS.clear()
         recording.FORMATS.update(before)

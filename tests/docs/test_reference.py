@@ -27,8 +27,9 @@ def public_names(from_code):
         yield f"{package}.recording.{kind.__name__}"
     for name in ("HostCall", "Matrix", "Finding"):
         yield f"{package}.recording.{name}"
-    for name in ("Callback", "PureCallback", "BufferCallback", "Record", "ResultError"):
+    for name in ("Callback", "PureCallback", "BufferCallback", "ResultError"):
         yield f"{package}.stack.{name}"
+    yield f"{package}.diagnostics.Record"
 
 
 def thing_of(name):

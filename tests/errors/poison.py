@@ -128,15 +128,20 @@ def raised(run):
         return f"{type(error).__name__} from {error.__cause__!r}"
 
 
+LATER = Later()
+in_program = jax.jit(lambda x: nothing(LATER, x, True))
+tapped = jax.jit(lambda x: (hcb.id_tap(LATER, x), x)[1])
+
+
 def unrelated():
     """What ordered callbacks see that have nothing to do with those that failed."""
-    later = Later()
-    jax.block_until_ready(jax.jit(lambda x: nothing(later, x, True))(1.0))
+    LATER.seen.clear()
+    jax.block_until_ready(in_program(1.0))
     jax.effects_barrier()
-    jaxcb.io_callback(later, None, jnp.float32(2), ordered=True)
-    jax.jit(lambda x: (hcb.id_tap(later, x), x)[1])(3.0)
+    jaxcb.io_callback(LATER, None, jnp.float32(2), ordered=True)
+    tapped(3.0)
     hcb.barrier_wait()
-    return later.seen
+    return list(LATER.seen)
 
 
 def outcome(flavor, program):

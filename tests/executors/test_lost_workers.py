@@ -15,6 +15,8 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.executors import _flight
 
+pytestmark = pytest.mark.slow
+
 X = np.arange(20, dtype=np.float32)
 
 

@@ -13,6 +13,8 @@ from tests.fates._battery import Hosts
 
 from ._same import alone, check_calls, run, told
 
+pytestmark = pytest.mark.slow
+
 X = np.arange(1, 4, dtype=np.float32)
 N = np.arange(1, 4, dtype=np.int32)
 COLUMNS = ("jit", "vmap", "grad", "hessian", "scan", "remat")

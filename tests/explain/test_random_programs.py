@@ -13,7 +13,9 @@ from tests.differential._strategy import drawn
 
 from ._same import alone, check_calls, told
 
-SEEDS = range(60)
+pytestmark = pytest.mark.slow
+
+SEEDS = range(25)  # `make fuzz` asks of many more
 
 
 @pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")

@@ -134,8 +134,9 @@ def _check(row):
         jax.effects_barrier()
     calls = hosts.calls.copy()
     if made is not None:
-        counts = text_counts(f, args)
-        assert row.hlo in (None, counts)
+        if row.hlo is not None or callable(row.lines):  # else nobody asks, and it is compiled again
+            counts = text_counts(f, args)
+            assert row.hlo in (None, counts)
     found = compare(recorded.recording, row.lines, calls, counts)
     for key, words in row.notes.items():
         assert words in " ".join(found[key].notes), (key, found[key].notes)

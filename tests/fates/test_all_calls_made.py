@@ -304,3 +304,52 @@ def test_more_calls_than_written_are_not_elided():
     assert (found.calls, found.written) == (len(calls), 0)
     assert (found.elided, found.reason) == (0, "")
     assert not calls or "loop of length 0" in " ".join(found.notes)
+
+
+def test_while_of_exactly_one_turn_is_not_hoisted():
+    a = Hosts().pure("a")
+
+    def program(x):
+        return lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, a(s[1])), (0, x))[1]
+
+    (found,) = rows_of(program)
+    assert (str(found.fate), found.calls, found.elided, found.reason) == ("live", 1, 0, "")
+
+
+def test_call_moved_out_of_a_while_in_a_scan_of_one_turn_is_hoisted():
+    hosts = Hosts()
+    a, debug = hosts.pure("a"), jaxcb.debug(lambda s: None)
+
+    def turn(c, x):
+        def goes_on(s):
+            debug(s)
+            return (s < 50.0) & (x > 0.5)
+
+        return lax.while_loop(goes_on, lambda s: a(x), c), None
+
+    found = {
+        row.site.function: row for row in rows_of(lambda x: lax.scan(turn, x, jnp.arange(1.0)))
+    }
+    assert str(found["a"].fate) == "hoisted"
+
+
+def test_calls_of_a_program_compiled_before_are_not_missing_from_what_is_expected():
+    calls = []
+    look = jaxcb.debug(lambda x: calls.append(1))
+
+    @jax.jit
+    def helper(x):
+        look(x)
+        return x
+
+    def program(x):
+        lax.scan(lambda c, _: (helper(c), None), x, jnp.arange(2.0))
+        return helper(x)
+
+    jax.block_until_ready(program(X))
+    calls.clear()
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(program(X))
+    (found,) = summarize(recorded.recording)
+    assert found.calls == len(calls) == 3
+    assert found.expected in (None, 3)

@@ -20,7 +20,8 @@ def run_in_processes(program, count=2):
     place = Path(__file__).with_name(program)
     command = [sys.executable, str(place)]
     devices = "--xla_force_host_platform_device_count=2"
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": devices}
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {devices}"
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as files:
         outputs = [
             files.enter_context(Path(folder, str(number)).open("w+")) for number in range(count)

@@ -5,7 +5,7 @@ import os, pathlib, signal, threading, time
 import jax, jax.numpy as jnp, numpy as np
 import jupyter_jaxcb as jaxcb
 S = jax.ShapeDtypeStruct((), np.float32)
-big = jnp.ones((1200, 1200))
+big = jnp.ones((800, 800))
 slowly = jax.jit(lambda x: (x @ big @ big @ big @ big @ big @ big @ big @ big)[0, 0] * 0)
 slowly(big).block_until_ready()
 def compiled(f):

@@ -3,6 +3,7 @@
 import os
 import random
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import jupyter_jaxcb as jaxcb
@@ -11,7 +12,9 @@ from tests.differential._interpret import Interpreter
 from tests.differential._programs import METHODS, sites
 from tests.differential._strategy import drawn, programs
 
-EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "40"))
+pytestmark = pytest.mark.slow
+
+EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "15"))
 
 
 def run(program):

@@ -23,20 +23,25 @@ wide = pytest.mark.parametrize(
 )
 
 
+@pytest.fixture(scope="module")
+def found(child):
+    return child("x64_in_flight.py", values={"int64": BIG, "float64": THIRD})
+
+
 @wide
-def test_arguments_of_jax_arrive_cut_in_half(child, value, dtype, half):
+def test_arguments_of_jax_arrive_cut_in_half(found, value, dtype, half):
     """Those of calls that XLA makes on a thread of its own; the first ones may be made at once."""
-    found = child("x64_in_flight.py", value=value, dtype=dtype, whose="theirs")
-    assert half in found["arrived"]
-    assert all(argument in (half, [dtype, value]) for argument in found["arrived"])
-    assert "JaxRuntimeError" in found["answers"]  # what comes back is half as wide as declared
+    theirs = found[dtype]["theirs"]
+    assert half in theirs["arrived"]
+    assert all(argument in (half, [dtype, value]) for argument in theirs["arrived"])
+    assert "JaxRuntimeError" in theirs["answers"]  # what comes back is half as wide as declared
 
 
 @wide
-def test_arguments_and_results_of_ours_are_whole(child, value, dtype, half):
-    found = child("x64_in_flight.py", value=value, dtype=dtype, whose="ours")
-    assert found["arrived"] == CALLS * [[dtype, value]]
-    assert found["answers"] == CALLS * [2 * value]
+def test_arguments_and_results_of_ours_are_whole(found, value, dtype, half):
+    ours = found[dtype]["ours"]
+    assert ours["arrived"] == CALLS * [[dtype, value]]
+    assert ours["answers"] == CALLS * [2 * value]
 
 
 def pending(value, dtype):

@@ -1,24 +1,23 @@
 """What 64-bit arguments and results become in calls whose argument is still being computed.
 
 Run by test_row_03_x64.py in a process of its own, where no other test has been. Prints a JSON
-object: for JAX's callbacks and ours the dtype and value of every argument, and every answer or the
-class of the error.
+object: of each value, by its dtype, for JAX's callbacks and ours the dtype and value of every
+argument, and every answer or the class of the error.
 """
 
 import json
 import sys
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jupyter_jaxcb as jaxcb
+
 CALLS = 40
 
 
-def main(value, dtype, whose):
-    import jax
-    import jax.numpy as jnp
-    import numpy as np
-
-    import jupyter_jaxcb as jaxcb
-
-    pure_callback = jaxcb.pure_callback if whose == "ours" else jax.pure_callback
+def outcome(value, dtype, pure_callback):
     seen = []
 
     def double(x):
@@ -34,14 +33,24 @@ def main(value, dtype, whose):
         declared = jax.ShapeDtypeStruct((), dtype)
         late = jax.jit(program)
         call = jax.jit(lambda x: pure_callback(double, declared, x))
-        x, w = jnp.asarray(value, dtype), jnp.zeros((300, 300), dtype)
+        size = 300 if jnp.issubdtype(dtype, jnp.floating) else 100  # integers have no fast product
+        x, w = jnp.asarray(value, dtype), jnp.zeros((size, size), dtype)
         answers = []
         for answer in [call(late(x, w)) for _ in range(CALLS)]:
             try:
                 answers.append(answer.item())
             except jax.errors.JaxRuntimeError as error:
                 answers.append(type(error).__name__)
-    print(json.dumps({"arrived": seen, "answers": answers}))
+    return {"arrived": seen, "answers": answers}
+
+
+def main(values):
+    table = {"theirs": jax.pure_callback, "ours": jaxcb.pure_callback}
+    found = {
+        dtype: {whose: outcome(value, dtype, pure) for whose, pure in table.items()}
+        for dtype, value in values.items()
+    }
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,10 @@
 """The fixture ``host_calls``: counts, messages that say why, and no cost where it is not used."""
 
+import os
+import re
+import subprocess
+import sys
+
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -17,23 +22,74 @@ def f(x):
 """
 
 
+# Where the package is installed, its entry point has loaded the plugin already.
+NAMED = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider")
+
+
 @pytest.fixture
 def run(pytester, monkeypatch):
     """Runs tests in a process of their own, with the plugin as its entry point would load it."""
 
-    def run(source, *options, module=MODULE):
-        # Where the package is installed, its entry point has loaded the plugin already.
-        pytester.makepyfile(module + source)
-        named = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider")
-        return pytester.runpytest_subprocess(*named, *options)
+    def run(source, *options):
+        pytester.makepyfile(source)
+        return pytester.runpytest_subprocess(*NAMED, *options)
 
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     return run
 
 
-def test_counts_are_those_of_the_test(run):
-    result = run(
-        """
+SUITE = {}  # the source of each file, by name
+
+
+def in_the_suite(name, source, module=MODULE):
+    """A file of the one suite that is run once for most tests here."""
+    SUITE[name] = (module + source).lstrip()
+
+
+class Ran:
+    """What one run of pytest printed."""
+
+    def __init__(self, lines):
+        self._lines = lines
+
+    def outcomes(self, name):
+        """How the tests of a file ended, by name; pytest names them in its summary."""
+        found = {}
+        for line in self._lines:
+            how, _, what = line.partition(" ")
+            if what.startswith(f"test_{name}.py::"):
+                found[what.split(" ")[0].rpartition("::")[2]] = how.lower()
+        return found
+
+    def failure(self, name):
+        """What is shown of the failing test `name`: the lines below its headline."""
+        heads = [n for n, line in enumerate(self._lines) if re.match(r"_+ \S+ _+$", line)]
+        (at,) = (n for n in heads if self._lines[n].strip("_ ") == name)
+        ends = [n for n, line in enumerate(self._lines) if re.match(r"(__|==)+ ", line) and n > at]
+        return self._lines[at : ends[0]]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """The suite's files, run by one pytest in a process of its own: JAX is imported once."""
+    folder = tmp_path_factory.mktemp("suite")
+    for name, source in SUITE.items():
+        (folder / f"test_{name}.py").write_text(source)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *NAMED, "-rA", "-p", "no:xdist", "--rootdir", folder, "."],
+        cwd=folder, env={**os.environ, "JAX_PLATFORMS": "cpu"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr  # some fail, as they are to
+    return Ran(done.stdout.splitlines())
+
+
+def matches(lines, patterns):
+    pytest.LineMatcher(lines).fnmatch_lines(patterns)
+
+
+in_the_suite(
+    "counts",
+    """
 def test_before(host_calls):
     bessel(1.0)
     assert host_calls["bessel"].calls == 1 and len(host_calls) == 1
@@ -53,60 +109,77 @@ def test_elided(host_calls):
     assert host_calls["bessel"].calls == 1
     assert host_calls["bessel"].elided == 1
     (one,) = host_calls.elided
-    assert one.startswith("bessel, test_counts_are_those_of_the_test.py:8: unused, its result is")
+    assert one.startswith("bessel, test_counts.py:8: unused, its result is")
 
 def test_what_is_still_computed_is_waited_for(host_calls):
     x = np.ones((200, 200), np.float32)
     jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda n, x: bessel(x @ x * 1e-3), x))(x)
     assert host_calls["bessel"].calls == 20
-"""
-    )
-    result.assert_outcomes(passed=4)
+""",
+)
 
 
-def test_failure_shows_which_line_called_how_often(run):
-    result = run(
-        """
-def test_count(host_calls):
+def test_counts_are_those_of_the_test(ran):
+    names = ("before", "counts", "elided", "what_is_still_computed_is_waited_for")
+    assert ran.outcomes("counts") == {f"test_{name}": "passed" for name in names}
+
+
+in_the_suite(
+    "left",
+    """
+def test_count_on_the_left(host_calls):
     jax.jit(f)(1.0)
     assert host_calls["bessel"].calls == 2
-"""
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
+""",
+)
+
+
+def test_failure_shows_which_line_called_how_often(ran):
+    assert ran.outcomes("left") == {"test_count_on_the_left": "failed"}
+    shown = ran.failure("test_count_on_the_left")
+    matches(
+        shown,
         [
             "E       *assert 1 == 2",
             "E         bessel · pure · 1 call · *1 elided",
-            "E           test_failure_*.py:8*bessel(x)*unused*0 calls*",
-            "E           test_failure_*.py:9*return bessel(x)*live*1 call*",
+            "E           test_left.py:8*bessel(x)*unused*0 calls*",
+            "E           test_left.py:9*return bessel(x)*live*1 call*",
             "*- host calls of jupyter_jaxcb -*",
             "bessel · pure · 1 call*",
         ],
-        consecutive=False,
     )
-    assert "its result is never used, so JAX dropped the call" in result.stdout.str()
+    assert "its result is never used, so JAX dropped the call" in "\n".join(shown)
 
 
-def test_failure_of_elided_names_the_site_and_the_reason(run):
-    result = run(
-        """
+in_the_suite(
+    "elided",
+    """
 def test_nothing_is_elided(host_calls):
     jax.jit(f)(1.0)
     assert not host_calls.elided
-"""
-    )
-    result.stdout.fnmatch_lines(["E       *assert not <elided: bessel, test_*.py:8: unused, *>"])
+""",
+)
 
 
-def test_other_failures_show_the_host_calls_too(run):
-    result = run(
-        """
+def test_failure_of_elided_names_the_site_and_the_reason(ran):
+    shown = ran.failure("test_nothing_is_elided")
+    matches(shown, ["E       *assert not <elided: bessel, test_elided.py:8: unused, *>"])
+
+
+in_the_suite(
+    "other",
+    """
 def test_other(host_calls):
     bessel(1.0)
     assert {"a": 1} == {"a": 2}
-"""
+""",
+)
+
+
+def test_other_failures_show_the_host_calls_too(ran):
+    matches(
+        ran.failure("test_other"), ["*- host calls of jupyter_jaxcb -*", "bessel · pure · 1 call*"]
     )
-    result.stdout.fnmatch_lines(["*- host calls of jupyter_jaxcb -*", "bessel · pure · 1 call*"])
 
 
 def test_suite_that_does_not_use_it_does_not_import_jax(run):
@@ -118,7 +191,7 @@ def test_nothing():
 def test_failing():
     assert 1 == 2
 """
-    result = run(source, "-p", "no:hypothesispytest", module="")
+    result = run(source, "-p", "no:hypothesispytest")
     result.assert_outcomes(passed=1, failed=1)
     assert "host calls" not in result.stdout.str()
 
@@ -130,9 +203,9 @@ def test_off_is_told(run, monkeypatch):
     result.stdout.fnmatch_lines(["*RuntimeError: JUPYTER_JAXCB=off: host calls are not recorded*"])
 
 
-def test_recorder_is_gone_after_a_failing_test(run):
-    result = run(
-        """
+in_the_suite(
+    "after",
+    """
 def test_failing(host_calls):
     bessel(1.0)
     raise KeyError
@@ -140,9 +213,12 @@ def test_failing(host_calls):
 def test_after():
     from jupyter_jaxcb.recording import active
     assert active() is None
-"""
-    )
-    result.assert_outcomes(passed=1, failed=1)
+""",
+)
+
+
+def test_recorder_is_gone_after_a_failing_test(ran):
+    assert ran.outcomes("after") == {"test_failing": "failed", "test_after": "passed"}
 
 
 FAILING = """
@@ -150,11 +226,9 @@ FAILING = """
 def boom(x):
     raise ValueError("no luck")
 """
-
-
-def test_failing_host_function_is_shown_in_a_unittest_as_in_a_function(run):
-    result = run(
-        """
+in_the_suite(
+    "unittest",
+    """
 import unittest
 class TestCase(unittest.TestCase):
     def test_in_a_class(self):
@@ -162,13 +236,19 @@ class TestCase(unittest.TestCase):
     @unittest.expectedFailure
     def test_expected(self):
         jax.block_until_ready(jax.jit(boom)(3.0))
-    def test_other(self):
+    def test_in_python(self):
         self.assertEqual(1, 2)
 """,
-        module=MODULE + FAILING,
-    )
-    result.assert_outcomes(failed=2, xfailed=1)
-    result.stdout.fnmatch_lines(
+    MODULE + FAILING,
+)
+
+
+def test_failing_host_function_is_shown_in_a_unittest_as_in_a_function(ran):
+    outcomes = {"test_in_a_class": "failed", "test_expected": "xfail", "test_in_python": "failed"}
+    assert ran.outcomes("unittest") == outcomes
+    shown = ran.failure("TestCase.test_in_a_class")
+    matches(
+        shown,
         [
             "*def test_in_a_class(self):",
             ">*jax.jit(boom)(3.0)*",
@@ -176,15 +256,16 @@ class TestCase(unittest.TestCase):
             ">*raise ValueError(*no luck*)",
             "E       ValueError: no luck",
             "*- error of a host function -*",
-        ]
+        ],
     )
-    assert "JaxRuntimeError: INTERNAL" not in result.stdout.str()
-    assert result.stdout.str().count("error of a host function") == 1
+    assert "JaxRuntimeError: INTERNAL" not in "\n".join(shown)
+    assert "\n".join(shown).count("error of a host function") == 1
+    assert "error of a host function" not in "\n".join(ran.failure("TestCase.test_in_python"))
 
 
-def test_shown_error_says_as_what_it_was_raised(run):
-    result = run(
-        """
+in_the_suite(
+    "raised",
+    """
 import pytest
 def test_wrong_class():
     with pytest.raises(ValueError, match="no luck"):
@@ -194,25 +275,34 @@ def test_wrong_class():
 def test_expected():
     jax.block_until_ready(jax.jit(boom)(3.0))
 """,
-        module=MODULE + FAILING,
-    )
-    result.assert_outcomes(failed=1, xfailed=1)
-    result.stdout.fnmatch_lines(
+    MODULE + FAILING,
+)
+
+
+def test_shown_error_says_as_what_it_was_raised(ran):
+    outcomes = {"test_wrong_class": "failed", "test_expected": "xfail"}
+    assert ran.outcomes("raised") == outcomes
+    matches(
+        ran.failure("test_wrong_class"),
         [
             "E       ValueError: no luck",
             "*- error of a host function -*",
             "JAX raised this as jax.errors.JaxRuntimeError, which is what pytest.raises has to "
             "expect; jupyter_jaxcb.host_error(error) finds the exception above in it",
-        ]
+        ],
     )
 
 
-def test_count_on_the_right_of_a_comparison_says_so_too(run):
-    result = run(
-        """
-def test_count(host_calls):
+in_the_suite(
+    "right",
+    """
+def test_count_on_the_right(host_calls):
     jax.jit(f)(1.0)
     assert 2 == host_calls["bessel"].calls
-"""
-    )
-    result.stdout.fnmatch_lines(["E       *assert 2 == 1", "E         bessel · pure · 1 call · *"])
+""",
+)
+
+
+def test_count_on_the_right_of_a_comparison_says_so_too(ran):
+    shown = ran.failure("test_count_on_the_right")
+    matches(shown, ["E       *assert 2 == 1", "E         bessel · pure · 1 call · *"])

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ._judge import Judge
-from ._run import Ran
+from ._program import walk
+from ._run import Ran, Run
 
 
 def against(judge: Judge, jaxs: Ran) -> None:
@@ -20,11 +21,57 @@ def against(judge: Judge, jaxs: Ran) -> None:
             return
         if not np.allclose(mine.result, theirs.result, rtol=2e-4, atol=2e-4, equal_nan=True):
             judge.say("result", f"run {number}: {mine.result}, JAX's {theirs.result}")
-        for host in mine.counts.keys() | theirs.counts.keys():
-            if host not in skipped and mine.counts[host] != theirs.counts[host]:
+        moved = _moved(judge, mine, theirs) | _made_once(judge, mine, theirs)
+        moved |= _dropped(judge, mine, theirs) | _shown_more(judge, mine, theirs, moved)
+        for host in (mine.counts.keys() | theirs.counts.keys()) - skipped - moved:
+            if mine.counts[host] != theirs.counts[host]:
                 text = f"{host}: {mine.counts[host]} calls, JAX's {theirs.counts[host]}"
                 judge.say("JAX's count", text)
-        _same_order(judge, mine.log, theirs.log, skipped)
+        _same_order(judge, mine.log, theirs.log, skipped | moved)
+
+
+def _moved(judge: Judge, mine: Run, theirs: Run) -> set[str]:
+    """Debug callbacks that JAX moved out of loops that are differentiated.
+
+    What does not change in such a loop it shows once, also where the loop has length 0: as often
+    as it likes, but it shows the same.
+    """
+    return {
+        path.host
+        for path in judge.paths
+        if judge.hosts[path.host].flavor in ("debug", "print")
+        and {"differentiated", "looped"} <= path.flags
+        and mine.counts[path.host] != theirs.counts[path.host]
+        and _shows_all(path.host, mine, theirs)
+    }
+
+
+def _shows_all(host: str, mine: Run, theirs: Run) -> bool:
+    """Whether JAX's callback saw every value that ours did."""
+    return all(any(_alike(x, y) for y in _shown(theirs, host)) for x in _shown(mine, host))
+
+
+def _shown(run: Run, host: str) -> list[Any]:
+    return [values for name, values in run.log if name == host]
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return all(np.allclose(x, y, 1e-3, 1e-3, True) for x, y in zip(one, other, strict=True))
+
+
+def _made_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
+    """Host functions that JAX called once for all lanes, as of empty arrays all get the same."""
+    functions = walk(judge.program.functions())
+    if not any("arange(0.0)" in one.template for f in functions for one in f.body):
+        return set()
+    return {
+        path.host
+        for path in judge.paths
+        if (judge.hosts[path.host].method or "").startswith("sequential")
+        and "batched" in path.flags
+        and 0 < theirs.counts[path.host] < mine.counts[path.host]
+        and _shows_all(path.host, mine, theirs)
+    }
 
 
 def _same_order(judge: Judge, mine: Any, theirs: Any, skipped: set[str]) -> None:
@@ -41,6 +88,29 @@ def _same_order(judge: Judge, mine: Any, theirs: Any, skipped: set[str]) -> None
         )
         if ours_ != theirs_:
             judge.say("order", f"{ours_}, JAX's {theirs_}")
+
+
+def _dropped(judge: Judge, mine: Run, theirs: Run) -> set[str]:
+    """What JAX drops with its io callbacks in loops that are differentiated: their arguments."""
+    inside = {
+        path.host for path in judge.paths if {"differentiated", "looped"} <= path.flags
+    } | judge.in_rules
+    fewer = {host for host in inside if theirs.counts[host] < mine.counts[host]}
+    flavors = {host: judge.flavor(host) for host in fewer}
+    if not {"io", "tap"}.intersection(flavors.values()):
+        return set()
+    return {host for host, flavor in flavors.items() if flavor in ("pure", "buffer")}
+
+
+def _shown_more(judge: Judge, mine: Run, theirs: Run, moved: set[str]) -> set[str]:
+    """What JAX calls for debug callbacks that it moved out of a loop of length 0."""
+    if all(theirs.counts[host] <= mine.counts[host] for host in moved):
+        return set()
+    return {
+        host.name
+        for host in judge.program.hosts
+        if host.flavor in ("pure", "buffer") and theirs.counts[host.name] > mine.counts[host.name]
+    }
 
 
 def _not_comparable(judge: Judge) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Fate, Site
 from jupyter_jaxcb.report import summarize
 
 from ._judge import Judge
@@ -54,10 +54,17 @@ def _foretold(judge: Judge, rows: list[Any]) -> None:
 
 
 def _same_fates(judge: Judge, rows: list[Any]) -> None:
-    later = {row.site: row.fate for row in summarize(judge.ran.blocks[0].recording)}
-    later = {(site.line, site.column): fate for site, fate in later.items()}
-    for row in rows:
-        fate = later.get((row.site.line, row.site.column))
-        if fate in (row.fate, Fate.UNTAKEN):
-            continue
-        judge.say("fates", f"line {row.site.line}: explained {row.fate}, recorded {fate}")
+    """A row is a bind in the text of the program: each has to be there before and after."""
+    recorded = summarize(judge.ran.blocks[0].recording)
+    before = {_row(row.site): row.fate for row in rows}
+    after = {_row(row.site): row.fate for row in recorded}
+    for row in before.keys() | after.keys():
+        explained, fate = before.get(row), after.get(row)
+        if explained != fate and not (explained and fate is Fate.UNTAKEN):
+            judge.say("fates", f"{row}: explained {explained}, recorded {fate}")
+
+
+def _row(site: Site) -> tuple[Any, ...]:
+    """What tells rows of one program apart in each of the modules that are made of its text."""
+    callers = tuple((frame.function, frame.line, frame.column) for frame in site.callers)
+    return site.line, site.column, site.flavor, site.function, callers

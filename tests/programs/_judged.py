@@ -11,12 +11,6 @@ from ._judge import Findings, Judge
 from ._program import Program
 from ._run import Ran, run_jaxs, run_ours, run_plain
 
-# Kinds of findings about what is said of call sites; all others are about what was done.
-STATEMENTS = {
-    "silent", "expected", "live", "fewer", "uncalled", "untold", "unknown", "silence", "fates",
-    "explain", "explain silent", "explain unknown", "nothing missing",
-}  # fmt: skip
-
 
 def judged(program: Program, *, explain: bool = True, compare: bool = True) -> tuple[Ran, Findings]:
     """What a program did, and what is wrong with it; `compare` with JAX's own callbacks."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate, Recorder, Recording
+from jupyter_jaxcb.report.summary import _summary
+from jupyter_jaxcb.report.summary._counts import Counts
 from jupyter_jaxcb.stack.dispatch import _lanes
 from jupyter_jaxcb.stack.elision import _programs
 
@@ -98,6 +100,28 @@ def merged_is_said_of_what_has_several_call_paths(patch):
         return dataclasses.replace(found, fate=Fate.MERGED) if found.ways > 1 else found
 
     patch.setattr(_programs, "outcome", merged)
+
+
+@mistake
+def one_call_more_is_said_to_be_compiled(patch):
+    outcome = _programs.outcome
+
+    def more(*args):
+        found = outcome(*args)
+        return dataclasses.replace(found, compiled=found.compiled + 1) if found.compiled else found
+
+    patch.setattr(_programs, "outcome", more)
+
+
+@mistake
+def a_run_is_counted_that_there_was_not(patch):
+    runs = Counts.runs
+    patch.setattr(Counts, "runs", lambda self, program: (runs(self, program) or 0) + 1)
+
+
+@mistake
+def explain_says_that_all_are_live(patch):
+    patch.setattr(_summary, "_fate_ahead", lambda *args: (Fate.LIVE, "", ""))
 
 
 @mistake

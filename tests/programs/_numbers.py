@@ -179,8 +179,9 @@ def lift(function: Any, slopes: tuple[Any, ...], *values: Any) -> Any:
     pairs = [split(value, level) for value in values]
     primal = lift(function, tuple(split(s, level)[0] for s in slopes), *(p for p, _ in pairs))
     tangent: Any = Number(0.0)
-    for slope, (_, dot) in zip(slopes, pairs, strict=False):
-        tangent = tangent + split(slope, level)[0] * dot
+    for slope, value, (_, dot) in zip(slopes, values, pairs, strict=False):
+        if _varies(value, level):
+            tangent = tangent + split(slope, level)[0] * dot
     return Dual(level, primal, tangent)
 
 
@@ -192,7 +193,13 @@ def _multiply(one: Any, other: Any) -> Any:
         return Number(base(one).value * base(other).value, taint_of((one, other)))
     (a, da), (b, db) = split(one, level), split(other, level)
     a, b = number(a), number(b)
-    return Dual(level, a * b, a * db + b * da)
+    # What does not vary adds nothing, and the derivative does not depend on the other factor then.
+    terms = [n * dot for n, of, dot in ((a, other, db), (b, one, da)) if _varies(of, level)]
+    return Dual(level, a * b, total(terms))
+
+
+def _varies(value: Any, level: int) -> bool:
+    return isinstance(value, Dual) and value.level == level
 
 
 def sine(value: Any) -> Any:
@@ -239,7 +246,8 @@ def stop_gradient(value: Any) -> Any:
 def minimum(one: Any, other: Any) -> Any:
     if base(one).value == base(other).value:
         return number(one) * 0.5 + number(other) * 0.5
-    return one if base(one).value < base(other).value else number(other)
+    less = one if base(one).value < base(other).value else number(other)
+    return with_taint(less, taint_of((one, other)))
 
 
 def where(test: Truth, yes: Any, no: Any) -> Any:
@@ -258,5 +266,5 @@ def to_numpy(value: Any) -> np.ndarray:
 
 def from_numpy(value: np.ndarray, taint: frozenset[int]) -> Any:
     if value.ndim:
-        return Array([from_numpy(item, taint) for item in value])
+        return Array([from_numpy(item, taint) for item in value], NOTHING if len(value) else taint)
     return Number(value, taint)

@@ -95,6 +95,8 @@ class Plain:
         self.calls: list[tuple[str, Any, Any]] = []  # host function, which call, its values
         self.unsure: set[str] = set()  # host functions whose calls are not known exactly
         self.steps: list[int] = []  # of the loops around
+        self.turns: list[int] = []  # of those that are `while`
+        self.repeated: set[str] = set()  # host functions called in later turns of a `while`
         self.lanes: dict[int, int] = {}  # of the vmaps around
         self.forced: list[frozenset[int]] = []  # taints of selects around
         self.doubt = 0  # derivatives and the like around
@@ -155,6 +157,8 @@ class Plain:
         )
         if self.doubt:
             self.unsure.add(name)
+        if any(self.turns):
+            self.repeated.add(name)
         empty = any(array.size == 0 for array in arrays)
         if not (empty and spec.flavor in ("pure", "buffer") and not spec.side_effect):
             self.calls.append((name, (self.place(), tuple(self.steps), lanes), arrays))
@@ -247,24 +251,31 @@ class Plain:
     def scan(self, body: Any, carry: Any, xs: Array, reverse: bool = False, unroll: int = 1) -> Any:
         order = range(len(xs.items))
         before, called, ys = taint_of(carry), len(self.calls), {}
+        empty: frozenset[int] = NOTHING  # what results of no step depend on
         for i in reversed(order) if reverse else order:
             self.steps.append(i)
             carry, ys[i] = body(carry, xs[i])
             self.steps.pop()
         if self.lanes and not ys:
-            carry = with_taint(carry, self.taint_after(lambda: body(carry, Number(0.0))[0]))
+            x = with_taint(Number(0.0), taint_of(xs))
+            empty = self.taint_after(lambda: body(carry, x)[1])
+            carry = with_taint(carry, self.taint_after(lambda: body(carry, x)[0]))
         carry = with_taint(carry, before)
-        if self.lanes and taint_of(carry) != before:
+        if self.mapped(taint_of(carry)) != self.mapped(before):
             self.unsure |= {name for name, _, _ in self.calls[called:]}
         made = [ys[i] for i in order]
-        return carry, None if made and made[0] is None else Array(made)
+        return carry, None if made and made[0] is None else Array(made, empty)
+
+    def mapped(self, taint: frozenset[int]) -> frozenset[int]:
+        """Those of the vmaps in `taint` that are around: of one that has ended all are in hand."""
+        return taint & self.lanes.keys()
 
     def taint_after(self, step: Any) -> frozenset[int]:
         """What a loop that is not entered would depend on; its calls are forgotten."""
-        called, unsure = len(self.calls), set(self.unsure)
+        called, unsure, repeated = len(self.calls), set(self.unsure), set(self.repeated)
         taint = taint_of(step())
         del self.calls[called:]
-        self.unsure = unsure
+        self.unsure, self.repeated = unsure, repeated
         return taint
 
     def lax_map(self, function: Any, xs: Array) -> Array:
@@ -278,17 +289,21 @@ class Plain:
         tainted: frozenset[int] = NOTHING
         while True:
             self.steps.append(step)
+            # JAX makes the first test of some loops before them: it is the third that repeats.
+            self.turns.append(max(step - 1, 0))
             go = truth(test(carry))
             tainted |= go.taint
+            self.turns[-1] = step
             if go.value:
                 carry = body(carry)
+            self.turns.pop()
             self.steps.pop()
             step += 1
             if not go.value:
                 break
         if self.lanes and step == 1:
             carry = with_taint(carry, self.taint_after(lambda: body(carry)))
-        if self.lanes and (tainted or taint_of(carry) != before):
+        if self.mapped(tainted) or self.mapped(taint_of(carry)) != self.mapped(before):
             self.unsure |= {name for name, _, _ in self.calls[called:]}
         return with_taint(carry, tainted | before)
 
@@ -301,9 +316,16 @@ class Plain:
 
     def choose(self, test: Any, chosen: int, branches: Any, value: Any) -> Any:
         taint = taint_of(test)
-        if not taint or not self.lanes:
-            return with_taint(branches[chosen](value), taint)
+        if not self.mapped(taint):
+            result = branches[chosen](value)
+            if self.lanes:  # what one branch answers by lane, all do
+                taint |= self.taint_after(lambda: [branch(value) for branch in branches])
+            return with_taint(result, taint)
         self.forced.append(taint)
-        results = [branch(with_taint(value, taint)) for branch in branches]
+        results = []
+        for place, branch in enumerate(branches):  # one function may stand for several of them
+            self.steps.append(place)
+            results.append(branch(with_taint(value, taint)))
+            self.steps.pop()
         self.forced.pop()
         return with_taint(results[chosen], taint)

@@ -169,6 +169,7 @@ class Meant:
     result: float
     calls: list[tuple[str, Any]]  # host functions and their arguments, in the order of the text
     unsure: set[str]
+    repeated: set[str]  # host functions that a `while` calls in more than its first turn
 
     @property
     def counts(self) -> Counter[str]:
@@ -185,4 +186,5 @@ def run_plain(program: Program, value: float) -> Meant:
     seen: dict[Any, Any] = {}
     for name, key, values in world.calls:
         seen.setdefault((name, key), values)
-    return Meant(result, [(name, values) for (name, _), values in seen.items()], world.unsure)
+    calls = [(name, values) for (name, _), values in seen.items()]
+    return Meant(result, calls, world.unsure, world.repeated)

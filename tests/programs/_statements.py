@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Fate, Site
 from jupyter_jaxcb.report import summarize
 
 from ._judge import Judge
@@ -22,6 +22,8 @@ def statuses(judge: Judge) -> None:
         rows = summarize(block.recording)
         for row in rows:
             _row(judge, row, judge.host_of(row), failed, fresh)
+        if not failed and judge.program.mode != "eager":
+            _compiled(judge, block)
         if fresh and not failed:
             mentioned(judge, {row.site.line for row in rows})
 
@@ -46,6 +48,22 @@ def _row(judge: Judge, row: Any, host: str, failed: bool, fresh: bool) -> None:
         judge.say("unknown", f"{where}: {row.reason}")
 
 
+def _compiled(judge: Judge, block: Block) -> None:
+    """The calls that the compiled program makes a run, times the runs; all are of one program.
+
+    The calls that a row expects are counted from calls that were made: they do not tell this.
+    """
+    compiled: dict[Site, list[int | None]] = {}
+    for outcome in block.recording.outcomes:
+        compiled.setdefault(outcome.site, []).append(outcome.compiled)
+    for row in summarize(block.recording):
+        counts = compiled.get(row.site, [None])
+        calls = None if None in counts else sum(counts) * len(block.runs)
+        if calls not in (None, row.calls):
+            where = f"{judge.host_of(row)} line {row.site.line} {row.fate}"
+            judge.say("expected", f"{where}: {calls} calls compiled, {row.calls} calls")
+
+
 def mentioned(judge: Judge, lines: set[int]) -> None:
     for path in judge.paths:
         line = judge.ran.writer.statements[path.line]
@@ -58,25 +76,34 @@ def mentioned(judge: Judge, lines: set[int]) -> None:
 
 def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
     """Calls that are missing are told, and none are told to be missing that are not."""
-    fates: dict[str, set[Fate]] = {}
-    told: set[str] = set()
+    rows: dict[str, list[Any]] = {}
     for row in summarize(block.recording):
-        fates.setdefault(judge.host_of(row), set()).add(row.fate)
-        if row.elided:
-            told.add(judge.host_of(row))
+        rows.setdefault(judge.host_of(row), []).append(row)
     asked: Counter[str] = Counter()
     made: Counter[str] = Counter()
-    unsure = set(judge.in_rules)
+    unsure, repeated = set(judge.in_rules), set()
     for run, one in zip(judge.ran.runs, meant, strict=False):
         if run in block.runs:
             asked += one.counts
             made += run.counts
             unsure |= one.unsure
-    for name, found in fates.items():
+            repeated |= one.repeated
+    for name, own in rows.items():
         if name in unsure or name not in judge.hosts:
             continue
-        if made[name] < asked[name] and name not in told:
-            judge.say("untold", f"{name}: {made[name]} of {asked[name]} calls, {found}")
-        fewer = {Fate.MERGED} if made[name] < 2 else FEWER  # a loop may be run once
-        if made[name] == asked[name] and found & fewer:
-            judge.say("nothing missing", f"{name}: {made[name]} of {asked[name]}, {found}")
+        if made[name] < asked[name] and not any(row.elided for row in own):
+            judge.say("untold", f"{name}: {made[name]} of {asked[name]} calls, {_fates(own)}")
+        wrong = {Fate.MERGED: not _may_be_untaken(judge, name), Fate.HOISTED: name in repeated}
+        missing = [row for row in own if row.written is not None or wrong.get(row.fate)]
+        if made[name] == asked[name] and _fates(missing) & FEWER:
+            text = f"{name}: {made[name]} of {asked[name]}, {_fates(missing)}"
+            judge.say("nothing missing", text)
+
+
+def _fates(rows: list[Any]) -> set[Fate]:
+    return {row.fate for row in rows}
+
+
+def _may_be_untaken(judge: Judge, host: str) -> bool:
+    """Whether what was merged may be in a branch or loop that the run did not enter."""
+    return any(path.host == host and path.flags & {"branched", "looped"} for path in judge.paths)

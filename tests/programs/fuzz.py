@@ -21,7 +21,10 @@ from ._preludes import ours
 from ._program import Program
 from ._shrink import shrink
 
-QUICK = "--xla_cpu_parallel_codegen_split_count=1 --xla_backend_optimization_level=0"
+QUICK = (
+    "--xla_cpu_parallel_codegen_split_count=1 --xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true"
+)
 
 
 def main() -> int:
@@ -36,6 +39,8 @@ def main() -> int:
             kinds[kind] += 1
         if number % 50 == 49:
             jax.clear_caches()
+        if number % 500 == 499:
+            print(f"up to seed {number}", flush=True)
     used = time.monotonic() - begin
     print(f"{options.examples} programs, {options.examples / used:.1f} a second")
     print("findings:", ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()) or "none")

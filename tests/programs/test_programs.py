@@ -1,7 +1,6 @@
 """Random whole programs give what they mean, and their recordings say what happened.
 
-What is said of call sites (their status, the calls expected, what ``explain`` says ahead) is judged
-by ``make fuzz`` alone: in a few programs of a hundred it is still wrong, in ways that are known.
+What is said of call sites too: their status, the calls expected, what ``explain`` says ahead.
 """
 
 import dataclasses
@@ -10,17 +9,19 @@ import jax
 import pytest
 
 from ._draw import Draw
-from ._judged import STATEMENTS, judged, refused
+from ._judged import judged, refused
 from ._run import run_ours
 
-SEEDS = range(60)
+pytestmark = pytest.mark.slow
+
+SEEDS = range(30)
 BLOCK = 10
 
 
 def wrong(program, **judges):
     """What is wrong with what a program did; and whether it was refused."""
     ran, findings = judged(program, **judges)
-    return [found for found in findings if found[0] not in STATEMENTS], refused(ran)
+    return findings, refused(ran)
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def _programs_are_dropped():
 
 
 @pytest.mark.parametrize("first", SEEDS[::BLOCK])
-def test_results_calls_order_and_recordings_are_right(first):
+def test_results_calls_order_recordings_and_what_is_said_of_call_sites_are_right(first):
     seeds = range(first, first + BLOCK)
     found = {seed: wrong(Draw(seed).program(), explain=seed % 2 == 0)[0] for seed in seeds}
     assert not any(found.values()), {seed: said for seed, said in found.items() if said}
@@ -38,13 +39,13 @@ def test_results_calls_order_and_recordings_are_right(first):
 
 def test_a_planted_error_is_found_and_the_next_run_of_the_program_is_right():
     failed = 0
-    for program in map(_runs_once, range(1000, 1000 + BLOCK)):
+    for program in map(_runs_once, range(1000, 1006)):
         for name in _called(program):
             planted = dataclasses.replace(program, fail=(name, 1))
             assert not wrong(planted, explain=False)[0]
             assert not wrong(program, explain=False)[0]
             failed += 1
-    assert failed > BLOCK
+    assert failed > 6
 
 
 def test_most_programs_are_run_and_few_are_refused():

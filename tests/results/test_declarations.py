@@ -97,7 +97,18 @@ def test_key_is_refused_with_what_to_declare_instead():
 
 @pytest.mark.parametrize(
     "result",
-    [3, "3", [1, 2], object(), Box, np.float32, "lambda x: x", Declared(shape=3, dtype="float32")],
+    [
+        3,
+        "3",
+        [1, 2],
+        object(),
+        Box,
+        np.float32,
+        "lambda x: x",
+        lambda x: 3,
+        (jax.ShapeDtypeStruct((), np.float32), 3),
+        Declared(shape=3, dtype="float32"),
+    ],
     ids=lambda result: type(result).__name__,
 )
 def test_what_has_no_shape_and_dtype_is_refused(result):

@@ -97,6 +97,14 @@ FIRST_DIFFERENCES = {
     ),
     "shorter": ((ONE,), (SCALAR, SCALAR), "oracle answered with a tuple of 1 where a tuple of 2"),
     "longer": ([ONE, ONE], (SCALAR,), "a list of 2 where a tuple of 1 was declared: oracle[1] was"),
+    "tuple for dict": (
+        (ONE, ONE), {"pos": SCALAR, "vel": SCALAR},
+        "a tuple of 2 where a dict of 'pos', 'vel' was declared",
+    ),
+    "dict for list": (
+        {"a": ONE, "b": ONE}, [SCALAR, SCALAR],
+        "a dict of 'a', 'b' where a list of 2 was declared",
+    ),
     "array for dict": (ONE, {"a": SCALAR}, "answered with an array float32[] where a dict of"),
     "None for array": ({"a": None}, {"a": SCALAR}, "oracle['a'] answered with None where an array"),
     "None for dict": (None, {"a": SCALAR}, "oracle answered with None where a dict of 'a' was"),

@@ -58,22 +58,28 @@ def counted(calls):
     return host
 
 
-@pytest.fixture
-def worker():
-    """Runs a program whose operand is still being computed: on a thread of XLA's."""
-    big = jnp.ones((1200, 1200))
+@pytest.fixture(scope="module")
+def late():
+    """``late()``: a number that is still being computed."""
+    big = jnp.ones((1000, 1000))
 
     @jax.jit
     def slowly(x):
         for _ in range(8):
-            x = x @ big / 1200
+            x = x @ big / 1000
         return x[0, 0]
 
     slowly(big).block_until_ready()
+    return lambda: slowly(big)
+
+
+@pytest.fixture
+def worker(late):
+    """Runs a program whose operand is still being computed: on a thread of XLA's."""
 
     def run(f):
         compiled = jax.jit(f).lower(STRUCT).compile()
-        return compiled(slowly(big))
+        return compiled(late())
 
     yield run
     release()

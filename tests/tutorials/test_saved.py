@@ -9,6 +9,8 @@ import pytest
 
 from .saved import MIME, PATHS, cells, recorded, said
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_notebook_says_which_jax_its_host_traces_are_of(path):

@@ -85,6 +85,14 @@ class Counts:
         lowered = self.recording.lowered
         return self.begun(n for n in self.numbers.get(site, ()) if lowered[n].program is None)
 
+    def called_unseen(self, site: Site) -> bool:
+        """Whether programs called it that were compiled while nobody listened."""
+        seen = {outcome.program for outcome in self.outcomes.get(site, ())} | {None}
+        lowered = self.recording.lowered
+        return any(
+            self.calls[n] and lowered[n].program not in seen for n in self.numbers.get(site, ())
+        )
+
     def begun(self, numbers: Iterable[int]) -> int:
         """Host calls of some numbers, with those that had not come back in the end."""
         return sum(int(self.calls[number]) + self._running[number] for number in numbers)

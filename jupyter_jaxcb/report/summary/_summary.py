@@ -253,6 +253,8 @@ def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None
         return None
     if any(counts.failed(outcome.program) for outcome in outcomes):
         return None
+    if counts.called_unseen(outcomes[0].site):
+        return None
     total = counts.eager_calls(outcomes[0].site)
     for outcome in outcomes:
         calls = getattr(outcome, field)

@@ -146,7 +146,8 @@ def _crossing(
     inner = [aval.shape for aval in results]
 
     def looped(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
-        rows = [out.reshape((-1, *shape)) for out, shape in zip(outs, inner, strict=True)]
+        count = len(schedule.order)
+        rows = [out.reshape((count, *shape)) for out, shape in zip(outs, inner, strict=True)]
         lanes = _rows_by_call(rows, schedule)
 
         def adapt(function: Callable) -> Callable:

@@ -17,6 +17,8 @@ _HOST_CALL = re.compile(rb"xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callbac
 _INDEX = re.compile(rb"\{index = (\d+) : ui64\}")
 # The end of the op_name of a host call: the name of its primitive.
 _PRIMITIVE = re.compile(r"(?:^|/)(?:(?:jaxcb_\w+|pure|io|debug|buffer)_callback|debug_print)$")
+# A loop in the op_name of what was lowered in it.
+_IN_LOOP = re.compile(r"/while/(?:body|cond)\b")
 _ONCE = {"call", "fusion", "async-start"}  # run what they call once
 # Field numbers of XLA's hlo.proto.
 _COMPUTATIONS, _ENTRY = 3, 6  # of HloModuleProto
@@ -41,6 +43,7 @@ class HostCallInstruction(NamedTuple):
     op_name: str  # the transformations and control flow that JAX noted
     around: tuple[Around, ...]  # outermost first
     each: int = 1  # host calls that it makes each time, on the devices of this process
+    gone: int = 0  # loops that it was lowered in, and that XLA replaced by their turns
 
     @property
     def times(self) -> int | None:
@@ -80,7 +83,7 @@ def host_calls(module: bytes) -> dict[int, list[HostCallInstruction]]:
         if not ways:
             raise ValueError("nothing leads to a host call")
         found.setdefault(call.number, []).extend(
-            HostCallInstruction(call.op_name, way) for way in ways
+            HostCallInstruction(call.op_name, way, gone=program.gone(call)) for way in ways
         )
     return found
 
@@ -90,6 +93,7 @@ class _Module:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        self._loops: set[str] = set()  # their names
         self.host_calls: list[_HostCall] = []
         self._callers: dict[int, list[tuple[int, Around | None]]] = {}
         self._ways: dict[int, list[tuple[Around, ...]]] = {}
@@ -114,6 +118,15 @@ class _Module:
                 raise ValueError(f"there are more than {MAX_WAYS:,} ways to one computation")
             self._ways[computation] = found
         return self._ways[computation]
+
+    def gone(self, call: _HostCall) -> int:
+        """How many of the loops in a host call's name are not there any more.
+
+        A call that was moved out of its loop leaves that behind; a loop of one turn is replaced by
+        what is in it.
+        """
+        ends = (found.start() + len("/while") for found in _IN_LOOP.finditer(call.op_name))
+        return sum(call.op_name[:end] not in self._loops for end in ends)
 
     def _read_computation(self, span: Span) -> None:
         own, instructions = 0, []
@@ -147,6 +160,8 @@ class _Module:
             self.host_calls.append(_HostCall(int(index[1]), op_name, computation))
         elif called:
             op_name = self._op_name(values[_METADATA])
+            if opcode == "while":
+                self._loops.add(op_name)
             around = _around(opcode, config, op_name, len(called))
             for callee, step in zip(called, around, strict=True):
                 self._callers.setdefault(callee, []).append((computation, step))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._evidence import Evidence
+from ._hlo import HostCallInstruction
 from ._paths import Path, Step
 
 
@@ -19,7 +20,7 @@ def left_its_loop(seen: Evidence) -> bool:
     as_traced = total([_without_lanes(p) for p in seen.kept])
     if as_traced is not None and None not in compiled:
         return (total(compiled) or 0) < as_traced  # XLA may unroll a loop, but not lose its calls
-    around = sorted(sum(step.kind == "loop" for step in one.around) for one in seen.instructions)
+    around = sorted(_loops_around(one, seen) for one in seen.instructions)
     deepest = sorted(depth for p in seen.kept for depth in p.depths)
     ahead = _before_loops(seen)
     if len(around) == len(deepest) + len(ahead):
@@ -27,6 +28,17 @@ def left_its_loop(seen: Evidence) -> bool:
     if len(around) != len(deepest):
         return bool(deepest) and around[0] < deepest[0]
     return any(now < before for now, before in zip(around, deepest, strict=True))
+
+
+def _loops_around(one: HostCallInstruction, seen: Evidence) -> int:
+    """How many loops it was lowered in a host call is still in, or XLA made once.
+
+    Without scans of length 1, of which XLA keeps some as loops.
+    """
+    loops = sum(step.kind == "loop" for step in one.around)
+    single = min(sum(s.kind == "scan" and s.length == 1 for s in p.steps) for p in seen.kept)
+    once = sum(step == ("loop", 1) for step in one.around)
+    return loops + one.gone - min(once + one.gone, single)
 
 
 def _before_loops(seen: Evidence) -> list[int]:
@@ -59,10 +71,10 @@ def written(seen: Evidence) -> int | None:
     with_jit = _left_with_jit(seen)
     made_in = (seen.loops if with_jit else seen.around) or ()
     ways = [(p, p.steps if with_jit else p.inside_jit()) for p in intended(seen)]
-    lengths = [n for kind, n in made_in if kind in ("scan", "while")]
+    lengths = [length for kind, length in made_in if _is_loop((kind, length))]
     if seen.shards is None:
         return None
-    if any(_loop_steps(steps) >= len(lengths) for _, steps in ways):
+    if any(_loops(steps) >= len(lengths) for _, steps in ways):
         return total([p.calls for p, _ in ways], seen.shards)
     return total([_as_written(p, steps, lengths) for p, steps in ways], seen.shards)
 
@@ -109,10 +121,6 @@ def _is_loop(around: tuple[str, int | None]) -> bool:
 
 def _loops(steps: Sequence[Step]) -> int:
     return sum(s.kind == "while" or (s.kind == "scan" and s.length != 1) for s in steps)
-
-
-def _loop_steps(steps: Sequence[Step]) -> int:
-    return sum(s.kind in ("while", "scan") for s in steps)
 
 
 def total(counts: Sequence[int | None], each: int = 1) -> int | None:

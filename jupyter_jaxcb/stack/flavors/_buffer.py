@@ -27,7 +27,7 @@ from ..lowering import HOST_MEMORY, lower_buffer_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._buffer_checks import check_aliases, check_lendable
-from ._eager import eager, raise_runtime_error
+from ._eager import eager, note_no_call, raise_runtime_error
 from ._vmap import batch_host_call, check_vmap_method
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
@@ -53,7 +53,8 @@ def _abstract_eval(
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **params: Any) -> Any:
     if not options.has_side_effect and all(aval.size == 0 for aval in result_avals):
-        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]  # as compiled: no call
+        note_no_call(params["callback"], args, result_avals, params["levels"])  # as compiled
+        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
     params = {"result_avals": result_avals, "options": options, **params}
     if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is lent by a program alone
         return jax_compat.apply_primitive(buffer_callback_p, *args, **params)

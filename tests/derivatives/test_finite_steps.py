@@ -1,14 +1,12 @@
-"""``derivative="finite"``: central differences on the host, against derivatives known exactly."""
+"""``derivative="finite"`` of a function of SciPy, of trees, and how large its steps are."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import scipy.integrate
 import scipy.special
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from jax.test_util import check_grads
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
@@ -27,13 +25,9 @@ def slope(z):
 
 
 WAYS = {
-    "grad": jax.grad(lambda z: bessel(1, z).sum()),
     "jit of grad": jax.jit(jax.grad(lambda z: bessel(1, z).sum())),
-    "vmap of grad": jax.vmap(jax.grad(lambda z: bessel(1, z))),
     "jit of vmap of grad": jax.jit(jax.vmap(jax.grad(lambda z: bessel(1, z)))),
     "forward": lambda z: jax.jvp(lambda z: bessel(1, z), (z,), (jnp.ones_like(z),))[1],
-    "jacfwd": lambda z: jnp.diag(jax.jit(jax.jacfwd(lambda z: bessel(1, z)))(z)),
-    "jacrev": lambda z: jnp.diag(jax.jacrev(lambda z: bessel(1, z))(z)),
     "linearize": lambda z: jax.linearize(lambda z: bessel(1, z), z)[1](jnp.ones_like(z)),
 }
 
@@ -41,21 +35,6 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_derivative_is_the_analytic_one(way):
     np.testing.assert_allclose(way(jnp.asarray(Z)), slope(Z), rtol=1e-3, atol=1e-4)
-
-
-def test_forward_and_reverse_mode_agree_with_differences_of_jax():
-    check_grads(lambda z: bessel(1, z), (jnp.asarray(Z),), 1, ("fwd", "rev"), atol=1e-2, rtol=1e-2)
-
-
-def test_gradient_through_a_loop_is_that_of_the_same_loop_in_jax():
-    square = jaxcb.pure(lambda x: x**2 / 2, result=lambda x: x, derivative="finite")
-
-    def run(f, x):
-        return jax.lax.scan(lambda c, _: (f(c) + 0.1 * c, None), x, length=4)[0].sum()
-
-    x = jnp.float32([0.3, -0.7])
-    got = jax.jit(jax.grad(lambda x: run(square, x)))(x)
-    np.testing.assert_allclose(got, jax.grad(lambda x: run(lambda c: c**2 / 2, x))(x), rtol=1e-3)
 
 
 def test_only_what_is_differentiated_is_moved_and_in_one_crossing():
@@ -88,6 +67,7 @@ def test_pytrees_integers_and_results_that_are_not_used():
     assert jax.jit(lambda p: f(p, 2)["n"])(p) == 3
 
 
+@settings(max_examples=20)
 @given(st.floats(-20, 20), st.sampled_from([1e-12, 1e-3, 1.0, 1e6]))
 def test_step_goes_with_the_scale_of_the_argument(exponent, size):
     x = np.float32(size) * np.float32([1.0, 0.5, 0.0])
@@ -102,17 +82,6 @@ def test_step_goes_with_the_scale_of_the_argument(exponent, size):
 def test_step_of_zeros_is_that_of_ones_and_smaller_for_wider_dtypes():
     assert np.all(step_sizes(np.zeros(2, np.float32)) == step_sizes(np.ones(2, np.float32)))
     assert step_sizes(np.ones(1)) < step_sizes(np.ones(1, np.float32)) < 0.01
-
-
-def test_second_derivative_says_what_to_write():
-    with pytest.raises(TypeError, match=r"bessel twice .* written in terms of bessel: @bessel.def"):
-        jax.hessian(lambda z: bessel(1, z))(1.0)
-
-
-def test_complex_numbers_are_refused_by_name():
-    f = jaxcb.pure(lambda x: x, result=lambda x: x, derivative="finite")
-    with pytest.raises(TypeError, match=r"finite differences of <lambda>: complex64 is complex"):
-        jax.jvp(f, (1j,), (1j,))
 
 
 def test_unknown_derivative_is_refused():
@@ -132,32 +101,3 @@ def test_answer_of_another_shape_for_moved_arguments_is_named():
     )
     with pytest.raises(Exception, match=r"<lambda>, called for finite differences .* shape \(1,\)"):
         jax.grad(lambda x: f(x).sum())(jnp.ones(2))
-
-
-def test_simulator_is_fitted_by_its_gradient():
-    """A damped oscillator, solved by SciPy; its two parameters are found from its positions."""
-    times = np.linspace(0, 4, 12)
-
-    def simulate(parameters):
-        stiffness, damping = np.asarray(parameters, np.float64)
-        solved = scipy.integrate.solve_ivp(
-            lambda t, y: [y[1], -stiffness * y[0] - damping * y[1]], (0, 4), [1.0, 0.0],
-            t_eval=times, rtol=1e-8, atol=1e-10,
-        )  # fmt: skip
-        return solved.y[0]
-
-    positions = jaxcb.pure(
-        simulate, result=jax.ShapeDtypeStruct(times.shape, np.float32), derivative="finite"
-    )
-    truth = np.float32([3.0, 0.4])
-    measured = simulate(truth).astype(np.float32)
-
-    @jax.jit
-    def step(p):  # Gauss-Newton
-        jacobian = jax.jacfwd(positions)(p)
-        return p + jnp.linalg.lstsq(jacobian, measured - positions(p))[0]
-
-    p = jnp.float32([2.0, 0.1])
-    for _ in range(6):
-        p = step(p)
-    np.testing.assert_allclose(p, truth, rtol=1e-3)
