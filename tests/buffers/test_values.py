@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jax.experimental.buffer_callback import buffer_callback
 
@@ -133,6 +133,7 @@ def _maps(draw):
     return inner, shapes, axes
 
 
+@settings(max_examples=40)
 @given(_maps(), st.sampled_from(METHODS), st.booleans())
 def test_vmap_answers_what_jax_answers(maps, method, compiled):
     inner, shapes, axes = maps

@@ -39,4 +39,4 @@ def test_cells_that_run_again_leave_nothing_behind(kernel, cells, known):
         return kernel.run("alive()").value
 
     kernel.run(SETUP)
-    assert run(2) == run(10)
+    assert run(2) == run(5)

@@ -74,17 +74,16 @@ def ran(arguments, folder):
     return done.returncode, done.stdout + done.stderr
 
 
-def under_nbval(path):
-    return ran(["-m", "pytest", "-p", "no:cacheprovider", "--nbval", path.name], path.parent)
-
-
 def test_count_that_is_changed_in_a_saved_output_fails(executed):
-    code, printed = under_nbval(executed)
-    assert code == 0, printed
     assert len([o for o in cells(executed)[1]["outputs"] if MIME in o["data"]]) == 1
     text = executed.read_text()
     assert "10 calls" in text
-    executed.write_text(text.replace("10 calls", "11 calls"))
-    code, printed = under_nbval(executed)
+    changed = executed.with_name("changed.ipynb")
+    changed.write_text(text.replace("10 calls", "11 calls"))
+    nbval = ["-m", "pytest", "-p", "no:cacheprovider", "-rA", "--nbval"]
+    code, printed = ran([*nbval, executed.name, changed.name], executed.parent)
     assert code == 1, printed
     assert "Cell outputs differ" in printed, printed
+    for cell in (f"{executed.name}::Cell 0", f"{executed.name}::Cell 1", "changed.ipynb::Cell 0"):
+        assert f"PASSED {cell}" in printed, printed
+    assert "FAILED changed.ipynb::Cell 1" in printed, printed
