@@ -101,7 +101,7 @@ BLOCKS = {
 @pytest.fixture(autouse=True)
 def _nothing_known_of_other_tests(monkeypatch):
     """A block begins with all that is known: thousands of places, after thousands of tests."""
-    monkeypatch.setattr(_programs, "_known", type(_programs._known)())
+    monkeypatch.setattr(_programs, "_memory", type(_programs._memory)())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in a destructor
