@@ -114,13 +114,13 @@ def test_a_side_effect_that_xla_is_not_told_of_is_found(module, monkeypatch):
 
 
 def test_an_io_effect_that_a_derivative_drops_is_found(monkeypatch):
-    monkeypatch.setattr(_io, "_kept", _io._jax.jax_effect("io", False))
+    monkeypatch.setattr(_io, "_kept", _io.jax_compat.jax_effect("io", False))
     _is_found(monkeypatch, ("grad", "scan"), _some(flavor="io"))
 
 
 def test_a_debug_effect_that_a_derivative_drops_is_found(monkeypatch):
     monkeypatch.setitem(
-        _debug._jax.partial_eval_jaxpr_custom_rules,
+        _debug.jax_compat.partial_eval_jaxpr_custom_rules,
         _debug.debug_callback_p,
         lambda saveable, unknown, instantiated, eqn: (eqn, None, [], [], []),
     )
@@ -141,7 +141,7 @@ def test_a_tangent_that_passes_a_callback_is_found(monkeypatch):
         results = _pure.pure_callback_p.bind(*primals, **params)
         return results, [jax.numpy.zeros_like(x) for x in results]
 
-    monkeypatch.setitem(_pure._jax.ad.primitive_jvps, _pure.pure_callback_p, with_no_slope)
+    monkeypatch.setitem(_pure.jax_compat.ad.primitive_jvps, _pure.pure_callback_p, with_no_slope)
     _is_found(monkeypatch, ("jvp", "grad"), _some(flavor="pure", stopped=False, ruled=False))
 
 

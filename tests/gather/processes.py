@@ -154,9 +154,9 @@ def by_hand():
     piece, _rendezvous._PIECE = _rendezvous._PIECE, 100
     found["in pieces"] = jaxcb.gather(own).to_json()
     _rendezvous._PIECE = piece
-    shared, _rendezvous._jax.shared_store = _rendezvous._jax.shared_store, lambda: None
+    shared, _rendezvous.jax_compat.shared_store = _rendezvous.jax_compat.shared_store, lambda: None
     found["by collectives"] = jaxcb.gather(own).to_json()
-    _rendezvous._jax.shared_store = shared
+    _rendezvous.jax_compat.shared_store = shared
     found["as usual"] = jaxcb.gather(own).to_json()
     return found
 
