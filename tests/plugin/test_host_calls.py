@@ -64,6 +64,22 @@ def test_what_is_still_computed_is_waited_for(host_calls):
     result.assert_outcomes(passed=4)
 
 
+def test_calls_that_a_full_log_does_not_keep_are_counted_too(run):
+    result = run(
+        """
+from jupyter_jaxcb.testing import host_calls as counting
+
+def test_full():
+    with jaxcb.record(capacity=5), counting() as counted:
+        jax.vmap(bessel)(np.arange(8.0))
+        assert len(counted) == counted["bessel"].calls == 8
+        jaxcb.pure(lambda x: x, result="x")(1.0)
+        assert len(counted) == 9 and "<lambda>" in counted
+"""
+    )
+    result.assert_outcomes(passed=1)
+
+
 def test_failure_shows_which_line_called_how_often(run):
     result = run(
         """
