@@ -12,6 +12,7 @@
 # make dist       sdist and wheel, checked, and used in an empty environment
 # make binder     what Binder would do, in an empty environment
 # make fuzz       random whole programs (EXAMPLES=5000 SEED=1), then many more differential tests
+# make mutants    plants some 80 mistakes, one at a time, each of which a test has to notice
 # make soak       1,000 dropped programs of each kind, 1,000 interrupts, a mixed load for SECONDS=3600
 
 PYTHON ?= python3
@@ -44,7 +45,7 @@ SOURCES := $(shell find labextension/src labextension/style labextension/schema 
 	labextension/build.mjs labextension/package.json
 
 .PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest check frontend \
-	chromium bench fuzz soak notebooks pictures docs dist binder clean
+	chromium bench fuzz mutants soak notebooks pictures docs dist binder clean
 
 lab: $(VENV)/.lab $(VENV)/.installed
 	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
@@ -108,6 +109,10 @@ fuzz: $(VENV)/.test
 	JAXCB_FUZZ_RANDOM=1 JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential \
 		|| status=1; \
 	exit $$status
+
+# In this checkout, in which nothing else may run meanwhile.
+mutants: $(VENV)/.test $(MODULES)
+	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY))
 
 soak: $(VENV)/.test
 	JAXCB_PROGRAMS=1000 $(BIN)/python -m pytest tests/stack/test_dropped_programs.py

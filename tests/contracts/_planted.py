@@ -92,6 +92,10 @@ def right_for_one_batch_axis_only():
     return outer, X, np.float32(2)
 
 
+def off_by_a_percent_in_a_batch():
+    return pure(vmap_method="expand_dims")(lambda x: x * (1.01 if x.ndim > 1 else 1)), X
+
+
 def wrong_jvp():
     sin = pure()(lambda x: np.sin(x))
     sin.defjvp(lambda primals, tangents: (sin(*primals), jnp.sin(*primals) * tangents[0]))
@@ -168,6 +172,10 @@ PLANTED = {  # what is planted: kind of the finding, what it says
     loses_its_fraction: ("declared result", "int32"),
     raises: ("declared result", "KeyError: 'missing'"),
     not_batch_aware: ("vmap contract", r"'expand_dims', .* \(3, 3\).*lane \(1,\) is 0.1875 at"),
+    off_by_a_percent_in_a_batch: (
+        "vmap contract",
+        r"lane \(0,\) is 1.00\d+ at \[0\] instead of 1.0",
+    ),
     takes_no_batch: ("vmap contract", "TypeError: only"),
     sums_the_batch_away: ("vmap contract", r"shape \(\) where \(3,\) was declared"),
     right_for_one_batch_axis_only: ("vmap contract", r"shapes \(2, 3, 3\), \(2, 3\)"),

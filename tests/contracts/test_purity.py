@@ -42,6 +42,17 @@ def writes_to_stdout(x):
     return x
 
 
+def writes_to_stderr(x):
+    sys.stderr.write("saw")
+    return x
+
+
+def prints_twice(x):
+    print("saw", x)
+    print("saw", x)
+    return x
+
+
 def logs(x):
     LOGGER.info("saw %s", x)
     return x
@@ -169,6 +180,8 @@ PLANTED = {  # function: what it does, what is named, the line below its def
     prints: ("prints (print,", 1, "jaxcb.debug"),
     prints_inside: ("prints (print,", 2, "jaxcb.debug"),
     writes_to_stdout: ("prints (sys.stdout,", 1, "jaxcb.debug"),
+    writes_to_stderr: ("prints (sys.stderr,", 1, "jaxcb.debug"),
+    prints_twice: ("prints (print,", 1, "jaxcb.debug"),
     logs: ("prints (LOGGER,", 1, "jaxcb.debug"),
     opens: ("opens a file (open,", 1, "as io"),
     saves: ("opens a file (np.save,", 1, "as io"),

@@ -164,6 +164,17 @@ def test_each_line_has_its_fate(row):
     check(row)
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+def test_branches_run_for_every_lane_only_if_the_predicate_is_mapped(mapped):
+    a = Hosts().pure("a")
+    one = lambda on, x: lax.cond(on, a, lambda y: y, x)  # noqa: E731
+    axes = (0 if mapped else None, 0)
+    with jaxcb.record() as r:
+        jax.jit(jax.vmap(one, axes))(np.full(4, True)[() if mapped else 0], XS).block_until_ready()
+    (outcome,) = r.recording.outcomes
+    assert any("every branch runs" in note for note in outcome.notes) is mapped
+
+
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
 def test_call_without_lanes_is_elided_for_want_of_lanes(method):
     h = Hosts()

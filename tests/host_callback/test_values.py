@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jupyter_jaxcb import host_callback as hcb
+from jupyter_jaxcb.stack.core import empty_aligned
 
 WAYS = {"eager": lambda f: f, "jit": jax.jit}
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -28,6 +29,14 @@ def test_array_arrives_and_comes_back_as_it_is(seen, way, dtype):
     assert back.dtype == given.dtype
     np.testing.assert_array_equal(np.asarray(back), given)
     assert (transforms, device) == ((), {})
+
+
+def test_array_that_is_written_into_afterwards_leaves_what_came_back(seen):
+    given = empty_aligned((16,), np.dtype(np.float32))  # JAX may take such memory over
+    given[:] = 1
+    back = seen.of(lambda x: hcb.id_tap(seen, x), given)
+    given[:] = 7
+    np.testing.assert_array_equal(np.asarray(back), np.ones(16, np.float32))
 
 
 def test_four_bit_integers_are_those_of_ml_dtypes(seen):

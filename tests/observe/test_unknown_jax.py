@@ -6,6 +6,7 @@ import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics import start_observing, stop_observing
 
 from .test_put_back import insides
 
@@ -56,3 +57,21 @@ def test_block_after_one_that_could_not_begin_works(monkeypatch):
     with jaxcb.observe_jax() as r:
         jax.debug.callback(lambda: None)
     assert len(r.recording) == 1
+
+
+def test_who_was_refused_does_not_have_jax_observed_for_ever(monkeypatch):
+    """A notebook's session, which is there for longer than a block."""
+    from jax._src import callback
+
+    user = object()
+    with monkeypatch.context() as patch:
+        patch.delattr(callback, "io_callback_impl")
+        with pytest.raises(RuntimeError):
+            start_observing(user)
+    before = insides()
+    try:
+        with jaxcb.observe_jax():
+            jax.debug.callback(lambda: None)
+        assert insides() == before
+    finally:
+        stop_observing(user)

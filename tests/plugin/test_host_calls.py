@@ -125,6 +125,25 @@ def test_counts_are_those_of_the_test(ran):
 
 
 in_the_suite(
+    "full",
+    """
+from jupyter_jaxcb.testing import host_calls as counting
+
+def test_full():
+    with jaxcb.record(capacity=5), counting() as counted:
+        jax.vmap(bessel)(np.arange(8.0))
+        assert len(counted) == counted["bessel"].calls == 8
+        jaxcb.pure(lambda x: x, result="x")(1.0)
+        assert len(counted) == 9 and "<lambda>" in counted
+""",
+)
+
+
+def test_calls_that_a_full_log_does_not_keep_are_counted_too(ran):
+    assert ran.outcomes("full") == {"test_full": "passed"}
+
+
+in_the_suite(
     "left",
     """
 def test_count_on_the_left(host_calls):

@@ -69,6 +69,14 @@ def test_failed_lane_carries_the_error_and_the_others_do_not():
     assert [call.error for call in recorder.freeze()] == [None, "ValueError: no luck"]
 
 
+def test_calls_of_a_crossing_that_failed_are_of_the_lanes_it_came_to():
+    recorder = Recorder()
+    levels = (VmapLevel(2, "sequential", (True,)), VmapLevel(3, "sequential", (True,)))
+    order = np.arange(6).reshape(3, 2).T.reshape(-1)  # the outermost axis runs fastest
+    recorder.called_lanes(lowered(levels=levels), 1, order, [0, 1, 2, 3], 2, "ValueError: no luck")
+    assert [call.lane for call in recorder.freeze()] == [0, 2, 4]
+
+
 def test_log_that_is_full_counts_what_it_cannot_keep():
     recorder = Recorder(capacity=5)
     fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))

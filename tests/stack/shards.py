@@ -24,7 +24,7 @@ def main():
         return jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False)
 
     found = {}
-    for flavor in ("pure", "io", "debug"):
+    for flavor in ("pure", "io", "debug", "partitioned"):
         seen = []
 
         def host(x, seen=seen):
@@ -32,8 +32,8 @@ def main():
             return x
 
         def call(x, host=host, flavor=flavor):
-            if flavor == "debug":
-                jaxcb.debug_callback(host, x)
+            if flavor in ("debug", "partitioned"):
+                jaxcb.debug_callback(host, x, partitioned=flavor == "partitioned")
                 return x
             if flavor == "io":
                 return jaxcb.io_callback(host, x, x)

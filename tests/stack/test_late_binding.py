@@ -36,6 +36,28 @@ def test_cell_that_runs_again_reaches_compiled_programs_without_tracing(notebook
     assert [call.version for call in recorded.recording] == [3]
 
 
+def test_old_registration_and_new_one_call_a_body_of_the_same_version(notebook):
+    notebook.run(HOST.format(1), "a cell of its own")
+    first = notebook.names["host"]
+    for version in (2, 3):
+        notebook.run(HOST.format(version), "a cell of its own")
+        with jaxcb.record() as recorded:
+            assert float(first(0.0)) == float(notebook.names["host"](0.0)) == version
+        assert [call.version for call in recorded.recording] == [version, version]
+
+
+@pytest.mark.parametrize("flavor", ["pure", "io"])
+@pytest.mark.parametrize("option", ["cast=True", "arrays='jax'", "executor='threads:2'"])
+def test_registration_with_another_option_leaves_compiled_programs_alone(notebook, flavor, option):
+    registered = f"import numpy as np\n@jaxcb.{flavor}(result='x'{{}})\n"
+    cell = registered + "def host(x): return np.float32(x + {})"
+    notebook.run(cell.format("", 1), "a")
+    f = jax.jit(notebook.names["host"])
+    assert float(f(1.0)) == 2.0
+    notebook.run(cell.format(f", {option}", 10), "a")
+    assert (float(f(1.0)), float(notebook.names["host"](1.0))) == (2.0, 11.0)
+
+
 def test_module_that_is_reloaded_reaches_compiled_programs(module):
     first = module(HOST.format(1)).host
     f = jax.jit(lambda x: first(x))

@@ -111,6 +111,14 @@ def test_shape_that_is_asked_for_while_tracing_is_told():
     assert (told.fate, told.reason) == (Fate.UNUSED, "only the shape of its result is needed")
 
 
+def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_said_to_be_of_its_shape():
+    inner = jax.jit(lambda x: (double(jax.lax.stop_gradient(x)), x * x)[1])
+    with jaxcb.record() as recorded:
+        assert float(jax.jit(jax.grad(inner))(3.0)) == 6.0
+    (told,) = recorded.recording.elisions
+    assert told.fate is Fate.UNUSED and "shape" not in told.reason
+
+
 def test_calls_and_expected_calls_are_known_when_the_log_was_full():
     f = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: double(x), x))
     with jaxcb.record(capacity=3) as recorded:

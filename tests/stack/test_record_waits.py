@@ -10,6 +10,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics.record import _record
+from jupyter_jaxcb.stack import InFlight
 from jupyter_jaxcb.stack.jax_compat import _tokens
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -107,6 +108,29 @@ def test_block_says_which_runs_it_did_not_wait_for(monkeypatch):
     # JAX 0.8 dispatches nothing behind the back of a thread on which a host call has failed.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(dispatch).result(100)
+
+
+def test_program_without_results_is_in_flight_until_its_host_function_has_ended():
+    ended = threading.Event()
+    f = jax.jit(lambda x: jaxcb.debug_callback(lambda x: ended.wait(60), x))
+    m = jnp.ones((900, 900))
+    big = jax.jit(lambda m: (m @ m @ m @ m @ m @ m)[0, 0] * 0)
+
+    def dispatch():
+        ended.set()
+        f(big(m))
+        jax.effects_barrier()
+        ended.clear()
+        x = big(m)
+        f(x)
+        x.block_until_ready()
+        in_flight = InFlight()
+        before = in_flight.over()
+        ended.set()
+        return before, in_flight.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:  # see above
+        assert pool.submit(dispatch).result(100) == (False, True)
 
 
 def test_run_that_is_done_is_not_kept():

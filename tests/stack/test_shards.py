@@ -37,3 +37,9 @@ def test_plain_jit_gathers_the_whole_array_for_one_call(found, flavor):
     row = found[f"{flavor}: jit"]
     assert (row["shards"], row["first"], row["devices"]) == ([None], [0], [4])
     assert (row["gathered"], row["compiled"], row["expected"]) == ([8 * 4], [1], 1)
+
+
+def test_partitioned_debug_callback_is_called_by_each_device_and_gathers_nothing(found):
+    row = found["partitioned: jit"]
+    assert sorted(row["first"]) == [0, 2, 4, 6]
+    assert (row["gathered"], row["compiled"], row["expected"]) == ([0], [4], 4)
