@@ -2,7 +2,7 @@
 
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
-import { MIME_TYPE } from '../view/schema.js';
+import { MIME_TYPE } from '../view/data/schema.js';
 import { TraceView } from '../view/view.js';
 import { surroundings } from './around.js';
 

@@ -1,8 +1,8 @@
 /** The words for a callback and its sites, the same in badges, their tooltips and the panel. */
 
-import type { Fate } from '../view/schema.js';
-import { callWords, fateSign, timeWords } from '../view/words.js';
-import type { Callback, CallSite } from './snapshot.js';
+import type { Fate } from '../view/data/schema.js';
+import { callWords, fateSign, timeWords } from '../view/data/words.js';
+import type { Callback, CallSite } from './kernel/snapshot.js';
 
 /** How something stands, for its colour; the sign and the words tell it too. */
 export type Tone = 'live' | 'elided' | 'error' | 'quiet';

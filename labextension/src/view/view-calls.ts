@@ -1,14 +1,14 @@
 /** The calls of a recording: the timeline above the table, which share one selection. */
 
 import { h } from './dom.js';
-import { appendRaw, type RawCalls } from './raw.js';
-import { previewWords } from './sites-words.js';
-import type { Facts, Measured } from './schema.js';
-import { EVERYTHING, labelsOf, Store, type Filter } from './store.js';
-import { CallTable } from './table.js';
-import { Timeline } from './timeline.js';
-import { unpack } from './unpack.js';
-import { callWords } from './words.js';
+import { appendRaw, type RawCalls } from './data/raw.js';
+import { previewWords } from './sites/words.js';
+import type { Facts, Measured } from './data/schema.js';
+import { EVERYTHING, labelsOf, Store, type Filter } from './data/store.js';
+import { CallTable } from './table/table.js';
+import { Timeline } from './timeline/timeline.js';
+import { unpack } from './data/unpack.js';
+import { callWords } from './data/words.js';
 
 /** What one looks at, to be kept when more calls come. */
 export interface Look {

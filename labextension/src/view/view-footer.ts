@@ -1,11 +1,11 @@
 /** What is worth knowing of the whole recording: losses, order, environment, compilations. */
 
 import { h, type Child } from './dom.js';
-import { folded } from './sites-details.js';
-import { timesKnown } from './sites-words.js';
-import type { Compilation, Measured } from './schema.js';
-import type { ReadFacts } from './parse.js';
-import { callWords, timeWords } from './words.js';
+import { folded } from './sites/details.js';
+import { timesKnown } from './sites/words.js';
+import type { Compilation, Measured } from './data/schema.js';
+import type { ReadFacts } from './data/parse.js';
+import { callWords, timeWords } from './data/words.js';
 
 const MOST_PROGRAMS = 50;
 

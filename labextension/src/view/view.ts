@@ -1,19 +1,19 @@
 /** A recording that is complete: one line, which unfolds to its sites and its calls. */
 
 import { h } from './dom.js';
-import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './parse.js';
-import type { ReadFacts } from './parse.js';
-import type { RawCalls } from './raw.js';
-import type { Measured } from './schema.js';
-import { SiteList } from './sites.js';
-import type { Target } from './sites-row.js';
-import { EVERYTHING } from './store.js';
-import { summaryLine } from './summary.js';
+import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './data/parse.js';
+import type { ReadFacts } from './data/parse.js';
+import type { RawCalls } from './data/raw.js';
+import type { Measured } from './data/schema.js';
+import { SiteList } from './sites/sites.js';
+import type { Target } from './sites/row.js';
+import { EVERYTHING } from './data/store.js';
+import { summaryLine } from './sites/summary.js';
 import { CallsPanel, type Look } from './view-calls.js';
 import { viewFooter } from './view-footer.js';
 import { Tabs } from './view-tabs.js';
 
-export type { RawCalls } from './raw.js';
+export type { RawCalls } from './data/raw.js';
 
 /** What surrounds the view can do; what is absent it cannot. */
 export interface Around {

@@ -1,6 +1,6 @@
 /** The views as an anywidget: a cell that still runs, or all of a recording. */
 
-import { LiveView } from '../view/live.js';
+import { LiveView } from '../view/live/live.js';
 import { TraceView, type RawCalls } from '../view/view.js';
 
 /** As much of anywidget's model as is used here. */

@@ -1,6 +1,6 @@
 /** Snapshots for tests. */
 
-import { readMessage, type Snapshot } from '../../src/lab/snapshot.js';
+import { readMessage, type Snapshot } from '../../src/lab/kernel/snapshot.js';
 
 export const SITE = {
   function: 'bessel',

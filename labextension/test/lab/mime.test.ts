@@ -1,7 +1,7 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { beforeAll, expect, test, vi } from 'vitest';
 import type { Around } from '../../src/view/view.js';
-import { MIME_TYPE } from '../../src/view/schema.js';
+import { MIME_TYPE } from '../../src/view/data/schema.js';
 
 const views: { around: Around; show: ReturnType<typeof vi.fn>; dispose: () => void }[] = [];
 

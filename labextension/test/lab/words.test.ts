@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CallSite } from '../../src/lab/snapshot.js';
+import type { CallSite } from '../../src/lab/kernel/snapshot.js';
 import {
   callbackBrief,
   sentences,

@@ -1,0 +1,90 @@
+/** The element at the end of a line of code; it takes no room in the line itself. */
+
+import { WidgetType } from '@codemirror/view';
+import { h } from '../../view/dom.js';
+import type { Note, Place } from './notes.js';
+
+const EDITED = 'the cell was edited since';
+
+/** All notes of one line, each a button that opens the panel. */
+export class Badge extends WidgetType {
+  constructor(
+    readonly notes: readonly Note[],
+    readonly edited: boolean,
+    private readonly open: (place: Place) => void
+  ) {
+    super();
+  }
+
+  override eq(other: Badge): boolean {
+    return this.content === other.content;
+  }
+
+  override toDOM(): HTMLElement {
+    const row = h('span', { class: 'jaxcb-badge-row' });
+    const node = h('span', { class: 'jaxcb-badge', role: 'note', contenteditable: 'false' }, row);
+    node.addEventListener('mousedown', event => event.preventDefault());
+    node.addEventListener('click', event => {
+      const badge = shown.get(node);
+      const button = (event.target as Element).closest('button');
+      const note = badge?.notes[[...row.children].indexOf(button as Element)];
+      if (badge && note) {
+        badge.open(note.place);
+      }
+    });
+    this.fill(node);
+    return node;
+  }
+
+  // Counts grow twice a second: buttons stay, or a click that began on one would be lost.
+  override updateDOM(node: HTMLElement): boolean {
+    this.fill(node);
+    return true;
+  }
+
+  override ignoreEvent(): boolean {
+    return true;
+  }
+
+  private get content(): string {
+    return JSON.stringify([this.notes, this.edited]);
+  }
+
+  private fill(node: HTMLElement): void {
+    shown.set(node, this);
+    const row = node.firstElementChild!;
+    while (row.children.length > this.notes.length) {
+      row.lastElementChild!.remove();
+    }
+    while (row.children.length < this.notes.length) {
+      row.append(h('button', { type: 'button', tabindex: -1 }));
+    }
+    this.notes.forEach((note, place) => this.fillButton(row.children[place]!, note));
+    node.classList.toggle('jaxcb-badge-edited', this.edited);
+    node.setAttribute('aria-label', this.edited ? `JAX callbacks; ${EDITED}` : 'JAX callbacks');
+  }
+
+  private fillButton(button: Element, note: Note): void {
+    button.className = `jaxcb-badge-note jaxcb-tone-${note.tone}`;
+    const sign = note.sign ? [h('span', { class: 'jaxcb-badge-sign' }, note.sign), ' '] : [];
+    button.replaceChildren(...sign, note.text);
+    const spoken = [note.title, note.text, ...note.details, ...(this.edited ? [EDITED] : [])];
+    button.setAttribute('aria-label', spoken.join('. '));
+  }
+}
+
+const shown = new WeakMap<HTMLElement, Badge>();
+
+/** What the pointer over a badge is told: all of its notes at length. */
+export function tooltipNode(notes: readonly Note[], cellEdited: boolean): HTMLElement {
+  const sections = notes.map(note =>
+    h(
+      'section',
+      { class: `jaxcb-tip-note jaxcb-tone-${note.tone}` },
+      h('strong', {}, note.sign ? `${note.sign} ${note.title}` : note.title),
+      ...note.details.map(line => h('p', {}, line))
+    )
+  );
+  const warning = cellEdited && h('p', { class: 'jaxcb-tip-edited' }, `Older: ${EDITED}.`);
+  return h('div', { class: 'jaxcb-tip', role: 'tooltip' }, ...sections, warning);
+}

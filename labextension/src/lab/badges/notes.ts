@@ -1,0 +1,94 @@
+/** What the badges of one cell say, by the lines they stand at. */
+
+import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
+import {
+  callbackBrief,
+  joined,
+  siteBrief,
+  siteDetails,
+  siteSign,
+  siteTone,
+  type Tone
+} from '../words.js';
+
+/** A place in the snapshot that the panel can show. */
+export type Place = { readonly site: number } | { readonly callback: number };
+
+/** One site, or one callback, at the end of its line. */
+export interface Note {
+  readonly tone: Tone;
+  readonly sign: string; // may be empty
+  readonly text: string;
+  readonly name: string; // of the function
+  readonly title: string; // "bessel, line 3"
+  readonly details: readonly string[];
+  readonly place: Place;
+}
+
+/** The notes of a line, as the source was when it ran. */
+export interface LineNotes {
+  readonly line: number; // 1-based
+  readonly source: string; // the line, stripped; empty: not known
+  readonly notes: readonly Note[];
+}
+
+export interface CellNotes {
+  readonly crc: number | null; // of the source when it ran
+  readonly lines: readonly LineNotes[];
+}
+
+/** Null if the snapshot says nothing of the cell. */
+export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
+  const places = snapshot.byCell.get(cell);
+  if (!places) {
+    return null;
+  }
+  const lines = new Map<number, { line: number; source: string; notes: Note[] }>();
+  const add = (line: number, source: string, note: Note): void => {
+    const found = lines.get(line) ?? { line, source, notes: [] };
+    found.source ||= source;
+    found.notes.push(note);
+    lines.set(line, found);
+  };
+  for (const place of places.callbacks) {
+    const callback = snapshot.callbacks[place]!;
+    add(callback.line, '', callbackNote(callback, place));
+  }
+  for (const place of places.sites) {
+    const site = snapshot.sites[place]!;
+    add(site.line, site.source, siteNote(site, place));
+  }
+  const told = [...lines.values()].map(line => ({ ...line, notes: named(line.notes) }));
+  return { crc: snapshot.crcs.get(cell) ?? null, lines: told };
+}
+
+// On a line of several functions each note says whose it is.
+function named(notes: readonly Note[]): readonly Note[] {
+  const same = new Set(notes.map(note => note.name)).size === 1;
+  return same ? notes : notes.map(note => ({ ...note, text: `${note.name}: ${note.text}` }));
+}
+
+function siteNote(site: CallSite, place: number): Note {
+  return {
+    tone: siteTone(site),
+    sign: siteSign(site),
+    text: siteBrief(site),
+    name: site.function,
+    title: joined([site.function, site.where]),
+    details: siteDetails(site),
+    place: { site: place }
+  };
+}
+
+function callbackNote(callback: Callback, place: number): Note {
+  const elided = callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : '';
+  return {
+    tone: callback.errors > 0 ? 'error' : 'quiet',
+    sign: callback.errors > 0 ? '✕' : '',
+    text: callbackBrief(callback),
+    name: callback.name,
+    title: joined([callback.name, callback.where]),
+    details: [joined([callbackBrief(callback), elided]), callback.options].filter(Boolean),
+    place: { callback: place }
+  };
+}

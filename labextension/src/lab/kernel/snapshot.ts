@@ -1,0 +1,244 @@
+/** What a kernel tells of its callbacks; it comes from anywhere, so each part is looked at. */
+
+import { FATES, type Fate } from '../../view/data/schema.js';
+import type { RawCalls } from '../../view/view.js';
+
+export const PROTOCOL = 1;
+
+/** A registered callback. */
+export interface Callback {
+  readonly name: string;
+  readonly flavor: string;
+  readonly options: string;
+  readonly cell: string | null; // JupyterLab's id of the cell; null: a file, an unknown cell
+  readonly line: number;
+  readonly where: string; // may be empty
+  readonly sites: readonly number[];
+  readonly calls: number;
+  readonly elided: number;
+  readonly errors: number;
+  readonly host_ns: number;
+}
+
+/** A line that binds a callback, over all that the kernel ran. */
+export interface CallSite {
+  readonly function: string;
+  readonly flavor: string;
+  readonly cell: string | null;
+  readonly line: number;
+  readonly column: number;
+  readonly where: string;
+  readonly source: string; // the line, stripped
+  readonly fate: Fate;
+  readonly reason: string;
+  readonly remedy: string;
+  readonly calls: number;
+  readonly elided: number;
+  readonly host_ns: number;
+  readonly shapes: string;
+  readonly errors: readonly string[];
+}
+
+/** Places in the snapshot's `sites` and `callbacks` of what stands in one cell. */
+export interface CellPlaces {
+  readonly sites: readonly number[];
+  readonly callbacks: readonly number[];
+}
+
+export interface Snapshot {
+  readonly version: string;
+  readonly running: boolean;
+  readonly callbacks: readonly Callback[];
+  readonly sites: readonly CallSite[];
+  readonly crcs: ReadonlyMap<string, number>; // by cell: of its source when it ran
+  readonly byCell: ReadonlyMap<string, CellPlaces>;
+}
+
+/** The answer to a request for a recording. */
+export interface Answer {
+  readonly id: string;
+  readonly facts: unknown; // null: the kernel has it no more
+  readonly measured: unknown;
+  readonly calls: RawCalls | null;
+}
+
+export type Message =
+  | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
+  | { readonly type: 'unloaded' }
+  | { readonly type: 'recording'; readonly answer: Answer }
+  | { readonly type: 'trouble'; readonly text: string };
+
+type Bytes = ArrayBuffer | ArrayBufferView;
+
+/** A message of the kernel; `trouble`, with words for the user, if it cannot be read. */
+export function readMessage(data: unknown, buffers: readonly Bytes[] = []): Message {
+  try {
+    return read(record(data, 'the message'), buffers);
+  } catch (error) {
+    if (!(error instanceof Malformed)) {
+      throw error;
+    }
+    return { type: 'trouble', text: `${speaker(data)}, which sent ${error.message}. ${SAME}` };
+  }
+}
+
+const SAME = 'Install the same version in both environments.';
+
+class Malformed extends Error {}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function read(data: Fields, buffers: readonly Bytes[]): Message {
+  if (data['type'] === 'recording') {
+    return { type: 'recording', answer: readAnswer(data, buffers[0]) };
+  }
+  if (data['protocol'] !== PROTOCOL) {
+    return { type: 'trouble', text: otherProtocol(data) };
+  }
+  if (data['type'] === 'unloaded') {
+    return { type: 'unloaded' };
+  }
+  if (data['type'] === 'snapshot') {
+    return { type: 'snapshot', snapshot: readSnapshot(data) };
+  }
+  throw new Malformed('a message of a type that this JupyterLab extension does not know');
+}
+
+function otherProtocol(data: Fields): string {
+  const spoken = data['protocol'];
+  const words = typeof spoken === 'number' ? `protocol ${spoken}` : 'no protocol that it names';
+  return (
+    `${speaker(data)}, which speaks ${words}; this JupyterLab extension speaks ` +
+    `${PROTOCOL}. ${SAME}`
+  );
+}
+
+function speaker(data: unknown): string {
+  const version = isRecord(data) ? data['version'] : null;
+  const known = typeof version === 'string' && version.length < 40;
+  return `this kernel has jupyter_jaxcb${known ? ` ${version}` : ''}`;
+}
+
+function readSnapshot(data: Fields): Snapshot {
+  const sites = list(data['sites'], 'sites', readSite);
+  const callbacks = list(data['callbacks'], 'callbacks', readCallback);
+  for (const [place, callback] of callbacks.entries()) {
+    check(callback.sites.every(site => site < sites.length), `callbacks[${place}].sites`);
+  }
+  const crcs = Object.entries(record(data['cells'], 'cells'));
+  return {
+    version: text(data['version'], 'version'),
+    running: data['running'] === true,
+    callbacks,
+    sites,
+    crcs: new Map(crcs.map(([cell, crc]) => [cell, count(crc, 'cells')])),
+    byCell: placesByCell(sites, callbacks)
+  };
+}
+
+function readCallback(value: unknown, at: string): Callback {
+  const data = record(value, at);
+  return {
+    name: text(data['name'], `${at}.name`),
+    flavor: text(data['flavor'], `${at}.flavor`),
+    options: text(data['options'], `${at}.options`),
+    cell: cellId(data['cell'], `${at}.cell`),
+    line: count(data['line'], `${at}.line`),
+    where: text(data['where'], `${at}.where`),
+    sites: list(data['sites'], `${at}.sites`, count),
+    calls: count(data['calls'], `${at}.calls`),
+    elided: count(data['elided'], `${at}.elided`),
+    errors: count(data['errors'], `${at}.errors`),
+    host_ns: count(data['host_ns'], `${at}.host_ns`)
+  };
+}
+
+function readSite(value: unknown, at: string): CallSite {
+  const data = record(value, at);
+  const fate = FATES.find(known => known === data['fate']);
+  check(fate !== undefined, `${at}.fate`);
+  return {
+    function: text(data['function'], `${at}.function`),
+    flavor: text(data['flavor'], `${at}.flavor`),
+    cell: cellId(data['cell'], `${at}.cell`),
+    line: count(data['line'], `${at}.line`),
+    column: count(data['column'], `${at}.column`),
+    where: text(data['where'], `${at}.where`),
+    source: text(data['source'], `${at}.source`),
+    fate,
+    reason: text(data['reason'], `${at}.reason`),
+    remedy: text(data['remedy'], `${at}.remedy`),
+    calls: count(data['calls'], `${at}.calls`),
+    elided: count(data['elided'], `${at}.elided`),
+    host_ns: count(data['host_ns'], `${at}.host_ns`),
+    shapes: text(data['shapes'], `${at}.shapes`),
+    errors: list(data['errors'], `${at}.errors`, text)
+  };
+}
+
+function placesByCell(
+  sites: readonly CallSite[],
+  callbacks: readonly Callback[]
+): Map<string, CellPlaces> {
+  const found = new Map<string, { sites: number[]; callbacks: number[] }>();
+  const add = (kind: 'sites' | 'callbacks', cell: string | null, place: number): void => {
+    if (cell !== null) {
+      const places = found.get(cell) ?? { sites: [], callbacks: [] };
+      places[kind].push(place);
+      found.set(cell, places);
+    }
+  };
+  sites.forEach((site, place) => add('sites', site.cell, place));
+  callbacks.forEach((callback, place) => add('callbacks', callback.cell, place));
+  return found;
+}
+
+function readAnswer(data: Fields, buffer: Bytes | undefined): Answer {
+  const calls = buffer && {
+    rows: count(data['rows'], 'rows'),
+    unit_ns: count(data['unit_ns'], 'unit_ns'),
+    data: viewOf(buffer)
+  };
+  const facts = data['facts'] ?? null;
+  return { id: text(data['id'], 'id'), facts, measured: data['measured'], calls: calls ?? null };
+}
+
+function viewOf(bytes: Bytes): DataView {
+  return ArrayBuffer.isView(bytes)
+    ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    : new DataView(bytes);
+}
+
+function check(holds: boolean, at: string): asserts holds {
+  if (!holds) {
+    throw new Malformed(`what this JupyterLab extension cannot read (${at})`);
+  }
+}
+
+function isRecord(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function record(value: unknown, at: string): Fields {
+  check(isRecord(value), at);
+  return value;
+}
+
+function list<T>(value: unknown, at: string, item: (value: unknown, at: string) => T): T[] {
+  check(Array.isArray(value), at);
+  return value.map((each, place) => item(each, `${at}[${place}]`));
+}
+
+function text(value: unknown, at: string): string {
+  check(typeof value === 'string', at);
+  return value;
+}
+
+function count(value: unknown, at: string): number {
+  check(typeof value === 'number' && Number.isSafeInteger(value) && value >= 0, at);
+  return value;
+}
+
+function cellId(value: unknown, at: string): string | null {
+  return value === null ? null : text(value, at);
+}

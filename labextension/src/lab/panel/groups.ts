@@ -1,0 +1,78 @@
+/** The callbacks of a snapshot with their sites, in the order and choice the panel shows them. */
+
+import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
+
+const FORMERLY = 'formerly';
+
+export interface Group {
+  readonly key: string; // the same for the same callback in a later snapshot
+  readonly callback: Callback;
+  readonly sites: readonly number[]; // places in the snapshot's sites
+}
+
+/** What the rows can be sorted by, with its words. */
+export const ORDERS = {
+  registered: 'As registered',
+  calls: 'Most calls',
+  host_ns: 'Most time',
+  trouble: 'Errors and elided'
+} as const;
+export type Order = keyof typeof ORDERS;
+
+/** All callbacks as registered; then the sites that belong to none of them any more. */
+export function groupsOf(snapshot: Snapshot): Group[] {
+  const seen = new Map<string, number>();
+  const groups = snapshot.callbacks.map(callback => {
+    const name = JSON.stringify([callback.name, callback.cell, callback.line]);
+    const count = seen.get(name) ?? 0;
+    seen.set(name, count + 1);
+    return { key: `${name} ${count}`, callback, sites: callback.sites };
+  });
+  const taken = new Set(snapshot.callbacks.flatMap(callback => callback.sites));
+  const left = [...snapshot.sites.keys()].filter(site => !taken.has(site));
+  return left.length > 0 ? [...groups, formerly(snapshot, left)] : groups;
+}
+
+/** The same groups, sorted; equal ones stay as registered, sites of none come last. */
+export function sorted(groups: readonly Group[], order: Order): Group[] {
+  if (order === 'registered') {
+    return [...groups];
+  }
+  const rank = ({ key, callback }: Group): number => {
+    const amount = order === 'trouble' ? callback.errors + callback.elided : callback[order];
+    return key === FORMERLY ? -1 : amount;
+  };
+  return [...groups].sort((one, other) => rank(other) - rank(one));
+}
+
+/** Whether all words of `query` occur in what is shown of the group. */
+export function matches(snapshot: Snapshot, group: Group, query: string): boolean {
+  const { name, flavor, options, where } = group.callback;
+  const sites = group.sites.map(place => snapshot.sites[place]!);
+  const shown = sites.flatMap(site => [site.where, site.source, site.fate, site.reason]);
+  const text = [name, flavor, options, where, ...shown].join('\n').toLowerCase();
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every(word => text.includes(word));
+}
+
+function formerly(snapshot: Snapshot, places: readonly number[]): Group {
+  const sites = places.map(place => snapshot.sites[place]!);
+  const sum = (of: (site: CallSite) => number): number =>
+    sites.reduce((total, site) => total + of(site), 0);
+  const callback: Callback = {
+    name: 'Registered no more',
+    flavor: '',
+    options: '',
+    cell: null,
+    line: 0,
+    where: '',
+    sites: places,
+    calls: sum(site => site.calls),
+    elided: sum(site => site.elided),
+    errors: sum(site => site.errors.length),
+    host_ns: sum(site => site.host_ns)
+  };
+  return { key: FORMERLY, callback, sites: places };
+}

@@ -1,0 +1,142 @@
+/** The rows of the panel; they are kept and refilled, so that focus and open rows stay. */
+
+import { h } from '../../view/dom.js';
+import { callWords, timeWords } from '../../view/data/words.js';
+import type { Callback, CallSite } from '../kernel/snapshot.js';
+import {
+  errorWords,
+  fateWord,
+  joined,
+  sentences,
+  siteFigures,
+  siteSign,
+  siteTone,
+  siteWords
+} from '../words.js';
+
+/** Goes to a line of the notebook. */
+export type Jump = (cell: string, line: number, source: string) => void;
+
+/** One site: a button if there is a line to go to, and what became of it. */
+export class SiteRow {
+  readonly node = h('li', { class: 'jaxcb-callsite', tabindex: -1 });
+  private readonly fate = h('span', { class: 'jaxcb-callsite-fate' });
+  private readonly where = h('span', { class: 'jaxcb-callsite-where' });
+  private readonly source = h('code', { class: 'jaxcb-callsite-source' });
+  private readonly button = h('button', { type: 'button', class: 'jaxcb-callsite-jump' });
+  private readonly figures = h('div', { class: 'jaxcb-callsite-figures' });
+  private readonly notes = h('div', { class: 'jaxcb-callsite-notes' });
+  private site: CallSite | null = null;
+
+  constructor(jump: Jump) {
+    this.button.append(this.fate, this.where, this.source);
+    this.node.append(this.button, this.figures, this.notes);
+    this.button.addEventListener('click', () => {
+      if (this.site?.cell) {
+        jump(this.site.cell, this.site.line, this.site.source);
+      }
+    });
+  }
+
+  update(site: CallSite): void {
+    this.site = site;
+    this.node.className = `jaxcb-callsite jaxcb-tone-${siteTone(site)}`;
+    setText(this.fate, `${siteSign(site)} ${site.errors.length ? 'failed' : fateWord(site.fate)}`);
+    setText(this.where, site.where);
+    setText(this.source, site.source);
+    this.button.title = site.cell ? `${site.source}\nGo to this line` : site.source;
+    this.button.toggleAttribute('disabled', site.cell === null);
+    const elided = site.elided > 0 ? `${site.elided.toLocaleString('en-US')} elided` : '';
+    setText(this.figures, joined([siteFigures(site), elided]));
+    setLines(this.notes, [...site.errors, ...sentences(site.reason, site.remedy)]);
+  }
+
+  focus(): void {
+    (this.site?.cell ? this.button : this.node).focus();
+  }
+}
+
+/** One callback, with its sites below it. */
+export class CallbackRow {
+  readonly node = h('li', { class: 'jaxcb-callback' });
+  private readonly details = h('details', { open: true });
+  private readonly summary = h('summary', { class: 'jaxcb-callback-summary' });
+  private readonly name = h('span', { class: 'jaxcb-callback-name' });
+  private readonly flavor = h('span', { class: 'jaxcb-callback-flavor' });
+  private readonly figures = h('span', { class: 'jaxcb-callback-figures' });
+  private readonly alarms = h('span', { class: 'jaxcb-callback-alarms' });
+  private readonly options = h('code', { class: 'jaxcb-callback-options' });
+  private readonly button = h('button', { type: 'button', class: 'jaxcb-callback-jump' });
+  private readonly list = h('ul', { class: 'jaxcb-callsites' });
+  private readonly none = h('p', { class: 'jaxcb-callback-none' }, 'Not used in a program yet.');
+  private sites: SiteRow[] = [];
+  private callback: Callback | null = null;
+
+  constructor(private readonly jump: Jump) {
+    const title = h('span', { class: 'jaxcb-callback-title' }, this.name, this.flavor);
+    this.summary.append(title, this.figures, this.alarms);
+    const about = h('div', { class: 'jaxcb-callback-about' }, this.options, this.button);
+    this.details.append(this.summary, about, this.none, this.list);
+    this.node.append(this.details);
+    this.button.addEventListener('click', () => {
+      if (this.callback?.cell) {
+        jump(this.callback.cell, this.callback.line, '');
+      }
+    });
+  }
+
+  update(callback: Callback, sites: readonly CallSite[]): void {
+    this.callback = callback;
+    setText(this.name, callback.name);
+    setText(this.flavor, callback.flavor);
+    setText(this.options, callback.options);
+    const time = callback.calls > 0 ? timeWords(callback.host_ns) : '';
+    setText(this.figures, joined([callWords(callback.calls), time, siteWords(sites.length)]));
+    setText(this.alarms, alarmWords(callback));
+    this.alarms.classList.toggle('jaxcb-tone-error', callback.errors > 0);
+    const where = callback.where || `line ${callback.line}`;
+    setText(this.button, callback.cell ? `registered at ${where}` : '');
+    this.button.hidden = callback.cell === null;
+    this.none.hidden = sites.length > 0;
+    this.fill(sites);
+  }
+
+  /** Opens the row, and puts the focus on one of its sites; null: on the callback itself. */
+  show(site: number | null): HTMLElement {
+    this.details.open = true;
+    const row = site === null ? null : this.sites[site];
+    (row ?? this.summary).focus();
+    return row?.node ?? this.node;
+  }
+
+  private fill(sites: readonly CallSite[]): void {
+    this.sites.splice(sites.length).forEach(row => row.node.remove());
+    while (this.sites.length < sites.length) {
+      const row = new SiteRow(this.jump);
+      this.sites.push(row);
+      this.list.append(row.node);
+    }
+    this.sites.forEach((row, place) => row.update(sites[place]!));
+  }
+}
+
+function alarmWords(callback: Callback): string {
+  return joined([
+    callback.errors > 0 ? `✕ ${errorWords(callback.errors)}` : '',
+    callback.elided > 0 ? `✕ ${callback.elided.toLocaleString('en-US')} elided` : ''
+  ]);
+}
+
+/** Leaves equal text untouched: it is not announced or laid out again, and stays selected. */
+export function setText(node: HTMLElement, text: string): void {
+  if (node.textContent !== text) {
+    node.textContent = text;
+  }
+}
+
+function setLines(node: HTMLElement, lines: readonly string[]): void {
+  const now = [...node.children].map(child => child.textContent);
+  if (now.length !== lines.length || now.some((line, place) => line !== lines[place])) {
+    node.replaceChildren(...lines.map(line => h('p', {}, line)));
+  }
+}

@@ -1,0 +1,143 @@
+/** What a cell that still runs shows: how far it is, which calls still run, when they were. */
+
+import { h } from '../dom.js';
+import { Bar } from './bar.js';
+import { Rows, setText } from './rows.js';
+import { parseProgress } from '../data/parse.js';
+import {
+  Announcer,
+  progressSiteWords,
+  runningWords,
+  SLOW_NS,
+  stillRunning
+} from './progress.js';
+import { appendRaw, type RawCalls } from '../data/raw.js';
+import type { Progress } from '../data/schema.js';
+import { Store, type Labels } from '../data/store.js';
+import { Timeline } from '../timeline/timeline.js';
+import { callWords } from '../data/words.js';
+
+const MOST_SITES = 60;
+const MOST_RUNNING = 8;
+
+export class LiveView {
+  readonly node = h('div', { class: 'jaxcb-view jaxcb-live' });
+  private readonly bar = new Bar();
+  private readonly announcer = new Announcer();
+  private readonly said = h('div', { class: 'jaxcb-said', role: 'status' });
+  private readonly running = new Rows('jaxcb-live-running', 'calls that still run', MOST_RUNNING);
+  private readonly sites = new Rows('jaxcb-live-sites', 'calls by site', MOST_SITES);
+  private readonly notSent = h('p', { class: 'jaxcb-muted', hidden: true });
+  private readonly problem = h('p', { class: 'jaxcb-bad', hidden: true });
+  private readonly details = h(
+    'details',
+    { class: 'jaxcb-live-timeline' },
+    h('summary', {}, 'timeline')
+  );
+  private readonly store = new Store(labelsWhile([], []));
+  private labelled = '';
+  private timeline: Timeline | null = null;
+
+  constructor() {
+    this.details.addEventListener('toggle', this.unfold);
+    this.details.append(this.notSent);
+    this.node.append(
+      this.bar.node,
+      this.running.node,
+      this.sites.node,
+      this.details,
+      this.problem,
+      this.said
+    );
+  }
+
+  /** Shows how the cell is doing; made for ten times a second. Never throws. */
+  update(progress: unknown, threads: readonly string[]): void {
+    this.guarded(() => this.render(parseProgress(progress), threads));
+  }
+
+  /** Adds calls to the timeline; their `way` is an index into the sites. Never throws. */
+  append(raw: RawCalls & { base_ns: number }): void {
+    this.guarded(() => {
+      appendRaw(this.store, raw, raw.base_ns);
+      this.store.grown();
+    });
+  }
+
+  dispose(): void {
+    this.details.removeEventListener('toggle', this.unfold);
+    this.timeline?.dispose();
+    this.timeline = null;
+    this.node.remove();
+  }
+
+  private readonly unfold = (): void => {
+    if (this.details.open && !this.timeline) {
+      this.timeline = new Timeline(this.store);
+      this.details.append(this.timeline.node);
+    }
+  };
+
+  private guarded(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.problem.hidden = false;
+      setText(this.problem, `✕ progress cannot be shown: ${messageOf(error)}`);
+      return;
+    }
+    this.problem.hidden = true;
+  }
+
+  private render(progress: Progress, threads: readonly string[]): void {
+    this.bar.update(progress);
+    this.running.update(
+      progress.running.map(call => ({
+        title: runningWords(call),
+        detail: stillRunning(call),
+        alert: call.elapsed_ns >= SLOW_NS
+      }))
+    );
+    this.sites.update(
+      progress.sites.map(site => ({
+        title: `${site.function} · ${site.flavor} · ${site.where}`,
+        detail: progressSiteWords(site),
+        alert: site.errors > 0
+      }))
+    );
+    this.notSent.hidden = progress.not_sent === 0;
+    setText(
+      this.notSent,
+      `${callWords(progress.not_sent)} are left out of the timeline, to spare the kernel`
+    );
+    this.relabel(progress, threads);
+    const said = this.announcer.next(progress);
+    if (said !== null) {
+      setText(this.said, said);
+    }
+  }
+
+  /** Tells the timeline of new sites and threads, and only of new ones. */
+  private relabel(progress: Progress, threads: readonly string[]): void {
+    const sites = progress.sites.map(site => `${site.function}, ${site.where}`);
+    const key = JSON.stringify([sites, threads]);
+    if (key !== this.labelled) {
+      this.labelled = key;
+      this.store.relabel(labelsWhile(sites, threads));
+    }
+  }
+}
+
+function labelsWhile(sites: readonly string[], threads: readonly string[]): Labels {
+  return {
+    sites,
+    siteOfWay: sites.map((_, place) => place),
+    ways: [],
+    threads: [...threads],
+    errors: []
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'it is malformed';
+}

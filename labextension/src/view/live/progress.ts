@@ -1,0 +1,79 @@
+/** The words for a cell that still runs. */
+
+import type { Progress, ProgressSite, RunningCall } from '../data/schema.js';
+import { callWords, timeWords } from '../data/words.js';
+
+/** A call that takes longer is worth a warning. */
+export const SLOW_NS = 5e9;
+
+const SECOND = 1e9;
+
+/** `3.2 s`, `1 min 12 s`: a clock that runs, so always to the tenth of a second. */
+export function elapsedWords(ns: number): string {
+  const seconds = ns / SECOND;
+  if (seconds < 59.95) {
+    return `${seconds.toFixed(1)} s`;
+  }
+  const whole = Math.round(seconds);
+  const minutes = Math.floor(whole / 60);
+  return minutes < 60
+    ? `${minutes} min ${whole % 60} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** `431 of 10,000 calls · 2,310 calls/s · 3.2 s`. */
+export function progressWords(progress: Progress): string {
+  const { calls, expected, rate } = progress;
+  const counted =
+    expected !== null && expected >= calls
+      ? `${calls.toLocaleString('en-US')} of ${callWords(expected)}`
+      : callWords(calls);
+  const speed = rate < 10 ? Number(rate.toFixed(1)) : Math.round(rate);
+  const words = [counted, `${speed.toLocaleString('en-US')} calls/s`];
+  return [...words, elapsedWords(progress.elapsed_ns)].join(' · ');
+}
+
+/** How much of the expected calls is made, in percent; null where that is not known. */
+export function percentDone({ calls, expected }: Progress): number | null {
+  return expected === null || expected === 0 ? null : Math.min(100, (100 * calls) / expected);
+}
+
+/** `bessel, line 3 · lane 2 · Thread-1`. */
+export function runningWords(call: RunningCall): string {
+  const lane = call.lane < 0 ? [] : [`lane ${call.lane}`];
+  return [`${call.function}, ${call.where}`, ...lane, call.thread].filter(Boolean).join(' · ');
+}
+
+/** `still running, 0.6 s`, `⚠ still running, 6.2 s`. */
+export function stillRunning({ elapsed_ns }: RunningCall): string {
+  return `${elapsed_ns >= SLOW_NS ? '⚠ ' : ''}still running, ${elapsedWords(elapsed_ns)}`;
+}
+
+/** `41 calls · 2.1 ms`, `41 calls · 2 failed · 2.1 ms`. */
+export function progressSiteWords(site: ProgressSite): string {
+  const failed = site.errors ? [`✕ ${site.errors.toLocaleString('en-US')} failed`] : [];
+  return [callWords(site.calls), ...failed, timeWords(site.host_ns)].join(' · ');
+}
+
+const ANNOUNCED_EVERY = 10 * SECOND;
+
+/** What is read aloud: the start, news that cannot wait, else a word every ten seconds. */
+export class Announcer {
+  private last: number | null = null;
+  private slow = false;
+
+  /** The words to announce now; null: none. */
+  next(progress: Progress): string | null {
+    const slow = progress.running.find(call => call.elapsed_ns >= SLOW_NS);
+    const newlySlow = slow !== undefined && !this.slow;
+    this.slow = slow !== undefined;
+    const since = this.last === null ? Infinity : progress.elapsed_ns - this.last;
+    if (!newlySlow && since >= 0 && since < ANNOUNCED_EVERY) {
+      return null;
+    }
+    this.last = progress.elapsed_ns;
+    return slow
+      ? `${runningWords(slow)} has been running for ${elapsedWords(slow.elapsed_ns)}`
+      : progressWords(progress);
+  }
+}

@@ -1,0 +1,75 @@
+/** Lists whose rows are kept from one update to the next: ten a second change text only. */
+
+import { h } from '../dom.js';
+
+/** What a row says. */
+export interface Row {
+  readonly title: string;
+  readonly detail: string;
+  readonly alert: boolean; // told by a sign in `detail`, too
+}
+
+/** A list of rows, of which at most `most` are shown. */
+export class Rows {
+  readonly node: HTMLElement;
+  private readonly rows: RowNode[] = [];
+  private readonly list = h('ul', { role: 'list' });
+  private readonly more = h('p', { class: 'jaxcb-muted', hidden: true });
+
+  constructor(
+    className: string,
+    label: string,
+    private readonly most: number
+  ) {
+    this.list.setAttribute('aria-label', label);
+    this.node = h('div', { class: className, hidden: true }, this.list, this.more);
+  }
+
+  update(rows: readonly Row[]): void {
+    const shown = rows.slice(0, this.most);
+    shown.forEach((row, place) => this.row(place).update(row));
+    for (const left of this.rows.splice(shown.length)) {
+      left.node.remove();
+    }
+    const more = rows.length - shown.length;
+    this.node.hidden = rows.length === 0;
+    this.more.hidden = more === 0;
+    setText(this.more, more ? `and ${more} more` : '');
+  }
+
+  private row(place: number): RowNode {
+    let row = this.rows[place];
+    if (!row) {
+      row = new RowNode(place);
+      this.rows.push(row);
+      this.list.append(row.node);
+    }
+    return row;
+  }
+}
+
+const COLOURS = 8;
+
+class RowNode {
+  private readonly title = h('span', { class: 'jaxcb-live-title' });
+  private readonly detail = h('span', { class: 'jaxcb-live-detail' });
+  private readonly swatch = h('span', { class: 'jaxcb-swatch', 'aria-hidden': 'true' });
+  readonly node = h('li', { class: 'jaxcb-live-row' }, this.swatch, this.title, this.detail);
+
+  constructor(place: number) {
+    this.swatch.style.setProperty('--jaxcb-own', `var(--jaxcb-site-${place % COLOURS})`);
+  }
+
+  update({ title, detail, alert }: Row): void {
+    setText(this.title, title);
+    setText(this.detail, detail);
+    this.node.classList.toggle('jaxcb-live-alert', alert);
+  }
+}
+
+/** Changes the text of a node that has no other content; nothing where it is the same. */
+export function setText(node: HTMLElement, text: string): void {
+  if (node.textContent !== text) {
+    node.textContent = text;
+  }
+}

@@ -1,0 +1,125 @@
+/** What each vmap did to each axis, worked out from the shapes that the host sees. */
+
+import { LOOPED_METHODS, type Aval, type Level, type Way } from '../data/schema.js';
+import { levelWords, shapeWords } from '../data/words.js';
+
+/**
+ * What became of an operand under one vmap: `mapped`, `broadcast` and `size1` are axes of the host
+ * operand, `looped` is one that the host does not see, `shared` is none at all.
+ */
+export type AxisKind = 'mapped' | 'broadcast' | 'size1' | 'looped' | 'shared';
+
+export interface BatchAxis {
+  readonly kind: AxisKind;
+  readonly size: number;
+}
+
+/** An operand or a result, with what every vmap (outermost first) made of it. */
+export interface Batched {
+  readonly name: string;
+  readonly dtype: string;
+  readonly own: readonly number[]; // without any vmap
+  readonly axes: readonly BatchAxis[];
+  readonly host: readonly number[];
+}
+
+const IN_WORDS: Readonly<Record<AxisKind, string>> = {
+  mapped: 'mapped',
+  broadcast: 'broadcast',
+  size1: 'not mapped, size 1',
+  looped: 'mapped, looped',
+  shared: 'shared, without an axis'
+};
+
+/** One for each operand and result; null where the numbers do not fit each other. */
+export function batchedOf(way: Way): readonly Batched[] | null {
+  const { operands, results, levels } = way;
+  if (levels.some(([, , flags]) => flags.length !== operands.length)) {
+    return null;
+  }
+  const found = [
+    ...operands.map((aval, place) =>
+      batch(numbered('operand', operands, place), aval, levels, flags => flags[place] ?? false)
+    ),
+    ...results.map((aval, place) =>
+      batch(numbered('result', results, place), aval, levels, () => true)
+    )
+  ];
+  const fitting = found.filter(one => one !== null);
+  return fitting.length === found.length ? fitting : null;
+}
+
+function numbered(word: string, avals: readonly Aval[], place: number): string {
+  return avals.length === 1 ? word : `${word} ${place + 1}`;
+}
+
+function batch(
+  name: string,
+  [host, dtype]: Aval,
+  levels: readonly Level[],
+  isMapped: (flags: readonly boolean[]) => boolean
+): Batched | null {
+  const axes: BatchAxis[] = [];
+  let seen = 0; // axes of the host operand so far
+  for (const [size, method, flags] of [...levels].reverse()) {
+    const kind = kindOf(method, isMapped(flags));
+    if (kind === null) {
+      return null;
+    }
+    axes.push({ kind, size: kind === 'size1' ? 1 : size });
+    if (kind !== 'looped' && kind !== 'shared') {
+      if (host[seen] !== axes.at(-1)?.size) {
+        return null;
+      }
+      seen += 1;
+    }
+  }
+  return { name, dtype, own: host.slice(seen), axes, host };
+}
+
+function kindOf(method: string, mapped: boolean): AxisKind | null {
+  if (LOOPED_METHODS.includes(method)) {
+    return mapped ? 'looped' : 'shared';
+  }
+  switch (method) {
+    case 'expand_dims':
+      return mapped ? 'mapped' : 'size1';
+    case 'broadcast_all':
+      return mapped ? 'mapped' : 'broadcast';
+    case 'legacy_vectorized':
+      return mapped ? 'mapped' : 'shared';
+    default:
+      return null;
+  }
+}
+
+/** `4 × 3 lanes in one call`, `4 lanes × one call each`. */
+export function laneWords(levels: readonly Level[]): string {
+  const outermostFirst = [...levels].reverse();
+  const isLooped = ([, method]: Level): boolean => LOOPED_METHODS.includes(method);
+  const looped = sizesOf(outermostFirst.filter(isLooped));
+  const together = sizesOf(outermostFirst.filter(level => !isLooped(level)));
+  if (!looped) {
+    return `${together} in one call`;
+  }
+  return `${looped} × one call${together ? ` with ${together}` : ''}`;
+}
+
+function sizesOf(levels: readonly Level[]): string {
+  const sizes = levels.map(([size]) => size.toLocaleString('en-US'));
+  return levels.length ? `${sizes.join(' × ')} lane${sizes.join() === '1' ? '' : 's'}` : '';
+}
+
+/** The whole diagram for those who do not see it. */
+export function diagramWords(way: Way, rows: readonly Batched[]): string {
+  const operands = rows.slice(0, way.operands.length).map(row => rowWords(row, 'sees'));
+  const results = rows.slice(way.operands.length).map(row => rowWords(row, 'answers'));
+  return [levelWords(way.levels), ...operands, ...results, laneWords(way.levels)].join('. ');
+}
+
+function rowWords({ name, axes, host }: Batched, verb: string): string {
+  const kinds = axes.map(({ kind, size }) =>
+    kind === 'size1' || kind === 'shared' ? IN_WORDS[kind] : `vmap ${size} ${IN_WORDS[kind]}`
+  );
+  return `${name}: ${kinds.join(', ')}; the host ${verb} ${shapeWords(host)}`;
+}

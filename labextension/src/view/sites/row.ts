@@ -1,0 +1,93 @@
+/** The row of one site: where, which line, what became of it, how often, how long. */
+
+import { h, type Child } from '../dom.js';
+import { siteCalls, timesKnown } from './words.js';
+import type { Facts, Measured, Site } from '../data/schema.js';
+import { fateSign, timeWords } from '../data/words.js';
+
+const COLOURS = 8; // --jaxcb-site-0 … -7, of the timeline
+
+/** Where a line of code is, for those who can go there. */
+export interface Target {
+  readonly cell: string | null;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** What the list can do for its surroundings; absent: the buttons for it too. */
+export interface SiteActions {
+  readonly reveal?: ((target: Target) => void) | undefined;
+  readonly filter?: ((site: number | null) => void) | undefined;
+}
+
+/** The columns of a site. */
+export function siteRow(
+  facts: Facts,
+  measured: Measured,
+  place: number,
+  actions: SiteActions
+): HTMLElement {
+  const site = facts.sites[place]!;
+  const elided = site.elided ? `${site.elided.toLocaleString('en-US')} elided` : '';
+  return h(
+    'div',
+    { class: 'jaxcb-site-row' },
+    swatch(place),
+    whereOf(site, measured, place, actions.reveal),
+    h('code', { class: 'jaxcb-site-source', title: site.source }, site.source || site.function),
+    h('span', { class: 'jaxcb-site-flavor' }, `${site.function} · ${site.flavor}`),
+    h('span', { class: `jaxcb-fate jaxcb-fate-${site.fate}` }, fateSign(site.fate), ' ', site.fate),
+    h(
+      'span',
+      { class: 'jaxcb-site-calls' },
+      siteCalls(site, facts.ahead),
+      elided && h('span', { class: 'jaxcb-bad' }, elided)
+    ),
+    h('span', { class: 'jaxcb-site-time' }, ...timeOf(site, measured, place))
+  );
+}
+
+function swatch(place: number): HTMLElement {
+  const node = h('span', { class: 'jaxcb-swatch', 'aria-hidden': 'true' });
+  node.style.setProperty('--jaxcb-own', `var(--jaxcb-site-${place % COLOURS})`);
+  return node;
+}
+
+function whereOf(
+  site: Site,
+  measured: Measured,
+  place: number,
+  reveal: SiteActions['reveal']
+): HTMLElement {
+  if (!reveal || !site.cell) {
+    return h('span', { class: 'jaxcb-site-where', title: site.where }, site.where);
+  }
+  const button = h(
+    'button',
+    { class: 'jaxcb-site-where jaxcb-link', type: 'button', title: `go to ${site.where}` },
+    site.where
+  );
+  button.addEventListener('click', () =>
+    reveal({
+      cell: measured.cells[place] ?? null,
+      line: measured.lines[place] ?? site.line,
+      column: site.column
+    })
+  );
+  return button;
+}
+
+/** Time and share of all time in host functions; nothing where it was not saved. */
+function timeOf(site: Site, measured: Measured, place: number): Child[] {
+  const total = measured.host_ns.reduce((sum, ns) => sum + ns, 0);
+  if (!timesKnown(measured) || !site.calls || !total) {
+    return [];
+  }
+  const ns = measured.host_ns[place] ?? 0;
+  const percent = (100 * ns) / total;
+  const bar = h('span', { class: 'jaxcb-share', 'aria-hidden': 'true' }, h('span'));
+  (bar.firstChild as HTMLElement).style.width = `${percent.toFixed(1)}%`;
+  const words = percent > 0 && percent < 1 ? '<1 %' : `${Math.round(percent)} %`;
+  const title = `${words} of the time in host functions`;
+  return [bar, h('span', { title }, timeWords(ns), h('small', {}, ` ${words}`))];
+}

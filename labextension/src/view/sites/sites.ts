@@ -1,0 +1,83 @@
+/** The sites of a recording, in program order: one row each, details below. */
+
+import { h } from '../dom.js';
+import { siteDetails, type Unfolded } from './details.js';
+import { siteRow, type SiteActions } from './row.js';
+import type { Facts, Measured } from '../data/schema.js';
+
+const AT_ONCE = 100; // sites that are listed before one asks for more
+const FEW_DIAGRAMS = 4; // so many are unfolded from the start
+
+export class SiteList {
+  readonly node = h('div', { class: 'jaxcb-sites' });
+  private readonly list = h('ol', { class: 'jaxcb-sites-list', role: 'list' });
+  private readonly more = h('button', { class: 'jaxcb-sites-more', type: 'button' });
+  private readonly unfolded: Unfolded;
+
+  constructor(
+    private readonly facts: Facts,
+    private readonly measured: Measured,
+    private readonly actions: SiteActions
+  ) {
+    const batched = facts.sites.filter(site => site.shapes.some(way => way.levels.length));
+    this.unfolded = { diagrams: batched.length <= FEW_DIAGRAMS };
+    this.more.addEventListener('click', this.listMore);
+    this.node.append(this.list, this.more);
+    this.listMore();
+  }
+
+  dispose(): void {
+    this.more.removeEventListener('click', this.listMore);
+    this.node.remove();
+  }
+
+  private readonly listMore = (): void => {
+    const from = this.list.childElementCount;
+    const sites = this.facts.sites.slice(from, from + AT_ONCE);
+    this.list.append(...sites.map((_, place) => this.item(from + place)));
+    const left = this.facts.sites.length - from - sites.length;
+    this.more.hidden = left === 0;
+    this.more.textContent = `show ${Math.min(left, AT_ONCE)} more of ${left} sites`;
+    if (from > 0) {
+      // The button moved away, or went: those who pressed it go on with what it brought.
+      const first = this.list.children[from] as HTMLElement;
+      first.tabIndex = -1;
+      first.focus();
+    }
+  };
+
+  private item(place: number): HTMLElement {
+    const site = this.facts.sites[place]!;
+    const around = this.measured.around[place] ?? [];
+    return h(
+      'li',
+      { class: 'jaxcb-site' },
+      siteRow(this.facts, this.measured, place, this.actions),
+      h(
+        'div',
+        { class: 'jaxcb-site-below' },
+        h('div', { class: 'jaxcb-site-details' }, ...siteDetails(site, around, this.unfolded)),
+        this.callsButton(place)
+      )
+    );
+  }
+
+  private callsButton(place: number): HTMLElement | null {
+    const { filter } = this.actions;
+    const site = this.facts.sites[place]!;
+    if (!filter || !site.calls) {
+      return null;
+    }
+    const button = h(
+      'button',
+      {
+        class: 'jaxcb-link jaxcb-site-show',
+        type: 'button',
+        'aria-label': `show its calls: ${site.function}, ${site.where}`
+      },
+      'show its calls'
+    );
+    button.addEventListener('click', () => filter(place));
+    return button;
+  }
+}

@@ -1,0 +1,129 @@
+/** The one-line headline: each host function once, with what was elided of it. */
+
+import { h } from '../dom.js';
+import { cut } from '../data/parse-fields.js';
+import { errorWords, timesKnown } from './words.js';
+import type { Facts, Fate, Measured, Site } from '../data/schema.js';
+import { callWords, timeWords, wayShapes } from '../data/words.js';
+
+const MOST_FUNCTIONS = 4;
+const MOST_ERROR = 60; // characters
+
+const WHY: Readonly<Partial<Record<Fate, string>>> = {
+  unused: 'result never used',
+  folded: 'result known before the run',
+  merged: 'merged with an equal call',
+  hoisted: 'moved out of its loop'
+};
+
+interface Word {
+  readonly text: string;
+  readonly class?: string;
+}
+
+/** `bessel · pure · 1 call · () → (5,) · 41 µs · ✕ 1 elided: result never used`. */
+export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
+  const line = h('span', { class: 'jaxcb-summary' });
+  const functions = grouped(facts.sites);
+  for (const places of functions.slice(0, MOST_FUNCTIONS)) {
+    line.append(...spaced(line), functionPart(facts, measured, places));
+  }
+  if (functions.length > MOST_FUNCTIONS) {
+    const more = functions.length - MOST_FUNCTIONS;
+    line.append(
+      ...spaced(line),
+      h('span', { class: 'jaxcb-muted' }, `and ${more} more function${more === 1 ? '' : 's'}`)
+    );
+  }
+  if (!functions.length) {
+    line.append(h('span', { class: 'jaxcb-muted' }, 'no callbacks'));
+  }
+  return line;
+}
+
+/** Text between functions: what is copied, or read aloud, keeps them apart. */
+function spaced(line: HTMLElement): string[] {
+  return line.childNodes.length ? ['   '] : [];
+}
+
+/** Places of the sites of each function, in the order of their first. */
+function grouped(sites: readonly Site[]): number[][] {
+  const found = new Map<string, number[]>();
+  sites.forEach((site, place) => {
+    const key = JSON.stringify([site.function, site.flavor]);
+    const own = found.get(key);
+    if (own) {
+      own.push(place);
+    } else {
+      found.set(key, [place]);
+    }
+  });
+  return [...found.values()];
+}
+
+function functionPart(facts: Facts, measured: Measured, places: readonly number[]): HTMLElement {
+  const own = places.map(place => facts.sites[place]!);
+  const first = own[0]!;
+  const words: Word[] = [
+    { text: first.function, class: 'jaxcb-summary-name' },
+    { text: first.flavor },
+    { text: countWords(own, facts.ahead) },
+    ...shapeWord(own),
+    ...timeWord(own, places, measured),
+    ...elidedWord(own),
+    ...errorWord(own)
+  ];
+  const part = h('span', { class: 'jaxcb-summary-part' });
+  words.forEach((word, place) => {
+    part.append(place ? ' · ' : '', h('span', { class: word.class }, word.text));
+  });
+  return part;
+}
+
+function countWords(own: readonly Site[], ahead: boolean): string {
+  if (!ahead) {
+    return callWords(own.reduce((sum, site) => sum + site.calls, 0));
+  }
+  const expected = own.map(site => site.expected).filter(count => count !== null);
+  return expected.length < own.length
+    ? 'calls depend on data'
+    : `${callWords(expected.reduce((sum, count) => sum + count, 0))} a run`;
+}
+
+function shapeWord(own: readonly Site[]): Word[] {
+  const shapes = new Set(own.flatMap(site => site.shapes.map(wayShapes)));
+  const [only] = shapes;
+  if (only === undefined) {
+    return [];
+  }
+  return [{ text: shapes.size === 1 ? cut(only, MOST_ERROR) : `${shapes.size} shapes` }];
+}
+
+function timeWord(own: readonly Site[], places: readonly number[], measured: Measured): Word[] {
+  if (!timesKnown(measured) || !own.some(site => site.calls)) {
+    return [];
+  }
+  const ns = places.reduce((sum, place) => sum + (measured.host_ns[place] ?? 0), 0);
+  return [{ text: timeWords(ns) }];
+}
+
+function elidedWord(own: readonly Site[]): Word[] {
+  const elided = own.filter(site => site.elided);
+  if (!elided.length) {
+    return [];
+  }
+  const count = elided.reduce((sum, site) => sum + site.elided, 0);
+  const why = new Set(elided.map(site => WHY[site.fate]));
+  const [only] = why;
+  const because = why.size === 1 && only ? `: ${only}` : '';
+  return [{ text: `✕ ${count} elided${because}`, class: 'jaxcb-bad' }];
+}
+
+function errorWord(own: readonly Site[]): Word[] {
+  const [first, ...more] = own.flatMap(site => site.errors);
+  if (first === undefined) {
+    return [];
+  }
+  const others = more.length ? ` and ${more.length} more` : '';
+  return [{ text: `✕ ${errorWords(first, MOST_ERROR)}${others}`, class: 'jaxcb-bad' }];
+}

@@ -1,0 +1,57 @@
+/** The words of the list of sites. */
+
+import { cut } from '../data/parse-fields.js';
+import type { Measured, Preview, Site, Way } from '../data/schema.js';
+import { byteWords, callWords } from '../data/words.js';
+
+const MOST_DEVICES = 8; // that are named
+
+/** Whether the recording still has its times: cleared metadata have none. */
+export function timesKnown(measured: Measured): boolean {
+  return measured.host_ns.length > 0;
+}
+
+/** How many calls a site made, or would make in a run: `5 calls`, `3 of 5 expected`. */
+export function siteCalls(site: Site, ahead: boolean): string {
+  const { calls, expected, written } = site;
+  if (!ahead) {
+    return expected === null || expected === calls
+      ? callWords(calls)
+      : `${calls.toLocaleString('en-US')} of ${expected.toLocaleString('en-US')} expected`;
+  }
+  if (expected === null) {
+    return 'as data decide';
+  }
+  return written === null || written === expected
+    ? callWords(expected)
+    : `${expected.toLocaleString('en-US')} of ${callWords(written)}`;
+}
+
+/** `2 shards (cpu:0, cpu:1), gathers 4.1 kB`; empty for one call on one device. */
+export function shardWords(way: Way): string {
+  const words: string[] = [];
+  if (way.shards) {
+    const more = way.devices.length > MOST_DEVICES ? ['…'] : [];
+    const names = [...way.devices.slice(0, MOST_DEVICES), ...more].join(', ');
+    words.push(`${way.shards} shard${way.shards === 1 ? '' : 's'}${names && ` (${names})`}`);
+  }
+  if (way.gathered_bytes) {
+    words.push(`gathers ${byteWords(way.gathered_bytes)}`);
+  }
+  return words.join(', ');
+}
+
+/** The line of an error that says most: the first, or the last of a traceback. */
+export function errorWords(error: string, longest: number): string {
+  const lines = error.split('\n').filter(line => line.trim());
+  const line = (lines[0]?.startsWith('Traceback') ? lines.at(-1) : lines[0]) ?? 'an error';
+  return cut(line, longest);
+}
+
+/** `lane 2: 0.5, 1 → 0.479`: what a call was given and answered. */
+export function previewWords([lane, operands, results, failed, shard]: Preview): string {
+  const place = [shard === null ? '' : `shard ${shard}: `, lane < 0 ? '' : `lane ${lane}: `];
+  const given = operands.join(', ') || 'nothing';
+  const answer = failed ? '✕ raised' : results.join(', ') || 'nothing';
+  return `${place.join('')}${given} → ${answer}`;
+}

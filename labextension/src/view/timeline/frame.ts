@@ -1,0 +1,133 @@
+/** The elements of a timeline, around its canvas. */
+
+import { h } from '../dom.js';
+import type { Store } from '../data/store.js';
+import { AXIS, LANE, MOST_LANES } from './geometry.js';
+import { siteColour } from './theme.js';
+
+const MOST_SITES = 8;
+let frames = 0;
+
+/** What the buttons do. */
+export interface Buttons {
+  zoomIn(): void;
+  zoomOut(): void;
+  all(): void;
+}
+
+export class Frame {
+  readonly node: HTMLElement;
+  readonly canvas: HTMLCanvasElement;
+  readonly scroller: HTMLElement; // over the lanes that do not fit
+  readonly said = h('p', { class: 'jaxcb-timeline-said', role: 'status' });
+  readonly details = h('div', { class: 'jaxcb-timeline-details', role: 'tooltip', hidden: true });
+  private readonly room = h('div', { class: 'jaxcb-timeline-room' });
+  private readonly legend = h('div', {
+    class: 'jaxcb-timeline-legend',
+    role: 'group',
+    'aria-label': 'Show the calls of one site'
+  });
+  private readonly hint: HTMLElement;
+  private legendOf = '';
+
+  constructor(private readonly store: Store, buttons: Buttons) {
+    const id = `jaxcb-timeline-hint-${++frames}`;
+    this.hint = hintOf(id);
+    // JupyterLab's shortcuts would take the keys: "0 0" restarts the kernel.
+    this.canvas = h('canvas', {
+      class: 'jaxcb-timeline-canvas',
+      role: 'application',
+      tabindex: 0,
+      'aria-describedby': id,
+      'aria-roledescription': 'timeline',
+      'data-lm-suppress-shortcuts': 'true'
+    });
+    this.scroller = h('div', { class: 'jaxcb-timeline-scroller' }, this.canvas, this.room);
+    const zoom = h('div', { class: 'jaxcb-timeline-buttons' });
+    zoom.append(
+      button('−', 'Zoom out', () => buttons.zoomOut()),
+      button('+', 'Zoom in', () => buttons.zoomIn()),
+      button('All', 'Show all of the time', () => buttons.all())
+    );
+    const head = h('div', { class: 'jaxcb-timeline-head' }, this.legend, zoom);
+    const foot = h('div', { class: 'jaxcb-timeline-foot' }, this.said, this.hint);
+    this.node = h('div', { class: 'jaxcb-timeline' }, head, this.scroller, foot, this.details);
+  }
+
+  /** Makes room for so many lanes, of which no more than a few are visible at once. */
+  fit(lanes: number): void {
+    const visible = AXIS + LANE * Math.min(Math.max(lanes, 1), MOST_LANES) + 2;
+    this.canvas.style.height = `${visible}px`;
+    this.scroller.style.maxHeight = `${visible}px`;
+    this.room.style.height = `${LANE * Math.max(lanes - MOST_LANES, 0)}px`;
+  }
+
+  /** The words for a screen reader, in place of the picture. */
+  describe(words: string): void {
+    if (this.canvas.getAttribute('aria-label') !== words) {
+      this.canvas.setAttribute('aria-label', words);
+    }
+  }
+
+  /** The selected call in words; empty: none. */
+  say(words: string): void {
+    this.said.textContent = words;
+  }
+
+  /** The sites with their colours; a click shows one of them only. */
+  list(): void {
+    const { labels, filter } = this.store;
+    const key = JSON.stringify([filter.site, labels.sites.slice(0, MOST_SITES + 1)]);
+    if (key === this.legendOf) {
+      return;
+    }
+    this.legendOf = key;
+    const focused = [...this.legend.children].indexOf(document.activeElement!);
+    const sites = labels.sites.slice(0, MOST_SITES);
+    this.legend.replaceChildren(...sites.map((site, place) => this.item(site, place)));
+    const more = labels.sites.length - sites.length;
+    if (more > 0) {
+      this.legend.append(h('span', { class: 'jaxcb-timeline-more' }, `and ${more} more`));
+    }
+    (this.legend.children[focused] as HTMLElement | undefined)?.focus();
+  }
+
+  private item(site: string, place: number): HTMLElement {
+    const { filter } = this.store;
+    const swatch = h('span', { class: 'jaxcb-timeline-swatch', 'aria-hidden': 'true' });
+    swatch.style.background = `var(${siteColour(place)})`;
+    const label = h('span', { class: 'jaxcb-timeline-site' }, site);
+    const pressed = filter.site === place;
+    const item = h(
+      'button',
+      { type: 'button', 'aria-pressed': String(pressed), title: site },
+      swatch,
+      label
+    );
+    item.addEventListener('click', () => {
+      this.store.narrow({ ...this.store.filter, site: pressed ? null : place });
+    });
+    return item;
+  }
+}
+
+function button(sign: string, title: string, act: () => void): HTMLElement {
+  const node = h('button', { type: 'button', title, 'aria-label': title }, sign);
+  node.addEventListener('click', act);
+  return node;
+}
+
+function hintOf(id: string): HTMLElement {
+  const keys: readonly (readonly [string, string])[] = [
+    ['Ctrl+wheel', 'zoom (after a click: wheel)'],
+    ['drag', 'pan'],
+    ['Shift+drag', 'zoom to a range'],
+    ['+ − ← → 0', 'by keyboard'],
+    ['N P', 'next, previous call']
+  ];
+  const hint = h('p', { class: 'jaxcb-timeline-hint', id });
+  for (const [key, meaning] of keys) {
+    hint.append(h('span', {}, h('kbd', {}, key), ` ${meaning}`), ' ');
+  }
+  return hint;
+}

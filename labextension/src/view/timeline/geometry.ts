@@ -1,0 +1,82 @@
+/** Where things are on the timeline's canvas, in CSS pixels. */
+
+import type { Scale } from './spans.js';
+import type { TimeWindow } from './window.js';
+
+export const AXIS = 22;
+export const LANE = 22;
+export const MOST_LANES = 8; // visible at once; more are scrolled to
+
+export const OUTLINED = 7; // width from which a failing call is outlined and needs no cross
+
+const GUTTER = 128; // for short names
+const GUTTER_SHARE = 0.3; // of the width, at most
+const LETTER = 6; // about the width of one in a name
+const AROUND_NAME = 16;
+const BAR = 16;
+const BAR_STEP = 3; // an inner call is that much less high
+const EDGE = 8; // room at the right for what ends last
+
+/** One drawing's measures. */
+export class Geometry {
+  readonly gutter: number; // for the names of threads
+  readonly plot: number; // width of what is after it
+
+  constructor(
+    readonly width: number,
+    readonly height: number,
+    readonly scrolled: number, // how far down, in pixels
+    readonly lanes: number,
+    letters: number, // of the longest name
+    private readonly window: TimeWindow
+  ) {
+    const wanted = Math.max(GUTTER, LETTER * letters + AROUND_NAME);
+    this.gutter = Math.min(wanted, Math.round(GUTTER_SHARE * width));
+    this.plot = Math.max(width - this.gutter - EDGE, 1);
+  }
+
+  get scale(): Scale {
+    return { from: this.window.from, to: this.window.to, width: this.plot };
+  }
+
+  x(ns: number): number {
+    return this.gutter + ((ns - this.window.from) / this.window.span) * this.plot;
+  }
+
+  ns(x: number): number {
+    return this.window.from + ((x - this.gutter) / this.plot) * this.window.span;
+  }
+
+  /** How long a pixel is. */
+  get pixel(): number {
+    return this.window.span / this.plot;
+  }
+
+  /** The top of a lane. */
+  top(lane: number): number {
+    return AXIS + lane * LANE - this.scrolled;
+  }
+
+  /** The first lane that is visible, and the one after the last. */
+  get visible(): [number, number] {
+    const first = Math.floor(this.scrolled / LANE);
+    const last = Math.ceil((this.scrolled + this.height - AXIS) / LANE);
+    return [Math.max(first, 0), Math.min(last, this.lanes)];
+  }
+
+  /** The lane at a height; null: none. */
+  lane(y: number): number | null {
+    const lane = Math.floor((y - AXIS + this.scrolled) / LANE);
+    return y >= AXIS && lane >= 0 && lane < this.lanes ? lane : null;
+  }
+}
+
+/** The height of a call's bar, which stands on the bottom of its lane. */
+export function barHeight(depth: number): number {
+  return BAR - BAR_STEP * depth;
+}
+
+/** From the top of its lane to the top of a call's bar. */
+export function barTop(depth: number): number {
+  return LANE - 2 - barHeight(depth);
+}

@@ -1,0 +1,180 @@
+/** Draws the calls of one track. */
+
+import { functionOf } from '../data/call.js';
+import type { Store } from '../data/store.js';
+import { cut } from './axis.js';
+import { barHeight, barTop, type Geometry, OUTLINED } from './geometry.js';
+import { dominant, type Spans, walk } from './spans.js';
+import type { Theme } from './theme.js';
+import type { Track } from './tracks.js';
+
+const LEAST_LABELLED = 26;
+const SHADES = 12;
+const FAINTEST = 0.28; // a call that takes no time is seen all the same
+const MARKS_APART = 9;
+
+/** What the tracks of one drawing have in common. */
+export interface Drawing {
+  readonly pen: CanvasRenderingContext2D;
+  readonly at: Geometry;
+  readonly theme: Theme;
+  readonly store: Store;
+}
+
+/** A track's calls in the colours of their sites, or all `dimmed`; `inner` is drawn over it. */
+export function paintTrack(
+  drawing: Drawing,
+  track: Track,
+  inner: Track | undefined,
+  lane: number,
+  dimmed: boolean
+): void {
+  const { pen, at } = drawing;
+  const painter = new Painter(drawing, track, inner, at.top(lane) + barTop(track.depth), dimmed);
+  walk(track, at.scale, painter);
+  painter.flush();
+  pen.globalAlpha = 1;
+}
+
+class Painter implements Spans {
+  private readonly height: number;
+  private left = 0; // of the shades that are waiting to be drawn in one go
+  private right = 0;
+  private shadeAlpha = 0;
+  private shadeColour = '';
+
+  constructor(
+    private readonly drawing: Drawing,
+    private readonly track: Track,
+    private readonly inner: Track | undefined,
+    private readonly top: number,
+    private readonly dimmed: boolean
+  ) {
+    this.height = barHeight(track.depth);
+  }
+
+  bar(place: number, left: number, right: number): void {
+    const { pen, at, theme, store } = this.drawing;
+    const x = at.gutter + Math.max(left, 0);
+    const end = at.gutter + Math.min(right, at.plot);
+    const width = Math.max(end - x - (right - left > 4 ? 1 : 0), 1);
+    const row = this.track.row(place);
+    const site = store.site(row);
+    this.fill(x, width, this.colour(site), 1);
+    if (this.dimmed) {
+      return;
+    }
+    const failed = store.calls.error(row) !== 0;
+    if (failed && width >= OUTLINED) {
+      pen.strokeStyle = theme.failed;
+      pen.lineWidth = 2;
+      pen.strokeRect(x + 1, this.top + 1, width - 2, this.height - 2);
+    }
+    const free = Math.min(width, this.covered(place) - x);
+    if (free >= LEAST_LABELLED) {
+      pen.fillStyle = site === null ? theme.back : theme.onSites[site % theme.onSites.length]!;
+      const text = cut(pen, `${failed ? '✕ ' : ''}${functionOf(store, row)}`, free - 9);
+      pen.fillText(text, x + 5, this.top + this.height / 2 + 0.5);
+    }
+  }
+
+  /** The pixel from which inner calls hide a call. */
+  private covered(place: number): number {
+    const { inner } = this;
+    const first = inner ? inner.firstFrom(this.track.start(place)) : 0;
+    return inner && first < inner.length ? this.drawing.at.x(inner.start(first)) : Infinity;
+  }
+
+  shade(place: number, next: number, x: number): void {
+    const { at, store } = this.drawing;
+    const share = Math.min(this.track.busyBetween(place, next) / at.pixel, 1);
+    const alpha = FAINTEST + ((1 - FAINTEST) * Math.ceil(share * SHADES)) / SHADES;
+    const site = this.dimmed ? null : dominant(this.track, place, next, row => store.site(row));
+    const colour = this.colour(site);
+    const left = at.gutter + Math.max(x, 0);
+    if (left !== this.right || alpha !== this.shadeAlpha || colour !== this.shadeColour) {
+      this.flush();
+      this.left = left;
+      this.shadeAlpha = alpha;
+      this.shadeColour = colour;
+    }
+    this.right = left + 1;
+  }
+
+  /** Draws the shades that are still waiting. */
+  flush(): void {
+    if (this.right > this.left) {
+      this.fill(this.left, this.right - this.left, this.shadeColour, this.shadeAlpha);
+      this.left = this.right;
+    }
+  }
+
+  private colour(site: number | null): string {
+    const { theme } = this.drawing;
+    if (this.dimmed) {
+      return theme.dimmed;
+    }
+    return site === null ? theme.mixed : theme.sites[site % theme.sites.length]!;
+  }
+
+  /** An inner call has an edge, so that it is told from the one around it. */
+  private fill(x: number, width: number, colour: string, alpha: number): void {
+    const { pen, theme } = this.drawing;
+    pen.globalAlpha = alpha;
+    if (this.track.depth > 0) {
+      pen.fillStyle = theme.back;
+      pen.fillRect(x, this.top - 1, width, this.height + 1);
+    }
+    pen.fillStyle = colour;
+    pen.fillRect(x, this.top, width, this.height);
+    pen.globalAlpha = 1;
+  }
+}
+
+/** A cross for every failing call that has room for one; below them, a line where more failed. */
+export function paintFailures({ pen, at, theme }: Drawing, track: Track, lane: number): void {
+  const { from, to } = at.scale;
+  const crosses: number[] = [];
+  const top = at.top(lane);
+  pen.fillStyle = theme.failed;
+  let nth = track.failureFrom(track.firstOpen(from));
+  while (nth < track.failures) {
+    const place = track.failure(nth);
+    const start = track.start(place);
+    if (start >= to) {
+      break;
+    }
+    const x = at.x(Math.max(start, from));
+    const width = at.x(Math.min(track.end(place), to)) - x;
+    if (width < OUTLINED) {
+      const centre = x + width / 2;
+      pen.fillRect(Math.floor(centre), top + 3, 1, barTop(track.depth));
+      if (crosses.length === 0 || centre - crosses[crosses.length - 1]! >= MARKS_APART) {
+        crosses.push(centre);
+      }
+    }
+    nth = Math.max(track.failureFrom(track.firstFrom(start + at.pixel, place)), nth + 1);
+  }
+  strokeCrosses(pen, crosses, top + 5.5, theme);
+}
+
+function strokeCrosses(
+  pen: CanvasRenderingContext2D,
+  crosses: readonly number[],
+  y: number,
+  theme: Theme
+): void {
+  const arm = 3;
+  pen.beginPath();
+  for (const x of crosses) {
+    pen.moveTo(x - arm, y - arm);
+    pen.lineTo(x + arm, y + arm);
+    pen.moveTo(x + arm, y - arm);
+    pen.lineTo(x - arm, y + arm);
+  }
+  for (const [colour, width] of [[theme.back, 4.5], [theme.failed, 2]] as const) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.stroke();
+  }
+}

@@ -1,0 +1,59 @@
+/** Draws the whole timeline: its lanes with their calls, the axis, and what is marked. */
+
+import { threadName } from '../data/call.js';
+import { paintAxis, paintGround, paintNames } from './axis.js';
+import { paintRange, paintSpot } from './marks.js';
+import { type Drawing, paintFailures, paintTrack } from './paint.js';
+import type { LitTracks, Track, Tracks } from './tracks.js';
+
+/** Everything but the marks; calls that the filter leaves out are dimmed. */
+export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): void {
+  const { pen, at, theme, store } = drawing;
+  const { threads } = all;
+  const [first, last] = at.visible;
+  paintGround(pen, at, theme);
+  pen.font = `11px ${theme.font}`;
+  pen.textBaseline = 'middle';
+  for (let lane = first; lane < last; lane++) {
+    const thread = threads[lane]!;
+    if (!store.showsAll()) {
+      paintTracks(drawing, all.of(thread), lane, true);
+    }
+    paintTracks(drawing, lit.of(thread), lane, false);
+    lit.of(thread).forEach(track => paintFailures(drawing, track, lane));
+  }
+  paintAxis(pen, at, theme);
+  paintNames(pen, at, theme, lane => threadName(store, threads[lane]!));
+}
+
+function paintTracks(
+  drawing: Drawing,
+  tracks: readonly Track[],
+  lane: number,
+  dimmed: boolean
+): void {
+  tracks.forEach((track, n) => paintTrack(drawing, track, tracks[n + 1], lane, dimmed));
+}
+
+/** The call below the pointer, the selected call, and a range that is being drawn. */
+export function paintMarks(
+  { pen, at, theme, store }: Drawing,
+  tracks: Tracks,
+  hovered: number | null,
+  range: readonly [number, number] | null
+): void {
+  for (const [row, selected] of [[hovered, false], [store.selected, true]] as const) {
+    if (row === null) {
+      continue;
+    }
+    const thread = store.calls.thread(row);
+    const track = tracks.of(thread).find(each => each.has(row));
+    if (track) {
+      const spot = { row, lane: tracks.threads.indexOf(thread), depth: track.depth };
+      paintSpot(pen, at, theme, store, spot, selected);
+    }
+  }
+  if (range) {
+    paintRange(pen, at, theme, range);
+  }
+}

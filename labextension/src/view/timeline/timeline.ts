@@ -1,0 +1,273 @@
+/** A timeline of host calls by thread, on a canvas: shaded from afar, bar by bar close up. */
+
+import { callLine, threadName } from '../data/call.js';
+import type { Change, Store } from '../data/store.js';
+import { fillDetails, hideDetails, placeDetails } from './details.js';
+import { Frame } from './frame.js';
+import { Geometry, LANE } from './geometry.js';
+import { type Hit, hit, neighbour, onAxis } from './hit.js';
+import { type Actions, listen } from './input.js';
+import { paintMarks, paintPicture } from './picture.js';
+import { themeOf } from './theme.js';
+import { LitTracks, Tracks } from './tracks.js';
+import { TimeWindow } from './window.js';
+import { watchLook } from './look.js';
+import { callWords, timeWords } from '../data/words.js';
+
+export { siteColour } from './theme.js';
+
+const PANNED_SHARE = 0.15;
+const ZOOM_STEP = 0.6;
+const MOST_NAMES = 200; // that the room for names is made for
+
+export class Timeline implements Actions {
+  readonly node: HTMLElement;
+  private readonly frame: Frame;
+  private readonly time = new TimeWindow();
+  private readonly tracks: Tracks;
+  private readonly lit: LitTracks;
+  private hovered: Hit | null = null;
+  private range: readonly [number, number] | null = null;
+  private complete = true; // all calls are in the tracks
+  private frameAsked = 0;
+  private readonly forget: (() => void)[];
+
+  constructor(private readonly store: Store) {
+    this.tracks = new Tracks(store);
+    this.lit = new LitTracks(store, this.tracks);
+    this.frame = new Frame(store, {
+      zoomIn: () => this.zoomAt(ZOOM_STEP),
+      zoomOut: () => this.zoomAt(1 / ZOOM_STEP),
+      all: () => this.all()
+    });
+    this.node = this.frame.node;
+    this.frame.scroller.addEventListener('scroll', () => this.redraw());
+    listen(this.frame.canvas, this);
+    this.forget = [
+      store.on(change => this.changed(change)),
+      watchLook(this.frame.scroller, () => this.redraw())
+    ];
+    this.frame.list();
+    this.grow();
+    this.changed('selected');
+  }
+
+  dispose(): void {
+    this.forget.forEach(each => each());
+    this.leave();
+    cancelAnimationFrame(this.frameAsked);
+  }
+
+  hover(x: number, y: number, event: PointerEvent): void {
+    const found = this.at(x, y);
+    if (!found) {
+      this.leave();
+      return;
+    }
+    const { details } = this.frame;
+    if (found.row !== this.hovered?.row || found.crowd !== this.hovered.crowd) {
+      this.hovered = found;
+      fillDetails(details, this.store, found, this.time.whole);
+      this.redraw();
+    }
+    placeDetails(details, event.clientX, event.clientY);
+  }
+
+  leave(): void {
+    hideDetails(this.frame.details);
+    if (this.hovered || this.range) {
+      this.hovered = null;
+      this.range = null;
+      this.redraw();
+    }
+  }
+
+  click(x: number, y: number): void {
+    this.store.select(this.at(x, y)?.row ?? null);
+  }
+
+  drag(pixels: number, down: number): void {
+    this.time.pan(-pixels * this.geometry().pixel);
+    this.frame.scroller.scrollTop += down;
+    this.redraw();
+  }
+
+  mark(from: number, to: number): void {
+    this.range = [from, to];
+    this.redraw();
+  }
+
+  zoomTo(from: number, to: number): void {
+    this.range = null;
+    const at = this.geometry();
+    this.time.show(at.ns(Math.min(from, to)), at.ns(Math.max(from, to)));
+    this.redraw();
+  }
+
+  zoomAt(factor: number, x?: number): void {
+    const at = this.geometry();
+    const middle = (this.time.from + this.time.to) / 2;
+    this.time.zoom(factor, x === undefined ? middle : at.ns(Math.max(x, at.gutter)));
+    this.leave();
+    this.redraw();
+  }
+
+  all(): void {
+    this.time.all();
+    this.leave();
+    this.redraw();
+  }
+
+  key(key: string): boolean {
+    const { time, store } = this;
+    const pan = (share: number) => time.pan(share * time.span);
+    const step = (by: 1 | -1) =>
+      store.select(neighbour(store, time.from, time.to, by) ?? store.selected);
+    const meanings: Readonly<Record<string, () => void>> = {
+      ArrowLeft: () => pan(-PANNED_SHARE),
+      ArrowRight: () => pan(PANNED_SHARE),
+      ArrowUp: () => (this.frame.scroller.scrollTop -= LANE),
+      ArrowDown: () => (this.frame.scroller.scrollTop += LANE),
+      Home: () => time.pan(-time.whole),
+      End: () => time.pan(time.whole),
+      '+': () => this.zoomAt(ZOOM_STEP),
+      '=': () => this.zoomAt(ZOOM_STEP),
+      '-': () => this.zoomAt(1 / ZOOM_STEP),
+      '0': () => this.all(),
+      ']': () => step(1),
+      n: () => step(1),
+      '[': () => step(-1),
+      p: () => step(-1),
+      Enter: () => this.enter(),
+      Escape: () => store.select(null)
+    };
+    const meaning = meanings[key.length === 1 ? key.toLowerCase() : key];
+    meaning?.();
+    this.leave();
+    this.redraw();
+    return meaning !== undefined;
+  }
+
+  /** Selects a call in the middle; closer to the one that is selected. */
+  private enter(): void {
+    const { store, time } = this;
+    if (store.selected === null) {
+      const middle = (time.from + time.to) / 2;
+      store.select(neighbour(store, middle, time.to, 1));
+    } else {
+      const start = store.calls.start(store.selected);
+      time.centre(start, start + store.calls.duration(store.selected));
+    }
+  }
+
+  private changed(change: Change): void {
+    if (change === 'calls') {
+      this.grow();
+    }
+    if (change === 'filter') {
+      this.leave();
+    }
+    if (change !== 'selected') {
+      this.lit.forget();
+      this.frame.list();
+    }
+    if (change === 'selected' || change === 'labels') {
+      const { selected } = this.store;
+      this.frame.say(selected === null ? '' : callLine(this.store, selected, this.time.whole));
+    }
+    if (change === 'selected') {
+      this.reveal();
+    }
+    this.redraw();
+  }
+
+  private grow(): void {
+    const { calls } = this.store;
+    this.complete = this.tracks.grow();
+    const last = calls.length ? calls.start(calls.length - 1) : 0;
+    this.time.grow(Math.max(this.tracks.end, last));
+    this.frame.fit(this.tracks.threads.length);
+    this.lit.forget();
+  }
+
+  private reveal(): void {
+    const { calls, selected } = this.store;
+    if (selected === null) {
+      return;
+    }
+    this.time.reveal(calls.start(selected), calls.start(selected) + calls.duration(selected));
+    const lane = this.tracks.threads.indexOf(calls.thread(selected));
+    const at = this.geometry();
+    if (at.top(lane) < at.top(0) + at.scrolled) {
+      this.frame.scroller.scrollTop = lane * LANE;
+    } else if (at.top(lane) + LANE > at.height) {
+      this.frame.scroller.scrollTop += at.top(lane) + LANE - at.height;
+    }
+  }
+
+  private geometry(): Geometry {
+    const { canvas, scroller } = this.frame;
+    const { threads } = this.tracks;
+    const { clientWidth, clientHeight } = canvas;
+    const letters = threads
+      .slice(0, MOST_NAMES)
+      .reduce((most, thread) => Math.max(most, threadName(this.store, thread).length), 0);
+    return new Geometry(
+      clientWidth,
+      clientHeight,
+      scroller.scrollTop,
+      threads.length,
+      letters,
+      this.time
+    );
+  }
+
+  private at(x: number, y: number): Hit | null {
+    const at = this.geometry();
+    const lane = onAxis(y) || x < at.gutter ? null : at.lane(y);
+    if (lane === null) {
+      return null;
+    }
+    return hit(this.lit.of(this.tracks.threads[lane]!), at, lane, x, y);
+  }
+
+  private redraw(): void {
+    if (this.frameAsked === 0) {
+      this.frameAsked = requestAnimationFrame(() => {
+        this.frameAsked = 0;
+        if (!this.complete) {
+          this.grow();
+          this.redraw();
+        }
+        this.draw();
+      });
+    }
+  }
+
+  private draw(): void {
+    const at = this.geometry();
+    const { canvas } = this.frame;
+    const pen = at.width > 0 ? canvas.getContext('2d') : null;
+    if (!pen) {
+      return;
+    }
+    const ratio = window.devicePixelRatio || 1;
+    const [wide, high] = [Math.round(at.width * ratio), Math.round(at.height * ratio)];
+    if (canvas.width !== wide || canvas.height !== high) {
+      canvas.width = wide;
+      canvas.height = high;
+    }
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const drawing = { pen, at, theme: themeOf(canvas, pen), store: this.store };
+    paintPicture(drawing, this.tracks, this.lit);
+    paintMarks(drawing, this.tracks, this.hovered?.row ?? null, this.range);
+    this.frame.describe(summary(this.store, this.tracks));
+  }
+}
+
+/** The picture in words. */
+function summary({ calls }: Store, { threads, end, failures }: Tracks): string {
+  const over = `${threads.length} thread${threads.length === 1 ? '' : 's'}`;
+  const failed = failures ? `, ${failures.toLocaleString('en-US')} failed` : '';
+  return `Timeline of ${callWords(calls.length)} on ${over} in ${timeWords(end)}${failed}`;
+}

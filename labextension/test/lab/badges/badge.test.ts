@@ -1,0 +1,82 @@
+import { expect, test, vi } from 'vitest';
+import { Badge, tooltipNode } from '../../../src/lab/badges/badge.js';
+import type { Note } from '../../../src/lab/badges/notes.js';
+
+const LIVE: Note = {
+  tone: 'live',
+  sign: '●',
+  text: '5 calls',
+  name: 'bessel',
+  title: 'bessel · line 3',
+  details: ['pure · live', '<b>bold</b>'],
+  place: { site: 0 }
+};
+const CALLBACK: Note = { ...LIVE, tone: 'quiet', sign: '', text: 'pure', place: { callback: 1 } };
+
+function made(notes: readonly Note[], edited = false, open = vi.fn()): HTMLElement {
+  return new Badge(notes, edited, open).toDOM();
+}
+
+test('each note is a button that opens its own place', () => {
+  const open = vi.fn();
+  const node = made([LIVE, CALLBACK], false, open);
+  const buttons = node.querySelectorAll('button');
+  expect([...buttons].map(button => button.textContent)).toEqual(['● 5 calls', 'pure']);
+  buttons[1]!.click();
+  expect(open.mock.calls).toEqual([[{ callback: 1 }]]);
+});
+
+test('a screen reader is told the whole note, and that the cell was edited', () => {
+  const label = made([LIVE], true).querySelector('button')!.getAttribute('aria-label');
+  expect(label).toBe(
+    'bessel · line 3. 5 calls. pure · live. <b>bold</b>. the cell was edited since'
+  );
+});
+
+test('it is a note, apart from the text and from the way of the Tab key', () => {
+  const node = made([LIVE]);
+  expect(node.getAttribute('role')).toBe('note');
+  expect(node.getAttribute('contenteditable')).toBe('false');
+  expect(node.querySelector('button')!.tabIndex).toBe(-1);
+});
+
+test('a press on it does not take the cursor along', () => {
+  const press = new MouseEvent('mousedown', { bubbles: true, cancelable: true });
+  made([LIVE]).querySelector('button')!.dispatchEvent(press);
+  expect(press.defaultPrevented).toBe(true);
+  expect(new Badge([LIVE], false, vi.fn()).ignoreEvent()).toBe(true);
+});
+
+test('an update keeps buttons, adds missing ones and drops others', () => {
+  const node = made([LIVE]);
+  const first = node.querySelector('button');
+  const open = vi.fn();
+  new Badge([{ ...LIVE, text: '6 calls' }, CALLBACK], false, open).updateDOM(node);
+  expect(node.querySelectorAll('button')[0]).toBe(first);
+  expect(node.textContent).toBe('● 6 callspure');
+  node.querySelectorAll('button')[1]!.click();
+  expect(open).toHaveBeenCalledWith({ callback: 1 });
+  new Badge([CALLBACK], false, vi.fn()).updateDOM(node);
+  expect(node.textContent).toBe('pure');
+});
+
+test('badges are equal if they say the same', () => {
+  const badge = (notes: readonly Note[], edited: boolean): Badge =>
+    new Badge(notes, edited, vi.fn());
+  expect(badge([LIVE], false).eq(badge([{ ...LIVE }], false))).toBe(true);
+  expect(badge([LIVE], false).eq(badge([LIVE], true))).toBe(false);
+  expect(badge([LIVE], false).eq(badge([CALLBACK], false))).toBe(false);
+});
+
+test('the tooltip says everything, as text', () => {
+  const tip = tooltipNode([LIVE], true);
+  expect(tip.getAttribute('role')).toBe('tooltip');
+  expect(tip.querySelector('b')).toBeNull();
+  expect([...tip.querySelectorAll('strong, p')].map(line => line.textContent)).toEqual([
+    '● bessel · line 3',
+    'pure · live',
+    '<b>bold</b>',
+    'Older: the cell was edited since.'
+  ]);
+  expect(tooltipNode([LIVE], false).textContent).not.toContain('edited');
+});

@@ -1,0 +1,48 @@
+import type { ISharedNotebook } from '@jupyter/ydoc';
+import type { CodeEditor } from '@jupyterlab/codeeditor';
+import { expect, test, vi } from 'vitest';
+import { cellSource } from '../../../src/lab/badges/cell.js';
+import { Hub } from '../../../src/lab/kernel/service.js';
+import { Switch } from '../../../src/lab/switch.js';
+import { FakeKernel } from '../kernels.js';
+import { message } from '../made.js';
+
+const notebook = {} as ISharedNotebook;
+
+function shared(parts: Record<string, unknown> = {}): CodeEditor.IModel['sharedModel'] {
+  const cell = { cell_type: 'code', notebook, getId: () => 'two', ...parts };
+  return cell as unknown as CodeEditor.IModel['sharedModel'];
+}
+
+test.each([{ cell_type: 'markdown' }, { notebook: null }, { cell_type: undefined }])(
+  'what is no code cell of a notebook (%j) has no badges',
+  parts => {
+    expect(cellSource(new Hub(), shared(parts), new Switch(true), vi.fn())).toBeNull();
+  }
+);
+
+test('a cell hears its own notes, and each turn of the switch', () => {
+  const hub = new Hub();
+  const shown = new Switch(true);
+  const kernel = new FakeKernel();
+  const source = cellSource(hub, shared(), shown, vi.fn())!;
+  const listener = vi.fn();
+  const off = source.on(listener);
+  hub.state(notebook).hear(kernel.connection);
+  expect(source.notes()).toBeNull();
+  kernel.says(message());
+  expect(source.notes()!.lines.length).toBe(1);
+  shown.turn(false);
+  expect(source.shown()).toBe(false);
+  expect(listener).toHaveBeenCalledTimes(3);
+  off();
+  shown.turn(true);
+  kernel.says(message());
+  expect(listener).toHaveBeenCalledTimes(3);
+});
+
+test('a click tells the notebook and the place', () => {
+  const open = vi.fn();
+  cellSource(new Hub(), shared(), new Switch(true), open)!.open({ site: 3 });
+  expect(open).toHaveBeenCalledWith(notebook, { site: 3 });
+});

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { readMessage } from '../../../src/lab/kernel/snapshot.js';
+import { CALLBACK, message, SITE, snapshot } from '../made.js';
+
+function trouble(data: unknown): string {
+  const read = readMessage(data);
+  return read.type === 'trouble' ? read.text : `read as ${read.type}`;
+}
+
+test('a snapshot is read with the places of each cell', () => {
+  const read = snapshot({ sites: [SITE, { ...SITE, cell: null }, SITE] });
+  expect(read.callbacks[0]!.options).toBe('vmap_method=expand_dims');
+  expect(read.byCell.get('two')).toEqual({ sites: [0, 2], callbacks: [] });
+  expect(read.byCell.get('one')).toEqual({ sites: [], callbacks: [0] });
+  expect(read.crcs.get('two')).toBe(0x0b0e9cb0);
+  expect([read.running, snapshot({ running: true }).running]).toEqual([false, true]);
+});
+
+test('another protocol is told with both versions and what to do', () => {
+  expect(trouble({ type: 'snapshot', protocol: 2, version: '0.3' })).toBe(
+    'this kernel has jupyter_jaxcb 0.3, which speaks protocol 2; this JupyterLab extension ' +
+      'speaks 1. Install the same version in both environments.'
+  );
+});
+
+test.each([
+  ['sites[0].calls', { sites: [{ ...SITE, calls: -1 }] }],
+  ['sites[0].calls', { sites: [{ ...SITE, calls: '5' }] }],
+  ['sites[0].host_ns', { sites: [{ ...SITE, host_ns: NaN }] }],
+  ['sites[0].fate', { sites: [{ ...SITE, fate: 'constructor' }] }],
+  ['sites[0].errors[0]', { sites: [{ ...SITE, errors: [{}] }] }],
+  ['sites[0].cell', { sites: [{ ...SITE, cell: 7 }] }],
+  ['sites[0]', { sites: [null] }],
+  ['sites', { sites: {} }],
+  ['callbacks[0].sites', { callbacks: [{ ...CALLBACK, sites: [1] }] }],
+  ['callbacks[0].sites[0]', { callbacks: [{ ...CALLBACK, sites: [0.5] }] }],
+  ['cells', { cells: [] }],
+  ['cells', { cells: { two: 'x' } }]
+])('a message with bad %s is refused, and says where', (where, parts) => {
+  expect(trouble(message(parts))).toBe(
+    `this kernel has jupyter_jaxcb 0.1.0, which sent what this JupyterLab extension cannot read ` +
+      `(${where}). Install the same version in both environments.`
+  );
+});
+
+test.each([null, 7, [], 'snapshot', { type: 'other', protocol: 1 }, {}])(
+  'a message %j breaks nothing',
+  data => {
+    expect(trouble(data)).toMatch(/^this kernel has jupyter_jaxcb.* Install the same version/);
+  }
+);
+
+test('a cell may have any id', () => {
+  const read = snapshot({ sites: [{ ...SITE, cell: '__proto__' }] });
+  expect(read.byCell.get('__proto__')).toEqual({ sites: [0], callbacks: [] });
+});
+
+test('a recording comes with its raw calls, wherever in a buffer they lie', () => {
+  const bytes = new Uint8Array([9, 9, 1, 2]).subarray(2);
+  const data = { type: 'recording', id: 'r', facts: {}, measured: {}, rows: 5, unit_ns: 100 };
+  const read = readMessage(data, [bytes]);
+  const calls = read.type === 'recording' ? read.answer.calls : null;
+  expect(calls).toMatchObject({ rows: 5, unit_ns: 100 });
+  expect([calls!.data.byteLength, calls!.data.getUint8(0)]).toEqual([2, 1]);
+});
+
+test('a recording without a buffer has no calls', () => {
+  const read = readMessage({ type: 'recording', id: 'r', facts: null });
+  expect(read).toMatchObject({ type: 'recording', answer: { facts: null, calls: null } });
+});

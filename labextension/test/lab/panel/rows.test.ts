@@ -1,0 +1,120 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import { CallbackRow, setText, SiteRow } from '../../../src/lab/panel/rows.js';
+import type { CallSite } from '../../../src/lab/kernel/snapshot.js';
+import { CALLBACK, SITE } from '../made.js';
+
+const jump = vi.fn();
+
+beforeEach(() => jump.mockClear());
+
+function site(parts: Partial<CallSite> = {}): CallSite {
+  return { ...SITE, fate: 'live', ...parts };
+}
+
+function siteRow(parts: Partial<CallSite> = {}): SiteRow {
+  const row = new SiteRow(jump);
+  row.update(site(parts));
+  return row;
+}
+
+function words(node: HTMLElement, selector: string): string[] {
+  return [...node.querySelectorAll(selector)].map(found => found.textContent);
+}
+
+test('a site says its fate by sign and word, its figures, and why', () => {
+  const why = { reason: 'dead', remedy: 'use it' };
+  const { node } = siteRow({ fate: 'unused', elided: 2, calls: 0, ...why });
+  expect(words(node, 'span, .jaxcb-callsite-figures, p')).toEqual([
+    '✕ elided',
+    'line 3',
+    '0 calls · () → (5,) · 2 elided',
+    'Dead.',
+    'Use it.'
+  ]);
+});
+
+test('a site that failed says so, with its errors as text', () => {
+  const { node } = siteRow({ errors: ['ValueError: <b>no</b>'] });
+  expect(words(node, '.jaxcb-callsite-fate, p')).toEqual(['✕ failed', 'ValueError: <b>no</b>']);
+  expect(node.classList.contains('jaxcb-tone-error')).toBe(true);
+  expect(node.querySelector('b')).toBeNull();
+});
+
+test('a site goes to its line; one in a file goes nowhere', () => {
+  siteRow().node.querySelector('button')!.click();
+  expect(jump).toHaveBeenCalledWith('two', 3, 'return bessel(1, x)');
+  const away = siteRow({ cell: null }).node.querySelector('button')!;
+  expect(away.disabled).toBe(true);
+});
+
+test('equal text is left alone', () => {
+  const row = siteRow({ errors: ['E'] });
+  const before = row.node.querySelector('p');
+  const text = row.node.querySelector('.jaxcb-callsite-where')!.firstChild;
+  row.update(site({ errors: ['E'], calls: 6 }));
+  expect(row.node.querySelector('p')).toBe(before);
+  expect(row.node.querySelector('.jaxcb-callsite-where')!.firstChild).toBe(text);
+  setText(row.node, 'new');
+  expect(row.node.textContent).toBe('new');
+});
+
+test('a callback says its flavor, figures and what is wrong', () => {
+  const row = new CallbackRow(jump);
+  row.update({ ...CALLBACK, errors: 2, elided: 1 }, [site()]);
+  expect(words(row.node, 'summary > span')).toEqual([
+    'besselpure',
+    '5 calls · 41 µs · 1 site',
+    '✕ 2 errors · ✕ 1 elided'
+  ]);
+  expect(words(row.node, '.jaxcb-callback-options')).toEqual(['vmap_method=expand_dims']);
+});
+
+test('a callback goes to the line that registers it', () => {
+  const row = new CallbackRow(jump);
+  row.update({ ...CALLBACK, where: '' }, []);
+  const button = row.node.querySelector<HTMLButtonElement>('.jaxcb-callback-jump')!;
+  expect(button.textContent).toBe('registered at line 2');
+  button.click();
+  expect(jump).toHaveBeenCalledWith('one', 2, '');
+  row.update({ ...CALLBACK, cell: null }, []);
+  expect(button.hidden).toBe(true);
+});
+
+test('a callback that no program uses says so', () => {
+  const row = new CallbackRow(jump);
+  row.update(CALLBACK, []);
+  const none = row.node.querySelector<HTMLElement>('.jaxcb-callback-none')!;
+  expect(none.hidden).toBe(false);
+  row.update(CALLBACK, [site()]);
+  expect(none.hidden).toBe(true);
+});
+
+test('sites that come and go leave the others as they are', () => {
+  const row = new CallbackRow(jump);
+  row.update(CALLBACK, [site()]);
+  const first = row.node.querySelector('li');
+  row.update(CALLBACK, [site(), site({ where: 'line 9' })]);
+  expect(words(row.node, '.jaxcb-callsite-where')).toEqual(['line 3', 'line 9']);
+  row.update(CALLBACK, [site()]);
+  expect([...row.node.querySelectorAll('li')]).toEqual([first]);
+});
+
+test('a row that is shown opens, with the focus on the site', () => {
+  const row = new CallbackRow(jump);
+  row.update(CALLBACK, [site(), site()]);
+  document.body.append(row.node);
+  row.node.querySelector('details')!.open = false;
+  const shown = row.show(1);
+  expect(row.node.querySelector('details')!.open).toBe(true);
+  expect(shown).toBe(row.node.querySelectorAll('li')[1]);
+  expect(shown.contains(document.activeElement)).toBe(true);
+  expect(row.show(null)).toBe(row.node);
+  expect(document.activeElement).toBe(row.node.querySelector('summary'));
+});
+
+test('a site in a file can be shown too', () => {
+  const row = siteRow({ cell: null });
+  document.body.append(row.node);
+  row.focus();
+  expect(document.activeElement).toBe(row.node);
+});

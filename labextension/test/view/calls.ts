@@ -1,0 +1,52 @@
+/** Stores with calls, for tests. */
+
+import { ROW_BYTES, type Way } from '../../src/view/data/schema.js';
+import { type Labels, Store } from '../../src/view/data/store.js';
+
+export interface Call {
+  readonly start: number;
+  readonly duration?: number;
+  readonly lane?: number;
+  readonly way?: number;
+  readonly thread?: number;
+  readonly error?: number;
+}
+
+const WAY: Way = {
+  operands: [[[3], 'float32']],
+  results: [[[], 'float32']],
+  levels: [],
+  calls: 1,
+  shards: 0,
+  devices: [],
+  gathered_bytes: 0
+};
+
+export const LABELS: Labels = {
+  sites: ['bessel, line 3', 'lookup, model.py:12'],
+  siteOfWay: [0, 1],
+  ways: [WAY, WAY],
+  threads: ['MainThread', 'worker-1'],
+  errors: ['ValueError: no luck']
+};
+
+/** The raw columns of calls, in nanoseconds, in order of their starts. */
+export function columns(calls: readonly Call[]): DataView {
+  const rows = calls.length;
+  const data = new DataView(new ArrayBuffer(rows * ROW_BYTES));
+  calls.forEach((call, row) => {
+    data.setUint32(4 * row, call.start - (calls[row - 1]?.start ?? 0), true);
+    data.setUint32(4 * (rows + row), call.duration ?? 10, true);
+    data.setInt32(4 * (2 * rows + row), call.lane ?? -1, true);
+    data.setUint16(12 * rows + 2 * row, call.way ?? 0, true);
+    data.setUint16(14 * rows + 2 * row, call.thread ?? 0, true);
+    data.setUint16(16 * rows + 2 * row, call.error ?? 0, true);
+  });
+  return data;
+}
+
+export function storeOf(calls: readonly Call[], labels: Partial<Labels> = {}): Store {
+  const store = new Store({ ...LABELS, ...labels });
+  store.calls.append(columns(calls), calls.length, 1);
+  return store;
+}

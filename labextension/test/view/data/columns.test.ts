@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { Calls } from '../../../src/view/data/columns.js';
+import { ROW_BYTES } from '../../../src/view/data/schema.js';
+
+type Row = readonly [since: number, duration: number, lane: number, way: number];
+
+function raw(rows: readonly Row[]): DataView {
+  const data = new DataView(new ArrayBuffer(rows.length * ROW_BYTES));
+  rows.forEach(([since, duration, lane, way], row) => {
+    data.setUint32(4 * row, since, true);
+    data.setUint32(4 * (rows.length + row), duration, true);
+    data.setInt32(4 * (2 * rows.length + row), lane, true);
+    data.setUint16(12 * rows.length + 2 * row, way, true);
+  });
+  return data;
+}
+
+describe('Calls', () => {
+  test('adds up the times between calls, in nanoseconds', () => {
+    const calls = new Calls();
+    calls.append(raw([[5, 1, -1, 0], [10, 2, 3, 7]]), 2, 100);
+    expect([calls.start(0), calls.start(1)]).toEqual([500, 1500]);
+    expect([calls.duration(1), calls.way(1)]).toEqual([200, 7]);
+    expect([calls.lane(0), calls.lane(1)]).toEqual([-1, 3]);
+  });
+
+  test('appends after the rows it has, from the base it is given', () => {
+    const calls = new Calls();
+    calls.append(raw([[0, 1, 0, 0]]), 1, 1);
+    calls.append(raw([[5, 1, 0, 0]]), 1, 1, 1000);
+    expect(calls.length).toBe(2);
+    expect(calls.start(1)).toBe(1005);
+  });
+
+  test('keeps all rows when it grows', () => {
+    const calls = new Calls();
+    const chunk = Array.from({ length: 700 }, (_, n): Row => [1, n, n, n]);
+    for (let n = 0; n < 5; n++) {
+      calls.append(raw(chunk), 700, 1, 700 * n);
+    }
+    expect(calls.length).toBe(3500);
+    expect([0, 699, 700, 3499].map(row => calls.duration(row))).toEqual([0, 699, 0, 699]);
+    expect(calls.start(3499)).toBe(3500);
+  });
+
+  test('refuses bytes that are not those of the rows', () => {
+    expect(() => new Calls().append(raw([[0, 0, 0, 0]]), 2, 1)).toThrow('2 calls take 36 bytes');
+  });
+
+  test('refuses times that would not be finite', () => {
+    for (const unit of [0, NaN, Infinity]) {
+      expect(() => new Calls().append(raw([[0, 0, 0, 0]]), 1, unit)).toThrow(RangeError);
+    }
+    for (const base of [NaN, -1, Infinity]) {
+      expect(() => new Calls().append(raw([[0, 0, 0, 0]]), 1, 1, base)).toThrow(RangeError);
+    }
+  });
+});

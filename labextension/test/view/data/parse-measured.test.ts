@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+
+import { NOT_MEASURED, parseMeasured } from '../../../src/view/data/parse.js';
+import type { Measured } from '../../../src/view/data/schema.js';
+import { aSite, changed, someFacts } from '../recordings.js';
+
+const FACTS = someFacts();
+const TWO = someFacts([aSite(), aSite()]);
+const MEASURED: Measured = {
+  id: 'r1',
+  environment: { jax: '0.10.2', backend: 'cpu' },
+  out_of_order: ['line 4 ran before line 3'],
+  by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4'],
+  compilations: [{ program: 'jit_f', lower_ns: 1, compile_ns: 2.5 }],
+  threads: ['MainThread'],
+  errors: ['ValueError: no luck'],
+  host_ns: [41_000],
+  cells: [null],
+  lines: [5],
+  around: [['scan of 5']],
+  preview_rows: [[-1]],
+  calls: { rows: 1, unit_ns: 100, zlib: 'eJw=' },
+  calls_not_saved: 3
+};
+
+describe('parseMeasured', () => {
+  it('gives back what was measured', () => {
+    expect(parseMeasured(structuredClone(MEASURED), FACTS)).toEqual(MEASURED);
+  });
+
+  it.each([null, undefined, {}])('takes %j for metadata that were cleared', data => {
+    expect(parseMeasured(data, FACTS)).toEqual(NOT_MEASURED);
+  });
+
+  it('reads what older metadata have', () => {
+    const older = changed(changed(MEASURED, 'cells', undefined), 'by_worker', undefined);
+    expect(parseMeasured(older, FACTS)).toEqual({ ...MEASURED, cells: [], by_worker: [] });
+  });
+
+  it.each([
+    ['host_ns', 'no', 'measured.host_ns is "no", not a list.'],
+    ['host_ns', [1], 'measured.host_ns has 1 entries for 2 sites.'],
+    ['host_ns', [-1, 0], 'measured.host_ns[0] is -1, not a finite number of at least 0.'],
+    ['host_ns', [NaN, 0], 'measured.host_ns[0] is NaN'],
+    ['cells', [3, 4], 'measured.cells[0] is 3, not text.'],
+    ['environment', { jax: 3 }, 'measured.environment.jax is 3, not text.'],
+    ['calls', { site: [0] }, 'measured.calls.rows is missing.'],
+    ['calls_not_saved', null, 'measured.calls_not_saved is null, not a whole number']
+  ])('refuses metadata whose %s is %j', (path, value, message) => {
+    expect(() => parseMeasured({ [path]: value }, TWO)).toThrow(message);
+  });
+
+  it('keeps a key "__proto__" of the environment a key like any other', () => {
+    const data = JSON.parse('{"environment":{"__proto__":"x"}}');
+    const { environment } = parseMeasured(data, FACTS);
+    expect(Object.keys(environment)).toEqual(['__proto__']);
+    expect(Object.getPrototypeOf(environment)).toBe(Object.prototype);
+  });
+
+  it('cuts lists by site to the sites that are shown', () => {
+    expect(parseMeasured({ host_ns: [1, 2, 3] }, FACTS).host_ns).toEqual([1]);
+  });
+
+  it('does not cut compressed calls, which could not be unpacked then', () => {
+    const calls = { rows: 1e9, unit_ns: 1, zlib: 'x'.repeat(1_000_000) };
+    expect(parseMeasured({ calls }, FACTS).calls).toEqual(calls);
+  });
+
+  it('refuses compressed calls of absurd length', () => {
+    const calls = { rows: 1, unit_ns: 1, zlib: 'x'.repeat(64_000_001) };
+    expect(() => parseMeasured({ calls }, FACTS)).toThrow('too many to be unpacked');
+  });
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+
+import { parseProgress } from '../../../src/view/data/parse.js';
+import { changed, someProgress } from '../recordings.js';
+
+const PROGRESS = someProgress({
+  running: [{ function: 'f', where: 'line 3', lane: -1, thread: 'MainThread', elapsed_ns: 1 }],
+  sites: [{ function: 'f', flavor: 'pure', where: 'line 3', calls: 2, errors: 0, host_ns: 9 }]
+});
+
+describe('parseProgress', () => {
+  it('gives back what the kernel tells', () => {
+    expect(parseProgress(structuredClone(PROGRESS))).toEqual(PROGRESS);
+  });
+
+  it.each([
+    ['rate', Infinity, 'progress.rate is Infinity, not a finite number'],
+    ['expected', 'all', 'progress.expected is "all", not a whole number'],
+    ['running.0.lane', -2, 'progress.running[0].lane is -2, not a whole number'],
+    ['sites.0.errors', undefined, 'progress.sites[0].errors is missing.']
+  ])('refuses progress whose %s is %j', (path, value, message) => {
+    expect(() => parseProgress(changed(PROGRESS, path, value))).toThrow(message);
+  });
+
+  it('reads a bounded number of sites and running calls', () => {
+    const many = parseProgress({
+      ...PROGRESS,
+      sites: Array(9_999).fill(PROGRESS.sites[0]),
+      running: Array(9_999).fill(PROGRESS.running[0])
+    });
+    expect([many.sites.length, many.running.length]).toEqual([2_000, 100]);
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+
+import { BadRecording, parseFacts } from '../../../src/view/data/parse.js';
+import { aSite, aWay, changed, someFacts } from '../recordings.js';
+
+const FACTS = someFacts([
+  aSite({
+    shapes: [aWay([[4, 1]], [[4]], [[4, 'expand_dims', [true]]])],
+    previews: [[-1, ['0.5'], ['1'], false, null]]
+  })
+]);
+
+describe('parseFacts', () => {
+  it('gives back what a recording says', () => {
+    expect(parseFacts(structuredClone(FACTS))).toEqual({ ...FACTS, not_kept: 0, left_out: 0 });
+  });
+
+  it('drops keys that are not of the schema', () => {
+    const json = '{"schema":1,"sites":[],"overflow":0,"ahead":true,"__proto__":{"a":1},"b":2}';
+    const keys = Object.keys(parseFacts(JSON.parse(json)));
+    expect(keys).toEqual(['schema', 'sites', 'overflow', 'not_kept', 'ahead', 'left_out']);
+    expect(({} as Record<string, unknown>)['a']).toBeUndefined();
+  });
+
+  it('takes no key from the prototype', () => {
+    const data: unknown = Object.create({ ...FACTS });
+    expect(() => parseFacts(data)).toThrow('schema is missing.');
+  });
+
+  it('refuses another schema, and says what to do', () => {
+    expect(() => parseFacts({ schema: 2 })).toThrow(
+      'this recording is of schema 2; this version of jupyter_jaxcb shows schema 1. ' +
+        'Update jupyter_jaxcb where JupyterLab runs.'
+    );
+  });
+
+  it.each([
+    [null, 'the recording is null, not an object.'],
+    [undefined, 'the recording is missing.'],
+    [[], 'the recording is a list, not an object.'],
+    ['text', 'the recording is "text", not an object.']
+  ])('refuses %j in place of a recording', (data, message) => {
+    expect(() => parseFacts(data)).toThrow(new BadRecording(message));
+  });
+
+  it.each([
+    ['sites', undefined, 'sites is missing.'],
+    ['sites', {}, 'sites is an object, not a list.'],
+    ['ahead', 1, 'ahead is 1, not true or false.'],
+    ['overflow', NaN, 'overflow is NaN, not a whole number of at least 0.'],
+    ['sites.0', 3, 'sites[0] is 3, not an object.'],
+    ['sites.0.function', 7, 'sites[0].function is 7, not text.'],
+    ['sites.0.calls', -1, 'sites[0].calls is -1, not a whole number of at least 0.'],
+    ['sites.0.calls', 1.5, 'sites[0].calls is 1.5, not a whole number of at least 0.'],
+    ['sites.0.calls', 1e300, 'sites[0].calls is 1e+300, not a whole number of at least 0.'],
+    ['sites.0.expected', Infinity, 'sites[0].expected is Infinity, not a whole number'],
+    ['sites.0.fate', 'lost', 'sites[0].fate is "lost", not one of live, uncalled'],
+    ['sites.0.shapes.0.operands.0.0', [-3], 'sites[0].shapes[0].operands[0][0][0] is -3, not'],
+    ['sites.0.shapes.0.operands.0', [[]], 'sites[0].shapes[0].operands[0] has 1 entries, not 2.'],
+    ['sites.0.shapes.0.levels.0.2', [0], 'sites[0].shapes[0].levels[0][2][0] is 0, not true'],
+    ['sites.0.previews.0.0', -2, 'sites[0].previews[0][0] is -2, not a whole number of at least -1']
+  ])('refuses a recording whose %s is %j', (path, value, message) => {
+    expect(() => parseFacts(changed(FACTS, path, value))).toThrow(message);
+    expect(() => parseFacts(changed(FACTS, path, value))).toThrow(BadRecording);
+  });
+
+  it('does not repeat the whole of a wrong value', () => {
+    const data = changed(FACTS, 'sites.0.calls', 'x'.repeat(1_000_000));
+    expect(() => parseFacts(data)).toThrow(/^.{0,140}$/);
+  });
+
+  it('cuts long texts', () => {
+    const { sites } = parseFacts(changed(FACTS, 'sites.0.source', 'x'.repeat(10_000_000)));
+    expect(sites[0]!.source).toBe(`${'x'.repeat(999)}…`);
+  });
+
+  it('cuts no character in two', () => {
+    const { sites } = parseFacts(changed(FACTS, 'sites.0.where', `${'x'.repeat(198)}😀😀`));
+    expect(sites[0]!.where).toBe(`${'x'.repeat(198)}…`);
+  });
+
+  it('reads the first of too many sites, and tells how many it leaves out', () => {
+    const { sites, left_out } = parseFacts({ ...FACTS, sites: Array(5_000).fill(FACTS.sites[0]) });
+    expect([sites.length, left_out]).toEqual([2_000, 3_000]);
+  });
+
+  it('reads no more ways than a call can name', () => {
+    const many = aSite({ shapes: Array(40_000).fill(aWay([], [])) });
+    const { sites } = parseFacts(someFacts([many, many]));
+    expect(sites.map(site => site.shapes.length)).toEqual([40_000, 25_535]);
+  });
+
+  it('refuses a shape of a million axes', () => {
+    const data = changed(FACTS, 'sites.0.shapes.0.operands.0.0', Array(1_000_000).fill(1));
+    expect(() => parseFacts(data)).toThrow('is a list, not a shape of at most 64 axes.');
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { type Change, EVERYTHING, labelsOf } from '../../../src/view/data/store.js';
+import type { Facts, Measured } from '../../../src/view/data/schema.js';
+import { storeOf } from '../calls.js';
+
+const CALLS = [
+  { start: 0, way: 0, thread: 0 },
+  { start: 10, way: 1, thread: 1, error: 1 },
+  { start: 20, way: 9, thread: 1 }
+];
+
+describe('Store', () => {
+  test('tells every listener of every change, until it stops listening', () => {
+    const store = storeOf(CALLS);
+    const heard: Change[] = [];
+    const stop = store.on(change => heard.push(change));
+    store.grown();
+    store.relabel(store.labels);
+    store.select(1);
+    store.narrow(EVERYTHING);
+    stop();
+    store.select(2);
+    expect(heard).toEqual(['calls', 'labels', 'selected', 'filter']);
+  });
+
+  test('tells nothing where the selection stays', () => {
+    const store = storeOf(CALLS);
+    store.select(1);
+    const heard: Change[] = [];
+    store.on(change => heard.push(change));
+    store.select(1);
+    expect(heard).toEqual([]);
+  });
+
+  test('selects no row that does not exist', () => {
+    const store = storeOf(CALLS);
+    for (const row of [3, -1, NaN]) {
+      store.select(0);
+      store.select(row);
+      expect(store.selected).toBeNull();
+    }
+  });
+
+  test('a listener that stops while it is told spares the others', () => {
+    const store = storeOf(CALLS);
+    const heard: string[] = [];
+    const stop = store.on(() => stop());
+    store.on(() => heard.push('second'));
+    store.grown();
+    expect(heard).toEqual(['second']);
+  });
+
+  test('filters by site, thread and failure', () => {
+    const store = storeOf(CALLS);
+    const shown = () => [0, 1, 2].filter(row => store.shows(row));
+    expect(shown()).toEqual([0, 1, 2]);
+    store.narrow({ ...EVERYTHING, site: 1 });
+    expect(shown()).toEqual([1]);
+    store.narrow({ ...EVERYTHING, thread: 1 });
+    expect(shown()).toEqual([1, 2]);
+    store.narrow({ ...EVERYTHING, errors: true });
+    expect(shown()).toEqual([1]);
+    store.narrow({ site: 0, thread: 1, errors: false });
+    expect(shown()).toEqual([]);
+  });
+
+  test('knows whether its filter shows all', () => {
+    const store = storeOf(CALLS);
+    expect(store.showsAll()).toBe(true);
+    for (const part of [{ site: 0 }, { thread: 0 }, { errors: true }]) {
+      store.narrow({ ...EVERYTHING, ...part });
+      expect(store.showsAll()).toBe(false);
+    }
+  });
+
+  test('has no site for a way that was not kept', () => {
+    expect([0, 1, 2].map(row => storeOf(CALLS).site(row))).toEqual([0, 1, null]);
+  });
+
+  test('counts all calls, or some of them', () => {
+    expect(storeOf(CALLS).countWords(3)).toBe('3 calls');
+    expect(storeOf(CALLS).countWords(1)).toBe('1 of 3 calls');
+  });
+
+  test('labels count the ways of all sites in their order', () => {
+    const site = (name: string, ways: number) => ({
+      function: name,
+      where: 'line 3',
+      shapes: Array.from({ length: ways }, () => ({}))
+    });
+    const facts = { sites: [site('a', 2), site('b', 0), site('c', 1)] } as unknown as Facts;
+    const measured = { threads: ['main'], errors: ['E'] } as unknown as Measured;
+    const labels = labelsOf(facts, measured);
+    expect(labels.sites).toEqual(['a, line 3', 'b, line 3', 'c, line 3']);
+    expect(labels.siteOfWay).toEqual([0, 0, 2]);
+    expect(labels.ways).toHaveLength(3);
+    expect([labels.threads, labels.errors]).toEqual([['main'], ['E']]);
+  });
+});

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+
+import { describe, expect, it } from 'vitest';
+
+import { Calls } from '../../src/view/data/columns.js';
+import { parseFacts, parseMeasured } from '../../src/view/data/parse.js';
+import { MIME_TYPE } from '../../src/view/data/schema.js';
+import { unpack } from '../../src/view/data/unpack.js';
+import { levelWords, siteNote, wayShapes } from '../../src/view/data/words.js';
+
+// What Python writes today: its own tests hold the file to that.
+const GOLDEN = JSON.parse(readFileSync('../tests/data/recording.json', 'utf8'));
+const facts = parseFacts(GOLDEN.data[MIME_TYPE]);
+const measured = parseMeasured(GOLDEN.metadata[MIME_TYPE], facts);
+
+describe('the recording that Python writes', () => {
+  it('is read whole', () => {
+    const { left_out, not_kept, ...read } = facts;
+    expect(read).toEqual(GOLDEN.data[MIME_TYPE]);
+    expect([left_out, not_kept]).toEqual([0, 0]);
+    const { stack, ...written } = GOLDEN.metadata[MIME_TYPE];
+    expect(measured).toEqual(written);
+  });
+
+  it('has its calls, by their start', async () => {
+    const raw = await unpack(measured.calls!);
+    const calls = new Calls();
+    calls.append(raw.data, raw.rows, raw.unit_ns);
+    const rows = Array.from({ length: calls.length }, (_, row) => row);
+    expect(rows.map(row => calls.start(row))).toEqual([0, 55000, 56000, 60500, 61000, 95000]);
+    expect(rows.map(row => calls.lane(row))).toEqual([-1, 0, 4, 1, 5, -1]);
+    expect(calls.duration(5)).toBe(2_000_000_000);
+    expect(measured.errors[calls.error(4) - 1]).toBe('ValueError: no <b>luck</b>');
+  });
+
+  it('is told in the words of the plain text', () => {
+    const text = GOLDEN.data['text/plain'];
+    for (const site of facts.sites) {
+      expect(text).toContain(siteNote(site));
+      for (const way of site.shapes) {
+        expect(text).toContain(wayShapes(way));
+        expect(text).toContain(levelWords(way.levels));
+      }
+    }
+  });
+});

@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { LiveView } from '../../../src/view/live/live.js';
+import type { Store } from '../../../src/view/data/store.js';
+import { someCalls, someProgress } from '../recordings.js';
+
+const stores: Store[] = [];
+const disposed = vi.fn();
+
+vi.mock('../../../src/view/timeline/timeline.js', () => ({
+  Timeline: class {
+    node = document.createElement('canvas');
+    dispose = disposed;
+    constructor(store: Store) {
+      stores.push(store);
+    }
+  }
+}));
+
+const SITE = {
+  function: 'bessel',
+  flavor: 'pure',
+  where: 'line 3',
+  calls: 41,
+  errors: 0,
+  host_ns: 2e6
+};
+const CALL = { function: 'f', where: 'line 3', lane: 2, thread: 'Thread-1', elapsed_ns: 6.2e9 };
+let view: LiveView;
+
+function find(selector: string): HTMLElement {
+  return view.node.querySelector<HTMLElement>(selector)!;
+}
+
+function openTimeline(): Store {
+  const details = find('details') as HTMLDetailsElement;
+  details.open = true;
+  details.dispatchEvent(new Event('toggle'));
+  return stores[0]!;
+}
+
+beforeEach(() => {
+  stores.length = 0;
+  disposed.mockReset();
+  view = new LiveView();
+  document.body.append(view.node);
+});
+
+afterEach(() => {
+  view.dispose();
+  document.body.replaceChildren();
+});
+
+describe('LiveView', () => {
+  it('tells how far the cell is', () => {
+    view.update(someProgress(), []);
+    const bar = find('[role=progressbar]');
+    expect(bar.getAttribute('aria-valuenow')).toBe('4');
+    expect(bar.getAttribute('aria-valuetext')).toBe(
+      '431 of 10,000 calls · 2,310 calls/s · 3.2 s'
+    );
+    expect(find('.jaxcb-bar-fill').style.width).toBe('4.3%');
+  });
+
+  it('claims no share of calls that nobody knows', () => {
+    view.update(someProgress(), []);
+    view.update(someProgress({ expected: null }), []);
+    expect(find('[role=progressbar]').hasAttribute('aria-valuenow')).toBe(false);
+    expect(find('.jaxcb-bar-fill').style.width).toBe('');
+  });
+
+  it('lists sites and calls that still run, and drops those that ended', () => {
+    view.update(someProgress({ sites: [SITE], running: [CALL, CALL] }), []);
+    expect(find('.jaxcb-live-sites').textContent).toContain('bessel · pure · line 3');
+    expect(view.node.querySelectorAll('.jaxcb-live-running li')).toHaveLength(2);
+    expect(find('.jaxcb-live-running').textContent).toContain('⚠ still running, 6.2 s');
+    view.update(someProgress({ sites: [SITE] }), []);
+    expect(find('.jaxcb-live-running').hidden).toBe(true);
+    expect(view.node.querySelectorAll('.jaxcb-live-running li')).toHaveLength(0);
+  });
+
+  it('lists a bounded number of sites', () => {
+    view.update(someProgress({ sites: Array(100).fill(SITE) }), []);
+    expect(view.node.querySelectorAll('.jaxcb-live-sites li')).toHaveLength(60);
+    expect(find('.jaxcb-live-sites').textContent).toContain('and 40 more');
+  });
+
+  it('keeps its nodes, and touches none where nothing changed', async () => {
+    view.update(someProgress({ sites: [SITE], running: [CALL] }), []);
+    const changes = vi.fn();
+    const observer = new MutationObserver(changes);
+    observer.observe(view.node, { childList: true, characterData: true, subtree: true });
+    view.update(someProgress({ sites: [SITE], running: [CALL] }), []);
+    expect(observer.takeRecords()).toEqual([]);
+    observer.disconnect();
+  });
+
+  it('speaks seldom', () => {
+    view.update(someProgress({ elapsed_ns: 1e9 }), []);
+    view.update(someProgress({ elapsed_ns: 1.1e9, calls: 500 }), []);
+    expect(find('[role=status]').textContent).toContain('431 of');
+  });
+
+  it('says that progress cannot be shown, until it can', () => {
+    view.update({ calls: 'many' }, []);
+    expect(find('.jaxcb-bad').hidden).toBe(false);
+    expect(find('.jaxcb-bad').textContent).toBe(
+      '✕ progress cannot be shown: progress.elapsed_ns is missing.'
+    );
+    view.update(someProgress(), []);
+    expect(find('.jaxcb-bad').hidden).toBe(true);
+  });
+});
+
+describe('the timeline of LiveView', () => {
+  it('is made when it is unfolded, with the calls so far', () => {
+    view.append({ ...someCalls(3), base_ns: 0 });
+    expect(stores).toEqual([]);
+    expect(openTimeline().calls.length).toBe(3);
+  });
+
+  it('begins a batch of calls at its own time', () => {
+    view.append({ ...someCalls(1), base_ns: 5_000 });
+    expect(openTimeline().calls.start(0)).toBe(5_100);
+  });
+
+  it('grows', () => {
+    const store = openTimeline();
+    const heard = vi.fn();
+    store.on(heard);
+    view.append({ ...someCalls(3), base_ns: 0 });
+    expect(heard.mock.calls).toEqual([['calls']]);
+  });
+
+  it('hears of new sites and threads, and only of new ones', () => {
+    const store = openTimeline();
+    const heard = vi.fn();
+    store.on(heard);
+    view.update(someProgress({ sites: [SITE] }), ['MainThread']);
+    view.update(someProgress({ sites: [SITE] }), ['MainThread']);
+    expect(heard.mock.calls).toEqual([['labels']]);
+    expect(store.labels.sites).toEqual(['bessel, line 3']);
+    expect(store.labels.siteOfWay).toEqual([0]);
+    expect(store.labels.threads).toEqual(['MainThread']);
+  });
+
+  it('tells of calls that were not sent', () => {
+    view.update(someProgress({ not_sent: 1_200 }), []);
+    expect(find('details').textContent).toContain('1,200 calls are left out of the timeline');
+  });
+
+  it('refuses calls that are not what they claim', () => {
+    view.append({ ...someCalls(3), rows: 4, base_ns: 0 });
+    expect(find('.jaxcb-bad').textContent).toContain('4 calls take 72 bytes, not 54');
+    expect(openTimeline().calls.length).toBe(0);
+  });
+
+  it('goes with the view', () => {
+    openTimeline();
+    view.dispose();
+    expect(disposed).toHaveBeenCalledTimes(1);
+  });
+});

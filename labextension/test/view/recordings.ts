@@ -1,0 +1,110 @@
+/** Small recordings for the tests, as JSON would bring them. */
+
+import type { Facts, Level, Measured, Progress, Site, Way } from '../../src/view/data/schema.js';
+import { NOT_MEASURED } from '../../src/view/data/parse.js';
+import type { RawCalls } from '../../src/view/data/raw.js';
+import { ROW_BYTES } from '../../src/view/data/schema.js';
+
+export function aWay(
+  operands: number[][],
+  results: number[][],
+  levels: Level[] = [],
+  more: Partial<Way> = {}
+): Way {
+  return {
+    operands: operands.map(shape => [shape, 'float32'] as const),
+    results: results.map(shape => [shape, 'float32'] as const),
+    levels,
+    calls: 1,
+    shards: 0,
+    devices: [],
+    gathered_bytes: 0,
+    ...more
+  };
+}
+
+export function aSite(more: Partial<Site> = {}): Site {
+  return {
+    function: 'bessel',
+    flavor: 'pure',
+    where: 'line 4',
+    line: 4,
+    column: 2,
+    cell: true,
+    source: 'return bessel(1, x)',
+    fate: 'live',
+    reason: '',
+    remedy: '',
+    calls: 1,
+    crossings: 1,
+    expected: 1,
+    written: 1,
+    elided: 0,
+    notes: [],
+    errors: [],
+    shapes: [aWay([[]], [[5]])],
+    previews: [],
+    ...more
+  };
+}
+
+export function unusedSite(more: Partial<Site> = {}): Site {
+  return aSite({
+    where: 'line 3',
+    line: 3,
+    fate: 'unused',
+    reason: 'its result is never used',
+    remedy: 'return or use the result',
+    calls: 0,
+    crossings: 0,
+    expected: 0,
+    elided: 1,
+    shapes: [],
+    ...more
+  });
+}
+
+export function someFacts(sites: Site[] = [aSite()], more: Partial<Facts> = {}): Facts {
+  return { schema: 1, sites, overflow: 0, ahead: false, ...more };
+}
+
+export function someMeasured(more: Partial<Measured> = {}): Measured {
+  return { ...NOT_MEASURED, ...more };
+}
+
+export function someProgress(more: Partial<Progress> = {}): Progress {
+  return {
+    elapsed_ns: 3.2e9,
+    calls: 431,
+    rate: 2310,
+    expected: 10_000,
+    running: [],
+    sites: [],
+    not_sent: 0,
+    ...more
+  };
+}
+
+/** As many calls, 100 ns each, all in one way of one thread. */
+export function someCalls(rows: number): RawCalls {
+  const data = new DataView(new ArrayBuffer(rows * ROW_BYTES));
+  for (let row = 0; row < rows; row++) {
+    data.setUint32(4 * row, 1, true);
+    data.setUint32(4 * (rows + row), 1, true);
+  }
+  return { rows, unit_ns: 100, data };
+}
+
+/** A copy with one key changed, however deep: `with(facts, 'sites.0.calls', -1)`. */
+export function changed(data: unknown, path: string, value: unknown): unknown {
+  const copy = structuredClone(data);
+  const keys = path.split('.');
+  const last = keys.pop()!;
+  const holder = keys.reduce<any>((inner, key) => inner[key], copy);
+  if (value === undefined) {
+    delete holder[last];
+  } else {
+    holder[last] = value;
+  }
+  return copy;
+}

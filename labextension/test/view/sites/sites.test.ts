@@ -1,0 +1,196 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+
+import { SiteList } from '../../../src/view/sites/sites.js';
+import type { SiteActions } from '../../../src/view/sites/row.js';
+import type { Facts, Measured, Site } from '../../../src/view/data/schema.js';
+import { aSite, aWay, someFacts, someMeasured, unusedSite } from '../recordings.js';
+
+function list(facts: Facts, measured: Measured = someMeasured(), actions: SiteActions = {}) {
+  const sites = new SiteList(facts, measured, actions);
+  document.body.append(sites.node);
+  return sites;
+}
+
+function nodeOf(site: Partial<Site>, measured?: Measured, actions?: SiteActions): HTMLElement {
+  return list(someFacts([aSite(site)]), measured, actions).node;
+}
+
+function text(node: HTMLElement, selector: string): string | null {
+  return node.querySelector(selector)?.textContent ?? null;
+}
+
+afterEach(() => document.body.replaceChildren());
+
+describe('a row of SiteList', () => {
+  it('names where, source, function, flavor and fate', () => {
+    const node = nodeOf({});
+    expect(text(node, '.jaxcb-site-where')).toBe('line 4');
+    expect(text(node, '.jaxcb-site-source')).toBe('return bessel(1, x)');
+    expect(text(node, '.jaxcb-site-flavor')).toBe('bessel · pure');
+    expect(text(node, '.jaxcb-fate-live')).toBe('● live');
+  });
+
+  it('stays in program order', () => {
+    const { node } = list(someFacts([unusedSite(), aSite()]));
+    const places = [...node.querySelectorAll('.jaxcb-site-where')].map(one => one.textContent);
+    expect(places).toEqual(['line 3', 'line 4']);
+  });
+
+  it.each([
+    [{ calls: 5, expected: 5 }, '5 calls'],
+    [{ calls: 5, expected: null }, '5 calls'],
+    [{ calls: 3, expected: 5 }, '3 of 5 expected'],
+    [{ calls: 0, expected: 0, elided: 2 }, '0 calls2 elided']
+  ] as [Partial<Site>, string][])('counts calls (%#)', (site, words) => {
+    expect(text(nodeOf(site), '.jaxcb-site-calls')).toBe(words);
+  });
+
+  it.each([
+    [null, null, 'as data decide'],
+    [5, 5, '5 calls'],
+    [3, 5, '3 of 5 calls']
+  ])('tells that one run makes %j of %j calls', (expected, written, words) => {
+    const { node } = list(someFacts([aSite({ expected, written })], { ahead: true }));
+    expect(text(node, '.jaxcb-site-calls')).toBe(words);
+  });
+
+  it('tells the share of the time', () => {
+    const measured = someMeasured({ host_ns: [750_000, 250_000] });
+    const { node } = list(someFacts([aSite(), aSite()]), measured);
+    expect(text(node, '.jaxcb-site-time')).toBe('750 µs 75 %');
+    expect(node.querySelector<HTMLElement>('.jaxcb-share > span')?.style.width).toBe('75%');
+  });
+
+  it('leaves times out that were not saved', () => {
+    expect(text(nodeOf({}), '.jaxcb-site-time')).toBe('');
+  });
+
+  it('keeps markup in names text', () => {
+    const node = nodeOf({ source: '<img src=x onerror=alert(1)>' });
+    expect(node.querySelector('img')).toBeNull();
+    expect(text(node, '.jaxcb-site-source')).toBe('<img src=x onerror=alert(1)>');
+  });
+});
+
+describe('the links of SiteList', () => {
+  it('go to the line', () => {
+    const reveal = vi.fn();
+    const node = nodeOf({}, someMeasured({ cells: ['c1'] }), { reveal });
+    node.querySelector<HTMLElement>('button.jaxcb-site-where')!.click();
+    expect(reveal).toHaveBeenCalledWith({ cell: 'c1', line: 4, column: 2 });
+  });
+
+  it('go to the line of an unknown cell', () => {
+    const reveal = vi.fn();
+    nodeOf({}, undefined, { reveal }).querySelector<HTMLElement>('button')!.click();
+    expect(reveal).toHaveBeenCalledWith({ cell: null, line: 4, column: 2 });
+  });
+
+  it('are not there for files, nor without a place to go to', () => {
+    const inFile = nodeOf({ cell: false }, undefined, { reveal: vi.fn() });
+    expect(inFile.querySelector('button.jaxcb-link')).toBeNull();
+    expect(nodeOf({}).querySelector('button.jaxcb-link')).toBeNull();
+  });
+
+  it('show the calls of a site', () => {
+    const filter = vi.fn();
+    const { node } = list(someFacts([unusedSite(), aSite()]), undefined, { filter });
+    const [button, ...others] = node.querySelectorAll<HTMLElement>('.jaxcb-site-show');
+    button!.click();
+    expect(filter).toHaveBeenCalledWith(1);
+    expect(others).toEqual([]);
+  });
+});
+
+describe('the details of SiteList', () => {
+  it('give the reason, and the remedy apart from it', () => {
+    const { node } = list(someFacts([unusedSite()]));
+    expect(text(node, '.jaxcb-site-reason')).toBe('its result is never used');
+    expect(text(node, '.jaxcb-site-remedy')).toContain('What to do: return or use the result');
+  });
+
+  it('give notes, short errors, and what is around', () => {
+    const site = { notes: ['a note'], errors: ['ValueError: no luck'] };
+    const node = nodeOf(site, someMeasured({ around: [['scan of 5', 'cond']] }));
+    expect(text(node, '.jaxcb-site-note')).toBe('•a note');
+    expect(text(node, '.jaxcb-site-error')).toBe('✕ValueError: no luck');
+    expect(text(node, '.jaxcb-site-context')).toBe('in scan of 5 › cond');
+  });
+
+  it('fold a traceback behind its last line', () => {
+    const error = 'Traceback (most recent call last):\n  File "x"\nValueError: no luck';
+    const details = nodeOf({ errors: [error] }).querySelector('details')!;
+    expect(details.textContent).toBe('✕ ValueError: no luck');
+    details.open = true;
+    details.dispatchEvent(new Event('toggle'));
+    expect(text(details, 'pre')).toBe(error);
+  });
+
+  it('tell how many calls came over together', () => {
+    const node = nodeOf({ calls: 6, crossings: 1 });
+    expect(text(node, '.jaxcb-site-context')).toBe('6 calls in 1 trip to the host');
+  });
+
+  it('draw what vmap did', () => {
+    const shapes = [aWay([[4]], [[4]], [[4, 'expand_dims', [true]]])];
+    expect(nodeOf({ shapes }).querySelector('.jaxcb-batching-grid')).not.toBeNull();
+  });
+
+  it('draw the diagrams of many sites only when they are unfolded', () => {
+    const shapes = [aWay([[4]], [[4]], [[4, 'expand_dims', [true]]])];
+    const { node } = list(someFacts(Array(9).fill(aSite({ shapes }))));
+    expect(node.querySelector('.jaxcb-batching-grid')).toBeNull();
+    expect(text(node, 'summary')).toBe('(4,) → (4,) vmap 4, expand_dims');
+  });
+
+  it('count the calls of several shapes', () => {
+    const shapes = [aWay([[2]], [[2]], [], { calls: 2 }), aWay([[3]], [[3]], [], { calls: 3 })];
+    const node = nodeOf({ shapes });
+    expect(text(node, '.jaxcb-site-ways > summary')).toBe('2 shapes');
+    expect(text(node, '.jaxcb-site-ways')).toContain('2 calls:');
+  });
+
+  it('draw a bounded number of shapes', () => {
+    const details = nodeOf({ shapes: Array(60_000).fill(aWay([[2]], [[2]])) });
+    const ways = details.querySelector<HTMLDetailsElement>('.jaxcb-site-ways')!;
+    ways.open = true;
+    ways.dispatchEvent(new Event('toggle'));
+    expect(ways.querySelectorAll('.jaxcb-site-way')).toHaveLength(24);
+    expect(ways.textContent).toContain('and 59976 more shapes');
+  });
+
+  it('tell shards, devices and what was gathered', () => {
+    const more = { shards: 2, devices: ['cpu:0', 'cpu:1'], gathered_bytes: 4_096 };
+    const node = nodeOf({ shapes: [aWay([[2]], [[2]], [], more)] });
+    expect(text(node, '.jaxcb-site-context')).toBe('2 shards (cpu:0, cpu:1), gathers 4.1 kB');
+  });
+
+  it('list what calls were given and answered', () => {
+    const node = nodeOf({
+      previews: [
+        [2, ['0.5', '1'], ['0.479'], false, null],
+        [-1, [], [], true, 3]
+      ]
+    });
+    const items = [...node.querySelectorAll('.jaxcb-site-previews li')];
+    expect(items.map(item => item.textContent)).toEqual([
+      'lane 2: 0.5, 1 → 0.479',
+      'shard 3: nothing → ✕ raised'
+    ]);
+  });
+});
+
+describe('a long SiteList', () => {
+  it('begins with a hundred sites, and goes on where one asks for more', () => {
+    const sites = Array.from({ length: 150 }, (_, place) => aSite({ where: `line ${place}` }));
+    const { node } = list(someFacts(sites));
+    const more = node.querySelector<HTMLElement>('.jaxcb-sites-more')!;
+    expect(node.querySelectorAll('.jaxcb-site')).toHaveLength(100);
+    expect(more.textContent).toBe('show 50 more of 50 sites');
+    more.click();
+    expect(node.querySelectorAll('.jaxcb-site')).toHaveLength(150);
+    expect(more.hidden).toBe(true);
+    expect(document.activeElement).toBe(node.querySelectorAll('.jaxcb-site')[100]);
+    expect(document.activeElement?.textContent).toContain('line 100');
+  });
+});

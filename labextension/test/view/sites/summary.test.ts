@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Facts, Measured } from '../../../src/view/data/schema.js';
+import { summaryLine } from '../../../src/view/sites/summary.js';
+import { aSite, aWay, someFacts, someMeasured, unusedSite } from '../recordings.js';
+
+function words(facts: Facts, measured: Measured = someMeasured()): string {
+  return summaryLine(facts, measured).textContent ?? '';
+}
+
+describe('summaryLine', () => {
+  it('tells name, flavor, calls, shapes and time', () => {
+    const measured = someMeasured({ host_ns: [41_000] });
+    expect(words(someFacts(), measured)).toBe('bessel · pure · 1 call · () → (5,) · 41 µs');
+  });
+
+  it('leaves times out that were not saved', () => {
+    expect(words(someFacts())).toBe('bessel · pure · 1 call · () → (5,)');
+  });
+
+  it('tells what was elided, and why in a few words', () => {
+    expect(words(someFacts([unusedSite()]))).toBe(
+      'bessel · pure · 0 calls · ✕ 1 elided: result never used'
+    );
+  });
+
+  it('gives no one reason for several', () => {
+    const sites = [unusedSite(), unusedSite({ fate: 'folded' })];
+    expect(words(someFacts(sites))).toContain('✕ 2 elided');
+    expect(words(someFacts(sites))).not.toContain('elided:');
+  });
+
+  it('tells the first error, and how many there are', () => {
+    const site = aSite({ errors: ['ValueError: no luck\nmore', 'KeyError'] });
+    expect(words(someFacts([site]))).toContain('✕ ValueError: no luck and 1 more');
+  });
+
+  it('tells the last line of a traceback', () => {
+    const site = aSite({ errors: ['Traceback (most recent call last):\n  f\nValueError: no\n'] });
+    expect(words(someFacts([site]))).toContain('✕ ValueError: no');
+  });
+
+  it('adds the sites of one function up', () => {
+    const sites = [aSite({ calls: 2 }), aSite({ calls: 3, shapes: [aWay([[2]], [[2]])] })];
+    const measured = someMeasured({ host_ns: [1_000, 2_000] });
+    expect(words(someFacts(sites), measured)).toBe('bessel · pure · 5 calls · 2 shapes · 3 µs');
+  });
+
+  it('separates functions', () => {
+    const sites = [aSite(), aSite({ function: 'log', flavor: 'io', shapes: [] })];
+    expect(words(someFacts(sites))).toBe(
+      'bessel · pure · 1 call · () → (5,)   log · io · 1 call'
+    );
+  });
+
+  it('names a few of many functions', () => {
+    const sites = Array.from({ length: 9 }, (_, place) => aSite({ function: `f${place}` }));
+    expect(words(someFacts(sites))).toMatch(/f3.*and 5 more functions$/);
+  });
+
+  it('counts what one run would do when nothing ran', () => {
+    const site = aSite({ expected: 5 });
+    expect(words(someFacts([site], { ahead: true }))).toContain('5 calls a run');
+    const unknown = aSite({ expected: null });
+    expect(words(someFacts([site, unknown], { ahead: true }))).toContain('calls depend on data');
+  });
+
+  it('says so when there are no callbacks', () => {
+    expect(words(someFacts([]))).toBe('no callbacks');
+  });
+});

@@ -1,0 +1,249 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { EVERYTHING, type Store } from '../../../src/view/data/store.js';
+import { CallTable } from '../../../src/view/table/table.js';
+import { ROW } from '../../../src/view/table/scroll.js';
+import { type Call, columns, storeOf } from '../calls.js';
+
+describe('CallTable', () => {
+  let frames: FrameRequestCallback[];
+
+  beforeEach(() => {
+    frames = [];
+    vi.stubGlobal('requestAnimationFrame', (each: FrameRequestCallback) => frames.push(each));
+    vi.stubGlobal('cancelAnimationFrame', () => frames.splice(0));
+  });
+
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    document.body.replaceChildren();
+  });
+
+  const CALLS: Call[] = [
+    { start: 0, duration: 30, lane: 2 },
+    { start: 10, duration: 10, way: 1, thread: 1, error: 1 },
+    { start: 20, duration: 20, lane: 1 },
+    { start: 30, duration: 10, way: 7 }
+  ];
+
+  function open(store: Store, previews: (row: number) => string = () => '') {
+    const table = new CallTable(store, previews);
+    document.body.append(table.node);
+    const grid = table.node.querySelector<HTMLElement>('[role=grid]')!;
+    return { table, grid };
+  }
+
+  const shown = (grid: Element) =>
+    [...grid.querySelectorAll<HTMLElement>('[data-row]')]
+      .filter(row => !row.hidden)
+      .sort((a, b) => Number(a.ariaRowIndex) - Number(b.ariaRowIndex));
+  const numbers = (grid: Element) => shown(grid).map(row => Number(row.dataset.row));
+  const words = (row: Element) => [...row.children].map(cell => cell.textContent);
+  const press = (grid: Element, key: string) =>
+    grid.dispatchEvent(new KeyboardEvent('keydown', { key, cancelable: true }));
+  const many = (count: number) => Array.from({ length: count }, (_, n) => ({ start: 20 * n }));
+
+  test('says all of every call', () => {
+    const { grid } = open(storeOf(CALLS));
+    expect(words(shown(grid)[0]!)).toEqual([
+      '1', 'bessel, line 3', '2', 'MainThread', '0.0 µs', '30 ns', '(3,) → ()', ''
+    ]);
+    expect(words(shown(grid)[1]!).slice(1)).toEqual([
+      'lookup, model.py:12', '', 'worker-1', '0.0 µs', '10 ns', '(3,) → ()', 'ValueError: no luck'
+    ]);
+    expect(words(shown(grid)[3]!)[1]).toBe('a site that was not kept');
+  });
+
+  test('has previews where there are any', () => {
+    const { grid } = open(storeOf(CALLS), row => (row === 2 ? '1 → 0.5' : ''));
+    expect(words(shown(grid)[2]!).at(-1)).toBe('1 → 0.5');
+    expect(grid.getAttribute('aria-colcount')).toBe('9');
+    expect(open(storeOf(CALLS)).grid.getAttribute('aria-colcount')).toBe('8');
+  });
+
+  test('shows text as text', () => {
+    const { grid } = open(storeOf(CALLS, { sites: ['<img src=x>, line 3'] }));
+    expect(grid.querySelector('img')).toBeNull();
+  });
+
+  test('has few of many rows in the document', () => {
+    const { grid } = open(storeOf(many(100_000)));
+    expect(shown(grid).length).toBeLessThan(20);
+    expect(grid.getAttribute('aria-rowcount')).toBe('100001');
+    expect(shown(grid)[0]!.getAttribute('aria-rowindex')).toBe('2');
+  });
+
+  test('shows other rows when it is scrolled', () => {
+    const { grid } = open(storeOf(many(1000)));
+    grid.scrollTop = 500 * ROW;
+    grid.dispatchEvent(new Event('scroll'));
+    expect(numbers(grid)).toContain(505);
+    expect(numbers(grid)).not.toContain(0);
+  });
+
+  test('sorts by a column, then the other way', () => {
+    const { grid } = open(storeOf(CALLS));
+    const title = () => grid.querySelectorAll<HTMLElement>('[role=columnheader]')[5]!;
+    expect(title().getAttribute('aria-sort')).toBe('none');
+    title().querySelector('button')!.click();
+    expect(numbers(grid)).toEqual([1, 3, 2, 0]);
+    expect(title().getAttribute('aria-sort')).toBe('ascending');
+    title().querySelector('button')!.click();
+    expect(numbers(grid)).toEqual([0, 2, 1, 3]);
+    expect(title().getAttribute('aria-sort')).toBe('descending');
+  });
+
+  test('sorts by every column', () => {
+    const { grid } = open(storeOf(CALLS), row => ['b', '', 'a', ''][row]!);
+    const orders = [...grid.querySelectorAll('[role=columnheader] button')].map(button => {
+      (button as HTMLElement).click();
+      return numbers(grid).join('');
+    });
+    expect(orders).toEqual([
+      '0123', // number
+      '0213', // site
+      '1320', // lane
+      '0231', // thread
+      '0123', // start
+      '1320', // duration
+      '0123', // shapes; the last has a way that is not known
+      '0231', // error
+      '1320' // values
+    ]);
+  });
+
+  test('filters by its controls, and counts', () => {
+    const store = storeOf(CALLS);
+    const { table, grid } = open(store);
+    const [site, thread] = table.node.querySelectorAll('select');
+    const count = () => table.node.querySelector('output')!.textContent;
+    expect(count()).toBe('4 calls');
+    choose(site!, '0');
+    expect([numbers(grid), count(), store.filter.site]).toEqual([[0, 2], '2 of 4 calls', 0]);
+    choose(site!, '');
+    choose(thread!, '1');
+    expect(numbers(grid)).toEqual([1]);
+    choose(thread!, '');
+    table.node.querySelector<HTMLElement>('input')!.click();
+    expect([numbers(grid), store.filter.errors]).toEqual([[1], true]);
+  });
+
+  test('its controls say what another view filters by', () => {
+    const store = storeOf(CALLS);
+    const { table } = open(store);
+    store.narrow({ site: 1, thread: 1, errors: true });
+    const [site, thread] = table.node.querySelectorAll('select');
+    expect([site!.value, thread!.value]).toEqual(['1', '1']);
+    expect(table.node.querySelector('input')!.checked).toBe(true);
+  });
+
+  test('says that no call passes, and offers all of them', () => {
+    const store = storeOf(CALLS);
+    const { table, grid } = open(store);
+    const note = table.node.querySelector<HTMLElement>('.jaxcb-table-empty')!;
+    expect([grid.hidden, note.hidden]).toEqual([false, true]);
+    store.narrow({ site: 0, thread: 1, errors: false });
+    expect([grid.hidden, note.hidden]).toEqual([true, false]);
+    note.querySelector('button')!.click();
+    expect([grid.hidden, note.hidden, store.filter]).toEqual([false, true, EVERYTHING]);
+  });
+
+  test('a click selects', () => {
+    const store = storeOf(CALLS);
+    const { grid } = open(store);
+    (shown(grid)[2]!.firstElementChild as HTMLElement).click();
+    expect(store.selected).toBe(2);
+    expect(shown(grid)[2]!.getAttribute('aria-selected')).toBe('true');
+    expect(document.activeElement).toBe(grid);
+  });
+
+  test('shows the row that another view selects, wherever it is sorted to', () => {
+    const store = storeOf(many(1000));
+    const { grid } = open(store);
+    store.select(700);
+    expect(numbers(grid)).toContain(700);
+    const active = grid.getAttribute('aria-activedescendant')!;
+    expect(document.getElementById(active)!.dataset.row).toBe('700');
+    const number = grid.querySelector<HTMLElement>('[role=columnheader] button')!;
+    number.click();
+    number.click();
+    store.select(999);
+    expect(numbers(grid)[0]).toBe(999);
+  });
+
+  test('keys move the selection', () => {
+    const store = storeOf(many(1000));
+    const { grid } = open(store);
+    const keys = ['ArrowDown', 'ArrowDown', 'PageDown', 'End', 'ArrowDown', 'PageUp', 'ArrowUp'];
+    const rows = keys.map(key => (press(grid, key), store.selected));
+    expect(rows).toEqual([0, 1, 11, 999, 999, 989, 988]);
+    press(grid, 'Home');
+    expect(store.selected).toBe(0);
+    press(grid, 'Escape');
+    expect(store.selected).toBeNull();
+    press(grid, 'Enter');
+    expect(store.selected).toBe(0);
+  });
+
+  test('leaves keys alone that it does not know', () => {
+    const { grid } = open(storeOf(CALLS));
+    expect(['Tab', 'a'].map(key => press(grid, key))).toEqual([true, true]);
+    expect(press(grid, 'ArrowDown')).toBe(false);
+  });
+
+  test('keys on the title of a column do not move the selection', () => {
+    const store = storeOf(CALLS);
+    const { grid } = open(store);
+    const title = grid.querySelector('[role=columnheader] button')!;
+    title.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+    expect(store.selected).toBeNull();
+  });
+
+  test('keeps the keys from the shortcuts of JupyterLab', () => {
+    const { table } = open(storeOf(CALLS));
+    expect(table.node.hasAttribute('data-lm-suppress-shortcuts')).toBe(true);
+  });
+
+  test('takes in calls that come, once a frame', () => {
+    const store = storeOf(CALLS);
+    const { grid } = open(store);
+    store.calls.append(columns([{ start: 40 }]), 1, 1);
+    store.grown();
+    store.grown();
+    expect(frames).toHaveLength(1);
+    frames[0]!(0);
+    expect(numbers(grid)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('sorts calls that come among the others', () => {
+    const store = storeOf(CALLS);
+    const { grid } = open(store);
+    grid.querySelectorAll<HTMLElement>('[role=columnheader] button')[5]!.click();
+    store.calls.append(columns([{ start: 40, duration: 15 }]), 1, 1);
+    store.grown();
+    frames[0]!(0);
+    expect(numbers(grid)).toEqual([1, 3, 4, 2, 0]);
+  });
+
+  test('has new labels when they change', () => {
+    const store = storeOf(CALLS);
+    const { table, grid } = open(store);
+    store.relabel({ ...store.labels, sites: ['other, line 9'] });
+    expect(words(shown(grid)[0]!)[1]).toBe('other, line 9');
+    expect(table.node.querySelector('select')!.textContent).toContain('other, line 9');
+  });
+
+  test('does nothing after it was disposed of', () => {
+    const store = storeOf(CALLS);
+    const { table, grid } = open(store);
+    table.dispose();
+    store.select(1);
+    store.grown();
+    expect(frames).toHaveLength(0);
+    expect(grid.querySelector('[aria-selected=true]')).toBeNull();
+  });
+});
+
+function choose(select: HTMLSelectElement, value: string): void {
+  select.value = value;
+  select.dispatchEvent(new Event('change'));
+}

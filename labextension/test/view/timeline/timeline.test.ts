@@ -1,0 +1,296 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { EVERYTHING, type Store } from '../../../src/view/data/store.js';
+import { siteColour, Timeline } from '../../../src/view/timeline/timeline.js';
+import { type Call, columns, storeOf } from '../calls.js';
+import { click, drag, key, penOf, pointer, wheel } from '../gestures.js';
+
+test('sites have eight colours', () => {
+  expect([0, 7, 8].map(siteColour)).toEqual([
+    '--jaxcb-site-0',
+    '--jaxcb-site-7',
+    '--jaxcb-site-0'
+  ]);
+});
+
+describe('Timeline', () => {
+  const WIDTH = 900; // of which 128 are for names and 8 for the edge
+  let frames: FrameRequestCallback[];
+  let drawn: string[];
+  let opened: Timeline[];
+
+  beforeEach(() => {
+    frames = [];
+    drawn = [];
+    opened = [];
+    vi.stubGlobal('requestAnimationFrame', (each: FrameRequestCallback) => frames.push(each));
+    vi.stubGlobal('cancelAnimationFrame', () => undefined);
+    vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(WIDTH);
+    vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(100);
+    const pen = penOf(drawn) as unknown as RenderingContext;
+    vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(pen);
+  });
+
+  afterEach(() => {
+    opened.forEach(each => each.dispose());
+    vi.restoreAllMocks();
+    vi.unstubAllGlobals();
+    document.body.replaceChildren();
+  });
+
+  const CALLS: Call[] = [
+    { start: 0, duration: 100 },
+    { start: 200, duration: 100, way: 1, thread: 1, lane: 2 },
+    { start: 400, duration: 100, error: 1 },
+    { start: 900, duration: 100, way: 1 }
+  ];
+
+  function draw(): string[] {
+    drawn.length = 0;
+    frames.splice(0).forEach(each => each(0));
+    return drawn;
+  }
+
+  function open(store: Store): { timeline: Timeline; canvas: HTMLCanvasElement } {
+    const timeline = new Timeline(store);
+    opened.push(timeline);
+    document.body.append(timeline.node);
+    draw();
+    return { timeline, canvas: timeline.node.querySelector('canvas')! };
+  }
+
+  const x = (ns: number) => 128 + (ns / 1000) * (WIDTH - 136);
+
+  test('draws names of functions and threads', () => {
+    const store = storeOf(CALLS);
+    open(store);
+    store.grown();
+    const texts = draw();
+    expect(texts).toEqual(expect.arrayContaining(['bessel', 'lookup', 'MainThread', 'worker-1']));
+    expect(texts).toContain('✕ bessel');
+  });
+
+  test('makes room for long names of workers', () => {
+    const threads = ['MainThread', 'process 1 · worker 2 · jaxcb-threads_1'];
+    const store = storeOf(CALLS, { threads });
+    const names = 6 * threads[1]!.length + 16;
+    const { canvas } = open(store);
+    click(canvas, names + 0.25 * (WIDTH - names - 8), 60);
+    expect(store.selected).toBe(1);
+    expect(drawn).toContain(threads[1]);
+  });
+
+  test('says in words what the picture shows', () => {
+    const { canvas } = open(storeOf(CALLS));
+    expect(canvas.getAttribute('aria-label')).toBe(
+      'Timeline of 4 calls on 2 threads in 1 µs, 1 failed'
+    );
+    expect(canvas.tabIndex).toBe(0);
+  });
+
+  test('keeps the keys from the shortcuts of JupyterLab', () => {
+    const { canvas } = open(storeOf(CALLS));
+    expect(canvas.hasAttribute('data-lm-suppress-shortcuts')).toBe(true);
+  });
+
+  test('a click selects a call, and one beside all calls none', () => {
+    const store = storeOf(CALLS);
+    const { canvas } = open(store);
+    click(canvas, x(250), 60);
+    expect(store.selected).toBe(1);
+    click(canvas, x(250), 34);
+    expect(store.selected).toBeNull();
+  });
+
+  test('says the selected call, whoever selected it', () => {
+    const store = storeOf(CALLS);
+    const { timeline } = open(store);
+    store.select(2);
+    const said = timeline.node.querySelector('[role=status]')!.textContent;
+    expect(said).toBe(
+      'call 3 · bessel, line 3 · 100 ns at 0.4 µs · (3,) → () · MainThread · ✕ ValueError: no luck'
+    );
+    store.select(null);
+    expect(timeline.node.querySelector('[role=status]')!.textContent).toBe('');
+  });
+
+  test('moves to a call that was selected elsewhere', () => {
+    const store = storeOf(CALLS);
+    const { canvas } = open(store);
+    drag(canvas, x(0), x(100), true);
+    expect(draw()).not.toContain('lookup');
+    store.select(3);
+    expect(draw()).toContain('lookup');
+  });
+
+  test('goes from call to call by keys, past those that the filter leaves out', () => {
+    const store = storeOf(CALLS);
+    const { canvas } = open(store);
+    store.narrow({ ...EVERYTHING, site: 1 });
+    const selected = [']', 'n', 'n', '[', 'p'].map(each => (key(canvas, each), store.selected));
+    expect(selected).toEqual([1, 3, 3, 1, 1]);
+    key(canvas, 'Escape');
+    expect(store.selected).toBeNull();
+  });
+
+  test('zooms, pans and resets by keys', () => {
+    const { canvas } = open(storeOf(CALLS));
+    const seen = () => draw().filter(text => text === 'bessel' || text === 'lookup');
+    key(canvas, '+');
+    key(canvas, '+');
+    key(canvas, '+');
+    key(canvas, 'End');
+    expect(seen()).toEqual(['lookup']);
+    key(canvas, 'Home');
+    expect(seen()).toEqual(['bessel', 'lookup']);
+    expect(key(canvas, '0')).toBe(false);
+    expect(seen()).toEqual(['bessel', 'lookup', 'lookup']);
+  });
+
+  test('leaves keys alone that it does not know, and Tab', () => {
+    const { canvas } = open(storeOf(CALLS));
+    expect(['Tab', 'x', 'F5'].map(each => key(canvas, each))).toEqual([true, true, true]);
+    expect(key(canvas, '0', { ctrlKey: true })).toBe(true);
+  });
+
+  test('Enter selects a call in the middle, then comes closer', () => {
+    const store = storeOf(CALLS);
+    const { canvas } = open(store);
+    key(canvas, 'Enter');
+    expect(store.selected).toBe(3);
+    key(canvas, 'Enter');
+    expect(draw()).not.toContain('bessel');
+  });
+
+  test('lets the page scroll, unless Ctrl or the focus says otherwise', () => {
+    const { canvas } = open(storeOf(CALLS));
+    expect(wheel(canvas, {})).toBe(true);
+    expect(wheel(canvas, { ctrlKey: true })).toBe(false);
+    canvas.focus();
+    expect(wheel(canvas, {})).toBe(false);
+  });
+
+  test('a drag with Shift zooms to a range, and a double click back out', () => {
+    const { canvas } = open(storeOf(CALLS));
+    drag(canvas, x(190), x(310), true);
+    expect(draw().filter(text => text === 'bessel' || text === 'lookup')).toEqual(['lookup']);
+    canvas.dispatchEvent(new MouseEvent('dblclick'));
+    expect(draw()).toContain('bessel');
+  });
+
+  test('a drag pans and selects nothing', () => {
+    const store = storeOf(CALLS);
+    const { canvas } = open(store);
+    drag(canvas, x(0), x(150), true);
+    drag(canvas, x(900), x(100), false);
+    expect(draw()).toContain('lookup');
+    expect(store.selected).toBeNull();
+  });
+
+  test('says all of the call below the pointer, as text', () => {
+    const store = storeOf(CALLS, { sites: ['<b>f</b>, line 3', 'g, line 4'] });
+    const { timeline, canvas } = open(store);
+    pointer(canvas, 'pointermove', x(450), 36);
+    const details = timeline.node.querySelector<HTMLElement>('[role=tooltip]')!;
+    expect(details.hidden).toBe(false);
+    const words = ['<b>f</b>, line 3', 'call 3', '0.4 µs', '100 ns', '✕ ValueError: no luck'];
+    for (const each of words) {
+      expect(details.textContent).toContain(each);
+    }
+    expect(details.querySelector('b')).toBeNull();
+    canvas.dispatchEvent(new MouseEvent('pointerleave'));
+    expect(details.hidden).toBe(true);
+  });
+
+  test('says how many calls share the pixel below the pointer', () => {
+    const many = Array.from({ length: 20_000 }, (_, n) => ({ start: 20 * n }));
+    const { timeline, canvas } = open(storeOf(many));
+    pointer(canvas, 'pointermove', 500, 36);
+    expect(timeline.node.querySelector('[role=tooltip]')!.textContent).toMatch(/2\d calls in this/);
+  });
+
+  test('points at the failing call among many', () => {
+    const many = Array.from({ length: 20_000 }, (_, n) => ({
+      start: 20 * n,
+      error: n === 10_000 ? 1 : 0
+    }));
+    const store = storeOf(many);
+    const { canvas } = open(store);
+    click(canvas, x(500) + 2, 36);
+    expect(store.selected).toBe(10_000);
+  });
+
+  test('marks failing calls from afar', () => {
+    const many = Array.from({ length: 20_000 }, (_, n) => ({ start: 20 * n }));
+    const store = storeOf(many);
+    open(store);
+    const crosses = () => (store.grown(), draw().filter(each => each === 'moveTo').length);
+    expect(crosses()).toBe(0);
+    store.calls.append(columns([{ start: 100, error: 1 }, { start: 120, error: 1 }]), 2, 1, 4e5);
+    expect(crosses()).toBe(2);
+  });
+
+  test('dims calls that the filter leaves out', () => {
+    const store = storeOf(CALLS);
+    open(store);
+    store.narrow({ ...EVERYTHING, site: 0 });
+    expect(draw()).not.toContain('lookup');
+    expect(drawn).toContain('bessel');
+  });
+
+  test('its legend shows the calls of one site, and then all again', () => {
+    const store = storeOf(CALLS);
+    const { timeline } = open(store);
+    const site = () => timeline.node.querySelectorAll<HTMLElement>('[role=group] button')[1]!;
+    site().click();
+    expect(store.filter.site).toBe(1);
+    expect(site().getAttribute('aria-pressed')).toBe('true');
+    site().click();
+    expect(store.filter.site).toBeNull();
+  });
+
+  test('follows calls that come, unless somebody zoomed', () => {
+    const store = storeOf(CALLS);
+    const { canvas } = open(store);
+    const more = columns([{ start: 0, duration: 1000, way: 1, thread: 1 }]);
+    store.calls.append(more, 1, 1, 1000);
+    store.grown();
+    expect(draw().filter(each => each.startsWith('lo'))).toHaveLength(3);
+    drag(canvas, x(0), x(50), true);
+    store.calls.append(more, 1, 1, 2000);
+    store.grown();
+    expect(draw().filter(each => each.startsWith('lo'))).toHaveLength(0);
+  });
+
+  test('draws once a frame, however many changes there are', () => {
+    const store = storeOf(CALLS);
+    open(store);
+    store.grown();
+    store.grown();
+    store.select(1);
+    expect(frames).toHaveLength(1);
+  });
+
+  test('is drawn again when the theme changes', async () => {
+    open(storeOf(CALLS));
+    document.body.setAttribute('data-jp-theme-light', 'false');
+    await Promise.resolve();
+    expect(frames).toHaveLength(1);
+    document.body.removeAttribute('data-jp-theme-light');
+  });
+
+  test('does nothing after it was disposed of', async () => {
+    const store = storeOf(CALLS);
+    const { timeline } = open(store);
+    timeline.dispose();
+    store.grown();
+    document.body.setAttribute('data-jp-theme-light', 'true');
+    await Promise.resolve();
+    expect(frames).toHaveLength(0);
+  });
+
+  test('is made without calls, and without a canvas to draw on', () => {
+    vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(null);
+    const { canvas } = open(storeOf([]));
+    expect(['n', 'Enter', '+', '0'].map(each => key(canvas, each))).toEqual(Array(4).fill(false));
+  });
+});

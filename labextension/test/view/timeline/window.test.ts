@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import { TimeWindow } from '../../../src/view/timeline/window.js';
+
+describe('TimeWindow', () => {
+  test('shows all that comes, until somebody zooms', () => {
+    const time = new TimeWindow();
+    time.grow(1000);
+    expect([time.from, time.to]).toEqual([0, 1000]);
+    time.show(100, 300);
+    time.grow(2000);
+    expect([time.from, time.to]).toEqual([100, 300]);
+    time.all();
+    expect([time.from, time.to]).toEqual([0, 2000]);
+  });
+
+  test('zooms around a time', () => {
+    const time = new TimeWindow();
+    time.grow(1000);
+    time.zoom(0.5, 200);
+    expect([time.from, time.to]).toEqual([100, 600]);
+    time.zoom(100, 200);
+    expect([time.from, time.to, time.zoomed]).toEqual([0, 1000, false]);
+  });
+
+  test('pans no further than there is time', () => {
+    const time = new TimeWindow();
+    time.grow(1000);
+    time.show(100, 300);
+    time.pan(-500);
+    expect([time.from, time.to]).toEqual([0, 200]);
+    time.pan(5000);
+    expect([time.from, time.to]).toEqual([800, 1000]);
+  });
+
+  test('shows no less than a few nanoseconds', () => {
+    const time = new TimeWindow();
+    time.grow(1000);
+    time.show(500, 500);
+    expect(time.span).toBe(20);
+  });
+
+  test('moves to a call that it does not show, and stays otherwise', () => {
+    const time = new TimeWindow();
+    time.grow(1000);
+    time.show(0, 100);
+    time.reveal(50, 60);
+    expect(time.from).toBe(0);
+    time.reveal(500, 520);
+    expect([time.from, time.to]).toEqual([460, 560]);
+  });
+});

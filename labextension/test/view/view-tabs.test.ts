@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import { Tabs } from '../../src/view/view-tabs.js';
+
+const opened = vi.fn();
+let tabs: Tabs;
+
+function buttons(): HTMLElement[] {
+  return [...tabs.node.querySelectorAll<HTMLElement>('[role=tab]')];
+}
+
+function press(key: string): void {
+  const event = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true });
+  document.activeElement!.dispatchEvent(event);
+}
+
+beforeEach(() => {
+  opened.mockClear();
+  const one = { name: 'One', panel: document.createElement('div') };
+  const two = { name: 'Two', panel: document.createElement('div') };
+  const three = { name: 'Three', panel: document.createElement('div') };
+  tabs = new Tabs('t', 'things', [one, two, three], opened);
+  tabs.showBar(true);
+  document.body.append(tabs.node);
+});
+
+afterEach(() => document.body.replaceChildren());
+
+describe('Tabs', () => {
+  it('shows the first panel, and no other', () => {
+    const panels = [...tabs.node.querySelectorAll<HTMLElement>('[role=tabpanel]')];
+    expect(panels.map(panel => panel.hidden)).toEqual([false, true, true]);
+    expect(buttons().map(button => button.tabIndex)).toEqual([0, -1, -1]);
+  });
+
+  it('names each panel by its tab', () => {
+    for (const button of buttons()) {
+      const panel = document.getElementById(button.getAttribute('aria-controls')!)!;
+      expect(panel.getAttribute('aria-labelledby')).toBe(button.id);
+    }
+  });
+
+  it('opens a panel on a click', () => {
+    buttons()[1]!.click();
+    expect(tabs.selected).toBe('Two');
+    expect(opened).toHaveBeenCalledWith('Two');
+    expect(buttons()[1]!.getAttribute('aria-selected')).toBe('true');
+  });
+
+  it.each([
+    ['ArrowRight', 'Two'],
+    ['ArrowLeft', 'Three'],
+    ['End', 'Three'],
+    ['Home', 'One']
+  ])('moves by %s, with the focus', (key, name) => {
+    buttons()[0]!.focus();
+    press(key);
+    expect(tabs.selected).toBe(name);
+    expect(document.activeElement?.textContent).toBe(name);
+  });
+
+  it('goes around at the end', () => {
+    tabs.select('Three');
+    tabs.focus();
+    press('ArrowRight');
+    expect(tabs.selected).toBe('One');
+  });
+
+  it('leaves other keys alone', () => {
+    buttons()[0]!.focus();
+    press('a');
+    expect(opened).not.toHaveBeenCalled();
+  });
+
+  it('goes back to the first panel when there is nothing to choose', () => {
+    tabs.select('Two');
+    tabs.showBar(false);
+    expect([tabs.selected, tabs.hasBar]).toEqual(['One', false]);
+    expect(tabs.node.querySelector('[role=tabpanel]')).toBeNull();
+  });
+
+  it('says how much there is behind a tab', () => {
+    tabs.count('Two', '12');
+    expect(buttons()[1]!.textContent).toBe('Two 12');
+  });
+});

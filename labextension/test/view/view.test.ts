@@ -1,0 +1,391 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+
+import type { Store } from '../../src/view/data/store.js';
+import { TraceView, type Around, type Everything } from '../../src/view/view.js';
+import { aSite, someCalls, someFacts, someMeasured, unusedSite } from './recordings.js';
+
+const stores: Store[] = [];
+const disposed = vi.fn();
+const unpacked = vi.fn();
+
+/** What stands for a part: it remembers the store it was given. */
+vi.mock('../../src/view/timeline/timeline.js', () => ({
+  Timeline: class {
+    node = document.createElement('canvas');
+    dispose = disposed;
+    constructor(store: Store) {
+      stores.push(store);
+    }
+  }
+}));
+vi.mock('../../src/view/table/table.js', () => ({
+  CallTable: class {
+    node = document.createElement('table');
+    dispose = disposed;
+    constructor(_: Store, previews: (row: number) => string) {
+      this.node.textContent = previews(0);
+    }
+  }
+}));
+vi.mock('../../src/view/data/unpack.js', () => ({ unpack: (saved: unknown) => unpacked(saved) }));
+
+const SAVED = { rows: 2, unit_ns: 100, zlib: 'eJw=' };
+const FACTS = someFacts([unusedSite(), aSite({ calls: 3 })]);
+const CUT = someMeasured({ id: 'r1', calls: SAVED, calls_not_saved: 1 });
+let view: TraceView;
+
+function shown(around?: Around): TraceView {
+  view = new TraceView(around);
+  document.body.append(view.node);
+  return view;
+}
+
+function find(selector: string): HTMLElement {
+  return view.node.querySelector<HTMLElement>(selector)!;
+}
+
+function unfold(): void {
+  find('.jaxcb-disclosure').click();
+}
+
+function callsTab(): HTMLElement {
+  return view.node.querySelectorAll<HTMLElement>('[role=tab]')[1]!;
+}
+
+/** Lets what was promised arrive. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) {
+    await Promise.resolve();
+  }
+}
+
+beforeEach(() => {
+  stores.length = 0;
+  disposed.mockReset();
+  unpacked.mockReset().mockImplementation(() => Promise.resolve(someCalls(2)));
+});
+
+afterEach(() => {
+  view.dispose();
+  document.body.replaceChildren();
+});
+
+describe('TraceView', () => {
+  it('begins as one line, and makes nothing else', () => {
+    shown().show(FACTS, null);
+    expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('false');
+    expect(find('.jaxcb-disclosure').textContent).toContain('✕ 1 elided');
+    expect(find('.jaxcb-site')).toBeNull();
+  });
+
+  it('unfolds to its sites, and folds', () => {
+    shown().show(FACTS, null);
+    unfold();
+    expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('true');
+    expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
+    unfold();
+    expect(find('.jaxcb-body').hidden).toBe(true);
+  });
+
+  it.each([
+    [{ schema: 2 }, 'Update jupyter_jaxcb where JupyterLab runs.'],
+    [null, 'the recording is null'],
+    ['x', 'the recording is "x"']
+  ])('shows one message in place of %j', (facts, message) => {
+    shown().show(facts, null);
+    expect(view.node.textContent).toContain(message);
+    expect(view.node.children).toHaveLength(1);
+  });
+
+  it('shows a message in place of the recording before', () => {
+    shown().show(FACTS, null);
+    view.show({ schema: 2 }, null);
+    expect(view.node.textContent).toMatch(/^✕ this host trace cannot be shown/);
+  });
+
+  it('shows a good recording after a bad one', () => {
+    shown().show({ schema: 2 }, null);
+    view.show(FACTS, null);
+    expect(view.node.textContent).toContain('bessel · pure');
+    expect(view.node.textContent).not.toContain('schema');
+  });
+
+  it('shows the facts alone where the measured are bad, and says why', () => {
+    shown().show(FACTS, { host_ns: 'no' });
+    unfold();
+    expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
+    expect(find('.jaxcb-warning').textContent).toContain('measured.host_ns is "no", not a list.');
+  });
+
+  it('says that times were not saved', () => {
+    shown().show(FACTS, undefined);
+    unfold();
+    expect(find('.jaxcb-footer').textContent).toBe('times were not saved');
+  });
+
+  it('has no tabs where there are no calls to show', () => {
+    shown().show(FACTS, null);
+    unfold();
+    expect(find('[role=tablist]').hidden).toBe(true);
+    expect(find('.jaxcb-site-show')).toBeNull();
+  });
+
+  it('gives two views of one recording different ids', () => {
+    shown().show(FACTS, null);
+    const other = new TraceView();
+    other.show(FACTS, null);
+    expect(other.node.querySelector('.jaxcb-body')!.id).not.toBe(find('.jaxcb-body').id);
+    other.dispose();
+  });
+
+  it('goes to a line', () => {
+    const reveal = vi.fn();
+    shown({ reveal }).show(FACTS, someMeasured({ cells: ['c0', 'c1'] }));
+    unfold();
+    find('button.jaxcb-site-where').click();
+    expect(reveal).toHaveBeenCalledWith({ cell: 'c0', line: 3, column: 2 });
+  });
+});
+
+describe('the footer of TraceView', () => {
+  it('tells losses, order, environment and compilations', () => {
+    const measured = someMeasured({
+      out_of_order: ['line 4 ran before line 3'],
+      by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms'],
+      environment: { backend: 'cpu', jax: '0.10.2' },
+      compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6 }],
+      host_ns: [0, 1]
+    });
+    shown().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
+    unfold();
+    const words = [...find('.jaxcb-footer').children].map(child => child.textContent);
+    expect(words).toEqual([
+      '⚠ line 4 ran before line 3',
+      '⚠ 12,000 calls more, not in these counts: the log was full',
+      '⚠ the log was full: 5 calls of these were counted and have no row',
+      '4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms',
+      'jax 0.10.2 · cpu',
+      '1 compilation · 92 ms'
+    ]);
+    const details = find('.jaxcb-footer details') as HTMLDetailsElement;
+    details.open = true;
+    details.dispatchEvent(new Event('toggle'));
+    expect(details.querySelector('li')!.textContent).toBe(
+      'jit_f: lowered 12 ms, compiled 80 ms'
+    );
+  });
+
+  it('tells of sites that are too many to be listed', () => {
+    shown().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
+    unfold();
+    expect(find('.jaxcb-warning').textContent).toBe('⚠ 1 more sites are not listed');
+  });
+
+  it('says that nothing ran', () => {
+    shown().show({ ...FACTS, ahead: true }, null);
+    unfold();
+    expect(find('.jaxcb-footer').textContent).toBe('explained ahead: nothing ran');
+  });
+});
+
+describe('the calls of TraceView', () => {
+  it('are unpacked when their tab is opened, and not before', async () => {
+    shown().show(FACTS, someMeasured({ calls: SAVED }));
+    unfold();
+    expect(unpacked).not.toHaveBeenCalled();
+    callsTab().click();
+    expect(unpacked).toHaveBeenCalledWith(SAVED);
+    await settled();
+    expect(stores[0]!.calls.length).toBe(2);
+    expect(find('canvas')).not.toBeNull();
+  });
+
+  it('are those that came separately, where they did', async () => {
+    shown().show(FACTS, someMeasured(), someCalls(5));
+    unfold();
+    callsTab().click();
+    await settled();
+    expect(stores[0]!.calls.length).toBe(5);
+    expect(unpacked).not.toHaveBeenCalled();
+  });
+
+  it('keep the sites in view where they cannot be unpacked', async () => {
+    unpacked.mockImplementation(() => Promise.reject(new Error('bad base64.')));
+    shown().show(FACTS, someMeasured({ calls: SAVED }));
+    unfold();
+    callsTab().click();
+    await settled();
+    expect(find('.jaxcb-calls').textContent).toBe('✕ the calls cannot be shown: bad base64.');
+    expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
+  });
+
+  it.each([
+    [{ ...someCalls(2), rows: 3 }, '3 calls take 54 bytes, not 36'],
+    [{ ...someCalls(2), rows: 1.5 }, 'whole rows'],
+    [{ ...someCalls(2), unit_ns: NaN }, 'positive units']
+  ])('are refused where they are not what they claim (%#)', async (raw, message) => {
+    shown().show(FACTS, null, raw);
+    unfold();
+    callsTab().click();
+    await settled();
+    expect(find('.jaxcb-calls').textContent).toContain(message);
+  });
+
+  it('are narrowed to a site by its button', async () => {
+    shown().show(FACTS, null, someCalls(5));
+    unfold();
+    find('.jaxcb-site-show').click();
+    await settled();
+    expect(stores[0]!.filter.site).toBe(1);
+    expect(callsTab().getAttribute('aria-selected')).toBe('true');
+    expect(document.activeElement).toBe(callsTab());
+  });
+
+  it('come with their previews', async () => {
+    const site = aSite({ previews: [[-1, ['1'], ['2'], false, null]] });
+    shown().show(someFacts([site]), someMeasured({ preview_rows: [[0]] }), someCalls(1));
+    unfold();
+    callsTab().click();
+    await settled();
+    expect(find('table').textContent).toBe('1 → 2');
+  });
+
+  it('say how many of them are saved', async () => {
+    shown().show(FACTS, { ...CUT, id: '', calls_not_saved: 999_998 });
+    unfold();
+    callsTab().click();
+    await settled();
+    expect(find('.jaxcb-calls').textContent).toBe('the first 2 of 1,000,000 calls are saved');
+  });
+
+  it('are not made after the view has gone', async () => {
+    shown().show(FACTS, CUT);
+    unfold();
+    callsTab().click();
+    view.dispose();
+    await settled();
+    expect(stores).toEqual([]);
+  });
+
+  it('free what they hold', async () => {
+    shown().show(FACTS, null, someCalls(5));
+    unfold();
+    callsTab().click();
+    await settled();
+    view.dispose();
+    expect(disposed).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('TraceView, shown again', () => {
+  it('stays unfolded, in its tab', async () => {
+    shown().show(FACTS, null, someCalls(5));
+    unfold();
+    callsTab().click();
+    await settled();
+    view.show(FACTS, null, someCalls(7));
+    await settled();
+    expect(find('.jaxcb-body').hidden).toBe(false);
+    expect(callsTab().getAttribute('aria-selected')).toBe('true');
+    expect(stores[1]!.calls.length).toBe(7);
+  });
+
+  it('keeps the focus on its tab', () => {
+    shown().show(FACTS, null, someCalls(5));
+    unfold();
+    callsTab().click();
+    callsTab().focus();
+    view.show(FACTS, null, someCalls(7));
+    expect(document.activeElement).toBe(callsTab());
+  });
+
+  it('keeps the focus on its one line', () => {
+    shown().show(FACTS, null, someCalls(5));
+    find('.jaxcb-disclosure').focus();
+    view.show(FACTS, null, someCalls(7));
+    expect(document.activeElement).toBe(find('.jaxcb-disclosure'));
+  });
+
+  it('moves a focus that its new content has no place for to the tab', () => {
+    shown().show(FACTS, null, someCalls(5));
+    unfold();
+    find('.jaxcb-site-show').focus();
+    view.show(FACTS, null, someCalls(7));
+    expect(document.activeElement).toBe(find('[role=tab]'));
+  });
+
+  it('forgets the filter of another recording', async () => {
+    shown().show(FACTS, null, someCalls(5));
+    unfold();
+    find('.jaxcb-site-show').click();
+    await settled();
+    view.show(FACTS, null, someCalls(7));
+    await settled();
+    expect(stores[1]!.filter.site).toBeNull();
+  });
+});
+
+describe('TraceView, near a kernel that knows more', () => {
+  const all: Everything = {
+    facts: FACTS,
+    measured: someMeasured({ id: 'r1' }),
+    calls: someCalls(3)
+  };
+
+  it('asks for everything once, when it unfolds', async () => {
+    const everything = vi.fn(() => Promise.resolve(null));
+    shown({ everything }).show(FACTS, CUT);
+    expect(everything).not.toHaveBeenCalled();
+    unfold();
+    await settled();
+    unfold();
+    unfold();
+    expect(everything.mock.calls).toEqual([['r1']]);
+  });
+
+  it('does not ask where the recording has no id', () => {
+    const everything = vi.fn(() => Promise.resolve(null));
+    shown({ everything }).show(FACTS, { ...CUT, id: '' });
+    unfold();
+    expect(everything).not.toHaveBeenCalled();
+  });
+
+  it('shows everything in place, with tab, filter, selection and focus as they were', async () => {
+    let answer: (all: Everything) => void = () => undefined;
+    const everything = () => new Promise<Everything>(resolve => (answer = resolve));
+    shown({ everything }).show(FACTS, CUT);
+    unfold();
+    find('.jaxcb-site-show').click();
+    await settled();
+    stores[0]!.select(1);
+    answer(all);
+    await settled();
+    expect(stores[1]!.calls.length).toBe(3);
+    expect([stores[1]!.filter.site, stores[1]!.selected]).toEqual([1, 1]);
+    expect(find('.jaxcb-calls').textContent).toBe('');
+    expect(document.activeElement).toBe(callsTab());
+  });
+
+  it.each([
+    ['nothing', () => Promise.resolve(null)],
+    ['an error', () => Promise.reject(new Error('gone'))],
+    ['garbage', () => Promise.resolve({ facts: 3, measured: 3, calls: someCalls(1) })]
+  ])('goes on with what is saved where the answer is %s', async (_, everything) => {
+    shown({ everything }).show(FACTS, CUT);
+    unfold();
+    callsTab().click();
+    await settled();
+    expect(find('.jaxcb-calls').textContent).toBe('the first 2 of 3 calls are saved');
+  });
+
+  it('forgets an answer about what it no longer shows', async () => {
+    let answer: (all: Everything) => void = () => undefined;
+    const everything = () => new Promise<Everything>(resolve => (answer = resolve));
+    shown({ everything }).show(FACTS, CUT);
+    unfold();
+    view.show(someFacts([]), null);
+    answer(all);
+    await settled();
+    expect(find('.jaxcb-summary').textContent).toBe('no callbacks');
+  });
+});
