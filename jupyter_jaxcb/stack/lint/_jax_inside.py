@@ -86,20 +86,21 @@ def _first_use(host: HostFunction) -> Use | None:
     function = host.current
     while isinstance(function, functools.partial):
         function = function.func
-    own = _name_in_jax(function, host.name)
+    operations = _operations()
+    own = _name_in_jax(function, host.name, operations)
     if own:
         itself = isinstance(function, _COMPILED) and own == host.name
         return Use(f"{own} itself is JAX's, as of @jax.jit" if itself else own)
     for load in loads(host.current):
-        name = _name_in_jax(load.value, load.name)
+        name = _name_in_jax(load.value, load.name, operations)
         if name and (load.whole or isinstance(load.value, jnp.ufunc)):  # jnp.add.reduce
             return Use(name, load.code.co_filename, load.line)
     return None
 
 
-def _name_in_jax(value: Any, written: str) -> str:
+def _name_in_jax(value: Any, written: str, operations: dict[int, str]) -> str:
     """What of JAX's `value` is, if it computes; empty for anything else."""
-    return _operations().get(id(value), written if isinstance(value, _COMPILED) else "")
+    return operations.get(id(value), written if isinstance(value, _COMPILED) else "")
 
 
 def _operations() -> dict[int, str]:
