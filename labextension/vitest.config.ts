@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  test: { environment: 'jsdom', include: ['test/**/*.test.ts'] }
+  // One document for the files of a worker: making one takes longer than most files' tests.
+  test: { environment: 'jsdom', include: ['test/**/*.test.ts'], isolate: false }
 });

@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest';
-import { surround, surroundings } from '../../src/lab/around.js';
 
-test('outputs have no surroundings until a plugin gives them', () => {
+test('outputs have no surroundings until a plugin gives them', async () => {
+  vi.resetModules();
+  const { surround, surroundings } = await import('../../src/lab/around.js');
   expect(surroundings()).toBeNull();
   const given = { reveal: vi.fn(), everything: vi.fn() };
   surround(given);
