@@ -58,7 +58,7 @@ quick: $(VENV)/.test
 
 test-python: $(VENV)/.test
 	$(BIN)/python -m pytest $(PARALLEL) -m "not fuzz" --ignore tests/browser
-	$(BIN)/python -m tests.tutorials.run
+	$(BIN)/python -m tests.tutorials.run $(PARALLEL)
 
 test-frontend: $(MODULES)
 	cd labextension && npm test
@@ -72,7 +72,7 @@ test-floor: $(FLOOR)/.test
 		tests/recording tests/stack tests/buffers tests/results tests/derivatives tests/errors \
 		tests/conformance tests/fates tests/explain tests/pains tests/host_callback tests/migrate \
 		tests/observe tests/executors tests/gather tests/soak tests/programs
-	$(FLOOR)/bin/python -m tests.tutorials.run
+	$(FLOOR)/bin/python -m tests.tutorials.run $(PARALLEL)
 
 # An environment that is there already keeps its Python.
 test-latest:

@@ -1,6 +1,7 @@
 """Each extra declares what its `make` target imports and starts, so the first command works."""
 
 import ast
+import functools
 import importlib.metadata
 import itertools
 import json
@@ -65,19 +66,26 @@ def programs(path):
     return [ast.parse(source) for source in plain]
 
 
+@functools.cache
+def used(path):
+    """The modules that `path` imports or starts, but for Python's and those beside it."""
+    found = {name for tree in programs(path) for name in (*imported(tree), *started(tree))}
+    found -= OWN | BEFORE_ANY_ENVIRONMENT | sys.stdlib_module_names
+    return {name for name in found if not (path.parent / f"{name}.py").exists()}
+
+
+distributions = functools.cache(importlib.metadata.packages_distributions)
+
+
 def missing(paths, extra, project):
     """The modules of each path that no distribution declared by `extra` brings."""
     known = declared(extra, project)
-    distributions = importlib.metadata.packages_distributions()
     found = {}
     for path in paths:
-        for tree in programs(path):
-            for module in {*imported(tree), *started(tree)} - OWN - BEFORE_ANY_ENVIRONMENT:
-                if module in sys.stdlib_module_names or (path.parent / f"{module}.py").exists():
-                    continue
-                names = {name_of(one)[0] for one in distributions.get(module, [module])}
-                if not names & known:
-                    found.setdefault(path.name, set()).add(module)
+        for module in used(path):
+            names = {name_of(one)[0] for one in distributions().get(module, [module])}
+            if not names & known:
+                found.setdefault(path.name, set()).add(module)
     return found
 
 

@@ -18,7 +18,7 @@ from ._both import OURS, THEIRS
 CALLS = 20
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 ONE = np.float32(1)
-ALLOWED_MEGABYTES = 20
+ALLOWED_MEGABYTES = 10
 
 
 def eager_lambda(callbacks, i):
@@ -106,8 +106,8 @@ def test_compiled_function_with_a_lambda_inside_is_compiled_once(callbacks, comp
 
 @pytest.fixture(scope="module")
 def grown(child):
-    """Megabytes that stay: 400,000 host calls, ten thousand registrations, 120 lambdas."""
-    return child("memory.py", host_calls=400_000, registrations=10_000, compiled=100, lambdas=120)
+    """Megabytes that stay: 200,000 host calls, five thousand registrations, 120 lambdas."""
+    return child("memory.py", host_calls=200_000, registrations=5_000, compiled=100, lambdas=120)
 
 
 on_linux = pytest.mark.skipif(

@@ -18,7 +18,8 @@ def main():
     compared = importlib.metadata.version("jax") == version
     print(f"outputs of JAX {version}:", "compared" if compared else "run, but not compared")
     how = "--nbval" if compared else "--nbval-lax"
-    return pytest.main(["-p", "no:cacheprovider", how, "--doctest-glob=", str(NOTEBOOKS)])
+    options = ["-p", "no:cacheprovider", how, "--doctest-glob=", *sys.argv[1:]]
+    return pytest.main([*options, str(NOTEBOOKS)])
 
 
 if __name__ == "__main__":
