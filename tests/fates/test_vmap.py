@@ -186,6 +186,20 @@ def test_call_without_lanes_is_elided_for_want_of_lanes(method):
     assert summary.reason.startswith("vmap maps it over an axis of size 0")
 
 
+@pytest.mark.parametrize(
+    ("register", "options"),
+    [(jaxcb.pure, {"result": "x"}), (jaxcb.io, {"result": None}), (jaxcb.debug, {})],
+    ids=["pure", "io", "debug"],
+)
+def test_eager_call_without_lanes_is_told_of_too(register, options):
+    host = register(lambda x: pytest.fail("it was called"), **options)
+    with jaxcb.record() as seen:
+        jax.vmap(lambda x: (host(x), x)[1])(jnp.arange(0.0))
+    fate, calls, reason = empty(seen)
+    assert (fate, calls) == ("unused", 0)
+    assert reason.startswith("vmap mapped it over an axis of size 0")
+
+
 def empty(seen):
     """What is said of the one site of a recording."""
     (found,) = summarize(seen.recording)
