@@ -246,12 +246,25 @@ def stop_gradient(value: Any) -> Any:
 def minimum(one: Any, other: Any) -> Any:
     if base(one).value == base(other).value:
         return number(one) * 0.5 + number(other) * 0.5
-    less = one if base(one).value < base(other).value else number(other)
-    return with_taint(less, taint_of((one, other)))
+    less, more = (one, other) if base(one).value < base(other).value else (other, one)
+    return chosen(less, more, taint_of((one, other)))
 
 
 def where(test: Truth, yes: Any, no: Any) -> Any:
-    return with_taint(number(yes if test.value else no), test.taint | taint_of((yes, no)))
+    one, other = (yes, no) if test.value else (no, yes)
+    return chosen(one, other, test.taint | taint_of((yes, no)))
+
+
+def chosen(one: Any, other: Any, taint: frozenset[int]) -> Number:
+    """`one`, with tangents wherever `other` has some: JAX differentiates both."""
+    return with_taint(number(one) + nothing_of(number(other)), taint)
+
+
+def nothing_of(value: Number) -> Number:
+    """Zero, with the tangents and the taint of `value`."""
+    if isinstance(value, Dual):
+        return Dual(value.level, nothing_of(value.primal), nothing_of(value.tangent))
+    return Number(0.0, value.taint)
 
 
 def arange(length: float) -> Array:
