@@ -223,7 +223,9 @@ class Plain:
                 arguments = [
                     value
                     if axis is None
-                    else with_taint(Number(0.0) if phantom else value[lane], frozenset({vmap}))
+                    else with_taint(
+                        Number(0.0, taint_of(value)) if phantom else value[lane], frozenset({vmap})
+                    )
                     for value, axis in zip(values, axes, strict=False)
                 ]
                 called = len(self.calls)
@@ -231,7 +233,7 @@ class Plain:
                 if phantom:
                     self.unsure |= {name for name, _, _ in self.calls[called:]}
             del self.lanes[vmap]
-            return Array([] if phantom else results)
+            return Array([], taint_of(results) - {vmap}) if phantom else Array(results)
 
         return batched
 
@@ -255,12 +257,12 @@ class Plain:
         for i in reversed(order) if reverse else order:
             self.steps.append(i)
             carry, ys[i] = body(carry, xs[i])
+            carry = with_taint(carry, before)  # a carry that is mapped is so in every step
             self.steps.pop()
         if self.lanes and not ys:
             x = with_taint(Number(0.0), taint_of(xs))
             empty = self.taint_after(lambda: body(carry, x)[1])
             carry = with_taint(carry, self.taint_after(lambda: body(carry, x)[0]))
-        carry = with_taint(carry, before)
         if self.mapped(taint_of(carry)) != self.mapped(before):
             self.unsure |= {name for name, _, _ in self.calls[called:]}
         made = [ys[i] for i in order]
