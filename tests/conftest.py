@@ -33,6 +33,9 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.stack import cell_begins, cell_ends
 
+# Before anything imports them: what they assert is shown as in tests.
+pytest.register_assert_rewrite("tests.stack.elision._battery", "tests.diagnostics.explain._same")
+
 ROOT = Path(__file__).parents[1]
 MOST_EXECUTABLES = 500
 
