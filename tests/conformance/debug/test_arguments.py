@@ -8,7 +8,7 @@ from jax import lax
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import FIVE_FROM_1, TWO
 
-# D3: what is no array
+# What is no array
 
 
 class Settings:
@@ -29,7 +29,7 @@ class Settings:
     ids=["eager", "jit", "vmap", "grad", "lax.map"],
 )
 def test_arguments_that_are_no_arrays_reach_the_host_unchanged(debug, transform, calls):
-    """D3: strings and objects, by position, by keyword and inside structures."""
+    """Strings and objects, by position, by keyword and inside structures."""
     seen = []
     settings = Settings()
 
@@ -51,7 +51,7 @@ def test_arguments_that_are_no_arrays_reach_the_host_unchanged(debug, transform,
 
 @pytest.mark.parametrize("number", [3, 2.5, True, 1 + 2j], ids=repr)
 def test_python_numbers_keep_their_value(debug, run, number):
-    """D3: 1 call each, eager and compiled."""
+    """One call each, eager and compiled."""
     seen = []
     f = debug(lambda x, k: seen.append((np.asarray(x).item(), np.asarray(k).item())))
     run(lambda: f(number, k=number))

@@ -15,7 +15,7 @@ from tests.conformance._parameters import eager_or_jit, ordered_or_not
 @eager_or_jit
 @ordered_or_not
 def test_callback_sees_the_value_of_every_run(debug, run, note, ordered, compiled):
-    """D1: 1 call a run, with the value at run time; the result does not change."""
+    """One call a run, with the value at run time; the result does not change."""
     host, seen = note()
     f = debug(host, ordered=ordered)
 
@@ -31,7 +31,7 @@ def test_callback_sees_the_value_of_every_run(debug, run, note, ordered, compile
 
 @ordered_or_not
 def test_callback_without_operands_runs_once_a_run(debug, run, ordered):
-    """D1: nothing but the effect."""
+    """There is nothing but its effect."""
     seen = []
     f = debug(lambda: seen.append(None), ordered=ordered)
     program = jax.jit(lambda x: (f(), x)[1])
@@ -44,7 +44,7 @@ def test_callback_without_operands_runs_once_a_run(debug, run, ordered):
     "answer", [None, 3, "text", np.ones(3)], ids=["None", "3", "text", "array"]
 )
 def test_answer_of_the_host_function_is_ignored(debug, run, answer):
-    """D1: whatever it is; 1 call."""
+    """Whatever it is, the host is called once."""
     seen = []
 
     def host(x):
@@ -58,7 +58,7 @@ def test_answer_of_the_host_function_is_ignored(debug, run, answer):
 
 
 def test_ordered_callbacks_run_in_program_order(debug):
-    """D1: the second does not start before the first is done, in one program and across two."""
+    """The second does not start before the first is done, in one program and across two."""
     second_began, seen = threading.Event(), []
 
     def first(x):

@@ -37,7 +37,7 @@ def printed(capsys, program):
 @eager_or_jit
 @pytest.mark.parametrize("line", PRINTS.values(), ids=PRINTS)
 def test_text_is_that_of_jax(capsys, line, compiled):
-    """D1, D2: fields of every sort; one line a call."""
+    """Fields of every sort; one line a call."""
     ours = printed(capsys, lambda: compiled(lambda x: line(jaxcb.debug_print, x))(TWO))
     theirs = printed(capsys, lambda: compiled(lambda x: line(jax.debug.print, x))(TWO))
     assert ours == theirs
@@ -62,7 +62,7 @@ def test_arrays_in_structures_show_themselves_as_jax_shows_them(capsys, field, d
 
 
 def test_text_is_what_the_format_says(capsys):
-    """D1: value at run time."""
+    """The value is that at run time."""
     f = jax.jit(lambda x: jaxcb.debug_print("{} {name} {y:.2f}", x, name="then", y=x / 4))
     assert printed(capsys, lambda: f(TWO)) == "2.0 then 0.50\n"
     assert printed(capsys, lambda: f(TWO + 1)) == "3.0 then 0.75\n"
@@ -75,14 +75,14 @@ def test_doubled_braces_before_a_field_are_text(capsys):
 
 
 def test_vmap_prints_once_per_lane(capsys):
-    """D2: 5 lines over 5 lanes."""
+    """Five lanes print five lines."""
     f = jax.vmap(lambda x: jaxcb.debug_print("lane {x}", x=x))
     lines = printed(capsys, lambda: f(FIVE_FROM_1)).splitlines()
     assert sorted(lines) == [f"lane {x}" for x in FIVE_FROM_1]
 
 
 def test_ordered_prints_come_in_program_order(capsys):
-    """D1: 1 + 5 + 1 lines."""
+    """One line, five in a loop, and one after it."""
 
     def program(x):
         jaxcb.debug_print("start", ordered=True)

@@ -184,7 +184,7 @@ def dropped_in(host, ordered):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_calls_are_those_of_jax(jax_debug, note, name):
-    """D2: unordered, so as a set with repetitions."""
+    """Unordered, so they are compared as a set with repetitions."""
     value, seen = outcome(decorated, note, PROGRAMS[name], ordered=False)
     expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=False)
     jax.tree.map(np.testing.assert_array_equal, value, expected)
@@ -193,7 +193,7 @@ def test_values_and_calls_are_those_of_jax(jax_debug, note, name):
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in WRONG_IN_JAX])
 def test_ordered_values_and_calls_are_those_of_jax(jax_debug, note, name):
-    """D2: the same sequence, or a refusal of the same class."""
+    """The same sequence, or a refusal of the same class."""
     value, seen = outcome(dropped_in, note, PROGRAMS[name], ordered=True)
     expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=True)
     if isinstance(expected, type):
@@ -229,7 +229,7 @@ CALLS = {
 
 @pytest.mark.parametrize(("name", "calls"), CALLS.items(), ids=CALLS)
 def test_calls_are_those_one_can_read_off_the_program(debug, note, name, calls):
-    """D2: JAX's too."""
+    """So are the calls of JAX's own."""
     _, seen = outcome(debug, note, PROGRAMS[name], ordered=False)
     assert sorted(seen) == calls
 
@@ -238,7 +238,7 @@ def test_calls_are_those_one_can_read_off_the_program(debug, note, name, calls):
 def test_ordered_callback_in_a_batched_while_predicate_is_right_or_refused(
     our_debug, note, compiled
 ):
-    """D2: never wrong numbers."""
+    """It never sees wrong numbers."""
     host, seen = note()
     f = our_debug(host, ordered=True)
 

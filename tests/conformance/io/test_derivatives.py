@@ -23,7 +23,7 @@ from tests.conformance._parameters import ordered_or_not
     ids=["grad", "jit of grad", "jvp", "vjp"],
 )
 def test_differentiating_through_it_is_an_error(io, echo, differentiate, ordered):
-    """I5: no gradient is made up, and nothing runs."""
+    """No gradient is made up, and nothing runs."""
     host, seen = echo()
     f = io(host, like_first, ordered=ordered)
     with pytest.raises(ValueError, match=r"JVP|differentiate"):
@@ -32,7 +32,7 @@ def test_differentiating_through_it_is_an_error(io, echo, differentiate, ordered
 
 
 def test_error_of_differentiating_names_the_function_and_a_way_out(our_io, echo):
-    """I5: what to do instead is in the message."""
+    """What to do instead is in the message."""
     host, _ = echo()
     with pytest.raises(ValueError, match=r"host.*(stop_gradient|debug|custom_)"):
         jax.grad(lambda x: our_io(host, like_first)(x) * 2)(np.float32(3))
@@ -44,7 +44,7 @@ def test_error_of_differentiating_names_the_function_and_a_way_out(our_io, echo)
 def test_gradient_passes_where_nothing_differentiated_flows_through_it(
     io, run, echo, operand, compiled, ordered
 ):
-    """I5: 1 call, and its value takes part."""
+    """One call, and its value takes part."""
     host, seen = echo()
     f = io(host, like_first, ordered=ordered)
 
@@ -108,7 +108,7 @@ def reference_loss(w):
     ids=lambda loss: loss.__name__,
 )
 def test_loop_under_grad_calls_as_often_as_without(run, echo, loss, ordered):
-    """I5: 5 calls each time, in order, where JAX makes none."""
+    """Five calls each time, in order, where JAX makes none: jax-ml/jax#16637."""
     host, seen = echo()
     f = jaxcb.io(result="x", ordered=ordered)(host)
     w = np.float32(0.5)
@@ -131,7 +131,7 @@ def test_loop_under_grad_calls_as_often_as_without(run, echo, loss, ordered):
 
 @ordered_or_not
 def test_loop_under_grad_alone_calls_as_often_as_forward(our_io, run, echo, ordered):
-    """I5: also where the value itself is not asked for."""
+    """Also where the value itself is not asked for."""
     host, seen = echo()
     f = our_io(host, like_first, ordered=ordered)
     w = np.float32(0.5)

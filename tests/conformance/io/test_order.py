@@ -39,7 +39,7 @@ loops = pytest.mark.parametrize(
 @ordered_or_not
 @loops
 def test_loops_call_once_per_step(io, run, echo, loop, ordered, compiled):
-    """I4: 5 calls, in program order; a loop is a sequence, ordered or not."""
+    """Five calls, in program order; a loop is a sequence, ordered or not."""
     host, seen = echo()
     f = io(host, like_first, ordered=ordered)
     np.testing.assert_array_equal(run(compiled(lambda: loop(f))), FIVE_FROM_0)
@@ -47,7 +47,7 @@ def test_loops_call_once_per_step(io, run, echo, loop, ordered, compiled):
 
 
 def test_ordered_callback_in_a_while_predicate_runs_as_often_as_the_predicate(io, run, echo):
-    """I4: 4 calls for 3 steps."""
+    """Three steps ask it four times."""
     host, seen = echo()
     f = io(host, like_first, ordered=True)
     answer = run(
@@ -60,7 +60,7 @@ def test_ordered_callback_in_a_while_predicate_runs_as_often_as_the_predicate(io
 @pytest.mark.parametrize("taken", [True, False])
 @ordered_or_not
 def test_cond_calls_the_taken_branch_alone(io, run, echo, taken, ordered):
-    """I4: one call, of the branch that was taken."""
+    """One call, of the branch that was taken."""
     (yes, yes_seen), (no, no_seen) = echo(), echo()
     f, g = io(yes, like_first, ordered=ordered), io(no, like_first, ordered=ordered)
     answer = run(jax.jit(lambda p, x: lax.cond(p, f, lambda x: -g(x), x)), taken, np.float32(2))
@@ -90,7 +90,7 @@ def ordered_pair(io, race):
 
 
 def test_ordered_callbacks_of_one_program_run_in_program_order(io, run):
-    """I4: the second has its operand at hand and still waits for the first."""
+    """The second has its operand at hand and still waits for the first."""
     race = Overtaking()
     f, g = ordered_pair(io, race)
 
@@ -104,7 +104,7 @@ def test_ordered_callbacks_of_one_program_run_in_program_order(io, run):
 
 
 def test_ordered_callbacks_of_two_programs_run_in_program_order(io):
-    """I4: dispatched without waiting in between."""
+    """They are dispatched without waiting in between."""
     race = Overtaking()
     f, g = ordered_pair(io, race)
     slow = jax.jit(lambda x: f(jnp.linalg.norm(jnp.outer(x, x)) * 0))
@@ -117,7 +117,7 @@ def test_ordered_callbacks_of_two_programs_run_in_program_order(io):
 
 
 def test_eager_ordered_callbacks_run_in_the_order_of_the_lines(io):
-    """I4: without jit every line is a program."""
+    """Without jit every line is a program."""
     race = Overtaking()
     f, g = ordered_pair(io, race)
     f(0.0)
@@ -128,7 +128,7 @@ def test_eager_ordered_callbacks_run_in_the_order_of_the_lines(io):
 
 
 def test_ordered_callbacks_of_two_inner_jits_and_a_loop_keep_their_order(io, run, echo):
-    """I4: 1 + 3 + 1 calls."""
+    """One call, three in the loop, and one after it."""
     host, seen = echo()
     f = io(host, like_first, ordered=True)
 
@@ -143,7 +143,7 @@ def test_ordered_callbacks_of_two_inner_jits_and_a_loop_keep_their_order(io, run
 
 @pytest.mark.parametrize("ours_is_first", [True, False])
 def test_ordered_callbacks_of_jax_and_ours_share_one_order(our_io, jax_io, run, ours_is_first):
-    """I4: in one program and across programs, whoever comes first."""
+    """In one program and across programs, whoever comes first."""
     race = Overtaking()
     makers = (our_io, jax_io) if ours_is_first else (jax_io, our_io)
     f, g = (

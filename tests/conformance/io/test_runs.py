@@ -8,13 +8,13 @@ import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import FIVE_FROM_0, SCALAR, like_first
 from tests.conformance._parameters import eager_or_jit, ordered_or_not
 
-# I1: a random generator on the host
+# A random generator on the host
 
 
 @eager_or_jit
 @ordered_or_not
 def test_state_on_the_host_advances_with_every_call(io, spy, run, noise, ordered, compiled):
-    """I1: 1 call a run; the values come in sequence."""
+    """One call a run; the values come in sequence."""
     sample, expected = noise
     host, seen = spy(sample)
     f = compiled(io(host, like_first, ordered=ordered))
@@ -24,7 +24,7 @@ def test_state_on_the_host_advances_with_every_call(io, spy, run, noise, ordered
 
 
 def test_equal_calls_each_run(io, spy, run, noise):
-    """I1: two calls with the same argument are two calls, with two values."""
+    """Two calls with the same argument are two calls, with two values."""
     sample, expected = noise
     host, seen = spy(sample)
     f = io(host, like_first, ordered=True)
@@ -34,7 +34,7 @@ def test_equal_calls_each_run(io, spy, run, noise):
     assert len(seen) == 2
 
 
-# I6: always once
+# Always once
 
 
 @eager_or_jit
@@ -44,7 +44,7 @@ def test_equal_calls_each_run(io, spy, run, noise):
 def test_callback_runs_once_though_nothing_depends_on_it(
     io, run, result, operands, ordered, compiled
 ):
-    """I6: no arguments, no result, unused result; and once more when run again."""
+    """No arguments, no result, unused result; and once more when run again."""
     seen = []
 
     def host(*args):
@@ -65,7 +65,7 @@ def test_callback_runs_once_though_nothing_depends_on_it(
 
 
 def test_recording_of_an_unused_io_callback_holds_its_call_and_no_elision(our_io, run, echo):
-    """I6: there is nothing to explain away."""
+    """There is nothing to explain away."""
     host, seen = echo()
     f = our_io(host, like_first)
     with jaxcb.record() as r:
@@ -86,7 +86,7 @@ def test_recording_of_an_unused_io_callback_holds_its_call_and_no_elision(our_io
     ids=["make_jaxpr", "eval_shape", "compile"],
 )
 def test_tracing_and_compiling_call_nothing(io, echo, look):
-    """I6: it runs when the program runs."""
+    """It runs when the program runs."""
     host, seen = echo()
     look(io(host, like_first, ordered=True), np.float32(1))
     jax.effects_barrier()

@@ -33,7 +33,7 @@ LOSSES = [8.0, 2.0, 0.5, 0.125, 0.03125]
 
 
 def test_training_loop_appends_to_a_list_in_order(io, train):
-    """I7: 5 calls, all there after the barrier."""
+    """Five calls, all there after the barrier."""
     history = []
 
     def log(step, loss):
@@ -44,7 +44,7 @@ def test_training_loop_appends_to_a_list_in_order(io, train):
 
 
 def test_training_loop_writes_a_file_in_order(io, train, tmp_path):
-    """I7: 5 lines."""
+    """A line a step, five of them."""
     path = tmp_path / "loss.csv"
 
     def log(step, loss):
@@ -56,7 +56,7 @@ def test_training_loop_writes_a_file_in_order(io, train, tmp_path):
 
 
 def test_training_loop_drives_a_progress_bar(io, train):
-    """I7: an object with state, through a bound method; 5 calls."""
+    """An object with state, through a bound method; five calls."""
 
     class Bar:
         def __init__(self):

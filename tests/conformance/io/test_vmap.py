@@ -13,12 +13,12 @@ def numbers(seen):
     return [x.item() for (x,) in seen]
 
 
-# I2: lanes
+# Lanes
 
 
 @eager_or_jit
 def test_vmapped_lanes_are_called_one_by_one_in_lane_order(io, spy, run, noise, compiled):
-    """I2: 5 calls of shape ()."""
+    """Five calls of shape ()."""
     sample, expected = noise
     host, seen = spy(sample)
     answer = run(compiled(jax.vmap(io(host, like_first))), FIVE_FROM_0)
@@ -28,7 +28,7 @@ def test_vmapped_lanes_are_called_one_by_one_in_lane_order(io, spy, run, noise, 
 
 
 def test_nested_lanes_are_called_in_the_order_of_jax(io, spy, run):
-    """I2 over (2, 3): 6 calls, the outermost axis fastest."""
+    """Over (2, 3) there are 6 calls, the outermost axis fastest."""
     host, seen = spy(lambda x: x)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     answer = run(jax.jit(jax.vmap(jax.vmap(io(host, like_first)))), x)
@@ -37,14 +37,14 @@ def test_nested_lanes_are_called_in_the_order_of_jax(io, spy, run):
 
 
 def test_zero_lanes_make_zero_calls(our_io, spy, run):
-    """I2 over no lane."""
+    """No lane, no call."""
     host, seen = spy(lambda x: x)
     assert run(jax.vmap(our_io(host, like_first)), np.zeros((0, 2), np.float32)).shape == (0, 2)
     assert seen == []
 
 
 def test_lanes_keep_their_values_whatever_the_in_axes(io, run):
-    """I2: in_axes (1, None): 3 calls, each with its column."""
+    """With in_axes (1, None) there are 3 calls, each with its column."""
     seen = []
 
     def host(x, y):
@@ -58,7 +58,7 @@ def test_lanes_keep_their_values_whatever_the_in_axes(io, run):
 
 
 def test_vmap_without_a_mapped_argument_makes_one_call(io, spy, run, noise):
-    """I2: one number for all lanes, as JAX."""
+    """One number for all lanes, as JAX."""
     sample, expected = noise
     host, seen = spy(sample)
     f = io(host, like_first)
@@ -67,12 +67,12 @@ def test_vmap_without_a_mapped_argument_makes_one_call(io, spy, run, noise):
     assert len(seen) == 1
 
 
-# I3: no order under vmap
+# No order under vmap
 
 
 @eager_or_jit
 def test_vmap_refuses_ordered_callbacks(io, spy, compiled):
-    """I3: an error while tracing, so no call."""
+    """It is an error while tracing, so there is no call."""
     host, seen = spy(lambda x: x)
     with pytest.raises(ValueError, match="Cannot `vmap` ordered IO callback"):
         compiled(jax.vmap(io(host, like_first, ordered=True)))(FIVE_FROM_0)
@@ -81,7 +81,7 @@ def test_vmap_refuses_ordered_callbacks(io, spy, compiled):
 
 @eager_or_jit
 def test_batched_while_predicate_refuses_an_ordered_callback(io, compiled):
-    """I3: for the callback itself is not batched, only the number of its calls."""
+    """The callback itself is not batched, only the number of its calls."""
     seen = []
 
     def host():

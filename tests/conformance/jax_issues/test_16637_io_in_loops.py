@@ -1,4 +1,4 @@
-"""An io callback in a loop is silently dropped when a gradient is taken of the loop: jax#16637.
+"""An io callback in a loop is silently dropped when a gradient is taken: jax-ml/jax#16637.
 
 Partial evaluation of scan and fori_loop leaves equations out that no gradient needs, and JAX's io
 effect does not keep them. Ours does: as many calls as without the gradient, in order.

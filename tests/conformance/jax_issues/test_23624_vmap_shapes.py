@@ -1,8 +1,8 @@
 """What vmap hands to a host function is easy to get wrong: refused, of the wrong shape, or silent.
 
-The method decides (jax#23624, jax#19978): without one vmap refuses, and the methods that make one
-call of the batch are right only for functions that know of it. Ours has the same methods with the
-same meaning, and a default for decorated functions that is right for every function.
+The method decides (jax-ml/jax#23624, jax-ml/jax#19978): without one vmap refuses, and the methods
+that make one call of the batch are right only for functions that know of it. Ours has the same
+methods with the same meaning, and for decorated functions a default that is always right.
 """
 
 import jax

@@ -1,7 +1,7 @@
 """A callback that uses its argument can hang for ever, as the argument is a JAX array.
 
-NumPy or JAX on the array waits for XLA, whose threads wait for the callback: jax#24255. Ours gets
-a NumPy array, and has nothing to wait for.
+NumPy or JAX on the array waits for XLA, whose threads wait for the callback: jax-ml/jax#24255.
+Ours gets a NumPy array, and has nothing to wait for.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""A vmapped callback costs one crossing, or one custom call to compile, for every lane: jax#24756.
+"""A vmapped callback costs one crossing, or one custom call, for every lane: jax-ml/jax#24756.
 
 Not timed here: the structure that costs the time is counted. JAX puts a loop around the call, or
 one call a lane into the program; ours crosses to the host once, and loops over the lanes there.

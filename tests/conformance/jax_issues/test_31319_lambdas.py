@@ -1,7 +1,7 @@
-"""An eager callback compiles a program for every new function, and keeps it: jax#31319, jax#10121.
+"""An eager callback compiles a program for every new function, and keeps it: jax-ml/jax#31319.
 
-A lambda or a partial in a Python loop is a new function each time. Ours calls the host function
-itself where nothing is transformed, and forgets what is gone.
+A lambda or a partial in a Python loop is a new function each time (jax-ml/jax#10121). Ours calls
+the host function itself where nothing is transformed, and forgets what is gone.
 """
 
 import functools

@@ -1,8 +1,8 @@
-"""Over several devices: who is called, and with which part of the array? jax#38968, jax#25671.
+"""Over several devices: who is called, and with which part of the array? jax-ml/jax#38968.
 
-Under plain jit the host function gets the whole array once, gathered; under shard_map every
-device calls with its own shard, in any order. An ordered debug callback is refused. Ours does the
-same, and the recording says which of the two it was.
+Under plain jit the host function gets the whole array once, gathered (jax-ml/jax#25671); under
+shard_map every device calls with its own shard, in any order. An ordered debug callback is refused.
+Ours does the same, and the recording says which of the two it was.
 """
 
 import pytest

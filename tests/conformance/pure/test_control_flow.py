@@ -56,7 +56,7 @@ PLACES = {  # name: (f, x) -> value, the value, host calls
 
 @pytest.mark.parametrize(("place", "expected", "calls"), PLACES.values(), ids=PLACES)
 def test_host_function_equals_numpy_wherever_it_is_called(pure, spy, run, place, expected, calls):
-    """P5: plain, transformed, in loops."""
+    """Plain, transformed, in loops."""
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method="sequential")
     np.testing.assert_allclose(run(place, f, FIVE_TO_2), expected, rtol=1e-5)
@@ -65,7 +65,7 @@ def test_host_function_equals_numpy_wherever_it_is_called(pure, spy, run, place,
 
 @pytest.mark.parametrize("taken", [True, False])
 def test_cond_calls_the_taken_branch_alone(pure, spy, run, taken):
-    """P5: one call, none of the other branch."""
+    """One call, none of the other branch."""
     (sin, sins), (cos, coss) = spy(np.sin), spy(np.cos)
     f, g = pure(sin, like_first), pure(cos, like_first)
     answer = run(jax.jit(lambda yes, x: lax.cond(yes, f, g, x)), taken, FIVE_TO_2)
@@ -75,7 +75,7 @@ def test_cond_calls_the_taken_branch_alone(pure, spy, run, taken):
 
 @pytest.mark.parametrize("branch", [0, 1, 2])
 def test_switch_calls_the_taken_branch_alone(pure, spy, run, branch):
-    """P5: one call of the function of that branch."""
+    """One call of the function of that branch."""
     functions = (np.sin, np.cos, np.tanh)
     hosts, lists = zip(*map(spy, functions), strict=True)
     f = jax.jit(lambda i, x: lax.switch(i, [pure(host, like_first) for host in hosts], x))
@@ -84,7 +84,7 @@ def test_switch_calls_the_taken_branch_alone(pure, spy, run, branch):
 
 
 def test_vmapped_cond_with_a_batched_predicate_calls_both_branches_as_jax_does(pure, spy, run):
-    """P5: it becomes a select, which needs both values of every lane."""
+    """It becomes a select, which needs both values of every lane."""
     (sin, sins), (cos, coss) = spy(np.sin), spy(np.cos)
     f, g = (pure(host, like_first, vmap_method="sequential") for host in (sin, cos))
     above = FIVE_TO_2 > 1

@@ -70,7 +70,7 @@ def bessel_spy():
 @bessels
 @pytest.mark.parametrize("v", [0, 1, 3])
 def test_bessel_function_equals_that_of_scipy(make, bessel_spy, run, v):
-    """P9: plain and jit once, vmap once per lane."""
+    """It is called once plainly and under jit, once per lane under vmap."""
     host, seen = bessel_spy
     jv = make(host)
     expected = scipy.special.jv(v, Z)
@@ -89,7 +89,7 @@ def test_bessel_function_equals_that_of_scipy(make, bessel_spy, run, v):
     ("v", "order", "calls"), [(0, 1, 1), (2, 1, 2), (2, 2, 4), (0, 3, 6), (2, 3, 7)]
 )
 def test_every_derivative_of_bessel_equals_that_of_scipy(make, bessel_spy, run, v, order, calls):
-    """P9: first, second and third, at a point and over all of Z; dead calls are gone."""
+    """First, second and third, at a point and over all of Z; dead calls are gone."""
 
     def derivative(jv):
         f = lambda z: jv(np.int32(v), z)  # noqa: E731
@@ -110,7 +110,7 @@ def test_every_derivative_of_bessel_equals_that_of_scipy(make, bessel_spy, run, 
 
 @bessels
 def test_bessel_gradient_outside_of_jit_equals_that_of_scipy(make, bessel_spy, run):
-    """P9: the value and both neighbours, each once."""
+    """The value and both neighbours, each once."""
     host, seen = bessel_spy
     value, slope = run(jax.value_and_grad(make(host), argnums=1), np.int32(1), Z[0])
     np.testing.assert_allclose(value, scipy.special.jv(1, Z[0]), rtol=1e-5)
@@ -119,7 +119,7 @@ def test_bessel_gradient_outside_of_jit_equals_that_of_scipy(make, bessel_spy, r
 
 
 def test_differentiation_without_a_rule_is_an_error_that_names_function_and_way_out(our_pure, spy):
-    """P3: said while tracing, so no call."""
+    """It is said while tracing, so there is no call."""
     host, seen = spy(np.sin)
     with pytest.raises(ValueError, match=r"cannot differentiate .*sin.*(rule|custom_jvp)"):
         jax.grad(lambda x: our_pure(host, like_first)(x).sum())(FIVE_TO_2)
@@ -127,7 +127,7 @@ def test_differentiation_without_a_rule_is_an_error_that_names_function_and_way_
 
 
 def test_reverse_rule_is_used_under_grad(spy, run):
-    """P3 with defvjp: one call forward, and the rule's own JAX code backward."""
+    """One call forward, and the rule's own JAX code backward."""
     host, seen = spy(lambda x: np.sin(x))
     sin = jaxcb.pure(result="x", vmap_method="expand_dims")(host)
     sin.defvjp(lambda x: (sin(x), x), lambda x, ct: (ct * jnp.cos(x),))

@@ -49,7 +49,7 @@ def assert_same_bits(a, b):
 @extents
 @pytest.mark.parametrize(("dtype", "numbers"), EXACT.items(), ids=EXACT)
 def test_every_dtype_crosses_exactly_both_ways(pure, spy, run, dtype, numbers, shape):
-    """P13: eager and compiled, 0-d too."""
+    """Eager and compiled, 0-d too."""
     x = exact_array(dtype, numbers, shape)
     host, seen = spy(lambda x: np.array(x))
     f = pure(host, jax.ShapeDtypeStruct(x.shape, x.dtype))
@@ -65,7 +65,7 @@ def test_every_dtype_crosses_exactly_both_ways(pure, spy, run, dtype, numbers, s
 def test_every_64_bit_dtype_crosses_exactly_in_an_x64_context(
     our_pure, spy, run, dtype, numbers, shape
 ):
-    """P13: the context is this thread's; the host function may run on another one."""
+    """The context is this thread's; the host function may run on another one."""
     x = exact_array(dtype, numbers, shape)
     host, seen = spy(lambda x: np.array(x))
     with jax.enable_x64(True):
@@ -80,7 +80,7 @@ def test_every_64_bit_dtype_crosses_exactly_in_an_x64_context(
 @pytest.mark.parametrize("shape", [(0,), (2, 0)], ids=str)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float32", "complex64"])
 def test_argument_of_size_0_crosses_in_its_shape(pure, spy, run, dtype, shape):
-    """P13: beside a result that has a value, so that there is something to call for."""
+    """Beside a result that has a value, so that there is something to call for."""
     x = np.zeros(shape, jnp.dtype(dtype))
     host, seen = spy(lambda x: (np.array(x), np.float32(x.size + 1)))
     f = pure(host, (jax.ShapeDtypeStruct(x.shape, x.dtype), SCALAR))
@@ -100,7 +100,7 @@ def test_argument_of_size_0_crosses_in_its_shape(pure, spy, run, dtype, shape):
     ids=str,
 )
 def test_result_without_any_value_is_not_called_for(pure, run, result, compiled):
-    """P13: nothing can depend on it, so XLA makes no call, eager or compiled."""
+    """Nothing can depend on it, so XLA makes no call, eager or compiled."""
     seen = []
 
     def host(x):
@@ -128,7 +128,7 @@ def test_drop_in_that_returns_nothing_is_not_called_for(pure_callback, result, r
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
 def test_64_bit_values_survive_on_worker_threads(our_pure, run, dtype):
-    """P13: large operands still being computed while the next programs are dispatched."""
+    """Large operands are still being computed while the next programs are dispatched."""
     seen = []
 
     def host(x):
@@ -150,7 +150,7 @@ def test_64_bit_values_survive_on_worker_threads(our_pure, run, dtype):
 
 
 def test_64_bit_lanes_survive_vmap_and_loops(our_pure, spy, run):
-    """P13: 15 calls, one per lane and step."""
+    """15 calls, one per lane and step."""
     host, seen = spy(lambda x: x + np.int64(1))
     with jax.enable_x64(True):
         f = our_pure(host, like_first, vmap_method="sequential")
@@ -167,7 +167,7 @@ def test_64_bit_lanes_survive_vmap_and_loops(our_pure, spy, run):
 
 @pytest.mark.parametrize("numbers", [np.ones(3), np.arange(3), 1.0, 2], ids=repr)
 def test_64_bit_arguments_arrive_as_jax_holds_them(pure, spy, run, numbers):
-    """P13 without x64: 32 bits, as in any JAX program."""
+    """Without x64 there are 32 bits, as in any JAX program."""
     host, seen = spy(lambda x: x * 2)
     held = jnp.asarray(numbers)
     f = pure(host, jax.ShapeDtypeStruct(held.shape, held.dtype))
@@ -177,7 +177,7 @@ def test_64_bit_arguments_arrive_as_jax_holds_them(pure, spy, run, numbers):
 
 
 def test_non_contiguous_arguments_arrive_in_their_own_order(pure, spy, run):
-    """P13: transposed and strided views."""
+    """Transposed and strided views."""
     host, seen = spy(lambda x: x * 2)
     f = pure(host, like_first)
     base = np.arange(24, dtype=np.float32).reshape(4, 6)

@@ -12,7 +12,7 @@ from tests.conformance._arrays import FIVE_TO_2, ZERO, like_first, values
 
 
 def test_used_result_is_called_for_and_unused_one_is_not(pure, spy, run):
-    """P6: 1 call and 0 calls, in one program."""
+    """One call and none, in one program."""
     (used, use), (dropped, drop) = spy(np.sin), spy(np.cos)
     f, g = pure(used, like_first), pure(dropped, like_first)
 
@@ -25,7 +25,7 @@ def test_used_result_is_called_for_and_unused_one_is_not(pure, spy, run):
 
 
 def test_eager_call_runs_though_its_result_is_dropped(pure, spy, run):
-    """P6: outside of jit JAX cannot know that nobody will look."""
+    """Outside of jit JAX cannot know that nobody will look."""
     host, seen = spy(np.sin)
     run(pure(host, like_first), FIVE_TO_2)
     assert len(seen) == 1
@@ -64,7 +64,7 @@ droppers = pytest.mark.parametrize(
     ids=["jit", "jit in jit", "scan"],
 )
 def test_unused_callback_is_reported_with_its_line_and_a_remedy(program, name, transformed, run):
-    """P6: 0 calls, and fate "unused" says so."""
+    """There is no call, and the fate "unused" says so."""
     f = transformed(lambda x: program(x))  # a new function: nothing of it is compiled yet
     with jaxcb.record() as r:
         np.testing.assert_allclose(run(f, FIVE_TO_2), FIVE_TO_2 + 1, rtol=1e-6)
@@ -86,7 +86,7 @@ def program_source(line):
 
 @droppers
 def test_unused_callback_is_reported_once_per_bind(program, name, run):
-    """P6: one line of user code, one bind, one program: one elision."""
+    """One line of user code, one bind, one program: one elision."""
     with jaxcb.record() as r:
         run(jax.jit(lambda x: program(x)), FIVE_TO_2)
     (elided,) = r.recording.elisions
@@ -95,7 +95,7 @@ def test_unused_callback_is_reported_once_per_bind(program, name, run):
 
 
 def test_used_callback_is_not_reported_as_elided(run):
-    """P6: a call and no elision."""
+    """A call and no elision."""
     with jaxcb.record() as r:
         np.testing.assert_allclose(run(jax.jit(lambda x: watched(x)), FIVE_TO_2), np.sin(FIVE_TO_2))
     (call,) = r.recording.calls_of("watched")
@@ -115,7 +115,7 @@ def test_used_callback_is_not_reported_as_elided(run):
     ids=["make_jaxpr", "eval_shape", "lower", "trace"],
 )
 def test_looking_at_a_program_calls_nothing_and_elides_nothing(program, name, look):
-    """P6: nothing was compiled, so nothing can be missing."""
+    """Nothing was compiled, so nothing can be missing."""
     with jaxcb.record() as r:
         look(lambda x: program(x), FIVE_TO_2)
     assert len(r.recording) == 0
@@ -124,7 +124,7 @@ def test_looking_at_a_program_calls_nothing_and_elides_nothing(program, name, lo
 
 @pytest.mark.parametrize("look", [jax.make_jaxpr, lambda f: lambda x: jax.eval_shape(f, x)])
 def test_tracing_never_calls_the_host(pure, spy, look):
-    """P6: shapes are known without it."""
+    """Shapes are known without it."""
     host, seen = spy(np.sin)
     look(jax.jit(pure(host, like_first)))(FIVE_TO_2)
     assert seen == []
@@ -181,7 +181,7 @@ def shape_alone(f, x):
     ids=lambda program: program.__name__,
 )
 def test_number_of_calls_is_that_of_jax(our_pure, jax_pure, spy, run, program):
-    """P6: equal calls, loop-invariant calls, calls that XLA may prove away."""
+    """Equal calls, loop-invariant calls, calls that XLA may prove away."""
     (host, seen), (jax_host, jax_seen) = spy(np.sin), spy(np.sin)
     f, g = our_pure(host, like_first), jax_pure(jax_host, like_first)
     x = np.float32(0.5)

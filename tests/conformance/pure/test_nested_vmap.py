@@ -68,7 +68,7 @@ def looped(f, nest, sizes, arguments):
 @nests
 @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all"])
 def test_batch_axes_lead_outermost_first(pure, spy, run, nest, method):
-    """P8: one call; axes of size 1 stand for vmaps that do not map over an argument."""
+    """One call; axes of size 1 stand for vmaps that do not map over an argument."""
     host, seen = spy(scaled)
     arguments = nest_arguments(nest)
     f = pure(host, like_first, vmap_method=method)
@@ -88,7 +88,7 @@ def test_batch_axes_lead_outermost_first(pure, spy, run, nest, method):
 @nests
 @pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])
 def test_nested_lanes_are_called_one_by_one(pure, spy, run, nest, method):
-    """P8: every call has exactly the unbatched shapes, and every lane has its own."""
+    """Every call has exactly the unbatched shapes, and every lane has its own."""
     host, seen = spy(scaled)
     arguments = nest_arguments(nest)
     f = pure(host, like_first, vmap_method=method)
@@ -99,7 +99,7 @@ def test_nested_lanes_are_called_one_by_one(pure, spy, run, nest, method):
 
 @nests
 def test_nested_lanes_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy, run, nest):
-    """P8: the outermost axis is the fastest, whichever axes the arguments are mapped over."""
+    """The outermost axis is the fastest, whichever axes the arguments are mapped over."""
     (host, seen), (jax_host, jax_seen) = spy(scaled), spy(scaled)
     arguments = nest_arguments(nest)
     for make, function in ((our_pure, host), (jax_pure, jax_host)):
@@ -109,7 +109,7 @@ def test_nested_lanes_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy, r
 
 
 def test_two_nested_vmaps_visit_the_outermost_axis_fastest(pure, spy, run):
-    """P8: lanes 0, 3, 1, 4, 2, 5 of a (2, 3) batch."""
+    """The lanes 0, 3, 1, 4, 2, 5 of a (2, 3) batch."""
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method="sequential")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -121,7 +121,7 @@ def test_two_nested_vmaps_visit_the_outermost_axis_fastest(pure, spy, run):
 def test_legacy_vectorized_adds_batch_axes_to_mapped_arguments_alone(
     our_pure, jax_pure, spy, run, nest
 ):
-    """P8: as JAX does it, refusals included."""
+    """As JAX does it, refusals included."""
 
     def host_of(x, y):
         batch = max(x.shape[:-1], y.shape, key=len)
@@ -147,7 +147,7 @@ def test_legacy_vectorized_adds_batch_axes_to_mapped_arguments_alone(
     ],
 )
 def test_methods_can_be_mixed_by_nesting_callbacks(spy, run, outer, inner, host_shapes):
-    """P8: two callbacks of different methods under the same two vmaps keep apart."""
+    """Two callbacks of different methods under the same two vmaps keep apart."""
     (first, firsts), (second, seconds) = spy(scaled), spy(scaled)
     f = jaxcb.pure(result="x", vmap_method=outer)(first)
     g = jaxcb.pure(result="x", vmap_method=inner)(second)

@@ -9,7 +9,7 @@ import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import SCALAR, THREE, like_first, shapes, values
 from tests.conformance._parameters import METHODS
 
-# P1, P2: a first callback
+# A first callback
 
 
 def wave(x, y):
@@ -23,7 +23,7 @@ Y = np.float32(1.5)
 
 
 def test_elementwise_host_function_is_part_of_a_jitted_program(pure, spy, run):
-    """P1: the host's answer goes into more JAX work."""
+    """The host's answer goes into more JAX work."""
     host, seen = spy(wave)
     f = pure(host, like_first)
     answer = run(jax.jit(lambda x, y: jnp.sum(f(x, y) ** 2)), X, Y)
@@ -32,7 +32,7 @@ def test_elementwise_host_function_is_part_of_a_jitted_program(pure, spy, run):
 
 
 def test_result_may_be_said_as_a_parameter_name(spy, run):
-    """P1 with the decorator: the result is like "x", whatever x is."""
+    """With the decorator the result is like "x", whatever x is."""
     host, seen = spy(wave)
     f = jaxcb.pure(result="x")(host)
     np.testing.assert_allclose(run(jax.jit(f), X, Y), np.sin(X) * Y + 1, rtol=1e-6)
@@ -41,7 +41,7 @@ def test_result_may_be_said_as_a_parameter_name(spy, run):
 
 
 def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
-    """P1: also when nothing is traced any more."""
+    """Also when nothing is traced any more."""
     host, seen = spy(np.sin)
     f = jax.jit(pure(host, like_first))
     for number in range(4):
@@ -61,7 +61,7 @@ def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
     ids=METHODS,
 )
 def test_vmap_over_one_argument_calls_as_its_method_says(pure, spy, run, method, calls):
-    """P2: in_axes (0, None) over (10, 3, 3)."""
+    """Over (10, 3, 3), with in_axes (0, None)."""
     host, seen = spy(wave)
     f = pure(host, like_first, vmap_method=method)
     answer = run(jax.jit(jax.vmap(f, in_axes=(0, None))), XS, Y)
@@ -71,7 +71,7 @@ def test_vmap_over_one_argument_calls_as_its_method_says(pure, spy, run, method,
 
 
 def test_decorated_function_visits_one_lane_after_the_other_by_default(spy, run):
-    """P2: no vmap_method is asked of someone who decorates: the default is always right."""
+    """No vmap_method is asked of someone who decorates: the default is always right."""
     host, seen = spy(wave)
     f = jaxcb.pure(result="x")(host)
     answer = run(jax.vmap(f, in_axes=(0, None)), XS, Y)
@@ -79,13 +79,13 @@ def test_decorated_function_visits_one_lane_after_the_other_by_default(spy, run)
     np.testing.assert_array_equal(np.stack([x for x, _ in seen]), XS)
 
 
-# P4: structures
+# Structures
 
 V = np.array([1, 2, 6], np.float32)
 
 
 def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
-    """P4: sum and mean as a tuple of scalar structs."""
+    """Sum and mean as a tuple of scalar structs."""
     host, seen = spy(lambda x: (x.sum(), x.mean()))
     f = pure(host, (SCALAR, SCALAR))
     answer = run(jax.jit(f), V)
@@ -110,7 +110,7 @@ def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
     ids=["leaf", "tuple of one", "list", "dicts", "None inside", "empty ones inside"],
 )
 def test_any_structure_can_be_the_result(pure, spy, run, result, answer):
-    """P4: what comes has the declared structure, and the values at their places."""
+    """What comes has the declared structure, and the values at their places."""
     host, seen = spy(lambda x: jax.tree.map(np.float32, answer))
     f = pure(host, result)
     got = run(f, V)
@@ -122,7 +122,7 @@ def test_any_structure_can_be_the_result(pure, spy, run, result, answer):
 
 
 def test_structures_and_keywords_reach_the_host_as_they_were_given(pure, run):
-    """P4: pytrees of arrays as positional and keyword arguments."""
+    """Pytrees of arrays as positional and keyword arguments."""
     seen = []
 
     def host(tree, *, scale, shift):
@@ -140,7 +140,7 @@ def test_structures_and_keywords_reach_the_host_as_they_were_given(pure, run):
 
 
 def test_keyword_arguments_are_mapped_by_vmap_like_the_others(pure, run):
-    """P4 under vmap: 3 calls, each with its lane of both."""
+    """Three calls, each with its lane of both."""
     seen = []
 
     def host(x, *, y):

@@ -25,7 +25,7 @@ HOST_SHAPES = {
 @eager_or_jit
 @pytest.mark.parametrize(("method", "calls"), HOST_SHAPES.items(), ids=HOST_SHAPES)
 def test_vmap_method_decides_shapes_and_number_of_calls(pure, spy, run, method, calls, compiled):
-    """P7: x batched (4,), y a scalar, in_axes (0, None)."""
+    """Here x is a batch of 4 and y a scalar: in_axes (0, None)."""
     host, seen = spy(add)
     f = pure(host, like_first, vmap_method=method)
     x = np.float32([1, 2, 3, 4])
@@ -36,7 +36,7 @@ def test_vmap_method_decides_shapes_and_number_of_calls(pure, spy, run, method, 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_recorded_host_shapes_are_those_the_host_saw(method, run):
-    """P7: what record() says about the batching is what happened."""
+    """What record() says about the batching is what happened."""
     seen = []
 
     @jaxcb.pure(result="x", vmap_method=method)
@@ -59,7 +59,7 @@ def test_recorded_host_shapes_are_those_the_host_saw(method, run):
 
 
 def test_vmap_without_a_method_names_the_choices(our_pure, spy):
-    """P7: an error while tracing, so no call."""
+    """It is an error while tracing, so there is no call."""
     host, seen = spy(add)
     f = our_pure(host, like_first)
     with pytest.raises(NotImplementedError) as caught:
@@ -70,7 +70,7 @@ def test_vmap_without_a_method_names_the_choices(our_pure, spy):
 
 @pytest.mark.parametrize("method", METHODS[:2])
 def test_zero_lanes_make_zero_calls(our_pure, spy, run, method):
-    """P7: looped lanes are called one by one, and there is none."""
+    """Looped lanes are called one by one, and there is none."""
     host, seen = spy(np.sin)
     f = our_pure(host, like_first, vmap_method=method)
     answer = run(jax.vmap(f), np.zeros((0, 3), np.float32))
@@ -80,7 +80,7 @@ def test_zero_lanes_make_zero_calls(our_pure, spy, run, method):
 
 @pytest.mark.parametrize("method", METHODS[:2])
 def test_vmap_that_maps_no_argument_makes_one_call(pure, spy, run, method):
-    """P7: one value for all lanes."""
+    """One value for all lanes."""
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method=method)
     answer = run(jax.vmap(lambda _: f(np.float32(1)), axis_size=3, in_axes=None, out_axes=None), 0)

@@ -1,4 +1,4 @@
-"""N2, N5: %%jax_callback registers the functions of a cell, or says what to type instead."""
+"""%%jax_callback registers the functions of a cell, or says what to type instead."""
 
 import re
 
@@ -58,7 +58,7 @@ def test_own_decorators_stay_below_ours(kernel):
 
 @pytest.mark.parametrize("flavor", ["pure --result x", "io --result x", "io --ordered --result x"])
 def test_new_body_is_what_compiled_programs_call(kernel, flavor):
-    """N5: without tracing or compiling anything."""
+    """Without tracing or compiling anything."""
     kernel.run(f"%%jax_callback {flavor}\ndef host(x): return x + 1", cell="a")
     kernel.run("traces = []\n@jax.jit\ndef f(x):\n    traces.append(1)\n    return host(x)\nf(1.0)")
     kernel.run(f"%%jax_callback {flavor}\ndef host(x): return x + 10", cell="a")

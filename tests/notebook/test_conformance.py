@@ -1,4 +1,4 @@
-"""The scenarios of tests/conformance from a notebook: through the magics, in a real kernel.
+"""What tests/conformance holds, in a notebook: through the magics, in a real kernel.
 
 Each states the value that the cell shows and the host calls that its host trace counts.
 """
@@ -34,7 +34,6 @@ SIN = "%%jax_callback pure --result x\ndef sin(x): return np.sin(x)"
 
 
 def test_elementwise_function_and_more_jax_after_it_under_jit(cells):
-    """P1"""
     ran = cells(
         "%%jax_callback pure --result x\ndef host(x, y): return np.sin(x) * y + 1",
         "x = np.arange(9, dtype=np.float32).reshape(3, 3)\n"
@@ -62,7 +61,7 @@ def test_elementwise_function_and_more_jax_after_it_under_jit(cells):
     ],
 )  # fmt: skip
 def test_sine_on_the_host_is_numpys_in_every_control_flow(cells, program, expected, count):
-    """P5: in a branch only the taken one is called."""
+    """In a branch only the taken one is called."""
     setup = "x = np.linspace(0, 1, 4, dtype=np.float32)"
     if count is None:  # the loop ends where numpy's own does
         setup += "\nc, count = 1.0, 0\nwhile c > 0.5: c, count = np.sin(c), count + 1"
@@ -73,7 +72,6 @@ def test_sine_on_the_host_is_numpys_in_every_control_flow(cells, program, expect
 
 
 def test_used_result_is_called_for_and_unused_one_is_not_and_said_so(cells):
-    """P6"""
     ran = cells(
         SIN,
         "@jax.jit\ndef f(x):\n    a = sin(x)\n    b = sin(x + 1)\n    return a\n"
@@ -95,7 +93,6 @@ METHODS = {
 
 @pytest.mark.parametrize("method", METHODS)
 def test_vmap_method_decides_shapes_and_calls(cells, method):
-    """P7"""
     operands, count = METHODS[method]
     ran = cells(
         f"%%jax_callback pure --result x --vmap-method {method}\ndef add(x, y): return x + y",
@@ -107,7 +104,7 @@ def test_vmap_method_decides_shapes_and_calls(cells, method):
 
 
 def test_batch_axes_of_nested_vmaps_lead_outermost_first(cells):
-    """P8: three deep, with in_axes that are not 0."""
+    """Three deep, with in_axes that are not 0."""
     ran = cells(
         "%%jax_callback pure --result x --vmap-method expand_dims\ndef add(x, y): return x + y",
         "f = jax.vmap(jax.vmap(jax.vmap(add, (0, None)), (1, 0)), (2, None))\n"
@@ -122,7 +119,6 @@ def test_batch_axes_of_nested_vmaps_lead_outermost_first(cells):
 
 
 def test_bessel_function_has_three_derivatives_by_its_recurrence(cells):
-    """P9"""
     ran = cells(
         "%%jax_callback pure --result z --vmap-method expand_dims\n"
         "def bessel(v, z): return scipy.special.jv(v, z)",
@@ -144,7 +140,7 @@ def test_bessel_function_has_three_derivatives_by_its_recurrence(cells):
 
 
 def test_random_generator_on_the_host_advances(cells):
-    """I1, I2: one call a run, and under vmap one a lane, in lane order."""
+    """One call a run, and under vmap one a lane, in lane order."""
     ran = cells(
         "%%jax_callback io --result x\ndef noise(x): return rng.standard_normal(x.shape)",
         "rng, same = np.random.default_rng(0), np.random.default_rng(0)\n"
@@ -164,7 +160,6 @@ def test_random_generator_on_the_host_advances(cells):
 
 
 def test_ordered_callback_refuses_vmap_and_keeps_program_order_in_loops(cells, kernel):
-    """I3, I4"""
     cells("%%jax_callback io --ordered --result None\ndef log(i): print(i, end=' ')")
     name, message, _ = kernel.run("jax.vmap(log)(jnp.arange(3))").error
     assert name == "ValueError" and "Cannot `vmap` ordered IO callback" in message
@@ -182,7 +177,6 @@ def test_ordered_callback_refuses_vmap_and_keeps_program_order_in_loops(cells, k
 
 
 def test_callback_without_arguments_and_with_unused_result_always_runs(cells):
-    """I6"""
     ran = cells(
         "%%jax_callback io --result 'jax.ShapeDtypeStruct((), np.int32)'\n"
         "def tick():\n    print('tick')\n    return 1",
@@ -206,7 +200,7 @@ def test_callback_without_arguments_and_with_unused_result_always_runs(cells):
     ],
 )  # fmt: skip
 def test_debug_callback_looks_on_wherever_the_program_goes(cells, program, text):
-    """D1, D2: the value at run time, as often as it runs."""
+    """The value at run time, as often as it runs."""
     ran = cells(
         "%%jax_callback debug --ordered\ndef show(x): print('saw', x)"
         if "vmap" not in program
