@@ -45,9 +45,8 @@ TESTS = textwrap.dedent("""
 def out(in_process, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tests")
     (folder / "test_model.py").write_text(TESTS)
-    pytest_run = "import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
     options = ["-q", "-p", "no:cacheprovider", "-p", "jupyter_jaxcb_pytest"]
-    return in_process(pytest_run, *options, "test_model.py", cwd=folder, status=1).stdout
+    return in_process(["-m", "pytest"], *options, "test_model.py", cwd=folder, status=1).stdout
 
 
 def test_failing_host_function_is_shown_at_the_users_lines(out):

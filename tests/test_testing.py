@@ -1,9 +1,6 @@
 """The fixture ``host_calls``: counts, messages that say why, and no cost where it is not used."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -70,16 +67,13 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def ran(in_process, tmp_path_factory):
     """The suite's files, run by one pytest in a process of its own: JAX is imported once."""
     folder = tmp_path_factory.mktemp("suite")
     for name, source in SUITE.items():
         (folder / f"test_{name}.py").write_text(source)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *NAMED, "-rA", "-p", "no:xdist", "--rootdir", folder, "."],
-        cwd=folder, env={**os.environ, "JAX_PLATFORMS": "cpu"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 1, done.stdout + done.stderr  # some fail, as they are to
+    options = [*NAMED, "-rA", "-p", "no:xdist", "--rootdir", folder]
+    done = in_process(["-m", "pytest"], *options, ".", cwd=folder, status=1)  # as some are to fail
     return Ran(done.stdout.splitlines())
 
 

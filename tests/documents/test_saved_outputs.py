@@ -1,15 +1,10 @@
 """Saved outputs are of the JAX that the notebook says, and nbval sees a wrong one."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from ._saved import MIME, PATHS, cells, recorded, said
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -32,7 +27,7 @@ total = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda i, x: same(x), x))(1.0
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory):
+def executed(in_process, tmp_path_factory):
     """A notebook whose last cell makes ten host calls, with its outputs."""
     folder = tmp_path_factory.mktemp("tutorial")
     path = folder / "ten.ipynb"
@@ -56,33 +51,21 @@ def executed(tmp_path_factory):
             }
         )
     )
-    convert = ["-m", "nbconvert", "--to", "notebook", "--execute", "--inplace", path.name]
-    code, printed = ran(convert, folder)
-    assert code == 0, printed
+    how = ["--to", "notebook", "--execute", "--inplace"]
+    in_process(["-m", "nbconvert"], *how, path.name, cwd=folder)
     return path
 
 
-def ran(arguments, folder):
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-def test_count_that_is_changed_in_a_saved_output_fails(executed):
+def test_count_that_is_changed_in_a_saved_output_fails(in_process, executed):
     assert len([o for o in cells(executed)[1]["outputs"] if MIME in o["data"]]) == 1
     text = executed.read_text()
     assert "10 calls" in text
     changed = executed.with_name("changed.ipynb")
     changed.write_text(text.replace("10 calls", "11 calls"))
-    nbval = ["-m", "pytest", "-p", "no:cacheprovider", "-rA", "--nbval"]
-    code, printed = ran([*nbval, executed.name, changed.name], executed.parent)
-    assert code == 1, printed
+    both = ["--nbval", executed.name, changed.name]
+    options = ["-p", "no:cacheprovider", "-rA"]
+    done = in_process(["-m", "pytest"], *options, *both, cwd=executed.parent, status=1)
+    printed = done.stdout + done.stderr
     assert "Cell outputs differ" in printed, printed
     for cell in (f"{executed.name}::Cell 0", f"{executed.name}::Cell 1", "changed.ipynb::Cell 0"):
         assert f"PASSED {cell}" in printed, printed

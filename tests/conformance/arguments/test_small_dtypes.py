@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, THREE, X
+from tests.conformance._arrays import SCALAR, THREE, X, assert_same_bits
 from tests.conformance._every import answering_ways, our_answering_ways
 from tests.conformance._parameters import eager_or_jit
 
@@ -34,12 +34,6 @@ def array_of(name):
         numbers = codes.astype(np.uint8).view(dtype)
         return numbers[~np.isnan(numbers.astype(np.float32))][:6]  # a NaN has no bits to keep
     return (codes[:6] * 1.25).astype(dtype)
-
-
-def assert_same_bits(a, b):
-    a, b = np.asarray(a), np.asarray(b)
-    assert (a.shape, a.dtype) == (b.shape, b.dtype)
-    assert a.tobytes() == b.tobytes()
 
 
 def noting():

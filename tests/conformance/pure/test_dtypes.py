@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import FIVE_TO_2, SCALAR, like_first
+from tests.conformance._arrays import FIVE_TO_2, SCALAR, assert_same_bits, like_first
 from tests.conformance._parameters import eager_or_jit
 
 EXACT = {
@@ -38,12 +38,6 @@ extents = pytest.mark.parametrize("shape", [(), (2, 3)], ids=str)
 def exact_array(dtype, numbers, shape):
     values = np.array(numbers, ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     return np.array(values[: math.prod(shape)].reshape(shape))
-
-
-def assert_same_bits(a, b):
-    a, b = np.asarray(a), np.asarray(b)
-    assert (a.shape, a.dtype) == (b.shape, b.dtype)
-    assert a.tobytes() == b.tobytes()
 
 
 @extents

@@ -3,7 +3,6 @@
 import functools
 import sys
 import threading
-import warnings
 
 import jax
 import jax.numpy as jnp
@@ -16,13 +15,6 @@ from jupyter_jaxcb.recording import active
 from tests.stack.lint._correct import CORRECT, register
 
 from ._planted import PLANTED, X, not_batch_aware, prints_by_another_name, pure
-
-
-@pytest.fixture(autouse=True)
-def _registered_in_silence():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", jaxcb.ImpureFunctionWarning)
-        yield
 
 
 def only(callback, *args, **kwargs):

@@ -1,6 +1,5 @@
 """Right derivative rules are in order, however rough the function; wrong ones are findings."""
 
-import warnings
 import zlib
 
 import jax
@@ -16,13 +15,6 @@ import jupyter_jaxcb as jaxcb
 
 from ._planted import X, pure
 from .test_check import only
-
-
-@pytest.fixture(autouse=True)
-def _registered_in_silence():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", jaxcb.ImpureFunctionWarning)
-        yield
 
 
 def ruled(function, derivative):

@@ -4,7 +4,6 @@ import itertools
 import sys
 import threading
 import tracemalloc
-import warnings
 
 import jax
 import numpy as np
@@ -15,13 +14,6 @@ from jupyter_jaxcb.diagnostics.check import _subject
 
 from ._planted import X, pure
 from .test_check import only
-
-
-@pytest.fixture(autouse=True)
-def _registered_in_silence():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", jaxcb.ImpureFunctionWarning)
-        yield
 
 
 @pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", None])

@@ -1,12 +1,8 @@
-"""Programs of their own are left alone by the doctests."""
-
-import jax
 import pytest
 
-collect_ignore = ["unchanged/devices.py"]
+collect_ignore = ["unchanged/devices.py"]  # a program of its own
 
 
 @pytest.fixture(autouse=True)
-def _nothing_compiled_before():
-    """What is traced and compiled outside of a test is another test's."""
-    jax.clear_caches()
+def _in_a_jax_that_knows_nothing(nothing_compiled_before):
+    pass

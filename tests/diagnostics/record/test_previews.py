@@ -17,9 +17,7 @@ from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_compiled_before():
-    jax.clear_caches()
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
 
 
 def pairs(recording):

@@ -15,9 +15,7 @@ from jupyter_jaxcb.stack.elision import _remembered
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_compiled_before():
-    jax.clear_caches()
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
 
 
 def elided(run):

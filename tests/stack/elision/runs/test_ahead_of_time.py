@@ -15,9 +15,7 @@ double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 log = jaxcb.io(lambda x: None, result=None)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_compiled_before():
-    jax.clear_caches()
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
 
 
 def elided(x):

@@ -19,9 +19,7 @@ unrolled = jaxcb.pure(
 ANOTHER = "for another function object each time"
 
 
-@pytest.fixture(autouse=True)
-def _nothing_compiled_before():
-    jax.clear_caches()
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
 
 
 def notes(run):
