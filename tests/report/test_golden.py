@@ -92,7 +92,7 @@ def test_golden_file_is_what_is_written_today(unpacked):
 
 def test_golden_file_has_every_key_that_is_declared():
     """`schema.ts` is read as text: a key that one side forgets is found here."""
-    schema = (FILE.parents[2] / "labextension" / "src" / "view" / "schema.ts").read_text()
+    schema = (FILE.parents[2] / "labextension" / "src" / "view" / "data" / "schema.ts").read_text()
     golden = json.loads(FILE.read_text())
     facts, measured = (golden[part][MIME_TYPE] for part in ("data", "metadata"))
     for name, value in {
