@@ -28,7 +28,7 @@ SECONDS ?= 3600
 JOBS ?= 2
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/host_callback \
-	tests/diagnostics/check tests/diagnostics/record tests/documents
+	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
 export JAX_PLATFORMS ?= cpu
 
 # JupyterLab refuses to run as root (containers, CI) unless told that this is meant.
