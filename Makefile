@@ -27,8 +27,8 @@ SECONDS ?= 3600
 # by default, those with the most tests: the slowest have few, and one worker would end with them.
 JOBS ?= 2
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
-QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/results tests/buffers \
-	tests/fates tests/derivatives tests/host_callback tests/contracts tests/docs
+QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/host_callback \
+	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
 export JAX_PLATFORMS ?= cpu
 
 # JupyterLab refuses to run as root (containers, CI) unless told that this is meant.
@@ -58,7 +58,7 @@ quick: $(VENV)/.test
 
 test-python: $(VENV)/.test
 	$(BIN)/python -m pytest $(PARALLEL) -m "not fuzz" --ignore tests/browser
-	$(BIN)/python -m tests.tutorials.run $(PARALLEL)
+	$(BIN)/python -m tests.documents.run_notebooks $(PARALLEL)
 
 test-frontend: $(MODULES)
 	cd labextension && npm test
@@ -69,15 +69,15 @@ test-browser: $(VENV)/.browser $(FRONTEND) chromium
 
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest $(PARALLEL) -p no:cacheprovider \
-		tests/recording tests/stack tests/buffers tests/results tests/derivatives tests/errors \
-		tests/conformance tests/fates tests/explain tests/pains tests/host_callback tests/migrate \
-		tests/observe tests/executors tests/gather tests/soak tests/programs
-	$(FLOOR)/bin/python -m tests.tutorials.run $(PARALLEL)
+		tests/recording tests/stack tests/diagnostics tests/conformance tests/host_callback \
+		tests/migrate tests/notebook/magics tests/performance tests/programs \
+		tests/test_pytest_plugin.py
+	$(FLOOR)/bin/python -m tests.documents.run_notebooks $(PARALLEL)
 
 # An environment that is there already keeps its Python.
 test-latest:
 	if test -x $(LATEST)/bin/python; then python=$(LATEST)/bin/python; \
-	else python=$$($(PYTHON) tests/packaging/newest_python.py); fi && \
+	else python=$$($(PYTHON) tests/release/newest_python.py); fi && \
 	$(MAKE) test VENV=$(LATEST) PYTHON="$$python"
 
 check: $(VENV)/.dev $(MODULES)
@@ -98,8 +98,8 @@ chromium:
 		fi
 
 bench: $(VENV)/.test
-	$(BIN)/python tests/benchmarks/bench.py
-	$(BIN)/python tests/benchmarks/executors.py
+	$(BIN)/python tests/performance/bench.py
+	$(BIN)/python tests/performance/bench_executors.py
 
 # Both parts run, whatever the first one finds.
 fuzz: $(VENV)/.test
@@ -116,8 +116,8 @@ mutants: $(VENV)/.test $(MODULES)
 
 soak: $(VENV)/.test
 	JAXCB_PROGRAMS=1000 $(BIN)/python -m pytest tests/stack/test_dropped_programs.py
-	JAXCB_MOMENTS=1000 $(BIN)/python -m pytest tests/stack/test_interrupts_in_flight.py
-	$(BIN)/python tests/soak/soak.py --seconds $(SECONDS)
+	JAXCB_MOMENTS=1000 $(BIN)/python -m pytest tests/stack/dispatch/test_interrupts_in_flight.py
+	$(BIN)/python tests/performance/soak.py --seconds $(SECONDS)
 
 pictures: $(VENV)/.dev $(FRONTEND) chromium
 	$(BIN)/python tests/browser/pictures.py
@@ -136,10 +136,10 @@ dist: $(FRONTEND) $(RELEASE)/.tools
 	$(RELEASE)/bin/python -m build --outdir dist
 	$(RELEASE)/bin/twine check --strict dist/*
 	$(RELEASE)/bin/cffconvert --validate
-	$(PYTHON) tests/packaging/installed.py dist/*.whl
+	$(PYTHON) tests/release/installed.py dist/*.whl
 
 binder:
-	$(PYTHON) tests/binder/replay.py
+	$(PYTHON) tests/release/replay_binder.py
 
 clean:
 	rm -rf dist docs/_build docs/_generated $(RELEASE)

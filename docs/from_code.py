@@ -1,6 +1,7 @@
 """What the documentation takes from the code: options of magics, the schema of a recording.
 
-`conf.py` writes these pages to ``_generated`` before it builds; `tests/docs` holds them complete.
+`conf.py` writes these pages to ``_generated`` before it builds; `tests/documents` holds them
+complete.
 """
 
 from __future__ import annotations

@@ -40,6 +40,9 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.stack import cell_begins, cell_ends
 
+# Before anything imports them: what they assert is shown as in tests.
+pytest.register_assert_rewrite("tests.stack.elision._battery", "tests.diagnostics.explain._same")
+
 ROOT = Path(__file__).parents[1]
 MOST_EXECUTABLES = 500
 
@@ -88,6 +91,12 @@ def _caches_stay_small():
         jax.clear_caches()
 
 
+@pytest.fixture
+def nothing_compiled_before():
+    """What is traced and compiled outside of a test is another test's."""
+    jax.clear_caches()
+
+
 class Compiles:
     """Counts programs compiled while it is entered."""
 
@@ -123,16 +132,18 @@ class Ended(subprocess.CompletedProcess):
 def in_process():
     """``in_process(program, *arguments)``: runs a Python program in a process of its own.
 
-    `program` is the path of a file, or the lines of a program. It finds the tests and the package,
-    and JAX has as many CPU `devices` there; other keywords are variables of its environment. It has
-    to end with `status` (None: any) before a time that nothing takes: a hang is a failure.
+    `program` is the path of a file, the lines of a program, or ``["-m", module]``. It finds the
+    tests and the package, and JAX has as many CPU `devices` there; other keywords are variables of
+    its environment. It has to end with `status` (None: any) before a time that nothing takes: a
+    hang is a failure.
     """
 
     def run(
         program, *arguments, devices=1, options=(), status=0, seconds=240, cwd=None, **variables
     ):
-        lines = isinstance(program, str)
-        started = ["-c", textwrap.dedent(program)] if lines else [str(program)]
+        started = program if isinstance(program, list) else [str(program)]
+        if isinstance(program, str):
+            started = ["-c", textwrap.dedent(program)]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),

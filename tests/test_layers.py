@@ -266,6 +266,13 @@ def test_every_layer_is_drawn():
     assert folders | files == set(MAY_IMPORT)
 
 
+@pytest.mark.parametrize("folder", ["stack", "diagnostics"])
+def test_every_room_has_its_tests_at_its_path(folder):
+    tests = Path(__file__).parent / folder
+    rooms = {path.parent.name for path in (PACKAGE / folder).glob("*/__init__.py")}
+    assert {room for room in rooms if not any((tests / room).glob("**/test_*.py"))} == set()
+
+
 def test_no_module_grows_beyond_500_lines():
     """What is longer is most likely more than one idea."""
     folders = (PACKAGE, WORKER, Path(__file__).parent)

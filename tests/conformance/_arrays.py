@@ -26,3 +26,8 @@ def shapes(seen):
 def values(seen):
     """Arguments of every host call, in the order they came, as plain Python."""
     return [tuple(arg.tolist() for arg in args) for args in seen]
+
+
+def assert_same_bits(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    assert (a.shape, a.dtype, a.tobytes()) == (b.shape, b.dtype, b.tobytes()), (a, b)

@@ -15,7 +15,8 @@ from jax.experimental import io_callback
 import jupyter_jaxcb as jaxcb
 
 # Programs of their own: imported for doctests, they would run, or give every test their devices.
-collect_ignore = ["failing_devices.py", "processes.py", "reentrant.py", "several_devices.py"]
+_PROGRAMS = ("failing_devices", "processes", "reentrant", "several_devices")
+collect_ignore = [f"parallel/{name}.py" for name in _PROGRAMS]
 
 
 def _declared(result, args, kwargs):

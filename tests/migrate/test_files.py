@@ -1,8 +1,5 @@
 """What a Python file uses of host_callback, and its imports rewritten, every other byte kept."""
 
-import subprocess
-import sys
-
 import pytest
 
 from jupyter_jaxcb import migrate
@@ -266,12 +263,9 @@ def test_command_writes_when_told_to(file, capsys):
     assert f"{other}: nothing to rewrite" in out
 
 
-def test_command_runs_as_a_module(file):
-    path = file(f"{OLD}\n")
-    command = [sys.executable, "-m", "jupyter_jaxcb.migrate", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_command_runs_as_a_module(file, in_process):
+    command = ["-m", "jupyter_jaxcb.migrate"]
+    done = in_process(command, file(f"{OLD}\n"))
+    assert done.stderr == ""
     assert f"write: {NEW}" in done.stdout
-    nothing = subprocess.run(command[:-1], capture_output=True, text=True)
-    assert nothing.returncode == 2
-    assert "required: FILE" in nothing.stderr
+    assert "required: FILE" in in_process(command, status=2).stderr

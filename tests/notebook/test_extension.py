@@ -1,4 +1,4 @@
-"""N1: %load_ext, %reload_ext, %unload_ext: everything comes, and everything goes."""
+"""%load_ext, %reload_ext, %unload_ext: everything comes, and everything goes."""
 
 SNAPSHOT = """
 import jax, jax._src.interpreters.pxla as pxla, jax._src.monitoring as monitoring

@@ -1,0 +1,184 @@
+"""``arrays="jax"``: host functions get JAX arrays on the local CPU, as JAX's own callbacks do."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import SCALAR, THREE, TWO, X
+from tests.conformance._messages import assert_readable
+from tests.conformance._parameters import eager_or_jit
+
+# Host functions that use JAX are what is tried here; that it is told is in tests/stack.
+pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
+
+SILENT = {
+    "debug drop-in": lambda host, _: lambda *a: jaxcb.debug_callback(host, *a, arrays="jax"),
+    "debug two-call": lambda host, _: lambda *a: jaxcb.debug_callback(arrays="jax")(host, *a),
+    "debug decorator": lambda host, _: jaxcb.debug(host, arrays="jax"),
+    "debug jax": lambda host, _: lambda *a: jax.debug.callback(host, *a),
+}
+ANSWERING = {
+    "pure drop-in": lambda host, like: (
+        lambda *a: jaxcb.pure_callback(host, like, *a, arrays="jax", vmap_method="sequential")
+    ),
+    "pure decorator": lambda host, like: jaxcb.pure(host, result=like, arrays="jax"),
+    "pure jax": lambda host, like: (
+        lambda *a: jax.pure_callback(host, like, *a, vmap_method="sequential")
+    ),
+    "io drop-in": lambda host, like: lambda *a: jaxcb.io_callback(host, like, *a, arrays="jax"),
+    "io decorator": lambda host, like: jaxcb.io(host, result=like, arrays="jax"),
+    "io jax": lambda host, like: lambda *a: io_callback(host, like, *a),
+}
+WAYS = ANSWERING | SILENT
+OURS = {name: way for name, way in WAYS.items() if not name.endswith("jax")}
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+our_ways = pytest.mark.parametrize("way", OURS.values(), ids=OURS)
+OUR_ANSWERING = {name: way for name, way in OURS.items() if name in ANSWERING}
+our_answering = pytest.mark.parametrize("way", OUR_ANSWERING.values(), ids=OUR_ANSWERING)
+
+
+@ways
+@eager_or_jit
+def test_host_function_gets_committed_arrays_of_the_first_cpu_device(way, run, compiled):
+    seen = []
+
+    def host(x, tree):
+        for array in (x, *tree):
+            assert isinstance(array, jax.Array)
+            seen.append((array.committed, array.devices(), array.shape, array.dtype.name))
+        return x + 1
+
+    f = way(host, THREE)
+    run(compiled(lambda x: f(x, (x[0], x))), X)
+    cpu = {jax.local_devices(backend="cpu")[0]}
+    assert seen == [(True, cpu, shape, "float32") for shape in ((3,), (), (3,))]
+
+
+@pytest.mark.parametrize("way", ANSWERING.values(), ids=ANSWERING)
+@eager_or_jit
+def test_jax_may_be_used_inside_and_its_arrays_be_the_answer(way, run, compiled):
+    f = way(lambda x: jnp.cumsum(x * jnp.ones(3)), THREE)
+    np.testing.assert_array_equal(run(compiled(f), X), np.cumsum(X))
+
+
+@pytest.mark.parametrize("way", ANSWERING.values(), ids=ANSWERING)
+def test_lanes_are_jax_arrays_too(way, run):
+    seen = []
+
+    def host(x):
+        seen.append((isinstance(x, jax.Array), x.shape, float(x)))
+        return x * 2
+
+    np.testing.assert_array_equal(run(jax.jit(jax.vmap(way(host, SCALAR))), X), 2 * X)
+    assert seen == [(True, (), 1.0), (True, (), 2.0), (True, (), 3.0)]
+
+
+@our_ways
+def test_64_bit_values_keep_their_width_on_threads_that_know_nothing_of_x64(way):
+    """The context belongs to the thread that compiled; another one runs the program."""
+    seen = []
+    big = 2**40 + 7
+
+    def host(x):
+        seen.append((x.dtype.name, int(x), (x + 1).dtype.name))
+        return x + 1
+
+    with jax.enable_x64(True):
+        f = way(host, jax.ShapeDtypeStruct((), np.int64))
+        arguments = [jnp.asarray(big + i) for i in range(10)]
+        program = jax.jit(lambda x: (x, f(x))).lower(arguments[0]).compile()
+    answers = []
+
+    def work():
+        answers.extend(program(x)[1] for x in arguments)
+        jax.effects_barrier()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert sorted(seen) == [("int64", big + i, "int64") for i in range(10)]
+    exact = [np.asarray(x).item() for x in answers if x is not None]
+    assert exact in ([], [big + i + 1 for i in range(10)])
+
+
+DEVICES = """
+import json
+import jax, jax.numpy as jnp, numpy as np
+import jupyter_jaxcb as jaxcb
+from jax.experimental import io_callback
+from tests.conformance.arguments.test_jax_arrays import WAYS
+first, second = jax.devices("cpu")
+found = {}
+for name, way in WAYS.items():
+    seen = []
+    def host(x):
+        default = jnp.ones(()).devices()
+        seen.append([d.id for d in (*x.devices(), *default)])
+        return x + 1
+    f = way(host, jax.ShapeDtypeStruct((), np.float32))
+    with jax.default_device(second):
+        for g in (f, jax.jit(f)):
+            jax.block_until_ready(g(jnp.float32(1)))
+            jax.effects_barrier()
+        assert jnp.ones(()).devices() == {second}
+    found[name] = seen
+print(json.dumps(found))
+"""
+
+
+def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in_process):
+    """Two devices, the second is the default: a process of its own."""
+    found = in_process(DEVICES, devices=2).value
+    assert found == {name: [[0, 0], [0, 0]] for name in WAYS}
+
+
+@our_answering
+@eager_or_jit
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda x: jnp.ones(4), ["(4,)", "(3,)"]),
+        (lambda x: x.astype(complex), ["complex", "float32"]),
+        (lambda x: (x, x), ["Array"]),
+        (lambda x: None, ["None"]),
+    ],
+    ids=["shape", "dtype", "structure", "None"],
+)
+def test_wrong_answer_is_the_same_error(way, failure, compiled, answer, words):
+    def oracle(x):
+        return answer(x)
+
+    message = assert_readable(failure(compiled(way(oracle, THREE)), X))
+    assert [word for word in words if word not in message] == []
+
+
+@our_ways
+@eager_or_jit
+def test_exception_of_the_host_function_can_be_reached(way, failure, compiled):
+    def host(x):
+        raise ValueError(f"at {jnp.sum(x)}")
+
+    assert str(failure(compiled(way(host, THREE)), X)) == "at 6.0"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: jaxcb.pure_callback(np.sin, SCALAR, TWO, arrays="torch"),
+        lambda: jaxcb.io_callback(np.sin, SCALAR, TWO, arrays=None),
+        lambda: jaxcb.debug_callback(np.sin, TWO, arrays="Numpy"),
+        lambda: jaxcb.debug_callback(arrays=3),
+        lambda: jaxcb.pure(np.sin, result=SCALAR, arrays="torch"),
+        lambda: jaxcb.io(np.sin, result=SCALAR, arrays=True),
+        lambda: jaxcb.debug(np.sin, arrays=X.tolist()[0]),
+    ],
+    ids=["pure", "io", "debug", "two-call", "pure decorator", "io decorator", "debug decorator"],
+)
+def test_other_kinds_of_arrays_are_an_error_when_called(call):
+    with pytest.raises(ValueError, match="'numpy' or 'jax'"):
+        call()

@@ -1,0 +1,211 @@
+"""Every dtype JAX has on the CPU crosses exactly both ways: eager, compiled and lane by lane."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import SCALAR, THREE, X, assert_same_bits
+from tests.conformance._every import answering_ways, our_answering_ways
+from tests.conformance._parameters import eager_or_jit
+
+# JAX 0.8 hands over, and takes, garbage for scalars of 4 bits, and for anything of 2 bits.
+SUB_BYTE_IS_SOUND = jax.__version_info__ >= (0, 10)
+FLOATS_OF_8_BITS = [name for name in dir(jnp) if name.startswith("float8_")]
+SUB_BYTE = ["int4", "uint4"]
+if SUB_BYTE_IS_SOUND:
+    SUB_BYTE += ["int2", "uint2", "float4_e2m1fn"]
+PLAIN = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "bfloat16"]
+PLAIN += ["float32", "complex64"]
+WIDE = ["int64", "uint64", "float64", "complex128"]
+BEYOND_32_BITS = 1099511627783
+
+
+def array_of(name):
+    """Six values of the dtype, as different as it allows, in no order."""
+    dtype = jnp.dtype(name)
+    if name == "bool":
+        return np.array([True, False, True, True, False, False])
+    codes = np.random.default_rng(0).permutation(256)
+    if name in SUB_BYTE:
+        return np.array([0, 1, 1, 0, 1, 1 if name.startswith("u") else -1]).astype(dtype)
+    if dtype.itemsize == 1:
+        numbers = codes.astype(np.uint8).view(dtype)
+        return numbers[~np.isnan(numbers.astype(np.float32))][:6]  # a NaN has no bits to keep
+    return (codes[:6] * 1.25).astype(dtype)
+
+
+def noting():
+    seen = []
+
+    def host(x):
+        seen.append(np.array(x))
+        return np.array(x)
+
+    return host, seen
+
+
+def test_the_list_of_8_bit_floats_is_that_of_jax():
+    assert {"float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"} <= set(FLOATS_OF_8_BITS)
+
+
+FEW = [*SUB_BYTE, "bool", "bfloat16", "float8_e4m3fn", "float8_e5m2", "complex64"]
+
+
+@answering_ways
+@pytest.mark.parametrize("name", FLOATS_OF_8_BITS + SUB_BYTE)
+def test_small_number_crosses_exactly_both_ways(way, run, name):
+    x = array_of(name).reshape(2, 3)
+    host, seen = noting()
+    f = way(host, jax.ShapeDtypeStruct(x.shape, x.dtype))
+    assert_same_bits(run(f, x), x)
+    assert_same_bits(run(jax.jit(f), x), x)
+    assert len(seen) == 2
+    for got in seen:
+        assert_same_bits(got, x)
+
+
+SCALARS = PLAIN + FLOATS_OF_8_BITS + (SUB_BYTE if SUB_BYTE_IS_SOUND else [])
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_every_number_crosses_exactly_lane_by_lane(pure, run, name):
+    x = array_of(name)
+    host, seen = noting()
+    f = pure(host, jax.ShapeDtypeStruct((), x.dtype), vmap_method="sequential")
+    assert_same_bits(run(jax.jit(jax.vmap(f)), x), x)
+    assert_same_bits(np.stack(seen), x)
+
+
+@eager_or_jit
+@pytest.mark.parametrize("name", FEW)
+def test_small_number_reaches_a_debug_callback_exactly(debug, run, name, compiled):
+    x = array_of(name)
+    host, seen = noting()
+    f = debug(host)
+    run(compiled(lambda x: f(x)), x)
+    (got,) = seen
+    assert_same_bits(got, x)
+
+
+@our_answering_ways
+@pytest.mark.parametrize("name", ["int4", "uint4", "float8_e5m2"])
+def test_answer_of_any_layout_and_of_small_numbers_arrives_in_order(way, run, name):
+    """Fortran, strided backwards, and a scalar: nothing of the memory shows."""
+    base = np.concatenate([array_of(name), array_of(name)[::-1]]).reshape(3, 4)
+    for answer in (np.asfortranarray(base), base[::-1, ::-2], base.T, base[1:, :1]):
+        f = way(lambda x, answer=answer: answer, jax.ShapeDtypeStruct(answer.shape, base.dtype))
+        for g in (f, jax.jit(f)):
+            assert_same_bits(run(g, X), np.ascontiguousarray(answer))
+
+
+@answering_ways
+@pytest.mark.parametrize("name", FEW)
+def test_array_without_elements_arrives_in_its_shape_and_dtype(way, run, name):
+    empty = np.zeros((2, 0, 3), jnp.dtype(name))
+    seen = []
+
+    def host(x):
+        seen.append(np.asarray(x))
+        return np.asarray(x), np.float32(1)
+
+    f = way(host, (jax.ShapeDtypeStruct(empty.shape, empty.dtype), SCALAR))
+    for g in (f, jax.jit(f)):
+        got, one = run(g, empty)
+        assert_same_bits(got, empty)
+        assert one == 1
+    assert [(x.shape, x.dtype) for x in seen] == 2 * [(empty.shape, empty.dtype)]
+
+
+# 64 bits
+
+
+@our_answering_ways
+@pytest.mark.parametrize("name", WIDE)
+def test_x64_as_a_context_holds_for_forty_calls(way, run, name):
+    """Large operands still being computed, so on threads that know nothing of the context."""
+    host, seen = noting()
+    with jax.enable_x64(True):
+        like = jax.ShapeDtypeStruct((200,), jnp.dtype(name))
+        f = jax.jit(lambda x, i: way(host, like)(x + i))
+        x = jnp.full((200,), BEYOND_32_BITS, name)
+        answers = [f(x, jnp.asarray(i, name)) for i in range(40)]
+        for i, answer in enumerate(answers):
+            assert_same_bits(answer, np.full((200,), BEYOND_32_BITS + i, name))
+        run(lambda: answers)
+    assert sorted(int(got.real.flat[0]) for got in seen) == [BEYOND_32_BITS + i for i in range(40)]
+    assert {got.dtype.name for got in seen} == {name}
+
+
+def test_x64_context_holds_for_forty_debug_calls(our_debug, run):
+    seen = []
+    f = our_debug(lambda x: seen.append((x.dtype.name, int(x))))
+    with jax.enable_x64(True):
+        program = jax.jit(lambda x: f(x))
+        for i in range(40):
+            program(np.int64(BEYOND_32_BITS + i))
+        run(lambda: None)
+    assert sorted(seen) == [("int64", BEYOND_32_BITS + i) for i in range(40)]
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_program_compiled_with_x64_keeps_it_and_one_without_does_not(our_pure, run, name):
+    host, seen = noting()
+
+    def double(x):
+        return our_pure(host, jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)))(x + x)
+
+    f = jax.jit(double)
+    x = np.array(BEYOND_32_BITS % 2**30, name)
+    for on in (True, False, True):
+        with jax.enable_x64(on):
+            expected = np.asarray(jnp.asarray(x) * 2)
+            assert_same_bits(run(f, x), expected)
+            assert_same_bits(seen.pop(), expected)
+
+
+# PRNG keys
+
+
+@answering_ways
+def test_key_arrives_as_its_data_unless_jax_arrays_were_asked_for(way, run):
+    host, seen = noting()
+    key = jax.random.key(7)
+    f = way(lambda x: host(x).sum().astype(np.float32), SCALAR)
+    for g in (f, jax.jit(f)):
+        run(g, key)
+    for got in seen:
+        assert_same_bits(got, jax.random.key_data(key))
+    assert len(seen) == 2
+
+
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
+@eager_or_jit
+def test_key_is_a_key_among_jax_arrays(run, compiled):
+    seen = []
+
+    def draw(key, x):
+        seen.append((jax.random.key_impl(key), key.shape))
+        return x + jax.random.normal(key, x.shape)
+
+    for seed, shape in ((7, ()), (8, (2,))):
+        key = jax.random.key(seed)
+        keys = jax.random.split(key, shape) if shape else key
+        first = keys[0] if shape else key
+        f = compiled(
+            lambda k, x: jaxcb.pure_callback(
+                lambda k, x: draw(k[0] if k.shape else k, x), THREE, k, x, arrays="jax"
+            )
+        )
+        np.testing.assert_allclose(run(f, keys, X), X + jax.random.normal(first, X.shape), 1e-6)
+    assert seen == 2 * [(jax.random.key_impl(key), ())]
+
+
+@answering_ways
+def test_key_as_a_result_is_a_type_error_when_called(way):
+    host, seen = noting()
+    key = jax.random.key(0)
+    with pytest.raises(TypeError, match="key<fry>"):
+        jax.make_jaxpr(way(host, key))(X)
+    assert seen == []

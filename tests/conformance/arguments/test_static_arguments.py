@@ -1,0 +1,155 @@
+"""What is no array reaches the host as it is: for pure and io if it is hashable, else refused."""
+
+import enum
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import SCALAR, TWO, X
+from tests.conformance._every import answering_ways, our_answering_ways
+from tests.conformance.conftest import PURE
+
+MAPPED = {
+    "eager": (lambda f: f(TWO), 1),
+    "jit": (lambda f: jax.jit(f)(TWO), 1),
+    "vmap": (lambda f: jax.vmap(f)(X), 3),
+    "scan": (lambda f: jax.lax.map(f, X), 3),
+}
+
+
+class Mode(enum.Enum):
+    TRAIN = 1
+    TEST = 2
+
+
+class Unhashable:
+    __hash__ = None
+
+
+STATIC = {
+    "string": "loss",
+    "enum": Mode.TEST,
+    "function": np.sin,
+    "bytes": b"raw",
+    "type": Mode,
+    "frozen set": frozenset({"a"}),
+    "object": object(),
+    "dtype": np.dtype("float32"),
+    "ellipsis": ...,
+}
+
+
+@our_answering_ways
+@pytest.mark.parametrize("place", MAPPED)
+@pytest.mark.parametrize("thing", STATIC.values(), ids=STATIC)
+def test_hashable_thing_reaches_the_host_unchanged(way, run, thing, place):
+    """By position, by keyword and inside structures, among arrays."""
+    seen = []
+    program, calls = MAPPED[place]
+
+    def host(first, x, tree, *, last):
+        seen.append([first, tree["kind"], tree["arrays"][1], last])
+        return np.asarray(x) + np.asarray(tree["arrays"][0])
+
+    if way in PURE.values():
+        f = way(host, lambda first, x, *_, **__: SCALAR, vmap_method="sequential")
+    else:
+        f = way(host, lambda first, x, *_, **__: SCALAR)
+
+    def call(x):
+        return f(thing, x, {"kind": thing, "arrays": (x, thing)}, last=thing)
+
+    answer = run(program, call)
+    np.testing.assert_array_equal(answer, 2 * (X if calls == 3 else TWO))
+    assert len(seen) == calls
+    assert all(got is thing for call in seen for got in call)
+
+
+@our_answering_ways
+def test_other_things_are_other_programs(way, run):
+    seen = []
+    f = way(lambda name, x: seen.append(name) or np.asarray(x), lambda name, x: SCALAR)
+    program = jax.jit(lambda x, name: f(name, x), static_argnums=1)
+    for name in ("a", "b", "a"):
+        run(program, TWO, name)
+    assert seen == ["a", "b", "a"]
+
+
+@our_answering_ways
+def test_equal_things_of_two_types_stay_apart(way, run):
+    """A string equals one of a subclass, and is not the same argument."""
+
+    class Name(str):
+        pass
+
+    seen = []
+    f = way(lambda name, key: seen.append(type(name)) or np.float32(0), lambda *_: SCALAR)
+    key = jax.random.key(0)  # for which eager calls are compiled, and looked up by parameters
+    for name in ("a", Name("a"), "a"):
+        run(lambda name=name: f(name, key))
+    assert seen == [str, Name, str]
+
+
+PLACES = {
+    "position": (lambda f, x, bad: f(x, bad), "[1]"),
+    "keyword": (lambda f, x, bad: f(x, unit=bad), "['unit']"),
+    "structure": (lambda f, x, bad: f(x, {"a": [x, bad]}), "[1]['a'][1]"),
+    "first": (lambda f, x, bad: f(bad, x), "[0]"),
+}
+
+
+@our_answering_ways
+@pytest.mark.parametrize("compiled", [lambda f: f, jax.make_jaxpr], ids=["eager", "trace"])
+@pytest.mark.parametrize(("call", "path"), PLACES.values(), ids=PLACES)
+def test_unhashable_thing_is_a_type_error_that_names_its_path(way, compiled, call, path):
+    """When called: nothing ran, nothing was compiled."""
+    seen = []
+    f = way(lambda *args, **kwargs: seen.append(args), lambda *_, **__: SCALAR)
+    with pytest.raises(TypeError) as caught:
+        compiled(lambda x: call(f, x, Unhashable()))(TWO)
+    message = str(caught.value)
+    assert f"at {path} of" in message
+    assert "not a valid JAX type" in message
+    assert "Unhashable" in message
+    assert seen == []
+
+
+BAD = {"object": Unhashable(), "array of text": np.array(["text"]), "set": {1, 2}}
+
+
+@answering_ways
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_what_is_refused_is_refused_by_jax_with_the_same_class(way, bad):
+    seen = []
+    with pytest.raises(TypeError, match=r"JAX|abstract array"):
+        way(seen.append, SCALAR)(bad)
+    assert seen == []
+
+
+def test_debug_takes_unhashable_things_and_keeps_them(debug, run):
+    """The very object, also in a program that runs again and again."""
+    seen = []
+    bad, late = Unhashable(), ["text", {1, 2}]
+    f = debug(lambda x, bad, *, late: seen.append((bad, late[1])))
+    program = jax.jit(lambda x: f(x, bad, late=late))
+    for _ in range(3):
+        run(program, TWO)
+    run(jax.vmap(lambda x: f(x, bad, late=late)), X)
+    assert len(seen) == 6
+    assert all(got is bad and second is late[1] for got, second in seen)
+
+
+def test_method_of_a_class_gets_its_instance_as_a_static_argument(run):
+    class Model:
+        def __init__(self, scale):
+            self.scale = scale
+
+        @jaxcb.pure(result="x")
+        def apply(self, x):
+            return self.scale * x
+
+    one, two = Model(np.float32(2)), Model(np.float32(3))
+    assert run(jax.jit(lambda x: one.apply(two.apply(x))), TWO) == 12
+    np.testing.assert_array_equal(run(jax.vmap(one.apply), X), 2 * X)

@@ -1,0 +1,200 @@
+"""Registered nodes of pytrees reach the host and come back as what they are."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+
+from tests.conformance._arrays import SCALAR, THREE, TWO, X
+from tests.conformance._every import answering_ways, our_answering_ways
+from tests.conformance._parameters import eager_or_jit
+
+
+@jax.tree_util.register_pytree_node_class
+class Interval:
+    """A node with data that is no leaf."""
+
+    def __init__(self, low, high, unit):
+        self.low, self.high, self.unit = low, high, unit
+
+    def tree_flatten(self):
+        return (self.low, self.high), self.unit
+
+    @classmethod
+    def tree_unflatten(cls, unit, children):
+        return cls(*children, unit)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    weight: Any
+    bias: Any
+    name: str = dataclasses.field(default="", metadata={"static": True})
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any = None
+
+
+class Ordered(dict):
+    """A dict whose leaves come in the order of its keys, backwards."""
+
+
+jax.tree_util.register_pytree_with_keys(
+    Ordered,
+    lambda d: (
+        [(jax.tree_util.DictKey(k), d[k]) for k in sorted(d, reverse=True)],
+        tuple(sorted(d, reverse=True)),
+    ),
+    lambda keys, leaves: Ordered(zip(keys, leaves, strict=True)),
+)
+
+TREES = {
+    "class": Interval(TWO, X, "metre"),
+    "dataclass": Layer(X, TWO, "first"),
+    "NamedTuple": Point(X, TWO),
+    "NamedTuple holding None": Point(X),
+    "own key order": Ordered(a=TWO, b=X),
+    "nested": {"layers": [Layer(Point(X), Interval(TWO, TWO, None), "a"), None], "rest": ()},
+}
+trees = pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+
+
+def structs(tree):
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), tree)
+
+
+def same(a, b):
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+@trees
+@answering_ways
+def test_node_reaches_the_host_and_comes_back(way, run, tree):
+    """By position and by keyword, as the argument and as the result."""
+    seen = []
+
+    def host(given, *, named):
+        seen.append((type(given), jax.tree.structure((given, named))))
+        return jax.tree.map(lambda x, y: np.asarray(x) + 2 * np.asarray(y), given, named)
+
+    f = way(host, lambda given, *, named: structs(given))
+    expected = jax.tree.map(lambda x: 3 * x, tree)
+    same(run(lambda: f(tree, named=tree)), expected)
+    same(run(jax.jit(lambda t: f(t, named=t)), tree), expected)
+    assert seen == 2 * [(type(tree), jax.tree.structure((tree, tree)))]
+
+
+@trees
+@eager_or_jit
+def test_node_reaches_a_debug_callback(debug, run, tree, compiled):
+    seen = []
+    f = debug(lambda given, *, named: seen.append((given, named)))
+    run(compiled(lambda t: f(t, named=t)), tree)
+    ((given, named),) = seen
+    same(given, tree)
+    same(named, tree)
+
+
+@trees
+def test_leaves_of_a_node_are_mapped_by_vmap(pure, run, tree):
+    """Three lanes, each with its own of every leaf."""
+    stacked = jax.tree.map(lambda x: np.stack([x, x + 10, x + 20]), tree)
+    seen = []
+
+    def host(given):
+        seen.append(jax.tree.map(lambda x: np.asarray(x).ravel()[0].item(), given))
+        return jax.tree.map(lambda x: -np.asarray(x), given)
+
+    f = pure(host, structs, vmap_method="sequential")
+    same(run(jax.jit(jax.vmap(f)), stacked), jax.tree.map(np.negative, stacked))
+    for lane, got in enumerate(seen):
+        same(got, jax.tree.map(lambda x, n=lane: np.ravel(x)[0].item() + 10 * n, tree))
+    assert len(seen) == 3
+
+
+def test_data_of_a_node_is_static_and_new_data_is_a_new_program(pure, run):
+    seen, traces = [], []
+
+    def host(interval):
+        seen.append(interval.unit)
+        return np.asarray(interval.low)
+
+    f = pure(host, SCALAR)
+
+    @jax.jit
+    def program(interval):
+        traces.append(interval.unit)
+        return f(interval)
+
+    for unit in ("metre", "foot", "metre"):
+        run(program, Interval(TWO, TWO, unit))
+    assert seen == ["metre", "foot", "metre"]
+    assert traces == ["metre", "foot"]
+
+
+@answering_ways
+def test_none_is_no_leaf_of_arguments_or_results(way, run):
+    seen = []
+
+    def host(nothing, x, *, none):
+        seen.append((nothing, none))
+        return None, [np.asarray(x), None]
+
+    f = way(host, lambda nothing, x, *, none: (None, [THREE, None]))
+    for compiled in (lambda g: g, jax.jit):
+        nothing, (x, none) = run(compiled(lambda x: f(None, x, none={"a": None})), X)
+        assert nothing is none is None
+        np.testing.assert_array_equal(x, X)
+    assert seen == 2 * [(None, {"a": None})]
+
+
+class Convertible:
+    """Has ``__array__``, and is no number of numpy's."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.value, dtype)
+
+
+@pytest.mark.parametrize(
+    ("answer", "dtype", "expected"),
+    [
+        (True, "bool", True),
+        (7, "int32", 7),
+        (0.5, "float32", 0.5),
+        (1 + 2j, "complex64", 1 + 2j),
+        (Convertible(np.float32(0.25)), "float32", 0.25),
+        (np.float32(3), "float32", 3),
+        (np.array(4, np.int32), "int32", 4),
+    ],
+    ids=["bool", "int", "float", "complex", "__array__", "numpy scalar", "0-d array"],
+)
+@our_answering_ways
+def test_number_of_python_is_an_answer(way, run, answer, dtype, expected):
+    f = way(lambda x: answer, jax.ShapeDtypeStruct((), np.dtype(dtype)))
+    for g in (f, jax.jit(f)):
+        got = run(g, X)
+        assert got.dtype == dtype
+        assert got == expected
+
+
+@answering_ways
+def test_keywords_may_come_in_any_order(way, run):
+    seen = []
+
+    def host(x, *, a, b):
+        seen.append((np.asarray(a).item(), np.asarray(b).item()))
+        return np.asarray(x)
+
+    f = way(host, lambda x, **_: THREE)
+    run(jax.jit(lambda x: f(x, a=np.int32(1), b=np.int32(2))), X)
+    run(jax.jit(lambda x: f(x, b=np.int32(2), a=np.int32(1))), X)
+    assert seen == [(1, 2), (1, 2)]

@@ -1,0 +1,118 @@
+"""A debug callback sees the values of every run, in order if asked, and changes nothing."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import FIVE_FROM_1, TWO
+from tests.conformance._parameters import eager_or_jit, ordered_or_not
+
+
+@eager_or_jit
+@ordered_or_not
+def test_callback_sees_the_value_of_every_run(debug, run, note, ordered, compiled):
+    """One call a run, with the value at run time; the result does not change."""
+    host, seen = note()
+    f = debug(host, ordered=ordered)
+
+    @compiled
+    def program(x):
+        f(x * x)
+        return x + 1
+
+    for number in (1, 2, 3):
+        assert run(program, np.float32(number)) == number + 1
+    assert seen == [1, 4, 9]
+
+
+@ordered_or_not
+def test_callback_without_operands_runs_once_a_run(debug, run, ordered):
+    """There is nothing but its effect."""
+    seen = []
+    f = debug(lambda: seen.append(None), ordered=ordered)
+    program = jax.jit(lambda x: (f(), x)[1])
+    run(program, 1)
+    run(program, 1)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "answer", [None, 3, "text", np.ones(3)], ids=["None", "3", "text", "array"]
+)
+def test_answer_of_the_host_function_is_ignored(debug, run, answer):
+    """Whatever it is, the host is called once."""
+    seen = []
+
+    def host(x):
+        seen.append(x)
+        return answer
+
+    f = debug(host)
+    assert f(TWO) is None
+    run(jax.jit(lambda x: f(x)), TWO)
+    assert len(seen) == 2
+
+
+def test_ordered_callbacks_run_in_program_order(debug):
+    """The second does not start before the first is done, in one program and across two."""
+    second_began, seen = threading.Event(), []
+
+    def first(x):
+        second_began.clear()
+        overtaken = second_began.wait(timeout=0.05)  # gives the second every chance
+        seen.append(("first", float(x), overtaken))
+
+    def second(x):
+        second_began.set()
+        seen.append(("second", float(x), False))
+
+    f, g = debug(first, ordered=True), debug(second, ordered=True)
+
+    def program(x):
+        f(jnp.linalg.norm(jnp.outer(x, x)) * 0)  # later than g's operand
+        g(1.0)
+
+    jax.jit(program)(FIVE_FROM_1)
+    jax.jit(program)(FIVE_FROM_1)
+    jax.jit(lambda x: f(x))(2.0)
+    jax.jit(lambda x: g(x))(3.0)
+    jax.effects_barrier()
+    assert seen == [
+        *2 * [("first", 0, False), ("second", 1, False)],
+        ("first", 2, False),
+        ("second", 3, False),
+    ]
+
+
+def test_recording_holds_every_call_of_every_lane(our_debug, note, run):
+    """What record() says is what happened: 5 calls of one site, lane by lane."""
+    host, seen = note()
+    f = our_debug(host)
+    with jaxcb.record() as r:
+        run(jax.jit(jax.vmap(lambda x: f(x))), FIVE_FROM_1)
+    assert sorted(seen) == [1, 2, 3, 4, 5]
+    assert len(r.recording) == 5
+    assert sorted(call.lane for call in r.recording) == [0, 1, 2, 3, 4]
+    (lowered,) = {r.recording.lowered[call.lowered] for call in r.recording}
+    assert lowered.site.flavor == "debug"
+    assert lowered.lanes == 5
+    assert r.recording.elisions == ()
+
+
+def test_mutable_reference_is_read_where_the_callback_stands(debug, run):
+    new_ref = getattr(jax, "new_ref", None) or jax.array_ref  # its name until JAX 0.8
+    seen = []
+    f = debug(lambda x: seen.append(np.asarray(x).tolist()))
+
+    def program(x):
+        ref = new_ref(x)
+        f(ref)
+        ref[...] = ref[...] + 1
+        return ref[...]
+
+    assert run(jax.jit(program), jnp.ones(2)).tolist() == [2.0, 2.0]
+    assert seen == [[1.0, 1.0]]

@@ -1,0 +1,170 @@
+"""A debug print writes what JAX's writes, and a format that does not fit is an error."""
+
+import contextlib
+import io as streams
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import FIVE_FROM_1, TWO
+from tests.conformance._parameters import eager_or_jit
+
+PRINTS = {
+    "named": lambda p, x: p("x = {x}", x=x),
+    "positional": lambda p, x: p("{} and {}", x, x + 1),
+    "numbered": lambda p, x: p("{1} before {0}", x, x + 1),
+    "mixed": lambda p, x: p("{} of {total}", x, total=x * 2),
+    "format spec": lambda p, x: p("{x:.3f}|{x!s:>6}", x=x),
+    "no field": lambda p, x: p("hello"),
+    "empty": lambda p, x: p(""),
+    "string argument": lambda p, x: p("{name}: {x}", name="loss", x=x),
+    "array": lambda p, x: p("{}", x * jnp.arange(4)),
+    "structure": lambda p, x: p("{tree[a]}", tree={"a": x}),
+}
+
+
+def printed(capsys, program):
+    capsys.readouterr()
+    jax.block_until_ready(program())
+    jax.effects_barrier()
+    return capsys.readouterr().out
+
+
+@eager_or_jit
+@pytest.mark.parametrize("line", PRINTS.values(), ids=PRINTS)
+def test_text_is_that_of_jax(capsys, line, compiled):
+    """Fields of every sort; one line a call."""
+    ours = printed(capsys, lambda: compiled(lambda x: line(jaxcb.debug_print, x))(TWO))
+    theirs = printed(capsys, lambda: compiled(lambda x: line(jax.debug.print, x))(TWO))
+    assert ours == theirs
+    assert ours.count("\n") == 1
+
+
+@pytest.mark.parametrize("field", ["{tree}", "{tree[a]!r}"])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "complex64", "bfloat16", "uint8"])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (13,), (14,), (4, 7), (2000,)], ids=str)
+def test_arrays_in_structures_show_themselves_as_jax_shows_them(capsys, field, dtype, shape):
+    """With the dtype always, and the line broken where JAX breaks it."""
+    x = jnp.asarray(np.random.default_rng(0).standard_normal(shape) * 10).astype(dtype)
+
+    def line(p):
+        return jax.jit(lambda x: p(field, tree={"a": x, "b": [x]}))(x)
+
+    ours, theirs = (
+        printed(capsys, lambda p=p: line(p)) for p in (jaxcb.debug_print, jax.debug.print)
+    )
+    assert ours == theirs
+    assert "Array(" in ours
+
+
+def test_text_is_what_the_format_says(capsys):
+    """The value is that at run time."""
+    f = jax.jit(lambda x: jaxcb.debug_print("{} {name} {y:.2f}", x, name="then", y=x / 4))
+    assert printed(capsys, lambda: f(TWO)) == "2.0 then 0.50\n"
+    assert printed(capsys, lambda: f(TWO + 1)) == "3.0 then 0.75\n"
+
+
+def test_doubled_braces_before_a_field_are_text(capsys):
+    """JAX fails here; 1 line."""
+    f = jax.jit(lambda x: jaxcb.debug_print("{{set}} {x}", x=x))
+    assert printed(capsys, lambda: f(TWO)) == "{set} 2.0\n"
+
+
+def test_vmap_prints_once_per_lane(capsys):
+    """Five lanes print five lines."""
+    f = jax.vmap(lambda x: jaxcb.debug_print("lane {x}", x=x))
+    lines = printed(capsys, lambda: f(FIVE_FROM_1)).splitlines()
+    assert sorted(lines) == [f"lane {x}" for x in FIVE_FROM_1]
+
+
+def test_ordered_prints_come_in_program_order(capsys):
+    """One line, five in a loop, and one after it."""
+
+    def program(x):
+        jaxcb.debug_print("start", ordered=True)
+        lax.fori_loop(0, 5, lambda i, c: jaxcb.debug_print("{}", i, ordered=True) or c, 0)
+        jaxcb.debug_print("{x}", x=x, ordered=True)
+
+    lines = printed(capsys, lambda: jax.jit(program)(TWO)).split()
+    assert lines == ["start", "0", "1", "2", "3", "4", "2.0"]
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (lambda p, x: p("{} {}", x), IndexError),
+        (lambda p, x: p("{y}", x=x), KeyError),
+        (lambda p, x: p("{x}", x=x, y=x), ValueError),
+        (lambda p, x: p("{}", x, x), ValueError),
+        (lambda p, x: p("3.0", x=x), ValueError),
+        (lambda p, x: p(f"{TWO}", x=x), ValueError),
+        (lambda p, x: p("{", x), ValueError),
+    ],
+    ids=["too few", "unknown", "unused name", "unused one", "no field", "f-string", "malformed"],
+)
+@pytest.mark.parametrize("form", ["one call", "two calls"])
+def test_format_is_checked_when_called(capsys, line, error, form):
+    """Before anything is compiled; the class is JAX's."""
+    ours = jaxcb.debug_print if form == "one call" else jaxcb.debug_print()
+    for debug_print in (ours, jax.debug.print):
+        with pytest.raises(error):
+            jax.make_jaxpr(lambda x, p=debug_print: line(p, x))(TWO)
+    assert capsys.readouterr().out == ""
+
+
+def test_accidental_f_string_is_named(capsys):
+    """A field that is already filled in leaves its argument without use."""
+    with pytest.raises(ValueError, match="f-string"):
+        jax.jit(lambda x: jaxcb.debug_print(f"{TWO}", x=x))(TWO)
+    assert capsys.readouterr().out == ""
+
+
+def test_check_can_be_skipped(capsys):
+    """As with JAX; 1 line."""
+    f = jax.jit(lambda x: jaxcb.debug_print("{}", x, x, skip_format_check=True))
+    assert printed(capsys, lambda: f(TWO)) == "2.0\n"
+
+
+@pytest.mark.parametrize("debug_print", [jax.debug.print, jaxcb.debug_print], ids=["jax", "ours"])
+def test_print_options_are_those_of_the_line_that_called(capsys, debug_print):
+    """Captured when called, not when run: 2 lines, one for each of the options."""
+
+    def program(x):
+        with np.printoptions(precision=2):
+            debug_print("{}", x, ordered=True)
+        debug_print("{}", x, ordered=True)
+
+    f = jax.jit(program).lower(FIVE_FROM_1 / 7).compile()
+    with np.printoptions(precision=5):
+        lines = printed(capsys, lambda: f(FIVE_FROM_1 / 7)).splitlines()
+    default = np.array2string(FIVE_FROM_1 / 7)
+    with np.printoptions(precision=2):
+        short = np.array2string(FIVE_FROM_1 / 7)
+    assert lines == [short, default]
+
+
+@pytest.mark.parametrize("debug_print", [jax.debug.print, jaxcb.debug_print], ids=["jax", "ours"])
+def test_text_goes_to_the_stdout_of_the_moment_of_printing(capsys, debug_print):
+    """The program was compiled, and run before, with another one."""
+    f = jax.jit(lambda x: debug_print("{x}", x=x))
+    assert printed(capsys, lambda: f(TWO)) == "2.0\n"
+    other = streams.StringIO()
+    with contextlib.redirect_stdout(other):
+        f(TWO + 1)
+        jax.effects_barrier()
+    assert other.getvalue() == "3.0\n"
+    assert capsys.readouterr().out == ""
+
+
+def test_two_call_form_of_print_leaves_every_keyword_to_the_format(capsys):
+    """Also those that are options in the first call: 1 line."""
+    f = jax.jit(
+        lambda x: jaxcb.debug_print(ordered=True)(
+            "{x} {ordered} {partitioned}", x=x, ordered=x + 1, partitioned=x + 2
+        )
+    )
+    assert printed(capsys, lambda: f(TWO)) == "2.0 3.0 4.0\n"

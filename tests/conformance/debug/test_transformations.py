@@ -1,0 +1,262 @@
+"""Under every transformation a debug callback is called as JAX calls its own."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import FIVE_FROM_1, TWO
+from tests.conformance._parameters import eager_or_jit
+
+
+def watching(f):
+    """``x ** 2``, looked at on the way."""
+
+    def square(x):
+        f(x)
+        return x * x
+
+    return square
+
+
+def custom_jvp(f):
+    @jax.custom_jvp
+    def square(x):
+        f(x)
+        return x * x
+
+    @square.defjvp
+    def rule(primals, tangents):
+        (x,), (dx,) = primals, tangents
+        f(x + 100)
+        return square(x), 2 * x * dx
+
+    return square
+
+
+def custom_vjp(f):
+    @jax.custom_vjp
+    def square(x):
+        f(x)
+        return x * x
+
+    def forward(x):
+        f(x + 100)
+        return square(x), x
+
+    def backward(x, ct):
+        f(x + 200)
+        return (2 * x * ct,)
+
+    square.defvjp(forward, backward)
+    return square
+
+
+def scan(f, xs):
+    def step(c, x):
+        f(x)
+        return c * x, c
+
+    return lax.scan(step, jnp.ones_like(xs[0]), xs)[0]
+
+
+def fori(f, x, count=3):
+    def step(i, c):
+        f(c)
+        return c * x
+
+    return lax.fori_loop(0, count, step, jnp.ones_like(x))
+
+
+def while_body(f, x):
+    def step(c):
+        f(c)
+        return c + 1
+
+    return lax.while_loop(lambda c: c < 4, step, x)
+
+
+def while_predicate(f, x):
+    def more(c):
+        f(c)
+        return c < 4
+
+    return lax.while_loop(more, lambda c: c + 1, x)
+
+
+def cond(f, x):
+    def yes(x):
+        f(x)
+        return x + 1
+
+    def no(x):
+        f(-x)
+        return x - 1
+
+    return lax.cond(x > 1, yes, no, x)
+
+
+KEEP_NONE = jax.checkpoint_policies.nothing_saveable
+KEEP_ALL = jax.checkpoint_policies.everything_saveable
+PROGRAMS = {
+    "jit": lambda f: jax.jit(watching(f))(TWO),
+    "inner jit": lambda f: jax.jit(lambda x: jax.jit(watching(f))(x) + jax.jit(watching(f))(x))(
+        TWO
+    ),
+    "vmap": lambda f: jax.vmap(watching(f))(FIVE_FROM_1),
+    "jit of vmap": lambda f: jax.jit(jax.vmap(watching(f)))(FIVE_FROM_1),
+    "vmap of vmap": lambda f: jax.vmap(jax.vmap(watching(f)))(FIVE_FROM_1[:4].reshape(2, 2)),
+    "vmap, not mapped": lambda f: jax.vmap(lambda x: x + watching(f)(TWO))(FIVE_FROM_1),
+    "grad": lambda f: jax.grad(watching(f))(TWO),
+    "jit of grad": lambda f: jax.jit(jax.grad(watching(f)))(TWO),
+    "value_and_grad": lambda f: jax.value_and_grad(watching(f))(TWO),
+    "vmap of grad": lambda f: jax.vmap(jax.grad(watching(f)))(FIVE_FROM_1),
+    "hessian": lambda f: jax.hessian(watching(f))(TWO),
+    "jvp": lambda f: jax.jvp(watching(f), (TWO,), (TWO,)),
+    "jit of jvp": lambda f: jax.jit(lambda x: jax.jvp(watching(f), (x,), (x,)))(TWO),
+    "vjp": lambda f: jax.vjp(watching(f), TWO)[1](TWO),
+    "linearize": lambda f: jax.linearize(watching(f), TWO)[1](TWO),
+    "remat": lambda f: jax.checkpoint(watching(f))(TWO),
+    "grad of remat": lambda f: jax.grad(jax.checkpoint(watching(f)))(TWO),
+    "grad of remat keeping nothing": lambda f: jax.grad(
+        jax.checkpoint(lambda x: jnp.sin(watching(f)(x)), policy=KEEP_NONE)
+    )(TWO),
+    "jit of grad of remat keeping all": lambda f: jax.jit(
+        jax.grad(jax.checkpoint(lambda x: jnp.sin(watching(f)(x)), policy=KEEP_ALL))
+    )(TWO),
+    "custom_jvp": lambda f: custom_jvp(f)(TWO),
+    "grad of custom_jvp": lambda f: jax.grad(custom_jvp(f))(TWO),
+    "jit of grad of custom_jvp": lambda f: jax.jit(jax.grad(custom_jvp(f)))(TWO),
+    "jvp of custom_jvp": lambda f: jax.jvp(custom_jvp(f), (TWO,), (TWO,)),
+    "vmap of custom_jvp": lambda f: jax.vmap(custom_jvp(f))(FIVE_FROM_1),
+    "custom_vjp": lambda f: custom_vjp(f)(TWO),
+    "grad of custom_vjp": lambda f: jax.grad(custom_vjp(f))(TWO),
+    "jit of grad of custom_vjp": lambda f: jax.jit(jax.grad(custom_vjp(f)))(TWO),
+    "vmap of grad of custom_vjp": lambda f: jax.vmap(jax.grad(custom_vjp(f)))(FIVE_FROM_1),
+    "scan": lambda f: scan(f, FIVE_FROM_1),
+    "jit of scan": lambda f: jax.jit(lambda x: scan(f, x))(FIVE_FROM_1),
+    "vmap of scan": lambda f: jax.vmap(lambda x: scan(f, x))(FIVE_FROM_1[:4].reshape(2, 2)),
+    "grad of scan": lambda f: jax.grad(lambda x: scan(f, x))(FIVE_FROM_1),
+    "jit of grad of scan": lambda f: jax.jit(jax.grad(lambda x: scan(f, x)))(FIVE_FROM_1),
+    "grad of remat of scan": lambda f: jax.grad(jax.checkpoint(lambda x: scan(f, x)))(FIVE_FROM_1),
+    "loop of length 0": lambda f: fori(f, TWO, 0),
+    "fori_loop": lambda f: fori(f, TWO),
+    "grad of fori_loop": lambda f: jax.grad(lambda x: fori(f, x))(TWO),
+    "while body": lambda f: while_body(f, TWO),
+    "vmap of while body": lambda f: jax.vmap(lambda x: while_body(f, x))(FIVE_FROM_1),
+    "jvp of while body": lambda f: jax.jvp(lambda x: while_body(f, x), (TWO,), (TWO,)),
+    "while predicate": lambda f: while_predicate(f, TWO),
+    "vmap of while predicate": lambda f: jax.vmap(lambda x: while_predicate(f, x))(FIVE_FROM_1),
+    "jvp of while predicate": lambda f: jax.jvp(lambda x: while_predicate(f, x), (TWO,), (TWO,)),
+    "cond, taken": lambda f: cond(f, TWO),
+    "cond, not taken": lambda f: cond(f, TWO - 2),
+    "grad of cond": lambda f: jax.grad(lambda x: cond(f, x))(TWO),
+    "jit of grad of cond": lambda f: jax.jit(jax.grad(lambda x: cond(f, x)))(TWO),
+    "vmap of cond": lambda f: jax.vmap(lambda x: cond(f, x))(FIVE_FROM_1),
+}
+# Ordered, JAX answers these with wrong numbers.
+WRONG_IN_JAX = {"vmap of while predicate"}
+
+
+def outcome(make, note, program, ordered):
+    """Value and calls, or the class of the refusal."""
+    host, seen = note()
+    try:
+        value = jax.block_until_ready(program(make(host, ordered=ordered)))
+    except Exception as error:
+        jax.effects_barrier()
+        return type(error), seen
+    jax.effects_barrier()
+    return jax.tree.map(np.asarray, value), seen
+
+
+def decorated(host, ordered):
+    return jaxcb.debug(ordered=ordered)(host)
+
+
+def dropped_in(host, ordered):
+    return functools.partial(jaxcb.debug_callback, host, ordered=ordered)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_and_calls_are_those_of_jax(jax_debug, note, name):
+    """Unordered, so they are compared as a set with repetitions."""
+    value, seen = outcome(decorated, note, PROGRAMS[name], ordered=False)
+    expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=False)
+    jax.tree.map(np.testing.assert_array_equal, value, expected)
+    assert sorted(seen) == sorted(jax_seen)
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in WRONG_IN_JAX])
+def test_ordered_values_and_calls_are_those_of_jax(jax_debug, note, name):
+    """The same sequence, or a refusal of the same class."""
+    value, seen = outcome(dropped_in, note, PROGRAMS[name], ordered=True)
+    expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=True)
+    if isinstance(expected, type):
+        assert value is expected
+    else:
+        jax.tree.map(np.testing.assert_array_equal, value, expected)
+    assert seen == jax_seen
+
+
+CALLS = {
+    "jit": [2],
+    "inner jit": [2, 2],
+    "vmap": [1, 2, 3, 4, 5],
+    "vmap of vmap": [1, 2, 3, 4],
+    "grad": [2],
+    "jit of grad": [2],
+    "value_and_grad": [2],
+    "jvp": [2],
+    "vjp": [2],
+    "scan": [1, 2, 3, 4, 5],
+    "grad of scan": [1, 2, 3, 4, 5],
+    "fori_loop": [1, 2, 4],
+    "loop of length 0": [],
+    "while body": [2, 3],
+    "while predicate": [2, 3, 4],
+    "cond, taken": [2],
+    "cond, not taken": [0],
+    "grad of cond": [2],
+    "custom_jvp": [2],
+    "custom_vjp": [2],
+}
+
+
+@pytest.mark.parametrize(("name", "calls"), CALLS.items(), ids=CALLS)
+def test_calls_are_those_one_can_read_off_the_program(debug, note, name, calls):
+    """So are the calls of JAX's own."""
+    _, seen = outcome(debug, note, PROGRAMS[name], ordered=False)
+    assert sorted(seen) == calls
+
+
+@eager_or_jit
+def test_ordered_callback_in_a_batched_while_predicate_is_right_or_refused(
+    our_debug, note, compiled
+):
+    """It never sees wrong numbers."""
+    host, seen = note()
+    f = our_debug(host, ordered=True)
+
+    def count(limit):
+        def more(c):
+            f(c[0])
+            return c[1] < limit
+
+        return lax.while_loop(more, lambda c: (c[0] + 1, c[1] + 1), (0, np.float32(0)))[1]
+
+    limits = np.float32([1, 3, 2])
+    try:
+        answer = jax.block_until_ready(compiled(jax.vmap(count))(limits))
+    except (NotImplementedError, ValueError) as error:
+        jax.effects_barrier()
+        assert "rdered" in str(error)
+        assert seen == []
+    else:
+        jax.effects_barrier()
+        np.testing.assert_array_equal(answer, limits)
+        assert seen == [0, 1, 2, 3]

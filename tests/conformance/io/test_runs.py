@@ -1,0 +1,93 @@
+"""An io callback runs once for every run of its line, whatever becomes of its answer."""
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import FIVE_FROM_0, SCALAR, like_first
+from tests.conformance._parameters import eager_or_jit, ordered_or_not
+
+# A random generator on the host
+
+
+@eager_or_jit
+@ordered_or_not
+def test_state_on_the_host_advances_with_every_call(io, spy, run, noise, ordered, compiled):
+    """One call a run; the values come in sequence."""
+    sample, expected = noise
+    host, seen = spy(sample)
+    f = compiled(io(host, like_first, ordered=ordered))
+    for _ in range(3):
+        np.testing.assert_array_equal(run(f, FIVE_FROM_0), expected((5,)))
+    assert len(seen) == 3
+
+
+def test_equal_calls_each_run(io, spy, run, noise):
+    """Two calls with the same argument are two calls, with two values."""
+    sample, expected = noise
+    host, seen = spy(sample)
+    f = io(host, like_first, ordered=True)
+    first, second = run(jax.jit(lambda x: (f(x), f(x))), FIVE_FROM_0)
+    np.testing.assert_array_equal(first, expected((5,)))
+    np.testing.assert_array_equal(second, expected((5,)))
+    assert len(seen) == 2
+
+
+# Always once
+
+
+@eager_or_jit
+@ordered_or_not
+@pytest.mark.parametrize("operands", [(), (np.float32(2),)], ids=["no operand", "operand"])
+@pytest.mark.parametrize("result", [None, (), SCALAR], ids=["None", "empty", "unused"])
+def test_callback_runs_once_though_nothing_depends_on_it(
+    io, run, result, operands, ordered, compiled
+):
+    """No arguments, no result, unused result; and once more when run again."""
+    seen = []
+
+    def host(*args):
+        seen.append(len(args))
+        return np.float32(1) if result is SCALAR else result
+
+    f = io(host, result, ordered=ordered)
+
+    def program(x):
+        assert jax.tree.structure(f(*operands)) == jax.tree.structure(result)
+        return x + 1
+
+    program = compiled(program)
+    assert run(program, 1) == 2
+    assert seen == [len(operands)]
+    assert run(program, 1) == 2
+    assert seen == 2 * [len(operands)]
+
+
+def test_recording_of_an_unused_io_callback_holds_its_call_and_no_elision(our_io, run, echo):
+    """There is nothing to explain away."""
+    host, seen = echo()
+    f = our_io(host, like_first)
+    with jaxcb.record() as r:
+        run(jax.jit(lambda x: (f(x), x)[1]), np.float32(1))
+    assert seen == [1]
+    (call,) = r.recording.calls_of("host")
+    assert r.recording.lowered[call.lowered].site.flavor == "io"
+    assert r.recording.elisions == ()
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda f, x: jax.make_jaxpr(f)(x),
+        lambda f, x: jax.eval_shape(f, x),
+        lambda f, x: jax.jit(f).lower(x).compile(),
+    ],
+    ids=["make_jaxpr", "eval_shape", "compile"],
+)
+def test_tracing_and_compiling_call_nothing(io, echo, look):
+    """It runs when the program runs."""
+    host, seen = echo()
+    look(io(host, like_first, ordered=True), np.float32(1))
+    jax.effects_barrier()
+    assert seen == []

@@ -1,0 +1,98 @@
+"""An io callback is called lane by lane under vmap, and an ordered one is refused."""
+
+import jax
+import numpy as np
+import pytest
+from jax import lax
+
+from tests.conformance._arrays import FIVE_FROM_0, SCALAR, like_first
+from tests.conformance._parameters import eager_or_jit
+
+
+def numbers(seen):
+    return [x.item() for (x,) in seen]
+
+
+# Lanes
+
+
+@eager_or_jit
+def test_vmapped_lanes_are_called_one_by_one_in_lane_order(io, spy, run, noise, compiled):
+    """Five calls of shape ()."""
+    sample, expected = noise
+    host, seen = spy(sample)
+    answer = run(compiled(jax.vmap(io(host, like_first))), FIVE_FROM_0)
+    np.testing.assert_array_equal(answer, [expected() for _ in range(5)])
+    assert [x.shape for (x,) in seen] == 5 * [()]
+    assert numbers(seen) == [0, 1, 2, 3, 4]
+
+
+def test_nested_lanes_are_called_in_the_order_of_jax(io, spy, run):
+    """Over (2, 3) there are 6 calls, the outermost axis fastest."""
+    host, seen = spy(lambda x: x)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    answer = run(jax.jit(jax.vmap(jax.vmap(io(host, like_first)))), x)
+    np.testing.assert_array_equal(answer, x)
+    assert numbers(seen) == [0, 3, 1, 4, 2, 5]
+
+
+def test_zero_lanes_make_zero_calls(our_io, spy, run):
+    """No lane, no call."""
+    host, seen = spy(lambda x: x)
+    assert run(jax.vmap(our_io(host, like_first)), np.zeros((0, 2), np.float32)).shape == (0, 2)
+    assert seen == []
+
+
+def test_lanes_keep_their_values_whatever_the_in_axes(io, run):
+    """With in_axes (1, None) there are 3 calls, each with its column."""
+    seen = []
+
+    def host(x, y):
+        seen.append((np.array(x).tolist(), np.array(y).item()))
+        return np.asarray(x) + np.asarray(y)
+
+    f = jax.vmap(io(host, lambda x, y: like_first(x)), in_axes=(1, None), out_axes=1)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(run(jax.jit(f), x, np.float32(10)), x + 10)
+    assert seen == [([0.0, 3.0], 10.0), ([1.0, 4.0], 10.0), ([2.0, 5.0], 10.0)]
+
+
+def test_vmap_without_a_mapped_argument_makes_one_call(io, spy, run, noise):
+    """One number for all lanes, as JAX."""
+    sample, expected = noise
+    host, seen = spy(sample)
+    f = io(host, like_first)
+    answer = run(jax.vmap(lambda x: x + f(np.float32(0))), FIVE_FROM_0)
+    np.testing.assert_allclose(answer, FIVE_FROM_0 + expected(), rtol=1e-6)
+    assert len(seen) == 1
+
+
+# No order under vmap
+
+
+@eager_or_jit
+def test_vmap_refuses_ordered_callbacks(io, spy, compiled):
+    """It is an error while tracing, so there is no call."""
+    host, seen = spy(lambda x: x)
+    with pytest.raises(ValueError, match="Cannot `vmap` ordered IO callback"):
+        compiled(jax.vmap(io(host, like_first, ordered=True)))(FIVE_FROM_0)
+    assert seen == []
+
+
+@eager_or_jit
+def test_batched_while_predicate_refuses_an_ordered_callback(io, compiled):
+    """The callback itself is not batched, only the number of its calls."""
+    seen = []
+
+    def host():
+        seen.append(None)
+        return np.float32(1)
+
+    one = io(host, SCALAR, ordered=True)
+
+    def count(limit):
+        return lax.while_loop(lambda c: c + one() - 1 < limit, lambda c: c + 1, np.float32(0))
+
+    with pytest.raises(Exception, match=r"(?i)ordered IO effects not supported"):
+        compiled(jax.vmap(count))(np.float32([1, 3, 2]))
+    assert seen == []

@@ -1,0 +1,152 @@
+"""What vmap hands to a host function is easy to get wrong: refused, of the wrong shape, or silent.
+
+The method decides (jax-ml/jax#23624, jax-ml/jax#19978): without one vmap refuses, and the methods
+that make one call of the batch are right only for functions that know of it. Ours has the same
+methods with the same meaning, and for decorated functions a default that is always right.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+from ._both import OURS, THEIRS
+
+ONE_CALL_METHODS = ("expand_dims", "broadcast_all", "legacy_vectorized")
+METHODS = ("sequential", "sequential_unrolled", *ONE_CALL_METHODS)
+X = np.float32([1, 2, 3, 4])
+Y = np.float32([10, 20, 30, 40, 50])
+ROWS = np.float32([[1, 2], [3, 8], [5, 4]])
+GRIDS = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4) % 7
+
+both = pytest.mark.parametrize("callbacks", [THEIRS, OURS], ids=["theirs", "ours"])
+
+
+def like_first(x, *others):
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+# Functions of one array that know nothing of a batch
+UNAWARE = {
+    "divide by the maximum": lambda x: x / x.max(),
+    "sort": lambda x: np.sort(x, axis=0),
+    "cumulate": lambda x: np.cumsum(x, axis=0, dtype=x.dtype),
+    "first element": lambda x: np.full_like(x, x[0]),
+    "size": lambda x: x * x.size,
+}
+
+
+@both
+def test_no_method_is_refused_with_the_choices_named(callbacks):
+    seen = []
+    with pytest.raises(NotImplementedError) as caught:
+        jax.vmap(lambda x: callbacks.pure_callback(seen.append, like_first(x), x))(X)
+    assert [method for method in METHODS if repr(method) not in str(caught.value)] == []
+    assert seen == []
+
+
+@both
+@pytest.mark.parametrize("method", ONE_CALL_METHODS)
+def test_function_that_knows_of_no_batch_is_wrong_with_one_call_of_it(callbacks, method):
+    """The method says so, in JAX and in ours: it answers something else, and no error is raised."""
+
+    def over_maximum(x):
+        x = np.asarray(x)
+        return x / x.max()
+
+    f = jax.vmap(lambda x: callbacks.pure_callback(over_maximum, x, x, vmap_method=method))
+    np.testing.assert_array_equal(f(ROWS), ROWS / ROWS.max())
+    assert not np.array_equal(f(ROWS), ROWS / ROWS.max(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("function", UNAWARE.values(), ids=UNAWARE)
+def test_decorated_function_is_right_without_knowing_of_the_batch(function, compiled):
+    f = jaxcb.pure(result="x")(lambda x: function(x))
+    rows = np.stack([function(row) for row in ROWS])
+    np.testing.assert_array_equal(compiled(jax.vmap(f))(ROWS), rows)
+    columns = np.stack([function(column) for column in ROWS.T], axis=1)
+    np.testing.assert_array_equal(compiled(jax.vmap(f, in_axes=1, out_axes=1))(ROWS), columns)
+    nested = np.stack([np.stack([function(x) for x in grid]) for grid in GRIDS])
+    np.testing.assert_array_equal(compiled(jax.vmap(jax.vmap(f)))(GRIDS), nested)
+    assert nested.shape == GRIDS.shape
+
+
+@pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_decorated_function_of_two_is_right_where_each_vmap_maps_another(compiled):
+    """An outer product of lanes: each call gets its own row and its own number."""
+
+    def scaled(x, y):
+        assert (x.shape, y.shape) == ((2,), ())
+        return x / x.max() * y
+
+    f = jaxcb.pure(result="x")(scaled)
+    nested = jax.vmap(jax.vmap(f, in_axes=(None, 0)), in_axes=(0, None))
+    expected = np.stack([np.stack([scaled(x, y) for y in Y]) for x in ROWS])
+    np.testing.assert_allclose(compiled(nested)(ROWS, Y), expected, rtol=1e-6)
+
+
+def test_drop_in_with_sequential_gives_what_jax_gives():
+    def over_maximum(x):
+        x = np.asarray(x)
+        return x / x.max()
+
+    theirs, ours = (
+        jax.vmap(
+            lambda x, pure=callbacks.pure_callback: pure(
+                over_maximum, x, x, vmap_method="sequential"
+            )
+        )(ROWS)
+        for callbacks in (THEIRS, OURS)
+    )
+    np.testing.assert_array_equal(theirs, ours)
+    np.testing.assert_array_equal(ours, ROWS / ROWS.max(axis=1, keepdims=True))
+
+
+NESTED_SHAPES = {
+    "sequential": 20 * [((), (), ())],
+    "sequential_unrolled": 20 * [((), (), ())],
+    "expand_dims": [((4, 1), (1, 5), (1, 1))],
+    "broadcast_all": [((4, 5), (4, 5), (4, 5))],
+    "legacy_vectorized": [((4,), (5,), ())],
+}
+
+
+@both
+@pytest.mark.parametrize(("method", "expected"), NESTED_SHAPES.items(), ids=NESTED_SHAPES)
+def test_shapes_under_nested_vmap_are_those_of_the_method(callbacks, method, expected):
+    """x is mapped by the outer vmap, y by the inner one, and a constant by none."""
+    seen = []
+
+    def host(x, y, z):
+        seen.append((x.shape, y.shape, z.shape))
+        shape = (4, 5) if method not in ("sequential", "sequential_unrolled") else ()
+        return np.zeros(shape, np.float32)
+
+    def f(x, y):
+        return callbacks.pure_callback(host, like_first(x), x, y, np.float32(1), vmap_method=method)
+
+    answer = jax.vmap(lambda x: jax.vmap(lambda y: f(x, y))(Y))(X)
+    assert jax.block_until_ready(answer).shape == (4, 5)
+    assert seen == expected
+
+
+@both
+def test_function_that_broadcasts_as_numpy_cannot_join_the_nested_shapes_of_legacy_vectorized(
+    callbacks,
+):
+    """(4,) and (5,): NumPy's own error comes out; expand_dims gives the outer sum."""
+
+    def add(x, y):
+        return np.asarray(x) + np.asarray(y)
+
+    def nested(method):
+        def f(x, y):
+            return callbacks.pure_callback(add, like_first(x), x, y, vmap_method=method)
+
+        return jax.block_until_ready(jax.vmap(lambda x: jax.vmap(lambda y: f(x, y))(Y))(X))
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"\(4,\) \(5,\)"):
+        nested("legacy_vectorized")
+    np.testing.assert_array_equal(nested("expand_dims"), X[:, None] + Y)

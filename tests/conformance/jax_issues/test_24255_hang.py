@@ -1,0 +1,112 @@
+"""A callback that uses its argument can hang for ever, as the argument is a JAX array.
+
+NumPy or JAX on the array waits for XLA, whose threads wait for the callback: jax-ml/jax#24255.
+Ours gets a NumPy array, and has nothing to wait for.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ._both import VERSION
+
+PROGRAM = Path(__file__).with_name("in_flight.py")
+NUMPY = ("np.max", "index", "iterate", "np.asarray")
+# Whether JAX's own callback was seen to hang, in every way but np.asarray on two cores. A version
+# that is not here may do either.
+HANGS = {(0, 8): True, (0, 10): True, (0, 12): False}
+SECONDS_TO_FINISH = 5 if HANGS.get(VERSION, True) else 60  # what takes one second alone
+
+cores = pytest.mark.parametrize(
+    "cores",
+    [
+        pytest.param(
+            1,
+            marks=pytest.mark.skipif(
+                not hasattr(os, "sched_setaffinity"), reason="only Linux pins a process to a core"
+            ),
+        ),
+        2,
+    ],
+    ids=["one core", "two cores"],
+)
+
+
+@contextlib.contextmanager
+def started(**options):
+    """A process of the program that has come as far as its first call."""
+    command = [sys.executable, PROGRAM, json.dumps(options)]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def hung(process, deadline):
+    """Whether it has not finished at the deadline; what it answered must be right."""
+    try:
+        process.wait(timeout=max(0.1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return True
+    assert process.returncode == 0
+    assert not any(json.loads(process.stdout.readline()).values())
+    return False
+
+
+@pytest.fixture(scope="module")
+def theirs_hung():
+    """For each way to use the argument: whether JAX's own callback hung."""
+    programs = {use: dict(cores=2, uses=[use]) for use in ("np.max", "index", "iterate", "jnp")}
+    if hasattr(os, "sched_setaffinity"):
+        programs["np.asarray"] = dict(cores=1, uses=["np.asarray"])
+    with contextlib.ExitStack() as stack:
+        processes = {
+            use: stack.enter_context(started(whose="theirs", **options))
+            for use, options in programs.items()
+        }
+        for process in processes.values():
+            assert process.stdout.readline() == "calling\n"
+        deadline = time.monotonic() + SECONDS_TO_FINISH
+        return {use: hung(process, deadline) for use, process in processes.items()}
+
+
+def test_callback_of_jax_hangs_on_versions_that_are_known_to(theirs_hung):
+    """On those that were seen not to, it does not; on others it may."""
+    assert set(theirs_hung) >= {"np.max", "index", "iterate", "jnp"}
+    if VERSION in HANGS:
+        assert any(theirs_hung.values()) is HANGS[VERSION], theirs_hung
+
+
+@cores
+def test_numpy_on_the_argument_never_hangs(cores, child):
+    """Every use, pure and io, fifty calls dispatched without waiting."""
+    wrong = child("in_flight.py", whose="ours", cores=cores, uses=NUMPY, flavors=["pure", "io"])
+    assert wrong == {f"{use}, {flavor}": False for use in NUMPY for flavor in ("pure", "io")}
+
+
+@cores
+@pytest.mark.parametrize("arrays", ["numpy", "jax"])
+def test_jax_in_a_host_function_does_not_hang_without_asynchronous_dispatch(cores, arrays, child):
+    """With it JAX itself may hang up to 0.10, however the callback was made."""
+    wrong = child(
+        "in_flight.py",
+        whose="ours",
+        cores=cores,
+        uses=["jnp", "np.max"],
+        arrays=arrays,
+        dispatch="sync",
+    )
+    assert wrong == {"jnp, pure": False, "np.max, pure": False}

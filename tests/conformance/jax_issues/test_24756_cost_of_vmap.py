@@ -1,0 +1,106 @@
+"""A vmapped callback costs one crossing, or one custom call, for every lane: jax-ml/jax#24756.
+
+Not timed here: the structure that costs the time is counted. JAX puts a loop around the call, or
+one call a lane into the program; ours crosses to the host once, and loops over the lanes there.
+"""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+from ._both import OURS, THEIRS
+
+LANES = 200
+FEW = 40  # where JAX compiles one custom call a lane
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+
+
+def double(x):
+    return np.asarray(x) * 2
+
+
+def ignore(x):
+    pass
+
+
+def program(callbacks, flavor, method=None, host=None):
+    if flavor == "debug":
+        return jax.jit(jax.vmap(functools.partial(callbacks.debug_callback, host or ignore)))
+    if flavor == "io":
+        return jax.jit(jax.vmap(functools.partial(callbacks.io_callback, host or double, SCALAR)))
+    call = functools.partial(callbacks.pure_callback, host or double, SCALAR, vmap_method=method)
+    return jax.jit(jax.vmap(call))
+
+
+def custom_calls(f, lanes):
+    """In the program as XLA runs it, with nothing hidden in functions that are called."""
+    compiled = f.lower(np.arange(lanes, dtype=np.float32)).compile().as_text()
+    return compiled.count('custom_call_target="xla_ffi_python')
+
+
+def loops(f, lanes):
+    return f.lower(np.arange(lanes, dtype=np.float32)).as_text().count("stablehlo.while")
+
+
+UNROLLED = {"pure, unrolled": ("pure", "sequential_unrolled"), "debug": ("debug",)}
+LOOPED = {"pure": ("pure", "sequential"), "io": ("io",)}
+
+
+@pytest.mark.parametrize("flavor", UNROLLED.values(), ids=UNROLLED)
+def test_jax_compiles_one_custom_call_a_lane_where_ours_compiles_one(flavor):
+    assert custom_calls(program(THEIRS, *flavor), FEW) == FEW
+    assert custom_calls(program(OURS, *flavor), FEW) == 1
+    assert custom_calls(program(OURS, *flavor), LANES) == 1
+
+
+@pytest.mark.parametrize("flavor", LOOPED.values(), ids=LOOPED)
+def test_jax_crosses_in_a_loop_where_ours_has_none(flavor):
+    theirs, ours = program(THEIRS, *flavor), program(OURS, *flavor)
+    assert (loops(theirs, LANES), custom_calls(theirs, LANES)) == (1, 1)
+    assert (loops(ours, LANES), custom_calls(ours, LANES)) == (0, 1)
+
+
+def test_unrolled_and_looped_are_one_program_in_ours():
+    for flavor in (*UNROLLED.values(), *LOOPED.values()):
+        assert loops(program(OURS, *flavor), LANES) == 0
+
+
+ALL = UNROLLED | LOOPED
+
+
+@pytest.mark.parametrize("flavor", ALL.values(), ids=ALL)
+def test_one_crossing_makes_the_calls_of_all_lanes(flavor):
+    """As many host calls as with JAX, with the same arguments, in one crossing."""
+    xs = np.arange(LANES, dtype=np.float32)
+    seen = {"theirs": [], "ours": []}
+
+    def host(whose):
+        def note(x):
+            seen[whose].append(np.asarray(x).item())
+            return None if flavor[0] == "debug" else double(x)
+
+        return note
+
+    method = flavor[1] if flavor[1:] else None
+    few = xs[:FEW]  # JAX's debug callback compiles slowly
+    theirs = program(THEIRS, flavor[0], method, host("theirs"))(few)
+    jax.block_until_ready(theirs)
+    jax.effects_barrier()
+    with jaxcb.record() as r:
+        ours = program(OURS, flavor[0], method, host("ours"))(xs)
+        jax.block_until_ready(ours)
+    assert sorted(seen["theirs"]) == few.tolist()
+    assert sorted(seen["ours"]) == xs.tolist()
+    if flavor[0] != "debug":
+        np.testing.assert_array_equal(theirs, few * 2)
+        np.testing.assert_array_equal(ours, xs * 2)
+    calls = r.recording.calls
+    assert len(calls) == LANES
+    assert len(np.unique(calls["crossing"])) == 1
+    assert sorted(calls["lane"].tolist()) == list(range(LANES))
+    (lowered,) = r.recording.lowered
+    assert lowered.lanes == LANES

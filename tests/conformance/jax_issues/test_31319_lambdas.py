@@ -1,0 +1,129 @@
+"""An eager callback compiles a program for every new function, and keeps it: jax-ml/jax#31319.
+
+A lambda or a partial in a Python loop is a new function each time (jax-ml/jax#10121). Ours calls
+the host function itself where nothing is transformed, and forgets what is gone.
+"""
+
+import functools
+import os
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+from ._both import OURS, THEIRS
+
+CALLS = 20
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+ONE = np.float32(1)
+ALLOWED_MEGABYTES = 10
+
+
+def eager_lambda(callbacks, i):
+    return callbacks.pure_callback(lambda x: np.asarray(x) + np.float32(i), SCALAR, ONE)
+
+
+def eager_partial(callbacks, i):
+    return callbacks.pure_callback(functools.partial(np.add, np.float32(i)), SCALAR, ONE)
+
+
+def eager_io(callbacks, i):
+    return callbacks.io_callback(lambda x: np.asarray(x) + np.float32(i), SCALAR, ONE)
+
+
+def eager_debug(callbacks, i):
+    seen = []
+    callbacks.debug_callback(lambda x: seen.append(np.asarray(x) + np.float32(i)), ONE)
+    jax.effects_barrier()
+    return seen[0]
+
+
+def vmapped_lambda(callbacks, i):
+    f = functools.partial(
+        callbacks.pure_callback,
+        lambda x: np.asarray(x) + np.float32(i),
+        SCALAR,
+        vmap_method="sequential",
+    )
+    return jax.vmap(f)(np.ones(1, np.float32)).item()
+
+
+# Whether JAX compiles the new function; its debug callback calls it, as ours do.
+PROGRAMS = {
+    eager_lambda: True,
+    eager_partial: True,
+    eager_io: True,
+    eager_debug: False,
+    vmapped_lambda: True,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_jax_compiles_at_every_call_and_ours_never(program, compiles):
+    """The first call aside: it may compile what has nothing to do with the function."""
+    compiled = {}
+    for name, callbacks in (("theirs", THEIRS), ("ours", OURS)):
+        program(callbacks, 0)
+        with compiles() as counted:
+            answers = [program(callbacks, i) for i in range(CALLS)]
+        compiled[name] = counted.count
+        assert answers == [i + 1 for i in range(CALLS)]
+    assert (compiled["theirs"] >= CALLS) is PROGRAMS[program]
+    assert compiled["ours"] == 0
+
+
+def test_decorated_function_compiles_nothing_where_nothing_is_transformed(compiles):
+    with compiles() as counted:
+        answers = [jaxcb.pure(lambda x, i=i: x + i, result="x")(ONE) for i in range(CALLS)]
+    assert answers == [i + 1 for i in range(CALLS)]
+    assert counted.count == 0
+
+
+def add_one(x):
+    return np.asarray(x) + ONE
+
+
+def test_named_function_is_compiled_once_by_jax_and_never_by_ours(compiles):
+    """So the count of the others is that of the new functions."""
+    for callbacks, expected in ((THEIRS, 1), (OURS, 0)):
+        jax.clear_caches()
+        with compiles() as counted:
+            for _ in range(CALLS):
+                callbacks.pure_callback(add_one, SCALAR, ONE)
+        assert counted.count == expected
+
+
+@pytest.mark.parametrize("callbacks", [THEIRS, OURS], ids=["theirs", "ours"])
+def test_compiled_function_with_a_lambda_inside_is_compiled_once(callbacks, compiles):
+    f = jax.jit(lambda x: callbacks.pure_callback(lambda x: np.asarray(x) + ONE, SCALAR, x))
+    with compiles() as counted:
+        answers = [f(ONE).item() for _ in range(CALLS)]
+    assert answers == CALLS * [2]
+    assert counted.count == 1
+
+
+@pytest.fixture(scope="module")
+def grown(child):
+    """Megabytes that stay: 200,000 host calls, five thousand registrations, 120 lambdas."""
+    return child("memory.py", host_calls=200_000, registrations=5_000, compiled=100, lambdas=120)
+
+
+on_linux = pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="only Linux says there what a process holds"
+)
+
+
+@on_linux
+@pytest.mark.parametrize(
+    "work", ["host calls", "registrations", "compiled registrations", "lambdas"]
+)
+def test_memory_does_not_grow_with_callbacks_that_are_gone(grown, work):
+    assert grown[work] <= ALLOWED_MEGABYTES
+
+
+@on_linux
+def test_memory_of_jax_grows_with_every_lambda(grown):
+    """By a third of a megabyte for each, up to 1.5: none is given back."""
+    assert grown["lambdas of jax"] > max(ALLOWED_MEGABYTES, 2 * grown["lambdas"])

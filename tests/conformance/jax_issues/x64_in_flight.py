@@ -1,0 +1,57 @@
+"""What 64-bit arguments and results become in calls whose argument is still being computed.
+
+Run by test_x64_on_threads.py in a process of its own, where no other test has been. Prints a JSON
+object: of each value, by its dtype, for JAX's callbacks and ours the dtype and value of every
+argument, and every answer or the class of the error.
+"""
+
+import json
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jupyter_jaxcb as jaxcb
+
+CALLS = 40
+
+
+def outcome(value, dtype, pure_callback):
+    seen = []
+
+    def double(x):
+        seen.append((str(x.dtype), np.asarray(x).item()))
+        return np.asarray(x) * 2
+
+    def program(x, w):
+        for _ in range(4):  # so that it is still being computed when the callback is dispatched
+            w = w @ w
+        return x + w[0, 0]
+
+    with jax.enable_x64(True):
+        declared = jax.ShapeDtypeStruct((), dtype)
+        late = jax.jit(program)
+        call = jax.jit(lambda x: pure_callback(double, declared, x))
+        size = 300 if jnp.issubdtype(dtype, jnp.floating) else 100  # integers have no fast product
+        x, w = jnp.asarray(value, dtype), jnp.zeros((size, size), dtype)
+        answers = []
+        for answer in [call(late(x, w)) for _ in range(CALLS)]:
+            try:
+                answers.append(answer.item())
+            except jax.errors.JaxRuntimeError as error:
+                answers.append(type(error).__name__)
+    return {"arrived": seen, "answers": answers}
+
+
+def main(values):
+    table = {"theirs": jax.pure_callback, "ours": jaxcb.pure_callback}
+    found = {
+        dtype: {whose: outcome(value, dtype, pure) for whose, pure in table.items()}
+        for dtype, value in values.items()
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(**json.loads(sys.argv[1]))

@@ -1,0 +1,131 @@
+"""A host function may run JAX, and in it other callbacks, three deep, from several threads."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import SCALAR, TWO
+
+# Host functions that use JAX are what is tried here; that it is told is in tests/stack.
+pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
+
+PROGRAM = Path(__file__).with_name("reentrant.py")
+
+
+def counted(numbers, rounds):
+    """What `rounds` of the numbers must call: two pure, two io and one debug each."""
+    each = [["debug", 2.0 * number + 3, rounds] for number in range(numbers)]
+    total = 2 * numbers * rounds
+    return sorted([*each, ["io", total], ["pure", total]])
+
+
+EXPECTED = {
+    "eager": counted(3, 1),
+    "jit": counted(3, 1),
+    "in flight": counted(4, 1),
+    "threads": counted(3, 3),
+}
+
+
+@pytest.mark.parametrize(("callbacks", "cores"), [("numpy,arrays", "one"), ("numpy", "all")])
+def test_nested_callbacks_are_called_as_often_as_the_program_says(in_process, callbacks, cores):
+    """Small operands, on one core and on all, with JAX's own way of dispatching."""
+    found = in_process(PROGRAM, callbacks, 3, cores, "asynchronous").value
+    assert found == dict.fromkeys(callbacks.split(","), EXPECTED)
+
+
+def test_big_operands_hang_nobody_on_one_core_when_dispatch_is_synchronous(in_process):
+    """The remedy for JAX up to 0.10, whose CPU client waits for itself otherwise.
+
+    With JAX's own callbacks it may wait even so: whether it does hangs on where the memory lies
+    that its callback gets, see `jupyter_jaxcb.stack.core._arrays.is_big`.
+    """
+    found = in_process(PROGRAM, "numpy,arrays", 1000, "one", "synchronous").value
+    assert found == {"numpy": EXPECTED, "arrays": EXPECTED}
+
+
+@pytest.mark.parametrize("inner_ordered", [False, True], ids=["unordered", "ordered"])
+@pytest.mark.parametrize("outer_ordered", [False, True], ids=["unordered", "ordered"])
+@pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_io_may_call_io_that_calls_debug(io, run, compiled, outer_ordered, inner_ordered):
+    seen = []
+    look = jaxcb.debug(lambda x: seen.append(("debug", x.item())), ordered=inner_ordered)
+
+    def inner(x):
+        jax.jit(look)(np.asarray(x) + 1)
+        jax.effects_barrier()
+        seen.append(("inner", np.asarray(x).item()))
+        return np.asarray(x) * 2
+
+    f = io(inner, SCALAR, ordered=inner_ordered)
+
+    def outer(x):
+        y = jax.jit(f)(np.asarray(x) + 1)
+        seen.append(("outer", np.asarray(x).item()))
+        return np.asarray(y) + 1
+
+    assert run(compiled(io(outer, SCALAR, ordered=outer_ordered)), TWO) == 7
+    assert seen == [("debug", 4), ("inner", 3), ("outer", 2)]
+
+
+def test_recursive_host_function_calls_itself_through_jax(pure, run):
+    """Ten deep: one call each."""
+    seen = []
+
+    def factorial(n):
+        n = np.asarray(n)
+        seen.append(n.item())
+        return n if n <= 1 else n * np.asarray(jax.jit(lambda n: f(n))(n - 1))
+
+    f = pure(factorial, SCALAR)
+    assert run(jax.jit(f), np.float32(10)) == 3628800
+    assert seen == list(range(10, 0, -1))
+
+
+def test_recursive_host_function_needs_no_jit(our_pure, run):
+    """JAX's own eager callbacks are compiled, and refuse this as a recursive jit."""
+    seen = []
+
+    def count_down(n):
+        seen.append(n.item())
+        return n if n <= 0 else np.asarray(f(n - 1))
+
+    f = our_pure(count_down, SCALAR)
+    assert run(f, np.float32(10)) == 0
+    assert seen == list(range(10, -1, -1))
+
+
+def test_recording_holds_the_calls_of_every_depth():
+    def inner(x):
+        return x + 1
+
+    def outer(x):
+        return np.asarray(jax.jit(lambda x: jaxcb.pure_callback(inner, x, x))(x)) * 2
+
+    with jaxcb.record() as r:
+        answer = jax.jit(lambda x: jaxcb.pure_callback(outer, x, x))(TWO)
+        assert answer == 6
+    assert len(r.recording) == 2
+    assert len(r.recording.calls_of("inner")) == len(r.recording.calls_of("outer")) == 1
+
+
+def test_host_function_may_differentiate_and_map_jax_programs_with_callbacks(pure, run):
+    calls = []
+
+    def host_square(x):
+        calls.append(np.asarray(x).item())
+        return np.square(np.asarray(x))
+
+    square = jax.custom_jvp(lambda x: pure(host_square, SCALAR, vmap_method="sequential")(x))
+    square.defjvp(lambda p, t: (square(*p), 2 * p[0] * t[0]))
+
+    def host(xs):
+        return np.asarray(jax.vmap(jax.value_and_grad(square))(np.asarray(xs))[1])
+
+    xs = np.float32([1, 2, 3])
+    f = pure(host, jax.ShapeDtypeStruct((3,), np.float32))
+    np.testing.assert_array_equal(run(jax.jit(f), xs), 2 * xs)
+    assert calls == [1, 2, 3]

@@ -1,0 +1,179 @@
+"""Many threads at once: every call gets its own arguments, and its answer goes where it belongs."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import SCALAR
+from tests.conformance._every import EVERY, answering_ways, call_of
+from tests.conformance._parameters import eager_or_jit, ordered_or_not
+
+THREADS, ROUNDS = 8, 25
+
+
+def in_threads(work):
+    """``work(number)`` in as many threads, which all begin together; raises what one raised."""
+    begin, failures = threading.Barrier(THREADS), []
+
+    def guarded(number):
+        try:
+            begin.wait(timeout=30)
+            work(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+@eager_or_jit
+@answering_ways
+def test_answers_are_not_mixed_up(way, compiled):
+    """The same program in all threads; exactly as many calls as runs."""
+    lock, seen = threading.Lock(), []
+
+    def host(x):
+        x = np.asarray(x)
+        with lock:
+            seen.append(x.item())
+        return x * 2
+
+    f = compiled(way(host, SCALAR))
+
+    def work(number):
+        for turn in range(ROUNDS):
+            x = np.float32(number * ROUNDS + turn)
+            assert f(x) == 2 * x
+
+    in_threads(work)
+    assert sorted(seen) == list(range(THREADS * ROUNDS))
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name.startswith("debug")])
+def test_debug_callback_sees_every_value_of_every_thread(name):
+    lock, seen = threading.Lock(), []
+
+    def host(x):
+        with lock:
+            seen.append(np.asarray(x).item())
+
+    f = jax.jit(call_of(name, host, None))
+
+    def work(number):
+        for turn in range(ROUNDS):
+            f(np.float32(number * ROUNDS + turn))
+        jax.effects_barrier()
+
+    in_threads(work)
+    assert sorted(seen) == list(range(THREADS * ROUNDS))
+
+
+def test_calls_in_flight_keep_their_answers(our_pure):
+    """Large operands that are still being computed when the next one is dispatched."""
+    like = jax.ShapeDtypeStruct((200, 200), np.float32)
+    f = jax.jit(our_pure(lambda x: x + 1, like))
+    work = jax.jit(lambda x, number: x @ x / 200 + number)
+    ones = jnp.ones((200, 200))
+
+    def many(number):
+        answers = [f(work(ones, number * 10 + turn)) for turn in range(5)]
+        for turn, answer in enumerate(answers):
+            np.testing.assert_allclose(answer, number * 10 + turn + 2)
+
+    in_threads(many)
+
+
+@ordered_or_not
+def test_each_thread_has_its_own_order(io, ordered):
+    """Ordered: what one thread asks for first comes first; without, it comes all the same."""
+    lock, seen = threading.Lock(), []
+
+    def host(number, turn):
+        with lock:
+            seen.append((np.asarray(number).item(), np.asarray(turn).item()))
+
+    f = jax.jit(lambda number, turn: io(host, None, ordered=ordered)(number, turn))
+
+    def work(number):
+        for turn in range(ROUNDS):
+            f(number, turn)
+        jax.effects_barrier()
+
+    in_threads(work)
+    by_thread = {n: [turn for number, turn in seen if number == n] for n in range(THREADS)}
+    expected = {n: list(range(ROUNDS)) for n in range(THREADS)}
+    assert (
+        by_thread == expected
+        if ordered
+        else {n: sorted(t) for n, t in by_thread.items()} == expected
+    )
+
+
+def test_lanes_of_several_threads_stay_apart(our_pure):
+    f = jax.jit(jax.vmap(our_pure(lambda x: x * 3, SCALAR, vmap_method="sequential")))
+
+    def work(number):
+        xs = np.arange(50, dtype=np.float32) + 1000 * number
+        for _ in range(5):
+            np.testing.assert_array_equal(f(xs), 3 * xs)
+
+    in_threads(work)
+
+
+def test_compiling_in_several_threads_gives_each_its_own_program(our_pure):
+    def work(number):
+        for turn in range(5):
+            f = jax.jit(our_pure(lambda x, shift=100 * number + turn: x + shift, SCALAR))
+            assert f(np.float32(1)) == 100 * number + turn + 1
+
+    in_threads(work)
+
+
+def test_decorating_in_several_threads_mixes_nothing_up():
+    """Functions of one name, each made in its own thread."""
+
+    def work(number):
+        for turn in range(10):
+
+            @jaxcb.pure(result="x")
+            def shift(x, by=number * 10 + turn):
+                return x + by
+
+            assert jax.jit(lambda x, shift=shift: shift(x))(np.float32(0)) == number * 10 + turn
+
+    in_threads(work)
+
+
+@pytest.mark.parametrize("flavor", ["pure", "io"])
+def test_host_functions_run_at_the_same_time(flavor):
+    """No lock is held around them: those of all threads wait for each other."""
+    meeting = threading.Barrier(THREADS)
+
+    def meet(x):
+        if x >= 0:
+            meeting.wait(timeout=30)
+        return np.asarray(x)
+
+    f = jax.jit(EVERY[f"{flavor} drop-in"](meet, SCALAR))
+    f(np.float32(-1)).block_until_ready()
+    in_threads(lambda number: f(np.float32(number)).block_until_ready())
+
+
+def test_eager_host_functions_run_at_the_same_time(our_pure):
+    meeting = threading.Barrier(THREADS)
+
+    def meet(x):
+        meeting.wait(timeout=30)
+        return x
+
+    f = our_pure(meet, SCALAR)
+    in_threads(lambda number: f(np.float32(number)))

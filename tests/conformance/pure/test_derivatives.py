@@ -1,0 +1,137 @@
+"""A pure callback with a rule has every derivative; one without a rule says what to do."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import FIVE_TO_2, like_first
+
+
+def bessel_host(v, z):
+    return scipy.special.jv(v, z).astype(np.asarray(z).dtype)
+
+
+def like_second(v, z):
+    return like_first(z)
+
+
+def bessel_rule(jv):
+    def rule(primals, tangents):
+        (v, z), (_, dz) = primals, tangents
+        below, above = jv(v - 1, z), jv(v + 1, z)
+        return jv(v, z), dz * jnp.where(v == 0, -above, 0.5 * (below - above))
+
+    return rule
+
+
+def decorated_bessel(host):
+    jv = jaxcb.pure(result="z")(host)
+    jv.defjvp(bessel_rule(jv))
+    return jv
+
+
+def bessel_of(pure_callback):
+    def make(host):
+        @jax.custom_jvp
+        def jv(v, z):
+            return pure_callback(host, like_second(v, z), v, z, vmap_method="sequential")
+
+        jv.defjvp(bessel_rule(jv))
+        return jv
+
+    return make
+
+
+BESSELS = {
+    "jax": bessel_of(jax.pure_callback),
+    "drop-in": bessel_of(jaxcb.pure_callback),
+    "decorator": decorated_bessel,
+}
+bessels = pytest.mark.parametrize("make", BESSELS.values(), ids=BESSELS)
+Z = np.float32([0.5, 1.5, 2.5, 4.0])
+
+
+@pytest.fixture
+def bessel_spy():
+    seen = []
+
+    def bessel(v, z):
+        v, z = np.asarray(v), np.asarray(z)
+        assert v.dtype == np.int32
+        seen.append((v.shape, z.shape))
+        return bessel_host(v, z)
+
+    return bessel, seen
+
+
+@bessels
+@pytest.mark.parametrize("v", [0, 1, 3])
+def test_bessel_function_equals_that_of_scipy(make, bessel_spy, run, v):
+    """It is called once plainly and under jit, once per lane under vmap."""
+    host, seen = bessel_spy
+    jv = make(host)
+    expected = scipy.special.jv(v, Z)
+    np.testing.assert_allclose(run(jv, np.int32(v), Z), expected, rtol=1e-5)
+    np.testing.assert_allclose(run(jax.jit(jv), np.int32(v), Z), expected, rtol=1e-5)
+    assert seen == 2 * [((), (4,))]
+    seen.clear()
+    mapped = jax.vmap(jv, in_axes=(None, 0))
+    np.testing.assert_allclose(run(mapped, np.int32(v), Z), expected, rtol=1e-5)
+    np.testing.assert_allclose(run(jax.jit(mapped), np.int32(v), Z), expected, rtol=1e-5)
+    assert seen == 8 * [((), ())]
+
+
+@bessels
+@pytest.mark.parametrize(
+    ("v", "order", "calls"), [(0, 1, 1), (2, 1, 2), (2, 2, 4), (0, 3, 6), (2, 3, 7)]
+)
+def test_every_derivative_of_bessel_equals_that_of_scipy(make, bessel_spy, run, v, order, calls):
+    """First, second and third, at a point and over all of Z; dead calls are gone."""
+
+    def derivative(jv):
+        f = lambda z: jv(np.int32(v), z)  # noqa: E731
+        for _ in range(order):
+            f = jax.grad(f)
+        return f
+
+    host, seen = bessel_spy
+    expected = scipy.special.jvp(v, Z, order)
+    f = jax.jit(derivative(make(host)))
+    np.testing.assert_allclose(run(f, Z[1]), expected[1], rtol=1e-4, atol=1e-6)
+    assert seen == calls * [((), ())]
+    seen.clear()
+    answer = run(jax.jit(jax.vmap(derivative(make(host)))), Z)
+    np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-6)
+    assert seen == 4 * calls * [((), ())]
+
+
+@bessels
+def test_bessel_gradient_outside_of_jit_equals_that_of_scipy(make, bessel_spy, run):
+    """The value and both neighbours, each once."""
+    host, seen = bessel_spy
+    value, slope = run(jax.value_and_grad(make(host), argnums=1), np.int32(1), Z[0])
+    np.testing.assert_allclose(value, scipy.special.jv(1, Z[0]), rtol=1e-5)
+    np.testing.assert_allclose(slope, scipy.special.jvp(1, Z[0]), rtol=1e-5)
+    assert len(seen) == 3
+
+
+def test_differentiation_without_a_rule_is_an_error_that_names_function_and_way_out(our_pure, spy):
+    """It is said while tracing, so there is no call."""
+    host, seen = spy(np.sin)
+    with pytest.raises(ValueError, match=r"cannot differentiate .*sin.*(rule|custom_jvp)"):
+        jax.grad(lambda x: our_pure(host, like_first)(x).sum())(FIVE_TO_2)
+    assert seen == []
+
+
+def test_reverse_rule_is_used_under_grad(spy, run):
+    """One call forward, and the rule's own JAX code backward."""
+    host, seen = spy(lambda x: np.sin(x))
+    sin = jaxcb.pure(result="x", vmap_method="expand_dims")(host)
+    sin.defvjp(lambda x: (sin(x), x), lambda x, ct: (ct * jnp.cos(x),))
+    np.testing.assert_allclose(
+        run(jax.grad(lambda x: sin(x).sum()), FIVE_TO_2), np.cos(FIVE_TO_2), rtol=1e-6
+    )
+    assert len(seen) == 1

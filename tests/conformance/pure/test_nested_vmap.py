@@ -1,0 +1,161 @@
+"""Under nested vmaps every lane gets its own values, in the shapes and the order of JAX."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import like_first, shapes, values
+
+
+def scaled(x, y):
+    """``x * y`` with x of one more axis than y, whatever batch axes lead."""
+    return x * np.expand_dims(y, -1)
+
+
+NESTS = {  # in_axes of every vmap, outermost first; x is (2,), y is ()
+    "two, one each": [(None, 0), (1, None)],
+    "two, crossed": [(2, 0), (0, None)],
+    "two, last axes": [(-1, -1), (1, 0)],
+    "three, both": [(1, 2), (-1, 0), (0, 0)],
+    "three, mixed": [(2, None), (None, 0), (1, None)],
+}
+SIZES = (3, 4, 2)
+nests = pytest.mark.parametrize("nest", NESTS.values(), ids=NESTS)
+
+
+def vmapped(f, nest):
+    for axes in reversed(nest):
+        f = jax.vmap(f, in_axes=axes)
+    return f
+
+
+def nest_arguments(nest):
+    """x and y whose every lane is different, and the same as loops over the lanes would see."""
+    cores, arguments = ((2,), ()), []
+    for position, core in enumerate(cores):
+        shape = list(core)
+        for axes, size in reversed(list(zip(nest, SIZES, strict=False))):
+            if (axis := axes[position]) is not None:
+                shape.insert(axis if axis >= 0 else len(shape) + 1 + axis, size)
+        count = math.prod(shape)
+        arguments.append(np.arange(1, 1 + count, dtype=np.float32).reshape(shape))
+    return arguments
+
+
+def looped(f, nest, sizes, arguments):
+    if not nest:
+        return f(*arguments)
+    (axes, *inner), (size, *rest) = nest, sizes
+    return np.stack(
+        [
+            looped(
+                f,
+                inner,
+                rest,
+                [
+                    arg if axis is None else np.take(arg, lane, axis)
+                    for arg, axis in zip(arguments, axes, strict=True)
+                ],
+            )
+            for lane in range(size)
+        ]
+    )
+
+
+@nests
+@pytest.mark.parametrize("method", ["expand_dims", "broadcast_all"])
+def test_batch_axes_lead_outermost_first(pure, spy, run, nest, method):
+    """One call; axes of size 1 stand for vmaps that do not map over an argument."""
+    host, seen = spy(scaled)
+    arguments = nest_arguments(nest)
+    f = pure(host, like_first, vmap_method=method)
+    answer = run(jax.jit(vmapped(f, nest)), *arguments)
+    np.testing.assert_array_equal(answer, looped(scaled, nest, SIZES, arguments))
+
+    def led(position):
+        full = method == "broadcast_all"
+        return tuple(
+            size if full or axes[position] is not None else 1
+            for axes, size in zip(nest, SIZES, strict=False)
+        )
+
+    assert shapes(seen) == [((*led(0), 2), led(1))]
+
+
+@nests
+@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])
+def test_nested_lanes_are_called_one_by_one(pure, spy, run, nest, method):
+    """Every call has exactly the unbatched shapes, and every lane has its own."""
+    host, seen = spy(scaled)
+    arguments = nest_arguments(nest)
+    f = pure(host, like_first, vmap_method=method)
+    answer = run(jax.jit(vmapped(f, nest)), *arguments)
+    np.testing.assert_array_equal(answer, looped(scaled, nest, SIZES, arguments))
+    assert shapes(seen) == math.prod(SIZES[: len(nest)]) * [((2,), ())]
+
+
+@nests
+def test_nested_lanes_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy, run, nest):
+    """The outermost axis is the fastest, whichever axes the arguments are mapped over."""
+    (host, seen), (jax_host, jax_seen) = spy(scaled), spy(scaled)
+    arguments = nest_arguments(nest)
+    for make, function in ((our_pure, host), (jax_pure, jax_host)):
+        run(vmapped(make(function, like_first, vmap_method="sequential"), nest), *arguments)
+    assert len(seen) == math.prod(SIZES[: len(nest)])
+    assert values(seen) == values(jax_seen)
+
+
+def test_two_nested_vmaps_visit_the_outermost_axis_fastest(pure, spy, run):
+    """The lanes 0, 3, 1, 4, 2, 5 of a (2, 3) batch."""
+    host, seen = spy(np.sin)
+    f = pure(host, like_first, vmap_method="sequential")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_allclose(run(jax.vmap(jax.vmap(f)), x), np.sin(x), rtol=1e-6)
+    assert [x.item() for (x,) in seen] == [0, 3, 1, 4, 2, 5]
+
+
+@nests
+def test_legacy_vectorized_adds_batch_axes_to_mapped_arguments_alone(
+    our_pure, jax_pure, spy, run, nest
+):
+    """As JAX does it, refusals included."""
+
+    def host_of(x, y):
+        batch = max(x.shape[:-1], y.shape, key=len)
+        return np.ones((*batch, 2), np.float32)
+
+    def outcome(make):
+        host, seen = spy(host_of)
+        f = make(host, like_first, vmap_method="legacy_vectorized")
+        try:
+            answer = run(jax.jit(vmapped(f, nest)), *nest_arguments(nest))
+        except Exception:
+            return "refused", shapes(seen)
+        return answer.shape, shapes(seen)
+
+    assert outcome(our_pure) == outcome(jax_pure)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "host_shapes"),
+    [
+        ("sequential", "expand_dims", 3 * [((4, 2), (4,))]),
+        ("expand_dims", "sequential", 4 * [((3, 2), (3,))]),
+    ],
+)
+def test_methods_can_be_mixed_by_nesting_callbacks(spy, run, outer, inner, host_shapes):
+    """Two callbacks of different methods under the same two vmaps keep apart."""
+    (first, firsts), (second, seconds) = spy(scaled), spy(scaled)
+    f = jaxcb.pure(result="x", vmap_method=outer)(first)
+    g = jaxcb.pure(result="x", vmap_method=inner)(second)
+    nest = [(0, 0), (0, 0)]
+    arguments = nest_arguments(nest)
+    answer = run(jax.jit(vmapped(lambda x, y: f(g(x, y), y), nest)), *arguments)
+    twice = looped(lambda x, y: scaled(scaled(x, y), y), nest, SIZES, arguments)
+    np.testing.assert_array_equal(answer, twice)
+    one_by_one, at_once = 12 * [((2,), ())], [((3, 4, 2), (3, 4))]
+    expected = {"sequential": one_by_one, "expand_dims": at_once}
+    assert (shapes(firsts), shapes(seconds)) == (expected[outer], expected[inner])

@@ -1,0 +1,153 @@
+"""A pure callback answers with the values and the structure that its host function gave."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import SCALAR, THREE, like_first, shapes, values
+from tests.conformance._parameters import METHODS
+
+# A first callback
+
+
+def wave(x, y):
+    """``sin(x)*y + 1``; batch axes of y, where it has any, are the leading ones of x."""
+    return np.sin(x) * np.reshape(y, y.shape + (1,) * (x.ndim - y.ndim)) + np.float32(1)
+
+
+X = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)
+XS = np.linspace(-2, 2, 90, dtype=np.float32).reshape(10, 3, 3)
+Y = np.float32(1.5)
+
+
+def test_elementwise_host_function_is_part_of_a_jitted_program(pure, spy, run):
+    """The host's answer goes into more JAX work."""
+    host, seen = spy(wave)
+    f = pure(host, like_first)
+    answer = run(jax.jit(lambda x, y: jnp.sum(f(x, y) ** 2)), X, Y)
+    np.testing.assert_allclose(answer, np.sum((np.sin(X) * Y + 1) ** 2), rtol=1e-5)
+    assert shapes(seen) == [((3, 3), ())]
+
+
+def test_result_may_be_said_as_a_parameter_name(spy, run):
+    """With the decorator the result is like "x", whatever x is."""
+    host, seen = spy(wave)
+    f = jaxcb.pure(result="x")(host)
+    np.testing.assert_allclose(run(jax.jit(f), X, Y), np.sin(X) * Y + 1, rtol=1e-6)
+    np.testing.assert_allclose(run(jax.jit(f), X[0], Y), np.sin(X[0]) * Y + 1, rtol=1e-6)
+    assert shapes(seen) == [((3, 3), ()), ((3,), ())]
+
+
+def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
+    """Also when nothing is traced any more."""
+    host, seen = spy(np.sin)
+    f = jax.jit(pure(host, like_first))
+    for number in range(4):
+        np.testing.assert_allclose(run(f, np.float32(number)), np.sin(number), rtol=1e-6)
+    assert values(seen) == [(0.0,), (1.0,), (2.0,), (3.0,)]
+
+
+@pytest.mark.parametrize(
+    ("method", "calls"),
+    {
+        "sequential": 10 * [((3, 3), ())],
+        "sequential_unrolled": 10 * [((3, 3), ())],
+        "expand_dims": [((10, 3, 3), (1,))],
+        "broadcast_all": [((10, 3, 3), (10,))],
+        "legacy_vectorized": [((10, 3, 3), ())],
+    }.items(),
+    ids=METHODS,
+)
+def test_vmap_over_one_argument_calls_as_its_method_says(pure, spy, run, method, calls):
+    """Over (10, 3, 3), with in_axes (0, None)."""
+    host, seen = spy(wave)
+    f = pure(host, like_first, vmap_method=method)
+    answer = run(jax.jit(jax.vmap(f, in_axes=(0, None))), XS, Y)
+    assert answer.shape == (10, 3, 3)
+    np.testing.assert_allclose(answer, np.sin(XS) * Y + 1, rtol=1e-6)
+    assert shapes(seen) == calls
+
+
+def test_decorated_function_visits_one_lane_after_the_other_by_default(spy, run):
+    """No vmap_method is asked of someone who decorates: the default is always right."""
+    host, seen = spy(wave)
+    f = jaxcb.pure(result="x")(host)
+    answer = run(jax.vmap(f, in_axes=(0, None)), XS, Y)
+    np.testing.assert_allclose(answer, np.sin(XS) * Y + 1, rtol=1e-6)
+    np.testing.assert_array_equal(np.stack([x for x, _ in seen]), XS)
+
+
+# Structures
+
+V = np.array([1, 2, 6], np.float32)
+
+
+def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
+    """Sum and mean as a tuple of scalar structs."""
+    host, seen = spy(lambda x: (x.sum(), x.mean()))
+    f = pure(host, (SCALAR, SCALAR))
+    answer = run(jax.jit(f), V)
+    assert type(answer) is tuple
+    assert [(a.shape, a.dtype.name, a.item()) for a in answer] == [
+        ((), "float32", 9.0),
+        ((), "float32", 3.0),
+    ]
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        (SCALAR, 9.0),
+        ((SCALAR,), (9.0,)),
+        ([SCALAR, THREE], [9.0, V]),
+        ({"low": SCALAR, "all": {"same": THREE}}, {"low": 1.0, "all": {"same": V}}),
+        ({"pair": (SCALAR, [THREE, None])}, {"pair": (9.0, [V, None])}),
+        (((), {}, None, THREE), ((), {}, None, V)),
+    ],
+    ids=["leaf", "tuple of one", "list", "dicts", "None inside", "empty ones inside"],
+)
+def test_any_structure_can_be_the_result(pure, spy, run, result, answer):
+    """What comes has the declared structure, and the values at their places."""
+    host, seen = spy(lambda x: jax.tree.map(np.float32, answer))
+    f = pure(host, result)
+    got = run(f, V)
+    assert jax.tree.structure(got) == jax.tree.structure(answer)
+    jax.tree.map(np.testing.assert_array_equal, got, answer)
+    got = run(jax.jit(f), V)
+    assert jax.tree.structure(got) == jax.tree.structure(answer)
+    assert len(seen) == 2
+
+
+def test_structures_and_keywords_reach_the_host_as_they_were_given(pure, run):
+    """Pytrees of arrays as positional and keyword arguments."""
+    seen = []
+
+    def host(tree, *, scale, shift):
+        seen.append(jax.tree.structure((tree, scale, shift)))
+        a, (b, c) = (np.asarray(tree["a"]), map(np.asarray, tree["bc"]))
+        return (a + b * c) * np.asarray(scale) + np.asarray(shift[0])
+
+    f = pure(host, lambda tree, **_: THREE)
+    arguments = {"a": V, "bc": (V + 1, [V][0] + 2)}
+    keywords = {"scale": np.float32(2), "shift": [np.float32(1), None]}
+    expected = (V + (V + 1) * (V + 2)) * 2 + 1
+    np.testing.assert_allclose(run(lambda: f(arguments, **keywords)), expected)
+    np.testing.assert_allclose(run(jax.jit(lambda a: f(a, **keywords)), arguments), expected)
+    assert seen == 2 * [jax.tree.structure((arguments, keywords["scale"], keywords["shift"]))]
+
+
+def test_keyword_arguments_are_mapped_by_vmap_like_the_others(pure, run):
+    """Three calls, each with its lane of both."""
+    seen = []
+
+    def host(x, *, y):
+        seen.append((np.asarray(x).item(), np.asarray(y).item()))
+        return np.asarray(x) * np.asarray(y)
+
+    f = pure(host, lambda x, *, y: like_first(x), vmap_method="sequential")
+    answer = run(jax.vmap(lambda x, y: f(x, y=y)), V, V + 1)
+    np.testing.assert_allclose(answer, V * (V + 1))
+    assert seen == [(1.0, 2.0), (2.0, 3.0), (6.0, 7.0)]

@@ -1,0 +1,88 @@
+"""The vmap_method decides with which shapes, and how often, a vmapped host function is called."""
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import FIVE_TO_2, like_first, shapes
+from tests.conformance._parameters import METHODS, eager_or_jit
+
+
+def add(x, y):
+    return x + y
+
+
+HOST_SHAPES = {
+    "sequential": 4 * [((), ())],
+    "sequential_unrolled": 4 * [((), ())],
+    "expand_dims": [((4,), (1,))],
+    "broadcast_all": [((4,), (4,))],
+    "legacy_vectorized": [((4,), ())],
+}
+
+
+@eager_or_jit
+@pytest.mark.parametrize(("method", "calls"), HOST_SHAPES.items(), ids=HOST_SHAPES)
+def test_vmap_method_decides_shapes_and_number_of_calls(pure, spy, run, method, calls, compiled):
+    """Here x is a batch of 4 and y a scalar: in_axes (0, None)."""
+    host, seen = spy(add)
+    f = pure(host, like_first, vmap_method=method)
+    x = np.float32([1, 2, 3, 4])
+    answer = run(compiled(jax.vmap(f, in_axes=(0, None))), x, np.float32(10))
+    np.testing.assert_array_equal(answer, x + 10)
+    assert shapes(seen) == calls
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_recorded_host_shapes_are_those_the_host_saw(method, run):
+    """What record() says about the batching is what happened."""
+    seen = []
+
+    @jaxcb.pure(result="x", vmap_method=method)
+    def plus(x, y):
+        seen.append((x.shape, y.shape))
+        return x + y
+
+    with jaxcb.record() as r:
+        run(jax.jit(jax.vmap(plus, in_axes=(0, None))), np.float32([1, 2, 3, 4]), np.float32(10))
+    assert seen == HOST_SHAPES[method]
+    calls = r.recording.calls_of("plus")
+    assert len(calls) == len(r.recording) == len(seen)
+    for call, shown in zip(calls, seen, strict=True):
+        lowered = r.recording.lowered[call.lowered]
+        operands, (result,) = lowered.host_avals()
+        assert tuple(aval.shape for aval in operands) == shown
+        assert (result.shape, result.dtype) == (shown[0], "float32")
+        ((size, name, batched),) = lowered.levels
+        assert (size, name, batched) == (4, method, (True, False))
+
+
+def test_vmap_without_a_method_names_the_choices(our_pure, spy):
+    """It is an error while tracing, so there is no call."""
+    host, seen = spy(add)
+    f = our_pure(host, like_first)
+    with pytest.raises(NotImplementedError) as caught:
+        jax.vmap(f, in_axes=(0, None))(FIVE_TO_2, np.float32(10))
+    assert [method for method in METHODS if method not in str(caught.value)] == []
+    assert seen == []
+
+
+@pytest.mark.parametrize("method", METHODS[:2])
+def test_zero_lanes_make_zero_calls(our_pure, spy, run, method):
+    """Looped lanes are called one by one, and there is none."""
+    host, seen = spy(np.sin)
+    f = our_pure(host, like_first, vmap_method=method)
+    answer = run(jax.vmap(f), np.zeros((0, 3), np.float32))
+    assert (answer.shape, answer.dtype) == ((0, 3), np.float32)
+    assert seen == []
+
+
+@pytest.mark.parametrize("method", METHODS[:2])
+def test_vmap_that_maps_no_argument_makes_one_call(pure, spy, run, method):
+    """One value for all lanes."""
+    host, seen = spy(np.sin)
+    f = pure(host, like_first, vmap_method=method)
+    answer = run(jax.vmap(lambda _: f(np.float32(1)), axis_size=3, in_axes=None, out_axes=None), 0)
+    np.testing.assert_allclose(answer, np.sin(np.float32(1)), rtol=1e-6)
+    assert len(seen) == 1

@@ -1,0 +1,127 @@
+"""The result is declared by an expression or a function, which is checked before any call."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from tests.conformance._arrays import THREE, X
+from tests.conformance._parameters import METHODS
+
+
+def test_expression_over_the_parameters_declares_any_structure(run):
+    """Names, attributes, indices, tuples; 1 call each."""
+    seen = []
+
+    @jaxcb.pure(result="(z, z.shape[:1])")
+    def halves(v, z):
+        seen.append((v.shape, z.shape))
+        return z / 2, z[:, 0]
+
+    v, z = np.int32(1), np.arange(6, dtype=np.float32).reshape(2, 3)
+    half, first = run(jax.jit(halves), v, z)
+    np.testing.assert_array_equal(half, z / 2)
+    np.testing.assert_array_equal(first, z[:, 0])
+    assert seen == [((), (2, 3))]
+
+
+def test_expression_none_declares_no_result(run):
+    """An io callback for its effect; 1 call."""
+    seen = []
+
+    @jaxcb.io(result="None")
+    def log(x):
+        seen.append(float(x))
+
+    assert run(jax.jit(log), np.float32(2)) is None
+    assert seen == [2]
+
+
+def test_expression_reads_parameters_by_name_however_they_are_given(run):
+    """By position, by keyword, by default; 3 calls."""
+    seen = []
+
+    @jaxcb.pure(result="y")
+    def second(x, y=X):
+        seen.append(None)
+        return np.asarray(y) + np.asarray(x)
+
+    one = np.float32(1)
+    np.testing.assert_array_equal(run(jax.jit(second), one, X), X + 1)
+    np.testing.assert_array_equal(run(jax.jit(lambda x, y: second(y=y, x=x)), one, X), X + 1)
+    np.testing.assert_array_equal(run(jax.jit(second), one), X + 1)
+    assert len(seen) == 3
+
+
+def test_function_of_the_parameters_declares_the_result(run):
+    """For what an expression is too short for; 1 call."""
+    seen = []
+
+    @jaxcb.pure(result=lambda x, y: jax.ShapeDtypeStruct((*x.shape, *y.shape), x.dtype))
+    def outer(x, y):
+        seen.append(None)
+        return np.outer(x, y)
+
+    np.testing.assert_array_equal(run(jax.jit(outer), X, X[:2]), np.outer(X, X[:2]))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io], ids=["pure", "io"])
+@pytest.mark.parametrize("form", ["bare", "called"])
+def test_decorator_asks_for_a_result(flavor, form):
+    """When the function is decorated; 0 calls."""
+    with pytest.raises(ValueError, match=r"oracle[\s\S]*result"):
+
+        @(flavor if form == "bare" else flavor())
+        def oracle(x):
+            return x
+
+
+@pytest.mark.parametrize("method", ["parallel", "Sequential", 3, True], ids=repr)
+def test_unknown_vmap_method_is_an_error_that_names_the_choices(our_pure, method):
+    """When called or decorated, vmap or not; 0 calls."""
+    seen = []
+    with pytest.raises(ValueError) as caught:
+        our_pure(seen.append, THREE, vmap_method=method)(X)
+    message = str(caught.value)
+    assert [word for word in (*METHODS, repr(method)) if word not in message] == []
+    assert seen == []
+
+
+def test_unknown_vmap_method_is_a_value_error_as_with_jax(pure):
+    """The class that existing code catches; 0 calls."""
+    seen = []
+    with pytest.raises(ValueError, match="vmap_method"):
+        pure(seen.append, THREE, vmap_method="parallel")(X)
+    assert seen == []
+
+
+def test_decorated_function_keeps_its_name_and_docstring():
+    """It stands where the function stood; 0 calls."""
+
+    @jaxcb.pure(result="x")
+    def oracle(x):
+        """Knows."""
+        return x
+
+    assert (oracle.__name__, oracle.__doc__) == ("oracle", "Knows.")
+    assert "oracle" in repr(oracle)
+
+
+def test_partial_and_callable_objects_are_host_functions_too(our_pure, run):
+    """1 call each."""
+    seen = []
+
+    def scale(factor, x):
+        seen.append(factor)
+        return factor * x
+
+    class Doubling:
+        def __call__(self, x):
+            return scale(np.float32(2), x)
+
+    for host in (functools.partial(scale, np.float32(2)), Doubling()):
+        np.testing.assert_array_equal(run(jax.jit(our_pure(host, THREE)), X), 2 * X)
+    assert seen == [2, 2]

@@ -1,0 +1,128 @@
+"""A number that fits the declared dtype is converted, and any other is shown in an error."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.conformance._arrays import X
+from tests.conformance._messages import assert_readable
+
+ACCEPTED = {  # declared, answer, what JAX gets
+    "float64 for float32": ("float32", np.float64(1 / 3), np.float32(1 / 3)),
+    "float64 for float16": ("float16", np.float64(1 / 3), np.float16(1 / 3)),
+    "float64 for bfloat16": ("bfloat16", np.float64(1 / 3), ml_dtypes.bfloat16(1 / 3)),
+    "float32 for bfloat16": ("bfloat16", np.float32(1 / 3), ml_dtypes.bfloat16(1 / 3)),
+    "bfloat16 for float32": ("float32", ml_dtypes.bfloat16(1.5), np.float32(1.5)),
+    "float16 for float32": ("float32", np.float16(1 / 3), np.float32(np.float16(1 / 3))),
+    "underflow": ("float32", np.float64(1e-300), np.float32(0)),
+    "largest that rounds down": ("float32", np.float64(3.4028235e38), np.float32(3.4028235e38)),
+    "nan": ("float32", np.float64("nan"), np.float32("nan")),
+    "infinite": ("float32", np.float64("inf"), np.float32("inf")),
+    "minus infinite": ("float16", np.float32("-inf"), np.float16("-inf")),
+    "complex128 for complex64": ("complex64", np.complex128(1 / 3 + 1j), np.complex64(1 / 3 + 1j)),
+    "int64 for int32": ("int32", np.int64(2**31 - 1), np.int32(2**31 - 1)),
+    "int64 for int8": ("int8", np.int64(-128), np.int8(-128)),
+    "int8 for uint8": ("uint8", np.int8(127), np.uint8(127)),
+    "uint64 for int32": ("int32", np.uint64(7), np.int32(7)),
+    "int8 for int32": ("int32", np.int8(-1), np.int32(-1)),
+    "Python float": ("float32", 0.1, np.float32(0.1)),
+    "Python int": ("int32", 7, np.int32(7)),
+    "Python int for uint8": ("uint8", 255, np.uint8(255)),
+    "Python bool": ("bool", True, np.bool_(True)),
+    "Python complex": ("complex64", 1 + 2j, np.complex64(1 + 2j)),
+}
+REFUSED = {  # declared, answer, words of the message
+    "int64 for int8": ("int8", np.int64(128), ["128", "int8"]),
+    "int64 for int32": ("int32", np.int64(2**40 + 7), ["1099511627783", "int32"]),
+    "just too large for int32": ("int32", np.int64(2**31), ["2147483648", "int32"]),
+    "negative for uint8": ("uint8", np.int64(-1), ["-1", "uint8"]),
+    "negative of the same width": ("uint8", np.int8(-1), ["-1", "uint8"]),
+    "too large of the same width": ("int8", np.uint8(200), ["200", "int8"]),
+    "negative for a wider unsigned": ("uint32", np.int8(-5), ["-5", "uint32"]),
+    "same width, 32 bits": ("int32", np.uint32(2**32 - 1), ["4294967295", "int32"]),
+    "uint64 for int32": ("int32", np.uint64(2**64 - 1), ["18446744073709551615", "int32"]),
+    "Python int": ("int32", 2**31, ["2147483648", "int32"]),
+    "huge Python int": ("int32", 2**70, ["1180591620717411303424", "int32"]),
+    "float64 becomes infinite": ("float32", np.float64(1e300), ["1e+300", "float32"]),
+    "float32 becomes infinite": ("float16", np.float32(70000), ["70000", "float16"]),
+    "bfloat16 becomes infinite": ("bfloat16", np.float64(3.4e38), ["3.4e+38", "bfloat16"]),
+    "Python float": ("float32", 1e300, ["1e+300", "float32"]),
+    "complex becomes infinite": ("complex64", np.complex128(1e300j), ["1e+300", "complex64"]),
+    "complex to real": ("float32", np.complex64(1 + 2j), ["(1+2j)", "float32"]),
+    "complex without imaginary part": ("float32", np.complex64(1), ["(1+0j)", "float32"]),
+    "float to int": ("int32", np.float32(1.5), ["1.5", "int32"]),
+    "whole float to int": ("int32", np.float64(2), ["2.0", "int32"]),
+    "Python float to int": ("int32", 2.5, ["2.5", "int32"]),
+    "text": ("float32", "1.5", ["1.5", "float32"]),
+    "object": ("float32", np.array(None, object), ["None", "float32"]),
+}
+
+
+@pytest.mark.parametrize(("dtype", "answer", "expected"), ACCEPTED.values(), ids=ACCEPTED)
+def test_number_that_fits_is_converted(answering, run, dtype, answer, expected):
+    """To exactly the declared dtype, eager and compiled; 2 calls."""
+    f, seen = answering(answer, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
+    for g in (f, jax.jit(f)):
+        got = np.asarray(run(g, X))
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got, expected)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(("dtype", "answer", "words"), REFUSED.values(), ids=REFUSED)
+def test_number_that_does_not_fit_is_an_error_that_shows_it(
+    answering, failure, dtype, answer, words
+):
+    """Nothing wraps around, becomes infinite, or loses a part in silence; 1 call each."""
+    f, seen = answering(answer, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
+    for g in (f, jax.jit(f)):
+        message = assert_readable(failure(g, X))
+        assert [word for word in words if word not in message] == []
+    assert len(seen) == 2
+
+
+def test_error_shows_the_one_value_among_many_that_does_not_fit(answering, failure):
+    """Large arrays too; 1 call."""
+    answer = np.zeros(1000)
+    answer[777] = -1.25e300
+    f, seen = answering(answer, jax.ShapeDtypeStruct((1000,), np.float32))
+    assert "-1.25e+300" in assert_readable(failure(jax.jit(f), X))
+    assert len(seen) == 1
+
+
+def test_error_in_a_large_array_stays_short(answering, failure):
+    """Of the wrong kind, as a whole; 1 call."""
+    f, seen = answering(np.full(10_000, 1.5), jax.ShapeDtypeStruct((10_000,), np.int32))
+    assert "1.5" in assert_readable(failure(jax.jit(f), X))
+    assert len(seen) == 1
+
+
+class Convertible:
+    """Has ``__array__`` and nothing else."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(X, dtype)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3)), None),
+        (np.arange(24, dtype=np.float32).reshape(4, 6)[::2, ::-2], None),
+        (np.arange(6, dtype=np.float32).reshape(3, 2).T, None),
+        (np.broadcast_to(X, (2, 3)), None),
+        (np.arange(6, dtype=">f4").reshape(2, 3), None),
+        (Convertible(), X),
+        (np.float32(2), None),
+    ],
+    ids=["Fortran", "strided", "transposed", "broadcast", "big-endian", "__array__", "np.float32"],
+)
+def test_answer_of_any_layout_arrives_with_its_values(answering, run, answer, expected):
+    """Values at their places, whatever the memory looks like; 2 calls."""
+    expected = np.array(answer if expected is None else expected, np.float32)
+    f, seen = answering(answer, jax.ShapeDtypeStruct(expected.shape, np.float32))
+    for g in (f, jax.jit(f)):
+        np.testing.assert_array_equal(run(g, X), expected)
+    assert len(seen) == 2

@@ -1,0 +1,258 @@
+"""`check` finds each way to break a contract, with the values that show it, and nothing else."""
+
+import functools
+import sys
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import active
+from tests.stack.lint._correct import CORRECT, register
+
+from ._planted import PLANTED, X, not_batch_aware, prints_by_another_name, pure
+
+
+def only(callback, *args, **kwargs):
+    """The one finding there is to be."""
+    found = jaxcb.check(callback, *args, **kwargs)
+    assert not found.ok, found
+    (finding,) = found.findings
+    return finding
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+def test_planted_violation_is_the_one_finding(plant):
+    callback, *args = plant()
+    kind, what = PLANTED[plant]
+    finding = only(callback, *args)
+    assert finding.kind == kind
+    with pytest.raises(AssertionError, match=what):
+        raise AssertionError(finding.what)
+    assert finding.remedy.endswith(".")
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_correct_function_is_in_order(name):
+    callback, args = register(name)
+    found = jaxcb.check(callback, *args)
+    assert found.ok, found
+    assert {"source", "declared result", "same inputs twice"} <= set(found.kept)
+
+
+RULED = {
+    "sin": (np.sin, lambda x, dx: jnp.cos(x) * dx, X),
+    "sin at zero": (np.sin, lambda x, dx: jnp.cos(x) * dx, np.float32([0.0, 1e-3])),
+    "square at its minimum": (np.square, lambda x, dx: 2 * x * dx, np.float32(0.0)),
+    "constant": (np.ones_like, lambda x, dx: 0 * dx, X),
+    "exp": (np.exp, lambda x, dx: jnp.exp(x) * dx, np.float32([-30.0, 10.0])),
+    "large": (lambda x: 1e6 * x**3, lambda x, dx: 3e6 * x**2 * dx, np.float32([0.1, 100.0])),
+    "tiny": (lambda x: 1e-9 * np.cos(x), lambda x, dx: -1e-9 * jnp.sin(x) * dx, X),
+    "gamma": (
+        scipy.special.gammaln, lambda x, dx: jax.scipy.special.digamma(x) * dx, X + 3
+    ),
+    "half": (np.tanh, lambda x, dx: (1 - jnp.tanh(x) ** 2) * dx, X.astype(np.float16)),
+    "in float32": (
+        lambda x: np.sin(x.astype(np.float32)), lambda x, dx: jnp.cos(x) * dx, X
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RULED)
+def test_right_rule_is_in_order(name):
+    function, derivative, x = RULED[name]
+    callback = jaxcb.pure(lambda x: function(x), result="x")
+    callback.defjvp(lambda p, t: (callback(*p), derivative(p[0], t[0])))
+    found = jaxcb.check(callback, x)
+    assert found.ok and "derivative rule" in found.kept, found
+
+
+def test_right_reverse_rule_of_two_arguments_and_a_static_one_is_in_order():
+    @pure(result=(X, X[0]))
+    def both(x, y, scale):
+        return scale * np.sin(x) * y, (x * y).sum()
+
+    both.defvjp(
+        lambda x, y, scale: (both(x, y, scale), (x, y)),
+        lambda scale, kept, g: (
+            scale * g[0] * jnp.cos(kept[0]) * kept[1] + g[1] * kept[1],
+            (scale * g[0] * jnp.sin(kept[0])).sum() + g[1] * kept[0].sum(),
+        ),
+        nondiff_argnums=(2,),
+    )
+    found = jaxcb.check(both, X, np.float32(2), 3)
+    assert found.ok and "derivative rule" in found.kept, found
+
+
+def test_kink_is_left_out():
+    absolute = pure()(lambda x: np.abs(x))
+    absolute.defjvp(lambda p, t: (absolute(*p), jnp.sign(p[0]) * t[0]))
+    found = jaxcb.check(absolute, np.float32([0.0]))
+    assert found.ok and "kink" in found.left_out["derivative rule"]
+    assert "derivative rule" in jaxcb.check(absolute, np.float32([1.0])).kept
+
+
+def test_methods_that_would_be_right_are_named():
+    every = {"expand_dims": True, "broadcast_all": True, "legacy_vectorized": True}
+    assert jaxcb.check(pure(result=X)(np.sin), X).vmap_methods == every
+    cube = pure(result=lambda x: x)(functools.partial(np.power, 3))
+    assert jaxcb.check(cube, X).vmap_methods == every
+    both = pure(result=lambda x, y: x)(np.add)  # adds one lane's number to another's elements
+    assert not any(jaxcb.check(both, X, np.float32(1)).vmap_methods.values())
+
+
+MASKS = [((0, 0),), ((0, None),), ((None, 0),), ((0, None), (None, 0))]
+# legacy_vectorized cannot tell the axes of two arguments apart: not held against a function.
+BATCHES = [(m, masks) for m in ("expand_dims", "broadcast_all") for masks in MASKS]
+BATCHES += [("legacy_vectorized", masks) for masks in MASKS[:-1]]
+
+
+@pytest.mark.parametrize(("method", "masks"), BATCHES)
+def test_batches_are_those_that_vmap_makes(method, masks):
+    """Each shape that jax.vmap hands to the host function is one that check has tried."""
+    tried, seen = set(), set()
+
+    @pure(result=X, vmap_method=method)
+    def add(x, y):
+        seen.add((x.shape, y.shape))
+        return x + y[..., None]
+
+    jaxcb.check(add, X, np.float32(1))
+    tried, seen = set(seen), set()
+    function, x, y = lambda x, y: add(x, y), X, np.float32(1)
+    for size, axes in zip((3, 2), masks, strict=False):
+        function = jax.vmap(function, axes)
+        x, y = (np.stack([z] * size) if axis == 0 else z for z, axis in zip((x, y), axes))  # noqa: B905
+    try:
+        function(x, y)
+    except jax.errors.JaxRuntimeError:  # shapes that do not fit: seen they were
+        assert method != "broadcast_all"
+    assert seen and seen <= tried
+
+
+def test_nothing_of_it_is_recorded_and_recording_goes_on():
+    double = pure()(lambda x: 2 * x)
+    double.defjvp(lambda p, t: (double(*p), 2 * t[0]))
+    with jaxcb.record() as r:
+        recorder = active()
+        double(X)
+        assert jaxcb.check(double, X).ok
+        assert active() is recorder
+        double(X)
+    assert len(r.recording) == 2
+    assert jaxcb.check(double, X).ok and active() is None
+
+
+def test_block_that_begins_meanwhile_records_afterwards():
+    begun, blocks = threading.Event(), []
+
+    @pure()
+    def slow(x):
+        if not blocks:
+            blocks.append(jaxcb.record())
+            blocks.append(blocks[0].__enter__())
+            begun.set()
+        return x
+
+    jaxcb.check(slow, X)
+    slow(X)
+    blocks[0].__exit__(None, None, None)
+    assert begun.is_set() and len(blocks[1].recording) == 1
+
+
+def test_profiler_of_the_user_is_put_back():
+    profile = lambda *args: None  # noqa: E731
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        jaxcb.check(pure()(lambda x: x), X)
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(before)
+
+
+@pytest.mark.parametrize("flavor", [jaxcb.io, jaxcb.debug])
+def test_function_with_effects_is_run_once(flavor, capsys):
+    calls = []
+
+    def show(x):
+        calls.append(x)
+        print("saw")
+        return x
+
+    callback = flavor(show, result="x") if flavor is jaxcb.io else flavor(show)
+    assert jaxcb.check(callback, X).ok
+    assert len(calls) == 1 and capsys.readouterr().out == "saw\n"
+    assert not calls[0].flags.writeable
+
+
+def test_wrong_answer_of_an_io_callback_is_found():
+    assert only(jaxcb.io(lambda x: x[:1], result="x"), X).kind == "declared result"
+
+
+def test_what_a_pure_function_prints_is_not_shown(capsys):
+    jaxcb.check(prints_by_another_name()[0], X)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_print_that_the_source_shows_is_one_finding():
+    with pytest.warns(jaxcb.ImpureFunctionWarning, match="prints"):
+
+        @pure()
+        def loud(x):
+            print("loud")
+            return x
+
+    found = jaxcb.check(loud, X)
+    assert [one.kind for one in found.findings] == ["source"]
+    assert "no printing" not in found.kept
+
+
+def test_jax_arrays_keywords_trees_and_static_arguments_are_taken():
+    @jaxcb.pure(result="tree['x']", arrays="jax")
+    def pick(tree, mode, *, scale):
+        assert isinstance(tree["x"], jax.Array) and mode == "sum"
+        return np.asarray(tree["x"]) * np.asarray(scale)
+
+    found = jaxcb.check(pick, {"x": jnp.ones(3)}, "sum", scale=2.0)
+    assert found.ok and "JAX arrays" in found.left_out["no JAX inside"], found
+
+
+@pytest.mark.parametrize("wrong", [np.sin, 3, jaxcb.tap(lambda x: None)])
+def test_what_is_no_callback_is_refused(wrong):
+    with pytest.raises(TypeError, match=r"cannot check .* Write check\(f, x\)"):
+        jaxcb.check(wrong, X)
+
+
+def test_check_reads_well():
+    found = jaxcb.check(not_batch_aware()[0], X)
+    text = repr(found)
+    assert text.startswith("<lambda> · pure · 1 finding\n  ✕ vmap contract: under vmap_method=")
+    assert "✓ source, declared result, same inputs twice" in text
+    assert "not checked: derivative rule (it has none)" in text
+    html = found._repr_html_()
+    assert "&lt;lambda&gt;" in html and "<b>vmap contract</b>" in html
+    assert repr(
+        jaxcb.check(
+            pure()(
+                np.sin,
+            ),
+            X,
+        )
+    ).startswith("sin · pure · in order\n")
+
+
+def test_key_is_refused_with_what_to_pass():
+    with pytest.raises(TypeError, match=r"cannot check with .*jax.random.key_data"):
+        jaxcb.check(pure()(lambda x: x), jax.random.key(0))
+
+
+@pytest.mark.parametrize(("args", "most"), [((X,), 30), ((X, X), 45)])
+def test_number_of_runs_is_small(args, most):
+    calls = []
+    jaxcb.check(pure(result=X)(lambda *args: calls.append(1) or sum(args)), *args)
+    assert len(calls) <= most

@@ -1,0 +1,188 @@
+"""Right derivative rules are in order, however rough the function; wrong ones are findings."""
+
+import zlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+
+from ._planted import X, pure
+from .test_check import only
+
+
+def ruled(function, derivative):
+    callback = jaxcb.pure(lambda x: function(x), result="x")
+    callback.defjvp(lambda p, t: (callback(*p), derivative(p[0], t[0])))
+    return callback
+
+
+def noisy(of_size):
+    """The sine and, added to it, noise that is the same for the same number."""
+
+    def function(x):
+        drawn = [zlib.crc32(np.float64(value).tobytes()) / 2**32 - 0.5 for value in np.ravel(x)]
+        return np.sin(x) + of_size * np.reshape(drawn, np.shape(x))
+
+    return function
+
+
+def bisected(x):
+    root = lambda a: scipy.optimize.bisect(lambda z: z**3 - a, 0, 10, xtol=1e-4)  # noqa: E731
+    return np.reshape([root(a) for a in np.ravel(x)], np.shape(x))
+
+
+TAU = 2 * np.pi
+GRID = np.linspace(0, 10, 2001)
+ROUGH = {  # function, its derivative, from where and to where
+    "floor": (np.floor, lambda x: 0 * x, 0, 1000),
+    "mod": (lambda x: np.mod(x, 1), lambda x: 1 + 0 * x, 100, 1000),
+    "searchsorted": (lambda x: np.searchsorted(GRID, x) / 200.0, lambda x: 0 * x, 0.5, 9),
+    "triangle": (lambda x: np.abs(x % 2 - 1), lambda x: jnp.sign(x % 2 - 1), 100, 1000),
+    "relu": (lambda x: np.maximum(x, 0), lambda x: (x > 0) * 1.0, -2, 2),
+    "440 Hz": (
+        lambda t: np.sin(TAU * 440 * t), lambda t: TAU * 440 * jnp.cos(TAU * 440 * t), 0, 1
+    ),
+    "sin far out": (np.sin, jnp.cos, 300, 30000),
+    "narrow peak": (
+        lambda e: np.exp(-(((e - 300) / 0.3) ** 2)),
+        lambda e: -2 * (e - 300) / 0.09 * jnp.exp(-(((e - 300) / 0.3) ** 2)), 298, 302,
+    ),
+    "table": (lambda x: np.interp(x, GRID, np.sin(GRID)), jnp.cos, 0.5, 9),
+    "bisected": (bisected, lambda x: 1 / (3 * jnp.cbrt(x) ** 2), 0.5, 5),
+    "in float32": (
+        lambda x: np.sin(np.float32(x) * np.float32(30)), lambda x: 30 * jnp.cos(30 * x), 0.5, 5
+    ),
+    "offset in float32": (lambda x: np.float32(1e4) + np.sin(np.float32(x)), jnp.cos, 0.5, 5),
+} | {f"noise of {a}": (noisy(a), jnp.cos, 0.5, 2) for a in (1e-3, 1e-4, 1e-5, 1e-6)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROUGH)
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), shape=st.sampled_from([(), (3,)]))
+def test_right_rule_of_a_rough_function_is_no_finding(name, seed, shape):
+    function, derivative, low, high = ROUGH[name]
+    x = np.float32(np.random.default_rng(seed).uniform(low, high, shape))
+    found = jaxcb.check(ruled(function, lambda x, dx: derivative(x) * dx), x)
+    assert found.ok, found
+
+
+@pytest.mark.parametrize("name", ["floor", "mod", "440 Hz", "sin far out", "narrow peak"])
+def test_right_rule_of_a_function_that_is_smooth_when_seen_closely_is_kept(name):
+    function, derivative, low, high = ROUGH[name]
+    x = np.float32(np.random.default_rng(0).uniform(low, high))
+    found = jaxcb.check(ruled(function, lambda x, dx: derivative(x) * dx), x)
+    assert "derivative rule" in found.kept
+
+
+SMOOTH = {
+    "sin": (np.sin, lambda x, dx: jnp.cos(x) * dx),
+    "square": (np.square, lambda x, dx: 2 * x * dx),
+    "exp": (np.exp, lambda x, dx: jnp.exp(x) * dx),
+    "j1": (scipy.special.expit, lambda x, dx: jax.nn.sigmoid(x) * (1 - jax.nn.sigmoid(x)) * dx),
+    "offset": (lambda x: 1000 + np.sin(x), lambda x, dx: jnp.cos(x) * dx),
+    "in float32": (lambda x: np.sin(x.astype(np.float32)), lambda x, dx: jnp.cos(x) * dx),
+    "of very different sizes": (
+        lambda x: np.array([1e6, 1, 1e-6]) * x, lambda x, dx: jnp.array([1e6, 1, 1e-6]) * dx
+    ),
+    "cumsum": (np.cumsum, lambda x, dx: jnp.cumsum(dx)),
+}  # fmt: skip
+WRONG = {
+    "sign": lambda right, x, dx: -right,
+    "half of it": lambda right, x, dx: right / 2,
+    "a tenth more": lambda right, x, dx: 1.1 * right,
+    "one element": lambda right, x, dx: right.at[1].multiply(2),
+    "zero": lambda right, x, dx: 0 * right,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_wrong_rule_of_a_smooth_function_is_found(name, wrong):
+    function, right = SMOOTH[name]
+    generator = np.random.default_rng(7)
+    rule = lambda x, dx: WRONG[wrong](right(x, dx), x, dx)  # noqa: E731
+    callback = ruled(function, rule)
+    for _ in range(4):
+        x = np.float32(generator.uniform(0.2, 1.2, 3))
+        assert only(callback, x).kind == "derivative rule"
+
+
+def test_transposed_matrix_is_found():
+    product = pure(result=X)(lambda a, x: a @ x)
+    product.defvjp(
+        lambda a, x: (product(a, x), (a, x)), lambda kept, g: (jnp.outer(g, kept[1]), kept[0] @ g)
+    )
+    finding = only(product, np.float32(np.arange(9).reshape(3, 3)), X)
+    assert finding.what.startswith("by args[1], ")
+
+
+def test_value_of_a_rule_is_compared():
+    sin = ruled(np.sin, lambda x, dx: jnp.cos(x) * dx)
+    sin.defjvp(lambda p, t: (jnp.cos(*p), jnp.cos(*p) * t[0]))
+    finding = only(sin, X)
+    assert finding.what.startswith("defjvp answers 0.54030")
+    sin.defvjp(lambda x: (jnp.cos(x), x), lambda x, g: (jnp.cos(x) * g,))
+    assert only(sin, X).what.startswith("defvjp answers 0.54030")
+
+
+Z = np.complex64([1 + 2j, 0.3 - 1j])
+COMPLEX = {  # what is computed, the derivative along dz
+    "holomorphic": (lambda z: z**2, lambda z, dz: 2 * z * dz, Z),
+    "of the conjugate": (np.conj, lambda z, dz: jnp.conj(dz), Z),
+    "to real": (lambda z: np.abs(z) ** 2, lambda z, dz: 2 * jnp.real(jnp.conj(z) * dz), Z),
+    "from real": (lambda x: np.exp(1j * x), lambda x, dx: 1j * jnp.exp(1j * x) * dx, X),
+}
+COTANGENTS = {  # JAX pairs without conjugation
+    "holomorphic": lambda z, g: 2 * z * g,
+    "of the conjugate": lambda z, g: jnp.conj(g),
+    "to real": lambda z, g: 2 * jnp.conj(z) * g,
+    "from real": lambda x, g: jnp.real(1j * jnp.exp(1j * x) * g),
+}
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+@pytest.mark.parametrize("factor", [1, -1, 1j])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_rule_of_complex_numbers_is_held_against_both_parts(name, factor, kind):
+    function, along, z = COMPLEX[name]
+    result = np.complex64(function(z)) if name != "to real" else np.float32(function(z))
+    callback = jaxcb.pure(lambda z: function(z), result=result)
+    if kind == "jvp":
+        real = (lambda y: jnp.real(y)) if name == "to real" else (lambda y: y)
+        callback.defjvp(lambda p, t: (callback(*p), real(factor * along(p[0], t[0]))))
+    else:
+        real = (lambda y: jnp.real(y)) if name == "from real" else (lambda y: y)
+        callback.defvjp(
+            lambda z: (callback(z), z), lambda z, g: (real(factor * COTANGENTS[name](z, g)),)
+        )
+    found = jaxcb.check(callback, z)
+    assert found.ok == (factor == 1), found
+    assert ("derivative rule" in found.kept) == found.ok
+
+
+def test_integers_alone_are_not_compared():
+    double = pure()(lambda x: 2 * x)
+    double.defjvp(lambda p, t: (double(*p), 99 * t[0]))
+    found = jaxcb.check(double, np.int32([1, 2]))
+    assert found.left_out["derivative rule"] == "no floating argument"
+
+
+@pytest.mark.parametrize("first", [0, 100, 199])
+def test_reverse_rule_is_asked_for_all_elements_of_a_long_result(first):
+    square = pure()(lambda x: x**2)
+    weights = jnp.ones(200).at[first].set(3.0)
+    square.defvjp(lambda x: (square(x), x), lambda x, g: (2 * weights * x * g,))
+    assert only(square, np.float32(np.linspace(1, 2, 200))).kind == "derivative rule"
+
+
+def test_arguments_beyond_the_first_are_differentiated_together():
+    add = pure(result=X[0])(lambda *xs: sum(x.sum() for x in xs))
+    add.defjvp(lambda p, t: (add(*p), sum(dx.sum() for dx in t[:-1])))
+    assert only(add, *[X] * 9).what.startswith("by args[4] and 4 others, ")

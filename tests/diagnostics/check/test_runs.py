@@ -1,0 +1,288 @@
+"""`check` comes back with a finding, whatever the host function does: it fails, hangs, prints."""
+
+import itertools
+import sys
+import threading
+import tracemalloc
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics.check import _subject
+
+from ._planted import X, pure
+from .test_check import only
+
+
+@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", None])
+def test_function_that_promised_no_batches_gets_none(method):
+    shapes = set()
+    found = jaxcb.check(pure(vmap_method=method)(lambda x: shapes.add(x.shape) or x), X)
+    assert shapes == {X.shape} and found.vmap_methods == {}
+    assert (method or "vmap refuses") in found.left_out["vmap contract"]
+
+
+def test_function_of_one_batched_method_is_tried_with_others():
+    """Where the one is wrong, another may be right."""
+    add = pure(result=lambda n, x: x, vmap_method="broadcast_all")(np.add)
+    assert "or 'expand_dims'" in only(add, 1, X).remedy
+
+
+def failing_from(first, error):
+    calls = itertools.count(1)
+
+    def setup(x):
+        if next(calls) >= first:
+            raise error
+        return x
+
+    return pure()(setup)
+
+
+@pytest.mark.parametrize("first", range(2, 11))
+def test_failure_of_any_later_call_is_a_finding(first):
+    finding = only(failing_from(first, RuntimeError("solver already initialised")), X)
+    assert finding.kind == "same inputs twice"
+    assert "fails: RuntimeError: solver already initialised" in finding.what
+
+
+def test_wrong_shape_of_the_second_call_is_a_finding():
+    calls = []
+    finding = only(pure()(lambda x: x if calls.append(1) or len(calls) < 2 else x[:1]), X)
+    assert finding.kind == "same inputs twice" and "shape (1,)" in finding.what
+
+
+def test_failure_on_writable_arrays_is_a_finding():
+    @pure()
+    def guarded(x):
+        if x.flags.writeable:
+            raise RuntimeError("not mine")
+        return x
+
+    finding = only(guarded, X)
+    assert finding.kind == "inputs unchanged"
+    assert finding.what == "it fails on writable arrays: RuntimeError: not mine"
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("first", [1, 2, 5])
+def test_stop_goes_through(stop, first):
+    with pytest.raises(stop):
+        jaxcb.check(failing_from(first, stop()), X)
+
+
+def test_change_after_many_calls_is_the_one_finding():
+    """Also where batches and the rule, which are looked at before, cannot fit then."""
+    calls = itertools.count(1)
+
+    @pure(vmap_method="expand_dims")
+    def late(x):
+        return x * (2 if next(calls) > 9 else 1)
+
+    finding = only(late, X)
+    assert finding.kind == "same inputs twice" and "once more after all others" in finding.what
+
+
+def shorter(x):
+    return x[x > 0.9]
+
+
+def complex_below(x):
+    return np.emath.sqrt(x - 0.3)
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "what"),
+    [
+        (shorter, X, r"args\[0\] = \[0.75, 1.5 , 3. \], shorter answered with shape \(2,\)"),
+        (complex_below, np.float32(0.5), r"args\[0\] = 0.25, .* complex"),
+    ],
+)
+def test_result_that_depends_on_the_value_is_a_finding_with_that_value(function, x, what):
+    callback = pure()(function)
+    finding = only(callback, x)
+    assert finding.kind == "declared result"
+    with pytest.raises(AssertionError, match=what):
+        raise AssertionError(finding.what)
+    found = jaxcb.check(callback, x)
+    assert "declared result" not in found.kept and "same inputs twice" in found.kept
+
+
+def test_other_errors_for_values_that_were_made_up_are_none():
+    @pure()
+    def exact(x):
+        if not (x == X).all():
+            raise ValueError("beyond what it is for")
+        return x
+
+    assert jaxcb.check(exact, X).ok
+
+
+def test_other_threads_print_where_they_did(capsys):
+    begin, printed = threading.Event(), threading.Event()
+
+    def talk():
+        begin.wait()
+        print("from elsewhere")
+        printed.set()
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    before = sys.stdout, sys.stderr
+
+    @pure()
+    def waits(x):
+        begin.set()
+        printed.wait()
+        return x
+
+    assert jaxcb.check(waits, X).ok
+    thread.join()
+    assert capsys.readouterr().out == "from elsewhere\n"
+    assert (sys.stdout, sys.stderr) == before
+
+
+def test_two_checks_at_once_give_the_streams_back():
+    before = sys.stdout, sys.stderr
+    inside, leave = threading.Barrier(2), threading.Event()
+
+    def one(x):
+        if not leave.is_set():
+            inside.wait()
+            leave.set()
+        return x
+
+    threads = [threading.Thread(target=jaxcb.check, args=(pure()(one), X)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (sys.stdout, sys.stderr) == before
+
+
+def test_print_to_stderr_is_noticed(capsys):
+    hidden = {"print": lambda: print("aloud", file=sys.stderr)}
+    assert only(pure()(lambda x: hidden["print"]() or x), X).kind == "no printing"
+    assert capsys.readouterr().err == ""
+
+
+def test_warning_is_no_print_and_is_shown(in_process):
+    """In a process of its own: pytest shows no warnings meanwhile."""
+    program = (
+        "import warnings, numpy as np, jupyter_jaxcb as jaxcb\n"
+        "f = lambda x: (warnings.warn('careful'), x)[1]\n"
+        "assert jaxcb.check(jaxcb.pure(f, result='x'), np.float32(1)).ok"
+    )
+    assert "careful" in in_process(program).stderr
+
+
+@pytest.fixture
+def seconds(monkeypatch):
+    """A clock that goes on by what is added."""
+    added = []
+    monkeypatch.setattr(_subject, "clock", lambda: sum(added))
+    return added
+
+
+def test_slow_function_is_not_run_again_and_again(seconds):
+    spend = seconds.append
+
+    @pure(vmap_method="expand_dims")
+    def slow(x):
+        spend(4.0)
+        return x
+
+    found = jaxcb.check(slow, X)
+    assert sum(seconds) == 12.0 and found.ok
+    assert found.kept == ("source", "declared result", "no printing")
+    assert found.left_out["vmap contract"] == "10 s are over, a run takes 4 s"
+
+
+def test_finding_before_the_time_is_over_stays(seconds):
+    spend = seconds.append
+
+    @pure()
+    def slow(x):
+        spend(6.0)
+        return x + len(seconds) if len(seconds) > 1 else x
+
+    assert only(slow, X).kind == "same inputs twice"
+    assert sum(seconds) == 12.0
+
+
+def test_number_of_runs_does_not_grow_with_the_tree():
+    def runs(count):
+        calls = []
+        add = pure(result=X, vmap_method="expand_dims")(
+            lambda tree: calls.append(1) or sum(tree.values())
+        )
+        assert jaxcb.check(add, {str(n): X for n in range(count)}).ok
+        return len(calls)
+
+    assert runs(40) == runs(10)
+
+
+def test_leaves_beyond_the_first_are_mapped_too():
+    last = pure(result=X, vmap_method="expand_dims")(lambda *xs: xs[0] + xs[-1].reshape(-1)[:3])
+    assert only(last, *[X] * 9).kind == "vmap contract"
+
+
+@pytest.mark.parametrize(("method", "most"), [("sequential", 7), ("expand_dims", 13)])
+def test_large_arrays_are_not_copied_many_times(method, most):
+    x = np.ones(1 << 21, np.float32)
+    double = pure(vmap_method=method)(lambda x: 2 * x)
+    tracemalloc.start()
+    try:
+        assert jaxcb.check(double, x).ok
+        assert (
+            tracemalloc.get_traced_memory()[1] < (13 if method == "expand_dims" else 7) * x.nbytes
+        )
+    finally:
+        tracemalloc.stop()
+
+
+def test_difference_in_the_last_block_of_a_large_array_is_found():
+    calls = itertools.count()
+
+    def late(x):
+        y = np.array(x)
+        y[-1] += next(calls) > 0
+        return y
+
+    finding = only(pure()(late), np.ones(200_000, np.float32))
+    assert "2.0 at [199999] instead of 1.0" in finding.what
+
+
+HIDDEN = {"jitted": jax.jit(lambda x: x + 1)}
+COMPILED = [jax.jit(lambda x: x + 1).lower(X).compile()]
+
+
+@pytest.mark.parametrize("function", [HIDDEN["jitted"], COMPILED[0]], ids=["jit", "compiled"])
+def test_compiled_function_in_a_container_is_noticed_every_time(function):
+    hidden = [function]
+    function(X)
+    for _ in range(2):
+        finding = only(pure()(lambda x: np.asarray(hidden[0](x))), X)
+        assert finding.kind == "no JAX inside" and "test_runs.py" in finding.what
+
+
+def test_parts_of_jax_that_do_not_compute_may_be_used():
+    weights = jax.numpy.ones(3)
+
+    def uses(x):
+        tree = jax.tree.map(lambda leaf: 2 * leaf, {"x": x})
+        return tree["x"] * np.asarray(weights) * float(jax.numpy.finfo(x.dtype).max > 0)
+
+    assert jaxcb.check(pure()(uses), X).ok
+
+
+def test_check_works_where_callbacks_are_left_out():
+    sin = pure()(lambda x: np.sin(x))
+    sin.defjvp(lambda p, t: (sin(*p), jax.numpy.cos(p[0]) * t[0]))
+    with jaxcb.disabled():
+        found = jaxcb.check(sin, X)
+        with pytest.raises(NotImplementedError):
+            sin(X)
+    assert found.ok and "derivative rule" in found.kept

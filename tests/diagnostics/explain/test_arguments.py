@@ -1,0 +1,243 @@
+"""What may be asked about: arguments and functions of every kind, and what is refused."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Recording
+from tests.stack.elision._battery import Hosts
+
+from ._same import alone, ask, check, run
+
+X = np.arange(1, 4, dtype=np.float32)
+N = np.arange(1, 4, dtype=np.int32)
+STRUCT = jax.ShapeDtypeStruct((3,), np.float32)
+
+
+def simple(h):
+    a = h.pure("a", answer=np.array)
+    return lambda x: a(jnp.asarray(x))
+
+
+def flagged(h):
+    a, b = h.pure("a"), h.pure("b")
+    return lambda x, flag=None, *, more=None: a(x) if flag else b(x) if more else x
+
+
+def told_apart(h):
+    """By a string, a number of turns and a shape."""
+    a = h.pure("a")
+
+    def f(x, kind, turns, shape=(3, 1)):
+        for _ in range(turns):
+            x = a(x.reshape(shape)) if kind == "column" else a(x)
+        return x
+
+    return f
+
+
+class Model:
+    def __init__(self, callback):
+        self.callback = callback
+
+    def __call__(self, x):
+        return self.callback(x)
+
+    def step(self, x, n=1):
+        return self.callback(x) * n
+
+    @classmethod
+    def make(cls, callback, x):
+        return callback(x)
+
+    @staticmethod
+    def plain(callback, x):
+        return callback(x)
+
+
+def static(make, **options):
+    return lambda h: jax.jit(make(h), **options)
+
+
+def scaled(h):
+    a = h.pure("a")
+    return lambda x, k, flag: x + k * a(x) if flag else x
+
+
+def branched(h):
+    a = h.pure("a")
+    return lambda x, p, flag: lax.cond(p, lambda y: a(y), lambda y: y, x) if flag else x
+
+
+def turned(h):
+    a = h.pure("a")
+    return lambda x, n, flag: lax.fori_loop(0, n, lambda i, c: a(c), x) if flag else x
+
+
+CASES = [
+    ("a list", simple, ([1.0, 2.0],)),
+    ("a python float", simple, (2.5,)),
+    ("a python int", simple, (7,)),
+    ("a python bool", simple, (True,)),
+    ("a python complex", simple, (1j,)),
+    ("a numpy scalar", simple, (np.float32(2),)),
+    ("an int8", simple, (np.int8([1, 2]),)),
+    ("an array of 64 bits", simple, (np.arange(3.0),)),
+    ("a bfloat16", simple, (jnp.ones(3, jnp.bfloat16),)),
+    ("an empty array", lambda h: lambda x: h.io("a")(x), (X[:0],)),
+    ("a keyword", lambda h: lambda *, x: h.pure("a")(x), (), {"x": X}),
+    ("an argument and a keyword", static(flagged), (X,), {}),
+    ("none", flagged, (X, None), {"more": None}),
+    ("a bool asked by if", static(flagged, static_argnames=("flag", "more")), (X, True)),
+    ("an int asked by if", static(flagged, static_argnums=1), (X, 3)),
+    ("a zero asked by if", static(flagged, static_argnums=1), (X, 0)),
+    ("a complex asked by if", static(flagged, static_argnums=1), (X, 2j)),
+    ("a keyword asked by if", static(flagged, static_argnames="more"), (X,), {"more": 1.5}),
+    ("a string", static(told_apart, static_argnums=(1, 2)), (X, "row", 2)),
+    ("a tuple", static(told_apart, static_argnums=(1, 2, 3)), (X, "column", 1, (1, 3))),
+    ("a function", static(lambda h: lambda x, f: f(h.pure("a")(x)), static_argnums=1), (X, abs)),
+    ("a key", lambda h: lambda k: h.pure("a")(jax.random.uniform(k, (3,))), (jax.random.key(0),)),
+    ("old keys", lambda h: lambda k: h.io("a")(k), (jax.random.PRNGKey(0),)),
+    ("donation", static(simple, donate_argnums=0), (jnp.asarray(X),)),
+    ("an argument that is not needed", lambda h: lambda x, y: h.pure("a")(x), (X, N)),
+    ("kept arguments", static(simple, keep_unused=True), (X,)),
+    ("a partial", lambda h: functools.partial(lambda f, x, k: f(x) * k, h.pure("a"), k=2), (X,)),
+    ("a partial of jit", lambda h: functools.partial(jax.jit(simple(h))), (X,)),
+    ("a callable", lambda h: Model(h.pure("a")), (X,)),
+    ("a bound method", lambda h: Model(h.pure("a")).step, (X,), {"n": 2}),
+    ("a classmethod", lambda h: functools.partial(Model.make, h.pure("a")), (X,)),
+    ("a staticmethod", lambda h: functools.partial(Model.plain, h.pure("a")), (X,)),
+    ("a jitted method", lambda h: jax.jit(Model(h.pure("a")).step), (X,)),
+    ("a number beside a static one", static(scaled, static_argnames="flag"), (X, 3, True)),
+    ("a zero beside a static one", static(scaled, static_argnums=2), (N, 0, True)),
+    ("a bool beside a static one", static(branched, static_argnums=2), (X, True, 1)),
+    ("a length beside a static one", static(turned, static_argnums=2), (X, 3, True)),
+    ("a length", static(turned, static_argnums=2), (X, np.int32(3), True)),
+    (
+        "a static dtype",
+        static(lambda h: lambda x, t: h.pure("a")(x.astype(t)), static_argnums=1),
+        (X, np.float16),
+        {},
+    ),
+    ("a static numpy scalar", static(flagged, static_argnums=1), (X, np.int32(1))),
+    (
+        "options of the compiler",
+        static(simple, compiler_options={"xla_cpu_enable_fast_min_max": True}),
+        (X,),
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "args", "kwargs"),
+    [
+        pytest.param(make, args, (*more, {})[0], id=name, marks=more[1:])
+        for name, make, args, *more in CASES
+    ],
+)
+@alone
+def test_what_is_said_of_these_arguments_is_what_the_run_shows(make, args, kwargs):
+    hosts, others = Hosts(), Hosts()
+    explained = ask((make(hosts), args, kwargs), hosts)
+    check(explained, *run((make(others), args, kwargs), others))
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [((STRUCT,), {}), ((), {"x": STRUCT}), ((jax.eval_shape(lambda: jnp.ones(3)),), {})],
+)
+def test_a_struct_stands_for_an_array(args, kwargs):
+    hosts = Hosts()
+    a = hosts.pure("a")
+    f = lambda x: jax.vmap(a)(x)  # noqa: E731
+    (of_struct,) = jaxcb.explain(f)(*args, **kwargs).outcomes
+    (of_array,) = jaxcb.explain(f)(X).outcomes
+    assert (of_struct.fate, of_struct.compiled) == (of_array.fate, of_array.compiled)
+    assert of_struct.compiled == 3
+
+
+def test_a_struct_may_be_larger_than_memory():
+    hosts = Hosts()
+    a = hosts.pure("a")
+    huge = jax.ShapeDtypeStruct((1 << 20, 1 << 20), np.float32)
+    (outcome,) = jaxcb.explain(lambda t: a(t["x"])[0, 0])({"x": huge}).outcomes
+    assert outcome.compiled == 1
+
+
+def test_a_struct_of_keys_stands_for_keys():
+    hosts = Hosts()
+    a = hosts.pure("a")
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 4))
+    f = jax.vmap(lambda key: a(jax.random.normal(key)))
+    assert jaxcb.explain(f)(keys).outcomes[0].compiled == 4
+
+
+@pytest.mark.parametrize("number", [True, 3, 2.5, 1j])
+def test_a_python_number_that_an_if_asks_for_is_taken_as_it_is(number):
+    hosts = Hosts()
+    a, b = hosts.pure("a"), hosts.pure("b")
+    f = lambda x, n: a(x) if n else b(x)  # noqa: E731
+    for value, function in ((number, "a"), (type(number)(0), "b")):
+        (outcome,) = jaxcb.explain(f)(X, value).outcomes
+        assert outcome.site.function == function
+
+
+def test_a_number_of_turns_and_a_shape_are_taken_as_they_are():
+    hosts = Hosts()
+    f = told_apart(hosts)
+    outcomes = jaxcb.explain(f)(X, "column", 3, shape=(1, 3)).outcomes
+    assert sum(o.compiled for o in outcomes) == 3
+    assert jaxcb.explain(f)(X, kind="row", turns=0).outcomes == ()
+
+
+@pytest.mark.parametrize("thing", [None, 3, "f", X, {}])
+def test_what_is_not_a_function_is_refused_at_once(thing):
+    for explain in (jaxcb.explain, jaxcb.explain_matrix):
+        with pytest.raises(TypeError, match=r"not a function.*function first"):
+            explain(thing)
+
+
+@pytest.mark.parametrize("args", [(X,), (1,), (True, 2.0)])
+def test_the_error_of_the_function_comes_through(args):
+    def f(*args):
+        raise ValueError(f"of {len(args)} arguments")
+
+    for explain in (jaxcb.explain, jaxcb.explain_matrix):
+        with pytest.raises(ValueError, match=f"^of {len(args)} arguments"):
+            explain(f)(*args)
+
+
+def test_wrong_arguments_are_reported_as_in_a_call():
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        jaxcb.explain(lambda x, y: x)(1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        jaxcb.explain(lambda x: x)(1, z=2)
+
+
+def test_a_function_that_cannot_be_differentiated_says_so():
+    hosts = Hosts()
+    a = hosts.pure("a")
+    with pytest.raises(ValueError, match="cannot differentiate a"):
+        jaxcb.explain(jax.grad(lambda x: a(x).sum()))(X)
+
+
+def test_a_function_without_callbacks_gives_an_empty_recording():
+    recording = jaxcb.explain(lambda x: x + 1)(X)
+    assert recording.ahead
+    assert recording.outcomes == ()
+    assert repr(recording) == "<Recording of nothing run: no callbacks>"
+
+
+def test_what_comes_back_survives_json():
+    hosts = Hosts()
+    recording = jaxcb.explain(flagged(hosts))(X, True)
+    again = Recording.from_json(recording.to_json())
+    assert again.ahead
+    assert again.outcomes == recording.outcomes
+    assert again.compilations == recording.compilations

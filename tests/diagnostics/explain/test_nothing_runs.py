@@ -1,0 +1,242 @@
+"""Nothing is run, nobody hears of it, and JAX is as it was."""
+
+import gc
+import threading
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Fate, active
+from tests.stack.elision._battery import Hosts
+
+from ._same import told
+
+X = np.arange(1, 4, dtype=np.float32)
+
+
+def everything(h):
+    """Every flavor, once, in a loop, in lanes, folded and unused."""
+    a, b, c, d, e = h.pure("a"), h.io("b", ordered=True), h.debug("c"), h.pure("d"), h.pure("e")
+
+    def f(x):
+        c(x)
+        d(x)
+        y = jax.vmap(a)(x) + lax.scan(lambda s, _: (b(s), None), x, length=3)[0]
+        return y + jnp.where(False, e(x), x) + a(X)  # the last one has no traced argument
+
+    return f
+
+
+def parts_of_jax():
+    """Every function of JAX's modules that ours replace while something listens."""
+    modules = [module for module in vars(jax._src).values() if hasattr(module, "__file__")]
+    from jax._src import api, compiler, dispatch, pjit
+    from jax._src.interpreters import mlir, pxla
+
+    modules += [api, compiler, dispatch, pjit, mlir, pxla]
+    return {
+        (module.__name__, name): value
+        for module in modules
+        for name, value in vars(module).items()
+        if callable(value)
+    } | {
+        ("ExecuteReplicated", name): value
+        for name, value in vars(pxla.ExecuteReplicated).items()
+        if callable(value)
+    }
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_no_host_function_is_called(jitted):
+    hosts = Hosts()
+    f = everything(hosts)
+    recording = jaxcb.explain(jax.jit(f) if jitted else f)(X)
+    jaxcb.explain_matrix(jax.jit(f) if jitted else f)(X)
+    jax.effects_barrier()
+    assert not hosts.calls
+    assert {o.fate for o in recording.outcomes} == {Fate.LIVE, Fate.UNUSED, Fate.FOLDED}
+
+
+def test_calling_the_callback_alone_is_explained_and_not_carried_out():
+    hosts = Hosts()
+    for callback in (hosts.pure("a"), hosts.io("b"), hosts.debug("c")):
+        (outcome,) = jaxcb.explain(callback)(X).outcomes
+        assert (outcome.fate, outcome.written, outcome.compiled) == (Fate.LIVE, 1, 1)
+    assert not hosts.calls
+
+
+def test_a_host_function_that_fails_is_explained_all_the_same():
+    def fail(x):
+        raise AssertionError
+
+    (outcome,) = jaxcb.explain(jaxcb.pure(fail, result="x"))(X).outcomes
+    assert outcome.compiled == 1
+
+
+def test_the_surrounding_block_hears_nothing():
+    hosts = Hosts()
+    f, g = everything(hosts), everything(hosts)
+    with jaxcb.record() as recorded:
+        jaxcb.explain(f)(X)
+        jaxcb.explain_matrix(jax.jit(g))(X)
+    recording = recorded.recording
+    assert not recording.bound
+    assert not recording.lowered
+    assert not recording.outcomes
+    assert not recording.compilations
+    assert not recording.runs
+    assert len(recording) == 0
+    assert not recording.ahead
+
+
+def test_a_block_hears_its_own_run_and_not_what_is_explained_in_its_middle():
+    hosts, alone = Hosts(), Hosts()
+    with jaxcb.record() as expected:
+        jax.block_until_ready(jax.jit(everything(alone))(X))
+    f = jax.jit(everything(hosts))
+    with jaxcb.record() as recorded:
+        jaxcb.explain(everything(hosts))(X)
+        jax.block_until_ready(f(X))
+        jaxcb.explain(everything(hosts))(X)
+    assert told(recorded.recording) == told(expected.recording)
+    assert len(recorded.recording) == len(expected.recording)
+    assert hosts.calls == alone.calls
+
+
+def test_a_block_in_another_thread_hears_nothing():
+    hosts, entered, asked, heard = Hosts(), threading.Event(), threading.Event(), []
+
+    def listen():
+        with jaxcb.record() as recorded:
+            entered.set()
+            asked.wait(60)
+        heard.append(recorded.recording)
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    entered.wait(60)
+    explained = jaxcb.explain(everything(hosts))(X)
+    asked.set()
+    thread.join()
+    assert explained.outcomes
+    assert not heard[0].bound
+    assert not heard[0].outcomes
+    assert not heard[0].lowered
+    assert not heard[0].compilations
+
+
+def test_many_threads_are_each_told_of_their_own_function():
+    hosts, told_to = Hosts(), {}
+
+    def ask(number):
+        a = hosts.pure(f"a{number}")
+        told_to[number] = jaxcb.explain(lambda x: a(x) + jax.vmap(a)(x))(X)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not hosts.calls
+    for number, recording in told_to.items():
+        assert {o.site.function for o in recording.outcomes} == {f"a{number}"}
+        assert sorted(o.compiled for o in recording.outcomes) == [1, 3]
+    assert len(told_to) == 8
+
+
+def test_jax_is_as_it_was():
+    hosts = Hosts()
+    jaxcb.explain(everything(hosts))(X)  # whatever is imported late
+    before = parts_of_jax()
+    jaxcb.explain(everything(hosts))(X)
+    jaxcb.explain_matrix(everything(hosts))(X)
+    with pytest.raises(ZeroDivisionError):
+        jaxcb.explain(lambda x: 1 / 0)(X)
+    assert parts_of_jax() == before
+    assert active() is None
+
+
+def test_after_an_error_all_is_as_before():
+    hosts = Hosts()
+    a = hosts.pure("a")
+    with jaxcb.record() as recorded:
+        with pytest.raises(KeyError):
+            jaxcb.explain(lambda x: {}[(a(x), "k")[1]])(X)
+        jax.jit(lambda x: a(x))(X)
+    assert [o.fate for o in recorded.recording.outcomes] == [Fate.LIVE]
+    assert len(recorded.recording) == 1
+    assert active() is None
+
+
+def test_a_run_after_it_compiles_once_and_is_counted(compiles):
+    hosts = Hosts()
+    f = jax.jit(hosts.pure("a"))
+    jaxcb.explain(f)(X)
+    with compiles() as counted, jaxcb.record() as recorded:
+        for _ in range(3):
+            jax.block_until_ready(f(X))
+    assert counted.count == 1
+    assert hosts.calls == {"a": 3}
+    assert len(recorded.recording) == 3
+    jaxcb.explain(f)(X)
+    with compiles() as counted:
+        jax.block_until_ready(f(X))
+    assert counted.count == 0
+
+
+def test_arguments_are_not_donated_and_not_changed():
+    hosts = Hosts()
+    a = hosts.pure("a")
+    x = jnp.asarray(X)
+    f = jax.jit(lambda x: a(x) + 1, donate_argnums=0)
+    assert jaxcb.explain(f)(x).outcomes[0].compiled == 1
+    assert not x.is_deleted()
+    np.testing.assert_array_equal(x, X)
+
+
+def test_neither_arguments_nor_the_function_are_kept_alive():
+    class Weights:
+        def __init__(self):
+            self.w = jnp.asarray(X)
+
+        def __call__(self, x):
+            return jaxcb.pure_callback(lambda y: y, x, x) * self.w
+
+    model = Weights()
+    gone = weakref.ref(model)
+    recording = jaxcb.explain(model)(X)
+    del model
+    jax.clear_caches()
+    gc.collect()
+    assert recording.outcomes
+    assert gone() is None
+
+
+def test_it_may_be_asked_while_another_function_is_traced():
+    hosts, said = Hosts(), []
+    a = hosts.pure("a")
+
+    def f(x):
+        said.append(jaxcb.explain(lambda y: (a(y), y)[1])(X))
+        return a(x)
+
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(jax.jit(f)(X))
+    assert [o.fate for o in said[0].outcomes] == [Fate.UNUSED]
+    assert [o.fate for o in recorded.recording.outcomes] == [Fate.LIVE]
+    assert hosts.calls == {"a": 1}
+
+
+def test_with_jit_disabled_no_call_of_a_python_loop_is_said_to_be_hoisted():
+    hosts = Hosts()
+    a = hosts.pure("a")
+    f = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
+    with jax.disable_jit():
+        recording = jaxcb.explain(f)(X)
+    assert {o.fate for o in recording.outcomes} == {Fate.LIVE}
+    assert sum(o.compiled for o in recording.outcomes) == 3

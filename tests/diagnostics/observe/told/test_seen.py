@@ -1,0 +1,308 @@
+"""Callbacks made with jax's own functions are recorded: sites, fates, batching, calls, errors."""
+
+import functools
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+from jax.experimental.buffer_callback import buffer_callback
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize, to_text
+from jupyter_jaxcb.stack import jax_compat
+from tests.diagnostics.observe._own import (
+    FLAVORS,
+    NAMES,
+    STRUCT,
+    double,
+    double_into,
+    line_of,
+    look,
+    observed,
+    one,
+    seen,
+)
+
+flavors = pytest.mark.parametrize("flavor", FLAVORS)
+
+
+@flavors
+def test_call_in_a_program_is_recorded(flavor):
+    bind = FLAVORS[flavor]
+    assert seen(lambda: jax.jit(bind)(one())) == [(flavor, NAMES[flavor], "live", 1)]
+
+
+@flavors
+def test_eager_call_is_recorded(flavor):
+    assert seen(lambda: FLAVORS[flavor](one())) == [(flavor, NAMES[flavor], "live", 1)]
+
+
+@flavors
+def test_eager_calls_of_a_loop_are_recorded_each(flavor):
+    def loop():
+        for _ in range(3):
+            FLAVORS[flavor](one())
+
+    assert seen(loop) == [(flavor, NAMES[flavor], "live", 3)]
+
+
+def test_site_is_the_line_of_the_bind():
+    def f(x):
+        y = x + 1
+        return jax.pure_callback(double, STRUCT, y)
+
+    _, recording = observed(lambda: jax.jit(f)(one()))
+    (fact,) = recording.lowered
+    assert (fact.site.file, fact.site.line) == (__file__, line_of(f, "pure_callback"))
+    assert fact.program.name == "jit_f"
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_lines_with_one_function_are_told_apart(around):
+    def f(x):
+        a = jax.pure_callback(double, STRUCT, x)
+        b = jax.pure_callback(double, STRUCT, x + 1)
+        return a + b
+
+    _, recording = observed(lambda: around(f)(one()))
+    lines = [recording.lowered[call.lowered].site.line for call in recording]
+    assert sorted(lines) == [line_of(f, "a = jax"), line_of(f, "b = jax")]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_equal_prints_of_two_lines_are_told_apart(around, ordered, capsys):
+    def f(x):
+        jax.debug.print("x is {}", x, ordered=ordered)
+        jax.debug.print("x is {}", x, ordered=ordered)
+
+    _, recording = observed(lambda: around(f)(one()))
+    lines = [(s.site.function, s.site.line, s.calls) for s in summarize(recording)]
+    first = line_of(f, "def f") + 1
+    assert lines == [("debug.print", first, 1), ("debug.print", first + 1, 1)]
+    assert capsys.readouterr().out == "x is 1.0\nx is 1.0\n"
+
+
+def test_names_are_those_of_the_users_functions():
+    class Shown:
+        def __call__(self, x):
+            pass
+
+    def run():
+        io_callback(functools.partial(look), None, one())
+        jax.debug.callback(Shown(), one())
+        jax.debug.callback(ordered=False)(look, one()) if _two_calls() else None
+
+    names = {name for _, name, _, _ in seen(run)}
+    assert names == {"look", "Shown"}
+
+
+def _two_calls():
+    return jax.__version_info__ >= (0, 10)
+
+
+def test_unused_result_is_elided_with_reason_and_remedy():
+    def f(x):
+        jax.pure_callback(double, STRUCT, x)
+        return x
+
+    _, recording = observed(lambda: jax.jit(f)(one()))
+    (outcome,) = recording.elisions
+    assert outcome.fate == "unused"
+    assert outcome.reason.startswith("its result is never used")
+    assert "io_callback" in outcome.remedy
+    assert len(recording) == 0
+
+
+def test_callback_whose_result_cannot_matter_is_folded():
+    def f(x):
+        return jnp.where(jnp.zeros((), bool), jax.pure_callback(double, STRUCT, x), x)
+
+    assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "folded", 0)]
+
+
+def test_branch_that_is_not_entered_is_untaken():
+    def f(x):
+        return jax.lax.cond(x > 5, lambda x: jax.pure_callback(double, STRUCT, x), lambda x: x, x)
+
+    assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "untaken", 0)]
+
+
+def test_io_that_jax_drops_from_a_differentiated_loop_is_told_what_keeps_it():
+    def f(x):
+        def step(x, i):
+            io_callback(look, None, i)
+            return jnp.sin(x), None
+
+        return jax.lax.scan(step, x, jnp.arange(3))[0]
+
+    _, recording = observed(lambda: jax.jit(jax.grad(f))(one()))
+    (outcome,) = recording.elisions
+    assert (outcome.site.flavor, outcome.fate) == ("jax io", "unused")
+    assert "derivatives" in outcome.reason
+    assert "jupyter_jaxcb.io_callback" in outcome.remedy
+
+
+def test_io_that_jax_takes_out_of_a_differentiated_loop_is_hoisted():
+    def f(x):
+        def step(c, _):
+            io_callback(lambda: None, None)
+            return 2 * c, None
+
+        return jax.lax.scan(step, x, None, length=4)[0]
+
+    assert seen(lambda: jax.jit(jax.grad(f))(one())) == [("jax io", "<lambda>", "hoisted", 1)]
+
+
+def test_callback_that_jax_drops_while_it_traces_is_told():
+    def f(x):
+        @jax.jit
+        def inner(x):
+            jax.pure_callback(double, STRUCT, jax.lax.stop_gradient(x))
+            return x * x
+
+        return inner(x)
+
+    assert seen(lambda: jax.jit(jax.grad(f))(one())) == [("jax pure", "double", "unused", 0)]
+
+
+@pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_batched_call_says_what_vmap_made_of_it(method, around):
+    def f(x, y):
+        return jax.pure_callback(lambda x, y: x + y, STRUCT, x, y, vmap_method=method)
+
+    _, recording = observed(lambda: around(jax.vmap(f, in_axes=(0, None)))(jnp.ones(3), one()))
+    (fact,) = {recording.lowered[call.lowered] for call in recording}
+    assert len(recording) == 1
+    assert [(level.size, level.method, level.batched) for level in fact.levels] == [
+        (3, method, (True, False))
+    ]
+
+
+@pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
+def test_lanes_that_jax_loops_over_are_calls_of_their_own(flavor):
+    bind = FLAVORS[flavor]
+    if flavor == "jax pure":
+        bind = functools.partial(jax.pure_callback, double, STRUCT, vmap_method="sequential")
+    _, recording = observed(lambda: jax.jit(jax.vmap(bind))(jnp.ones(3)))
+    (summary,) = summarize(recording)
+    assert (summary.calls, summary.notes) == (3, ())
+
+
+def test_shared_call_of_several_lanes_is_pointed_out():
+    def f(x):
+        return x + jax.pure_callback(double, STRUCT, np.float32(2))
+
+    _, recording = observed(lambda: jax.jit(jax.vmap(f))(jnp.ones(3)))
+    (summary,) = summarize(recording)
+    assert summary.calls == 1
+    assert summary.notes == ("no argument is mapped by vmap: one call is shared by 3 lanes",)
+
+
+def test_equal_buffer_calls_that_jax_lowers_together_are_said_to_be():
+    def f(x):
+        a = buffer_callback(double_into, STRUCT)(x)
+        return a + buffer_callback(double_into, STRUCT)(x)
+
+    answer, recording = observed(lambda: jax.jit(f)(one()))
+    first, second = summarize(recording)
+    assert float(answer) == 4
+    assert (first.fate, first.calls) == ("live", 1)
+    assert (second.fate, second.calls) == ("unknown", 0)
+    assert second.reason.startswith("JAX lowered it together with an equal call")
+
+
+@pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
+def test_failing_call_is_recorded_with_its_error(flavor):
+    def fail(x):
+        raise ValueError("no luck")
+
+    def f(x):
+        if flavor == "jax pure":
+            return jax.pure_callback(fail, STRUCT, x)
+        if flavor == "jax io":
+            return io_callback(fail, STRUCT, x)
+        return jax.debug.callback(fail, x)
+
+    with jaxcb.observe_jax() as recorded:
+        with pytest.raises(Exception, match="no luck"):
+            jax.block_until_ready(jax.jit(f)(one()))
+            jax.effects_barrier()
+    (call,) = recorded.recording
+    assert call.error == "ValueError: no luck"
+
+
+def test_callback_traced_before_and_compiled_inside_has_its_line():
+    @jax.jit
+    def inner(x):
+        return jax.pure_callback(double, STRUCT, x)
+
+    jax.make_jaxpr(inner)(one())
+    _, recording = observed(lambda: jax.jit(lambda x: inner(x) + 1)(one()))
+    (summary,) = summarize(recording)
+    assert summary.site.line == line_of(inner.__wrapped__, "return")
+    assert (summary.fate, summary.calls) == ("live", 1)
+
+
+@pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
+def test_calls_of_a_program_compiled_before_are_counted_and_said_to_be(flavor):
+    f = jax.jit(lambda x: FLAVORS[flavor](x))
+    jax.block_until_ready(f(one()))
+    jax.effects_barrier()
+    _, recording = observed(lambda: f(one()))
+    (summary,) = summarize(recording)
+    assert (summary.site.flavor, summary.site.function) == (flavor, NAMES[flavor])
+    assert summary.site.line == (double if flavor != "jax debug" else look).__code__.co_firstlineno
+    assert summary.calls == 1
+    assert "jax.clear_caches()" in to_text(recording)
+
+
+def test_print_of_a_program_compiled_before_is_a_print(capsys):
+    f = jax.jit(lambda x: jax.debug.print("x is {}", x))
+    f(one())
+    jax.effects_barrier()
+    assert seen(lambda: f(one())) == [("jax debug", "debug.print", "live", 1)]
+    assert capsys.readouterr().out == "x is 1.0\n" * 2
+
+
+def test_ours_and_jaxs_are_in_one_recording():
+    ours = jaxcb.pure(double, result=STRUCT)
+
+    def f(x):
+        return ours(x) + jax.pure_callback(double, STRUCT, x)
+
+    found = seen(lambda: jax.jit(f)(one()))
+    assert found == [("pure", "double", "live", 1), ("jax pure", "double", "live", 1)]
+
+
+def test_what_ours_are_made_with_is_not_seen():
+    jax_compat.jax_effect.cache_clear()
+    ours = jaxcb.io(look, result=None)
+    _, recording = observed(lambda: jax.jit(ours)(one()))
+    assert [site.flavor for site in recording.bound] == ["io"]
+
+
+def test_callback_of_another_thread_is_recorded():
+    def run():
+        thread = threading.Thread(target=lambda: jax.jit(FLAVORS["jax io"])(one()))
+        thread.start()
+        thread.join()
+
+    assert seen(run) == [("jax io", "double", "live", 1)]
+
+
+def test_explain_inside_knows_jaxs_own():
+    with jaxcb.observe_jax():
+        answer = jaxcb.explain(jax.jit(FLAVORS["jax pure"]))(one())
+    ((outcome,)) = answer.outcomes
+    assert (outcome.site.flavor, str(outcome.fate)) == ("jax pure", "live")
+
+
+def test_recording_survives_json():
+    _, recording = observed(lambda: jax.jit(FLAVORS["jax pure"])(one()))
+    again = type(recording).from_json(recording.to_json())
+    assert to_text(again, times=False) == to_text(recording, times=False)

@@ -1,0 +1,114 @@
+"""Callbacks that libraries make, observed: results as ever, host calls as counted by hand."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+from jax_tqdm import PBar, loop_tqdm, scan_tqdm
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
+from tests.diagnostics.observe._own import observed
+
+
+def calls(recording):
+    return {s.site.function: s.calls for s in summarize(recording)}
+
+
+def fates(recording):
+    return {s.site.function: str(s.fate) for s in summarize(recording)}
+
+
+def checked(x):
+    x = 2 * x
+    return eqx.error_if(x, x < 0, "x is negative")
+
+
+def test_error_if_that_passes_makes_no_call():
+    answer, recording = observed(lambda: eqx.filter_jit(checked)(jnp.float32(1)))
+    assert float(answer) == 2
+    assert calls(recording) == {"raises": 0, "tpu_msg": 0}
+    assert fates(recording)["raises"] == "untaken"
+
+
+def test_error_if_stands_on_the_users_line_with_the_library_named():
+    _, recording = observed(lambda: eqx.filter_jit(checked)(jnp.float32(1)))
+    site = summarize(recording)[0].site
+    assert site.source == 'return eqx.error_if(x, x < 0, "x is negative")'
+    assert any("equinox" in frame.file for frame in site.callers)
+
+
+def test_error_if_that_fails_is_one_call_and_the_same_error():
+    def raised():
+        with pytest.raises(RuntimeError) as caught:
+            eqx.filter_jit(lambda x: checked(x))(jnp.float32(-1))
+        lines = str(caught.value).splitlines()  # the stack that led here among them
+        return caught.type, [line for line in lines if "x is negative" in line]
+
+    plain = raised()
+    jax.clear_caches()  # it is traced, and compiled
+    with jaxcb.observe_jax() as r:
+        assert raised() == plain
+    assert any("EquinoxRuntimeError: x is negative" in line for line in plain[1])
+    assert calls(r.recording) == {"raises": 1, "tpu_msg": 0}
+    (call,) = r.recording
+    assert call.error.startswith("_EquinoxRuntimeError: x is negative")
+
+
+def test_filtered_pure_callback_is_recorded_batch_and_all():
+    def host(x, name):
+        assert name == "twice"
+        return 2 * x
+
+    def f(x):
+        return eqx.filter_pure_callback(
+            host, x, "twice", result_shape_dtypes=x, vmap_method="expand_dims"
+        )
+
+    xs = jnp.arange(3.0)
+    answer, recording = observed(lambda: eqx.filter_jit(jax.vmap(f))(xs))
+    assert (answer == 2 * xs).all()
+    (fact,) = recording.lowered
+    assert len(recording) == 1
+    assert [(level.size, level.method) for level in fact.levels] == [(3, "expand_dims")]
+
+
+# A bar of n steps: made once, moved at each step but the first that the rate divides, closed once.
+@pytest.mark.parametrize(("n", "rate", "moves"), [(100, 10, 9), (95, 10, 9), (7, 1, 6), (5, 5, 0)])
+def test_progress_bar_of_a_scan(n, rate, moves, capsys):
+    def step(carry, i):
+        return carry + i, 2 * i
+
+    def run():
+        wrapped = scan_tqdm(n, print_rate=rate)(step)
+        return jax.jit(lambda: jax.lax.scan(wrapped, 0, jnp.arange(n)))()
+
+    (total, doubled), recording = observed(run)
+    assert int(total) == n * (n - 1) // 2
+    assert (doubled == 2 * jnp.arange(n)).all()
+    assert calls(recording) == {"_define_tqdm": 1, "_update_tqdm": moves, "_close_tqdm": 1}
+    assert len(recording) == moves + 2
+    assert recording.lowered[recording.calls["lowered"][0]].site.function == "_define_tqdm"
+    assert recording.lowered[recording.calls["lowered"][-1]].site.function == "_close_tqdm"
+
+
+def test_progress_bars_of_lanes(capsys):
+    n, lanes = 20, 3
+
+    @loop_tqdm(n, print_rate=5)
+    def step(i, carry):
+        return carry + i
+
+    def run():
+        def one(lane):
+            return jax.lax.fori_loop(0, n, step, PBar(id=lane, carry=0)).carry
+
+        return [int(one(lane)) for lane in range(lanes)]
+
+    answer, recording = observed(run)
+    assert answer == [n * (n - 1) // 2] * lanes
+    assert calls(recording) == {
+        "_define_tqdm": lanes,
+        "_update_tqdm": 3 * lanes,
+        "_close_tqdm": lanes,
+    }

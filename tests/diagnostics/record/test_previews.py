@@ -1,0 +1,268 @@
+"""What the first host calls of a site were given and answered is kept, small, and as a copy."""
+
+import gc
+import threading
+import weakref
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Recording
+from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
+
+double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+
+
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
+
+
+def pairs(recording):
+    return [(preview.operands, preview.results) for preview in recording.previews]
+
+
+def call(host, shape, dtype, *args, **options):
+    return jaxcb.pure_callback(host, jax.ShapeDtypeStruct(shape, dtype), *args, **options)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_first_three_calls_are_kept_in_every_block(transform):
+    f = transform(lambda x: double(x))
+    for start in (0, 100):
+        with jaxcb.record() as recorded:
+            for number in range(5):
+                jax.block_until_ready(f(np.float32(start + number)))
+        expected = [((str(start + n),), (str(2 * (start + n)),)) for n in range(3)]
+        assert pairs(recorded.recording) == expected
+
+
+def test_sites_of_one_function_have_three_calls_each():
+    with jaxcb.record() as recorded:
+        for number in range(5):
+            double(np.float32(number))
+            double(np.float32(-number - 1))
+    assert len(recorded.recording.previews) == 6
+    first, second = summarize(recorded.recording)
+    assert [preview.operands for preview, _ in first.previews] == [("0",), ("1",), ("2",)]
+    assert [preview.operands for preview, _ in second.previews] == [("-1",), ("-2",), ("-3",)]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_lanes_count_as_calls_and_are_named(transform):
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(transform(jax.vmap(double))(jnp.arange(5.0)))
+        jax.block_until_ready(transform(jax.vmap(double))(jnp.arange(5.0)))
+    first = recorded.recording.previews[:3]
+    assert [(p.lane, p.operands, p.results) for p in first] == [
+        (0, ("0",), ("0",)), (1, ("1",), ("2",)), (2, ("2",), ("4",)),
+    ]  # fmt: skip
+    assert "lane 2: 2 → 4" in to_text(recorded.recording, values=True)
+
+
+def test_lanes_of_nested_vmaps_have_their_own_values():
+    """JAX visits the lanes with the outermost axis running fastest: 0, 3, 1, …"""
+    with jaxcb.record() as recorded:
+        jax.jit(jax.vmap(jax.vmap(double)))(jnp.arange(6.0).reshape(2, 3)).block_until_ready()
+    found = [(p.lane, p.operands, p.results) for p in recorded.recording.previews]
+    assert found == [(0, ("0",), ("0",)), (3, ("3",), ("6",)), (1, ("1",), ("2",))]
+
+
+def test_crossing_of_a_preview_is_that_of_its_call():
+    with jaxcb.record() as recorded:
+        for number in range(4):
+            double(np.float32(number))
+    crossings = [called.crossing for called in recorded.recording]
+    assert [preview.crossing for preview in recorded.recording.previews] == crossings[:3]
+
+
+def fails_at(limit):
+    def host(x):
+        if x >= limit:
+            raise ValueError("no luck")
+        return x
+
+    return host
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_failing_call_keeps_its_arguments(transform):
+    f = transform(lambda x: call(fails_at(1), (), np.float32, x))
+    with jaxcb.record() as recorded:
+        f(np.float32(0))
+        with pytest.raises(Exception, match="no luck"):
+            jax.block_until_ready(f(np.float32(7)))
+    assert pairs(recorded.recording) == [(("0",), ("0",)), (("7",), ())]
+    assert "7 → ✕ raised" in to_text(recorded.recording, values=True)
+
+
+def test_failing_lane_keeps_its_arguments_and_the_lanes_before_it_their_results():
+    f = jax.vmap(lambda x: call(fails_at(1), (), np.float32, x, vmap_method="sequential"))
+    with jaxcb.record() as recorded, pytest.raises(Exception, match="no luck"):
+        f(jnp.arange(3.0)).block_until_ready()
+    found = [(p.lane, p.operands, p.results) for p in recorded.recording.previews]
+    assert found == [(0, ("0",), ("0",)), (1, ("1",), ())]
+
+
+def test_line_that_is_compiled_again_and_again_has_three_previews_all_the_same():
+    with jaxcb.record() as recorded:
+        for _ in range(4):
+            jax.jit(lambda x: double(x))(1.0).block_until_ready()
+    (summary,) = summarize(recorded.recording)
+    assert len(summary.previews) == 3
+
+
+def test_outer_block_has_three_previews_also_when_another_begins_in_it():
+    with jaxcb.record() as outer:
+        for number in range(4):
+            if number == 3:
+                with jaxcb.record():
+                    pass
+            double(np.float32(number))
+    assert [p.operands for p in outer.recording.previews] == [("0",), ("1",), ("2",)]
+
+
+def test_previews_are_off_where_asked():
+    with jaxcb.record(previews=False) as recorded:
+        double(1.0)
+        jax.vmap(double)(jnp.arange(3.0)).block_until_ready()
+    assert recorded.recording.previews == ()
+    assert len(recorded.recording) == 4
+
+
+def comes_through_jit(dtype):
+    """XLA hands over wrong 4-bit numbers before JAX 0.10, to JAX's own callbacks too."""
+    return "int4" not in np.dtype(dtype).name or jax.__version_info__ >= (0, 10)
+
+
+DTYPES = [
+    np.bool_, np.int8, np.uint8, np.int32, np.uint32, np.float16, np.float32, np.complex64,
+    ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e5m2,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 5)], ids=str)
+def test_every_dtype_is_previewed_as_it_reads(dtype, shape):
+    value = (np.arange(int(np.prod(shape))) % 2).reshape(shape).astype(dtype)
+    one = {"b": ("False", "True"), "c": ("0+0j", "1+0j")}.get(np.dtype(dtype).kind, ("0", "1"))
+    shown = [one[n % 2] for n in range(min(value.size, 6))]
+    word = f"[{', '.join(shown + ['…'] * (value.size > 6))}]" if shape else shown[0]
+    struct = jax.ShapeDtypeStruct(shape, dtype)
+    f = lambda x: jaxcb.io_callback(lambda x: x, struct, x)  # noqa: E731
+    with jaxcb.record() as recorded:
+        f(value)
+        if comes_through_jit(dtype):
+            jax.jit(jax.vmap(f))(value[None]).block_until_ready()
+    calls = 1 + comes_through_jit(dtype)
+    assert pairs(recorded.recording) == [((word,), (word,))] * calls
+
+
+def test_64_bit_integers_are_exact():
+    with jax.enable_x64(True), jaxcb.record() as recorded:
+        value = np.array([2**64 - 1, 2**63], np.uint64)
+        jax.jit(lambda x: call(lambda x: x, (2,), np.uint64, x))(value).block_until_ready()
+    word = "[18446744073709551615, 9223372036854775808]"
+    assert pairs(recorded.recording) == [((word,), (word,))]
+
+
+LAYOUTS = {
+    "strided": (lambda: np.arange(12, dtype=np.float32)[::2], "[0, 2, 4, 6, 8, 10]"),
+    "Fortran": (lambda: np.asfortranarray(np.float32([[1, 2], [3, 4]])), "[1, 2, 3, 4]"),
+    "broadcast": (lambda: np.broadcast_to(np.float32(3), (2, 2)), "[3, 3, 3, 3]"),
+    "no dimension": (lambda: np.array(2.5, np.float32), "2.5"),
+    "nothing in it": (lambda: np.zeros((0, 3), np.float32), "[]"),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_result_of_any_layout_is_previewed_row_by_row(layout):
+    make, word = LAYOUTS[layout]
+    struct = jax.ShapeDtypeStruct(make().shape, np.float32)
+    with jaxcb.record() as recorded:
+        jaxcb.io_callback(lambda x: make(), struct, 1.0)
+    assert pairs(recorded.recording) == [(("1",), (word,))]
+
+
+def test_structures_are_previewed_leaf_by_leaf():
+    struct = {"a": jax.ShapeDtypeStruct((), np.int32), "b": jax.ShapeDtypeStruct((2,), np.float32)}
+    with jaxcb.record() as recorded:
+        jaxcb.pure_callback(
+            lambda x, *, y: {"a": np.int32(3), "b": y}, struct, np.int32(1), y=np.float32([4, 5])
+        )
+    assert pairs(recorded.recording) == [(("1", "[4, 5]"), ("3", "[4, 5]"))]
+
+
+class Watched(np.ndarray):
+    """An array that can be held weakly."""
+
+
+@pytest.mark.parametrize("lanes", [False, True], ids=["single", "lanes"])
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_no_array_of_the_user_is_kept_alive(transform, lanes):
+    answers, operands = [], []
+
+    def host(x):
+        operands.append(weakref.ref(x))
+        answer = np.full(3, 5, np.float32).view(Watched)
+        answers.append(weakref.ref(answer))
+        return answer
+
+    f = lambda x: call(host, (3,), np.float32, x, vmap_method="sequential")  # noqa: E731
+    x = np.ones((2, 3), np.float32)
+    with jaxcb.record() as recorded:
+        result = transform(jax.vmap(f) if lanes else f)(x if lanes else x[0])
+        jax.block_until_ready(result)
+        assert len(answers) == (2 if lanes else 1)
+        gc.collect()
+        # Inside of the block: the recorder is alive, and has its previews.
+        assert [ref() for ref in answers] == [None] * len(answers)
+        if transform is jax.jit:  # eager operands may be the caller's own array
+            assert [ref() for ref in operands] == [None] * len(operands)
+    assert set(pairs(recorded.recording)) == {(("[1, 1, 1]",), ("[5, 5, 5]",))}
+
+
+def test_later_changes_of_the_users_arrays_do_not_show():
+    buffer, x = np.zeros(2, np.float32), np.zeros(2, np.float32)
+
+    def host(x):
+        buffer[:] = x + 1
+        return buffer
+
+    with jaxcb.record() as recorded:
+        for number in range(3):
+            x[:] = number
+            call(host, (2,), np.float32, x)
+        buffer[:] = x[:] = 99
+    assert pairs(recorded.recording) == [
+        ((f"[{n}, {n}]",), (f"[{n + 1}, {n + 1}]",)) for n in range(3)
+    ]
+
+
+def test_calls_from_several_threads_leave_three_previews():
+    def work():
+        for number in range(50):
+            double(np.float32(number))
+
+    with jaxcb.record() as recorded:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert (len(recorded.recording), len(recorded.recording.previews)) == (200, 3)
+    assert all(float(r) == 2 * float(o) for ((o,), (r,)) in pairs(recorded.recording))
+
+
+def test_values_are_shown_only_where_asked_for_and_survive_json():
+    with jaxcb.record() as recorded:
+        double(np.float32(1234))
+    for recording in (recorded.recording, Recording.from_json(recorded.recording.to_json())):
+        assert "1234 → 2468" in to_text(recording, values=True)
+        assert "1234 → 2468" in to_html(recording, values=True)
+        assert "2468" in str(to_mimebundle(recording, values=True)[0])
+        for shown in (to_text(recording), to_html(recording), str(to_mimebundle(recording))):
+            assert "→ 2468" not in shown

@@ -1,0 +1,272 @@
+"""record(): every host call, every elided callback, and only of programs that were compiled."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.report import summarize
+from jupyter_jaxcb.stack.elision import _remembered
+
+double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+
+
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
+
+
+def elided(run):
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(run())
+    return [(e.site.line, e.program, e.fate) for e in recorded.recording.elisions]
+
+
+def unused_and_used(x):
+    double(x)
+    return double(x + 1)
+
+
+LINE = unused_and_used.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: jax.jit(unused_and_used)(1.0),
+        lambda: jax.jit(lambda x: jax.jit(unused_and_used)(x))(1.0),
+        lambda: jax.vmap(jax.jit(unused_and_used))(jnp.ones(3)),
+        lambda: jax.jit(lambda x: jax.lax.map(unused_and_used, x))(jnp.ones(3)),
+        lambda: jax.lax.map(unused_and_used, jnp.ones(3)),
+        lambda: jax.jit(unused_and_used).lower(1.0).compile()(1.0),
+        lambda: jax.jit(lambda x: jax.lax.cond(x > 0, unused_and_used, lambda x: x, x))(1.0),
+    ],
+    ids=["jit", "nested jit", "vmap of jit", "map in jit", "map", "ahead of time", "cond"],
+)
+def test_unused_callback_is_found_wherever_it_is(run):
+    assert [(line, fate) for line, _, fate in elided(run)] == [(LINE, Fate.UNUSED)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: jax.make_jaxpr(unused_and_used)(1.0),
+        lambda: jax.eval_shape(unused_and_used, 1.0),
+        lambda: jax.jit(unused_and_used).lower(1.0),
+        lambda: jax.jit(lambda x: x + 1)(1.0),
+    ],
+    ids=["make_jaxpr", "eval_shape", "lower", "another program"],
+)
+def test_tracing_alone_is_never_an_elision(run):
+    with jaxcb.record() as recorded:
+        run()
+        jax.jit(lambda x: x - 1)(1.0)  # what is compiled next does not inherit it
+    assert recorded.recording.elisions == ()
+    assert len(recorded.recording) == 0
+
+
+def test_elision_stands_whenever_its_program_runs_again():
+    f = jax.jit(unused_and_used)
+    first = elided(lambda: f(1.0))
+    assert len(first) == 1
+    assert elided(lambda: f(2.0)) == first
+    assert elided(lambda: 1.0) == []
+
+
+def test_program_that_makes_no_call_is_seen_to_run_again():
+    f = jax.jit(lambda x: (double(x), x + 1)[1])
+    first = elided(lambda: f(1.0))
+    assert [fate for _, _, fate in first] == [Fate.UNUSED]
+    for _ in range(2):
+        assert elided(lambda: f(2.0)) == first
+
+
+def test_run_is_seen_in_a_thread_whose_hook_jax_has_masked():
+    f = jax.jit(lambda x: (double(x), x + 1)[1])
+    first = elided(lambda: f(1.0))
+    with jax.debug_nans(False):  # as JAX itself does inside of vmap
+        pass
+    assert elided(lambda: f(2.0)) == first
+
+
+def test_what_is_only_looked_at_while_tracing_is_not_called_unused():
+    def f(x):
+        jax.make_jaxpr(double)(x)
+        return x
+
+    assert elided(lambda: jax.jit(f)(1.0)) == []
+
+
+def test_shape_that_is_asked_for_while_tracing_is_told():
+    def f(x):
+        return jnp.zeros(jax.eval_shape(double, x).shape) + x
+
+    with jaxcb.record() as recorded:
+        jax.jit(f)(1.0)
+    (told,) = recorded.recording.elisions
+    assert (told.fate, told.reason) == (Fate.UNUSED, "only the shape of its result is needed")
+
+
+def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_said_to_be_of_its_shape():
+    inner = jax.jit(lambda x: (double(jax.lax.stop_gradient(x)), x * x)[1])
+    with jaxcb.record() as recorded:
+        assert float(jax.jit(jax.grad(inner))(3.0)) == 6.0
+    (told,) = recorded.recording.elisions
+    assert told.fate is Fate.UNUSED and "shape" not in told.reason
+
+
+def test_calls_and_expected_calls_are_known_when_the_log_was_full():
+    f = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: double(x), x))
+    with jaxcb.record(capacity=3) as recorded:
+        f(1.0), f(1.0).block_until_ready()
+    (summary,) = summarize(recorded.recording)
+    assert (summary.calls, recorded.recording.overflow, summary.expected) == (6, 3, 6)
+
+
+def test_programs_that_nobody_runs_are_forgotten_at_last(monkeypatch):
+    monkeypatch.setattr(_remembered, "MAX_PROGRAMS", 2)
+    functions = [jax.jit(lambda x, n=n: (double(x), x + n)[1]) for n in range(3)]
+    for f in functions:
+        assert len(elided(lambda f=f: f(1.0))) == 1
+    assert [len(elided(lambda f=f: f(1.0))) for f in functions] == [0, 1, 1]
+
+
+def test_primal_that_a_derivative_rule_stands_in_for_is_not_missing():
+    sin = jaxcb.pure(np.sin, result=lambda x: x)
+    sin.defjvp(lambda p, t: (sin(*p), jnp.cos(p[0]) * t[0]))
+    assert elided(lambda: jax.value_and_grad(jax.jit(sin))(1.0)) == []
+
+
+def test_blocks_nest_and_each_gets_its_own():
+    with jaxcb.record() as outer:
+        double(1.0)
+        with jaxcb.record() as inner:
+            double(2.0)
+        double(3.0)
+    assert (len(inner.recording), len(outer.recording)) == (1, 3)
+
+
+def test_recording_is_there_only_after_the_block():
+    with jaxcb.record() as recorded, pytest.raises(RuntimeError, match="when the `with"):
+        recorded.recording  # noqa: B018
+    assert len(recorded.recording) == 0
+
+
+def test_calls_of_a_program_nobody_waited_for_are_in_its_block():
+    f = jax.jit(lambda x: double((x @ x)[0, 0]))
+    g = jax.jit(lambda x: x @ x / 300)
+    x = jnp.ones((300, 300))
+    f(x).block_until_ready(), g(x).block_until_ready()
+    for _ in range(10):
+        with jaxcb.record() as recorded:
+            y = f(g(g(g(x))))
+        assert len(recorded.recording) == 1
+        del y
+
+
+def test_nothing_is_waited_for_while_there_is_no_program_of_ours(in_process):
+    """Other people's programs go on running when a block, or a cell, ends."""
+    code = """
+import jax, jupyter_jaxcb as jaxcb
+def waits(): raise AssertionError("waited")
+jax.effects_barrier = waits
+f = jaxcb.pure(lambda x: x, result=lambda x: x)
+with jaxcb.record():
+    f(jax.jit(lambda x: x + 1)(1.0))
+try:
+    with jaxcb.record():
+        jax.jit(f)(1.0)
+except AssertionError:
+    print("waited for ours only")
+"""
+    assert in_process(code).stdout == "waited for ours only\n"
+
+
+def test_blocks_of_several_threads_each_get_their_own_calls():
+    """60 rounds of three: whoever began the recorder, it ends with the last of them."""
+    found = []
+
+    def work():
+        for _ in range(60):
+            with jaxcb.record() as recorded:
+                for _ in range(3):
+                    double(1.0)
+            here = threading.current_thread().name
+            names = recorded.recording.threads
+            own = [call for call in recorded.recording if names[call.thread] == here]
+            found.append(len(own))
+
+    threads = [threading.Thread(target=work, name=f"worker {n}") for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [3] * 180
+
+
+def test_thread_is_named_for_itself_and_not_for_one_that_has_ended():
+    with jaxcb.record() as recorded:
+        for name in ("alpha", "beta", "gamma"):
+            thread = threading.Thread(target=double, args=(1.0,), name=name)
+            thread.start()
+            thread.join()
+    names = recorded.recording.threads
+    assert [names[call.thread] for call in recorded.recording] == ["alpha", "beta", "gamma"]
+
+
+def test_program_of_the_same_name_inherits_no_elision():
+    def f(x):
+        double(x)
+        return x
+
+    with jaxcb.record():
+        lowered = jax.jit(f).lower(1.0)
+
+    def f(x):
+        return x + 1
+
+    assert elided(lambda: jax.jit(f)(1.0)) == []
+    with jaxcb.record() as recorded:
+        other = threading.Thread(target=lowered.compile)
+        other.start()
+        other.join()
+    assert len(recorded.recording.elisions) == 1
+
+
+def test_matrix_vector_product_of_a_solver_is_not_called_unused():
+    def matvec(x):
+        return jaxcb.pure_callback(lambda x: 2 * x, x, x)
+
+    def solve(b):
+        return jax.scipy.sparse.linalg.cg(matvec, b)[0]
+
+    with jaxcb.record() as recorded:
+        result = jax.jit(solve)(jnp.ones(3))
+    np.testing.assert_allclose(result, 0.5)
+    assert recorded.recording.elisions == ()
+
+
+def test_capacity_bounds_what_is_kept():
+    with jaxcb.record(capacity=10) as recorded:
+        jax.jit(jax.vmap(double))(jnp.arange(25.0)).block_until_ready()
+    assert (len(recorded.recording), recorded.recording.overflow) == (10, 15)
+
+
+def test_environment_names_what_fates_depend_on():
+    with jaxcb.record() as recorded:
+        pass
+    assert recorded.recording.environment == {"jax": jax.__version__, "backend": "cpu"}
+
+
+def test_levels_tell_sizes_methods_and_what_was_mapped():
+    add = jaxcb.pure(np.add, result=lambda x, y: x, vmap_method="expand_dims")
+    with jaxcb.record() as recorded:
+        jax.vmap(jax.vmap(add, (0, None)), (None, 0))(jnp.ones(3), jnp.ones(2))
+    (fact,) = recorded.recording.lowered
+    assert [(v.size, v.method, v.batched) for v in fact.levels] == [
+        (3, "expand_dims", (True, False)),
+        (2, "expand_dims", (False, True)),
+    ]
+    assert [aval.shape for aval in fact.operands] == [(1, 3), (2, 1)]

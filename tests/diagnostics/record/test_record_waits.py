@@ -1,0 +1,141 @@
+"""What the end of a record() block waits for: the runs dispatched in it, whoever keeps results."""
+
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics.record import _record
+from jupyter_jaxcb.stack import InFlight
+from jupyter_jaxcb.stack.jax_compat import _tokens
+
+double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+
+
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
+
+
+WAYS = {
+    "jit": lambda g: jax.jit(g),
+    "compiled ahead of time": lambda g: jax.jit(g).lower(jnp.float32(1)).compile(),
+    "vmap of jit": lambda g: lambda x: jax.vmap(jax.jit(g))(x[None]),
+    "donated": lambda g: jax.jit(g, donate_argnums=0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("before", ["recorded", "unrecorded"])
+def test_call_of_a_run_whose_result_nobody_keeps_is_in_its_block(way, before):
+    g = WAYS[way](lambda x: double(x))
+    m = jnp.ones((900, 900))
+    big = jax.jit(lambda m: (m @ m @ m @ m)[0, 0] * 0)
+    with jaxcb.record() if before == "recorded" else contextlib.nullcontext():
+        for _ in range(2):
+            jax.block_until_ready(g(big(m)))
+    for _ in range(3):
+        with jaxcb.record() as recorded:
+            g(big(m))
+        assert len(recorded.recording) == 1
+
+
+def test_end_of_a_block_does_not_look_at_all_arrays(monkeypatch):
+    jax.jit(double)(1.0)
+    with jaxcb.record() as recorded:
+        monkeypatch.setattr(jax, "live_arrays", None)
+        jax.jit(double)(1.0)
+    assert len(recorded.recording) == 1
+
+
+def test_block_in_a_host_call_behind_pythons_back_does_not_wait_for_itself(monkeypatch):
+    waits, threads, dispatching = [], set(), []
+
+    def host(x):
+        with jaxcb.record() as r:
+            threads.add(threading.get_ident())
+        assert len(r.recording) == 0
+        return x
+
+    f = jax.jit(lambda x: jaxcb.pure_callback(host, x, x))
+    m = jnp.ones((900, 900))
+    big = jax.jit(lambda m: (m @ m @ m @ m)[0, 0] * 0)
+
+    def dispatch():
+        dispatching.append(threading.get_ident())
+        f(big(m)).block_until_ready()
+        with jaxcb.record():
+            f(big(m))
+
+    monkeypatch.setattr(_record.time, "sleep", lambda seconds: waits.append(threading.get_ident()))
+    # JAX 0.8 dispatches nothing behind the back of a thread on which a host call has failed.
+    thread = threading.Thread(target=dispatch)
+    thread.start()
+    thread.join()
+    assert threads - set(dispatching)
+    assert set(waits) <= set(dispatching)
+
+
+def test_block_says_which_runs_it_did_not_wait_for(monkeypatch):
+    ended = threading.Event()
+
+    def host(x):
+        assert ended.wait(60)
+        return x
+
+    f = jax.jit(lambda x: jaxcb.pure_callback(host, x, x))
+    m = jnp.ones((900, 900))
+    big = jax.jit(lambda m: (m @ m @ m @ m @ m @ m)[0, 0] * 0)
+    monkeypatch.setattr(_record, "BUDGET_SECONDS", 0.01)
+
+    def dispatch():
+        ended.set()
+        f(big(m)).block_until_ready()
+        ended.clear()
+        with pytest.warns(UserWarning, match="still running 0.01 s after") as warned:
+            with jaxcb.record() as recorded:
+                dispatched.append(f(big(m)))
+        assert warned[0].filename == __file__
+        assert len(recorded.recording) == 0
+        ended.set()
+        dispatched[0].block_until_ready()
+
+    dispatched = []
+    # JAX 0.8 dispatches nothing behind the back of a thread on which a host call has failed.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(dispatch).result(100)
+
+
+def test_program_without_results_is_in_flight_until_its_host_function_has_ended():
+    ended = threading.Event()
+    f = jax.jit(lambda x: jaxcb.debug_callback(lambda x: ended.wait(60), x))
+    m = jnp.ones((900, 900))
+    big = jax.jit(lambda m: (m @ m @ m @ m @ m @ m)[0, 0] * 0)
+
+    def dispatch():
+        ended.set()
+        f(big(m))
+        jax.effects_barrier()
+        ended.clear()
+        x = big(m)
+        f(x)
+        x.block_until_ready()
+        in_flight = InFlight()
+        before = in_flight.over()
+        ended.set()
+        return before, in_flight.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:  # see above
+        assert pool.submit(dispatch).result(100) == (False, True)
+
+
+def test_run_that_is_done_is_not_kept():
+    f = jax.jit(lambda x: double(x) + jnp.ones(1000))
+    with jaxcb.record():
+        for _ in range(5):
+            f(1.0).block_until_ready()
+        assert not _tokens.unfinished_runs()
+        f(2.0).block_until_ready()
+        assert len(_tokens._runs) <= 1

@@ -1,0 +1,232 @@
+"""%%jax_callback registers the functions of a cell, or says what to type instead."""
+
+import re
+
+import pytest
+
+BESSEL = """%%jax_callback pure --result z --vmap-method expand_dims
+def bessel(v, z):
+    return scipy.special.jv(v, z)"""
+
+
+def test_function_of_the_cell_is_a_callback_everywhere(kernel):
+    assert kernel.run(BESSEL).error is None
+    ran = kernel.run("np.allclose(jax.jit(bessel)(1, jnp.arange(5.)), "
+                     "scipy.special.jv(1, np.arange(5)), atol=1e-6)")  # fmt: skip
+    assert ran.value == "True"
+    (site,) = ran.sites
+    assert (site["function"], site["flavor"], site["calls"]) == ("bessel", "pure", 1)
+    assert site["shapes"][0]["operands"] == [[[], "int32"], [[5], "float32"]]
+
+
+def test_rest_of_the_cell_runs_as_usual_and_its_last_value_is_shown(kernel):
+    ran = kernel.run(
+        "%%jax_callback pure double --result x\n"
+        "import math\n"
+        "SCALE = 2\n"
+        "def helper(x): return SCALE * x\n"
+        "def double(x):\n"
+        "    'Twice x.'\n"
+        "    return helper(x)\n"
+        "print(type(helper).__name__, double.__doc__)\n"
+        "float(double(4.0))"
+    )
+    assert ran.text == "function Twice x.\n"
+    assert ran.value == "8.0"
+    assert [site["line"] for site in ran.sites] == [9]  # the magic's own line is line 1
+
+
+def test_all_functions_are_registered_unless_names_are_given(kernel):
+    cell = "def f(x): return x\ndef g(x): return x"
+    kernel.run(f"%%jax_callback pure --result x\n{cell}")
+    assert kernel.run("f, g").value == "(<pure callback f>, <pure callback g>)"
+    kernel.run(f"%%jax_callback pure g --result x\n{cell}")
+    assert "<function __main__.f" in kernel.run("f").value
+    assert kernel.run("g").value == "<pure callback g>"
+
+
+def test_own_decorators_stay_below_ours(kernel):
+    kernel.run(
+        "%%jax_callback pure add --result x\n"
+        "def twice(f): return lambda x: f(f(x))\n"
+        "@twice\n"
+        "def add(x): return x + 1"
+    )
+    ran = kernel.run("float(jax.jit(add)(1.0))")
+    assert ran.value == "3.0"
+
+
+@pytest.mark.parametrize("flavor", ["pure --result x", "io --result x", "io --ordered --result x"])
+def test_new_body_is_what_compiled_programs_call(kernel, flavor):
+    """Without tracing or compiling anything."""
+    kernel.run(f"%%jax_callback {flavor}\ndef host(x): return x + 1", cell="a")
+    kernel.run("traces = []\n@jax.jit\ndef f(x):\n    traces.append(1)\n    return host(x)\nf(1.0)")
+    kernel.run(f"%%jax_callback {flavor}\ndef host(x): return x + 10", cell="a")
+    assert kernel.run("float(f(1.0)), len(traces)").value == "(11.0, 1)"
+
+
+@pytest.mark.parametrize(("arrays", "kind"), [("numpy", "ndarray"), ("jax", "ArrayImpl")])
+def test_functions_get_the_kind_of_arrays_that_the_line_asks_for(kernel, arrays, kind):
+    kernel.run(
+        f"%%jax_callback io --result x --arrays {arrays}\n"
+        "def host(x):\n    print(type(x).__name__)\n    return x"
+    )
+    assert kernel.run("_ = jax.jit(host)(1.0)").text == f"{kind}\n"
+
+
+def test_debug_callback_of_a_cell_prints_where_the_program_runs(kernel):
+    kernel.run("%%jax_callback debug --ordered\ndef show(x): print('saw', x)")
+    ran = kernel.run(
+        "_ = jax.jit(lambda xs: jax.lax.map(lambda x: (show(x), x)[1], xs))(jnp.arange(3))"
+    )
+    assert ran.text == "saw 0\nsaw 1\nsaw 2\n"
+    assert [site["calls"] for site in ran.sites] == [3]
+
+
+USAGE = [
+    ("pure --result z --vmap-metod x", "def f(z): return z",
+     ["--vmap-metod", "did you mean '--vmap-method'"]),
+    ("pur --result z", "def f(z): return z", ["unknown flavor 'pur'", "did you mean 'pure'"]),
+    ("pure --result z", "x = 1", ["no function in this cell", "Put a def below it"]),
+    ("pure g --result z", "def f(z): return z", ["no function 'g'", "It defines f"]),
+    ("pure x --result z", "x = 1\ndef f(z): return z", ["no function 'x'"]),
+    ("pure --result z --vmap-method squential", "def f(z): return z",
+     ["unknown vmap method 'squential'", "did you mean 'sequential'", "broadcast_all"]),
+    ("pure --result w", "def f(z): return z",
+     ["'w', which is not defined", "parameters of f are z"]),
+    ("pure --result z --vmap-method vectorized", "def f(z): return z",
+     ["'vectorized'. Write --vmap-method followed by one of sequential,", "expand_dims"]),
+    ("buffer --result z", "def f(z): pass",
+     ["The first one, z, is the output: write def f(out, z)."]),
+    ("--result z", "def f(z): return z", ["no flavor. Write %%jax_callback followed by one of"]),
+    ("pure --result float64", "def f(z): return z / 2",
+     ["float64 is a dtype", '--result "jax.ShapeDtypeStruct((), np.float32)"', "as in z.shape"]),
+    ("io --result np.bool_", "def f(): return True", ['"jax.ShapeDtypeStruct((), np.bool)"']),
+    ("pure --result bfloat16", "def f(z): return z", ["ShapeDtypeStruct((), jnp.bfloat16)"]),
+    ("pure --result int", "def f(z): return z", ["ShapeDtypeStruct((), np.int32)"]),
+    ("pure --result w", "def f(z): return z\ndef g(w): return w",
+     ["'w', which is not defined", "If f is not to be a callback, name those that are"]),
+    ("pure --result 'z +'", "def f(z): return z", ["not a Python expression"]),
+    ("pure", "def f(z): return z", ["pure needs --result", "from jaxtyping import Array, Float"]),
+    ("io", "def f(z): return z", ["io needs --result", "--result None"]),
+    ("debug --result z", "def f(z): return z",
+     ["--result does not go with debug", "pure, io and buffer"]),
+    ("io --result z --vmap-method sequential", "def f(z): return z",
+     ["--vmap-method does not go with io"]),
+    ("pure --result z --arrays jaxx", "def f(z): return z",
+     ["unknown arrays 'jaxx'", "did you mean 'jax'"]),
+    ("pure --ordered --result z", "def f(z): return z", ["--ordered does not go with pure"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "cell", "says"), USAGE, ids=[line for line, _, _ in USAGE])
+def test_wrong_option_is_one_paragraph_that_says_what_to_type(kernel, line, cell, says):
+    """And nothing half-registered stays behind: the cell did not run."""
+    kernel.run("f = x = 'before'")
+    ran = kernel.run(f"%%jax_callback {line}\n{cell}")
+    assert ran.text.startswith("UsageError: ")
+    assert all(part in ran.text for part in says), ran.text
+    assert len(ran.text.strip().splitlines()) == 1
+    assert kernel.run("f, x").value == "('before', 'before')"
+    assert kernel.run("'_jaxcb_register' in globals()").value == "False"
+
+
+def test_only_function_of_a_cell_is_not_advised_to_name_others(kernel):
+    ran = kernel.run("%%jax_callback pure --result q\ndef f(z): return z")
+    assert ran.text.strip().endswith("The parameters of f are z.")
+
+
+@pytest.mark.parametrize(("x64", "dtype"), [(False, "float32"), (True, "float64")])
+def test_declaration_that_an_answer_of_another_dtype_asks_for_works(kernel, x64, dtype):
+    """Copied behind --result as it stands; it fits the setting of x64."""
+    kernel.run(f"jax.config.update('jax_enable_x64', {x64})")
+    cell = "def half(z): return z / 2"
+    try:
+        kernel.run(f"%%jax_callback pure --result z\n{cell}")
+        _, message, _ = kernel.run("half(3)").error
+        (said,) = re.findall('or declare (".*")\\.', message)
+        assert said == f'"jax.ShapeDtypeStruct((), np.{dtype})"'
+        kernel.run(f"%%jax_callback pure --result {said}\n{cell}")
+        assert kernel.run("half(3).item(), half(3).dtype.name").value == f"(1.5, '{dtype}')"
+    finally:
+        kernel.run("jax.config.update('jax_enable_x64', False)")
+
+
+def test_structure_with_a_key_that_is_a_dtype_is_no_dtype(kernel):
+    """numpy reads text with commas as a list of dtypes."""
+    kernel.run(
+        "%%jax_callback pure --result \"{'f4': z, 'i4': z}\"\ndef g(z): return {'f4': z, 'i4': z}"
+    )
+    assert kernel.run("float(g(2.0)['i4'])").value == "2.0"
+
+
+@pytest.mark.parametrize("name", ["f", "d", "float16"])
+def test_parameter_with_the_name_of_a_dtype_is_itself(kernel, name):
+    kernel.run(f"%%jax_callback pure --result {name}\ndef host({name}): return {name} + 1")
+    assert kernel.run("host(jnp.int32(1)).item()").value == "2"
+
+
+def test_syntax_error_is_shown_as_ipython_shows_it(kernel):
+    broken = "def f(z:\n    return z"
+    ours = kernel.run(f"%%jax_callback pure --result z\n{broken}").error
+    plain = kernel.run(f"\n{broken}").error
+    assert ours[0] == plain[0] == "SyntaxError"
+    # All but the cell's number: the same frames, lines and carets.
+    assert ours[2].splitlines()[1:] == plain[2].splitlines()[1:]
+
+
+def test_exception_in_the_cell_is_shown_at_its_line(kernel):
+    name, _, frames = kernel.run("%%jax_callback debug\ndef f(x): pass\n1 / 0").error
+    assert name == "ZeroDivisionError"
+    assert "----> 3 1 / 0" in frames
+    assert "jupyter_jaxcb" not in frames
+    assert kernel.run("'_jaxcb_register' in globals()").value == "False"
+
+
+def test_result_expression_that_fails_says_with_what(kernel):
+    kernel.run("%%jax_callback pure --result z.shape[9]\ndef f(z): return z")
+    name, message, _ = kernel.run("f(jnp.ones(3))").error
+    assert name == "ValueError"
+    assert "cannot evaluate result='z.shape[9]' of f(z=float32[3])" in message
+    assert "IndexError" in message
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("z[:2]", "answered with shape (2,) where (3,) was declared"),
+        ("{'a': z}", "where an array float32[3] was declared"),
+        ("z * 1j", "answered with complex numbers"),
+    ],
+)
+@pytest.mark.parametrize("call", ["f(jnp.ones(3))", "jax.jit(f)(jnp.ones(3))"])
+def test_answer_that_is_not_as_declared_says_what_came(kernel, answer, says, call):
+    kernel.run(f"%%jax_callback pure --result z\ndef f(z): return {answer}")
+    name, message, frames = kernel.run(call).error
+    assert name == "ResultError"
+    assert says in message
+    assert frames.count("ResultError") <= 2  # the header and the message: shown once
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("%jax_callbacks --", ["--stacks", "--wait"]),
+        ("%%jax_callback pu", ["pure"]),
+        ("%%jax_callback pure --re", ["--result"]),
+        ("%%jax_callback pure --result x --", ["--vmap-method", "--ordered"]),
+        ("%%jax_callback pure --vmap-method exp", ["expand_dims"]),
+        ("%%jax_callback pure --arrays ", ["numpy", "jax"]),
+        ("%jax_record au", ["auto"]),
+    ],
+)
+def test_tab_completes_flavors_options_and_methods(kernel, line, completed):
+    reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
+    assert set(completed) <= set(reply["matches"])  # IPython may have names of its own to offer
+    assert line[: reply["cursor_start"]].endswith(" ")
+
+
+def test_help_of_the_magic_lists_its_options(kernel):
+    out = kernel.run("print(get_ipython().find_cell_magic('jax_callback').__doc__)").text
+    for option in ("--result", "--vmap-method", "--ordered", "--arrays", "flavor"):
+        assert option in out

@@ -1,0 +1,213 @@
+"""What tests/conformance holds, in a notebook: through the magics, in a real kernel.
+
+Each states the value that the cell shows and the host calls that its host trace counts.
+"""
+
+import pytest
+
+
+def calls(ran):
+    """(function, fate, host calls) of every site shown."""
+    return [(site["function"], site["fate"], site["calls"]) for site in ran.sites]
+
+
+def shapes(site):
+    (way,) = site["shapes"]
+    return [tuple(shape) for shape, _ in way["operands"]]
+
+
+@pytest.fixture
+def cells(kernel):
+    """Runs cells; the last one's output, none of them failing."""
+
+    def run(*sources):
+        for source in sources:
+            ran = kernel.run(source)
+            assert ran.error is None, ran.error[2]
+            assert "UsageError" not in ran.text, ran.text
+        return ran
+
+    return run
+
+
+SIN = "%%jax_callback pure --result x\ndef sin(x): return np.sin(x)"
+
+
+def test_elementwise_function_and_more_jax_after_it_under_jit(cells):
+    ran = cells(
+        "%%jax_callback pure --result x\ndef host(x, y): return np.sin(x) * y + 1",
+        "x = np.arange(9, dtype=np.float32).reshape(3, 3)\n"
+        "z = jax.jit(lambda x, y: jnp.cos(host(x, y)) * 2)(x, 2.0)\n"
+        "np.allclose(z, np.cos(np.sin(x) * 2 + 1) * 2, atol=1e-5)",
+    )
+    assert ran.value == "True"
+    assert calls(ran) == [("host", "live", 1)]
+
+
+@pytest.mark.parametrize(
+    ("program", "expected", "count"),
+    [
+        ("sin(x[0])", "np.sin(x[0])", 1),
+        ("jax.jit(sin)(x)", "np.sin(x)", 1),
+        ("jax.vmap(sin)(x)", "np.sin(x)", 4),
+        ("jax.lax.scan(lambda c, x: (c, sin(x)), 0, x)[1]", "np.sin(x)", 4),
+        ("jax.lax.map(sin, x)", "np.sin(x)", 4),
+        ("jax.lax.fori_loop(0, 3, lambda i, c: sin(c), x)", "np.sin(np.sin(np.sin(x)))", 3),
+        ("jax.lax.while_loop(lambda c: c > 0.5, sin, np.float32(1))",
+         "np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(1)))))))))", None),
+        ("jax.lax.cond(True, sin, lambda x: x, x)", "np.sin(x)", 1),
+        ("jax.lax.cond(False, sin, lambda x: x, x)", "x", 0),
+        ("jax.lax.switch(1, [lambda x: x, sin], x)", "np.sin(x)", 1),
+    ],
+)  # fmt: skip
+def test_sine_on_the_host_is_numpys_in_every_control_flow(cells, program, expected, count):
+    """In a branch only the taken one is called."""
+    setup = "x = np.linspace(0, 1, 4, dtype=np.float32)"
+    if count is None:  # the loop ends where numpy's own does
+        setup += "\nc, count = 1.0, 0\nwhile c > 0.5: c, count = np.sin(c), count + 1"
+        expected, count = "c", int(cells(setup, "count").value)
+    ran = cells(SIN, setup, f"jax.clear_caches(); np.allclose({program}, {expected}, atol=1e-5)")
+    assert ran.value == "True"
+    assert sum(number for _, _, number in calls(ran)) == count
+
+
+def test_used_result_is_called_for_and_unused_one_is_not_and_said_so(cells):
+    ran = cells(
+        SIN,
+        "@jax.jit\ndef f(x):\n    a = sin(x)\n    b = sin(x + 1)\n    return a\n"
+        "np.allclose(f(1.0), np.sin(1.0))",
+    )
+    assert ran.value == "True"
+    assert calls(ran) == [("sin", "live", 1), ("sin", "unused", 0)]
+    assert [site["line"] for site in ran.sites] == [3, 4]
+
+
+METHODS = {
+    "expand_dims": ([(4,), (1,)], 1),
+    "broadcast_all": ([(4,), (4,)], 1),
+    "sequential": ([(), ()], 4),
+    "sequential_unrolled": ([(), ()], 4),
+    "legacy_vectorized": ([(4,), ()], 1),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_vmap_method_decides_shapes_and_calls(cells, method):
+    operands, count = METHODS[method]
+    ran = cells(
+        f"%%jax_callback pure --result x --vmap-method {method}\ndef add(x, y): return x + y",
+        "np.asarray(jax.jit(jax.vmap(add, in_axes=(0, None)))(jnp.arange(4.0), 2.0)).tolist()",
+    )
+    assert ran.value == "[2.0, 3.0, 4.0, 5.0]"
+    assert calls(ran) == [("add", "live", count)]
+    assert shapes(ran.sites[0]) == operands
+
+
+def test_batch_axes_of_nested_vmaps_lead_outermost_first(cells):
+    """Three deep, with in_axes that are not 0."""
+    ran = cells(
+        "%%jax_callback pure --result x --vmap-method expand_dims\ndef add(x, y): return x + y",
+        "f = jax.vmap(jax.vmap(jax.vmap(add, (0, None)), (1, 0)), (2, None))\n"
+        "x = jnp.arange(60.0).reshape(3, 4, 5)\n"
+        "z = f(x, jnp.ones(4))\n"
+        "np.array_equal(z, np.transpose(x, (2, 1, 0)) + 1)",
+    )
+    assert ran.value == "True"
+    assert calls(ran) == [("add", "live", 1)]
+    assert shapes(ran.sites[0]) == [(5, 4, 3), (1, 4, 1)]
+    assert [size for size, _, _ in ran.sites[0]["shapes"][0]["levels"]] == [3, 4, 5]
+
+
+def test_bessel_function_has_three_derivatives_by_its_recurrence(cells):
+    ran = cells(
+        "%%jax_callback pure --result z --vmap-method expand_dims\n"
+        "def bessel(v, z): return scipy.special.jv(v, z)",
+        "@bessel.defjvp\ndef rule(primals, tangents):\n"
+        "    v, z = primals\n"
+        "    slope = (bessel(v - 1, z) - bessel(v + 1, z)) / 2\n"
+        "    return bessel(v, z), slope * tangents[1]",
+        "z = np.linspace(0.5, 9, 7, dtype=np.float32)\n"
+        "f, right = bessel, []\n"
+        "for order in range(4):\n"
+        "    ours = jax.jit(jax.vmap(f, in_axes=(None, 0)))(1, z)\n"
+        "    theirs = scipy.special.jvp(1, z.astype(float), order)\n"
+        "    right.append(np.allclose(ours, theirs, atol=1e-5))\n"
+        "    f = jax.grad(f, argnums=1)\n"
+        "right",
+    )
+    assert ran.value == "[True, True, True, True]"
+    assert {fate for _, fate, _ in calls(ran)} <= {"live", "unused"}
+
+
+def test_random_generator_on_the_host_advances(cells):
+    """One call a run, and under vmap one a lane, in lane order."""
+    ran = cells(
+        "%%jax_callback io --result x\ndef noise(x): return rng.standard_normal(x.shape)",
+        "rng, same = np.random.default_rng(0), np.random.default_rng(0)\n"
+        "f = jax.jit(noise)\n"
+        "ours = [f(np.zeros(2, np.float32)) for _ in range(3)]\n"
+        "np.allclose(ours, [same.standard_normal(2) for _ in range(3)])",
+    )
+    assert ran.value == "True"
+    assert calls(ran) == [("noise", "live", 3)]
+    ran = cells(
+        "ours = jax.jit(jax.vmap(noise))(np.zeros(5, np.float32))\n"
+        "np.allclose(ours, [same.standard_normal() for _ in range(5)])"
+    )
+    assert ran.value == "True"
+    assert calls(ran) == [("noise", "live", 5)]
+    assert shapes(ran.sites[0]) == [()]
+
+
+def test_ordered_callback_refuses_vmap_and_keeps_program_order_in_loops(cells, kernel):
+    cells("%%jax_callback io --ordered --result None\ndef log(i): print(i, end=' ')")
+    name, message, _ = kernel.run("jax.vmap(log)(jnp.arange(3))").error
+    assert name == "ValueError" and "Cannot `vmap` ordered IO callback" in message
+    ran = cells(
+        "@jax.jit\n"
+        "def f():\n"
+        "    jax.lax.scan(lambda c, i: (c, log(i)), 0, jnp.arange(3))\n"
+        "    jax.lax.fori_loop(3, 6, lambda i, c: (log(i), c)[1], 0)\n"
+        "    jax.lax.while_loop(lambda i: i < 9, lambda i: (log(i), i + 1)[1], 6)\n"
+        "    log(9)\n"
+        "f()"
+    )
+    assert ran.text == "0 1 2 3 4 5 6 7 8 9 "
+    assert [number for _, _, number in calls(ran)] == [3, 3, 3, 1]
+
+
+def test_callback_without_arguments_and_with_unused_result_always_runs(cells):
+    ran = cells(
+        "%%jax_callback io --result 'jax.ShapeDtypeStruct((), np.int32)'\n"
+        "def tick():\n    print('tick')\n    return 1",
+        "f = jax.jit(lambda x: (tick(), x)[1])\nfloat(f(1.0)), float(f(2.0))",
+    )
+    assert (ran.value, ran.text) == ("(1.0, 2.0)", "tick\ntick\n")
+    assert calls(ran) == [("tick", "live", 2)]
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        ("jax.jit(f)(2.0)", "saw 2.0\n"),
+        ("jax.vmap(f)(jnp.arange(3.0))", "saw 0.0\nsaw 1.0\nsaw 2.0\n"),
+        ("jax.grad(f)(2.0)", "saw 2.0\n"),
+        ("jax.jit(jax.value_and_grad(f))(2.0)", "saw 2.0\n"),
+        ("jax.lax.scan(lambda c, x: (c, f(x)), 0, jnp.arange(2.0))", "saw 0.0\nsaw 1.0\n"),
+        ("jax.lax.cond(False, f, lambda x: x, 2.0)", ""),
+        ("jax.lax.while_loop(lambda x: f(x) < 2, lambda x: x + 1, 0.0)",
+         "saw 0.0\nsaw 1.0\nsaw 2.0\n"),
+    ],
+)  # fmt: skip
+def test_debug_callback_looks_on_wherever_the_program_goes(cells, program, text):
+    """The value at run time, as often as it runs."""
+    ran = cells(
+        "%%jax_callback debug --ordered\ndef show(x): print('saw', x)"
+        if "vmap" not in program
+        else "%%jax_callback debug\ndef show(x): print('saw', x)",
+        "def f(x):\n    show(x)\n    return 1.0 * x",
+        f"jax.clear_caches(); _ = {program}",
+    )
+    assert ran.text == text
+    if text:
+        assert sum(number for _, _, number in calls(ran)) == len(text.splitlines())

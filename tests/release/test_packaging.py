@@ -1,0 +1,175 @@
+"""What is built can be installed without node, and holds the front end once."""
+
+import ast
+import email
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+REPOSITORY = Path(__file__).parents[2]
+SHARED = "share/jupyter/labextensions/jupyter-jaxcb/"
+
+
+def build(kind, source, out, env=None):
+    """Builds a wheel or an sdist in an environment of its own; returns its path."""
+    made = subprocess.run(
+        [sys.executable, "-m", "build", f"--{kind}", "--outdir", out, source],
+        capture_output=True, text=True, env=env,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+    (path,) = Path(out).iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build("wheel", REPOSITORY, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    return build("sdist", REPOSITORY, tmp_path_factory.mktemp("sdist"))
+
+
+def shared(names):
+    """The files of the labextension in a wheel."""
+    return sorted(name.split(SHARED)[1] for name in names if SHARED in name)
+
+
+def test_wheel_holds_the_front_end_once(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    own = shared(names)
+    assert {"package.json", "install.json"} <= set(own)
+    assert any(re.fullmatch(r"static/remoteEntry\..*\.js", name) for name in own)
+    assert any(name.startswith("schemas/") for name in own)
+    assert {"jupyter_jaxcb/static/widget.js", "jupyter_jaxcb/static/widget.css"} <= set(names)
+    assert not [name for name in names if name.startswith("jupyter_jaxcb/labextension/")]
+    assert not [name for name in names if "node_modules" in name or name.endswith(".ts")]
+
+
+def test_wheel_is_small_and_tells_nothing_of_where_it_was_built(wheel):
+    archive = zipfile.ZipFile(wheel)
+    assert wheel.stat().st_size < 600_000  # no source maps, no second copy of anything
+    for name in archive.namelist():
+        text = archive.read(name)
+        for leak in (str(REPOSITORY), str(Path.home()) + "/", "registry.npmjs"):
+            assert leak.encode() not in text, (leak, name)
+
+
+def test_sdist_builds_the_same_wheel_without_node(sdist, wheel, tmp_path):
+    # Python before 3.11.4 knows no filters; later ones want one.
+    filtered = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "source", **filtered)
+    (source,) = (tmp_path / "source").iterdir()
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    again = build("wheel", source, tmp_path / "out", {**os.environ, "PATH": str(empty)})
+    assert sorted(zipfile.ZipFile(again).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
+
+
+def test_lock_file_has_no_addresses():
+    lock = (REPOSITORY / "labextension" / "package-lock.json").read_text()
+    assert '"resolved"' not in lock
+    assert not re.search(r"https?://[^/\"]*(registry|npmjs)", lock)
+
+
+def extension_of(wheel):
+    (name,) = [
+        name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(f"{SHARED}package.json")
+    ]
+    return name
+
+
+def test_version_is_the_same_wherever_it_has_to_be_written(wheel):
+    version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
+    package = json.loads((REPOSITORY / "labextension" / "package.json").read_text())
+    lock = json.loads((REPOSITORY / "labextension" / "package-lock.json").read_text())
+    (cited,) = re.findall(r"^version: (\S+)$", (REPOSITORY / "CITATION.cff").read_text(), re.M)
+    built = re.match(r"jupyter_jaxcb-([^-]+)-", wheel.name)[1]
+    extension = json.loads(zipfile.ZipFile(wheel).read(extension_of(wheel)))
+    written = {
+        "package.json": package["version"],
+        "package-lock.json": lock["version"],
+        "its root": lock["packages"][""]["version"],
+        "CITATION.cff": cited,
+        "wheel": built,
+        "labextension": extension["version"],
+    }
+    assert written == dict.fromkeys(written, version)
+
+
+def test_metadata_renders_and_names_what_is_needed(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = email.message_from_bytes(archive.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata.get_payload().startswith("# jupyter_jaxcb")
+    plain = [one for one in metadata.get_all("Requires-Dist") if "extra ==" not in one]
+    assert {re.match(r"[\w-]+", one)[0] for one in plain} == needed()
+
+
+# Asked for by name where they are needed, with an error that says what to install.
+OPTIONAL = {"cloudpickle", "pandas", "pyarrow", "pytest"}
+OWN = {"jupyter_jaxcb", "jupyter_jaxcb_worker"}
+DISTRIBUTIONS = {"IPython": "ipython", "ml_dtypes": "ml-dtypes"}
+
+
+def needed():
+    """The distributions that the package imports, and the widgets by which anywidget is shown."""
+    found = {"ipywidgets"}
+    for path in [path for name in OWN for path in (REPOSITORY / name).rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            found |= {name.partition(".")[0] for name in names}
+    others = found - set(sys.stdlib_module_names) - OPTIONAL - OWN
+    return {DISTRIBUTIONS.get(name, name) for name in others}
+
+
+def test_changelog_is_in_the_form_of_keep_a_changelog():
+    text = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
+    releases = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    released = [one for one in releases if one != "[Unreleased]"]
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", one) for one in released)
+    assert releases[0] == "[Unreleased]" or releases[0].startswith(f"[{version}]")
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= kinds
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        assert "\n* " not in section.partition("\n### ")[0]
+
+
+TEMPLATES = sorted((REPOSITORY / ".github" / "ISSUE_TEMPLATE").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+def test_command_of_an_issue_template_prints_the_versions(path):
+    text = path.read_text(encoding="utf-8")
+    head = dict(re.findall(r"^(\w+): (.*)$", text.split("---\n")[1], re.MULTILINE))
+    assert head["name"] and head["about"] and head["labels"]
+    for command in re.findall(r"^```sh\n(.*?)\n```", text, re.MULTILINE | re.DOTALL):
+        asked = shlex.split(command)
+        assert asked[0] == "python"
+        told = subprocess.run(
+            [sys.executable, *asked[1:]], check=True, capture_output=True, text=True
+        ).stdout
+        for name in ("jupyter_jaxcb", "jax", "jaxlib", "numpy", "python"):
+            assert re.search(rf"^{name}:? +\S", told, re.MULTILINE)
+
+
+def test_there_are_templates_for_a_bug_and_for_a_wrong_fate():
+    assert {"bug", "wrong-fate", "question"} <= {path.stem for path in TEMPLATES}

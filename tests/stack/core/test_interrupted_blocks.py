@@ -1,0 +1,140 @@
+"""KeyboardInterrupt between any two instructions of a block's begin and end."""
+
+import traceback
+
+import jax
+import pytest
+from jax._src import api, callback
+from jax._src.interpreters import pxla
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics.observe import _observe
+from jupyter_jaxcb.diagnostics.record import _listening, _record
+from jupyter_jaxcb.recording import active
+from jupyter_jaxcb.stack.core import _listener
+from jupyter_jaxcb.stack.elision import _programs
+from jupyter_jaxcb.testing import host_calls
+from tests.stack._interrupts import OWN, Interrupts
+
+pytestmark = pytest.mark.slow
+
+double = jaxcb.pure(lambda x: 2 * x, result="x")
+program = jax.jit(lambda x: double(x) + 1)
+
+
+def changed():
+    """What of JAX is changed while anybody listens."""
+    return [
+        pxla.lower_sharding_computation,
+        pxla.ExecuteReplicated.__call__,
+        api._post_hook_state.get_global(),
+        callback.pure_callback_impl,
+    ]
+
+
+def record_block(interrupts, seen):
+    with jaxcb.record() as recorded:
+        interrupts.armed = False
+        seen.append(recorded)
+        program(1.0)
+        interrupts.armed = True
+
+
+def annotated_block(interrupts, seen):
+    with jaxcb.record(annotate=True) as recorded:
+        interrupts.armed = False
+        seen.append(recorded)
+        program(1.0)
+        interrupts.armed = True
+
+
+def observed_block(interrupts, seen):
+    with jaxcb.observe_jax() as recorded:
+        interrupts.armed = False
+        seen.append(recorded)
+        program(1.0)
+        interrupts.armed = True
+
+
+def unrecorded_block(interrupts, seen):
+    with _record.Unrecorded():
+        interrupts.armed = False
+        program(1.0)
+        interrupts.armed = True
+
+
+def decorated(interrupts, seen):
+    @jaxcb.record()
+    def run():
+        interrupts.armed = False
+        program(1.0)
+        interrupts.armed = True
+
+    run()
+
+
+def counted_block(interrupts, seen):
+    with host_calls():
+        interrupts.armed = False
+        program(1.0)
+        interrupts.armed = True
+
+
+def explained(interrupts, seen):
+    jaxcb.explain(lambda x: double(x))(1.0)
+
+
+# And after how many places the next one is tried; explain compiles each time. What is
+# begun and ended by the first one is by the next ones too, and there other places are tried.
+BLOCKS = {
+    record_block: 2,
+    annotated_block: 5,
+    observed_block: 11,
+    unrecorded_block: 1,
+    decorated: 7,
+    counted_block: 1,
+    explained: 41,
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known_of_other_tests(monkeypatch):
+    """A block begins with all that is known: thousands of places, after thousands of tests."""
+    monkeypatch.setattr(_programs, "_memory", type(_programs._memory)())
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in a destructor
+@pytest.mark.parametrize("block", BLOCKS)
+def test_block_begins_and_ends_wherever_an_interrupt_comes(block):
+    program(1.0)
+    whole, n, interrupted = changed(), 0, 0
+    while True:
+        n += BLOCKS[block]
+        interrupts, seen = Interrupts(n), []
+        try:
+            with interrupts:
+                block(interrupts, seen)
+        except KeyboardInterrupt as error:
+            # Its traceback holds every frame that it went through.
+            interrupted += 1
+            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+            own = [one for one in frames if one.f_code.co_filename.startswith(OWN)]
+            place = f"{n}: {own[-1].f_code.co_qualname}:{own[-1].f_lineno}"
+            assert active() is None, place
+            assert changed() == whole, place
+            assert not _listening._users | _listening._silent | _listening._annotating, place
+            assert not _observe._users and not _listener.is_asking(), place
+            assert [len(recorded.recording) for recorded in seen] in ([], [1]), place
+            with jaxcb.record() as after:
+                program(1.0), program(2.0)
+            assert len(after.recording) == 2, place
+        if interrupts.left > 0:  # it has no n-th place
+            break
+    assert interrupted > 10
+    assert len(recording_of(block) or [0]) == 1
+
+
+def recording_of(block):
+    seen = []
+    block(Interrupts(0), seen)
+    return seen[0].recording if seen else None

@@ -1,0 +1,354 @@
+"""Programs that make every call that their text asks for are not said to lack any; others are."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
+from tests.stack.elision._battery import Hosts, check, each, table
+
+ROWS, row = table()
+X = np.float32(1.5)
+
+
+def flavor(h, kind, name="a"):
+    if kind == "pure":
+        return h.pure(name)
+    if kind == "io":
+        return h.io(name)
+    if kind == "ordered":
+        return h.io(name, ordered=True)
+    debug = h.debug(name)
+    return lambda x: (debug(x), x)[1]
+
+
+for kind in ("pure", "io", "debug", "ordered"):
+
+    @row(f"{kind}: a helper in the branch that is taken, and outside", {"a": "live 2"}, known="a")
+    def _(h, kind=kind):
+        a = flavor(h, kind)
+        helper = jax.jit(lambda x: a(x) + 1)
+
+        def f(x):
+            return lax.cond(True, helper, lambda x: helper(x * 3), x) + helper(x + 1)
+
+        return f, (X,)
+
+    @row(f"{kind}: one function as both branches", {"a": "live 1"}, known="a")
+    def _(h, kind=kind):
+        a = flavor(h, kind)
+
+        def f(x):
+            return lax.cond(True, a, a, x)
+
+        return f, (X,)
+
+    @row(f"{kind}: a while that no run enters", {"a": "live 1"}, known="a")
+    def _(h, kind=kind):
+        a = flavor(h, kind)
+        helper = jax.jit(lambda x: a(x) + 1)
+
+        def f(x):
+            y = lax.while_loop(lambda s: s[0] < 0, lambda s: (s[0] + 1, helper(s[1])), (0, x))[1]
+            return y + helper(x + 1)
+
+        return f, (X,)
+
+    @row(f"{kind}: a branch that no run takes", {"a": "folded|untaken 0"})
+    def _(h, kind=kind):
+        a = flavor(h, kind)
+        return lambda x: lax.switch(5, (a, jnp.cos, jnp.sin), x), (X,)
+
+    @row(f"{kind}: a branch in a scan that is unrolled by 2 of 3", {"a": "live 3"})
+    def _(h, kind=kind):
+        a = flavor(h, kind)
+
+        def step(c, e):
+            return lax.cond(c > -1e9, a, lambda e: e, e), None
+
+        return lambda x: lax.scan(step, x, jnp.arange(3.0), unroll=2)[0], (X,)
+
+    @row(f"{kind}: nested scans, both unrolled", {"a": "live 15"}, known="a")
+    def _(h, kind=kind):
+        a = flavor(h, kind)
+
+        def outer(c, _):
+            return lax.scan(lambda c, _: (a(c) + 1, None), c, length=5, unroll=2)[0], None
+
+        return lambda x: lax.scan(outer, x, length=3, unroll=2)[0], (X,)
+
+
+@row("a while in which a condition decides that is not constant", {"a": "live 1"})
+def _(h):
+    a = h.io("a")
+    helper = jax.jit(lambda x: a(x) + 1)
+
+    def f(x):
+        first = lax.while_loop(lambda s: s[0] * 2 < 0, lambda s: (s[0] + 1, helper(s[1])), (0, x))
+        return first[1] + helper(x + 1)
+
+    return f, (X,)
+
+
+@row("all but the last result of an unrolled scan are unused", {"a": "merged 1"}, known="a")
+def _(h):
+    a = h.pure("a")
+    return lambda x: lax.scan(lambda _, e: (a(e), None), x, jnp.arange(3.0), unroll=2)[0], (X,)
+
+
+@row("an unused result of a helper in nested unrolled scans", {"a": "merged 4", "b": "live 8"})
+def _(h):
+    a, b = h.pure("a"), h.debug("b")
+    helper = jax.jit(lambda x: (b(x), a(x))[1])
+
+    def inner(c, e):
+        helper(e)
+        return helper(c), None
+
+    def outer(c, _):
+        return lax.scan(inner, c, jnp.arange(2.0), unroll=2)[0], None
+
+    return lambda x: lax.scan(outer, x, length=2, unroll=2)[0], (X,)
+
+
+@row("an unused result of a checkpointed helper", {"a": "merged 1"}, known="a")
+def _(h):
+    a = h.pure("a", vmap_method="sequential_unrolled")
+    helper = jax.checkpoint(a)
+
+    def f(x):
+        y, _ = lax.scan(lambda c, _: (helper(x), None), x, length=1)
+        helper(x)
+        return y
+
+    return f, (X,)
+
+
+def predicate(call, use, turns):
+    def p(state):
+        y = call(state[1])
+        return (state[0] < turns) & (y > -1e9) if use else state[0] < turns
+
+    return lambda x: lax.while_loop(p, lambda s: (s[0] + 1, s[1] + 1), (0, x))[1]
+
+
+for kind, line in {"io": "folded 0", "debug": "folded 0", "ordered": "live 4"}.items():
+
+    @row(f"{kind} in the condition of a loop whose turns XLA knows", {"a": line})
+    def _(h, kind=kind):
+        return predicate(flavor(h, kind), False, 3), (X,)
+
+
+for kind in ("pure", "io", "debug"):
+
+    @row(f"{kind} on which the condition of a loop depends", {"a": "live 4"})
+    def _(h, kind=kind):
+        a, needed = flavor(h, kind), h.pure("b")
+        return predicate(a if kind != "debug" else lambda x: needed(a(x)), True, 3), (X,)
+
+    if kind == "debug":
+        ROWS[-1].lines["b"] = "live 4"
+
+
+@row("an io helper in the condition and in the body", {"a": "merged 3"}, known="a")
+def _(h):
+    a = h.io("a")
+    helper = jax.jit(lambda x: a(x) + 1)
+
+    def p(s):
+        helper(s[1])
+        return s[0] < 3
+
+    return lambda x: lax.while_loop(p, lambda s: (s[0] + 1, helper(s[1])), (0, x))[1], (X,)
+
+
+for flavor_of in ("pure", "side effect"):
+
+    @row(
+        f"{flavor_of}: a jitted helper in a condition with ordered io",
+        {"a": "live 4", "b": "live 4"},
+    )
+    def _(h, pure=flavor_of == "pure"):
+        a, b = h.pure("a") if pure else buffer_of(h, has_side_effect=True), h.io("b", ordered=True)
+        helper = jax.jit(lambda x: (a(x), b(x))[0])
+        return predicate(helper, True, 3), (X,)
+
+
+@row("a helper in a condition with ordered io, and outside", {"a": "live 5", "b": "live 5"})
+def _(h):
+    a, b = h.pure("a"), h.io("b", ordered=True)
+    helper = jax.jit(lambda x: (a(x), b(x))[0])
+    loop = predicate(helper, True, 3)
+    return lambda x: loop(x) + helper(x + 9), (X,)
+
+
+def buffer_of(h, **options):
+    def a(ctx, out, x):
+        h._count("a")
+        np.asarray(out)[...] = np.asarray(x)
+
+    return jaxcb.buffer_callback(a, jax.ShapeDtypeStruct((), np.float32), **options)
+
+
+def with_tap(h, operand, turns, buffer):
+    tap = jaxcb.tap(h.host("t", lambda x, transforms=(): None))
+    call = buffer_of(h) if buffer else h.pure("a")
+
+    def f(x):
+        def p(state):
+            tap(state[1])
+            return (state[0] < turns) & (call(operand(x, state[1])) > -1e9)
+
+        return lax.while_loop(p, lambda s: (s[0] + 1, s[1] + 1), (0, x))[1]
+
+    return f, (X,)
+
+
+for buffer in (False, True):
+    name = "buffer" if buffer else "pure"
+
+    @row(f"{name} beside a tap in a condition, hoisted", {"a": "hoisted 2", "t": "live 3"})
+    def _(h, buffer=buffer):
+        return with_tap(h, lambda x, _: x, 2, buffer)
+
+    @row(f"{name} beside a tap in a condition, not hoisted", {"a": "live 3", "t": "live 3"})
+    def _(h, buffer=buffer):
+        return with_tap(h, lambda _, c: c, 2, buffer)
+
+
+for kind in ("io", "debug"):
+    for length in (0, 3):
+        line = f"live {length}" if length else "unused 0"
+
+        @row(f"{kind} in a loop of {length} under grad", {"a": line}, known="a")
+        def _(h, kind=kind, length=length):
+            a = flavor(h, kind)
+
+            def loop(x):
+                def body(_, c):
+                    a(lax.stop_gradient(x))
+                    return c * 2
+
+                return lax.fori_loop(0, length, body, x)
+
+            return jax.grad(loop), (X,)
+
+        @row(f"{kind} in a scan of {length} under grad", {"a": line}, known="a")
+        def _(h, kind=kind, length=length):
+            a = flavor(h, kind)
+
+            def step(x):
+                return lambda c, _: ((a(lax.stop_gradient(x)), c * 2)[1], None)
+
+            return jax.grad(lambda x: lax.scan(step(x), x, jnp.zeros(length))[0]), (X,)
+
+
+@each(ROWS)
+def test_each_line_has_its_fate(row):
+    check(row)
+
+
+def rows_of(program, run=True):
+    if not run:
+        return summarize(jaxcb.explain(program)(X))
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(program)(X))
+        jax.effects_barrier()
+    return summarize(r.recording)
+
+
+@pytest.mark.parametrize("kind", ["io", "debug"])
+@pytest.mark.parametrize("run", [False, True])
+def test_call_in_a_condition_that_xla_does_not_evaluate_has_the_reason_and_the_way_out(kind, run):
+    (found,) = rows_of(predicate(flavor(Hosts(), kind), False, 3), run)
+    assert (str(found.fate), found.calls, found.expected) == ("folded", 0, 0)
+    assert "never evaluates the condition" in found.reason
+    assert "in the body" in found.remedy
+
+
+@pytest.mark.parametrize("kind", ["io", "debug", "ordered"])
+@pytest.mark.parametrize("run", [False, True])
+def test_effect_that_no_run_reaches_on_one_way_lacks_nothing(kind, run):
+    a = flavor(Hosts(), kind)
+    (found,) = rows_of(lambda x: lax.cond(True, a, a, x), run)
+    assert (found.elided, found.reason, found.written, found.expected) == (0, "", 1, 1)
+
+
+def test_unused_way_is_told_where_the_branch_of_the_other_is_not_entered():
+    a = Hosts().pure("a")
+    helper = jax.jit(lambda x: a(x) + 1)
+
+    def program(x):
+        helper(x * 2)
+        return lax.cond(x > 1e9, helper, lambda x: x, x)
+
+    (ahead,), (found,) = rows_of(program, run=False), rows_of(program)
+    assert str(found.fate) == "untaken"
+    assert ahead.reason in found.reason
+    assert "never used" in found.reason
+    assert "did not enter" in found.reason
+
+
+def test_more_calls_than_written_are_not_elided():
+    calls = []
+    a = jaxcb.io(lambda: calls.append(1), result=None)
+
+    def program(x):
+        return jax.grad(lambda x: lax.fori_loop(0, 0, lambda _, c: (a(), c * 2)[1], x))(x)
+
+    (found,) = rows_of(program)
+    assert (found.calls, found.written) == (len(calls), 0)
+    assert (found.elided, found.reason) == (0, "")
+    assert not calls or "loop of length 0" in " ".join(found.notes)
+
+
+def test_while_of_exactly_one_turn_is_not_hoisted():
+    a = Hosts().pure("a")
+
+    def program(x):
+        return lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, a(s[1])), (0, x))[1]
+
+    (found,) = rows_of(program)
+    assert (str(found.fate), found.calls, found.elided, found.reason) == ("live", 1, 0, "")
+
+
+def test_call_moved_out_of_a_while_in_a_scan_of_one_turn_is_hoisted():
+    hosts = Hosts()
+    a, debug = hosts.pure("a"), jaxcb.debug(lambda s: None)
+
+    def turn(c, x):
+        def goes_on(s):
+            debug(s)
+            return (s < 50.0) & (x > 0.5)
+
+        return lax.while_loop(goes_on, lambda s: a(x), c), None
+
+    found = {
+        row.site.function: row for row in rows_of(lambda x: lax.scan(turn, x, jnp.arange(1.0)))
+    }
+    assert str(found["a"].fate) == "hoisted"
+
+
+def test_calls_of_a_program_compiled_before_are_not_missing_from_what_is_expected():
+    calls = []
+    look = jaxcb.debug(lambda x: calls.append(1))
+
+    @jax.jit
+    def helper(x):
+        look(x)
+        return x
+
+    def program(x):
+        lax.scan(lambda c, _: (helper(c), None), x, jnp.arange(2.0))
+        return helper(x)
+
+    jax.block_until_ready(program(X))
+    calls.clear()
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(program(X))
+    (found,) = summarize(recorded.recording)
+    assert found.calls == len(calls) == 3
+    assert found.expected in (None, 3)

@@ -1,0 +1,297 @@
+"""grad, jvp, linearize, remat, custom_jvp and custom_vjp."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from tests.stack.elision._battery import check, each, table
+
+X = np.arange(1, 4, dtype=np.float32)
+ROWS, row = table()
+POLICIES = jax.checkpoint_policies
+
+
+def stopped(callback):
+    return lambda x: callback(lax.stop_gradient(x))
+
+
+def with_jvp(a, b):
+    """A function that calls `a`, and whose derivative calls `b`."""
+    f = jax.custom_jvp(lambda x: a(x))
+
+    @f.defjvp
+    def _(primals, tangents):
+        return f(*primals), b(*primals) * tangents[0]
+
+    return f
+
+
+def with_vjp(a, b, c):
+    """A function that calls `a`, forwards `b`, backwards `c`."""
+    f = jax.custom_vjp(lambda x: a(x))
+    f.defvjp(lambda x: (b(x), x), lambda x, ct: (c(x) * ct,))
+    return f
+
+
+@row("grad does not need a value that is only added", {"a": "unused 0"}, (0, 0))
+def _(h):
+    a = stopped(h.pure("a"))
+    return jax.jit(jax.grad(lambda x: (x * x + a(x)).sum())), (X,)
+
+
+@row("value_and_grad needs it", {"a": "live 1"}, (1, 1))
+def _(h):
+    a = stopped(h.pure("a"))
+    return jax.jit(jax.value_and_grad(lambda x: (x * x + a(x)).sum())), (X,)
+
+
+@row("value_and_grad of which the value is dropped", {"a": "unused 0"}, (0, 0))
+def _(h):
+    a = stopped(h.pure("a"))
+    f = jax.value_and_grad(lambda x: (x * x + a(x)).sum())
+    return lambda x: f(x)[1], (X,)
+
+
+@row("grad needs a value that multiplies", {"a": "live 1"}, (1, 1), known="a")
+def _(h):
+    a = stopped(h.pure("a"))
+    return jax.jit(jax.grad(lambda x: (x * a(x)).sum())), (X,)
+
+
+@row("grad keeps io and debug", {"a": "live 1", "b": "live 1"}, (2, 2), known="a b")
+def _(h):
+    a, b = h.io("a"), h.debug("b")
+
+    def f(x):
+        a(lax.stop_gradient(x))
+        b(x)
+        return (x * x).sum()
+
+    return jax.jit(jax.grad(f)), (X,)
+
+
+@row("grad outside of jit runs what it traces", {"a": "live 1"})
+def _(h):
+    a = stopped(h.pure("a"))
+    jax.grad(lambda x: (x * x + a(x)).sum())(X)
+
+
+@row("custom_jvp without a derivative", {"a": "live 1"}, (1, 1), known="a")
+def _(h):
+    return with_jvp(h.pure("a"), h.pure("b")), (X,)
+
+
+@row("custom_jvp under grad", {"a": "unused 0", "b": "live 1"}, (1, 1))
+def _(h):
+    f = with_jvp(h.pure("a"), h.pure("b"))
+    return jax.jit(jax.grad(lambda x: f(x).sum())), (X,)
+
+
+@row("custom_jvp under value_and_grad", {"a": "live 1", "b": "live 1"}, (2, 2))
+def _(h):
+    f = with_jvp(h.pure("a"), h.pure("b"))
+    return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
+
+
+@row("custom_jvp under jvp", {"a": "live 1", "b": "live 1"}, (2, 2), known="a b")
+def _(h):
+    f = with_jvp(h.pure("a"), h.pure("b"))
+    return lambda x: jax.jvp(f, (x,), (x,)), (X,)
+
+
+@row("of jvp only the tangent is used", {"a": "unused 0", "b": "live 1"}, (1, 1))
+def _(h):
+    f = with_jvp(h.pure("a"), h.pure("b"))
+    return lambda x: jax.jvp(f, (x,), (x,))[1], (X,)
+
+
+@row("of jvp only the value is used", {"a": "live 1", "b": "unused 0"}, (1, 1))
+def _(h):
+    f = with_jvp(h.pure("a"), h.pure("b"))
+    return lambda x: jax.jvp(f, (x,), (x,))[0], (X,)
+
+
+@row("linearize, the tangent twice", {"a": "unused 0", "b": "live 1"}, (1, 1))
+def _(h):
+    f = with_jvp(h.pure("a"), h.pure("b"))
+
+    def g(x):
+        _, tangent = jax.linearize(f, x)
+        return tangent(x) + tangent(x + 1)
+
+    return g, (X,)
+
+
+@row("custom_vjp without a derivative", {"a": "live 1"}, (1, 1))
+def _(h):
+    return with_vjp(h.pure("a"), h.pure("b"), h.pure("c")), (X,)
+
+
+@row("custom_vjp under grad", {"b": "unused 0", "c": "live 1", "a": "unused|absent 0"}, (1, 1))
+def _(h):
+    f = with_vjp(h.pure("a"), h.pure("b"), h.pure("c"))
+    return jax.jit(jax.grad(lambda x: f(x).sum())), (X,)
+
+
+@row(
+    "custom_vjp under value_and_grad",
+    {"b": "live 1", "c": "live 1", "a": "unused|absent 0"},
+    (2, 2),
+)
+def _(h):
+    f = with_vjp(h.pure("a"), h.pure("b"), h.pure("c"))
+    return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
+
+
+@row("jacfwd calls once a direction", {"a": "unused 0", "b": "live 1"}, (1, 1))
+def _(h):
+    f = with_jvp(h.pure("a"), h.pure("b"))
+    return jax.jit(jax.jacfwd(f)), (X,)
+
+
+@row("hessian", {"a": "unused 0", "b": "live 1", "b:2": "live 1", "c": "live 1"}, (3, 3))
+def _(h):
+    slope = with_jvp(h.pure("b"), h.pure("c"))
+    f = with_jvp(h.pure("a"), slope)
+    return jax.jit(jax.hessian(lambda x: (f(x) * 2).sum() * x.sum())), (X,)
+
+
+def remat(policy):
+    """sin(x) times a call, rematerialised; one more call behind it."""
+
+    def program(h):
+        a = stopped(h.pure("a"))
+        f = jax.checkpoint(lambda x: jnp.sin(x * a(x)), policy=policy)
+        return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
+
+    return program
+
+
+row("remat that saves nothing calls twice", {"a": "live 2"}, (2, 2))(remat(None))
+row("remat that saves everything calls once", {"a": "live 1"}, (1, 1))(
+    remat(POLICIES.everything_saveable)
+)
+row("remat that saves dots calls twice", {"a": "live 2"}, (2, 2))(remat(POLICIES.dots_saveable))
+
+
+@row("remat whose forward values are not needed", {"a": "live 1"}, (1, 1))
+def _(h):
+    a = stopped(h.pure("a"))
+    f = jax.checkpoint(lambda x: jnp.sin(x * a(x)))
+    return jax.jit(jax.grad(lambda x: f(x).sum())), (X,)
+
+
+@row("remat that XLA may undo", lambda n: {"a": "live 2" if n[1] == 2 else "live|merged 1"})
+def _(h):
+    a = stopped(h.pure("a"))
+    f = jax.checkpoint(lambda x: jnp.sin(x * a(x)), prevent_cse=False)
+    return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
+
+
+@row("remat with a debug", lambda n: {"a": f"live {n[1]}"})
+def _(h):
+    a = h.debug("a")
+    f = jax.checkpoint(lambda x: (a(x), jnp.sin(x))[1])
+    return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
+
+
+@row("remat without a derivative", {"a": "live 1"}, (1, 1), known="a")
+def _(h):
+    a = stopped(h.pure("a"))
+    return jax.checkpoint(lambda x: jnp.sin(x * a(x))), (X,)
+
+
+@row("grad of a scan calls once a turn", {"a": "live 4"}, known="a")
+def _(h):
+    a = stopped(h.pure("a"))
+
+    def f(x):
+        return lax.scan(lambda c, _: (c * a(c), None), x, length=4)[0].sum()
+
+    return jax.jit(jax.grad(f)), (X,)
+
+
+@row("an invariant call under grad of a scan", {"a": "hoisted 1"}, known="a")
+def _(h):
+    a = stopped(h.pure("a"))
+
+    def f(x):
+        y = lax.stop_gradient(x)
+        return lax.scan(lambda c, _: (c * a(y), None), x, length=4)[0].sum()
+
+    return jax.jit(jax.grad(f)), (X,)
+
+
+@row("an invariant call under value_and_grad of a scan", {"a": "hoisted 1"}, known="a")
+def _(h):
+    a = h.pure("a")
+
+    def f(x):
+        return lax.scan(lambda c, _: (c * a(X), None), x, length=4)[0].sum()
+
+    return jax.jit(jax.value_and_grad(f)), (X,)
+
+
+@row("io without operands under grad of a scan", {"a": "hoisted 1"}, (1, 1), known="a")
+def _(h):
+    a = h.draw("a")
+
+    def f(x):
+        return lax.scan(lambda c, _: (c * a(), None), x, length=5)[0].sum()
+
+    return jax.jit(jax.grad(f)), (X,)
+
+
+@row("debug without operands under grad of a scan", lambda n: {"a": "hoisted 1"}, (1, 1))
+def _(h):
+    a = h.debug("a")
+
+    def f(x):
+        return lax.scan(lambda c, _: (a(), (c * c, None))[1], x, length=5)[0].sum()
+
+    return jax.jit(jax.grad(f)), (X,)
+
+
+@row("io without operands in a scan", {"a": "live 5"}, (1, 1), known="a")
+def _(h):
+    a = h.draw("a")
+    return lambda x: lax.scan(lambda c, _: (c * a(), None), x, length=5)[0], (X,)
+
+
+@row("io of the index under grad of a scan", {"a": "live 5"})
+def _(h):
+    a = h.io("a")
+
+    def f(x):
+        return lax.scan(lambda c, i: (c * a(i), None), x, jnp.arange(5.0))[0].sum()
+
+    return jax.jit(jax.grad(f)), (X,)
+
+
+@row("io without operands under grad of a scan of length 1", {"a": "live 1"})
+def _(h):
+    a = h.draw("a")
+
+    def f(x):
+        return lax.scan(lambda c, _: (c * a(), None), x, length=1)[0].sum()
+
+    return jax.jit(jax.grad(f)), (X,)
+
+
+@row("a derivative moves it out of a loop, and leaves it in one of one turn", {"a": "hoisted 1"})
+def _(h):
+    a = h.pure("a")
+
+    def inner(x, k):
+        return lax.scan(lambda c, _: (c * a(k), None), x, None, length=5)[0]
+
+    def outer(x, ks):
+        return lax.scan(lambda c, k: (inner(c, k), None), x, ks)[0]
+
+    return jax.grad(lambda x, ks: outer(x, ks).sum()), (X, X[:1])
+
+
+@each(ROWS)
+def test_each_line_has_its_fate(row):
+    check(row)

@@ -1,0 +1,45 @@
+"""A call without use, behind something that JAX traces by itself, with and without a derivative."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from tests.stack.elision._battery import check, each, table
+
+X = np.arange(1, 4, dtype=np.float32)
+ROWS, row = table()
+
+
+def behind(wrap, derive):
+    """A call without use, behind `wrap`, that `derive` takes the derivative of."""
+
+    def program(h):
+        a = h.pure("a")
+        f = wrap(lambda x: (a(lax.stop_gradient(x)), jnp.sin(x))[1])
+        return jax.jit(derive(lambda x: f(x).sum())), (X,)
+
+    return program
+
+
+def in_scan(f):
+    return lambda x: lax.scan(lambda c, _: (f(c), None), x, length=3)[0]
+
+
+def in_cond(f):
+    return lambda x: lax.cond(x[0] > 0, f, lambda y: y, x)
+
+
+WRAPS = {"an inner jit": jax.jit, "remat": jax.checkpoint, "a scan": in_scan, "a cond": in_cond}
+for wrap in WRAPS:
+    unused = {"a": "unused 0"}
+    row(f"an unused call in {wrap}", unused, (0, 0))(behind(WRAPS[wrap], lambda f: f))
+    row(f"an unused call in {wrap} under grad", unused, (0, 0))(behind(WRAPS[wrap], jax.grad))
+    row(f"an unused call in {wrap} under value_and_grad", unused, (0, 0))(
+        behind(WRAPS[wrap], jax.value_and_grad)
+    )
+
+
+@each(ROWS)
+def test_each_line_has_its_fate(row):
+    check(row)

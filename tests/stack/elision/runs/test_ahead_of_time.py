@@ -1,0 +1,237 @@
+"""Programs compiled ahead of time: their runs are counted, and what they leave out is told."""
+
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.report import summarize
+
+double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+log = jaxcb.io(lambda x: None, result=None)
+
+
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
+
+
+def elided(x):
+    double(x)
+    return x + 1
+
+
+def live(x):
+    return double(x) + 1
+
+
+def untaken(x):
+    return jax.lax.cond(x > 99, double, lambda x: x, x)
+
+
+def effectful(x):
+    log(x)
+    return x + 1
+
+
+PROGRAMS = [elided, live, untaken, effectful]
+EVERY = pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+FATES = {elided: Fate.UNUSED, live: Fate.LIVE, untaken: Fate.UNTAKEN, effectful: Fate.LIVE}
+
+
+def recorded(run):
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(run())
+    return recorded.recording
+
+
+def compiled(f, *args):
+    """Compiled while a recorder listens: what it hears of is known in later blocks."""
+    found = []
+    recording = recorded(lambda: found.append(jax.jit(f).lower(*args).compile()))
+    return found[0], recording
+
+
+def facts(recording):
+    """Fate, calls and expected calls of each site, and the runs of its programs."""
+    found = [(s.fate, s.calls, s.expected) for s in summarize(recording)]
+    return found, list(recording.runs.values())
+
+
+def after(f, runs):
+    """What is to be told of `runs` runs."""
+    calls = runs * (f in (live, effectful))
+    expected = None if f is untaken else calls
+    return [(FATES[f], calls, expected)], [runs]
+
+
+@EVERY
+def test_runs_in_the_block_that_compiled_are_counted(f):
+    def run():
+        c = jax.jit(f).lower(1.0).compile()
+        return [c(1.0), c(2.0), c(3.0)]
+
+    assert facts(recorded(run)) == after(f, 3)
+
+
+@EVERY
+def test_runs_in_later_blocks_are_counted_one_by_one_and_told_each_time(f):
+    c, _ = compiled(f, 1.0)
+    for runs in (1, 2, 5):
+        assert facts(recorded(lambda runs=runs: [c(1.0) for _ in range(runs)])) == after(f, runs)
+
+
+@EVERY
+def test_nothing_is_told_in_a_block_in_which_it_did_not_run(f):
+    c, _ = compiled(f, 1.0)
+    recorded(lambda: c(1.0))
+    assert facts(recorded(lambda: jax.jit(lambda x: x - 1)(1.0))) == ([], [])
+    c(1.0)
+    assert facts(recorded(lambda: None)) == ([], [])
+
+
+@EVERY
+def test_runs_between_blocks_do_not_count(f):
+    c, _ = compiled(f, 1.0)
+    for _ in range(2):
+        jax.block_until_ready([c(1.0) for _ in range(3)])
+        assert facts(recorded(lambda: [c(1.0), c(1.0)])) == after(f, 2)
+
+
+@EVERY
+def test_program_that_never_ran_says_so(f):
+    _, recording = compiled(f, 1.0)
+    (found,), runs = facts(recording)
+    fate = Fate.UNUSED if f is elided else Fate.UNCALLED
+    assert (found[:2], runs) == ((fate, 0), [0])
+    assert found[2] in (0, None)
+
+
+@EVERY
+@pytest.mark.parametrize("first", ["recorded", "unrecorded", "threads"])
+def test_runs_of_several_threads_are_all_counted(f, first):
+    c, _ = compiled(f, 1.0)
+    if first != "threads":
+        recorded(lambda: c(1.0)) if first == "recorded" else c(1.0)
+    ready = threading.Barrier(4)
+
+    def work():
+        ready.wait()
+        for _ in range(25):
+            c(1.0).block_until_ready()
+
+    def run():
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert facts(recorded(run)) == after(f, 100)
+
+
+@EVERY
+def test_program_compiled_in_one_thread_and_run_in_another_is_counted(f):
+    made = []
+    recorded(lambda: start_and_join(lambda: made.append(jax.jit(f).lower(1.0).compile())))
+    assert facts(recorded(lambda: [made[0](1.0), made[0](2.0)])) == after(f, 2)
+
+
+def start_and_join(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+@EVERY
+def test_run_is_seen_where_jax_has_masked_the_hook_of_a_thread(f):
+    c, _ = compiled(f, 1.0)
+    recorded(lambda: [c(1.0), c(1.0)])
+    with jax.debug_nans(False):  # as JAX itself does inside of vmap
+        pass
+    assert facts(recorded(lambda: [c(1.0), c(1.0)])) == after(f, 2)
+
+
+@EVERY
+def test_two_programs_of_one_function_are_counted_apart(f):
+    a, _ = compiled(f, 1.0)
+    b, _ = compiled(f, 1)  # of an integer
+    recording = recorded(lambda: [a(1.0), b(1), a(1.0)])
+    assert sorted(recording.runs.values()) == [1, 2]
+    assert {o.program for o in recording.outcomes} == set(recording.runs)
+    assert list(recorded(lambda: b(1)).runs.values()) == [1]
+
+
+def test_one_program_with_and_without_calls_left_has_the_fate_of_each():
+    def f(x):
+        double(x)
+        return double(x + 1)
+
+    c, _ = compiled(f, 1.0)
+    for _ in range(2):
+        found, runs = facts(recorded(lambda: [c(1.0), c(1.0)]))
+        assert (found, runs) == ([(Fate.UNUSED, 0, 0), (Fate.LIVE, 2, 2)], [2])
+
+
+def test_loop_and_lanes_are_expected_as_often_as_they_are_called():
+    def f(x):
+        return jax.lax.fori_loop(0, 3, lambda i, x: jax.vmap(double)(x), x)
+
+    c, recording = compiled(f, jnp.ones(2))
+    assert facts(recording) == ([(Fate.UNCALLED, 0, 0)], [0])
+    assert facts(recorded(lambda: [c(jnp.ones(2))] * 1)) == ([(Fate.LIVE, 6, 6)], [1])
+
+
+def test_program_that_is_collected_is_no_trouble():
+    c, _ = compiled(elided, 1.0)
+    recorded(lambda: c(1.0))
+    del c
+    c, _ = compiled(elided, 2.0)
+    assert facts(recorded(lambda: c(2.0))) == after(elided, 1)
+
+
+def test_answers_are_those_of_the_program():
+    c, _ = compiled(live, jnp.ones(3))
+    for _ in range(3):
+        np.testing.assert_array_equal(c(jnp.arange(3.0)), [1, 3, 5])
+        with pytest.raises(TypeError):
+            c(jnp.ones(4))
+
+
+def test_callbacks_dropped_while_tracing_under_grad_are_told():
+    def f(x):
+        double(jax.lax.stop_gradient(x))
+        return x * x
+
+    sin = jaxcb.pure(np.sin, result=lambda x: x)
+    sin.defjvp(lambda p, t: (sin(*p), jnp.cos(p[0]) * t[0]))
+    for function in (f, lambda x: sin(x)):
+        c, recording = compiled(jax.grad(function), 1.0)
+        for found in (recording, recorded(lambda c=c: c(1.0)), recorded(lambda c=c: c(1.0))):
+            assert [o.fate for o in found.elisions] == [Fate.UNUSED]
+            assert facts(found)[0] == [(Fate.UNUSED, 0, 0)]
+        assert recorded(lambda: None).elisions == ()
+
+
+def test_value_that_is_used_under_grad_is_called():
+    sin = jaxcb.pure(np.sin, result=lambda x: x)
+    sin.defjvp(lambda p, t: (sin(*p), jnp.cos(p[0]) * t[0]))
+    c, _ = compiled(jax.value_and_grad(lambda x: sin(x)), 1.0)
+    assert facts(recorded(lambda: c(1.0))) == ([(Fate.LIVE, 1, 1)], [1])
+
+
+@pytest.mark.parametrize("f", [elided, live, untaken], ids=lambda f: f.__name__)
+def test_program_that_was_traced_first_is_counted_too(f):
+    c = []
+    recorded(lambda: c.append(jax.jit(f).trace(1.0).lower().compile()))
+    assert facts(recorded(lambda: [c[0](1.0), c[0](1.0)])) == after(f, 2)
+
+
+@pytest.mark.parametrize("f", [elided, untaken], ids=lambda f: f.__name__)
+def test_jitted_function_that_was_compiled_ahead_of_time_is_told_too(f):
+    j = jax.jit(f)
+    recorded(lambda: j.lower(1.0).compile())
+    recorded(lambda: j(1.0))
+    assert facts(recorded(lambda: j(1.0))) == after(f, 1)

@@ -1,0 +1,185 @@
+"""A recording says what compiling each program took, and a site why it was compiled again."""
+
+import threading
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Aval
+from jupyter_jaxcb.report import summarize
+
+double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
+unrolled = jaxcb.pure(
+    lambda x: 2 * x, result=lambda x: x, vmap_method="sequential_unrolled"
+)  # fmt: skip
+ANOTHER = "for another function object each time"
+
+
+pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
+
+
+def notes(run):
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(run())
+    return [note for summary in summarize(recorded.recording) for note in summary.notes]
+
+
+def compilations(run):
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(run())
+    return recorded.recording.compilations
+
+
+def test_other_shapes_are_named():
+    f = jax.jit(lambda x: double(x))
+    assert notes(lambda: [f(jnp.ones(3)), f(jnp.ones(4)), f(jnp.ones(3))]) == [
+        "jit__lambda was compiled 2 times, for (float32[3]), (float32[4])"
+    ]
+
+
+def test_lambda_that_is_jitted_in_a_loop_is_another_function_each_time():
+    (note,) = notes(lambda: [jax.jit(lambda x: double(x))(1.0) for _ in range(3)])
+    assert note.startswith(f"jit__lambda was compiled 3 times, {ANOTHER}")
+
+
+def test_one_function_that_is_jitted_in_a_loop_is_compiled_once():
+    def f(x):
+        return double(x)
+
+    assert notes(lambda: [jax.jit(f)(1.0) for _ in range(3)]) == []
+
+
+def helper(x):
+    return double(x)
+
+
+def test_two_functions_of_two_names_that_use_one_helper_are_not_one_compiled_twice():
+    def f(x):
+        return helper(x) + 1
+
+    def g(x):
+        return helper(x) * 2
+
+    assert notes(lambda: [jax.jit(f)(1.0), jax.jit(g)(1.0)]) == []
+
+
+@jaxcb.pure(result="x", vmap_method="expand_dims")
+def sine(x):
+    return np.sin(x)
+
+
+sine.defjvp(lambda primals, tangents: (sine(*primals), sine(primals[0] + np.pi / 2) * tangents[0]))
+
+
+def test_function_and_its_derivatives_are_not_one_that_is_compiled_thrice():
+    derivatives = [sine, jax.grad(sine), jax.grad(jax.grad(sine))]
+    assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in derivatives]) == []
+
+
+def test_two_lambdas_that_are_mapped_are_not_one_compiled_twice():
+    one, other = (lambda x: helper(x) + 1), (lambda x: helper(x) * 2)
+    assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in (one, other)]) == []
+
+
+def test_lambda_that_is_mapped_and_jitted_in_a_loop_is_another_function_each_time():
+    def run():
+        return [jax.jit(jax.vmap(lambda x: double(x)))(jnp.ones(3)) for _ in range(3)]
+
+    (note,) = notes(run)
+    assert note.startswith(f"jit__lambda was compiled 3 times, {ANOTHER}")
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_two_lambdas_that_use_one_helper_are_not_one_compiled_twice(size):
+    """Neither is there a loop to define anything outside of, nor one function with two shapes."""
+    f = jax.jit(lambda x: helper(x) + 1)
+    g = jax.jit(lambda x: helper(x) * 2)
+    assert notes(lambda: [f(jnp.ones(3)), g(jnp.ones(size))]) == []
+
+
+def test_one_function_compiled_ahead_of_time_for_two_static_arguments_is_one_function():
+    f = jax.jit(lambda x, n: double(x) + n, static_argnums=1)
+    found = notes(lambda: [f.lower(1.0, n).compile()(1.0) for n in (1, 2)])
+    assert not any(ANOTHER in note for note in found)
+
+
+def test_one_function_with_two_static_arguments_is_not_called_another_each_time():
+    f = jax.jit(lambda x, n: double(x) + n, static_argnums=1)
+    assert notes(lambda: [f(1.0, 1), f(1.0, 2)]) == ["jit__lambda was compiled 2 times"]
+
+
+def test_second_block_says_nothing_of_what_the_first_compiled():
+    f = jax.jit(lambda x: double(x))
+    assert notes(lambda: f(jnp.ones(3))) == []
+    assert notes(lambda: [f(jnp.ones(4)), f(jnp.ones(3))]) == []
+
+
+def test_each_program_with_a_site_of_ours_is_one_compilation():
+    def f(x):
+        return double(x) + double(x + 1)
+
+    def g(x):
+        double(x)
+        return x
+
+    def other(x):
+        return x + 1
+
+    found = compilations(lambda: [jax.jit(h)(2.0) for h in (f, g, other, f)])
+    assert [one.program.name for one in found] == ["jit_f", "jit_g"]
+    assert all(one.lower_ns > 0 and one.compile_ns > 0 for one in found)
+    assert [one.arguments for one in found] == [(Aval((), "float32"),)] * 2
+    assert len({one.function for one in found}) == 2 and all(one.function for one in found)
+    assert len({one.program for one in found}) == 2
+
+
+def test_jaxs_own_callbacks_make_no_compilation_of_ours():
+    f = jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x))
+    assert compilations(lambda: f(1.0)) == ()
+
+
+def test_eager_calls_and_programs_that_are_compiled_already_are_no_compilations():
+    f = jax.jit(lambda x: double(x))
+    assert len(compilations(lambda: f(1.0))) == 1
+    assert compilations(lambda: [f(2.0), double(3.0)]) == ()
+
+
+def test_lowering_without_compiling_is_no_compilation():
+    f = jax.jit(lambda x: double(x))
+    lowered = []
+    assert compilations(lambda: lowered.append(f.lower(1.0))) == ()
+    assert len(compilations(lambda: lowered[0].compile()(1.0))) == 1
+
+
+def test_compilations_of_other_threads_are_there_too():
+    def work():
+        jax.jit(lambda x: double(x))(1.0).block_until_ready()
+
+    def run():
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    found = compilations(run)
+    assert len(found) == len({one.program for one in found}) == 4
+
+
+@pytest.mark.parametrize("cached", [True, False], ids=["cache on", "cache off"])
+def test_program_that_the_persistent_cache_does_not_keep_says_so(in_process, cached, tmp_path):
+    """Up to JAX 0.10; counted in the files of the cache, which has the other programs."""
+    program = Path(__file__).with_name("cached.py")
+    found = in_process(program, tmp_path if cached else "").value
+    old = jax.__version_info__ < (0, 11)
+    assert (found["others"], found["kept"]) == (int(cached), int(cached and not old))
+    said = cached and old
+    assert [f"cache of JAX {jax.__version__} takes no" in note for note in found["live"]] == (
+        [True] * said
+    )
+    assert found["unused"] == []  # its program holds no callback any more
+    assert found["flags"] == {"jit_with_callback": said, "jit_with_unused_callback": False}

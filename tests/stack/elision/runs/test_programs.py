@@ -1,0 +1,225 @@
+"""How programs come to be and run: ahead of time, several times, several of one function."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from tests.stack.elision._battery import check, each, table
+
+X = np.arange(1, 4, dtype=np.float32)
+XS = np.arange(12, dtype=np.float32).reshape(4, 3)
+ROWS, row = table()
+
+
+@row("make_jaxpr, eval_shape and trace leave no site", {})
+def _(h):
+    a, b, c = (h.pure(name) for name in "abc")
+    jax.make_jaxpr(lambda x: (a(x), x)[1])(X)
+    jax.eval_shape(b, X)
+    jax.jit(c).trace(X)
+
+
+@row("what is lowered and not compiled leaves no site", {})
+def _(h):
+    a, b = h.pure("a"), h.io("b")
+    jax.jit(lambda x: a(x) + b(x)).lower(X)
+
+
+@row("what is lowered and not compiled, with an unused call, leaves no site", {})
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    jax.jit(lambda x: (a(x), jnp.where(False, b(x), x))[1]).lower(X).as_text()
+
+
+@row("compiled ahead of time and not run", dict.fromkeys("abc", "uncalled 0"), known="a b c")
+def _(h):
+    a, b, c = h.pure("a"), h.io("b"), h.debug("c")
+    jax.jit(lambda x: (c(x), a(x) + b(x))[1]).lower(X).compile()
+
+
+@row("compiled and not run, with a loop and a branch", {"a": "uncalled 0", "b": "uncalled 0"})
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+
+    def f(x):
+        y = lax.scan(lambda c, _: (a(c), None), x, length=3)[0]
+        return lax.cond(x[0] > 0, b, lambda z: z, y)
+
+    jax.jit(f).lower(X).compile()
+
+
+@row("compiled and not run, elided", {"a": "unused 0", "b": "folded 0", "c": "uncalled 0"})
+def _(h):
+    a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
+    jax.jit(lambda x: (a(x), jnp.where(False, b(x), c(x)))[1]).lower(X).compile()
+
+
+@row("compiled and not run, in lanes", {"a": "uncalled 0"})
+def _(h):
+    jax.jit(jax.vmap(h.pure("a"))).lower(XS).compile()
+
+
+@row("compiled ahead of time and run twice", {"a": "live 2", "b": "unused 0"}, known="a b")
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    compiled = jax.jit(lambda x: (b(x), a(x))[1]).lower(X).compile()
+    compiled(X)
+    compiled(X + 1)
+
+
+@row("of two programs one is run", {"a": "live 1", "b": "uncalled 0"}, known="a b")
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    jax.jit(b).lower(X).compile()
+    jax.jit(a)(X)
+
+
+@row("one function compiled for two shapes, one of them run", {"a": "live 1"}, known="a")
+def _(h):
+    a = h.pure("a")
+    f = jax.jit(lambda x: a(x))
+    f.lower(X).compile()
+    f(XS)
+
+
+@row("a program that is run three times", {"a": "live 3", "b": "folded 0"}, known="a b")
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    f = jax.jit(lambda x: jnp.where(False, b(x), a(x)))
+    for _ in range(3):
+        f(X)
+
+
+@row("a loop that is run three times", {"a": "live 12", "b": "hoisted 3"}, known="a b")
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    f = jax.jit(lambda x: lax.scan(lambda c, _: (a(c) + b(x), None), x, length=4)[0])
+    for _ in range(3):
+        f(X)
+
+
+@row("a branch that only the third run takes", {"a": "live 1", "b": "live 2"})
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    f = jax.jit(lambda x: lax.cond(x[0] > 2, a, b, x))
+    for i in range(3):
+        f(X + i / 1.5)
+
+
+@row("one function at three shapes", {"a": "live 3", "b": "unused 0"}, known="a b")
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    f = jax.jit(lambda x: (b(x), a(x))[1])
+    for shape in ((3,), (4,), (2, 2)):
+        f(np.ones(shape, np.float32))
+
+
+@row("folded for integers, live for floats", {"a": "live 1"})
+def _(h):
+    a = h.pure("a")
+    f = jax.jit(lambda x: x + 0 * a(x))
+    f(X)
+    f(X.astype(np.int32))
+
+
+@row("one static argument makes it unused, another not", {"a": "live 2"}, known="a")
+def _(h):
+    a = h.pure("a")
+
+    def f(x, n):
+        y = a(x)
+        return x if n else y
+
+    f = jax.jit(f, static_argnums=1)
+    for n in (0, 1, 0):
+        f(X, n)
+
+
+@row("donated arguments", {"a": "live 2", "b": "unused 0"}, known="a b")
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    f = jax.jit(lambda x: (b(x), a(x) + 1)[1], donate_argnums=0)
+    f(f(jnp.asarray(X)))
+
+
+@row("outside of jit", dict.fromkeys("abc", "live 1"))
+def _(h):
+    a, b, c = h.pure("a"), h.io("b"), h.debug("c")
+    a(X)
+    b(X)
+    c(X)
+
+
+@row("outside of jit on one line, and in a program", {"a@1": "live 1", "a@2": "live 1"})
+def _(h):
+    a = h.pure("a")
+    a(X)  # @1
+    jax.jit(lambda x: a(x))(X)  # @2
+
+
+@row("x64", {"a": "folded 0", "b": "live 1", "c": "unused 0", "d": "hoisted 1"})
+def _(h):
+    a, b, c, d = (h.pure(name) for name in "abcd")
+
+    def f(x, y):
+        c(y)
+        loop = lax.fori_loop(0, 3, lambda i, z: z + d(y), y)
+        return x + 0 * a(x), b(y) + loop
+
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        jax.jit(f)(np.arange(3), np.arange(3.0))
+
+
+@row("after clear_caches a function is another program", {"a": "live 2", "b": "unused 0"})
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    f = jax.jit(lambda x: (b(x), a(x))[1])
+    f(X)
+    jax.clear_caches()
+    f(X)
+
+
+@row("a program that another one prepares", {"a": "live 1", "b": "live 1"}, known="a b")
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    y = jax.jit(lambda x: a(x))(X)
+    jax.jit(lambda x: b(x))(y)
+
+
+@row("jit of a constant function", {"a": "live 1"})
+def _(h):
+    a = h.pure("a")
+    return lambda: a(X), ()
+
+
+@row("an argument that is not used", {"a": "live 1", "b": "unused 0"}, (1, 1))
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    return lambda x, y: (b(y), a(x))[1], (X, XS)
+
+
+@row("a program that fails while it is traced leaves no site", {})
+def _(h):
+    a = h.pure("a")
+
+    def f(x):
+        a(x)
+        raise KeyError
+
+    try:
+        jax.jit(f)(X)
+    except KeyError:
+        pass
+
+
+@row("with jit disabled a python program runs", {"a": "live 1", "b": "live 1"})
+def _(h):
+    a, b = h.pure("a"), h.pure("b")
+    with jax.disable_jit():
+        jax.jit(lambda x: (a(x), b(x))[1])(X)
+
+
+@each(ROWS)
+def test_each_line_has_its_fate(row):
+    check(row)

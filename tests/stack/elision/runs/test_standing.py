@@ -1,0 +1,210 @@
+"""A program that an earlier block compiled runs again: what it elides is told again."""
+
+import concurrent.futures
+import functools
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+from tests.stack.elision._battery import Hosts, compare
+
+X = np.arange(1, 4, dtype=np.float32)
+
+
+def merged(h):
+    a = h.pure("a")
+    g = jax.jit(lambda x: a(x))
+    return lambda x: g(x) - 2 * g(x)
+
+
+def hoisted(h):
+    a = h.pure("a")
+    return lambda x: lax.fori_loop(0, 4, lambda i, c: c + a(x), x)
+
+
+def unused(h):
+    a = h.pure("a")
+    return lambda x: (a(x), x)[1]
+
+
+def folded(h):
+    a = h.pure("a")
+    return lambda x: jnp.where(False, a(x), x)
+
+
+def unused_beside_live(h):
+    a, b = h.pure("a"), h.pure("b")
+    return lambda x: (a(x), b(x))[1]
+
+
+def untaken(h):
+    a, b = h.pure("a"), h.io("b")
+    return lambda x: lax.cond(x[0] > 9, a, b, x)
+
+
+def length_0(h):
+    a = h.io("a")
+    return lambda x: lax.scan(lambda c, _: (a(c), None), x, length=0)[0]
+
+
+PROGRAMS = [
+    ("an unused call", unused, {"a": "unused 0"}),
+    ("a folded call", folded, {"a": "folded 0"}),
+    ("a merged call", merged, {"a": "merged 1"}),
+    ("a hoisted call", hoisted, {"a": "hoisted 1"}),
+    ("an unused call beside a live one", unused_beside_live, {"a": "unused 0", "b": "live 1"}),
+    ("a branch that is not taken", untaken, {"a": "untaken 0", "b": "live 1"}),
+    ("a loop of length 0", length_0, {"a": "unused 0"}),
+]
+
+
+def alone(test):
+    """Runs a test in a thread of its own, as `check` does."""
+
+    @functools.wraps(test)
+    def run(**given):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            pool.submit(test, **given).result()
+
+    return run
+
+
+programs = pytest.mark.parametrize(
+    ("make", "lines"), [each[1:] for each in PROGRAMS], ids=[each[0] for each in PROGRAMS]
+)
+
+
+def block(hosts, run):
+    """What one block records, and the calls that were made in it."""
+    before = hosts.calls.copy()
+    with jaxcb.record() as recorded:
+        run()
+    return recorded.recording, hosts.calls - before
+
+
+def times(lines, factor):
+    return {
+        key: f"{fate} {factor * int(calls)}"
+        for key, (fate, calls) in ((key, line.split()) for key, line in lines.items())
+    }
+
+
+@programs
+@alone
+def test_a_second_block_is_told_again(make, lines):
+    hosts = Hosts()
+    f = jax.jit(make(hosts))
+    with jaxcb.record():
+        for _ in range(3):
+            recording, calls = block(hosts, lambda: f(X))
+            compare(recording, lines, calls)
+
+
+@programs
+@alone
+def test_a_block_without_a_run_tells_nothing(make, lines):
+    hosts = Hosts()
+    f = jax.jit(make(hosts))
+    with jaxcb.record():
+        f(X)
+        recording, calls = block(hosts, lambda: None)
+        compare(recording, {}, calls)
+
+
+@programs
+@alone
+def test_the_outer_block_has_both_runs(make, lines):
+    hosts = Hosts()
+    f = jax.jit(make(hosts))
+    with jaxcb.record() as outer:
+        block(hosts, lambda: f(X))
+        block(hosts, lambda: [f(X), f(X)])
+    compare(outer.recording, times(lines, 3), hosts.calls)
+
+
+@programs
+@alone
+def test_a_program_compiled_ahead_of_time_in_one_block_and_run_in_the_next(make, lines):
+    hosts = Hosts()
+    kept = []
+    with jaxcb.record():
+        recording, calls = block(
+            hosts, lambda: kept.append(jax.jit(make(hosts)).lower(X).compile())
+        )
+        assert not calls
+        elided = {key: line.split()[0] for key, line in lines.items()}
+        gone = ("unused", "folded")
+        before = {k: f"{f if f in gone else 'uncalled'} 0" for k, f in elided.items()}
+        compare(recording, before, calls)
+        recording, calls = block(hosts, lambda: kept[0](X))
+        # Without a call or an effect nothing shows that it ran: JAX tells of no such run.
+        seen = calls or recording.outcomes
+        compare(recording, lines if seen else {}, calls)
+
+
+@programs
+@alone
+def test_a_program_run_in_two_blocks_twice_has_twice_the_calls(make, lines):
+    hosts = Hosts()
+    f = jax.jit(make(hosts))
+    with jaxcb.record():
+        block(hosts, lambda: f(X))
+        recording, calls = block(hosts, lambda: [f(X), f(X)])
+        compare(recording, times(lines, 2), calls)
+
+
+@programs
+@alone
+def test_a_block_alone_after_another_says_nothing_wrong(make, lines):
+    """Between the two no recorder is active: it may know less, and not other things."""
+    hosts = Hosts()
+    f = jax.jit(make(hosts))
+    block(hosts, lambda: f(X))
+    f(X)
+    recording, calls = block(hosts, lambda: f(X))
+    alone = {}
+    for key, line in lines.items():
+        fate, number = line.split()
+        alone[key] = f"{fate}|{'live' if calls[key] else 'absent'}|unknown {number}"
+    compare(recording, alone, calls)
+    assert +calls == {k: int(v.split()[1]) for k, v in lines.items() if int(v.split()[1])}
+
+
+@programs
+@alone
+def test_a_program_compiled_before_any_block_says_nothing_wrong(make, lines):
+    hosts = Hosts()
+    f = jax.jit(make(hosts))
+    f(X)
+    recording, calls = block(hosts, lambda: f(X))
+    alone = {}
+    for key, line in lines.items():
+        fate, number = line.split()
+        alone[key] = f"{fate}|{'live' if calls[key] else 'absent'}|unknown {number}"
+    compare(recording, alone, calls)
+
+
+def test_runs_are_seen_in_a_thread_where_jax_has_switched_debug_nans_off():
+    """JAX does so in many functions, and leaves a hook of None behind in the thread."""
+    hosts = Hosts()
+    a, b = hosts.pure("a"), hosts.pure("b")
+    f = jax.jit(lambda x: (b(x), a(x))[1])
+    told = []
+
+    def run():
+        with jax.debug_nans(False):
+            pass
+        told.append(block(hosts, lambda: [f(X) for _ in range(3)]))
+        told.append(block(hosts, lambda: f(X)))
+
+    with jaxcb.record():
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    compare(told[0][0], {"a": "live 3", "b": "unused 0"}, told[0][1])
+    compare(told[1][0], {"a": "live 1", "b": "unused 0"}, told[1][1])

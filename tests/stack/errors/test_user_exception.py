@@ -1,0 +1,179 @@
+"""A failing host function: the user's exception can be reached, at its own line, told apart."""
+
+import threading
+import traceback
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import ResultError
+from jupyter_jaxcb.stack.errors import _store
+
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+
+
+class NoLuck(Exception):
+    pass
+
+
+def boom(x):
+    if x > 2:
+        raise NoLuck(f"at {float(x)}")
+    return x
+
+
+def failing(run):
+    with pytest.raises(Exception) as caught:
+        jax.block_until_ready(run())
+        jax.effects_barrier()
+    return caught.value
+
+
+CALLS = {
+    "pure": lambda x: jaxcb.pure_callback(boom, SCALAR, x, vmap_method="sequential"),
+    "io": lambda x: jaxcb.io_callback(boom, SCALAR, x),
+    "debug": lambda x: jaxcb.debug_callback(boom, x),
+}
+flavors = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+
+
+@flavors
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_original_exception_can_be_reached(call, transform):
+    error = failing(lambda: transform(call)(3.0))
+    original = jaxcb.host_error(error)
+    assert isinstance(original, NoLuck) and str(original) == "at 3.0"
+    frames = [frame.name for frame in traceback.extract_tb(original.__traceback__)]
+    assert frames[-1] == "boom"  # its own frames
+
+
+@pytest.mark.parametrize("flavor", ["pure", "io"])
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_class_that_existing_code_catches_still_catches(flavor, transform):
+    assert isinstance(failing(lambda: transform(CALLS[flavor])(3.0)), jax.errors.JaxRuntimeError)
+
+
+def test_eager_debug_raises_the_users_exception_itself():
+    error = failing(lambda: CALLS["debug"](3.0))
+    assert isinstance(error, NoLuck)
+    assert error.__cause__ is None and error.__context__ is None
+
+
+def test_eager_error_has_the_original_as_its_cause():
+    error = failing(lambda: CALLS["pure"](3.0))
+    assert isinstance(error.__cause__, NoLuck)
+
+
+def test_note_says_flavor_line_lane_and_shapes():
+    f = jax.jit(jax.vmap(CALLS["pure"]))
+    original = jaxcb.host_error(failing(lambda: f(jnp.arange(6.0))))
+    (note,) = original.__notes__
+    assert "pure callback boom" in note and "test_user_exception.py:" in note
+    assert "in lane 3" in note and "float32[]" in note
+
+
+def test_lanes_after_the_failing_one_are_not_called():
+    seen = []
+    f = jax.jit(
+        jax.vmap(
+            lambda x: jaxcb.pure_callback(
+                lambda x: seen.append(float(x)) or boom(x), SCALAR, x, vmap_method="sequential"
+            )
+        )
+    )
+    with jaxcb.record() as recorded:
+        failing(lambda: f(jnp.arange(6.0)))
+    assert seen == [0, 1, 2, 3]
+    assert [call.error for call in recorded.recording] == [None, None, None, "NoLuck: at 3.0"]
+
+
+@pytest.mark.parametrize("bad", [0, 3, 5])
+def test_lane_with_a_wrong_answer_is_named(bad):
+    def host(x):
+        return np.zeros(2, np.float32) if x == bad else x
+
+    f = jax.jit(jax.vmap(lambda x: jaxcb.pure_callback(host, SCALAR, x, vmap_method="sequential")))
+    with jaxcb.record() as recorded:
+        original = jaxcb.host_error(failing(lambda: f(jnp.arange(6.0))))
+    assert isinstance(original, ResultError)
+    assert f"in lane {bad}" in original.__notes__[0]
+    failed = [call.lane for call in recorded.recording if call.error]
+    assert failed == [bad]
+
+
+def test_errors_of_several_threads_are_told_apart():
+    def host(x):
+        raise NoLuck(f"number {int(x)}")
+
+    f = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
+    found = {}
+
+    def work(number):
+        found[number] = {
+            str(jaxcb.host_error(failing(lambda: f(float(number))))) for _ in range(20)
+        }
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {n: {f"number {n}"} for n in range(4)}
+
+
+def test_exception_that_is_not_ours_has_no_host_error():
+    assert jaxcb.host_error(ValueError("mine")) is None
+    assert jaxcb.host_error(None) is None
+
+
+def test_program_works_again_after_a_failure():
+    f = jax.jit(CALLS["pure"])
+    failing(lambda: f(3.0))
+    assert float(f(1.0)) == 1.0
+
+
+def test_record_block_that_fails_keeps_what_was_heard():
+    with pytest.raises(NoLuck), jaxcb.record() as recorded:
+        CALLS["pure"](1.0)
+        CALLS["debug"](3.0)
+    assert [call.error for call in recorded.recording] == [None, "NoLuck: at 3.0"]
+
+
+def test_exceptions_kept_are_bounded():
+    """Each keeps the arrays of its frames alive."""
+
+    def fail(n):
+        for _ in range(40):
+            with pytest.raises(jax.errors.JaxRuntimeError):
+                CALLS["pure"](float(n))
+
+    threads = [threading.Thread(target=fail, args=(n,)) for n in range(3, 33)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    fail(100)
+    assert len(_store._kept) == len(_store._raised_by) <= _store.KEPT_IN_ALL
+    ours = [n for n, thread in _store._raised_by.items() if thread == threading.get_ident()]
+    assert len(ours) == _store.KEPT
+
+
+def test_number_of_a_failing_call_counts_calls_that_were_made():
+    made = []
+
+    def host(x):
+        made.append(float(x))
+        if x > 2:
+            raise ValueError("bad")
+        return x
+
+    f = jaxcb.pure(host, result=lambda x: x)
+    for made_by_now in (3, 6, 9):
+        with pytest.raises(Exception, match=f"in call {made_by_now}, in lane 2"):
+            jax.block_until_ready(jax.vmap(f)(np.arange(1.0, 50.0)))
+        assert len(made) == made_by_now
+    with pytest.raises(Exception, match="in call 10,"):
+        f(9.0)

@@ -1,0 +1,129 @@
+"""Workers of a real MPI run lanes, started by the script itself and by mpiexec."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack.executors import _mpi
+
+HERE = pathlib.Path(__file__)
+BIN = os.path.dirname(sys.executable)  # where the package mpich has its mpiexec
+BY_MPIEXEC = [f"{BIN}/mpiexec", "-n", "3", sys.executable, "-m", "mpi4py.futures"]
+
+
+def ran(*command):
+    """What a script printed, and how it ended."""
+    environment = {**os.environ, "PATH": os.pathsep.join([BIN, os.environ["PATH"]])}
+    return subprocess.run(
+        command,
+        env=environment,
+        cwd=HERE.parents[3],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        start_new_session=True,  # a job that fails ends every process of its group
+    )
+
+
+@pytest.fixture(
+    scope="module",
+    params=[([sys.executable], "mpi:2"), (BY_MPIEXEC, "mpi")],
+    ids=["spawned", "mpiexec"],
+)
+def saw(request, tmp_path_factory):
+    command, executor = request.param
+    folder = tmp_path_factory.mktemp("calls")
+    done = ran(*command, str(HERE.with_name("mpi_lanes.py")), executor, str(folder))
+    assert done.returncode == 0, done.stderr
+    first, last = done.stdout.splitlines()
+    assert first == "script"  # once: no worker runs it again
+    return json.loads(last)
+
+
+def test_answers_are_those_of_the_loop_each_made_once(saw):
+    assert saw["equal"] == [True, True]
+    assert saw["made"] == {"1": 24}
+
+
+def test_recording_has_each_lane_and_its_worker(saw):
+    assert saw["lanes"] == list(range(24))
+    assert saw["pids"] == 2 and saw["ours"] == [False]
+
+
+def test_error_and_timeout_name_their_lane(saw):
+    raised, late = saw["errors"]
+    assert raised[0] == "UserWarning" and "in lane 7," in raised[-1]
+    assert "raised in a worker (pid " in raised[1]
+    assert late[0] == "TimeoutError" and "in lane 11," in late[-1]
+
+
+def test_interrupt_ends_the_waiting_and_the_workers_stay(saw):
+    assert saw["interrupted"] and saw["afterwards"] == [0, 1, 2]
+
+
+def test_worker_that_ends_ends_the_job_and_nothing_waits_for_it():
+    """MPI's own rule: it has no job of which a process is missing."""
+    code = """
+import os
+import jax, numpy as np
+import jupyter_jaxcb as jaxcb
+f = jaxcb.pure(lambda x: x, result=lambda x: x, executor="mpi:2")
+print(jax.vmap(f)(np.ones(1)), flush=True)
+f = jaxcb.pure(lambda x: os._exit(3) if x == 2 else x, result=lambda x: x, executor="mpi:2")
+print(jax.vmap(f)(np.arange(4.0)))
+"""
+    done = ran(sys.executable, "-c", code)
+    assert done.returncode != 0 and done.stdout == "[1.]\n"
+
+
+def test_launcher_that_is_not_there_is_told_before_mpi_gives_up_python(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in list(os.environ):
+        if name.startswith(_mpi._OF_A_JOB):
+            monkeypatch.delenv(name)
+    with pytest.raises(jaxcb.ExecutorError, match=r"mpiexec, which is not there.*'processes'"):
+        _mpi.named_mpi(NeverThere, "mpi", "2")
+
+
+class NeverThere(concurrent.futures.Executor):
+    """A pool whose workers do not come."""
+
+    def __init__(self, count, **options):
+        self.asked = threading.Event()
+
+    def bootup(self):
+        self.asked.wait()
+
+
+def test_workers_that_do_not_come_are_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(_mpi, "_START_SECONDS", 0.01)
+    monkeypatch.setenv("PMI_RANK", "0")
+    pool = NeverThere(2)
+    with pytest.raises(jaxcb.ExecutorError, match=r"has no workers: MPI did not.*'processes'"):
+        _mpi.mpi_engine(pool, "mpi")
+    pool.asked.set()
+
+
+def test_workers_that_failed_to_start_are_told_at_once():
+    """Where its thread that starts them has failed, mpi4py waits for ever."""
+    code = """
+import os, sys
+from mpi4py import MPI, futures
+futures._core.client_spawn = lambda *args: 1 / 0
+import numpy as np, jupyter_jaxcb as jaxcb
+f = jaxcb.pure(lambda x: x, result=lambda x: x, executor="mpi:2")
+try:
+    f(np.float32(1))
+except jaxcb.ExecutorError as error:
+    print(error)
+"""
+    done = ran(sys.executable, "-c", code)
+    assert "has no workers: MPI did not start them" in done.stdout, done.stderr
+    assert "ZeroDivisionError" in done.stderr

@@ -1,0 +1,290 @@
+"""JAX used inside a host function is named before a call of it can block."""
+
+import functools
+import json
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jupyter_jaxcb as jaxcb
+
+CAN_BLOCK = jax.__version_info__ < (0, 12)
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+IN_FLIGHT = Path(__file__).parents[2] / "conformance" / "jax_issues" / "in_flight.py"
+
+
+@jax.jit
+def jitted(x):
+    return x + 1
+
+
+def norm(x):
+    return jnp.linalg.norm(x)
+
+
+class Model:
+    def predict(self, x):
+        return self.layer(x)
+
+    def layer(self, x):
+        return jax.nn.relu(x)[0]
+
+    def __call__(self, x):
+        return self.predict(x)
+
+
+def local_imports(x):
+    import jax.numpy as other
+    from jax import lax as also
+
+    return other.sum(also.neg(x))
+
+
+def comprehension(x):
+    return np.float32(sum([lax.exp(value) for value in x]))
+
+
+def inner_function(x):
+    def inner():
+        return jnp.max(x)
+
+    return inner()
+
+
+def imported_whole(x):
+    import jax.numpy
+
+    return jax.numpy.min(x)
+
+
+def wrapped(function):
+    @functools.wraps(function)
+    def call(x):
+        return function(x)
+
+    return call
+
+
+USES = {
+    "a function of jax.numpy": (lambda x: jnp.max(x), "jax.numpy.max"),
+    "through a helper": (lambda x: norm(x), "jax.numpy.linalg.norm"),
+    "a jitted function": (lambda x: jitted(x)[0], "jitted"),
+    "the host function itself": (jnp.sum, "jax.numpy.sum"),
+    "a jitted host function": (jax.jit(lambda x: x[0]), "<lambda> itself is JAX's, as of @jax.jit"),
+    "a transformation": (lambda x: jax.vmap(np.sin)(x)[0], "jax.vmap"),
+    "a method": (Model().predict, "jax.nn.relu"),
+    "an instance": (Model(), "jax.nn.relu"),
+    "an instance in a global": (lambda x: MODEL.predict(x), "jax.nn.relu"),
+    "imports in the function": (local_imports, "jax.numpy.sum"),
+    "an import of the whole": (imported_whole, "jax.numpy.min"),
+    "a comprehension": (comprehension, "jax.lax.exp"),
+    "a function in the function": (inner_function, "jax.numpy.max"),
+    "a decorated function": (wrapped(norm), "jax.numpy.linalg.norm"),
+    "a partial": (functools.partial(jnp.dot, jnp.ones(3)), "jax.numpy.dot"),
+    "a ufunc": (lambda x: jnp.add.reduce(x), "jax.numpy.add"),
+}
+MODEL = Model()
+
+
+def harmless_names(x):
+    assert jnp.shape(x) == (3,) and jnp.issubdtype(x.dtype, jnp.floating)
+    return np.asarray(jax.tree.map(np.sum, x), jnp.float32) * jnp.pi
+
+
+def shadowed(x):
+    jnp = np
+    return jnp.max(x)
+
+
+HARMLESS = {
+    "numpy": lambda x: np.max(x),
+    "names that compute nothing": harmless_names,
+    "a local name": shadowed,
+    "a parameter": lambda x, jnp=np: jnp.max(x),
+    "device_get": lambda x: jax.device_get(x)[0],
+    "a builtin": max,
+}
+
+
+def told(function):
+    """The warnings, as texts, and the notes of a program that calls `function`."""
+    f = jax.jit(lambda x: jaxcb.pure_callback(function, SCALAR, x))
+    with warnings.catch_warnings(record=True) as seen, jaxcb.record() as recorded:
+        warnings.simplefilter("always")
+        f.lower(X).compile()
+    (outcome,) = recorded.recording.outcomes
+    assert all(one.category is jaxcb.JaxInHostFunctionWarning for one in seen)
+    return seen, outcome.notes
+
+
+X = np.arange(3, dtype=np.float32)
+
+
+@pytest.mark.parametrize(("function", "name"), USES.values(), ids=USES)
+def test_use_of_jax_is_named(function, name):
+    seen, (note,) = told(function)
+    assert name in note
+    assert len(seen) == CAN_BLOCK
+    for warning in seen:
+        text = str(warning.message)
+        assert name in text and "test_reentry.py" in text
+        assert 'jax.config.update("jax_cpu_enable_async_dispatch", False)' in text
+
+
+@pytest.mark.parametrize("function", HARMLESS.values(), ids=HARMLESS)
+def test_what_computes_nothing_in_jax_is_not(function):
+    assert told(function) == ([], ())
+
+
+def test_line_is_that_of_the_use():
+    def host(x):
+        y = x + 1
+        return jnp.max(y)
+
+    seen, (note,) = told(host)
+    line = host.__code__.co_firstlineno + 2
+    assert f"(jax.numpy.max, test_reentry.py:{line})" in note
+    assert [(one.filename, one.lineno) for one in seen] == [(__file__, line)] * CAN_BLOCK
+
+
+def test_each_body_is_warned_of_once():
+    def host(x):
+        return jnp.max(x)
+
+    assert [len(told(host)[0]) for _ in range(3)] == [int(CAN_BLOCK), 0, 0]
+    assert told(host)[1]  # the recording has it every time
+
+
+def test_new_body_of_a_program_that_is_compiled_is_looked_at(notebook):
+    notebook.names |= {"jax": jax, "np": np, "jnp": jnp}
+    define = "@jaxcb.pure(result=jax.ShapeDtypeStruct((), np.float32))\ndef host(x): return {}"
+    notebook.run(define.format("np.max(x)"), "cell")
+    registered = notebook.names["host"]
+    f = jax.jit(lambda x: registered(x))
+    assert f(X) == 2
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        notebook.run(define.format("jnp.min(x)"), "cell")
+    assert ["jax.numpy.min" in str(one.message) for one in seen] == [True] * CAN_BLOCK
+    assert f(X) == 0
+
+
+def test_looking_runs_nothing_of_the_users():
+    class Counted:
+        looked = 0
+
+        @property
+        def answer(self):
+            Counted.looked += 1
+            return np.max
+
+        def __getattr__(self, name):
+            if not name.startswith("__"):
+                Counted.looked += 1
+            raise AttributeError(name)
+
+        def __call__(self, x):
+            return self.answer(x) + self.missing
+
+    counted = Counted()
+    assert told(counted) == ([], ())
+    assert told(lambda x: counted.answer(x) + counted.missing) == ([], ())
+    assert Counted.looked == 0
+
+
+def test_remedy_is_not_asked_for_where_it_was_taken(in_process):
+    program = """
+        import jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
+        s = jax.ShapeDtypeStruct((), np.float32)
+        print(jax.jit(lambda x: jaxcb.pure_callback(lambda x: jnp.max(x), s, x))(np.ones(3, "f")))
+    """
+    assert in_process(program, options=["-W", "error"]).stdout == "1.0\n"
+
+
+@pytest.mark.skipif(not CAN_BLOCK, reason="JAX 0.12 was never seen to block")
+def test_program_that_blocks_has_been_told_before():
+    """Fifty calls in flight, and a host function that uses JAX: it hangs, but after the warning."""
+    options = json.dumps({"whose": "ours", "cores": 2, "uses": ["jnp"]})
+    with subprocess.Popen(
+        [sys.executable, IN_FLIGHT, options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True,
+    ) as process:  # fmt: skip
+        deadline = threading.Timer(60, process.kill)
+        deadline.start()
+        first = process.stderr.readline()
+        process.kill()
+        deadline.cancel()
+    assert "JaxInHostFunctionWarning: the pure callback" in first
+    assert "jax.numpy.max, in_flight.py:" in first
+
+
+class Callable:
+    """Callable with JAX in it, and never called by what only looks at it."""
+
+    factor = 2
+
+    def __call__(self, x):
+        return jnp.max(x)
+
+    def plain(self, x):
+        return x[0] * self.factor
+
+
+def test_object_is_not_called_by_using_its_attributes():
+    looked_at = Callable()
+    assert told(lambda x: x[0] * looked_at.factor) == ([], ())
+    assert told(looked_at.plain) == ([], ())
+    assert told(lambda x: jitted.__name__ and x[0]) == ([], ())
+    assert told(lambda x: looked_at(x))[1]
+
+
+def test_use_that_no_code_shows_is_noticed_when_it_runs():
+    table = {"max": jnp.max}
+
+    def host(x):
+        return np.asarray(table["max"](x))
+
+    f = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
+    f.lower(X).compile()
+    jax.clear_caches()  # so that jnp.max is lowered in the host call
+    with warnings.catch_warnings(record=True) as seen, jaxcb.record():
+        warnings.simplefilter("always")
+        for _ in range(3):
+            assert jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))(X) == 2
+    assert len(seen) == CAN_BLOCK
+    for one in seen:
+        assert "uses JAX in its host function: in host, test_reentry.py:" in str(one.message)
+        assert (one.filename, one.lineno) == (__file__, host.__code__.co_firstlineno + 1)
+
+
+def test_host_function_is_looked_at_while_another_thread_imports():
+    """As long as the table of modules was walked, an import in the middle was an error."""
+    over = threading.Event()
+
+    def imports():
+        while not over.is_set():
+            for number in range(50):
+                sys.modules[f"of_another_thread_{number}"] = sys
+            for number in range(50):
+                del sys.modules[f"of_another_thread_{number}"]
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=imports)
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(60):
+            jax.jit(jaxcb.pure(lambda x: np.sqrt(x), result=SCALAR)).lower(np.float32(4))
+    finally:
+        over.set()
+        thread.join()
+        sys.setswitchinterval(interval)

@@ -1,0 +1,1 @@
+collect_ignore = ["placed.py", "shards.py"]  # programs of their own

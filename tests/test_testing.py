@@ -1,0 +1,321 @@
+"""The fixture ``host_calls``: counts, messages that say why, and no cost where it is not used."""
+
+import re
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+MODULE = """
+import jax, numpy as np, jupyter_jaxcb as jaxcb
+
+@jaxcb.pure(result="x")
+def bessel(x):
+    return 2 * x
+
+def f(x):
+    bessel(x)
+    return bessel(x)
+"""
+
+
+# Where the package is installed, its entry point has loaded the plugin already.
+NAMED = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider")
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    """Runs tests in a process of their own, with the plugin as its entry point would load it."""
+
+    def run(source, *options):
+        pytester.makepyfile(source)
+        return pytester.runpytest_subprocess(*NAMED, *options)
+
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    return run
+
+
+SUITE = {}  # the source of each file, by name
+
+
+def in_the_suite(name, source, module=MODULE):
+    """A file of the one suite that is run once for most tests here."""
+    SUITE[name] = (module + source).lstrip()
+
+
+class Ran:
+    """What one run of pytest printed."""
+
+    def __init__(self, lines):
+        self._lines = lines
+
+    def outcomes(self, name):
+        """How the tests of a file ended, by name; pytest names them in its summary."""
+        found = {}
+        for line in self._lines:
+            how, _, what = line.partition(" ")
+            if what.startswith(f"test_{name}.py::"):
+                found[what.split(" ")[0].rpartition("::")[2]] = how.lower()
+        return found
+
+    def failure(self, name):
+        """What is shown of the failing test `name`: the lines below its headline."""
+        heads = [n for n, line in enumerate(self._lines) if re.match(r"_+ \S+ _+$", line)]
+        (at,) = (n for n in heads if self._lines[n].strip("_ ") == name)
+        ends = [n for n, line in enumerate(self._lines) if re.match(r"(__|==)+ ", line) and n > at]
+        return self._lines[at : ends[0]]
+
+
+@pytest.fixture(scope="module")
+def ran(in_process, tmp_path_factory):
+    """The suite's files, run by one pytest in a process of its own: JAX is imported once."""
+    folder = tmp_path_factory.mktemp("suite")
+    for name, source in SUITE.items():
+        (folder / f"test_{name}.py").write_text(source)
+    options = [*NAMED, "-rA", "-p", "no:xdist", "--rootdir", folder]
+    done = in_process(["-m", "pytest"], *options, ".", cwd=folder, status=1)  # as some are to fail
+    return Ran(done.stdout.splitlines())
+
+
+def matches(lines, patterns):
+    pytest.LineMatcher(lines).fnmatch_lines(patterns)
+
+
+in_the_suite(
+    "counts",
+    """
+def test_before(host_calls):
+    bessel(1.0)
+    assert host_calls["bessel"].calls == 1 and len(host_calls) == 1
+
+def test_counts(host_calls):
+    assert not host_calls and "bessel" not in host_calls
+    jax.vmap(bessel)(np.arange(3.0))
+    assert host_calls["bessel"].calls == 3
+    assert host_calls["bessel"].crossings == 1
+    assert "bessel" in host_calls and "other" not in host_calls
+    assert host_calls["other"].calls == 0
+    assert not host_calls.elided and host_calls["bessel"].elided == 0
+    assert repr(host_calls["bessel"]) == "<3 calls of bessel>"
+
+def test_elided(host_calls):
+    jax.jit(f)(1.0)
+    assert host_calls["bessel"].calls == 1
+    assert host_calls["bessel"].elided == 1
+    (one,) = host_calls.elided
+    assert one.startswith("bessel, test_counts.py:8: unused, its result is")
+
+def test_what_is_still_computed_is_waited_for(host_calls):
+    x = np.ones((200, 200), np.float32)
+    jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda n, x: bessel(x @ x * 1e-3), x))(x)
+    assert host_calls["bessel"].calls == 20
+""",
+)
+
+
+def test_counts_are_those_of_the_test(ran):
+    names = ("before", "counts", "elided", "what_is_still_computed_is_waited_for")
+    assert ran.outcomes("counts") == {f"test_{name}": "passed" for name in names}
+
+
+in_the_suite(
+    "full",
+    """
+from jupyter_jaxcb.testing import host_calls as counting
+
+def test_full():
+    with jaxcb.record(capacity=5), counting() as counted:
+        jax.vmap(bessel)(np.arange(8.0))
+        assert len(counted) == counted["bessel"].calls == 8
+        jaxcb.pure(lambda x: x, result="x")(1.0)
+        assert len(counted) == 9 and "<lambda>" in counted
+""",
+)
+
+
+def test_calls_that_a_full_log_does_not_keep_are_counted_too(ran):
+    assert ran.outcomes("full") == {"test_full": "passed"}
+
+
+in_the_suite(
+    "left",
+    """
+def test_count_on_the_left(host_calls):
+    jax.jit(f)(1.0)
+    assert host_calls["bessel"].calls == 2
+""",
+)
+
+
+def test_failure_shows_which_line_called_how_often(ran):
+    assert ran.outcomes("left") == {"test_count_on_the_left": "failed"}
+    shown = ran.failure("test_count_on_the_left")
+    matches(
+        shown,
+        [
+            "E       *assert 1 == 2",
+            "E         bessel · pure · 1 call · *1 elided",
+            "E           test_left.py:8*bessel(x)*unused*0 calls*",
+            "E           test_left.py:9*return bessel(x)*live*1 call*",
+            "*- host calls of jupyter_jaxcb -*",
+            "bessel · pure · 1 call*",
+        ],
+    )
+    assert "its result is never used, so JAX dropped the call" in "\n".join(shown)
+
+
+in_the_suite(
+    "elided",
+    """
+def test_nothing_is_elided(host_calls):
+    jax.jit(f)(1.0)
+    assert not host_calls.elided
+""",
+)
+
+
+def test_failure_of_elided_names_the_site_and_the_reason(ran):
+    shown = ran.failure("test_nothing_is_elided")
+    matches(shown, ["E       *assert not <elided: bessel, test_elided.py:8: unused, *>"])
+
+
+in_the_suite(
+    "other",
+    """
+def test_other(host_calls):
+    bessel(1.0)
+    assert {"a": 1} == {"a": 2}
+""",
+)
+
+
+def test_other_failures_show_the_host_calls_too(ran):
+    matches(
+        ran.failure("test_other"), ["*- host calls of jupyter_jaxcb -*", "bessel · pure · 1 call*"]
+    )
+
+
+def test_suite_that_does_not_use_it_does_not_import_jax(run):
+    source = """
+import sys
+def test_nothing():
+    assert "jax" not in sys.modules and "jupyter_jaxcb" not in sys.modules
+
+def test_failing():
+    assert 1 == 2
+"""
+    result = run(source, "-p", "no:hypothesispytest")
+    result.assert_outcomes(passed=1, failed=1)
+    assert "host calls" not in result.stdout.str()
+
+
+def test_off_is_told(run, monkeypatch):
+    monkeypatch.setenv("JUPYTER_JAXCB", "off")
+    result = run("def test_off(host_calls): pass")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*RuntimeError: JUPYTER_JAXCB=off: host calls are not recorded*"])
+
+
+in_the_suite(
+    "after",
+    """
+def test_failing(host_calls):
+    bessel(1.0)
+    raise KeyError
+
+def test_after():
+    from jupyter_jaxcb.recording import active
+    assert active() is None
+""",
+)
+
+
+def test_recorder_is_gone_after_a_failing_test(ran):
+    assert ran.outcomes("after") == {"test_failing": "failed", "test_after": "passed"}
+
+
+FAILING = """
+@jaxcb.pure(result="x")
+def boom(x):
+    raise ValueError("no luck")
+"""
+in_the_suite(
+    "unittest",
+    """
+import unittest
+class TestCase(unittest.TestCase):
+    def test_in_a_class(self):
+        jax.block_until_ready(jax.jit(boom)(3.0))
+    @unittest.expectedFailure
+    def test_expected(self):
+        jax.block_until_ready(jax.jit(boom)(3.0))
+    def test_in_python(self):
+        self.assertEqual(1, 2)
+""",
+    MODULE + FAILING,
+)
+
+
+def test_failing_host_function_is_shown_in_a_unittest_as_in_a_function(ran):
+    outcomes = {"test_in_a_class": "failed", "test_expected": "xfail", "test_in_python": "failed"}
+    assert ran.outcomes("unittest") == outcomes
+    shown = ran.failure("TestCase.test_in_a_class")
+    matches(
+        shown,
+        [
+            "*def test_in_a_class(self):",
+            ">*jax.jit(boom)(3.0)*",
+            "*def boom(x):",
+            ">*raise ValueError(*no luck*)",
+            "E       ValueError: no luck",
+            "*- error of a host function -*",
+        ],
+    )
+    assert "JaxRuntimeError: INTERNAL" not in "\n".join(shown)
+    assert "\n".join(shown).count("error of a host function") == 1
+    assert "error of a host function" not in "\n".join(ran.failure("TestCase.test_in_python"))
+
+
+in_the_suite(
+    "raised",
+    """
+import pytest
+def test_wrong_class():
+    with pytest.raises(ValueError, match="no luck"):
+        jax.block_until_ready(jax.jit(boom)(3.0))
+
+@pytest.mark.xfail(raises=jax.errors.JaxRuntimeError, strict=True)
+def test_expected():
+    jax.block_until_ready(jax.jit(boom)(3.0))
+""",
+    MODULE + FAILING,
+)
+
+
+def test_shown_error_says_as_what_it_was_raised(ran):
+    outcomes = {"test_wrong_class": "failed", "test_expected": "xfail"}
+    assert ran.outcomes("raised") == outcomes
+    matches(
+        ran.failure("test_wrong_class"),
+        [
+            "E       ValueError: no luck",
+            "*- error of a host function -*",
+            "JAX raised this as jax.errors.JaxRuntimeError, which is what pytest.raises has to "
+            "expect; jupyter_jaxcb.host_error(error) finds the exception above in it",
+        ],
+    )
+
+
+in_the_suite(
+    "right",
+    """
+def test_count_on_the_right(host_calls):
+    jax.jit(f)(1.0)
+    assert 2 == host_calls["bessel"].calls
+""",
+)
+
+
+def test_count_on_the_right_of_a_comparison_says_so_too(ran):
+    shown = ran.failure("test_count_on_the_right")
+    matches(shown, ["E       *assert 2 == 1", "E         bessel · pure · 1 call · *"])
