@@ -43,7 +43,11 @@ html_theme_options = {
 }
 # The navigation on the left is that of guide and reference; the others have one page each.
 html_sidebars = {
-    page: [] for page in ("index", "magics", "glossary", "architecture", "extending", "genindex")
+    page: []
+    for page in (
+        *("index", "magics", "glossary", "architecture", "jax-facts", "extending", "contributing"),
+        "genindex",
+    )
 }
 
 
@@ -53,7 +57,7 @@ def links_of_the_readme(app, path, docname, source):
         source[0] = (
             source[0]
             .replace("](notebooks/", "](../notebooks/")
-            .replace("](CONTRIBUTING.md)", "](architecture.md)")
+            .replace("](CONTRIBUTING.md)", "](contributing.md)")
         )
 
 

@@ -1,5 +1,6 @@
-"""The pictures and tables of the architecture are of the code as it is."""
+"""The tour of the architecture runs; its pictures and tables are of the code as it is."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def test_picture_has_the_arrows_that_the_layers_may_have(layers):
 
 def test_table_of_layers_has_each(layers):
     contributing = (REPOSITORY / "CONTRIBUTING.md").read_text()
-    table = contributing.partition("## The picture")[2].partition("## The route")[0]
+    table = contributing.partition("## The layers")[2].partition("\n## ")[0]
     rows = set(re.findall(r"^\| `([\w.]+)/?` \|", table, re.MULTILINE))
     assert rows == set(layers.MAY_IMPORT)
 
@@ -46,7 +47,14 @@ def exists(path):
 
 
 @pytest.mark.parametrize(
-    "page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/extending.md", "docs/schema.md"]
+    "page",
+    [
+        "CONTRIBUTING.md",
+        "docs/architecture.md",
+        "docs/extending.md",
+        "docs/jax-facts.md",
+        "docs/schema.md",
+    ],
 )
 def test_module_that_is_named_exists(page):
     text = (REPOSITORY / page).read_text()
@@ -60,3 +68,13 @@ def test_module_that_is_not_there_is_seen():
         True,
         False,
     ]
+
+
+def test_tour_runs_with_the_values_it_shows():
+    page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"^```pycon\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    tour = doctest.DocTestParser().get_doctest(code, {}, "architecture.md", None, 0)
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    failed, ran = runner.run(tour, out=said.append)
+    assert ran > 20 and not failed, "".join(said)
