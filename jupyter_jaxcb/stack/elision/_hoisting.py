@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ._evidence import Evidence
@@ -23,8 +24,8 @@ def left_its_loop(seen: Evidence) -> bool:
     around = sorted(_loops_around(one, seen) for one in seen.instructions)
     deepest = sorted(depth for p in seen.kept for depth in p.depths)
     ahead = _before_loops(seen)
-    if len(around) == len(deepest) + len(ahead):
-        deepest = sorted([*deepest, *ahead])
+    if ahead:
+        return _are_elsewhere(around, [*deepest, *ahead])
     if len(around) != len(deepest):
         return bool(deepest) and around[0] < deepest[0]
     return any(now < before for now, before in zip(around, deepest, strict=True))
@@ -41,12 +42,16 @@ def _loops_around(one: HostCallInstruction, seen: Evidence) -> int:
     return loops + one.gone - min(once + one.gone, single)
 
 
-def _before_loops(seen: Evidence) -> list[int]:
-    """How deep calls in predicates are where these have ordered effects.
+def _are_elsewhere(around: Sequence[int], places: Sequence[int]) -> bool:
+    """Whether host calls are in as many loops as `around` says, and not all at one of `places`."""
+    left = Counter(places)
+    left.subtract(around)
+    return any(count < 0 for count in left.values())
 
-    JAX evaluates such a predicate before the loop, and then in its body.
-    """
-    inside = [p for p in seen.kept if any(step.predicate for step in p.steps)]
+
+def _before_loops(seen: Evidence) -> list[int]:
+    """How deep calls in predicates are that JAX evaluates before the loop, and then in its body."""
+    inside = [p for p in seen.kept if any(step.ahead for step in p.steps)]
     return [depth - 1 for p in inside for depth in p.depths]
 
 
@@ -82,10 +87,12 @@ def written(seen: Evidence) -> int | None:
 def _left_by_jax(seen: Evidence) -> bool:
     """Whether no way is in as many loops as the bind was made in: a derivative moved it.
 
-    One way may be: JAX traces a function once, and puts it into loops and outside of them.
+    One way may be: JAX traces a function once, and puts it into loops and outside of them. So may
+    one that no run goes.
     """
     around = sum(map(_is_loop, seen.around))
-    return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in seen.kept)
+    barren = [p for p in seen.traced if p.is_barren(seen.platform)]
+    return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in (*seen.kept, *barren))
 
 
 def _left_with_jit(seen: Evidence) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...recording import Site
+from .. import jax_compat
 from ..core import Bind, HostCallback, is_held, is_observing
 from ._constant_branches import enters, index_of
 
@@ -30,7 +31,7 @@ class Step(NamedTuple):
     never: tuple[str, ...] = ()  # a branch for all platforms but these
     unroll: int = 1  # steps of a scan that JAX writes one after the other
     reached: bool | None = None  # a branch, or the body of a while; None: depends on data
-    predicate: bool = False  # of a while
+    ahead: bool = False  # the predicate of a while that JAX evaluates before the loop, too
     again: bool = False  # a checkpoint that a derivative runs again
 
     @property
@@ -182,7 +183,7 @@ def _while_step(equation: Any, inner: Any) -> Step:
     (answer,) = getattr(predicate, "out_avals", (None,))
     masks = bool(getattr(answer, "shape", ()))
     if inner is predicate:
-        return Step("while", masks=masks, predicate=True)
+        return Step("while", masks=masks, ahead=jax_compat.has_ordered_effects(predicate))
     return Step("while", masks=masks, reached=None if enters(equation) is not False else False)
 
 

@@ -56,6 +56,7 @@ from ._required import batching as batching
 from ._required import build_ffi_lowering_function as build_ffi_lowering_function
 from ._required import callback_sharding as callback_sharding
 from ._required import forget_tokens as forget_tokens
+from ._required import has_ordered_effects as has_ordered_effects
 from ._required import jax_effect as jax_effect
 from ._required import keep_and_order as keep_and_order
 from ._required import keep_under_partial_evaluation as keep_under_partial_evaluation

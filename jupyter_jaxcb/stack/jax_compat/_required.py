@@ -103,6 +103,11 @@ def keep_and_order(effect_type: type[Effect]) -> None:
     _effects.remat_allowed_effects.add_type(effect_type)
 
 
+def has_ordered_effects(jaxpr: Any) -> bool:
+    """Whether a closed jaxpr holds an effect that keeps the order of the program."""
+    return bool(_effects.ordered_effects.filter_in(jaxpr.effects))
+
+
 def leaves_references_as_they_are(primitive: Primitive) -> None:
     """Lets `primitive`, which returns nothing, read mutable references inside of loops.
 

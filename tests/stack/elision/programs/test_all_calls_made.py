@@ -57,6 +57,19 @@ for kind in ("pure", "io", "debug", "ordered"):
 
         return f, (X,)
 
+    @row(f"{kind}: a checkpoint in a scan that no run enters, and in a loop", {"a": "live 2"})
+    def _(h, kind=kind):
+        helper = jax.checkpoint(flavor(h, kind))
+
+        def f(x):
+            step = lambda c, i: (c, helper(c))  # noqa: E731
+            never = lambda x: lax.scan(step, x, jnp.arange(3))[0]  # noqa: E731
+            y = lax.while_loop(lambda s: s[0] < 0, lambda s: (s[0] + 1, never(s[1])), (0, x))[1]
+            n = 2 + (x > 9)
+            return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, helper(s[1])), (0, y))[1]
+
+        return f, (X,)
+
     @row(f"{kind}: a branch that no run takes", {"a": "folded|untaken 0"})
     def _(h, kind=kind):
         a = flavor(h, kind)
@@ -267,6 +280,23 @@ def test_call_in_a_condition_that_xla_does_not_evaluate_has_the_reason_and_the_w
     assert (str(found.fate), found.calls, found.expected) == ("folded", 0, 0)
     assert "never evaluates the condition" in found.reason
     assert "in the body" in found.remedy
+
+
+def test_loop_in_a_predicate_that_is_evaluated_once_and_never_again_lacks_nothing():
+    """JAX evaluates one with an ordered effect before the loop; no run enters the loop here."""
+    h = Hosts()
+    a, first = h.pure("a"), h.debug("first", ordered=True)
+
+    def go(x):
+        first(x)
+        return lax.fori_loop(0, 4, lambda i, x: a(x), x) < 50
+
+    def program(x):
+        return lax.while_loop(lambda s: (s[0] < 0) & go(s[1]), lambda s: s, (0, x))[1]
+
+    found = {row.site.function: row for row in rows_of(program, True)}
+    assert h.calls["a"] == 4
+    assert (found["a"].calls, found["a"].elided) == (4, 0)
 
 
 @pytest.mark.parametrize("kind", ["io", "debug", "ordered"])
