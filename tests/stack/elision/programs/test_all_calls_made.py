@@ -289,10 +289,11 @@ def test_loop_in_a_predicate_that_is_evaluated_once_and_never_again_lacks_nothin
 
     def go(x):
         first(x)
-        return lax.fori_loop(0, 4, lambda i, x: a(x), x) < 50
+        return lax.while_loop(lambda s: s[0] < 4, lambda s: (s[0] + 1, a(s[1])), (0, x))[1] < 50
 
     def program(x):
-        return lax.while_loop(lambda s: (s[0] < 0) & go(s[1]), lambda s: s, (0, x))[1]
+        step = lambda s: (s[0] + 1, s[1])  # noqa: E731
+        return lax.while_loop(lambda s: (s[0] < 0) & go(s[1]), step, (0, x))[1]
 
     found = {row.site.function: row for row in rows_of(program, True)}
     assert h.calls["a"] == 4
