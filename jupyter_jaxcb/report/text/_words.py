@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ...recording import Aval, Preview, Recording, VmapLevel
-from ..summary import Shapes, SiteSummary
+from ..summary import Shapes, SiteSummary, call_words
 
 MAX_SITES = 60  # that text and HTML list; the data has all
 MAX_DEVICES = 8  # that are named
@@ -86,11 +86,6 @@ def byte_words(count: int) -> str:
 def shorten(source: str, width: int = SOURCE_WIDTH) -> str:
     """A source line, cut to the width of its column."""
     return source if len(source) <= width else f"{source[: width - 1]}…"
-
-
-def call_words(count: int) -> str:
-    """``1 call``, ``12,000 calls``."""
-    return f"{count:,} call{'' if count == 1 else 's'}"
 
 
 def full_words(recording: Recording) -> str:
