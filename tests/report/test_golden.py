@@ -16,6 +16,7 @@ from jupyter_jaxcb.recording import (
     LoweredSite,
     Outcome,
     Program,
+    Reason,
     Recorder,
     Site,
     VmapLevel,
@@ -58,7 +59,7 @@ def recording():
     around = ("scan of 5", "branch 1 of 2")
     for outcome in (
         Outcome(LOST, program, Fate.UNUSED, written=1, compiled=0, around=around,
-                reason="its result is never used", remedy="return or use the result"),
+                reason=Reason.UNUSED),
         Outcome(BESSEL, program, Fate.LIVE, 0, written=1, compiled=1, instructions=1),
         Outcome(LOG, program, Fate.LIVE, 1, written=8, compiled=8, instructions=1),
     ):  # fmt: skip
@@ -92,7 +93,7 @@ def test_golden_file_is_what_is_written_today(unpacked):
 
 def test_golden_file_has_every_key_that_is_declared():
     """`schema.ts` is read as text: a key that one side forgets is found here."""
-    schema = (FILE.parents[2] / "labextension" / "src" / "view" / "schema.ts").read_text()
+    schema = (FILE.parents[2] / "labextension" / "src" / "view" / "data" / "schema.ts").read_text()
     golden = json.loads(FILE.read_text())
     facts, measured = (golden[part][MIME_TYPE] for part in ("data", "metadata"))
     for name, value in {

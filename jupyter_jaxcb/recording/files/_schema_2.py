@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._facts import Note, NoteKind, Reason
+from .._facts import NoteKind, Reason
 from ._decode import Decoder, damaged
 
 
@@ -32,7 +32,7 @@ def _outcome(data: Any) -> dict[str, Any]:
     if text["reason"]:
         rest |= {"reason": Reason.AS_WRITTEN, "as_written": list(text.values())}
     notes = Decoder().of(tuple[str, ...], data.get("notes", []), "outcomes.notes")
-    return {**rest, "notes": [list(Note(NoteKind.AS_WRITTEN, text=note)) for note in notes]}
+    return {**rest, "notes": [[NoteKind.AS_WRITTEN, [], None, note] for note in notes]}
 
 
 def _text(data: dict[str, Any], name: str) -> str:
