@@ -5,20 +5,13 @@
  * from run to run (times, threads, the order of calls) and stands in its metadata.
  */
 
+import phrases from './phrases.json';
+
 export const SCHEMA = 1;
 export const MIME_TYPE = `application/vnd.jupyter-jaxcb.recording.v${SCHEMA}+json`;
 
-export const FATES = [
-  'live',
-  'uncalled',
-  'untaken',
-  'unused',
-  'folded',
-  'merged',
-  'hoisted',
-  'unknown'
-] as const;
-export type Fate = (typeof FATES)[number];
+export type Fate = keyof typeof phrases.signs;
+export const FATES = Object.keys(phrases.signs) as readonly Fate[];
 
 /** Shape and dtype of one array. */
 export type Aval = readonly [shape: readonly number[], dtype: string];
