@@ -74,7 +74,8 @@ export function levelWords(levels: readonly Level[]): string {
   }
   const sizes = outermostFirst.map(([size, name, batched]) => {
     const kinds = batched.map(on => (on ? phrases.mapped : notMapped(name)));
-    return `${say(phrases.vmap, { size })}${batched.every(Boolean) ? '' : ` (${kinds.join(', ')})`}`;
+    const all = batched.every(Boolean);
+    return `${say(phrases.vmap, { size })}${all ? '' : ` (${kinds.join(', ')})`}`;
   });
   return `${sizes.join(' × ')}, ${method}`;
 }
