@@ -1,7 +1,7 @@
 """A recording as a Jupyter MIME bundle.
 
 Deterministic facts go into the data, times and threads into the metadata: notebooks then pass
-nbval unsanitised, which compares data and leaves metadata alone. `labextension/src/view/schema.ts`
+nbval unsanitised, which compares data and leaves metadata alone. `labextension/src/view/data/schema.ts`
 says the same in types.
 """
 

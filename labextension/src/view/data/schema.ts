@@ -1,5 +1,5 @@
 /**
- * A recording as `jupyter_jaxcb/report/_mime.py` writes it: the one thing this side knows of Python.
+ * A recording as `report/frontend/_mime.py` writes it: the one thing this side knows of Python.
  *
  * `Facts` are the same for equal programs and stand in the data of an output; `Measured` changes
  * from run to run (times, threads, the order of calls) and stands in its metadata.
