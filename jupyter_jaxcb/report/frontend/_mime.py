@@ -1,8 +1,8 @@
 """A recording as a Jupyter MIME bundle.
 
 Deterministic facts go into the data, times and threads into the metadata: notebooks then pass
-nbval unsanitised, which compares data and leaves metadata alone. `labextension/src/view/data/schema.ts`
-says the same in types.
+nbval unsanitised, which compares data and leaves metadata alone. The same is said in types in
+`labextension/src/view/data/schema.ts`.
 """
 
 from __future__ import annotations
