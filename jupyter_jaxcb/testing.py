@@ -7,7 +7,7 @@ from typing import Any
 
 from .diagnostics import Listening, drain, environment, is_off
 from .recording import Recorder, Recording
-from .report import call_words, summarize, to_text
+from .report import call_words, outcome_to_text, summarize, to_text
 
 
 class Count(int):
@@ -89,10 +89,7 @@ class HostCalls:
     def elided(self) -> Elided:
         """The sites whose calls are missing, wholly or in part; empty if none are."""
         recording = self.recording
-        return Elided(
-            f"{one.site.function}, {recording.where(one.site)}: {one.fate}, {one.reason}"
-            for one in recording.elisions
-        )
+        return Elided(outcome_to_text(one, recording.where(one.site)) for one in recording.elisions)
 
     def __getitem__(self, function: str) -> FunctionCalls:
         return FunctionCalls(function, self.recording)

@@ -6,6 +6,8 @@ import dataclasses
 import enum
 from typing import NamedTuple
 
+from ._str import printed
+
 # Ends the source of a site that stands for calls whose bind nobody saw.
 COMPILED_BEFORE = "in a program compiled before"
 OBSERVED = "jax "  # how flavors of JAX's own callbacks begin
@@ -235,6 +237,91 @@ class Fate(enum.StrEnum):
 ELIDED = frozenset({Fate.UNUSED, Fate.FOLDED, Fate.MERGED, Fate.HOISTED})
 
 
+class Reason(enum.StrEnum):
+    """Why a site has its fate; `report` has the words, and what to do about it."""
+
+    # What JAX and XLA made of it.
+    UNUSED = "unused"  # its result is not used: JAX dropped it before compiling
+    UNUSED_IN_TRACE = "unused_in_trace"  # the same, while JAX traced the function
+    SHAPE_ONLY = "shape_only"  # JAX dropped it while tracing: only its result's shape is needed
+    DEAD_CODE = "dead_code"  # the compiled program never reaches it
+    DEAD_IN_TRACE = "dead_in_trace"  # the same, while JAX traced the function
+    IO_IN_DERIVATIVE = "io_in_derivative"  # JAX dropped its own io while it traced a derivative
+    EMPTY_BATCH = "empty_batch"  # vmap maps it over an axis of size 0
+    EMPTY_LOOP = "empty_loop"  # it is in a loop of length 0
+    OTHER_PLATFORM = "other_platform"  # it is in a branch for another platform
+    UNREACHABLE = "unreachable"  # XLA proved that a run never reaches it
+    UNREACHABLE_BRANCH = "unreachable_branch"  # the same of the branch or loop around it
+    OPTIMIZED_AWAY = "optimized_away"  # XLA proved that its result cannot matter
+    CONDITION_SKIPPED = "condition_skipped"  # in a loop's condition, which XLA never evaluates
+    CONDITION_PARTLY_SKIPPED = "condition_partly_skipped"  # the same, by one of its call paths
+    PARTLY_UNUSED = "partly_unused"  # the results of some of its call paths are not used
+    DEDUPLICATED = "deduplicated"  # XLA kept fewer calls than there are call paths
+    DEDUPLICATED_AND_HOISTED = "deduplicated_and_hoisted"  # the same, and outside of the loop
+    HOISTED = "hoisted"  # its arguments do not change in the loop: it is called outside of it
+    LOWERED_TOGETHER = "lowered_together"  # JAX lowered it with an equal call, which is counted
+    UNREADABLE = "unreadable"  # the optimized program cannot be read
+    # What became of it in the runs.
+    NOT_RUN = "not_run"  # its program was compiled, and has not run
+    RUNS_NOT_SEEN = "runs_not_seen"  # no call, and whether its program ran cannot be seen
+    NOT_REACHED = "not_reached"  # a run did not enter the branch or loop around it
+    NOT_REACHED_OR_FAILED = "not_reached_or_failed"  # some runs did not, and some failed before it
+    EARLIER_ERROR = "earlier_error"  # a run failed before it came to it
+    EARLIER_REGISTRATION = "earlier_registration"  # its program calls one that was replaced since
+    OTHER_PROCESS = "other_process"  # another process makes its calls, for all
+    NO_BATCH_ELEMENT = "no_batch_element"  # called eagerly under a vmap over an axis of size 0
+    EMPTY_RESULT = "empty_result"  # its result has no elements
+    NO_RESULT = "no_result"  # it returns nothing, so nothing needs it
+    # What the recording makes of it.
+    PARTLY_OBSERVED = "partly_observed"  # JAX's own callbacks were not observed all the time
+    AS_WRITTEN = "as_written"  # that of a file of schema 2, which has words instead
+
+
+class AsWritten(NamedTuple):
+    """What a file of schema 2 says of an outcome, in its own words."""
+
+    reason: str  # why it has its fate
+    advice: str  # what to do about it
+
+
+class NoteKind(enum.StrEnum):
+    """What is worth knowing of a call; `report` has the words."""
+
+    ALL_BRANCHES_RUN = "all_branches_run"  # a batched predicate: each element runs every branch
+    FINISHED_ELEMENTS_RUN = "finished_elements_run"  # until a while loop's last element finishes
+    UNBATCHED = "unbatched"  # no argument is batched: one call serves all batch elements
+    OUT_OF_EMPTY_LOOP = "out_of_empty_loop"  # hoisted out of a loop of length 0, so it is called
+    USES_JAX = "uses_jax"  # the host function does
+    USES_JAX_AND_CAN_BLOCK = "uses_jax_and_can_block"  # the same, where that can wait for ever
+    PARTLY_OBSERVED = "partly_observed"  # calls are missing that came while JAX's were not observed
+    AS_WRITTEN = "as_written"  # that of a file of schema 2, which has words instead
+
+
+class JaxUse(NamedTuple):
+    """Where a host function uses JAX."""
+
+    name: str  # what it uses, "jax.numpy.max", or as the code has it
+    file: str = ""  # of the code that uses it; empty where the host function itself is JAX's
+    line: int = 0  # 1-based
+    cell: bool = False  # the file is a notebook cell (or other source without a file)
+    jitted: bool = False  # the host function itself is of `jax.jit`, or a `jax.custom_jvp`
+
+    def __str__(self) -> str:
+        if self.jitted:
+            return f"{self.name} itself is JAX's, as of @jax.jit"
+        where = _where(self.file, self.line, self.cell)
+        return f"{self.name}, {where}" if self.file else self.name
+
+
+class Note(NamedTuple):
+    """Something worth knowing of a call, beside its fate."""
+
+    kind: NoteKind  # which also says what of the other fields is told
+    batch: tuple[int, ...] = ()  # sizes of the vmaps whose elements share the call, outermost first
+    use: JaxUse | None = None  # of JAX in the host function
+    text: str = ""  # of a file of schema 2, in its own words
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
     """What one compiled program made of one bind."""
@@ -249,6 +336,13 @@ class Outcome:
     instructions: int = 0  # that call the host, in the optimised program
     around: tuple[str, ...] = ()  # loops, branches and calls, outermost first: "scan of 5"
     stack: tuple[str, ...] = ()  # the transformations too, as JAX names them: "vmap", "while/body"
-    reason: str = ""  # empty when live
-    remedy: str = ""  # what to do about it; empty when live
-    notes: tuple[str, ...] = ()  # what is worth knowing of a live one
+    reason: Reason | None = None  # of its fate; None when live
+    call_paths: int = 0  # of which `instructions` are kept, where the reason is that some are not
+    unrolled: bool = False  # JAX unrolled a loop: each step that it wrote is a call path
+    unreadable: str = ""  # the error, where the optimized program cannot be read
+    notes: tuple[Note, ...] = ()  # what is worth knowing of a live one
+    as_written: AsWritten | None = None  # the reason of a file of schema 2
+
+    def __str__(self) -> str:
+        """Which call it is and what became of it: ``bessel, line 3: unused, its result ...``."""
+        return printed(self)

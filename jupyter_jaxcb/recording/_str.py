@@ -9,6 +9,6 @@ TEXTS: dict[type, Callable[[Any], str]] = {}
 
 
 def printed(thing: Any) -> str:
-    """The report of a recording, or the table of a matrix; of one with nothing in it its repr."""
+    """The words for a recording, an outcome, a matrix; its repr where there are none."""
     text = TEXTS.get(type(thing))
     return (text and text(thing)) or repr(thing)

@@ -11,11 +11,16 @@ from .frontend import to_message as to_message
 from .frontend import to_mimebundle as to_mimebundle
 from .summary import Rows as Rows
 from .summary import SiteSummary as SiteSummary
+from .summary import advice_words as advice_words
+from .summary import call_words as call_words
+from .summary import causes_of as causes_of
+from .summary import note_words as note_words
+from .summary import reason_words as reason_words
 from .summary import summarize as summarize
-from .text import call_words as call_words
 from .text import cost_to_text as cost_to_text
 from .text import matrix_to_html as matrix_to_html
 from .text import matrix_to_text as matrix_to_text
+from .text import outcome_to_text as outcome_to_text
 from .text import shapes_of as shapes_of
 from .text import shorten as shorten
 from .text import time_words as time_words

@@ -19,6 +19,7 @@ from jupyter_jaxcb.recording import (
     NotFinite,
     Outcome,
     Program,
+    Reason,
     Recorder,
     Recording,
     RecordingFileError,
@@ -46,7 +47,9 @@ def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), lanes=4):
         recorder.values.take(single, crossing, -1, [np.arange(9.0)], [np.float32(1)])
     recorder.called_lanes(looped, 2, np.arange(lanes)[::-1], list(range(7, 8 + lanes)))
     recorder.values.not_finite(single, 1, 2)
-    recorder.compiled(Outcome(SITE, PROGRAM, Fate.UNUSED, written=1, compiled=0, reason="why"))
+    recorder.compiled(
+        Outcome(SITE, PROGRAM, Fate.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)
+    )
     recorder.took(Compilation(PROGRAM, 3, (z,), 10, 20, False, 4, 99))
     recorder.counts(PROGRAM)
     recorder.ran(PROGRAM)

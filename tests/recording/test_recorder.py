@@ -9,12 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
+    AsWritten,
     Aval,
     Fate,
     Frame,
+    JaxUse,
     LoweredSite,
+    Note,
+    NoteKind,
     Outcome,
     Program,
+    Reason,
     Recorder,
     Recording,
     Site,
@@ -166,6 +171,16 @@ avals = st.builds(
 )
 
 
+uses = st.builds(JaxUse, names, names, st.integers(0, 99), cell=st.booleans(), jitted=st.booleans())
+notes = st.builds(
+    Note,
+    st.sampled_from(NoteKind),
+    st.lists(st.integers(0, 9), max_size=2).map(tuple),
+    st.none() | uses,
+    names,
+)
+
+
 @given(data=st.data(), where=st.lists(sites, min_size=1, max_size=4))
 def test_json_keeps_everything(data, where):
     recorder = Recorder()
@@ -182,7 +197,8 @@ def test_json_keeps_everything(data, where):
         recorder.compiled(
             Outcome(site, program, data.draw(st.sampled_from(Fate)), 1, 2,
                     data.draw(st.none() | st.integers(0, 9)), 3, 4, ("scan of 2",), ("vmap",),
-                    "why", "what", ("note",))
+                    data.draw(st.none() | st.sampled_from(Reason)), 5, True, data.draw(names),
+                    data.draw(st.lists(notes, max_size=3).map(tuple)), AsWritten("why", "what"))
         )  # fmt: skip
         recorder.counts(program)
         recorder.ran(program)

@@ -16,6 +16,7 @@ from jupyter_jaxcb.recording import (
     LoweredSite,
     Outcome,
     Program,
+    Reason,
     Recorder,
     Site,
     VmapLevel,
@@ -58,7 +59,7 @@ def recording():
     around = ("scan of 5", "branch 1 of 2")
     for outcome in (
         Outcome(LOST, program, Fate.UNUSED, written=1, compiled=0, around=around,
-                reason="its result is never used", remedy="return or use the result"),
+                reason=Reason.UNUSED),
         Outcome(BESSEL, program, Fate.LIVE, 0, written=1, compiled=1, instructions=1),
         Outcome(LOG, program, Fate.LIVE, 1, written=8, compiled=8, instructions=1),
     ):  # fmt: skip

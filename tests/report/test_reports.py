@@ -13,6 +13,7 @@ from jupyter_jaxcb.recording import (
     LoweredSite,
     Outcome,
     Program,
+    Reason,
     Recorder,
     Recording,
     Site,
@@ -49,7 +50,7 @@ def recorded(start=1_000, capacity=100, cells=("<cell>",)):
     recorder.called_lanes(lanes, 1, np.arange(4), [start + n for n in range(5)])
     recorder.compiled(
         Outcome(UNUSED, Program("jit_f", "cpu"), Fate.UNUSED, written=1, compiled=0,
-                reason="its result is never used", remedy="use it")
+                reason=Reason.UNUSED)
     )  # fmt: skip
     return recorder.freeze(cells=cells)
 
@@ -167,7 +168,7 @@ def test_text_says_fate_shapes_and_vmap():
         "   log · io · 4 calls · () → nothing"
     )
     assert "line 3      a = bessel(2, z) < 3 & z  unused  0 calls" in text
-    assert "1 elided: its result is never used; use it" in text
+    assert "1 elided: its result is never used, so JAX dropped the call before compiling; " in text
     assert "vmap 3 (size 1, mapped), expand_dims" in text
     assert "model.py:9" in text
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from ...recording import Frame, JaxUse
 from ...stack import jax_compat
-from ...stack.core import HostFunction
-from ...stack.lint import Use, jax_inside, warn_once
+from ...stack.core import HostFunction, is_cell
+from ...stack.lint import jax_inside, warn_once
 from ._running import RunningCall, calls_on_stack
 
 
@@ -20,7 +21,9 @@ def warn_of_running(call: RunningCall) -> None:
     """Warns of a call of ours that is inside of JAX now, once for each body."""
     ours = call.host if isinstance(call.host, HostFunction) else None
     if ours is not None and call.in_jax and jax_compat.host_function_can_block():
-        place = call.stack[0] if call.stack else None
-        use = Use(f"in {place.function}", place.file, place.line) if place else jax_inside(ours)
-        use = use or Use("somewhere")
-        warn_once(ours, call.lowered.site, use)
+        use = _place(call.stack[0]) if call.stack else jax_inside(ours)
+        warn_once(ours, call.lowered.site, use or JaxUse("somewhere"))
+
+
+def _place(frame: Frame) -> JaxUse:
+    return JaxUse(f"in {frame.function}", frame.file, frame.line, is_cell(frame.file))

@@ -16,6 +16,7 @@ from .._facts import Site
 _PLAIN = (int, str, bool)
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+_NAMED = 8  # values of an enumeration
 _BITS = 63  # of an integer, beside its sign
 
 
@@ -64,7 +65,8 @@ class Decoder:
         if issubclass(hint, enum.Enum):
             values = [one.value for one in hint]
             if data not in values:
-                raise damaged(place, f"one of {', '.join(values)}", data)
+                more = ["…"] * (len(values) > _NAMED)
+                raise damaged(place, f"one of {', '.join([*values[:_NAMED], *more])}", data)
             return hint(data)
         return self.record(hint, data, place)
 

@@ -24,15 +24,13 @@ from .._facts import (
     Worker,
 )
 from ._decode import Decoder, RecordingFileError, damaged
+from ._schema_2 import of_schema_2
 
 if TYPE_CHECKING:
     from .._recording import Recording
 
 SCHEMA = 3  # of files; that of what a notebook saves is its own
-_READ = (
-    2,
-    SCHEMA,
-)  # 2: frames say less, and of calls without rows there is their sum
+_READ = (2, SCHEMA)  # 2: see `_schema_2`
 _CHUNK = 100_000  # rows that are text at once
 
 
@@ -164,7 +162,7 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
 
 def _facts(data: dict[str, Any]) -> dict[str, Any]:
     if data["schema"] == 2:
-        data = {"not_kept": [], **data}
+        data = of_schema_2(data)
     wanted = {*_PLAIN, "schema", "environment", "sites", "bound", "runs", "stale"}
     if set(data) != wanted:
         odd = sorted(set(data) ^ wanted)

@@ -8,7 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._facts import OBSERVED, Fate, LoweredSite, NotKept, Outcome, Program, Site
+from .._facts import (
+    OBSERVED,
+    Fate,
+    LoweredSite,
+    Note,
+    NoteKind,
+    NotKept,
+    Outcome,
+    Program,
+    Reason,
+    Site,
+)
 
 
 class Mark(NamedTuple):
@@ -77,7 +88,6 @@ def _partly_observed(outcome: Outcome) -> Outcome:
         fate=Fate.UNKNOWN,
         written=None,
         compiled=None,
-        reason="JAX's own callbacks were not observed all the time of this recording",
-        remedy="record all of it with jaxcb.observe_jax()",
-        notes=(*outcome.notes, "calls that came while JAX's were not observed are not counted"),
+        reason=Reason.PARTLY_OBSERVED,
+        notes=(*outcome.notes, Note(NoteKind.PARTLY_OBSERVED)),
     )

@@ -6,8 +6,8 @@ import os
 from html import escape
 from typing import BinaryIO
 
-from ...recording import FORMATS, TEXTS, Matrix, Recording
-from ..text import matrix_to_text, to_html, to_text
+from ...recording import FORMATS, TEXTS, Matrix, Outcome, Recording
+from ..text import matrix_to_text, outcome_to_text, to_html, to_text
 from ._csv import write_csv
 from ._parquet import write_arrow, write_parquet
 from ._perfetto import write_perfetto
@@ -82,4 +82,4 @@ FORMATS.update(
         ".parquet": write_parquet,
     }
 )
-TEXTS.update({Recording: to_text, Matrix: matrix_to_text})
+TEXTS.update({Recording: to_text, Matrix: matrix_to_text, Outcome: outcome_to_text})

@@ -1,6 +1,12 @@
 """Facts about a recording that every report shows, as values."""
 
+from ._numbers import call_words as call_words
+from ._numbers import counted as counted
 from ._out_of_order import out_of_order as out_of_order
+from ._reasons import advice_words as advice_words
+from ._reasons import causes_of as causes_of
+from ._reasons import note_words as note_words
+from ._reasons import reason_words as reason_words
 from ._rows import Rows as Rows
 from ._rows import path as path
 from ._summary import Shapes as Shapes

@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...recording import COMPILED_BEFORE, Compilation, NotFinite, Outcome, Recording, Running, Site
+from ...recording import (
+    COMPILED_BEFORE,
+    Compilation,
+    Note,
+    NoteKind,
+    NotFinite,
+    Outcome,
+    Recording,
+    Running,
+    Site,
+)
+from ._numbers import call_words
+from ._reasons import note_words
 
 LISTED = 3  # arguments of compilations that are named
 _BEFORE = (
@@ -30,18 +42,16 @@ def site_notes(
     """
     programs = {outcome.program for outcome in outcomes}
     compilations = [one for one in recording.compilations if one.program in programs]
-    found = [note for outcome in outcomes for note in outcome.notes]
-    found += [_shared(recording.lowered[number].shared) for number in numbers]
+    notes = [note for outcome in outcomes for note in outcome.notes]
+    shared = (recording.lowered[number].shared for number in numbers)
+    notes += [Note(NoteKind.UNBATCHED, (lanes,)) for lanes in shared if lanes > 1]
+    found = [note_words(note) for note in notes]
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
     found += [_BEFORE] * site.source.endswith(COMPILED_BEFORE)
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
-
-
-def _shared(lanes: int) -> str:
-    return f"no argument is mapped by vmap: one call is shared by {lanes} lanes" * (lanes > 1)
 
 
 def _retraces(compilations: Sequence[Compilation]) -> list[str]:
@@ -84,12 +94,8 @@ def _still_running(call: Running) -> str:
 def _not_finite(fact: NotFinite) -> str:
     words = []
     if fact.produced:
-        words.append(f"{_calls(fact.produced)} answered NaN or infinity for finite arguments")
+        words.append(f"{call_words(fact.produced)} answered NaN or infinity for finite arguments")
     if fact.passed_on:
         was = "was" if fact.passed_on == 1 else "were"
-        words.append(f"{_calls(fact.passed_on)} answered NaN or infinity, and {was} given some")
+        words.append(f"{call_words(fact.passed_on)} answered NaN or infinity, and {was} given some")
     return "; ".join(words)
-
-
-def _calls(count: int) -> str:
-    return f"{count:,} call{'' if count == 1 else 's'}"

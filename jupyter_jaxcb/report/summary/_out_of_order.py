@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...recording import Fate, Program, Recording, Site
+from ._numbers import counted
 from ._summary import SiteSummary
 
 COMPARED = 40  # callbacks of one program
@@ -41,8 +42,8 @@ def out_of_order(recording: Recording, summaries: list[SiteSummary]) -> list[str
             if swapped:
                 told.add(later)
                 found.append(
-                    f"{names[later]} ran before {names[earlier]} in {swapped:,} of {total:,} "
-                    f"run{'' if total == 1 else 's'}{where}; ordered=True keeps program order"
+                    f"{names[later]} ran before {names[earlier]} in {swapped:,} of "
+                    f"{counted(total, 'run')}{where}; ordered=True keeps program order"
                 )
     return found
 

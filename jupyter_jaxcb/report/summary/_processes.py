@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ...recording import Fate, Outcome
+from ...recording import Fate, Outcome, Reason
 from ._counts import Counts
+from ._numbers import call_words
+from ._reasons import Cause, advice_words, reason_words
 
-ELSEWHERE = "another process makes its calls, for all"
-Verdict = tuple[Fate, str, str]  # with reason and remedy
+
+class Verdict(NamedTuple):
+    """What is decided on a site."""
+
+    fate: Fate
+    causes: tuple[Cause, ...]  # of it; none when live
+
+
 # From counts, a number of calls that were begun, and outcomes.
 Decide = Callable[[Counts, int, list[Outcome]], Verdict]
 
@@ -40,13 +48,13 @@ def over_processes(
         own = [outcome for outcome in outcomes if outcome.program.process == process]
         calls = sum(int(counts.calls[n]) for n in facts)
         found.append(_Own(process, calls, decide(counts, counts.begun(facts), own)))
-    fates = {own.verdict[0] for own in found}
+    fates = {own.verdict.fate for own in found}
     told = [own for own in found if own.calls] or found
     verdict = told[0].verdict
     notes = [_count_words(found, len(recording.processes))]
     if len(fates) > 1:
-        others = [own for own in found if own.verdict[0] is not verdict[0]]
-        notes += [_fate_words(own) for own in others if own.verdict[1] != ELSEWHERE]
+        others = [own for own in found if own.verdict.fate is not verdict.fate]
+        notes += [_fate_words(own) for own in others if not _is_elsewhere(own.verdict)]
     return verdict, tuple(filter(None, notes))
 
 
@@ -56,13 +64,17 @@ def _count_words(found: Sequence[_Own], total: int) -> str:
     for own in found:
         by_count.setdefault(own.calls, []).append(own.process)
     if len(by_count) == 1 and len(found) == total > 1:
-        return f"{_calls(found[0].calls)} in each of {total} processes"
-    return ", ".join(f"{_calls(n)} in {processes(whose)}" for n, whose in by_count.items())
+        return f"{call_words(found[0].calls)} in each of {total} processes"
+    return ", ".join(f"{call_words(n)} in {processes(whose)}" for n, whose in by_count.items())
+
+
+def _is_elsewhere(verdict: Verdict) -> bool:
+    return [cause.reason for cause in verdict.causes] == [Reason.OTHER_PROCESS]
 
 
 def _fate_words(own: _Own) -> str:
-    fate, reason, remedy = own.verdict
-    why = f": {reason}; {remedy}" if reason else ""
+    fate, causes = own.verdict
+    why = f": {reason_words(causes)}; {advice_words(causes)}" if causes else ""
     return f"{fate} in process {own.process}{why}"
 
 
@@ -77,7 +89,3 @@ def processes(numbers: Iterable[int]) -> str:
     words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     several = len(runs) > 1 or len(runs[0]) > 1
     return f"process{'es' * several} {', '.join(words)}"
-
-
-def _calls(count: int) -> str:
-    return f"{count:,} call{'' if count == 1 else 's'}"

@@ -15,38 +15,16 @@ from ...recording import (
     Outcome,
     Preview,
     Program,
+    Reason,
     Recording,
     Site,
     VmapLevel,
 )
 from ._counts import Counts
 from ._notes import site_notes
-from ._processes import ELSEWHERE, Verdict, over_processes
+from ._processes import Verdict, over_processes
+from ._reasons import Cause, Runs, advice_words, causes_of, reason_words
 from ._rows import Rows, path
-
-_UNCALLED = "its program was compiled, and has not run"
-_UNSEEN = "its program made no call, and whether it ran at all cannot be seen"
-_UNSEEN_REMEDY = "call it through jax.jit, whose runs can be seen"
-_FAILED = "a run failed before it came here"
-_FAILED_REMEDY = "look at the error"
-_UNTAKEN = "its program ran, and did not enter the branch or loop around it"
-_UNTAKEN_REMEDY = "look at the condition of the branch or loop around this line"
-_ELSEWHERE_REMEDY = "look there, or at what jaxcb.gather(recording) gives"
-_STALE = (
-    "its program calls an earlier registration of the name, which was registered again in another "
-    "cell or with other options"
-)
-_STALE_REMEDY = (
-    "to change what it calls, run the cell of that registration again; to compile it with the new "
-    "one, call jax.clear_caches() first"
-)
-_NO_LANES = "vmap mapped it over an axis of size 0: there is no lane to call it for"
-_NO_LANES_REMEDY = "look at the shape of the mapped argument"
-_EMPTY = "its result is empty: there is nothing to call it for"
-_EMPTY_REMEDY = "look at the shapes of its arguments"
-_NOTHING = "it returns nothing, so nothing needs the call"
-_NOTHING_REMEDY = "register it as io if it must run regardless"
-_UNCALLED_REMEDY = "run the program"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +55,7 @@ class SiteSummary:
     written: int | None  # the same as the source reads
     elided: int  # binds that a compiled program does without, wholly or in part
     shapes: tuple[Shapes, ...]
-    reason: str  # empty when live
-    remedy: str
+    causes: tuple[Cause, ...]  # of its fate; none when live
     errors: tuple[str, ...]
     host_ns: int  # in the host function, summed over calls
     programs: tuple[str, ...]  # names of the programs that hold it
@@ -87,6 +64,16 @@ class SiteSummary:
     notes: tuple[str, ...]  # what is worth knowing of its calls
     previews: tuple[tuple[Preview, int | None], ...]  # of its first calls, and whose shard it was
     ahead: bool  # nothing ran; expected and written are those of one run
+
+    @property
+    def reason(self) -> str:
+        """Why it has its fate; empty when live."""
+        return reason_words(self.causes)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it; empty when live."""
+        return advice_words(self.causes)
 
     @property
     def place(self) -> str:
@@ -136,12 +123,12 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
         verdict, more = over_processes(counts, numbers, outcomes, decide)
     else:
         verdict = decide(counts, counts.begun(numbers), outcomes)
-    fate, reason, remedy = verdict
+    fate, causes = verdict
     if recording.stale.intersection(numbers):
-        reason, remedy = _STALE, _STALE_REMEDY
+        causes = (Cause(Reason.EARLIER_REGISTRATION),)
     elif fate in (Fate.UNUSED, Fate.FOLDED) and lowered and all(map(_answers_nothing, lowered)):
         arrays = any(fact.results for fact in lowered)
-        reason, remedy = (_EMPTY, _EMPTY_REMEDY) if arrays else (_NOTHING, _NOTHING_REMEDY)
+        causes = (Cause(Reason.EMPTY_RESULT if arrays else Reason.NO_RESULT),)
     return SiteSummary(
         site=site,
         where=rows.where(site),
@@ -153,8 +140,7 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
         written=_expected(counts, outcomes, "written"),
         elided=sum(outcome.fate in ELIDED for outcome in outcomes),
         shapes=_shapes(lowered, numbers, counts.calls),
-        reason=reason,
-        remedy=remedy,
+        causes=causes,
         errors=counts.errors(site),
         host_ns=counts.host_ns(site),
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
@@ -179,24 +165,26 @@ def _fate(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
     partly = [outcome for outcome in elided if outcome.fate in (Fate.MERGED, Fate.HOISTED)]
     if calls:
         if partly:
-            return partly[0].fate, partly[0].reason, partly[0].remedy
-        if elided:
-            return Fate.LIVE, f"elsewhere in the program {elided[0].reason}", elided[0].remedy
-        return Fate.LIVE, "", ""
+            return _as_compiled(partly[0])
+        return Verdict(Fate.LIVE, causes_of(elided[0], elsewhere=True) if elided else ())
     if not outcomes:  # eager, and called for no lane
-        return Fate.UNUSED, _NO_LANES, _NO_LANES_REMEDY
+        return Verdict(Fate.UNUSED, (Cause(Reason.NO_BATCH_ELEMENT),))
     held = [o for o in outcomes if o.fate not in (Fate.UNUSED, Fate.FOLDED)]
     if not held:
-        return elided[0].fate, elided[0].reason, elided[0].remedy
+        return _as_compiled(elided[0])
     unknown = [outcome for outcome in held if outcome.fate is Fate.UNKNOWN]
     if unknown:
-        return Fate.UNKNOWN, unknown[0].reason, unknown[0].remedy
+        return _as_compiled(unknown[0])
     if all(outcome.fate is Fate.LIVE and outcome.compiled == 0 for outcome in held):
-        return Fate.UNCALLED, ELSEWHERE, _ELSEWHERE_REMEDY
-    fate, reason, remedy = _without_calls(counts, {outcome.program for outcome in held})
-    if partly and fate is not Fate.UNKNOWN:
-        reason, remedy = f"{reason}; {partly[0].reason}", f"{remedy}; {partly[0].remedy}"
-    return fate, reason, remedy
+        return Verdict(Fate.UNCALLED, (Cause(Reason.OTHER_PROCESS),))
+    verdict = _without_calls(counts, {outcome.program for outcome in held})
+    if partly and verdict.fate is not Fate.UNKNOWN:
+        return verdict._replace(causes=(*verdict.causes, *causes_of(partly[0])))
+    return verdict
+
+
+def _as_compiled(outcome: Outcome) -> Verdict:
+    return Verdict(outcome.fate, causes_of(outcome))
 
 
 def _fate_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
@@ -204,7 +192,7 @@ def _fate_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
     held = [outcome for outcome in outcomes if outcome.fate not in (Fate.UNUSED, Fate.FOLDED)]
     unknown = [outcome for outcome in held if outcome.fate is Fate.UNKNOWN]
     for outcome in unknown or (() if held else outcomes):
-        return outcome.fate, outcome.reason, outcome.remedy
+        return _as_compiled(outcome)
     return _fate(counts, 1, outcomes)
 
 
@@ -214,10 +202,10 @@ def _without_calls(counts: Counts, programs: set[Program]) -> Verdict:
         return _where_some_failed(counts, programs)
     runs = [counts.runs(program) for program in programs]
     if any(runs) or any(counts.called(program) for program in programs):
-        return Fate.UNTAKEN, _UNTAKEN, _UNTAKEN_REMEDY
+        return Verdict(Fate.UNTAKEN, (Cause(Reason.NOT_REACHED),))
     if None in runs:
-        return Fate.UNKNOWN, _UNSEEN, _UNSEEN_REMEDY
-    return Fate.UNCALLED, _UNCALLED, _UNCALLED_REMEDY
+        return Verdict(Fate.UNKNOWN, (Cause(Reason.RUNS_NOT_SEEN),))
+    return Verdict(Fate.UNCALLED, (Cause(Reason.NOT_RUN),))
 
 
 def _where_some_failed(counts: Counts, programs: set[Program]) -> Verdict:
@@ -225,20 +213,14 @@ def _where_some_failed(counts: Counts, programs: set[Program]) -> Verdict:
     completed = [counts.completed(program) for program in programs]
     least = sum(low for low, _ in completed)
     if not least:
-        return Fate.UNCALLED, _FAILED, _FAILED_REMEDY
+        return Verdict(Fate.UNCALLED, (Cause(Reason.EARLIER_ERROR),))
     failures = [counts.failures(program) for program in programs]
-    failed = sum(low for low, _ in failures)
-    sure = all(low == high for low, high in completed), all(low == high for low, high in failures)
-    return (
-        Fate.UNTAKEN,
-        f"{_runs(least, sure[0])} did not enter the branch or loop around it, and "
-        f"{_runs(failed, sure[1])} failed before coming here",
-        f"{_UNTAKEN_REMEDY}, and at the error",
+    cause = Cause(
+        Reason.NOT_REACHED_OR_FAILED,
+        completed=Runs(least, all(low == high for low, high in completed)),
+        failed=Runs(sum(low for low, _ in failures), all(low == high for low, high in failures)),
     )
-
-
-def _runs(count: int, sure: bool) -> str:
-    return f"{'' if sure else 'at least '}{count:,} run{'' if count == 1 else 's'}"
+    return Verdict(Fate.UNTAKEN, (cause,))
 
 
 def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None:

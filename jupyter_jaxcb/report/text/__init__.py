@@ -5,9 +5,9 @@ from ._html import sites_to_html as sites_to_html
 from ._html import to_html as to_html
 from ._matrix import matrix_to_html as matrix_to_html
 from ._matrix import matrix_to_text as matrix_to_text
+from ._text import outcome_to_text as outcome_to_text
 from ._text import sites_to_text as sites_to_text
 from ._text import to_text as to_text
-from ._words import call_words as call_words
 from ._words import level_words as level_words
 from ._words import shapes_of as shapes_of
 from ._words import shorten as shorten

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...recording import Compilation, Outcome, Recording
-from ..summary import Rows
+from ..summary import Rows, counted
 from ._words import time_words
 
 
@@ -34,7 +34,7 @@ def _line(recording: Recording, compilation: Compilation, outcome: Outcome, rows
         if fact.site == site and fact.program == compilation.program
         for level in fact.levels
     }
-    calls = f"{outcome.instructions:,} host call{'' if outcome.instructions == 1 else 's'}"
+    calls = counted(outcome.instructions, "host call")
     return ", ".join(
         [
             f"{rows.where(site)}: {site.function}",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from ...recording import Fate, Recording
+from ...recording import Recording
 from ..summary import SiteSummary, summarize
+from ._phrases import SIGNS
 from ._words import (
     MAX_SITES,
     count_words,
@@ -42,21 +43,6 @@ color:var(--jp-content-font-color2,#616161)}
 .jaxcb .jaxcb-uncalled,.jaxcb .jaxcb-untaken,.jaxcb .jaxcb-merged,.jaxcb .jaxcb-hoisted,
 .jaxcb .jaxcb-unknown{color:var(--jp-warn-color0,#9a5b00)}
 </style>"""
-_SIGNS = {
-    Fate.LIVE: "●",
-    Fate.UNCALLED: "○",
-    Fate.UNTAKEN: "○",
-    Fate.UNUSED: "✕",
-    Fate.FOLDED: "✕",
-    Fate.MERGED: "◐",
-    Fate.HOISTED: "◐",
-    Fate.UNKNOWN: "?",
-}
-
-
-def sign(fate: Fate) -> str:
-    """The sign of a fate, which tells it without its colour."""
-    return _SIGNS[fate]
 
 
 def to_html(recording: Recording, *, values: bool = False, times: bool = False) -> str:
@@ -102,7 +88,7 @@ def _rows(summary: SiteSummary, values: bool) -> str:
             where = where.replace("another cell", "another&nbsp;cell")
             full = summary.source
             source = f'<span title="{escape(full)}">{escape(shorten(full))}</span>'
-            fate = f'<span class="jaxcb-{summary.fate}">{sign(summary.fate)} {summary.fate}</span>'
+            fate = f'<span class="jaxcb-{summary.fate}">{SIGNS[summary.fate]} {summary.fate}</span>'
         cells = (
             where,
             source,

@@ -7,7 +7,8 @@ from html import escape
 
 from ...recording import Fate, Matrix, Recording, Site
 from ..summary import Rows, SiteSummary, path, summarize
-from ._html import STYLE, sign
+from ._html import STYLE
+from ._phrases import SIGNS
 from ._words import count_words, shorten
 
 WIDTH = 22  # of the source lines
@@ -94,7 +95,7 @@ def _cell(summary: SiteSummary | None) -> str:
         return "–"
     if summary.fate is Fate.LIVE:
         return count_words(summary, None)
-    word = f"{sign(summary.fate)} {summary.fate}"
+    word = f"{SIGNS[summary.fate]} {summary.fate}"
     if summary.expected is None or summary.written is None:
         return word
     return f"{word} {summary.expected:,}/{summary.written:,}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...recording import Recording
-from ..summary import SiteSummary, out_of_order, summarize
+from ...recording import Outcome, Recording
+from ..summary import SiteSummary, causes_of, out_of_order, reason_words, summarize
 from ._words import (
     MAX_SITES,
     count_words,
@@ -60,6 +60,19 @@ def sites_to_text(
         about = (*by_worker(recording), *out_of_order(recording, sites))
         lines += [f"  {line}" for line in about]
     return "\n".join(lines)
+
+
+def outcome_to_text(outcome: Outcome, where: str = "") -> str:
+    """``bessel, line 3: unused, its result is never used ...``.
+
+    Args:
+        outcome: what a program made of a bind.
+        where: its site is; as the site says, if left out.
+    """
+    site = outcome.site
+    reason = reason_words(causes_of(outcome))
+    words = ", ".join(filter(None, (str(outcome.fate), reason)))
+    return f"{site.function}, {where or site.where}: {words}"
 
 
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:

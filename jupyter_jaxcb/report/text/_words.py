@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ...recording import Aval, Preview, Recording, VmapLevel
-from ..summary import Shapes, SiteSummary
+from ..summary import Shapes, SiteSummary, call_words
+from . import _phrases
 
 MAX_SITES = 60  # that text and HTML list; the data has all
 MAX_DEVICES = 8  # that are named
@@ -27,17 +28,18 @@ def shape_words(shapes: Shapes, among: Iterable[Shapes] = ()) -> str:
 
 def shapes_of(summary: SiteSummary) -> str:
     """The shapes of a site in a few words: ``() → (5,)``, ``3 shapes``; empty if it has none."""
-    shapes = list(dict.fromkeys(map(shape_words, summary.shapes)))
-    return shapes[0] if len(shapes) == 1 else f"{len(shapes)} shapes" if shapes else ""
+    return _one_shape(map(shape_words, summary.shapes))
+
+
+def _one_shape(words: Iterable[str]) -> str:
+    """The only one of `words`, or how many there are."""
+    shapes = list(dict.fromkeys(words))
+    return _phrases.SHAPES.format(count=len(shapes)) if shapes[1:] else "".join(shapes)
 
 
 def _arrow(shapes: Shapes, say: Callable[[Aval], str]) -> str:
     given, answered = (", ".join(map(say, a)) for a in (shapes.operands, shapes.results))
-    return f"{given or 'nothing'} → {answered or 'nothing'}"
-
-
-# What an argument that a vmap does not map over looks like to the host function.
-_NOT_MAPPED = {"expand_dims": "size 1", "broadcast_all": "broadcast"}
+    return f"{given or _phrases.NOTHING} → {answered or _phrases.NOTHING}"
 
 
 def level_words(levels: Iterable[VmapLevel]) -> str:
@@ -48,15 +50,15 @@ def level_words(levels: Iterable[VmapLevel]) -> str:
     outermost_first = list(levels)[::-1]
     if not outermost_first:
         return ""
-    sizes = " × ".join(f"vmap {level.size}{_arguments(level)}" for level in outermost_first)
-    return f"{sizes}, {outermost_first[0].method}"
+    sizes = (f"{_phrases.VMAP.format(size=v.size)}{_arguments(v)}" for v in outermost_first)
+    return f"{' × '.join(sizes)}, {outermost_first[0].method}"
 
 
 def _arguments(level: VmapLevel) -> str:
     if all(level.batched):
         return ""
-    other = _NOT_MAPPED.get(level.method, "shared")
-    return f" ({', '.join('mapped' if on else other for on in level.batched)})"
+    other = _phrases.NOT_MAPPED.get(level.method, _phrases.SHARED)
+    return f" ({', '.join(_phrases.MAPPED if on else other for on in level.batched)})"
 
 
 def way_words(shapes: Shapes) -> str:
@@ -66,7 +68,7 @@ def way_words(shapes: Shapes) -> str:
         count = f"{shapes.shards} shard{'' if shapes.shards == 1 else 's'}"
         words.append(f"{count}{_devices(shapes.devices)}")
     if shapes.gathered_bytes:
-        words.append(f"gathers {byte_words(shapes.gathered_bytes)}")
+        words.append(_phrases.GATHERS.format(bytes=byte_words(shapes.gathered_bytes)))
     return ", ".join(filter(None, words))
 
 
@@ -77,10 +79,7 @@ def _devices(names: tuple[str, ...]) -> str:
 
 def byte_words(count: int) -> str:
     """``400 B``, ``4.1 kB``."""
-    for unit, scale in (("B", 1), ("kB", 1_000), ("MB", 1_000_000)):
-        if count < 999.5 * scale:
-            return f"{count / scale:.3g} {unit}"
-    return f"{count / 1_000_000_000:.3g} GB"
+    return _in_units(count, _phrases.BYTES)
 
 
 def shorten(source: str, width: int = SOURCE_WIDTH) -> str:
@@ -88,29 +87,23 @@ def shorten(source: str, width: int = SOURCE_WIDTH) -> str:
     return source if len(source) <= width else f"{source[: width - 1]}…"
 
 
-def call_words(count: int) -> str:
-    """``1 call``, ``12,000 calls``."""
-    return f"{count:,} call{'' if count == 1 else 's'}"
-
-
 def full_words(recording: Recording) -> str:
     """How many host calls have no row, or are in no count, as the log was full; empty: none."""
-    counted = sum(one.calls for one in recording.not_kept)
-    if counted:
-        were = "was" if counted == 1 else "were"
-        return f"the log was full: {call_words(counted)} of these {were} counted and have no row"
+    kept_out = sum(one.calls for one in recording.not_kept)
+    if kept_out:
+        were = "was" if kept_out == 1 else "were"
+        return _phrases.NO_ROW.format(calls=call_words(kept_out), were=were)
     if recording.overflow:
-        return f"{call_words(recording.overflow)} more, not in these counts: the log was full"
+        return _phrases.NOT_COUNTED.format(calls=call_words(recording.overflow))
     return ""
 
 
 def preview_words(preview: Preview, shard: int | None) -> str:
     """``lane 2: 0.5, 1 → 0.479``: what a call was given and answered."""
-    shard_words = "" if shard is None else f"shard {shard}: "
-    where = f"{shard_words}lane {preview.lane}: " if preview.lane >= 0 else shard_words
-    given = ", ".join(preview.operands) or "nothing"
-    answer = "✕ raised" if preview.failed else ", ".join(preview.results) or "nothing"
-    return f"{where}{given} → {answer}"
+    where = "" if shard is None else _phrases.OF_SHARD.format(shard=shard)
+    where += _phrases.OF_LANE.format(lane=preview.lane) if preview.lane >= 0 else ""
+    given, results = (", ".join(a) or _phrases.NOTHING for a in (preview.operands, preview.results))
+    return f"{where}{given} → {_phrases.RAISED if preview.failed else results}"
 
 
 def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
@@ -118,24 +111,27 @@ def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
     if not summary.ahead:
         return call_words(shapes.calls if shapes else 0)
     if summary.expected is None:
-        return "as data decide"
+        return _phrases.DATA_DECIDE
     if summary.written in (None, summary.expected):
         return call_words(summary.expected)
-    return f"{summary.expected:,} of {call_words(summary.written)}"
+    return _phrases.SOME_OF.format(some=f"{summary.expected:,}", calls=call_words(summary.written))
 
 
 def time_words(ns: int) -> str:
     """``41 µs``: nanoseconds in the unit that leaves at most three digits."""
-    for unit, scale in (("ns", 1), ("µs", 1_000), ("ms", 1_000_000)):
-        if ns < 999.5 * scale:
-            return f"{ns / scale:.3g} {unit}"
-    return f"{ns / 1_000_000_000:.3g} s"
+    return _in_units(ns, _phrases.TIMES)
+
+
+def _in_units(amount: int, units: Sequence[tuple[str, int]]) -> str:
+    fitting = (one for one in units if amount < 999.5 * one[1])
+    unit, scale = next(fitting, units[-1])
+    return f"{amount / scale:.3g} {unit}"
 
 
 def left_out(sites: list[SiteSummary]) -> str:
     """How many sites a table does not list; empty if it lists all."""
     more = len(sites) - MAX_SITES
-    return f"{more} more sites are not listed" if more > 0 else ""
+    return _phrases.NOT_LISTED.format(count=more) if more > 0 else ""
 
 
 def headline(sites: list[SiteSummary], times: bool) -> str:
@@ -147,9 +143,9 @@ def headline(sites: list[SiteSummary], times: bool) -> str:
     parts = []
     for (name, flavor), own in by_function.items():
         words = [name, flavor, _calls_of(own)]
-        shapes = list(dict.fromkeys(shape_words(shape) for s in own for shape in s.shapes))
+        shapes = _one_shape(shape_words(shape) for s in own for shape in s.shapes)
         if shapes:
-            words.append(shapes[0] if len(shapes) == 1 else f"{len(shapes)} shapes")
+            words.append(shapes)
         if times and any(s.calls for s in own):
             words.append(time_words(sum(s.host_ns for s in own)))
         failed = next((error for s in own for error in s.errors), None)
@@ -158,7 +154,7 @@ def headline(sites: list[SiteSummary], times: bool) -> str:
             words.append(f"✕ {shorten(first_line)}")
         elided = sum(s.elided for s in own)
         if elided:
-            words.append(f"✕ {elided} elided")
+            words.append(_phrases.ELIDED.format(count=elided))
         parts.append(" · ".join(words))
     return "   ".join(parts)
 
@@ -168,8 +164,8 @@ def _calls_of(sites: list[SiteSummary]) -> str:
         return call_words(sum(site.calls for site in sites))
     expected = [site.expected for site in sites]
     if None in expected:
-        return "calls depend on data"
-    return f"{call_words(sum(filter(None, expected)))} a run"
+        return _phrases.DEPENDS_ON_DATA
+    return _phrases.A_RUN.format(calls=call_words(sum(filter(None, expected))))
 
 
 def note(summary: SiteSummary) -> str:

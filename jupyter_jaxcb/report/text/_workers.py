@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...recording import Recording
-from ._words import call_words, time_words
+from ..summary import call_words, counted
+from ._words import time_words
 
 LISTED = 8  # workers that are named
 
@@ -25,7 +26,7 @@ def by_worker(recording: Recording) -> list[str]:
     queued = int(own["queued_ns"].sum())
     ran = int((own["end_ns"] - own["start_ns"]).sum())
     share = round(100 * queued / max(queued + ran, 1))
-    workers = f"{len(named)} worker{'' if len(named) == 1 else 's'}"
+    workers = counted(len(named), "worker")
     return [
         f"{call_words(len(own))} by {workers}: {', '.join([*named[:LISTED], *more])}; "
         f"queued {time_words(queued)}, ran {time_words(ran)} ({share} % queued)"

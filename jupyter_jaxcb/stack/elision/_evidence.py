@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...recording import Note, Site
 from ..core import Bind
 from ._hlo import HostCallInstruction
 from ._paths import Path
@@ -42,7 +43,7 @@ class Evidence:
     indices: Sequence[HostCallIndex] | None
     instructions: Sequence[HostCallInstruction] | None
     unreadable: str = ""
-    note: str = ""
+    note: Note | None = None
     loops: tuple[tuple[str, int | None], ...] | None = None
 
     @property
@@ -67,10 +68,15 @@ class Evidence:
 
     @property
     def may_be_left_out(self) -> bool:
-        """Whether XLA may merge, move or remove its calls: they have no effect."""
-        return self.bind.site.flavor.endswith(("pure", "buffer"))
+        """See `may_be_left_out`."""
+        return may_be_left_out(self.bind.site)
 
     @property
     def ways(self) -> Sequence[Path]:
         """The ways to it that are looked at: those JAX kept, if it kept any."""
         return self.kept or self.traced
+
+
+def may_be_left_out(site: Site) -> bool:
+    """Whether XLA may merge, move or remove the calls of a site: they have no effect."""
+    return site.flavor.endswith(("pure", "buffer"))

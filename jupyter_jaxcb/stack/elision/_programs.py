@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ...recording import Aval, Compilation, Outcome, Program, Recorder, active
+from ...recording import Aval, Compilation, Note, Outcome, Program, Recorder, active
 from .. import jax_compat
 from ..core import Bind, Block, Found, calls_may_come, is_asking, is_observing, listener, to_aval
 from ..jax_compat import Changes
@@ -35,7 +35,7 @@ class _Lowering(Block):
         self.jaxpr = jaxpr
         self.name = name
         self.indices: dict[Bind, list[HostCallIndex]] = {}  # what the lowering rule saw
-        self.notes: dict[Bind, str] = {}
+        self.notes: dict[Bind, Note] = {}
         self.program: Program | None = None
         self._when_compiled: list[jax_compat.Compiled] = []
 
@@ -88,7 +88,7 @@ class _Lowered:
     traced: list[Path]
     kept: list[Path]
     indices: dict[Bind, list[HostCallIndex]]  # see `_Lowering`
-    notes: dict[Bind, str]
+    notes: dict[Bind, Note]
     vanished: list[Dropped]
     loops: dict[Bind, tuple[tuple[str, int | None], ...]]  # that they were made in, where known
     function: int  # that is compiled, and its code; 0: not known
@@ -144,7 +144,7 @@ class _Lowered:
                     for one in instructions.get(index.number, ())
                 ],
                 unreadable=unreadable,
-                note=self.notes.get(bind, ""),
+                note=self.notes.get(bind),
                 loops=self.loops.get(bind),
             )
             outcomes.append(outcome(seen, self.program))
@@ -180,7 +180,9 @@ def executed(bind: Bind) -> None:
     _pending.executed(bind)
 
 
-def lowered(bind: Bind, name: str, platform: str, index: HostCallIndex, note: str) -> Program:
+def lowered(
+    bind: Bind, name: str, platform: str, index: HostCallIndex, note: Note | None
+) -> Program:
     """Notes that the lowering rule lowers a bind; the program it goes into.
 
     Args:
@@ -188,7 +190,7 @@ def lowered(bind: Bind, name: str, platform: str, index: HostCallIndex, note: st
         name: of the program.
         platform: it is for.
         index: of its host call in the program; without lanes it makes none.
-        note: what is worth knowing of its calls; may be empty.
+        note: what is worth knowing of its calls.
     """
     calls_may_come()
     if not _lowerings.under_way:
@@ -197,7 +199,8 @@ def lowered(bind: Bind, name: str, platform: str, index: HostCallIndex, note: st
         return program
     here = _lowerings.under_way[-1]
     here.indices.setdefault(bind, []).extend([index] if index.lanes else [])
-    here.notes[bind] = note
+    if note is not None:
+        here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
         if not is_asking():  # what is only asked about does not run

@@ -5,7 +5,6 @@ bytecode through `_references`; `_writes` reads source.
 """
 
 from ._jax_inside import JaxInHostFunctionWarning as JaxInHostFunctionWarning
-from ._jax_inside import Use as Use
 from ._jax_inside import jax_inside as jax_inside
 from ._jax_inside import look_at_new_body as look_at_new_body
 from ._jax_inside import remedy_for_jax_inside as remedy_for_jax_inside

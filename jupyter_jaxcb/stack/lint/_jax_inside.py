@@ -10,17 +10,16 @@ when a program that calls it is lowered.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import types
 import warnings
 import weakref
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from ...recording import Site
+from ...recording import JaxUse, Note, NoteKind, Site
 from .. import jax_compat
 from ..core import HostFunction, is_cell
 from ._references import loads
@@ -49,32 +48,13 @@ class JaxInHostFunctionWarning(UserWarning):
     """
 
 
-class Use(NamedTuple):
-    """Where a host function uses JAX.
-
-    Attributes:
-        name: ``jax.numpy.max``, or as the code has it.
-        file, line: of the code that uses it; empty where the host function itself is JAX's.
-    """
-
-    name: str
-    file: str = ""
-    line: int = 0
-
-    def __str__(self) -> str:
-        if not self.file:
-            return self.name
-        name = os.path.basename(self.file)
-        return f"{self.name}, {'line ' if is_cell(self.file) else f'{name}:'}{self.line}"
-
-
-_uses: weakref.WeakKeyDictionary[HostFunction, tuple[int, Use | None]]
+_uses: weakref.WeakKeyDictionary[HostFunction, tuple[int, JaxUse | None]]
 _uses = weakref.WeakKeyDictionary()
 _lowered: weakref.WeakKeyDictionary[HostFunction, tuple[Site, str]] = weakref.WeakKeyDictionary()
 _warned: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
 
-def jax_inside(host: HostFunction) -> Use | None:
+def jax_inside(host: HostFunction) -> JaxUse | None:
     """Where the code of `host` uses JAX first, as far as can be known without running it."""
     known = _uses.get(host)
     if known is None or known[0] != host.version:
@@ -82,19 +62,19 @@ def jax_inside(host: HostFunction) -> Use | None:
     return known[1]
 
 
-def _first_use(host: HostFunction) -> Use | None:
+def _first_use(host: HostFunction) -> JaxUse | None:
     function = host.current
     while isinstance(function, functools.partial):
         function = function.func
     operations = _operations()
     own = _name_in_jax(function, host.name, operations)
     if own:
-        itself = isinstance(function, _COMPILED) and own == host.name
-        return Use(f"{own} itself is JAX's, as of @jax.jit" if itself else own)
+        return JaxUse(own, jitted=isinstance(function, _COMPILED) and own == host.name)
     for load in loads(host.current):
         name = _name_in_jax(load.value, load.name, operations)
         if name and (load.whole or isinstance(load.value, jnp.ufunc)):  # jnp.add.reduce
-            return Use(name, load.code.co_filename, load.line)
+            file = load.code.co_filename
+            return JaxUse(name, file, load.line, is_cell(file))
     return None
 
 
@@ -122,7 +102,7 @@ def _operations_of(modules: tuple[str, ...]) -> dict[int, str]:
     return names
 
 
-def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> str:
+def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> Note | None:
     """Warns, once for each body, where using JAX can block; what is to be noted in any case.
 
     Args:
@@ -133,12 +113,11 @@ def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> str:
     _lowered[host] = site, platform
     use = jax_inside(host)
     if use is None:
-        return ""
-    inside = f"the host function uses JAX ({use})"
+        return None
     if platform != "cpu" or not jax_compat.host_function_can_block():
-        return inside
+        return Note(NoteKind.USES_JAX, use=use)
     warn_once(host, site, use)
-    return f"{inside} and can wait for ever when several calls are in flight"
+    return Note(NoteKind.USES_JAX_AND_CAN_BLOCK, use=use)
 
 
 def remedy_for_jax_inside() -> str:
@@ -154,7 +133,7 @@ _REMEDY = (
 )
 
 
-def warn_once(host: HostFunction, site: Site, use: Use) -> None:
+def warn_once(host: HostFunction, site: Site, use: JaxUse) -> None:
     """Warns that `host` uses JAX, once for each body."""
     code: Any = getattr(host.current, "__code__", None)
     if code is not None:

@@ -6,7 +6,7 @@ import math
 import weakref
 from typing import Any
 
-from ...recording import Aval, LoweredSite, VmapLevel
+from ...recording import Aval, LoweredSite, Note, VmapLevel
 from .. import elision, jax_compat
 from ..core import Bind, listener, to_aval
 from ..elision import HostCallIndex
@@ -21,7 +21,7 @@ def note_lowered(
     *,
     times: int,
     gathered: bool,
-    remark: str = "",
+    note: Note | None = None,
     version: int = 1,
 ) -> LoweredSite:
     """Tells who listens that a site goes into a program.
@@ -32,7 +32,7 @@ def note_lowered(
         levels: the vmaps it went through.
         times: on how many devices of this process it is called.
         gathered: whether the operands come from several devices.
-        remark: what is worth knowing of its calls; may be empty.
+        note: what is worth knowing of its calls.
         version: of the host function's body.
     """
     name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
@@ -45,7 +45,7 @@ def note_lowered(
             name,
             platform,
             HostCallIndex(index, math.prod(v.size for v in levels if v.looped), times),
-            remark,
+            note,
         ),
         index=index,
         operands=tuple(to_aval(aval) for aval in ctx.avals_in),

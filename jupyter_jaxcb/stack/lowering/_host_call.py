@@ -209,10 +209,10 @@ def _note(
 ) -> LoweredSite:
     """As `note_lowered`, of a callback of ours."""
     bind, host = callback.bind, callback.host
-    remark = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
+    note = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
     return note_lowered(
         ctx, bind, levels,
-        times=times, gathered=gathered, remark=remark, version=host.version,
+        times=times, gathered=gathered, note=note, version=host.version,
     )  # fmt: skip
 
 

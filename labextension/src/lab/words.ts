@@ -1,7 +1,7 @@
 /** The words for a callback and its sites, the same in badges, their tooltips and the panel. */
 
 import type { Fate } from '../view/data/schema.js';
-import { callWords, fateSign, timeWords } from '../view/data/words.js';
+import { callWords, counted, fateSign, timeWords } from '../view/data/words.js';
 import type { Callback, CallSite } from './kernel/snapshot.js';
 
 /** How something stands, for its colour; the sign and the words tell it too. */
@@ -74,19 +74,9 @@ export function callbackBrief(callback: Callback): string {
   return joined([
     `${callback.flavor} callback`,
     callWords(callback.calls),
-    siteWords(callback.sites.length),
-    callback.errors > 0 ? errorWords(callback.errors) : ''
+    counted(callback.sites.length, 'site'),
+    callback.errors > 0 ? counted(callback.errors, 'error') : ''
   ]);
-}
-
-/** `2 sites`. */
-export function siteWords(sites: number): string {
-  return `${count(sites)} site${sites === 1 ? '' : 's'}`;
-}
-
-/** `2 errors`. */
-export function errorWords(errors: number): string {
-  return `${count(errors)} error${errors === 1 ? '' : 's'}`;
 }
 
 /** The parts that say something, with dots between them. */

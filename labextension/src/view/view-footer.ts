@@ -3,9 +3,10 @@
 import { h, type Child } from './dom.js';
 import { folded } from './sites/details.js';
 import { timesKnown } from './sites/words.js';
+import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
 import type { ReadFacts } from './data/parse.js';
-import { callWords, timeWords } from './data/words.js';
+import { callWords, counted, say, timeWords } from './data/words.js';
 
 const MOST_PROGRAMS = 50;
 
@@ -31,16 +32,14 @@ export function viewFooter(facts: ReadFacts, measured: Measured, problem: string
 function warnings(facts: ReadFacts, measured: Measured, problem: string): string[] {
   const words = [...measured.out_of_order];
   if (facts.overflow) {
-    words.push(`${callWords(facts.overflow)} more, not in these counts: the log was full`);
+    words.push(say(phrases.not_counted, { calls: callWords(facts.overflow) }));
   }
   if (facts.not_kept) {
     const were = facts.not_kept === 1 ? 'was' : 'were';
-    words.push(
-      `the log was full: ${callWords(facts.not_kept)} of these ${were} counted and have no row`
-    );
+    words.push(say(phrases.no_row, { calls: callWords(facts.not_kept), were }));
   }
   if (facts.left_out) {
-    words.push(`${facts.left_out.toLocaleString('en-US')} more sites are not listed`);
+    words.push(say(phrases.not_listed, { count: facts.left_out.toLocaleString('en-US') }));
   }
   return problem ? [...words, `times cannot be shown: ${problem}`] : words;
 }
@@ -63,7 +62,7 @@ function environmentWords({ environment }: Measured): string {
 
 function compilations(all: readonly Compilation[]): HTMLElement {
   const total = all.reduce((sum, one) => sum + one.lower_ns + one.compile_ns, 0);
-  const count = all.length === 1 ? '1 compilation' : `${all.length} compilations`;
+  const count = counted(all.length, 'compilation');
   const items = (): Child[] => [
     h(
       'ul',

@@ -47,7 +47,8 @@ def facts(outcome):
         outcome.ways,
         outcome.instructions,
         outcome.reason,
-        outcome.remedy,
+        outcome.call_paths,
+        outcome.unrolled,
         outcome.notes,
     )
 

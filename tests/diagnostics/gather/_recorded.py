@@ -9,6 +9,7 @@ from jupyter_jaxcb.recording import (
     LoweredSite,
     Outcome,
     Program,
+    Reason,
     Recorder,
     Site,
 )
@@ -25,8 +26,8 @@ def recorded(times, *, site=HERE, lanes=0, error=None, fate=Fate.LIVE, cells=(),
     fact = LoweredSite(site, program, 0, (X,), (X,))
     recorder.bound(site)
     recorder.lowered(fact)
-    written = {"reason": "why", "remedy": "what"} if fate is not Fate.LIVE else {}
-    recorder.compiled(Outcome(site, program, fate, written=1, compiled=1, **written))
+    reason = None if fate is Fate.LIVE else Reason.EMPTY_LOOP
+    recorder.compiled(Outcome(site, program, fate, written=1, compiled=1, reason=reason))
     recorder.took(Compilation(program, 1, (X,), 10, 20, code=1, end_ns=1_000))
     recorder.counts(program)
     for start, end in times:

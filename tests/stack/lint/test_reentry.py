@@ -15,6 +15,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import note_words
 
 CAN_BLOCK = jax.__version_info__ < (0, 12)
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
@@ -122,7 +123,7 @@ def told(function):
         f.lower(X).compile()
     (outcome,) = recorded.recording.outcomes
     assert all(one.category is jaxcb.JaxInHostFunctionWarning for one in seen)
-    return seen, outcome.notes
+    return seen, tuple(map(note_words, outcome.notes))
 
 
 X = np.arange(3, dtype=np.float32)

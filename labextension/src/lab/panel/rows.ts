@@ -1,17 +1,15 @@
 /** The rows of the panel; they are kept and refilled, so that focus and open rows stay. */
 
 import { h } from '../../view/dom.js';
-import { callWords, timeWords } from '../../view/data/words.js';
+import { callWords, counted, timeWords } from '../../view/data/words.js';
 import type { Callback, CallSite } from '../kernel/snapshot.js';
 import {
-  errorWords,
   fateWord,
   joined,
   sentences,
   siteFigures,
   siteSign,
-  siteTone,
-  siteWords
+  siteTone
 } from '../words.js';
 
 /** Goes to a line of the notebook. */
@@ -91,7 +89,7 @@ export class CallbackRow {
     setText(this.flavor, callback.flavor);
     setText(this.options, callback.options);
     const time = callback.calls > 0 ? timeWords(callback.host_ns) : '';
-    setText(this.figures, joined([callWords(callback.calls), time, siteWords(sites.length)]));
+    setText(this.figures, joined([callWords(callback.calls), time, counted(sites.length, 'site')]));
     setText(this.alarms, alarmWords(callback));
     this.alarms.classList.toggle('jaxcb-tone-error', callback.errors > 0);
     const where = callback.where || `line ${callback.line}`;
@@ -122,7 +120,7 @@ export class CallbackRow {
 
 function alarmWords(callback: Callback): string {
   return joined([
-    callback.errors > 0 ? `✕ ${errorWords(callback.errors)}` : '',
+    callback.errors > 0 ? `✕ ${counted(callback.errors, 'error')}` : '',
     callback.elided > 0 ? `✕ ${callback.elided.toLocaleString('en-US')} elided` : ''
   ]);
 }

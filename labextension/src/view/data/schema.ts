@@ -1,24 +1,17 @@
 /**
- * A recording as `jupyter_jaxcb/report/_mime.py` writes it: the one thing this side knows of Python.
+ * A recording as `report/frontend/_mime.py` writes it: the one thing this side knows of Python.
  *
  * `Facts` are the same for equal programs and stand in the data of an output; `Measured` changes
  * from run to run (times, threads, the order of calls) and stands in its metadata.
  */
 
+import phrases from './phrases.json';
+
 export const SCHEMA = 1;
 export const MIME_TYPE = `application/vnd.jupyter-jaxcb.recording.v${SCHEMA}+json`;
 
-export const FATES = [
-  'live',
-  'uncalled',
-  'untaken',
-  'unused',
-  'folded',
-  'merged',
-  'hoisted',
-  'unknown'
-] as const;
-export type Fate = (typeof FATES)[number];
+export type Fate = keyof typeof phrases.signs;
+export const FATES = Object.keys(phrases.signs) as readonly Fate[];
 
 /** Shape and dtype of one array. */
 export type Aval = readonly [shape: readonly number[], dtype: string];

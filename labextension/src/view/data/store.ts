@@ -2,7 +2,7 @@
 
 import { Calls } from './columns.js';
 import { type Facts, type Measured, type Way } from './schema.js';
-import { callWords } from './words.js';
+import { callWords, someOf } from './words.js';
 
 /** What the numbers in the columns of `Calls` stand for. */
 export interface Labels {
@@ -89,7 +89,7 @@ export class Store {
   /** `12,000 calls`, of those that the filter lets through. */
   countWords(shown: number): string {
     const all = this.calls.length;
-    return shown === all ? callWords(all) : `${shown.toLocaleString('en-US')} of ${callWords(all)}`;
+    return shown === all ? callWords(all) : someOf(shown, all);
   }
 
   private tell(change: Change): void {

@@ -1,40 +1,43 @@
-/** The words for shapes, counts and times, the same as `report/_words.py` uses. */
+/** The words for shapes, counts and times, as `jupyter_jaxcb/report` has them: `phrases.json`. */
 
-import type { Aval, Fate, Level, Site, Way } from './schema.js';
+import phrases from './phrases.json';
+import type { Aval, Fate, Level, Way } from './schema.js';
+
+/** A phrase with its words in braces filled in. */
+export function say(phrase: string, words: Readonly<Record<string, string | number>>): string {
+  return phrase.replace(/\{(\w+)\}/g, (_, name: string) => String(words[name]));
+}
+
+/** `1 site`, `12,000 sites`. */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
 
 /** `1 call`, `12,000 calls`. */
 export function callWords(count: number): string {
-  return `${count.toLocaleString('en-US')} call${count === 1 ? '' : 's'}`;
+  return counted(count, 'call');
+}
+
+/** `3 of 5 calls`. */
+export function someOf(some: number, all: number): string {
+  return say(phrases.some_of, { some: some.toLocaleString('en-US'), calls: callWords(all) });
 }
 
 /** `41 µs`: nanoseconds in the unit that leaves at most three digits. */
 export function timeWords(ns: number): string {
-  const units: [string, number][] = [
-    ['ns', 1],
-    ['µs', 1e3],
-    ['ms', 1e6]
-  ];
-  for (const [unit, scale] of units) {
-    if (ns < 999.5 * scale) {
-      return `${threeDigits(ns / scale)} ${unit}`;
-    }
-  }
-  return `${threeDigits(ns / 1e9)} s`;
+  return inUnits(ns, phrases.times as Unit[]);
 }
 
 /** `400 B`, `4.1 kB`. */
 export function byteWords(count: number): string {
-  const units: [string, number][] = [
-    ['B', 1],
-    ['kB', 1e3],
-    ['MB', 1e6]
-  ];
-  for (const [unit, scale] of units) {
-    if (count < 999.5 * scale) {
-      return `${threeDigits(count / scale)} ${unit}`;
-    }
-  }
-  return `${threeDigits(count / 1e9)} GB`;
+  return inUnits(count, phrases.bytes as Unit[]);
+}
+
+type Unit = [name: string, scale: number];
+
+function inUnits(amount: number, units: readonly Unit[]): string {
+  const [name, scale] = units.find(([, scale]) => amount < 999.5 * scale) ?? units.at(-1)!;
+  return `${threeDigits(amount / scale)} ${name}`;
 }
 
 function threeDigits(value: number): string {
@@ -52,17 +55,14 @@ export function wayShapes(way: Way): string {
 }
 
 function avalWords(avals: readonly Aval[]): string {
-  return avals.map(([shape]) => shapeWords(shape)).join(', ') || 'nothing';
+  return avals.map(([shape]) => shapeWords(shape)).join(', ') || phrases.nothing;
 }
 
-const NOT_MAPPED: Readonly<Record<string, string>> = {
-  expand_dims: 'size 1',
-  broadcast_all: 'broadcast'
-};
+const NOT_MAPPED: Readonly<Record<string, string>> = phrases.not_mapped;
 
 /** What a vmap makes of an operand that it does not map over. */
 export function notMapped(method: string): string {
-  return NOT_MAPPED[method] ?? 'shared';
+  return NOT_MAPPED[method] ?? phrases.shared;
 }
 
 /** `vmap 4 × vmap 3 (mapped, shared), sequential`: outermost first; empty without vmap. */
@@ -73,33 +73,14 @@ export function levelWords(levels: readonly Level[]): string {
     return '';
   }
   const sizes = outermostFirst.map(([size, name, batched]) => {
-    const kinds = batched.map(on => (on ? 'mapped' : notMapped(name)));
-    return `vmap ${size}${batched.every(Boolean) ? '' : ` (${kinds.join(', ')})`}`;
+    const kinds = batched.map(on => (on ? phrases.mapped : notMapped(name)));
+    const all = batched.every(Boolean);
+    return `${say(phrases.vmap, { size })}${all ? '' : ` (${kinds.join(', ')})`}`;
   });
   return `${sizes.join(' × ')}, ${method}`;
 }
 
-const SIGNS: Readonly<Record<Fate, string>> = {
-  live: '●',
-  uncalled: '○',
-  untaken: '○',
-  unused: '✕',
-  folded: '✕',
-  merged: '◐',
-  hoisted: '◐',
-  unknown: '?'
-};
-
 /** The sign of a fate, which tells it without its colour. */
 export function fateSign(fate: Fate): string {
-  return SIGNS[fate];
-}
-
-/** Why a site is not simply live, and what to do about it; empty if it is. */
-export function siteNote(site: Site): string {
-  if (!site.reason) {
-    return '';
-  }
-  const text = `${site.reason}; ${site.remedy}`;
-  return site.elided ? `${site.elided} elided: ${text}` : text;
+  return phrases.signs[fate];
 }

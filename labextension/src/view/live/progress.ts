@@ -1,7 +1,7 @@
 /** The words for a cell that still runs. */
 
 import type { Progress, ProgressSite, RunningCall } from '../data/schema.js';
-import { callWords, timeWords } from '../data/words.js';
+import { callWords, someOf, timeWords } from '../data/words.js';
 
 /** A call that takes longer is worth a warning. */
 export const SLOW_NS = 5e9;
@@ -26,7 +26,7 @@ export function progressWords(progress: Progress): string {
   const { calls, expected, rate } = progress;
   const counted =
     expected !== null && expected >= calls
-      ? `${calls.toLocaleString('en-US')} of ${callWords(expected)}`
+      ? someOf(calls, expected)
       : callWords(calls);
   const speed = rate < 10 ? Number(rate.toFixed(1)) : Math.round(rate);
   const words = [counted, `${speed.toLocaleString('en-US')} calls/s`];

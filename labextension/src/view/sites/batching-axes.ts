@@ -1,7 +1,8 @@
 /** What each vmap did to each axis, worked out from the shapes that the host sees. */
 
+import phrases from '../data/phrases.json';
 import { LOOPED_METHODS, type Aval, type Level, type Way } from '../data/schema.js';
-import { levelWords, shapeWords } from '../data/words.js';
+import { levelWords, say, shapeWords } from '../data/words.js';
 
 /**
  * What became of an operand under one vmap: `mapped`, `broadcast` and `size1` are axes of the host
@@ -119,7 +120,9 @@ export function diagramWords(way: Way, rows: readonly Batched[]): string {
 
 function rowWords({ name, axes, host }: Batched, verb: string): string {
   const kinds = axes.map(({ kind, size }) =>
-    kind === 'size1' || kind === 'shared' ? IN_WORDS[kind] : `vmap ${size} ${IN_WORDS[kind]}`
+    kind === 'size1' || kind === 'shared'
+      ? IN_WORDS[kind]
+      : `${say(phrases.vmap, { size })} ${IN_WORDS[kind]}`
   );
   return `${name}: ${kinds.join(', ')}; the host ${verb} ${shapeWords(host)}`;
 }

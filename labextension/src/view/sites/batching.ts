@@ -3,8 +3,9 @@
 import { batchedOf, diagramWords, laneWords } from './batching-axes.js';
 import type { AxisKind, BatchAxis, Batched } from './batching-axes.js';
 import { h, type Child } from '../dom.js';
+import phrases from '../data/phrases.json';
 import type { Aval, Way } from '../data/schema.js';
-import { levelWords, shapeWords, wayShapes } from '../data/words.js';
+import { levelWords, say, shapeWords, wayShapes } from '../data/words.js';
 
 const MOST_ROWS = 16;
 const MOST_COLUMNS = 8;
@@ -39,7 +40,7 @@ export function batchingDiagram(way: Way): HTMLElement {
 function header(way: Way): Node[] {
   const columns = [...way.levels].reverse().map(([size], place, { length }) => {
     const title = place === 0 ? 'outermost' : place === length - 1 ? 'innermost' : '';
-    return head(`vmap ${size}`, length > 1 ? title : '');
+    return head(say(phrases.vmap, { size }), length > 1 ? title : '');
   });
   const host = head('the host sees');
   host.classList.add('jaxcb-batching-head-host');
@@ -118,7 +119,7 @@ function plainWords(way: Way, vmaps: string): string {
 
 function boxesOf(avals: readonly Aval[]): Child[] {
   if (!avals.length) {
-    return [h('span', { class: 'jaxcb-muted' }, 'nothing')];
+    return [h('span', { class: 'jaxcb-muted' }, phrases.nothing)];
   }
   const shown = avals.slice(0, MOST_ROWS).map(([shape, dtype]) =>
     h(

@@ -4,7 +4,7 @@ import { batchingDiagram } from './batching.js';
 import { h, type Child } from '../dom.js';
 import { errorWords, previewWords, shardWords } from './words.js';
 import type { Site, Way } from '../data/schema.js';
-import { callWords, levelWords, wayShapes } from '../data/words.js';
+import { callWords, counted, levelWords, wayShapes } from '../data/words.js';
 
 const MOST_WAYS = 24;
 const SHORT_ERROR = 160; // characters that stand without folding
@@ -85,9 +85,7 @@ function contextOf(site: Site, around: readonly string[]): HTMLElement[] {
     words.push(`in ${around.join(' › ')}`);
   }
   if (site.crossings && site.crossings !== site.calls) {
-    const trips = site.crossings.toLocaleString('en-US');
-    const plural = site.crossings === 1 ? '' : 's';
-    words.push(`${callWords(site.calls)} in ${trips} trip${plural} to the host`);
+    words.push(`${callWords(site.calls)} in ${counted(site.crossings, 'trip')} to the host`);
   }
   return words.length ? [h('p', { class: 'jaxcb-site-context' }, words.join(' · '))] : [];
 }

@@ -3,8 +3,9 @@
 import { h } from '../dom.js';
 import { cut } from '../data/parse-fields.js';
 import { errorWords, timesKnown } from './words.js';
+import phrases from '../data/phrases.json';
 import type { Facts, Fate, Measured, Site } from '../data/schema.js';
-import { callWords, timeWords, wayShapes } from '../data/words.js';
+import { callWords, counted, say, timeWords, wayShapes } from '../data/words.js';
 
 const MOST_FUNCTIONS = 4;
 const MOST_ERROR = 60; // characters
@@ -32,7 +33,7 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
     const more = functions.length - MOST_FUNCTIONS;
     line.append(
       ...spaced(line),
-      h('span', { class: 'jaxcb-muted' }, `and ${more} more function${more === 1 ? '' : 's'}`)
+      h('span', { class: 'jaxcb-muted' }, `and ${counted(more, 'more function')}`)
     );
   }
   if (!functions.length) {
@@ -86,8 +87,8 @@ function countWords(own: readonly Site[], ahead: boolean): string {
   }
   const expected = own.map(site => site.expected).filter(count => count !== null);
   return expected.length < own.length
-    ? 'calls depend on data'
-    : `${callWords(expected.reduce((sum, count) => sum + count, 0))} a run`;
+    ? phrases.depends_on_data
+    : say(phrases.a_run, { calls: callWords(expected.reduce((sum, count) => sum + count, 0)) });
 }
 
 function shapeWord(own: readonly Site[]): Word[] {
@@ -96,7 +97,9 @@ function shapeWord(own: readonly Site[]): Word[] {
   if (only === undefined) {
     return [];
   }
-  return [{ text: shapes.size === 1 ? cut(only, MOST_ERROR) : `${shapes.size} shapes` }];
+  const text =
+    shapes.size === 1 ? cut(only, MOST_ERROR) : say(phrases.shapes, { count: shapes.size });
+  return [{ text }];
 }
 
 function timeWord(own: readonly Site[], places: readonly number[], measured: Measured): Word[] {
@@ -116,7 +119,7 @@ function elidedWord(own: readonly Site[]): Word[] {
   const why = new Set(elided.map(site => WHY[site.fate]));
   const [only] = why;
   const because = why.size === 1 && only ? `: ${only}` : '';
-  return [{ text: `✕ ${count} elided${because}`, class: 'jaxcb-bad' }];
+  return [{ text: `${say(phrases.elided, { count })}${because}`, class: 'jaxcb-bad' }];
 }
 
 function errorWord(own: readonly Site[]): Word[] {

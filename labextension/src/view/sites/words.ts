@@ -1,8 +1,9 @@
 /** The words of the list of sites. */
 
 import { cut } from '../data/parse-fields.js';
+import phrases from '../data/phrases.json';
 import type { Measured, Preview, Site, Way } from '../data/schema.js';
-import { byteWords, callWords } from '../data/words.js';
+import { byteWords, callWords, counted, say, someOf } from '../data/words.js';
 
 const MOST_DEVICES = 8; // that are named
 
@@ -20,11 +21,11 @@ export function siteCalls(site: Site, ahead: boolean): string {
       : `${calls.toLocaleString('en-US')} of ${expected.toLocaleString('en-US')} expected`;
   }
   if (expected === null) {
-    return 'as data decide';
+    return phrases.data_decide;
   }
   return written === null || written === expected
     ? callWords(expected)
-    : `${expected.toLocaleString('en-US')} of ${callWords(written)}`;
+    : someOf(expected, written);
 }
 
 /** `2 shards (cpu:0, cpu:1), gathers 4.1 kB`; empty for one call on one device. */
@@ -33,10 +34,10 @@ export function shardWords(way: Way): string {
   if (way.shards) {
     const more = way.devices.length > MOST_DEVICES ? ['…'] : [];
     const names = [...way.devices.slice(0, MOST_DEVICES), ...more].join(', ');
-    words.push(`${way.shards} shard${way.shards === 1 ? '' : 's'}${names && ` (${names})`}`);
+    words.push(`${counted(way.shards, 'shard')}${names && ` (${names})`}`);
   }
   if (way.gathered_bytes) {
-    words.push(`gathers ${byteWords(way.gathered_bytes)}`);
+    words.push(say(phrases.gathers, { bytes: byteWords(way.gathered_bytes) }));
   }
   return words.join(', ');
 }
@@ -50,8 +51,10 @@ export function errorWords(error: string, longest: number): string {
 
 /** `lane 2: 0.5, 1 → 0.479`: what a call was given and answered. */
 export function previewWords([lane, operands, results, failed, shard]: Preview): string {
-  const place = [shard === null ? '' : `shard ${shard}: `, lane < 0 ? '' : `lane ${lane}: `];
-  const given = operands.join(', ') || 'nothing';
-  const answer = failed ? '✕ raised' : results.join(', ') || 'nothing';
-  return `${place.join('')}${given} → ${answer}`;
+  const where =
+    (shard === null ? '' : say(phrases.of_shard, { shard })) +
+    (lane < 0 ? '' : say(phrases.of_lane, { lane }));
+  const given = operands.join(', ') || phrases.nothing;
+  const answer = failed ? phrases.raised : results.join(', ') || phrases.nothing;
+  return `${where}${given} → ${answer}`;
 }

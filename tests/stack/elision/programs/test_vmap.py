@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Recording
+from jupyter_jaxcb.recording import NoteKind, Recording
 from jupyter_jaxcb.report import summarize
 from tests.stack.elision._battery import Hosts, check, each, table
 
@@ -171,7 +171,7 @@ def test_branches_run_for_every_lane_only_if_the_predicate_is_mapped(mapped):
     with jaxcb.record() as r:
         jax.jit(jax.vmap(one, axes))(np.full(4, True)[() if mapped else 0], XS).block_until_ready()
     (outcome,) = r.recording.outcomes
-    assert any("every branch runs" in note for note in outcome.notes) is mapped
+    assert any(note.kind is NoteKind.ALL_BRANCHES_RUN for note in outcome.notes) is mapped
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])

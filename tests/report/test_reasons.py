@@ -1,0 +1,200 @@
+"""Every reason and every note has words, and files hold neither: they hold the facts."""
+
+import dataclasses
+import json
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from jupyter_jaxcb.recording import (
+    SCHEMA,
+    AsWritten,
+    Fate,
+    JaxUse,
+    Note,
+    NoteKind,
+    Outcome,
+    Program,
+    Reason,
+    Recording,
+    RecordingFileError,
+    Site,
+    load,
+)
+from jupyter_jaxcb.report import advice_words, causes_of, note_words, reason_words, summarize
+from jupyter_jaxcb.report.summary import _reasons
+
+DATA = Path(__file__).parents[1] / "data"
+SITE = Site("pure", "bessel", "model.py", 4, 0, cell=False, source="bessel(x)")
+PROGRAM = Program("jit_f", "cpu", 1)
+USE = JaxUse("jax.numpy.max", "model.py", 9)
+NOTES = {
+    NoteKind.UNBATCHED: Note(NoteKind.UNBATCHED, (3, 4)),
+    NoteKind.USES_JAX: Note(NoteKind.USES_JAX, use=USE),
+    NoteKind.USES_JAX_AND_CAN_BLOCK: Note(NoteKind.USES_JAX_AND_CAN_BLOCK, use=USE),
+    NoteKind.AS_WRITTEN: Note(NoteKind.AS_WRITTEN, text="an older sentence"),
+}
+
+
+def outcome(reason, flavor="pure", **facts):
+    site = dataclasses.replace(SITE, flavor=flavor)
+    return Outcome(site, PROGRAM, Fate.UNUSED, written=1, compiled=0, reason=reason, **facts)
+
+
+def note(kind):
+    return NOTES.get(kind, Note(kind))
+
+
+def full(reason):
+    """An outcome with everything that any reason tells, and every note."""
+    return outcome(
+        reason,
+        instructions=1,
+        call_paths=3,
+        unrolled=True,
+        unreadable="ValueError: no luck",
+        notes=tuple(map(note, NoteKind)),
+        as_written=AsWritten("an older reason", "an older advice"),
+    )
+
+
+RECORDINGS = [Recording(outcomes=(full(reason),)) for reason in (None, *Reason)]
+each_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=["live", *map(str, Reason)])
+
+
+def test_every_reason_and_every_note_has_words_and_no_other_has():
+    assert list(_reasons.REASONS) == list(Reason)
+    assert list(_reasons.NOTES) == list(NoteKind)
+
+
+@pytest.mark.parametrize("flavor", ["pure", "io", "debug", "buffer", "jax pure", "jax buffer"])
+@pytest.mark.parametrize("reason", Reason)
+@pytest.mark.parametrize("bare", [False, True])
+def test_words_of_a_reason_are_complete_for_every_flavor(reason, flavor, bare):
+    """Also of a file that somebody else has written, which need not have the facts."""
+    given = outcome(reason, flavor) if bare else dataclasses.replace(full(reason), site=SITE)
+    for words in (reason_words(causes_of(given)), advice_words(causes_of(given))):
+        assert "{" not in words
+        assert words or (bare and reason is Reason.AS_WRITTEN)
+
+
+@pytest.mark.parametrize("kind", NoteKind)
+def test_words_of_a_note_are_complete(kind):
+    words = note_words(note(kind))
+    assert words and "{" not in words and "None" not in words
+
+
+def test_every_fact_in_braces_is_told_of_some_reason():
+    names = {
+        name.partition(".")[0]
+        for words in _reasons.REASONS.values()
+        for text in words
+        for _, name, *_ in string.Formatter().parse(text)
+        if name
+    }
+    (cause,) = causes_of(full(Reason.HOISTED))
+    assert names == set(_reasons._told(cause))
+
+
+def test_words_tell_the_facts():
+    words = reason_words(causes_of(full(Reason.DEDUPLICATED)))
+    assert words.startswith("3 ways lead here (JAX unrolled the loop), and XLA kept 1 call of them")
+    assert reason_words(causes_of(full(Reason.UNREADABLE))).endswith(": ValueError: no luck")
+    assert reason_words(causes_of(full(Reason.HOISTED))).endswith(" instead of 1 times")
+    assert note_words(NOTES[NoteKind.UNBATCHED]).endswith("by 3 × 4 lanes")
+    assert "(jax.numpy.max, model.py:9)" in note_words(NOTES[NoteKind.USES_JAX])
+    assert reason_words(causes_of(outcome(None))) == ""
+
+
+def test_outcome_is_printed_in_words():
+    assert str(outcome(None)) == "bessel, model.py:4: unused"
+    assert str(outcome(Reason.EMPTY_LOOP)) == (
+        "bessel, model.py:4: unused, it is in a loop of length 0"
+    )
+
+
+@each_recording
+@pytest.mark.parametrize("suffix", [".json", ".jaxcb"])
+def test_every_reason_and_every_note_comes_back_from_a_file(recording, suffix, tmp_path):
+    path = tmp_path / f"a{suffix}"
+    recording.save(path)
+    back = load(path)
+    assert back.outcomes == recording.outcomes
+    assert back.to_json() == recording.to_json()
+
+
+@each_recording
+def test_file_holds_no_sentence(recording):
+    """Two words in a row are a sentence; all texts but names, and what others have said."""
+    (written,) = json.loads(recording.to_json())["outcomes"]
+    assert written["reason"] in (None, *Reason)
+    for name in ("as_written", "unreadable"):  # by whom it was said: an older file, an exception
+        del written[name]
+    kinds = [one[0] for one in written["notes"]]
+    assert kinds == list(NoteKind)
+    written["notes"] = [one for one in written["notes"] if one[0] != NoteKind.AS_WRITTEN]
+    assert re.findall(r"[A-Za-z]+ [A-Za-z]+", json.dumps(written)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("reason", "its result is never used"),
+        ("reason", ""),
+        ("reason", 3),
+        ("reason", ["unused"]),
+        ("notes", [7]),
+        ("notes", [["a sentence"]]),
+        ("notes", [["unbatched", ["3"]]]),
+        ("notes", [["uses_jax", [], ["jax.numpy.max", "", "9"]]]),
+        ("call_paths", "3"),
+        ("unrolled", 1),
+        ("unreadable", None),
+        ("as_written", ["one"]),
+        ("as_written", "one"),
+        ("remedy", "use it"),
+    ],
+)
+@pytest.mark.parametrize("schema", [2, SCHEMA])
+def test_bad_facts_are_told_with_their_key(name, value, schema):
+    data = json.loads(Recording(outcomes=(outcome(None),)).to_json())
+    older = {"reason": "", "remedy": "", "notes": []} if schema == 2 else {}
+    data["outcomes"][0] |= older | {name: value}
+    data["schema"] = schema
+    if schema == 2 and name in ("reason", "remedy") and isinstance(value, str):
+        (back,) = Recording.from_json(json.dumps(data)).outcomes
+        assert reason_words(causes_of(back)) == (value if name == "reason" else "")
+        return
+    with pytest.raises(RecordingFileError, match=name):
+        Recording.from_json(json.dumps(data))
+
+
+@pytest.mark.parametrize("outcomes", [None, 3, "x", [None], [[]], [{}], {}])
+def test_bad_outcomes_of_an_older_file_are_told(outcomes):
+    data = json.loads((DATA / "schema-2.json").read_text()) | {"outcomes": outcomes}
+    with pytest.raises(RecordingFileError, match="outcomes"):
+        Recording.from_json(json.dumps(data))
+    del data["outcomes"]
+    with pytest.raises(RecordingFileError, match="outcomes"):
+        Recording.from_json(json.dumps(data))
+
+
+@pytest.mark.parametrize("name", ["schema-2.json", "schema-2.jaxcb"])
+def test_sentences_of_an_older_file_are_shown_as_they_are(name, tmp_path):
+    recording = load(DATA / name)
+    (lost,) = recording.elisions
+    (found,) = (one for one in summarize(recording) if one.site == lost.site)
+    assert found.reason == "its result is never used, so JAX dropped the call before compiling"
+    assert found.remedy == ("return or use the result; register it as io if it must run regardless")
+    recording.save(tmp_path / "new.json")
+    again = load(tmp_path / "new.json")
+    assert again.outcomes == recording.outcomes
+
+
+def test_notes_of_an_older_file_are_shown_as_they_are():
+    data = json.loads((DATA / "schema-2.json").read_text())
+    data["outcomes"][0]["notes"] = ["an older sentence"]
+    recording = Recording.from_json(json.dumps(data))
+    assert next(one.notes for one in summarize(recording)) == ("an older sentence",)
