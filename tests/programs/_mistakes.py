@@ -121,7 +121,7 @@ def a_run_is_counted_that_there_was_not(patch):
 
 @mistake
 def explain_says_that_all_are_live(patch):
-    patch.setattr(_summary, "_fate_ahead", lambda *args: (Fate.LIVE, "", ""))
+    patch.setattr(_summary, "_fate_ahead", lambda *args: (Fate.LIVE, ()))
 
 
 @mistake

@@ -186,6 +186,8 @@ def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any
                 if traced[0] in ("scan", "while"):
                     within.append(traced)
                 kinds.add(traced[0])
+            if "rule" in kinds and jax_compat.differentiates(code):
+                kinds.add("derivative")
         else:
             frames.append((code, frame.f_lasti))
             if _ends_the_stack(code):

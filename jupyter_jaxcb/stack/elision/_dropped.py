@@ -110,7 +110,7 @@ class PendingBinds(threading.local):
             ]
         gone: dict[Site, Dropped] = {}
         for bind, found in own:
-            if bind.site not in there and not _is_of_rule(found):
+            if bind.site not in there and not _may_be_replaced(found):
                 gone.setdefault(bind.site, Dropped(bind, "shape" in found.kinds))
         return list(gone.values())
 
@@ -122,6 +122,11 @@ class PendingBinds(threading.local):
 def _is_of_rule(found: Found) -> bool:
     """Whether it is of a rule of differentiation: not all that one answers is asked for."""
     return not found.kinds.isdisjoint({"rule", "look"})
+
+
+def _may_be_replaced(found: Found) -> bool:
+    """Whether another bind may stand for it: a derivative takes a rule's own in its place."""
+    return "look" in found.kinds or found.kinds.issuperset({"rule", "derivative"})
 
 
 def forget_all() -> None:

@@ -79,7 +79,8 @@ def written(seen: Evidence) -> int | None:
     lengths = [length for kind, length in made_in if _is_loop((kind, length))]
     if seen.shards is None:
         return None
-    if any(_loops(steps) >= len(lengths) for _, steps in ways):
+    barren = [p.steps if with_jit else p.inside_jit() for p in _barren(seen)]
+    if any(_loops(steps) >= len(lengths) for steps in (*(steps for _, steps in ways), *barren)):
         return total([p.calls for p, _ in ways], seen.shards)
     return total([_as_written(p, steps, lengths) for p, steps in ways], seen.shards)
 
@@ -91,8 +92,13 @@ def _left_by_jax(seen: Evidence) -> bool:
     one that no run goes.
     """
     around = sum(map(_is_loop, seen.around))
-    barren = [p for p in seen.traced if p.is_barren(seen.platform)]
-    return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in (*seen.kept, *barren))
+    ways = (*seen.kept, *_barren(seen))
+    return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in ways)
+
+
+def _barren(seen: Evidence) -> list[Path]:
+    """The ways to it that no run goes; it may have been made on one of them."""
+    return [path for path in seen.traced if path.is_barren(seen.platform)]
 
 
 def _left_with_jit(seen: Evidence) -> bool:

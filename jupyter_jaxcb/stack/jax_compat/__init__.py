@@ -23,6 +23,7 @@ from ._distributed import start_backends as start_backends
 from ._environment import backend_name as backend_name
 from ._environment import caches_of_its_own as caches_of_its_own
 from ._environment import calls_a_rule as calls_a_rule
+from ._environment import differentiates as differentiates
 from ._environment import has_the_batch_in_hand as has_the_batch_in_hand
 from ._environment import held_weakly as held_weakly
 from ._environment import host_function_can_block as host_function_can_block

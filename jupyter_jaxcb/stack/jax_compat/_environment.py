@@ -175,6 +175,18 @@ def is_dispatch(code: CodeType) -> bool:
     return kind == "dispatch"
 
 
+_DERIVATIVES = os.path.join("jax", "_src", "interpreters", "ad.py")
+
+
+def differentiates(code: CodeType) -> bool:
+    """Whether `code` is JAX's that takes a derivative.
+
+    In a JAX where it stands elsewhere, a bind of a rule that a derivative replaces is said to be
+    dropped.
+    """
+    return code.co_filename.endswith(_DERIVATIVES)
+
+
 _CALLS_RULES = frozenset({"_flatten_jvp", "_flatten_fwd", "_flatten_bwd"})
 
 

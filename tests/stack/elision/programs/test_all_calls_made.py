@@ -282,6 +282,18 @@ def test_call_in_a_condition_that_xla_does_not_evaluate_has_the_reason_and_the_w
     assert "in the body" in found.remedy
 
 
+@pytest.mark.parametrize("kind", ["pure", "io", "debug"])
+def test_helper_that_was_traced_in_a_loop_of_length_0_is_written_as_often_as_it_stands(kind):
+    helper = jax.checkpoint(flavor(Hosts(), kind))
+
+    def program(x):
+        y = lax.map(helper, x + jnp.arange(0.0)).sum()
+        return helper(x + y) + helper(x + 1)
+
+    (found,) = rows_of(program, False)
+    assert (found.expected, found.written) == (2, 2)
+
+
 def test_loop_in_a_predicate_that_is_evaluated_once_and_never_again_lacks_nothing():
     """JAX evaluates one with an ordered effect before the loop; no run enters the loop here."""
     h = Hosts()

@@ -40,6 +40,31 @@ for wrap in WRAPS:
     )
 
 
+@row(
+    "an unused call with a rule, in a predicate that needs other numbers", {"a": "unused 0"}, (0, 0)
+)
+def _(h):
+    a = h.pure("a")
+    a.defjvp(lambda primals, tangents: (a(*primals), tangents[0]))
+
+    def program(x):
+        def go(y):
+            return lax.map(lambda z: (a(y), z)[1], x).sum() < 50
+
+        return lax.while_loop(lambda s: (s[0] < 4) & go(s[1]), lambda s: (s[0] + 1, s[1]), (0, x))[
+            1
+        ]
+
+    return program, (X,)
+
+
+@row("only the shape of a call with a rule is asked for", {"a": "unused 0"}, (0, 0))
+def _(h):
+    a = h.pure("a")
+    a.defjvp(lambda primals, tangents: (a(*primals), tangents[0]))
+    return lambda x: x * len(jax.eval_shape(a, x).shape), (X,)
+
+
 @each(ROWS)
 def test_each_line_has_its_fate(row):
     check(row)
