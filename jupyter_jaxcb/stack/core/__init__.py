@@ -7,6 +7,8 @@ it) and `_late_binding` (which function a registered name calls). The rest suppo
 from ._advice import as_debug as as_debug
 from ._advice import how_to_differentiate as how_to_differentiate
 from ._advice import how_to_transpose as how_to_transpose
+from ._advice import in_the_line as in_the_line
+from ._advice import nearest as nearest
 from ._advice import option as option
 from ._arrays import ARRAYS as ARRAYS
 from ._arrays import aligned as aligned
@@ -62,9 +64,10 @@ from ._observed import is_observing as is_observing
 from ._observed import own_name as own_name
 from ._observed import switch as switch
 from ._observed import switches as switches
+from ._options import ExecutorOptions as ExecutorOptions
+from ._options import Options as Options
+from ._options import executor_word as executor_word
 from ._signatures import without_leading as without_leading
 from ._site import Found as Found
 from ._site import find_site as find_site
 from ._site import site_of_frames as site_of_frames
-from ._spread import ExecutorOptions as ExecutorOptions
-from ._spread import executor_word as executor_word

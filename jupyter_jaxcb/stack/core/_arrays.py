@@ -13,6 +13,7 @@ from jax.tree_util import keystr, tree_flatten_with_path
 
 from ...recording import Aval
 from .. import jax_compat
+from ._advice import nearest
 
 ARRAYS = ("numpy", "jax")
 _ALIGNMENT_BYTES = 64  # of memory that XLA's CPU client uses as it is
@@ -24,9 +25,9 @@ def check_arrays(arrays: str) -> None:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if arrays not in ARRAYS:
         raise ValueError(
-            f"arrays must be 'numpy' or 'jax', the kind of arrays the host function gets, but got "
-            f"{arrays!r}. To pass an argument of that name on, wrap the host function: "
-            "lambda x: f(arrays=x)."
+            f"unknown arrays {arrays!r}{nearest(str(arrays), ARRAYS)} Pass arrays='numpy' or "
+            "arrays='jax', the kind of arrays that the host function gets. To pass an argument of "
+            "that name on, wrap the host function: lambda x: f(arrays=x)."
         )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 import jax
@@ -80,9 +78,7 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
     )
 
 
-def _batch(
-    args: Any, dims: Any, *, vmap_method: str | None, options: BufferOptions, **params: Any
-) -> Any:
+def _batch(args: Any, dims: Any, *, options: BufferOptions, **params: Any) -> Any:
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     args, dims = list(args), list(dims)
@@ -90,13 +86,7 @@ def _batch(
         if dims[operand] is None:
             args[operand], dims[operand] = jax.lax.broadcast(args[operand], (size,)), 0
     return batch_host_call(
-        buffer_callback_p,
-        args,
-        dims,
-        method=vmap_method,
-        vmap_method=vmap_method,
-        options=options,
-        **params,
+        buffer_callback_p, args, dims, method=options.vmap_method, options=options, **params
     )
 
 
@@ -152,10 +142,7 @@ def bind_buffer(
     result: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    *,
-    vmap_method: str | None,
     options: BufferOptions,
-    aliases: Mapping[int, int] = MappingProxyType({}),
 ) -> Any:
     """Binds one call of a buffer callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -165,21 +152,8 @@ def bind_buffer(
     out = declared(result, function, args, kwargs)
     operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
     check_lendable(host.name, [*operands, *out[0]])
-    if aliases:
-        check_aliases(aliases, operands, out[0])
-        options = dataclasses.replace(options, aliases=tuple(sorted(aliases.items())))
-    return bind_host_call(
-        buffer_callback_p,
-        "buffer",
-        host,
-        out,
-        args,
-        kwargs,
-        kind="numpy",
-        cast=False,
-        vmap_method=vmap_method,
-        options=options,
-    )
+    check_aliases(options.aliases, operands, out[0])
+    return bind_host_call(buffer_callback_p, "buffer", host, out, args, kwargs, options=options)
 
 
 def buffer_callback(
@@ -235,23 +209,19 @@ def buffer_callback(
     check_vmap_method(vmap_method)
     host = HostFunction(callback)
     options = BufferOptions(
-        has_side_effect, with_context=True, check=check, replayed=command_buffer_compatible
+        vmap_method=vmap_method,
+        has_side_effect=has_side_effect,
+        check=check,
+        aliases=tuple(
+            sorted((int(x), int(out)) for x, out in (input_output_aliases or {}).items())
+        ),
+        with_context=True,
+        replayed=command_buffer_compatible,
     )
-    aliases = {
-        int(operand): int(result) for operand, result in (input_output_aliases or {}).items()
-    }
 
     @functools.wraps(callback)
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        return bind_buffer(
-            host,
-            result_shape_dtypes,
-            args,
-            kwargs,
-            vmap_method=vmap_method,
-            options=options,
-            aliases=aliases,
-        )
+        return bind_buffer(host, result_shape_dtypes, args, kwargs, options)
 
     return call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -28,11 +28,11 @@ def check_lendable(name: str, avals: Sequence[Any]) -> None:
 
 
 def check_aliases(
-    aliases: Mapping[int, int], operands: Sequence[Any], results: Sequence[Any]
+    aliases: Iterable[tuple[int, int]], operands: Sequence[Any], results: Sequence[Any]
 ) -> None:
     """Raises ValueError where an operand and a result, by their numbers, cannot share memory."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    for operand, result in aliases.items():
+    for operand, result in aliases:
         pair = f"input_output_aliases contains the mapping '{operand}:{result}'"
         for what, index, there in (("input", operand, operands), ("output", result, results)):
             if not 0 <= index < len(there):

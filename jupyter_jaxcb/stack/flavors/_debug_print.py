@@ -12,6 +12,7 @@ from jax.tree_util import tree_map
 
 from ..core import HostFunction
 from ._debug import bind_debug
+from ._options import DebugOptions
 
 
 class _Checker(string.Formatter):
@@ -113,13 +114,12 @@ def debug_print(
     (None, None)
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    options = DebugOptions(ordered=ordered, partitioned=partitioned)
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:
         if not skip_format_check:
             _Checker().format(fmt, *args, **kwargs)
-        bind_debug(
-            HostFunction(_Print(fmt)), args, kwargs, ordered=ordered, partitioned=partitioned
-        )
+        bind_debug(HostFunction(_Print(fmt)), args, kwargs, options)
 
     if fmt is not None:
         bind(fmt, *args, **kwargs)

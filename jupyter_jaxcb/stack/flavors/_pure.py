@@ -8,20 +8,14 @@ from typing import Any, NoReturn
 import jax.numpy as jnp
 
 from .. import jax_compat
-from ..core import (
-    ExecutorOptions,
-    HostCallback,
-    HostFunction,
-    check_arrays,
-    how_to_differentiate,
-    how_to_transpose,
-)
+from ..core import HostCallback, HostFunction, how_to_differentiate, how_to_transpose
 from ..executors import build_crossing, spread_of
 from ..lowering import lower_host_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, note_no_call, raise_runtime_error
-from ._vmap import batch_host_call, check_vmap_method, method_of_vectorized
+from ._options import PureOptions
+from ._vmap import batch_host_call, method_of_vectorized
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True
@@ -98,12 +92,7 @@ def bind_pure(
     result: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    *,
-    vmap_method: str | None,
-    sharding: Any = None,
-    arrays: str = "numpy",
-    cast: bool = False,
-    spread: ExecutorOptions | None = None,
+    options: PureOptions,
 ) -> Any:
     """Binds one call of a pure callback; returns a pytree of the declared structure."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
@@ -114,11 +103,11 @@ def bind_pure(
         declared(result, host.current, args, kwargs),
         args,
         kwargs,
-        kind=arrays,
-        cast=cast,
-        spread=spread,
-        vmap_method=vmap_method,
-        sharding=sharding,
+        kind=options.arrays,
+        cast=options.cast,
+        spread=options.spread,
+        vmap_method=options.vmap_method,
+        sharding=options.sharding,
     )
 
 
@@ -174,17 +163,8 @@ def pure_callback(
     Array([0., 9.], dtype=float32)
     """
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    vmap_method = method_of_vectorized(vectorized, vmap_method)
-    check_vmap_method(vmap_method)
-    check_arrays(arrays)
-    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays)
-    return bind_pure(
-        HostFunction(callback),
-        result_shape_dtypes,
-        args,
-        kwargs,
-        vmap_method=vmap_method,
-        sharding=sharding,
-        arrays=arrays,
-        spread=spread,
-    )
+    options = PureOptions(
+        vmap_method=method_of_vectorized(vectorized, vmap_method), sharding=sharding,
+        arrays=arrays, spread=spread_of(executor, chunksize, timeout, retries),
+    ).checked()  # fmt: skip
+    return bind_pure(HostFunction(callback), result_shape_dtypes, args, kwargs, options)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from ...recording import VmapLevel
 from .. import jax_compat
+from ..core import nearest
 
 
 def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
@@ -46,9 +47,11 @@ def check_vmap_method(vmap_method: str | None) -> None:
     """Raises ValueError for a name that is no vmap method; None is one (vmap refuses)."""
     __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        new = [method for method in VMAP_METHODS if method != "legacy_vectorized"]
         raise ValueError(
-            f"vmap_method must be one of {', '.join(map(repr, VMAP_METHODS))} or None, but got "
-            f"{vmap_method!r}; 'sequential' is always right."
+            f"unknown vmap method {vmap_method!r}{nearest(str(vmap_method), new)} Pass "
+            f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is always "
+            "right."
         )
 
 

@@ -124,7 +124,6 @@ def bind_tap_call(
         declared,
         (arg,),
         {"device": DEVICE} if with_device else {},
-        kind="numpy",
         exact=True,
         device_index=device_index,
     )
