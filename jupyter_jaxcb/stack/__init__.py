@@ -30,8 +30,8 @@ from .errors import failed_while as failed_while
 from .errors import host_error as host_error
 from .errors import refused_frames as refused_frames
 from .errors import seen_by_user as seen_by_user
+from .errors import stop_attaching_causes as stop_attaching_causes
 from .errors import strict_errors as strict_errors
-from .errors import take_back as take_back
 from .errors import tell_what_runs as tell_what_runs
 from .executors import EXECUTORS as EXECUTORS
 from .executors import ExecutorError as ExecutorError

@@ -19,7 +19,7 @@ from ._canary import checked
 from ._crossing import Crossing, looped_calls, single_call, telling_interrupts
 from ._finite import finite_checker
 from ._lanes import LaneSchedule
-from ._lent_memory import lend, rescue, still_held, take_back
+from ._lent_memory import lend, reclaim, rescue, still_held
 
 # The host function called: its body, the context, operands, outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]
@@ -76,7 +76,7 @@ def build_buffer_crossing(
         host = callback.host
         if still_held(arrays):  # a view of it, or it itself
             code = getattr(host.current, "__code__", None)
-            take_back(arrays, _names(callback), host.name, code)
+            reclaim(arrays, _names(callback), host.name, code)
         return ()
 
     return telling_interrupts(lending, lowered, callback.host)

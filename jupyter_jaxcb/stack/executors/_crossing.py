@@ -20,21 +20,18 @@ from ..dispatch import (
     LaneSchedule,
     Parts,
     look_at_calls,
-    passed_on,
     refuse_call,
+    report_failure,
     takes_flat_operands,
     telling_interrupts,
     to_arguments,
 )
-from ..errors import explain
-from ..results import shown
+from ..results import AnswerChecker, shown
 from ._chunks import OperandSlices, lane_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
 from ._log import Log
 from ._run import Run
-
-Check = Callable[[Any], tuple[np.ndarray, ...]]
 
 
 def build_crossing(
@@ -108,7 +105,7 @@ class _Crossing:
             failed = answers.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
             lane = int(self.order[failed]) if schedule and failed < self.order.size else None
-            raise passed_on(explain(error, lowered, before + failed + 1, lane), error) from None
+            raise report_failure(error, lowered, before + failed + 1, lane) from None
         crossing = log.end()
         if recorder is not None:
             lanes = [(-1, operands)] if schedule is None else schedule.numbered(operands)
@@ -181,7 +178,7 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
 
 
 def _numbers(
-    check: Check, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
+    check: AnswerChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
     """The answers of some calls that answer with one number, and what the next one raised."""
     own = Answers(count, check, [()], kinds)
@@ -193,12 +190,12 @@ def _numbers(
     return array, None
 
 
-def _opening(check: Check) -> Check:
+def _opening(check: AnswerChecker) -> AnswerChecker:
     """`check`, also for an answer that has been checked where it was made."""
     return lambda answer: answer.arrays if type(answer) is Checked else check(answer)
 
 
-def _keeping(check: Check) -> Callable[[Any], Any]:
+def _keeping(check: AnswerChecker) -> Callable[[Any], Any]:
     """Makes of an answer what stays as it is: a host function may use one buffer again."""
 
     def keep(answer: Any) -> Any:

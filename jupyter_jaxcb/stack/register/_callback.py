@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import HostFunction, Options, without_leading
-from ..derivatives import Bind, Rule, with_differences, with_jvp, with_vjp
+from ..derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
 from ..results import result_avals
 
@@ -178,7 +178,7 @@ class RuledCallback(Callback):
 class PureCallback(RuledCallback):
     """A registered pure host function."""
 
-    def differ(self, bind: Bind) -> None:
+    def differ(self, bind: BindCall) -> None:
         """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
         self.rule = "finite"
         self._call = with_differences(self._primal(), self.host, bind)
