@@ -104,7 +104,7 @@ class JaxMagics(SessionMagics):
         top-level function. Running the same cell again with another body changes what compiled
         programs call; another cell does not.
         """
-        __tracebackhide__ = True  # IPython: not a frame the user cares for
+        __tracebackhide__ = True
         options = self._parse("jax_callback", line)
         register, result = decorator_of(options, self._namespace)
         parsed = self._body(f"%%jax_callback {line}", cell)

@@ -39,7 +39,7 @@ def with_differences(
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         leaves, in_tree = tree_flatten((args, kwargs))
         places = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
 
@@ -105,7 +105,7 @@ def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any
 
     @guarded.defjvp
     def refuse(primals: Any, tangents: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         raise TypeError(
             f"cannot differentiate {host.name} twice by finite differences. Give it a rule that is "
             f"written in terms of {host.name}: @{host.name}.defjvp or {host.name}.defvjp."
@@ -248,7 +248,7 @@ def _is_floating(leaf: Any) -> bool:
 
 
 def _check_real(host: HostFunction, arguments: Sequence[Any], results: Sequence[Any]) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for leaf in (*arguments, *results):
         dtype = jnp.result_type(leaf)
         if jnp.issubdtype(dtype, jnp.complexfloating):

@@ -46,7 +46,7 @@ def build_crossing(
         ExecutorError: the executor cannot be reached.
         TypeError: the function, or an argument of it, cannot be sent to it.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     spread = callback.spread
     if spread is None:
         return dispatch.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
@@ -89,7 +89,7 @@ class _Crossing:
             self._collect, self._numbers = functools.partial(_numbers, check, kinds), kinds[0]
 
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What XLA calls; `guard` and others are read from other threads, see `_known_frames`."""
+        """What XLA calls; `guard` and others are read from other threads, see `_code_owner`."""
         host, lowered, schedule = self._host, self._lowered, self._schedule
         refuse_call(lowered, host)
         recorder = active()

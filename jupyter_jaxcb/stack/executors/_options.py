@@ -26,7 +26,7 @@ def spread_of(
             executor.
         TypeError: `executor` is none.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if executor is None:
         given = ("chunksize", chunksize, None), ("timeout", timeout, None), ("retries", retries, 0)
         for name, value, default in given:

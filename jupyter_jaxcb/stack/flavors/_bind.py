@@ -65,7 +65,7 @@ def bind_host_call(
     Raises:
         TypeError: an argument is neither an array nor hashable.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
     if static:
@@ -92,7 +92,7 @@ def bind_silent_call(
     **params: Any,
 ) -> None:
     """Binds a flavor that returns nothing; arguments that are no arrays stay static."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if is_disabled():
         return
     flat, in_tree = tree_flatten((args, kwargs))
@@ -116,7 +116,7 @@ def bind_passing_call(
     Returns:
         As many arrays as there are among the leaves of `args` and `kwargs`.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
     if is_disabled():
@@ -162,7 +162,7 @@ def _split(leaves: list[Any]) -> tuple[list[Any], dict[int, Any]]:
 
 
 def _check_static(static: Mapping[int, Any], in_tree: PyTreeDef, host: HostFunction) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for place, value in static.items():
         try:
             hash(value)

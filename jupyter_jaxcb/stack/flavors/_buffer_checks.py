@@ -13,7 +13,7 @@ from ..lowering import bits
 
 def check_lendable(name: str, avals: Sequence[Any]) -> None:
     """Raises TypeError for PRNG keys, and for dtypes of which several numbers are in a byte."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for aval in avals:
         if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
             raise TypeError(
@@ -31,7 +31,7 @@ def check_aliases(
     aliases: Iterable[tuple[int, int]], operands: Sequence[Any], results: Sequence[Any]
 ) -> None:
     """Raises ValueError where an operand and a result, by their numbers, cannot share memory."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for operand, result in aliases:
         pair = f"input_output_aliases contains the mapping '{operand}:{result}'"
         for what, index, there in (("input", operand, operands), ("output", result, results)):

@@ -118,7 +118,7 @@ def bind_debug(
     options: DebugOptions,
 ) -> None:
     """Binds one call of a debug callback."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     bind_silent_call(
         debug_callback_p,
         "debug",
@@ -163,8 +163,8 @@ def debug_callback(
     x is 2.0
     (None, None)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    options = DebugOptions(ordered=ordered, partitioned=partitioned, arrays=arrays).checked()
+    __tracebackhide__ = True
+    options = DebugOptions(ordered=ordered, partitioned=partitioned, arrays=arrays).validated()
     if callback is None:
         if args or kwargs:
             raise TypeError(
@@ -182,7 +182,7 @@ def _debug_callback(
     kwargs: dict[str, Any],
     options: DebugOptions,
 ) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if not callable(callback):
         raise TypeError(
             "first argument to debug_callback must be callable, "

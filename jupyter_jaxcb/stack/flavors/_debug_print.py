@@ -22,7 +22,7 @@ class _Checker(string.Formatter):
         return ""
 
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         unused = [argument for i, argument in enumerate(args) if i not in used_args]
         if unused:
             raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}")
@@ -113,7 +113,7 @@ def debug_print(
     x = 2.0
     (None, None)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     options = DebugOptions(ordered=ordered, partitioned=partitioned)
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:

@@ -57,7 +57,7 @@ def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
 def _jvp(
     primals: Any, tangents: Any, *, callback: HostCallback, result_avals: Any, **params: Any
 ) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if result_avals:
         advice = "Pass its arguments"
     else:
@@ -72,7 +72,7 @@ def _jvp(
 
 
 def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     raise ValueError(
         f"cannot transpose {callback}: IO callbacks do not support transpose. Pass its arguments "
         "through jax.lax.stop_gradient, or wrap the call in jax.custom_vjp."
@@ -80,7 +80,7 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
 
 
 def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **params: Any) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if ordered:
         ordering = option(callback.host, "ordered")
         raise ValueError(
@@ -130,7 +130,7 @@ def bind_io(
     options: IoOptions,
 ) -> Any:
     """Binds one call of an io callback; returns a pytree of the declared structure."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     return bind_host_call(
         io_callback_p,
         "io",
@@ -197,9 +197,9 @@ def io_callback(
     >>> f(np.float32(2)), jax.effects_barrier(), seen
     (None, None, [2.0])
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     options = IoOptions(
         ordered=ordered, sharding=sharding, arrays=arrays,
         spread=spread_of(executor, chunksize, timeout, retries),
-    ).checked()  # fmt: skip
+    ).validated()  # fmt: skip
     return bind_io(HostFunction(callback), result_shape_dtypes, args, kwargs, options)

@@ -25,7 +25,7 @@ class PureOptions(Options):
     spread: ExecutorOptions | None = None
 
     # Not in __post_init__: users would see the frame of the __init__ that dataclasses make.
-    def checked(self) -> Self:
+    def validated(self) -> Self:
         """These options; raises ValueError for one that is unknown, or does not go with another."""
         __tracebackhide__ = True
         check_vmap_method(self.vmap_method)
@@ -49,7 +49,7 @@ class IoOptions(Options):
     cast: bool = False
     spread: ExecutorOptions | None = None
 
-    def checked(self) -> Self:
+    def validated(self) -> Self:
         """As for `PureOptions`."""
         __tracebackhide__ = True
         check_arrays(self.arrays)
@@ -65,7 +65,7 @@ class DebugOptions(Options):
     partitioned: bool = False
     arrays: str = "numpy"
 
-    def checked(self) -> Self:
+    def validated(self) -> Self:
         """As for `PureOptions`."""
         __tracebackhide__ = True
         check_arrays(self.arrays)

@@ -67,7 +67,7 @@ class Callback:
         _warn_of_callback_inside(flavor, host.name, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         return self._call(*args, **kwargs)
 
     def _plain(self, *args: Any, **kwargs: Any) -> Any:
@@ -138,7 +138,7 @@ class RuledCallback(Callback):
         Raises:
             TypeError: only one function, as by a decorator.
         """
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         if backward is None:
             raise TypeError(
                 f"cannot use None as a derivative rule of {self.host.name}: defvjp takes two "
@@ -164,7 +164,7 @@ class RuledCallback(Callback):
         bind = self._bind
 
         def primal(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+            __tracebackhide__ = True
             return bind(args, kwargs)
 
         # JAX resolves keywords and fills in defaults by the signature; a ufunc's has defaults
@@ -218,7 +218,7 @@ def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any
 
 def check_function(function: Any, flavor: str) -> None:
     """Raises TypeError for what cannot be registered."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if isinstance(function, Callback):
         raise TypeError(
             f"cannot register {function!r} again as {flavor}: take one of the two registrations "

@@ -82,7 +82,7 @@ def pure(
     options = PureOptions(
         vmap_method=vmap_method, sharding=sharding, arrays=arrays, cast=cast,
         derivative=derivative, spread=spread_of(executor, chunksize, timeout, retries),
-    ).checked()  # fmt: skip
+    ).validated()  # fmt: skip
     return with_function(function, _register_pure, result, options)
 
 
@@ -152,7 +152,7 @@ def io(
     options = IoOptions(
         ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
         spread=spread_of(executor, chunksize, timeout, retries),
-    ).checked()  # fmt: skip
+    ).validated()  # fmt: skip
     return with_function(function, _register_io, result, options)
 
 
@@ -198,7 +198,7 @@ def debug(
     (None, None)
     """
     __tracebackhide__ = True
-    options = DebugOptions(ordered=ordered, partitioned=partitioned, arrays=arrays).checked()
+    options = DebugOptions(ordered=ordered, partitioned=partitioned, arrays=arrays).validated()
     return with_function(function, _register_debug, options)
 
 

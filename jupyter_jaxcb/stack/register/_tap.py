@@ -45,13 +45,13 @@ def tap(function: Callable[..., Any]) -> Callback:
     >>> y = jax.vmap(lambda x: show(x) + 1)(np.arange(3))
     saw [0 1 2] (('batch', {'batch_dims': (0,)}),)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     check_function(function, "tap")
     options = TapOptions(_takes_transforms(function))
     host = register(function, ("tap", options))
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         if len(args) != 1 or kwargs:
             given = ", ".join(
                 [*(type(x).__name__ for x in args), *(f"{key}=..." for key in kwargs)]

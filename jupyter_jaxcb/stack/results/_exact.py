@@ -73,13 +73,13 @@ def exact_avals(result_shape: Any) -> tuple[tuple[Any, ...], PyTreeDef]:
     Raises:
         ValueError: a leaf is no number and has no shape and dtype.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     leaves, tree = tree_flatten(result_shape)
     return tuple(map(_aval, leaves)), tree
 
 
 def _aval(leaf: Any) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if isinstance(leaf, (bool, int, float, complex)):
         leaf = np.asarray(leaf)
     dtype = _dtype_of_numbers(leaf)
