@@ -31,7 +31,7 @@ from ._chunks import OperandSlices, lane_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
 from ._log import Log
-from ._run import Run
+from ._run import SpreadRun
 
 
 def build_crossing(
@@ -121,7 +121,7 @@ class _Crossing:
         recorder: Recorder | None,
         guard: bytearray,
         log: Log,
-    ) -> Run:
+    ) -> SpreadRun:
         host, spread = self._host, self._spread
         call = self._adapt(host.current)
         if recorder is not None and recorder.around is not None:
@@ -134,7 +134,7 @@ class _Crossing:
             collect=self._collect,
             numbers=self._numbers,
         )
-        return Run(
+        return SpreadRun(
             engine_of(spread) if isinstance(spread.executor, str) else self._engine,
             task,
             OperandSlices(operands, self._schedule, near=self._engine.near),
