@@ -29,9 +29,9 @@ def check_arrays(arrays: str) -> None:
     __tracebackhide__ = True
     if arrays not in ARRAYS:
         raise ValueError(
-            f"unknown arrays {arrays!r}{nearest(str(arrays), ARRAYS)} Pass arrays='numpy' or "
-            "arrays='jax', the kind of arrays that the host function gets. To pass an argument of "
-            "that name on, wrap the host function: lambda x: f(arrays=x)."
+            f"unknown arrays {arrays!r}{nearest(str(arrays), ARRAYS)} Pass arrays= one of "
+            "'numpy' or 'jax', the kind of arrays that the host function gets. To pass an argument "
+            "of that name on, wrap the host function: lambda x: f(arrays=x)."
         )
 
 

@@ -35,6 +35,6 @@ def with_function(function: Any, register: Callable[..., Any], *given: Any) -> A
 
     def decorator(function: Any) -> Any:
         __tracebackhide__ = True
-        return register(function, *given)
+        return with_function(function, register, *given)
 
-    return decorator if function is None else decorator(function)
+    return decorator if function is None else register(function, *given)
