@@ -114,7 +114,7 @@ def id_tap(
     >>> hcb.barrier_wait(), seen
     (None, [(array([0, 1, 2], dtype=int32), (('batch', {'batch_dims': (0,)}),))])
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for name, value in kwargs.items():
         if name not in ("tap_with_transform", "tap_with_transforms") or value is not True:
             raise TypeError(
@@ -158,7 +158,7 @@ def id_print(
     what: x
     [0. 1. 2.]
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     printer = Printer(output_stream, threshold, kwargs)
     return _tap(printer, arg, result, tap_with_device, device_index, callback_flavor, "id_print")
 
@@ -172,7 +172,7 @@ def _tap(
     flavor: Any,
     name: str,
 ) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     _check(function, flavor, name)
     check_leaves(arg, name)
     if result is not None:
@@ -226,7 +226,7 @@ def call(
     >>> bool(np.allclose(f(np.arange(3.0)), np.sin(np.arange(3.0)) ** 2))
     True
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     _check(callback_func, callback_flavor, "call")
     check_leaves(arg, "call")
     if result_shape_dtypes is not None:
@@ -259,18 +259,18 @@ def barrier_wait(logging_name: str | None = None) -> None:
         CallbackException: a tap function raised; with its exception as the cause, and told once.
             If several did, it is the last one's; the log has all of them.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     barrier(logging_name)
 
 
 def stop_outfeed_receiver() -> None:
     """Waits as `barrier_wait` does. There is no receiver; taps go on working."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     barrier("stop_outfeed_receiver")
 
 
 def _check(function: Any, flavor: Any, name: str) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if not callable(function):
         raise TypeError(f"{name} calls a function, but got {function!r}. Pass it first.")
     try:
@@ -285,7 +285,7 @@ def _check(function: Any, flavor: Any, name: str) -> None:
 
 
 def _checked_index(device_index: Any) -> int:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     index = operator.index(device_index)
     if index and not 0 <= index < jax.local_device_count():
         raise ValueError(

@@ -9,7 +9,7 @@ from IPython.core.magic import Magics
 
 from ..recording import Recording
 from ..report import to_mimebundle
-from ..stack import leave_loops_to_jax, take_back
+from ..stack import leave_loops_to_jax, stop_attaching_causes
 from .display import widget_of
 from .magics import (
     CheckMagics,
@@ -48,7 +48,7 @@ def unload(shell: InteractiveShell) -> None:
     _, session, registered = loaded
     session.close()
     leave_loops_to_jax()
-    take_back()
+    stop_attaching_causes()
     remove_completion(shell)
     for magics in registered:
         for kind, names in magics.magics.items():

@@ -166,7 +166,7 @@ class Recording:
         ...     jaxcb.load(os.path.join(folder, "cell.jaxcb"))
         <Recording of 0 host calls from 0 sites>
         """
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         save(self, path)
 
     def to_pandas(self) -> Any:
@@ -208,5 +208,5 @@ def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Rec
     ...     jaxcb.load(path)
     <Recording of 1 host call from 1 site>
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     return Recording(**read(path, limit_bytes))

@@ -14,7 +14,9 @@ from .core import cell_ends as cell_ends
 from .core import cell_known_as as cell_known_as
 from .core import check_leaves as check_leaves
 from .core import disabled as disabled
+from .core import in_the_line as in_the_line
 from .core import is_cell as is_cell
+from .core import nearest as nearest
 from .dispatch import InFlight as InFlight
 from .dispatch import RetainedBufferWarning as RetainedBufferWarning
 from .dispatch import interrupt as interrupt
@@ -28,13 +30,12 @@ from .errors import failed_while as failed_while
 from .errors import host_error as host_error
 from .errors import refused_frames as refused_frames
 from .errors import seen_by_user as seen_by_user
+from .errors import stop_attaching_causes as stop_attaching_causes
 from .errors import strict_errors as strict_errors
-from .errors import take_back as take_back
 from .errors import tell_what_runs as tell_what_runs
 from .executors import EXECUTORS as EXECUTORS
 from .executors import ExecutorError as ExecutorError
 from .executors import WorkerLostError as WorkerLostError
-from .executors import check_executor as check_executor
 from .flavors import VMAP_METHODS as VMAP_METHODS
 from .flavors import buffer_callback as buffer_callback
 from .flavors import debug_callback as debug_callback

@@ -71,7 +71,7 @@ def check(callback: Callback, *args: Any, **kwargs: Any) -> Check:
     >>> found.ok, found.findings[0].kind
     (False, 'vmap contract')
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if not isinstance(callback, Callback) or callback.flavor == "tap":
         raise TypeError(
             f"cannot check {callback!r}: it is no registered callback of flavor pure, buffer, io "

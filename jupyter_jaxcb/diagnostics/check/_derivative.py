@@ -12,7 +12,7 @@ import numpy as np
 
 from ...recording import Finding
 from ._compare import difference
-from ._directions import Changes, Direction, is_inexact, ways_of
+from ._directions import Direction, Moves, is_inexact, ways_of
 from ._probes import Probes
 from ._slopes import MIDDLE, SCALES, Slopes, slopes, verdict
 from ._subject import Subject, told
@@ -125,7 +125,7 @@ class _Rule:
 
         return of_some
 
-    def _pulled(self, changes: Changes, operands: Sequence[np.ndarray] | None) -> np.ndarray:
+    def _pulled(self, changes: Moves, operands: Sequence[np.ndarray] | None) -> np.ndarray:
         given = self.subject.operands if operands is None else operands
         of_some = self._function(list(changes), operands)
         _, pull = jax.vjp(of_some, *(given[n] for n in changes))

@@ -11,7 +11,7 @@ import numpy as np
 from ...stack.derivatives import step_sizes
 from ._subject import Subject, one_by_one
 
-Changes = dict[int, np.ndarray]  # operand: a change of it, of which the largest is 1
+Moves = dict[int, np.ndarray]  # operand: a change of it, of which the largest is 1
 _STEP = float(np.finfo(np.float64).eps) ** (1 / 3)  # of a float64's size, as `step_sizes` has it
 
 
@@ -24,7 +24,7 @@ class Direction(NamedTuple):
         words: ``by args[0]``.
     """
 
-    changes: Changes
+    changes: Moves
     unit: float
     words: str
 
@@ -51,7 +51,7 @@ def ways_of(subject: Subject) -> list[Direction]:
 def _way(
     subject: Subject, group: Sequence[int], generator: np.random.Generator, factor: Any, words: str
 ) -> Direction:
-    changes: Changes = {}
+    changes: Moves = {}
     for n in group:
         x = subject.operands[n]
         signs = generator.choice([-1.0, 1.0], x.shape)

@@ -202,7 +202,7 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def _as_host_gets(x: Any) -> np.ndarray:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if jax.numpy.issubdtype(jax.typeof(x).dtype, jax.dtypes.extended):
         raise TypeError(
             f"cannot check with a {jax.typeof(x).dtype}: NumPy has no such numbers. Take the key's "

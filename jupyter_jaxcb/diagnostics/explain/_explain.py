@@ -47,7 +47,7 @@ def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Recording:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         if isinstance(function, _JITTED):
             jitted: Any = function
             return _compiled(lambda: jitted.lower(*args, **kwargs))
@@ -98,7 +98,7 @@ def asked(
     Numbers are JAX's, as for ``jax.jit``, unless the function wants them as they are: those that a
     jitted function takes as static, or that an ``if`` asks for.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for wanted in _AS_THEY_ARE[:-1]:
         call = of_arrays(function, args, kwargs, wanted)
         try:

@@ -55,7 +55,7 @@ def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Matrix:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         plain, call = asked(function, args, kwargs)
         columns: dict[str, Recording] = {"jit": plain}
         refused: dict[str, str] = {}

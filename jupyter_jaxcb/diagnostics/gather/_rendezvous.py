@@ -139,16 +139,17 @@ class _Stored:
                 f"cannot gather: process {process} of {total} came, and has not gone on for "
                 f"{self._seconds:g} s. See what it does; pass timeout= in seconds if it takes long."
             )
+        processes = "process" if len(missing) == 1 else "processes"
         return (
-            f"cannot gather: process{'es' * (len(missing) > 1)} {_numbers(missing)} of {total} did "
+            f"cannot gather: {processes} {_numbers(missing)} of {total} did "
             f"not call jaxcb.gather within {self._seconds:g} s. Every process of a jax.distributed "
             "run has to call it, equally often; pass timeout= in seconds if one comes later."
         )
 
 
 def _numbers(numbers: Sequence[int], most: int = 10) -> str:
-    more = [f"{len(numbers) - most} more"] * (len(numbers) > most)
-    return ", ".join([*map(str, numbers[:most]), *more])
+    listed = ", ".join(map(str, numbers[:most]))
+    return listed if len(numbers) <= most else f"{listed}, {len(numbers) - most} more"
 
 
 class _Collective:

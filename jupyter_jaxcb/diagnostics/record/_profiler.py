@@ -16,7 +16,7 @@ def annotated(lowered: LoweredSite, function: Callable[..., Any]) -> Callable[..
     name = f"host call {site.function}"
 
     def call(*operands: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         with jax.profiler.TraceAnnotation(name, flavor=site.flavor, where=site.where):
             return function(*operands)
 

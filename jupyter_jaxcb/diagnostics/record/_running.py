@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, NamedTuple
 
+from jupyter_jaxcb_worker import Ran, run_lanes
+
 from ...recording import Frame, LoweredSite, Recorder
 from ...stack.core import JAX_FOLDER, HostFunction, is_user_code
 from ...stack.dispatch import READERS, RECORDED_CALL, RECORDED_LANES, CallCount
-from ._running_workers import Lane, lanes_of_workers
+from ...stack.executors import CROSS, SubmittedChunk
 
 
 class RunningCall(NamedTuple):
@@ -57,10 +59,10 @@ def all_running_calls() -> list[RunningCall]:
         for ident, frame in frames.items()
         for call in calls_on_stack(frame, names.get(ident, f"thread {ident}"))
     ]
-    return found + [_of_worker(lane) for lane in lanes_of_workers(frames, names)]
+    return found + [_of_worker(lane) for lane in _lanes_of_workers(frames, names)]
 
 
-def _of_worker(lane: Lane) -> RunningCall:
+def _of_worker(lane: _WorkerCall) -> RunningCall:
     crossing, call = lane.crossing, lane.call
     number = crossing["before"] + call + 1
     own = int(crossing["self"].order[call])
@@ -108,3 +110,64 @@ def _call(
     return RunningCall(
         names["lowered"], lane, thread, start_ns, recorder, number, names["host"], stack, in_jax
     )
+
+
+class _WorkerCall(NamedTuple):
+    """A call that a worker has begun."""
+
+    crossing: Mapping[str, Any]  # what the frame of the crossing has, by name
+    call: int  # of the crossing
+    thread: str  # its name, or the number of its process
+    start_ns: int | None  # of the recorder's clock; None: nobody records it
+    inside: list[FrameType]  # innermost first; none of another process
+
+
+class _Begun(NamedTuple):
+    thread: str
+    ran: Ran
+    inside: list[FrameType]
+
+
+def _lanes_of_workers(
+    frames: Mapping[int, FrameType], names: Mapping[int | None, str]
+) -> Iterator[_WorkerCall]:
+    """The calls that workers are in, by the innermost frames of all threads and their names.
+
+    What another process has just answered is among them until it is received.
+    """
+    begun: dict[int, _Begun] = {}  # by the number of the chunk
+    crossings: list[Mapping[str, Any]] = []
+    for ident, innermost in frames.items():
+        frame, inside = innermost, []
+        while frame is not None:
+            if frame.f_code is CROSS:
+                crossings.append(frame.f_locals)
+            elif frame.f_code is run_lanes.__code__ and "ran" in frame.f_locals:
+                found = _Begun(names.get(ident, f"thread {ident}"), frame.f_locals["ran"], inside)
+                begun[frame.f_locals["chunk"].number] = found
+            inside = [*inside, frame]
+            frame = frame.f_back
+    for crossing in crossings:
+        run = crossing.get("run")
+        for flight in list(run.flights.values()) if run is not None else ():
+            lane = _call_of_worker(crossing, flight, begun.get(flight.chunk.number))
+            if lane is not None:
+                yield lane
+
+
+def _call_of_worker(
+    crossing: Mapping[str, Any], flight: SubmittedChunk, begun: _Begun | None
+) -> _WorkerCall | None:
+    recorded = crossing["recorder"] is not None
+    if begun is not None:
+        stamps = begun.ran.stamps
+        place = len(stamps) - 1 if recorded else 0
+        call, start = flight.start + place, stamps[-1] if recorded and stamps else None
+        if not stamps or call >= flight.stop:
+            return None  # not begun, or done
+        return _WorkerCall(crossing, call, begun.thread, start, begun.inside)
+    mark = flight.mark
+    if mark is None:
+        return None
+    start = max(mark.since_ns, flight.sent_ns) if recorded else None
+    return _WorkerCall(crossing, flight.start + mark.lane, f"pid {mark.pid}", start, [])

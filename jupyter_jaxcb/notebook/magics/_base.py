@@ -10,7 +10,7 @@ from IPython.core.magic_arguments import parse_argstring
 
 from ..session import Session
 from ._cell import Cell
-from ._options import option_hint
+from ._options import option_hint, option_names
 
 
 class SessionMagics(Magics):
@@ -32,7 +32,5 @@ class SessionMagics(Magics):
         try:
             return parse_argstring(function, line)
         except (UsageError, ValueError) as error:  # ValueError: a quote that is not closed
-            known = [name for one in function.parser._actions for name in one.option_strings]
-            raise UsageError(
-                f"{error}{option_hint(line, known)} See %{magic}? for what it takes."
-            ) from None
+            hint = option_hint(line, option_names(function))
+            raise UsageError(f"{error}{hint} See %{magic}? for what it takes.") from None

@@ -56,7 +56,7 @@ def question(call: str, namespace: Mapping[str, Any], magic: str = _EXPLAIN) -> 
         UsageError: it is not a call.
         Exception: whatever evaluating its parts raises.
     """
-    __tracebackhide__ = True  # IPython: not a frame the user cares for
+    __tracebackhide__ = True
     made = ", which is not made" if magic == _EXPLAIN else ""
     if not call.strip():
         raise UsageError(f"{magic} takes a call{made}: {magic} f(x, y).")

@@ -27,14 +27,12 @@ from ..session import stacks
 from ._base import SessionMagics
 from ._call_argument import question, split_options
 from ._cell import decorate
-from ._executor_options import executor_arguments
 from ._options import (
-    FLAVORS,
     check_declared,
     check_result,
     check_rule,
     chosen_functions,
-    keyword_arguments,
+    decorator_of,
     rule_of,
     seconds_of,
     unquoted,
@@ -106,19 +104,18 @@ class JaxMagics(SessionMagics):
         top-level function. Running the same cell again with another body changes what compiled
         programs call; another cell does not.
         """
-        __tracebackhide__ = True  # IPython: not a frame the user cares for
+        __tracebackhide__ = True
         options = self._parse("jax_callback", line)
-        arguments = keyword_arguments(options)
-        arguments |= executor_arguments(options, self._namespace)
+        register, result = decorator_of(options, self._namespace)
         parsed = self._body(f"%%jax_callback {line}", cell)
         functions = chosen_functions(options.names, parsed.functions())
         rule = rule_of(options)
         if rule:
             functions = check_rule(*rule, options.flavor, functions, parsed.functions())
         for function in functions:
-            if "result" in arguments:
+            if result is not None:
                 check_result(
-                    arguments["result"],
+                    result,
                     options.flavor,
                     function,
                     {*self._namespace, *parsed.names()},
@@ -127,7 +124,6 @@ class JaxMagics(SessionMagics):
             else:
                 check_declared(options.flavor, function)
             decorate(function, _DECORATOR)
-        register: Any = functools.partial(FLAVORS[options.flavor], **arguments)
         decorators: dict[str, Any] = {_DECORATOR: register}
         if rule:
             method, names = rule

@@ -30,7 +30,7 @@ class Cell:
     """The parsed body of a cell magic; line 1 is the line of the magic itself."""
 
     def __init__(self, shell: InteractiveShell, magic: str, body: str) -> None:
-        __tracebackhide__ = True  # IPython: not a frame the user cares for
+        __tracebackhide__ = True
         self._shell = shell
         history = shell.history_manager
         # The number of the cell that is running; execution_count is the next one's already.
@@ -64,7 +64,7 @@ class Cell:
 
     def run(self) -> Any:
         """Runs the body in the user's namespace; returns the value of a last expression."""
-        __tracebackhide__ = True  # IPython: not a frame the user cares for
+        __tracebackhide__ = True
         tree = self._shell.transform_ast(self.tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         code = self._code(tree, "exec")

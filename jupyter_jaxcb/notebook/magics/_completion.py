@@ -9,7 +9,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ...stack import ARRAYS, EXECUTORS, VMAP_METHODS
 from ._call_argument import OPTIONS as EXPLAIN_OPTIONS
-from ._options import FLAVORS, OPTIONS
+from ._callback import JaxMagics
+from ._options import FLAVORS, option_names
 
 _CALLBACK = "%%jax_callback"
 _CALLBACKS = "%jax_callbacks"
@@ -27,7 +28,7 @@ def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
         return list(ARRAYS)
     if before[-1] == "--executor":
         return list(EXECUTORS)
-    return [option for option in OPTIONS if option not in before]
+    return [option for option in option_names(JaxMagics.jax_callback) if option not in before]
 
 
 def _after_callbacks(shell: InteractiveShell, event: Any) -> list[str]:

@@ -5,62 +5,41 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
-import difflib
+import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from IPython.core.error import UsageError
 
 from ...stack import (
-    ARRAYS,
     INFER,
-    VMAP_METHODS,
     buffer,
     debug,
+    in_the_line,
     io,
+    nearest,
     nothing_in,
     pure,
     scalar_of,
     tap,
 )
-from ._by_magic import by_magic
+from ._registering import by_magic
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {
-    register.__name__: by_magic(register) for register in (pure, io, debug, buffer, tap)
-}
-_SPREAD = ("executor", "chunksize", "timeout", "retries")
+    "pure": pure, "io": io, "debug": debug, "buffer": buffer, "tap": tap,
+}  # fmt: skip
 # Which options a flavor takes, by their names in the parsed arguments.
 _TAKES = {
-    "pure": {"result", "vmap_method", "arrays", "cast", "derivative", *_SPREAD},
-    "io": {"result", "ordered", "arrays", "cast", *_SPREAD},
-    "debug": {"ordered", "arrays"},
-    "buffer": {"result", "vmap_method", "has_side_effect", "check"},
-    "tap": set(),
+    flavor: {*inspect.signature(decorator).parameters} - {"function"}
+    for flavor, decorator in FLAVORS.items()
 }
 _RULED = ("pure", "buffer")  # flavors that take a derivative rule
-OPTIONS = (
-    "--result",
-    "--vmap-method",
-    "--ordered",
-    "--arrays",
-    "--cast",
-    "--derivative",
-    "--jvp",
-    "--has-side-effect",
-    "--check",
-    "--vjp",
-    "--executor",
-    "--chunksize",
-    "--timeout",
-    "--retries",
-)
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
 
 
-def nearest(word: str, choices: Any) -> str:
-    """``; did you mean 'pure'?`` where one of `choices` is close, else a full stop."""
-    close = difflib.get_close_matches(word, list(choices), 1)
-    return f"; did you mean {close[0]!r}?" if close else "."
+def option_names(magic: Any) -> list[str]:
+    """The options that `magic` has: ``"--result"``."""
+    return [name for action in magic.parser._actions for name in action.option_strings]
 
 
 def option_hint(line: str, known: Collection[str]) -> str:
@@ -105,21 +84,28 @@ def unquoted(word: str) -> str:
     return word
 
 
-def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """The parsed options as keyword arguments of the flavor's decorator.
+def decorator_of(
+    options: argparse.Namespace, namespace: Mapping[str, Any]
+) -> tuple[Callable[[Any], Any], str | None]:
+    """The decorator that the line asks for, and the result which it declares.
+
+    Args:
+        options: the parsed line.
+        namespace: of the user: an executor, a client or a view may stand there under a name.
 
     Raises:
-        UsageError: an unknown flavor or vmap method, or an option the flavor does not take; says
-            what to type instead.
+        UsageError: an unknown flavor, an option that the flavor does not take, or a value that it
+            refuses; says what to type instead.
     """
     flavor = options.flavor
     if flavor not in FLAVORS:
         wrong = f"unknown flavor {flavor!r}{nearest(flavor, FLAVORS)}" if flavor else "no flavor."
         raise UsageError(f"{wrong} Write %%jax_callback followed by one of {', '.join(FLAVORS)}.")
+    known = set().union(*_TAKES.values())
     given = {
-        name: getattr(options, name)
-        for name in sorted(set().union(*_TAKES.values()))
-        if getattr(options, name) not in (None, False)
+        name: _value(name, value, namespace)
+        for name, value in vars(options).items()
+        if name in known and value not in (None, False)
     }
     for name in given.keys() - _TAKES[flavor]:
         *others, last = fitting = [other for other, takes in _TAKES.items() if name in takes]
@@ -128,28 +114,24 @@ def keyword_arguments(options: argparse.Namespace) -> dict[str, Any]:
             f"{' and '.join(filter(None, [', '.join(others), last]))}. Leave it out, or register "
             f"as {fitting[0]}."
         )
-    if "result" in given:
-        given["result"] = unquoted(given["result"])
-    method = given.get("vmap_method", "sequential")
-    if method not in VMAP_METHODS:
-        new = [one for one in VMAP_METHODS if one != "legacy_vectorized"]  # which nobody means
-        raise UsageError(
-            f"unknown vmap method {method!r}{nearest(method, new)} Write --vmap-method "
-            f"followed by one of {', '.join(VMAP_METHODS)}."
-        )
-    derivative = given.get("derivative", "finite")
-    if derivative != "finite":
-        raise UsageError(
-            f"unknown derivative {derivative!r}. Write --derivative finite, or name the rule that "
-            "the cell defines: --jvp NAME, --vjp FORWARD BACKWARD."
-        )
-    arrays = given.get("arrays", "numpy")
-    if arrays not in ARRAYS:
-        raise UsageError(
-            f"unknown arrays {arrays!r}{nearest(arrays, ARRAYS)} Write --arrays followed by one of "
-            f"{', '.join(ARRAYS)}."
-        )
-    return given
+    try:
+        decorator = FLAVORS[flavor](**given) if given else FLAVORS[flavor]
+    except (TypeError, ValueError) as error:
+        raise UsageError(in_the_line(str(error), known)) from None
+    return by_magic(decorator), given.get("result")
+
+
+def _value(name: str, text: Any, namespace: Mapping[str, Any]) -> Any:
+    """What the option `name` is given by `text`: a number, an executor of the user's, or `text`."""
+    if name in ("chunksize", "timeout", "retries"):
+        try:
+            return float(text) if name == "timeout" else int(text)
+        except ValueError:
+            return text  # which the decorator refuses
+    if name == "executor":
+        text = unquoted(text)
+        return namespace.get(text, text) if text.isidentifier() else text
+    return unquoted(text) if name == "result" else text
 
 
 def chosen_functions(

@@ -1,9 +1,21 @@
-"""``--jvp`` and ``--vjp``: functions of the cell become the derivative of the registered one."""
+"""Functions of the cell become callbacks, or with ``--jvp`` and ``--vjp`` derivatives of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+
+def by_magic(register: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`register`, a decorator, for functions of a cell: messages say what to type in its line."""
+
+    def registering(function: Any) -> Any:
+        __tracebackhide__ = True
+        callback = register(function)
+        callback.host.made_by = "magic"
+        return callback
+
+    return registering
 
 
 class RuleOfTheCell:

@@ -9,7 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from ...stack import Run, cell_begins, cell_ends
 
 
-class Runs:
+class CellRuns:
     """The cells of one shell that are running: `run_cell` nests."""
 
     def __init__(self, shell: InteractiveShell) -> None:

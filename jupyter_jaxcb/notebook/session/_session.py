@@ -25,7 +25,7 @@ from ...stack import Callback, InFlight, all_counted, host_error, interrupt, rel
 from ..display import HostTrace, Link, Live, Origins, Sites, matrix_bundle, snapshot
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
-from ._cell_runs import Runs
+from ._cell_runs import CellRuns
 from ._output_routing import Routes
 from ._stop_button import Stop
 
@@ -55,7 +55,7 @@ class Session:
         self._errors = ErrorDisplay(shell)
         self._stop = Stop(Session._cell_ends.__code__)
         self._routes = Routes(shell)
-        self._runs = Runs(shell)
+        self._runs = CellRuns(shell)
         self._link = Link(shell, self._snapshot, self.origins.place)
         self._live: Live | None = None
         self._so_far: Sequence[SiteProgress] = ()  # of the running cell

@@ -95,7 +95,7 @@ def _suffix(path: Path) -> str:
 
 def read(path: str | os.PathLike[str], limit_bytes: int) -> dict:
     """The fields of the recording in a file; see `load`."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     with open(path, "rb") as file:
         begin = file.read(len(MAGIC))
         file.seek(0)

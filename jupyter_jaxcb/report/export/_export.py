@@ -35,7 +35,7 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
     ...     path.read_text().splitlines()[0][:42]
     'start_ns,duration_ns,crossing,lane,version'
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if not isinstance(recording, Recording):
         raise TypeError(
             f"cannot export a {type(recording).__name__}: it is no recording. Pass r.recording, "

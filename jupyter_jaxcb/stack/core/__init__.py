@@ -7,6 +7,8 @@ it) and `_late_binding` (which function a registered name calls). The rest suppo
 from ._advice import as_debug as as_debug
 from ._advice import how_to_differentiate as how_to_differentiate
 from ._advice import how_to_transpose as how_to_transpose
+from ._advice import in_the_line as in_the_line
+from ._advice import nearest as nearest
 from ._advice import option as option
 from ._arrays import ARRAYS as ARRAYS
 from ._arrays import aligned as aligned
@@ -18,7 +20,7 @@ from ._arrays import is_array as is_array
 from ._arrays import is_big as is_big
 from ._arrays import taking_jax_arrays as taking_jax_arrays
 from ._arrays import to_array as to_array
-from ._avals import to_aval as to_aval
+from ._arrays import to_aval as to_aval
 from ._block import Block as Block
 from ._callback import NO_STATIC as NO_STATIC
 from ._callback import Bind as Bind
@@ -27,10 +29,14 @@ from ._callback import HostFunction as HostFunction
 from ._callback import Static as Static
 from ._callback import given_name as given_name
 from ._callback import name_of as name_of
+from ._code_owner import CROSSINGS as CROSSINGS
+from ._code_owner import EAGER as EAGER
 from ._code_owner import JAX_FOLDER as JAX_FOLDER
+from ._code_owner import WAITING as WAITING
 from ._code_owner import is_cell as is_cell
 from ._code_owner import is_machinery as is_machinery
 from ._code_owner import is_ours as is_ours
+from ._code_owner import is_own_module as is_own_module
 from ._code_owner import is_user_code as is_user_code
 from ._disabled import disabled as disabled
 from ._disabled import enabled as enabled
@@ -40,10 +46,6 @@ from ._error_text import add_note as add_note
 from ._error_text import describe as describe
 from ._error_text import message_of as message_of
 from ._error_text import plain as plain
-from ._known_frames import CROSSINGS as CROSSINGS
-from ._known_frames import EAGER as EAGER
-from ._known_frames import WAITING as WAITING
-from ._known_frames import is_own_module as is_own_module
 from ._late_binding import Run as Run
 from ._late_binding import cell_begins as cell_begins
 from ._late_binding import cell_ends as cell_ends
@@ -62,9 +64,10 @@ from ._observed import is_observing as is_observing
 from ._observed import own_name as own_name
 from ._observed import switch as switch
 from ._observed import switches as switches
+from ._options import ExecutorOptions as ExecutorOptions
+from ._options import Options as Options
+from ._options import executor_word as executor_word
 from ._signatures import without_leading as without_leading
 from ._site import Found as Found
 from ._site import find_site as find_site
 from ._site import site_of_frames as site_of_frames
-from ._spread import ExecutorOptions as ExecutorOptions
-from ._spread import executor_word as executor_word

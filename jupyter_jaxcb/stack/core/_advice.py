@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
+
 from ._callback import HostFunction
 
 _DEBUG = {
@@ -9,14 +13,41 @@ _DEBUG = {
     "decorator": "@jaxcb.debug",
     "magic": "%%jax_callback debug",
 }
+_RULES = {"defjvp": "--jvp NAME", "defvjp": "--vjp FORWARD BACKWARD"}
 
 
 def option(host: HostFunction, name: str, value: str | bool = True) -> str:
     """``vmap_method='sequential'``, or for the magic ``--vmap-method sequential``."""
-    if host.made_by != "magic":
-        return f"{name}={value!r}"
-    flag = f"--{name.replace('_', '-')}"
-    return flag if value is True else f"{flag} {value}"
+    keyword = f"{name}={value!r}"
+    return in_the_line(keyword, [name]) if host.made_by == "magic" else keyword
+
+
+def in_the_line(text: str, names: Iterable[str]) -> str:
+    """`text` with keyword arguments as options in the line of the magic.
+
+    Args:
+        text: ``"pass vmap_method='sequential', or a rule: defjvp"``.
+        names: of the keyword arguments that are options there.
+
+    Returns:
+        ``"pass --vmap-method sequential, or a rule: --jvp NAME"``.
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = found.groups(default="")
+        value = "" if value == "True" else value.strip("'")
+        return " ".join(filter(None, [f"--{name.replace('_', '-')}", value]))
+
+    text = re.sub(rf"(?<![\w(])({'|'.join(names)})=('[^']*'|<[^>]*>|[-\w]+(?:\.\w+)*)?", flag, text)
+    for method, option_of_it in _RULES.items():
+        text = re.sub(rf"(?<![.@])\b{method}\b", option_of_it, text)
+    return text
+
+
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """``; did you mean 'pure'?`` where one of `choices` is close, else a full stop."""
+    close = difflib.get_close_matches(word, list(choices), 1)
+    return f"; did you mean {close[0]!r}?" if close else "."
 
 
 def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:

@@ -1,8 +1,12 @@
-"""What a host function gets: numpy arrays as they come, or JAX arrays on the local CPU."""
+"""What a host function gets: numpy arrays as they come, or JAX arrays on the local CPU.
+
+And what is recorded of an array: its aval.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +17,7 @@ from jax.tree_util import keystr, tree_flatten_with_path
 
 from ...recording import Aval
 from .. import jax_compat
+from ._advice import nearest
 
 ARRAYS = ("numpy", "jax")
 _ALIGNMENT_BYTES = 64  # of memory that XLA's CPU client uses as it is
@@ -21,12 +26,12 @@ _COPIED_BY_XLA_BYTES = 100 * 1024  # smaller arrays are copied at once, by the t
 
 def check_arrays(arrays: str) -> None:
     """Raises ValueError for what is not one of `ARRAYS`."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if arrays not in ARRAYS:
         raise ValueError(
-            f"arrays must be 'numpy' or 'jax', the kind of arrays the host function gets, but got "
-            f"{arrays!r}. To pass an argument of that name on, wrap the host function: "
-            "lambda x: f(arrays=x)."
+            f"unknown arrays {arrays!r}{nearest(str(arrays), ARRAYS)} Pass arrays= one of "
+            "'numpy' or 'jax', the kind of arrays that the host function gets. To pass an argument "
+            "of that name on, wrap the host function: lambda x: f(arrays=x)."
         )
 
 
@@ -130,7 +135,7 @@ def _local_cpu() -> Any:
 
 def check_leaves(tree: Any, taker: str) -> None:
     """Raises TypeError if a leaf of `tree` is no array; `taker` says who wants arrays alone."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for path, leaf in tree_flatten_with_path(tree)[0]:
         if not is_array(leaf):
             where = f" at {keystr(path)}" if path else ""
@@ -147,3 +152,11 @@ def is_array(leaf: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def to_aval(aval: Any) -> Aval:
+    """The aval of anything with shape and dtype, as a recorded fact."""
+    return Aval(tuple(aval.shape), _dtype_name(aval.dtype))
+
+
+_dtype_name = functools.cache(str)  # numpy composes it anew every time

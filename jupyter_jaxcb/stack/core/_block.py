@@ -62,7 +62,7 @@ class Block(contextlib.ContextDecorator):
 
 
 def _leave(block: Block, kind: Any, error: BaseException | None, traceback: Any) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     try:
         block.leave(error)
     finally:

@@ -10,7 +10,7 @@ from jax.tree_util import PyTreeDef
 
 from ...recording import Site
 from .. import jax_compat
-from ._spread import ExecutorOptions
+from ._options import ExecutorOptions
 
 
 class HostFunction:

@@ -1,4 +1,4 @@
-"""Whose code is in a file: this package's, JAX's, a library's, the user's."""
+"""Whose code is in a file, or runs in a frame: ours, JAX's, a library's, the user's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import sysconfig
+from types import CodeType
 
 import jax
 
@@ -27,6 +28,17 @@ _LIBRARIES = tuple(
     }
 )
 _INSTALLED = {"site-packages", "dist-packages"}  # of any environment
+
+# Functions of ours are looked for on the stacks of threads by their code; what their variables hold
+# is said where they are read, see `_running`.
+# What XLA, or an eager call, calls, and what makes the host calls.
+CROSSINGS: set[CodeType] = set()
+# Those among them that wait for others to make the calls, and look at their `guard` meanwhile.
+WAITING: set[CodeType] = set()
+# What calls a crossing itself, outside of any program.
+EAGER: set[CodeType] = set()
+
+_OURS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in ("stack", "diagnostics"))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -67,3 +79,8 @@ def is_cell(file: str) -> bool:
     <ipython-input-...>; other names in brackets are code without a cell, as %timeit's.
     """
     return not os.path.exists(file) and (not file.startswith("<") or "ipython-input" in file)
+
+
+def is_own_module(name: str) -> bool:
+    """Whether the module called `name` is one of ours that host calls run through."""
+    return name.startswith(_OURS)

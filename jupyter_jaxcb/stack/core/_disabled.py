@@ -58,7 +58,7 @@ def left_out(name: str, avals: tuple[Any, ...]) -> list[Any]:
 
 
 def _refuse(name: str) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     raise NotImplementedError(
         f"cannot leave out {name}: its result is needed, and jaxcb.disabled() makes up no numbers. "
         "Compute it in JAX meanwhile, or leave the with block."

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...recording import Frame, Site
 from .. import jax_compat
-from ._code_owner import is_cell, owner
-from ._known_frames import CROSSINGS
+from ._code_owner import CROSSINGS, is_cell, owner
 
 MAX_CALLERS = 8  # of the user's frames, and twice as many of libraries
 _MAX_PLACES = 4096  # that are remembered

@@ -52,7 +52,7 @@ def _without_static(
     """`differentiable`, which says what to do with arguments that are no arrays."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         for n, arg in enumerate(_positional(primal, args, kwargs)):
             if n not in nondiff_argnums and not all(map(is_array, tree_leaves(arg))):
                 raise TypeError(
@@ -78,7 +78,7 @@ def _positional(
 
 
 def _check_callable(method: str, rule: Rule) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if not callable(rule.function):
         raise TypeError(
             f"cannot use {rule.function!r} as a derivative rule of {rule.name}: it is not a "

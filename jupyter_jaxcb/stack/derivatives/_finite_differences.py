@@ -14,18 +14,17 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
 from ..core import HostFunction, add_note, aligned, is_array
-from ..results import answer_checker
+from ..results import AnswerChecker, answer_checker
 
 SMALL = 0.01  # of the largest element: the scale of a smaller one's step
 TINY = 0.001  # a smaller scale is not trusted where its step changes nothing
 
-_Check = Callable[[Any], tuple[np.ndarray, ...]]  # of an answer against what was declared
 # Binds a host function with its declared result, for arguments.
-Bind = Callable[[HostFunction, Any, tuple[Any, ...]], Any]
+BindCall = Callable[[HostFunction, Any, tuple[Any, ...]], Any]
 
 
 def with_differences(
-    primal: Callable[..., Any], host: HostFunction, bind: Bind
+    primal: Callable[..., Any], host: HostFunction, bind: BindCall
 ) -> Callable[..., Any]:
     """`primal` with a derivative that calls the host function at both sides of each element.
 
@@ -40,7 +39,7 @@ def with_differences(
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         leaves, in_tree = tree_flatten((args, kwargs))
         places = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
 
@@ -106,7 +105,7 @@ def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any
 
     @guarded.defjvp
     def refuse(primals: Any, tangents: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         raise TypeError(
             f"cannot differentiate {host.name} twice by finite differences. Give it a rule that is "
             f"written in terms of {host.name}: @{host.name}.defjvp or {host.name}.defvjp."
@@ -141,7 +140,7 @@ class _Differences:
         columns = [self._block(list(leaves), k, check) for k in self.which]
         return [[column[n] for column in columns] for n in range(len(self.floating))]
 
-    def _block(self, leaves: list[Any], k: int, check: _Check) -> list[np.ndarray]:
+    def _block(self, leaves: list[Any], k: int, check: AnswerChecker) -> list[np.ndarray]:
         """The derivatives of all results by the elements of one argument."""
         x = np.asarray(leaves[k])
         wide, steps, unit = x.astype(np.float64), step_sizes(x), _relative_step(x.dtype)
@@ -152,13 +151,15 @@ class _Differences:
                 found = self._results(leaves, k, place, _moved(wide, place, distance), check)
                 return [found[n] for n in self.floating]
 
-            slopes = _slopes(results, steps.flat[place], math.copysign(unit, wide.flat[place]))
+            slopes = _central_differences(
+                results, steps.flat[place], math.copysign(unit, wide.flat[place])
+            )
             for column, slope in zip(block, slopes, strict=True):
                 column[..., place] = slope
         return [column.reshape((*column.shape[:-1], *x.shape)) for column in block]
 
     def _results(
-        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: _Check
+        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: AnswerChecker
     ) -> tuple[np.ndarray, ...]:
         moved = jax.device_put(aligned(x)) if isinstance(leaves[k], jax.Array) else x
         args, kwargs = tree_unflatten(self.in_tree, [*leaves[:k], moved, *leaves[k + 1 :]])
@@ -175,7 +176,7 @@ class _Differences:
             raise
 
 
-def _slopes(
+def _central_differences(
     results: Callable[[float], list[np.ndarray]], step: float, unit: float
 ) -> list[np.ndarray]:
     """The derivatives at 0 of what `results` gives for a distance.
@@ -247,7 +248,7 @@ def _is_floating(leaf: Any) -> bool:
 
 
 def _check_real(host: HostFunction, arguments: Sequence[Any], results: Sequence[Any]) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for leaf in (*arguments, *results):
         dtype = jnp.result_type(leaf)
         if jnp.issubdtype(dtype, jnp.complexfloating):

@@ -106,7 +106,7 @@ class _Arguments:
         return cls(tree, tuple(map(_aval, leaves)))
 
     def check(self, rule: Rule, answer: Any) -> None:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         wanted = tree_unflatten(self.tree, self.avals)
         if not isinstance(answer, (tuple, list)) or len(answer) != len(wanted):
             is_tuple = isinstance(answer, (tuple, list))
@@ -171,7 +171,7 @@ def _fitting(cotangent: Any, argument: Any) -> bool:
 
 
 def _check_pair(rule: Rule, pair: Any, example: str) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"cannot differentiate {rule} returned {_show(pair)}. Return a pair, {example}."
@@ -180,7 +180,7 @@ def _check_pair(rule: Rule, pair: Any, example: str) -> None:
 
 def _check_value(rule: Rule, value: Any, args: Sequence[Any]) -> None:
     """That the first of the pair is what the callback returns; JAX looks at it under jit only."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     avals, tree = rule.declared(*args)
     declared = tree_unflatten(tree, [_Aval(aval.shape, aval.dtype) for aval in avals])
     if _avals(value) != _avals(declared):
@@ -191,7 +191,7 @@ def _check_value(rule: Rule, value: Any, args: Sequence[Any]) -> None:
 
 
 def _check_tangent(rule: Rule, value: Any, tangent: Any) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     wanted = tree_map(_tangent_aval, tree_map(_aval, value))
     if _avals(tangent) == _avals(wanted):
         return
@@ -223,4 +223,4 @@ def _show(tree: Any) -> str:
 
 
 def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" + "s" * (count != 1)
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,7 +1,8 @@
 """One crossing: XLA calls Python, Python calls the host function, the result goes back.
 
-This is the hot path. Read `_crossing` first; `_lanes` holds the order of looped vmaps,
-`_interrupts` what Ctrl-C does, `_buffer_crossing` how a host function writes into XLA's memory.
+This is the hot path. Read `_crossing` first; `_lanes` holds the order of looped vmaps, `_failure`
+what becomes of an exception, `_interrupts` what Ctrl-C does, `_buffer_crossing` how a host function
+writes into XLA's memory.
 """
 
 from ._arguments import takes_flat_operands as takes_flat_operands
@@ -17,6 +18,8 @@ from ._crossing import build_crossing as build_crossing
 from ._crossing import crossings_by_shard as crossings_by_shard
 from ._crossing import parts_of_crossing as parts_of_crossing
 from ._crossing import telling_interrupts as telling_interrupts
+from ._failure import pass_on as pass_on
+from ._failure import report_failure as report_failure
 from ._finite import look_at_calls as look_at_calls
 from ._frames import READERS as READERS
 from ._frames import RECORDED_CALL as RECORDED_CALL
@@ -27,8 +30,6 @@ from ._interrupts import interrupt as interrupt
 from ._interrupts import interrupt_at_exit as interrupt_at_exit
 from ._interrupts import interrupt_main as interrupt_main
 from ._interrupts import on_thread_of_xla as on_thread_of_xla
-from ._interrupts import pass_on as pass_on
-from ._interrupts import passed_on as passed_on
 from ._interrupts import refuse_call as refuse_call
 from ._interrupts import release as release
 from ._lanes import Answers as Answers

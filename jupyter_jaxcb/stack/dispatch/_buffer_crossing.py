@@ -11,7 +11,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
 from ...recording import LoweredSite
-from ..core import HostCallback, empty_aligned
+from ..core import HostCallback, Options, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
 from ._arguments import takes_flat_operands, to_arguments
@@ -19,28 +19,30 @@ from ._canary import checked
 from ._crossing import Crossing, looped_calls, single_call, telling_interrupts
 from ._finite import finite_checker
 from ._lanes import LaneSchedule
-from ._lent_memory import lend, rescue, still_held, take_back
+from ._lent_memory import lend, reclaim, rescue, still_held
 
 # The host function called: its body, the context, operands, outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BufferOptions:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BufferOptions(Options):
     """How a buffer callback is called; static, and compared by value.
 
     Attributes:
+        vmap_method: how vmap calls it.
         has_side_effect: it runs exactly as often as the program says.
+        check: look whether it writes all of its outputs.
         aliases: (operand, result) pairs that share memory: the output begins as the input.
         with_context: the host function takes XLA's execution context first, as JAX's does.
-        check: look whether it writes all of its outputs.
         replayed: on GPUs, run once and replay what it enqueued (``command_buffer_compatible``).
     """
 
+    vmap_method: str | None = "sequential"
     has_side_effect: bool = False
+    check: bool = False
     aliases: tuple[tuple[int, int], ...] = ()
     with_context: bool = False
-    check: bool = False
     replayed: bool = False
 
 
@@ -74,7 +76,7 @@ def build_buffer_crossing(
         host = callback.host
         if still_held(arrays):  # a view of it, or it itself
             code = getattr(host.current, "__code__", None)
-            take_back(arrays, _names(callback), host.name, code)
+            reclaim(arrays, _names(callback), host.name, code)
         return ()
 
     return telling_interrupts(lending, lowered, callback.host)

@@ -18,12 +18,13 @@ from jupyter_jaxcb_worker import check_ended
 
 from ...recording import LoweredSite, Recorder, active
 from ..core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
-from ..errors import HostCallError, NotCalledError, explain
-from ..results import answer_checker, exact_checker
+from ..errors import HostCallError, NotCalledError
+from ..results import AnswerChecker, answer_checker, exact_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
+from ._failure import report_failure
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
-from ._interrupts import NOT_CALLED, lanes_left, passed_on, refuse_call
+from ._interrupts import NOT_CALLED, lanes_left, refuse_call
 from ._lanes import Answers, LaneSchedule
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
@@ -52,7 +53,7 @@ class Parts(NamedTuple):
     """
 
     adapt: Adapt
-    check: Callable[[Any], tuple[np.ndarray, ...]]
+    check: AnswerChecker
     shapes: list[tuple[int, ...]]
     dtypes: list[np.dtype]
 
@@ -110,7 +111,7 @@ def telling_interrupts(
     """`cross`; an interrupt between its own instructions is told as one of a host call.
 
     Not at the very first instruction: of that one XLA makes an error of its own, unless who handles
-    the signal sees to it, see `_interrupts.pass_on`.
+    the signal sees to it, see `_failure.pass_on`.
     """
 
     def enter(*operands: Any) -> Any:
@@ -119,7 +120,7 @@ def telling_interrupts(
         except HostCallError:
             raise
         except BaseException as error:
-            raise passed_on(explain(error, lowered, host.calls, None), error) from None
+            raise report_failure(error, lowered, host.calls) from None
 
     return enter
 
@@ -196,7 +197,7 @@ def single_call(
         except HostCallError:
             raise
         except BaseException as error:  # the host function's, or an interrupt of all of this
-            raise passed_on(explain(error, lowered, number or host.calls, None), error) from None
+            raise report_failure(error, lowered, number or host.calls) from None
 
     return cross
 
@@ -243,7 +244,7 @@ def looped_calls(
             lane = int(order[answers.done]) if answers.done < order.size else None
             number = before + answers.done + 1
             host.calls -= max(order.size - answers.done - 1, 0)  # that were not made
-            raise passed_on(explain(error, lowered, number, lane), error) from None
+            raise report_failure(error, lowered, number, lane) from None
         return tuple(
             schedule.by_lane(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)

@@ -14,10 +14,10 @@ from . import _crossing
 from ._observed_call import RecordedCall
 
 # What a crossing makes a call of now: lane, start and number of it; None before and after it.
-Seen = tuple[int, int | None, int] | None
+HostCallNow = tuple[int, int | None, int] | None
 
 
-def _single(names: dict[str, Any], stamps: list[int] | None) -> Seen:
+def _single(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
     """Of a crossing that makes one host call."""
     if "number" not in names or "recorder" not in names or "end" in names:
         return None
@@ -26,7 +26,7 @@ def _single(names: dict[str, Any], stamps: list[int] | None) -> Seen:
     return (-1, names["start"], names["number"]) if "start" in names else None
 
 
-def _looped(names: dict[str, Any], stamps: list[int] | None) -> Seen:
+def _looped(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
     """Of a crossing that loops over lanes."""
     if "calls" not in names or "stacked" in names:
         return None
@@ -54,7 +54,7 @@ RECORDED_CALL = RecordedCall.__call__.__code__
 _SINGLE = _code_of(_crossing.single_call, "cross")
 _LOOPED = _code_of(_crossing.looped_calls, "cross")
 # By the code of a frame: from its variables, and the `stamps` of its lanes, to what it calls.
-READERS: Mapping[CodeType, Callable[[dict[str, Any], list[int] | None], Seen]] = {
+READERS: Mapping[CodeType, Callable[[dict[str, Any], list[int] | None], HostCallNow]] = {
     RECORDED_CALL: _single,
     _SINGLE: _single,
     _LOOPED: _looped,

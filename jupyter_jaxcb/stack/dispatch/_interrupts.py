@@ -9,22 +9,22 @@ taken back afterwards, and a run that is dispatched later is never refused.
 from __future__ import annotations
 
 import atexit
-import functools
 import math
 import sys
 import threading
 import time
-import weakref
-from types import FrameType, TracebackType
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import jax
 
 from ...recording import LoweredSite
 from .. import jax_compat
-from ..core import EAGER, HostFunction, any_lowered
-from ..errors import HostCallError, NotCalledError, explain, forget_error
-from ._ending import end_running, is_own, outermost, raise_in_thread
+from ..core import HostFunction, any_lowered
+from ..errors import NotCalledError
+from ._ending import end_running, is_own, outermost
+from ._failure import caller_of, report_failure
 from ._in_flight import InFlight
 
 _POLL_SECONDS = 0.005
@@ -33,7 +33,6 @@ NOT_CALLED = "not called, as its run was interrupted"
 
 # While it is not over, host calls on XLA's threads are refused.
 window: InFlight | _Stuck | None = None
-_raised: dict[int, weakref.ref] = {}  # what is waited for to be dropped, by number
 
 
 class _Stuck:
@@ -111,7 +110,7 @@ def refuse() -> None:
     pending = window
     if pending is None or pending.over(patience=True):
         window = None
-    elif _caller(sys._getframe(1)) is None:
+    elif caller_of(sys._getframe(1)) is None:
         raise NotCalledError(NOT_CALLED)
 
 
@@ -120,7 +119,7 @@ def refuse_call(lowered: LoweredSite, host: HostFunction) -> None:
     try:
         refuse()
     except NotCalledError as error:
-        raise explain(error, lowered, host.calls + 1, None) from None
+        raise report_failure(error, lowered, host.calls + 1) from None
 
 
 def on_thread_of_xla() -> bool:
@@ -128,8 +127,10 @@ def on_thread_of_xla() -> bool:
     return is_own(outermost(sys._getframe(1)))
 
 
-def lanes_left(guard: bytearray, lanes: int) -> Any:
+def lanes_left(guard: bytearray, lanes: int) -> Iterator[Any]:
     """What comes after the last lane: nothing, or NotCalledError if it was not the last.
+
+    A generator that yields nothing: what is in it runs when the lanes have come to their end.
 
     Args:
         guard: one byte for each lane; an interrupt takes them away.
@@ -139,84 +140,6 @@ def lanes_left(guard: bytearray, lanes: int) -> Any:
         raise NotCalledError(NOT_CALLED)
     return
     yield
-
-
-def passed_on(told: HostCallError, error: BaseException) -> HostCallError:
-    """Sees to it that an interrupt of a host function becomes one of the program's caller.
-
-    XLA makes an error of its own of whatever a host function raises, of a class that is not always
-    JAX's.
-
-    Args:
-        told: what XLA is told instead of `error`; no name may refer to it, or it is not dropped.
-        error: of a host function.
-    """
-    caller = _caller(sys._getframe(1))
-    own = caller is not None and caller.f_code in EAGER
-    if isinstance(error, KeyboardInterrupt) and caller is not None and not own:
-        if sys.gettrace() is None:
-            _raise_at(caller, error)
-        else:  # a debugger, coverage
-            _raise_after(told)
-            forget_error(told.number)  # it comes before the error of JAX's does
-    return told
-
-
-def pass_on(error: KeyboardInterrupt, at: FrameType | None) -> None:
-    """The same for one that a signal handler is about to raise, if it is in our own code.
-
-    At the first instruction of a crossing, nothing of the crossing can catch it.
-
-    Args:
-        error: it is to be raised.
-        at: the frame that the signal has interrupted.
-    """
-    caller = _caller(at) if is_own(at) and sys.gettrace() is None else None
-    if caller is not None and caller.f_code not in EAGER:
-        _raise_at(caller, error)
-
-
-def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
-    """Has `error` raised in place of the one that XLA makes, whatever class that is.
-
-    Only Python's tracing sees an exception before those who may catch it.
-    """
-
-    def interrupted(at: FrameType, event: str, argument: Any) -> None:
-        frame: FrameType | None = at
-        while frame is not None and frame is not caller:
-            if is_own(frame):  # on the way out of the crossing
-                return
-            frame = frame.f_back
-        sys.settrace(None)
-        caller.f_trace = None
-        if event == "exception" and argument[1] is error:  # raised already
-            return
-        # A frame that is being left when it is traced is in no traceback.
-        raise error.with_traceback(TracebackType(error.__traceback__, at, at.f_lasti, at.f_lineno))
-
-    caller.f_trace = interrupted
-    sys.settrace(interrupted)
-
-
-def _raise_after(told: HostCallError) -> None:
-    """Has KeyboardInterrupt raised as soon as XLA has dropped `told` and Python code runs."""
-    thread, number = threading.get_ident(), told.number
-    # C all the way: a callback in Python would be interrupted itself.
-    _raised[number] = weakref.ref(
-        told, functools.partial(raise_in_thread, thread, KeyboardInterrupt)
-    )
-    for known in [n for n, dropped in _raised.items() if dropped() is None]:
-        del _raised[known]
-
-
-def _caller(frame: FrameType | None) -> FrameType | None:
-    """Who called into a crossing; None on a thread of XLA's. Eager calls are made by our own."""
-    while frame is not None:
-        if not is_own(frame) or frame.f_code in EAGER:
-            return frame
-        frame = frame.f_back
-    return None
 
 
 def interrupt_at_exit() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...recording import LoweredSite
+from ..results import AnswerChecker
 
 
 class LaneSchedule:
@@ -86,7 +87,7 @@ class Answers:
     def __init__(
         self,
         count: int,
-        check: Callable[[Any], tuple[np.ndarray, ...]],
+        check: AnswerChecker,
         shapes: Sequence[tuple[int, ...]],
         dtypes: Sequence[np.dtype],
     ) -> None:

@@ -34,7 +34,7 @@ def still_held(arrays: list[Any]) -> list[int]:
     return [n for n, count in enumerate(map(sys.getrefcount, arrays)) if count > _ALONE]
 
 
-def take_back(arrays: list[np.ndarray], names: Sequence[str], callback: str, code: Any) -> None:
+def reclaim(arrays: list[np.ndarray], names: Sequence[str], callback: str, code: Any) -> None:
     """Warns if one of `arrays` is still held after the call, and gives it memory of its own.
 
     Args:

@@ -67,7 +67,7 @@ class _HostCall(NamedTuple):
     computation: int
 
 
-def host_calls(module: bytes) -> dict[int, list[HostCallInstruction]]:
+def host_call_instructions(module: bytes) -> dict[int, list[HostCallInstruction]]:
     """The host calls of an optimised module, by their index among the program's callbacks.
 
     Args:
@@ -200,6 +200,6 @@ def instructions_by_index(
 ) -> tuple[dict[int, list[HostCallInstruction]], str]:
     """The host calls of the optimised program that `read` gives; or why they are not known."""
     try:
-        return host_calls(read()), ""
+        return host_call_instructions(read()), ""
     except Exception as error:  # whatever a later JAX or XLA does differently
         return {}, f"{type(error).__name__}: {error}"

@@ -5,12 +5,12 @@ error that JAX raises. `_excepthooks`, `_monitoring` and `_tracebacks` decide wh
 """
 
 from ._causes import forget_error as forget_error
-from ._causes import take_back as take_back
+from ._causes import stop_attaching_causes as stop_attaching_causes
 from ._classes import EndedError as EndedError
 from ._classes import NotCalledError as NotCalledError
 from ._host_call import HostCallError as HostCallError
-from ._host_call import explain as explain
 from ._host_call import failed_elsewhere as failed_elsewhere
+from ._host_call import host_call_error as host_call_error
 from ._store import failed_while as failed_while
 from ._store import host_error as host_error
 from ._store import seen_by_user as seen_by_user

@@ -74,7 +74,7 @@ def forget_error(number: int) -> None:
         _monitoring.unwatch()
 
 
-def take_back() -> None:
+def stop_attaching_causes() -> None:
     """Puts back what was changed in JAX and Python, until the next host function fails."""
     global _undo
     with _lock:

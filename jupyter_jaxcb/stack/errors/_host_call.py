@@ -25,7 +25,7 @@ class HostCallError(RuntimeError):
     number = 0
 
 
-def explain(
+def host_call_error(
     error: BaseException, lowered: LoweredSite, call: int, lane: int | None
 ) -> HostCallError:
     """Keeps `error`, with a note on where it happened, and returns what XLA is told instead.

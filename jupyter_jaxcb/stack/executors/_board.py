@@ -19,7 +19,7 @@ from jupyter_jaxcb_worker import SLOT, remove_own
 _PLACES = 4_096
 
 
-class Mark(NamedTuple):
+class LaneMark(NamedTuple):
     """What a worker wrote."""
 
     chunk: int  # by its number
@@ -50,8 +50,8 @@ class Board:
         with self._lock:
             self._free.append(place[1])
 
-    def read(self, place: tuple[str, int]) -> Mark:
-        return Mark(*SLOT.unpack_from(self._map, place[1] * SLOT.size))
+    def read(self, place: tuple[str, int]) -> LaneMark:
+        return LaneMark(*SLOT.unpack_from(self._map, place[1] * SLOT.size))
 
 
 @functools.cache

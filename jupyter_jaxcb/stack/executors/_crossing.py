@@ -20,21 +20,18 @@ from ..dispatch import (
     LaneSchedule,
     Parts,
     look_at_calls,
-    passed_on,
     refuse_call,
+    report_failure,
     takes_flat_operands,
     telling_interrupts,
     to_arguments,
 )
-from ..errors import explain
-from ..results import shown
+from ..results import AnswerChecker, shown
 from ._chunks import OperandSlices, lane_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
 from ._log import Log
-from ._run import Run
-
-Check = Callable[[Any], tuple[np.ndarray, ...]]
+from ._run import SpreadRun
 
 
 def build_crossing(
@@ -49,7 +46,7 @@ def build_crossing(
         ExecutorError: the executor cannot be reached.
         TypeError: the function, or an argument of it, cannot be sent to it.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     spread = callback.spread
     if spread is None:
         return dispatch.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
@@ -92,7 +89,7 @@ class _Crossing:
             self._collect, self._numbers = functools.partial(_numbers, check, kinds), kinds[0]
 
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What XLA calls; `guard` and others are read from other threads, see `_known_frames`."""
+        """What XLA calls; `guard` and others are read from other threads, see `_code_owner`."""
         host, lowered, schedule = self._host, self._lowered, self._schedule
         refuse_call(lowered, host)
         recorder = active()
@@ -108,7 +105,7 @@ class _Crossing:
             failed = answers.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
             lane = int(self.order[failed]) if schedule and failed < self.order.size else None
-            raise passed_on(explain(error, lowered, before + failed + 1, lane), error) from None
+            raise report_failure(error, lowered, before + failed + 1, lane) from None
         crossing = log.end()
         if recorder is not None:
             lanes = [(-1, operands)] if schedule is None else schedule.numbered(operands)
@@ -124,7 +121,7 @@ class _Crossing:
         recorder: Recorder | None,
         guard: bytearray,
         log: Log,
-    ) -> Run:
+    ) -> SpreadRun:
         host, spread = self._host, self._spread
         call = self._adapt(host.current)
         if recorder is not None and recorder.around is not None:
@@ -137,7 +134,7 @@ class _Crossing:
             collect=self._collect,
             numbers=self._numbers,
         )
-        return Run(
+        return SpreadRun(
             engine_of(spread) if isinstance(spread.executor, str) else self._engine,
             task,
             OperandSlices(operands, self._schedule, near=self._engine.near),
@@ -181,7 +178,7 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
 
 
 def _numbers(
-    check: Check, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
+    check: AnswerChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
     """The answers of some calls that answer with one number, and what the next one raised."""
     own = Answers(count, check, [()], kinds)
@@ -193,12 +190,12 @@ def _numbers(
     return array, None
 
 
-def _opening(check: Check) -> Check:
+def _opening(check: AnswerChecker) -> AnswerChecker:
     """`check`, also for an answer that has been checked where it was made."""
     return lambda answer: answer.arrays if type(answer) is Checked else check(answer)
 
 
-def _keeping(check: Check) -> Callable[[Any], Any]:
+def _keeping(check: AnswerChecker) -> Callable[[Any], Any]:
     """Makes of an answer what stays as it is: a host function may use one buffer again."""
 
     def keep(answer: Any) -> Any:

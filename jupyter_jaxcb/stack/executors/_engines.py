@@ -6,8 +6,10 @@ No library is imported before it is named.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import importlib
+import math
 import os
 import signal
 import threading
@@ -15,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import ExecutorOptions
+from ..dispatch import InFlight, interrupt_at_exit
 from ._engine import Engine, ExecutorError, cores
-from ._exit import finish_first
 from ._mpi import mpi_engine, named_mpi
 from ._options import library_of
 
@@ -31,6 +33,7 @@ _NEEDS = {
     "mpi4py.futures": ("mpi", "mpi4py, and an MPI library"),
 }
 
+_process = os.getpid()  # JAX does not work in a forked one
 _named: dict[str, Engine] = {}
 _lock = threading.Lock()
 
@@ -42,7 +45,7 @@ def engine_of(spread: ExecutorOptions) -> Engine:
         ModuleNotFoundError: what the name stands for is not installed.
         ExecutorError: nobody listens at an address, or there is no client to be used.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     executor = spread.executor
     if not isinstance(executor, str):
         make = _OBJECTS.get(library_of(executor) or "", Engine)
@@ -58,13 +61,13 @@ def engine_of(spread: ExecutorOptions) -> Engine:
         engine = _named.get(executor)
         if engine is None or engine.gone():
             engine = _named[executor] = _NAMES[kind](executor, after)
-            finish_first()
+            _finish_first()
     return engine
 
 
 @functools.cache
 def _finish_before(kind: type) -> None:
-    finish_first()
+    _finish_first()
 
 
 def needed(module: str) -> Any:
@@ -103,7 +106,7 @@ def _processes(name: str, after: str) -> Engine:
             initargs=(signal.SIGINT, signal.SIG_IGN),  # the stop button is for who waits
         )
         pool.submit(int)  # it starts with its first work, which at the end of Python it cannot
-        finish_first()
+        _finish_first()
         return pool
 
     return Engine(make(), name, make=make)
@@ -194,3 +197,19 @@ _OBJECTS: dict[str, Callable[..., Engine]] = {
 # A forked process has none of its parent's threads and processes.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_named.clear)
+
+
+def _finish_first() -> None:
+    """Has programs in flight finished before executors end that are there by now.
+
+    These end where the end of Python begins, and JAX waits for its programs where it is over. Who
+    asks last is called first.
+    """
+    with contextlib.suppress(AttributeError, RuntimeError):  # another Python, or its end
+        threading._register_atexit(_finish)  # type: ignore[attr-defined]
+
+
+def _finish() -> None:
+    if os.getpid() == _process:
+        interrupt_at_exit()
+        InFlight().wait(math.inf)

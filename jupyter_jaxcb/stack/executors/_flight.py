@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from jupyter_jaxcb_worker import Chunk, Ran, Who
 
-from ._board import Mark, board, has_ended
+from ._board import LaneMark, board, has_ended
 from ._engine import Engine, WorkerLostError
 
 _ENDING_SECONDS = 0.5  # that a process may take to end, once its files are closed
@@ -39,7 +39,7 @@ class SubmittedChunk:
     future: concurrent.futures.Future | None = None
 
     @property
-    def mark(self) -> Mark | None:
+    def mark(self) -> LaneMark | None:
         """What its worker wrote on the board, if it has begun."""
         known = board() if self.chunk.board else None
         if known is None or self.chunk.board is None:
@@ -81,7 +81,11 @@ def await_end(flights: Sequence[SubmittedChunk]) -> None:
 
 
 def lost_error(
-    flight: SubmittedChunk, mark: Mark | None, engine: Engine, error: BaseException, retries: int
+    flight: SubmittedChunk,
+    mark: LaneMark | None,
+    engine: Engine,
+    error: BaseException,
+    retries: int,
 ) -> WorkerLostError:
     """What to tell where a worker ended.
 
@@ -106,7 +110,7 @@ def lost_error(
     return WorkerLostError(" ".join(words))
 
 
-def lost_ran(flight: SubmittedChunk, mark: Mark | None, error: BaseException) -> Ran:
+def lost_ran(flight: SubmittedChunk, mark: LaneMark | None, error: BaseException) -> Ran:
     """What a recording has of a lane whose worker ended: it began, and that is all."""
     ran = Ran(
         Who(socket.gethostname(), mark.pid if mark else os.getpid(), 0, "a worker that ended")

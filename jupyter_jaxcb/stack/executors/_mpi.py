@@ -30,7 +30,7 @@ def named_mpi(pool: type, name: str, count: str) -> Engine:
     Raises:
         ExecutorError: the workers do not start.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     make = functools.partial(
         pool,
         int(count) if count else None,

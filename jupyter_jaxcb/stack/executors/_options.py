@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import concurrent.futures
-import difflib
 import numbers
 import threading
 from typing import Any
 
-from ..core import ExecutorOptions, executor_word
+from ..core import ExecutorOptions, nearest
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of schedulers of dask's
-
-
-def settings_of(spread: ExecutorOptions | None) -> dict[str, Any]:
-    """The options as a registered callback lists them: those that were given."""
-    if spread is None:
-        return {}
-    named = isinstance(spread.executor, str)
-    return {
-        "executor": spread.executor if named else executor_word(spread.executor),
-        "chunksize": spread.chunksize or False,
-        "timeout": spread.timeout or False,
-        "retries": spread.retries or False,
-    }
 
 
 def spread_of(
@@ -32,18 +18,15 @@ def spread_of(
     chunksize: int | None,
     timeout: float | None,
     retries: int,
-    *,
-    arrays: str = "numpy",
-    ordered: bool = False,
 ) -> ExecutorOptions | None:
     """The options of a callback; None without an executor.
 
     Raises:
-        ValueError: an unknown name, an executor that is shut down, an option that needs an
-            executor, or one that does not go with it.
+        ValueError: an unknown name, an executor that is shut down, or an option that needs an
+            executor.
         TypeError: `executor` is none.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if executor is None:
         given = ("chunksize", chunksize, None), ("timeout", timeout, None), ("retries", retries, 0)
         for name, value, default in given:
@@ -53,25 +36,30 @@ def spread_of(
                     "XLA's own thread, where nobody can leave it. Pass executor='threads' too."
                 )
         return None
-    check_executor(executor)
-    if ordered:
-        raise ValueError(
-            "an ordered callback takes no executor: its calls come one after the other, in program "
-            f"order, and executor={executor_word(executor)} makes them side by side. Drop "
-            "ordered=True, or executor=."
-        )
-    if arrays == "jax" and leaves_process(executor):
-        raise ValueError(
-            'arrays="jax" does not go with executor='
-            f"{executor_word(executor)}: JAX arrays stay in the process that made them. Leave "
-            "arrays as 'numpy', or pass executor='threads'."
-        )
+    _check_executor(executor)
     if chunksize is not None:
         chunksize = _number("chunksize", chunksize, numbers.Integral, "lanes sent together", "10")
     if timeout is not None:
         timeout = _number("timeout", timeout, numbers.Real, "seconds that a lane may take", "2.5")
     retries = _number("retries", retries, numbers.Integral, "times to call a lane again", "1")
     return ExecutorOptions(executor, chunksize, timeout, retries)
+
+
+def check_spread(spread: ExecutorOptions | None, arrays: str, *, ordered: bool = False) -> None:
+    """Raises ValueError for an executor that does not go with `arrays` or `ordered`."""
+    __tracebackhide__ = True
+    if spread is None:
+        return
+    if ordered:
+        raise ValueError(
+            "an ordered callback takes no executor: its calls come one after the other, in program "
+            f"order, and {spread.word} makes them side by side. Drop ordered=True, or executor=."
+        )
+    if arrays == "jax" and leaves_process(spread.executor):
+        raise ValueError(
+            f"arrays='jax' does not go with {spread.word}: JAX arrays stay in the process that "
+            "made them. Leave arrays='numpy', or pass executor='threads'."
+        )
 
 
 def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
@@ -84,7 +72,7 @@ def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
     raise ValueError(f"{name}={value!r} is no number of {what}. Write {name}={some}, say.")
 
 
-def check_executor(executor: Any) -> None:
+def _check_executor(executor: Any) -> None:
     """Raises for what is no executor, or one that takes no more work."""
     __tracebackhide__ = True
     known = ", ".join(map(repr, EXECUTORS))
@@ -92,10 +80,9 @@ def check_executor(executor: Any) -> None:
         kind, _, after = executor.partition(":")
         if (kind in EXECUTORS and _fits(kind, after)) or executor.startswith(_ADDRESSES):
             return
-        close = difflib.get_close_matches(kind, EXECUTORS, 1)
         raise ValueError(
-            f"unknown executor {executor!r}{f'; did you mean {close[0]!r}?' if close else '.'} "
-            f"Pass one of {known}, with a number of workers as in 'threads:8', 'dask:tcp://host:"
+            f"unknown executor {executor!r}{nearest(kind, EXECUTORS)} Pass executor= one of "
+            f"{known}, with a number of workers as in 'threads:8', 'dask:tcp://host:"
             "8786', or a concurrent.futures.Executor."
         )
     if is_shut_down(executor):

@@ -18,7 +18,7 @@ from ..core import ExecutorOptions, add_note
 from ..dispatch import NOT_CALLED
 from ..errors import NotCalledError
 from ..results import ResultError
-from ._board import Mark, board
+from ._board import LaneMark, board
 from ._chunks import ChunkQueue, LaneCost, OperandSlices
 from ._engine import Engine, ExecutorError
 from ._flight import SubmittedChunk, await_end, lost_error, lost_ran
@@ -29,7 +29,7 @@ _GONE_SECONDS = 3.0  # after which what an engine is connected to is given up, w
 _numbers = itertools.count(1)
 
 
-class Run:
+class SpreadRun:
     """Runs the calls of one crossing.
 
     Args:
@@ -233,7 +233,11 @@ class Run:
         self.flights = {n: f for n, f in self.flights.items() if f.stop > f.start}
 
     def _lost(
-        self, flight: SubmittedChunk, mark: Mark | None, ended: bool | None, error: BaseException
+        self,
+        flight: SubmittedChunk,
+        mark: LaneMark | None,
+        ended: bool | None,
+        error: BaseException,
     ) -> None:
         """A worker ended; `ended` says whether it is the one that ran this chunk."""
         if isinstance(error, concurrent.futures.BrokenExecutor) and not self._engine.renew():

@@ -37,7 +37,7 @@ def bind_host_call(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     *,
-    kind: str,
+    kind: str = "numpy",
     cast: bool = False,
     exact: bool = False,
     spread: ExecutorOptions | None = None,
@@ -65,7 +65,7 @@ def bind_host_call(
     Raises:
         TypeError: an argument is neither an array nor hashable.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
     if static:
@@ -73,12 +73,11 @@ def bind_host_call(
     avals, out_tree = out
     if is_disabled():
         return tree_unflatten(out_tree, left_out(host.name, avals))
-    found = find_site(flavor, host.name)
-    bind = Bind(found.site, found.around)
-    values = Static(static, by_value=True) if static else NO_STATIC
-    callback = HostCallback(host, in_tree, out_tree, bind, values, kind, cast, exact, spread)
-    elision.bound(bind, found)
-    results = primitive.bind(*arrays, callback=callback, result_avals=avals, levels=(), **params)
+    results = _bind(
+        primitive, flavor, host, arrays, avals, params, in_tree=in_tree, out_tree=out_tree,
+        static=Static(static, by_value=True) if static else NO_STATIC, arrays=kind, cast=cast,
+        exact=exact, spread=spread,
+    )  # fmt: skip
     return tree_unflatten(out_tree, results)
 
 
@@ -89,22 +88,19 @@ def bind_silent_call(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     *,
-    kind: str,
+    kind: str = "numpy",
     **params: Any,
 ) -> None:
     """Binds a flavor that returns nothing; arguments that are no arrays stay static."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if is_disabled():
         return
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
-    found = find_site(flavor, host.name)
-    bind = Bind(found.site, found.around)
-    callback = HostCallback(
-        host, in_tree, None, bind, Static(static) if static else NO_STATIC, kind
-    )
-    elision.bound(bind, found)
-    primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)
+    _bind(
+        primitive, flavor, host, arrays, (), params, in_tree=in_tree, out_tree=None,
+        static=Static(static) if static else NO_STATIC, arrays=kind,
+    )  # fmt: skip
 
 
 def bind_passing_call(
@@ -120,16 +116,43 @@ def bind_passing_call(
     Returns:
         As many arrays as there are among the leaves of `args` and `kwargs`.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
     if is_disabled():
         return [to_array(x) for x in arrays]
+    return _bind(
+        primitive, flavor, host, arrays, (), params, in_tree=in_tree, out_tree=None,
+        static=Static(static, by_value=True),
+    )  # fmt: skip
+
+
+def _bind(
+    primitive: jax_compat.Primitive,
+    flavor: str,
+    host: HostFunction,
+    operands: list[Any],
+    avals: tuple[Any, ...],
+    params: Mapping[str, Any],
+    **of_callback: Any,
+) -> list[Any]:
+    """Binds `primitive` at the line of user code that asks for it.
+
+    Args:
+        primitive: of the flavor.
+        flavor: its name.
+        host: the host function.
+        operands: the arrays of the call.
+        avals: of the results.
+        params: further static parameters of the primitive.
+        **of_callback: further fields of the `HostCallback`.
+    """
+    __tracebackhide__ = True
     found = find_site(flavor, host.name)
     bind = Bind(found.site, found.around)
-    callback = HostCallback(host, in_tree, None, bind, Static(static, by_value=True))
     elision.bound(bind, found)
-    return primitive.bind(*arrays, callback=callback, result_avals=(), levels=(), **params)
+    callback = HostCallback(host, bind=bind, **of_callback)
+    return primitive.bind(*operands, callback=callback, result_avals=avals, levels=(), **params)
 
 
 def _split(leaves: list[Any]) -> tuple[list[Any], dict[int, Any]]:
@@ -139,7 +162,7 @@ def _split(leaves: list[Any]) -> tuple[list[Any], dict[int, Any]]:
 
 
 def _check_static(static: Mapping[int, Any], in_tree: PyTreeDef, host: HostFunction) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for place, value in static.items():
         try:
             hash(value)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax.tree_util import tree_leaves
 
 from ...recording import VmapLevel
@@ -17,8 +14,6 @@ from .. import jax_compat
 from ..core import (
     HostCallback,
     HostFunction,
-    how_to_differentiate,
-    how_to_transpose,
     is_array,
     without_leading,
 )
@@ -27,7 +22,8 @@ from ..lowering import HOST_MEMORY, lower_buffer_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._buffer_checks import check_aliases, check_lendable
-from ._eager import eager, note_no_call, raise_runtime_error
+from ._eager import eager, raise_runtime_error, without_call
+from ._refusals import refuse_derivatives
 from ._vmap import batch_host_call, check_vmap_method
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
@@ -53,8 +49,7 @@ def _abstract_eval(
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **params: Any) -> Any:
     if not options.has_side_effect and all(aval.size == 0 for aval in result_avals):
-        note_no_call(params["callback"], args, result_avals, params["levels"])  # as compiled
-        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
+        return without_call(params["callback"], args, result_avals, params["levels"])
     params = {"result_avals": result_avals, "options": options, **params}
     if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is lent by a program alone
         return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
@@ -64,39 +59,15 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
     )
 
 
-def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    raise ValueError(
-        f"cannot differentiate {callback}: JAX cannot see inside a host function. Buffer callbacks "
-        f"do not support JVP. {how_to_differentiate(callback.host)}"
-    )
-
-
-def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    raise ValueError(
-        f"cannot transpose {callback}: JAX cannot see inside a host function. Buffer callbacks "
-        f"do not support transpose. {how_to_transpose(callback.host)}"
-    )
-
-
-def _batch(
-    args: Any, dims: Any, *, vmap_method: str | None, options: BufferOptions, **params: Any
-) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+def _batch(args: Any, dims: Any, *, options: BufferOptions, **params: Any) -> Any:
+    __tracebackhide__ = True
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     args, dims = list(args), list(dims)
     for operand, _ in options.aliases:  # its memory is that of a result, which has the batch axis
         if dims[operand] is None:
             args[operand], dims[operand] = jax.lax.broadcast(args[operand], (size,)), 0
     return batch_host_call(
-        buffer_callback_p,
-        args,
-        dims,
-        method=vmap_method,
-        vmap_method=vmap_method,
-        options=options,
-        **params,
+        buffer_callback_p, args, dims, method=options.vmap_method, options=options, **params
     )
 
 
@@ -141,8 +112,7 @@ def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., 
 
 buffer_callback_p.def_effectful_abstract_eval(_abstract_eval)
 buffer_callback_p.def_impl(_impl)
-jax_compat.ad.primitive_jvps[buffer_callback_p] = _jvp
-jax_compat.ad.primitive_transposes[buffer_callback_p] = _transpose
+refuse_derivatives(buffer_callback_p, "Buffer")
 jax_compat.batching.primitive_batchers[buffer_callback_p] = _batch
 jax_compat.mlir.register_lowering(buffer_callback_p, _lower, cacheable=False)  # as in _pure.py
 
@@ -152,34 +122,18 @@ def bind_buffer(
     result: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    *,
-    vmap_method: str | None,
     options: BufferOptions,
-    aliases: Mapping[int, int] = MappingProxyType({}),
 ) -> Any:
     """Binds one call of a buffer callback; returns a pytree of the declared structure."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     function = host.current
     if isinstance(result, str):  # an expression over its parameters
         function = without_leading(function, 2 if options.with_context else 1)
     out = declared(result, function, args, kwargs)
     operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
     check_lendable(host.name, [*operands, *out[0]])
-    if aliases:
-        check_aliases(aliases, operands, out[0])
-        options = dataclasses.replace(options, aliases=tuple(sorted(aliases.items())))
-    return bind_host_call(
-        buffer_callback_p,
-        "buffer",
-        host,
-        out,
-        args,
-        kwargs,
-        kind="numpy",
-        cast=False,
-        vmap_method=vmap_method,
-        options=options,
-    )
+    check_aliases(options.aliases, operands, out[0])
+    return bind_host_call(buffer_callback_p, "buffer", host, out, args, kwargs, options=options)
 
 
 def buffer_callback(
@@ -231,27 +185,23 @@ def buffer_callback(
     >>> jax.jit(jaxcb.buffer_callback(add_one, x))(x)
     Array([1., 4.], dtype=float32)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     check_vmap_method(vmap_method)
     host = HostFunction(callback)
     options = BufferOptions(
-        has_side_effect, with_context=True, check=check, replayed=command_buffer_compatible
+        vmap_method=vmap_method,
+        has_side_effect=has_side_effect,
+        check=check,
+        aliases=tuple(
+            sorted((int(x), int(out)) for x, out in (input_output_aliases or {}).items())
+        ),
+        with_context=True,
+        replayed=command_buffer_compatible,
     )
-    aliases = {
-        int(operand): int(result) for operand, result in (input_output_aliases or {}).items()
-    }
 
     @functools.wraps(callback)
     def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        return bind_buffer(
-            host,
-            result_shape_dtypes,
-            args,
-            kwargs,
-            vmap_method=vmap_method,
-            options=options,
-            aliases=aliases,
-        )
+        __tracebackhide__ = True
+        return bind_buffer(host, result_shape_dtypes, args, kwargs, options)
 
     return call

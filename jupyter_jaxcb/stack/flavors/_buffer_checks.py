@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -13,7 +13,7 @@ from ..lowering import bits
 
 def check_lendable(name: str, avals: Sequence[Any]) -> None:
     """Raises TypeError for PRNG keys, and for dtypes of which several numbers are in a byte."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     for aval in avals:
         if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
             raise TypeError(
@@ -28,11 +28,11 @@ def check_lendable(name: str, avals: Sequence[Any]) -> None:
 
 
 def check_aliases(
-    aliases: Mapping[int, int], operands: Sequence[Any], results: Sequence[Any]
+    aliases: Iterable[tuple[int, int]], operands: Sequence[Any], results: Sequence[Any]
 ) -> None:
     """Raises ValueError where an operand and a result, by their numbers, cannot share memory."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    for operand, result in aliases.items():
+    __tracebackhide__ = True
+    for operand, result in aliases:
         pair = f"input_output_aliases contains the mapping '{operand}:{result}'"
         for what, index, there in (("input", operand, operands), ("output", result, results)):
             if not 0 <= index < len(there):

@@ -9,10 +9,11 @@ from typing import Any
 import jax
 
 from .. import jax_compat
-from ..core import HostCallback, HostFunction, check_arrays
+from ..core import HostCallback, HostFunction
 from ..lowering import lower_host_call, lower_once
 from ._bind import bind_silent_call
 from ._eager import eager, raise_itself
+from ._options import DebugOptions
 from ._vmap import batch_host_call
 
 debug_callback_p = jax_compat.Primitive("jaxcb_debug_callback")
@@ -114,22 +115,19 @@ def bind_debug(
     host: HostFunction,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    *,
-    ordered: bool,
-    partitioned: bool = False,
-    arrays: str = "numpy",
+    options: DebugOptions,
 ) -> None:
     """Binds one call of a debug callback."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     bind_silent_call(
         debug_callback_p,
         "debug",
         host,
         args,
         kwargs,
-        kind=arrays,
-        ordered=ordered,
-        partitioned=partitioned,
+        kind=options.arrays,
+        ordered=options.ordered,
+        partitioned=options.partitioned,
     )
 
 
@@ -165,18 +163,16 @@ def debug_callback(
     x is 2.0
     (None, None)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    check_arrays(arrays)
+    __tracebackhide__ = True
+    options = DebugOptions(ordered=ordered, partitioned=partitioned, arrays=arrays).validated()
     if callback is None:
         if args or kwargs:
             raise TypeError(
                 "debug_callback received unexpected arguments in the two-call form:"
                 f" {args=} {kwargs=}"
             )
-        return lambda function, *args, **kwargs: _debug_callback(
-            function, args, kwargs, ordered, partitioned, arrays
-        )
-    _debug_callback(callback, args, kwargs, ordered, partitioned, arrays)
+        return lambda function, *args, **kwargs: _debug_callback(function, args, kwargs, options)
+    _debug_callback(callback, args, kwargs, options)
     return None
 
 
@@ -184,21 +180,12 @@ def _debug_callback(
     callback: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    ordered: bool,
-    partitioned: bool,
-    arrays: str,
+    options: DebugOptions,
 ) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if not callable(callback):
         raise TypeError(
             "first argument to debug_callback must be callable, "
             f"but got an object of type {type(callback)}"
         )
-    bind_debug(
-        HostFunction(callback),
-        args,
-        kwargs,
-        ordered=ordered,
-        partitioned=partitioned,
-        arrays=arrays,
-    )
+    bind_debug(HostFunction(callback), args, kwargs, options)

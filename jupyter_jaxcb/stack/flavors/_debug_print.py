@@ -12,6 +12,7 @@ from jax.tree_util import tree_map
 
 from ..core import HostFunction
 from ._debug import bind_debug
+from ._options import DebugOptions
 
 
 class _Checker(string.Formatter):
@@ -21,7 +22,7 @@ class _Checker(string.Formatter):
         return ""
 
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         unused = [argument for i, argument in enumerate(args) if i not in used_args]
         if unused:
             raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}")
@@ -112,14 +113,13 @@ def debug_print(
     x = 2.0
     (None, None)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
+    options = DebugOptions(ordered=ordered, partitioned=partitioned)
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:
         if not skip_format_check:
             _Checker().format(fmt, *args, **kwargs)
-        bind_debug(
-            HostFunction(_Print(fmt)), args, kwargs, ordered=ordered, partitioned=partitioned
-        )
+        bind_debug(HostFunction(_Print(fmt)), args, kwargs, options)
 
     if fmt is not None:
         bind(fmt, *args, **kwargs)

@@ -48,7 +48,7 @@ def eager(
         fresh: what the crossing answers is JAX's to keep; else it is copied.
         **params: the other static parameters of the primitive.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if params.get("sharding") is not None or not _can_call_directly(args, result_avals):
         return jax_compat.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
@@ -87,25 +87,25 @@ def eager(
 EAGER.add(eager.__code__)
 
 
-def note_no_call(
+def without_call(
     callback: HostCallback,
     args: tuple[Any, ...],
     result_avals: tuple[Any, ...],
     levels: tuple[VmapLevel, ...],
-) -> None:
-    """Records a bind that `eager` is not asked to make a call for, see it for the arguments."""
+) -> list[Any]:
+    """As `eager` where all results are empty: a compiled program makes no call for them either."""
     recorder = active()
-    if recorder is None:
-        return
-    elision.executed(callback.bind)
-    avals = tuple(to_aval(jax.typeof(x)) for x in args)
-    results = tuple(map(to_aval, result_avals))
-    recorder.lowered(eager_fact(callback.bind, avals, results, levels))
+    if recorder is not None:
+        elision.executed(callback.bind)
+        avals = tuple(to_aval(jax.typeof(x)) for x in args)
+        results = tuple(map(to_aval, result_avals))
+        recorder.lowered(eager_fact(callback.bind, avals, results, levels))
+    return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
 
 
 def raise_runtime_error(error: HostCallError) -> NoReturn:
     """Raises the class that JAX's pure and io callbacks raise, from the user's exception."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     original = host_error(error)
     if original is not None and not isinstance(original, Exception):
         raise original  # Ctrl-C is no error of the program
@@ -114,7 +114,7 @@ def raise_runtime_error(error: HostCallError) -> NoReturn:
 
 def raise_itself(error: HostCallError) -> NoReturn:
     """Raises the user's exception, as JAX's debug callbacks do eagerly."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     raise host_error(error) or error
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import jax_compat
-from ..core import ExecutorOptions, HostCallback, HostFunction, as_debug, check_arrays, option
+from ..core import HostCallback, HostFunction, as_debug, option
 from ..executors import build_crossing, spread_of
 from ..lowering import lower_host_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, raise_runtime_error
+from ._options import IoOptions
 from ._vmap import batch_host_call
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
@@ -56,7 +57,7 @@ def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
 def _jvp(
     primals: Any, tangents: Any, *, callback: HostCallback, result_avals: Any, **params: Any
 ) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if result_avals:
         advice = "Pass its arguments"
     else:
@@ -71,7 +72,7 @@ def _jvp(
 
 
 def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     raise ValueError(
         f"cannot transpose {callback}: IO callbacks do not support transpose. Pass its arguments "
         "through jax.lax.stop_gradient, or wrap the call in jax.custom_vjp."
@@ -79,7 +80,7 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
 
 
 def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **params: Any) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if ordered:
         ordering = option(callback.host, "ordered")
         raise ValueError(
@@ -126,15 +127,10 @@ def bind_io(
     result: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    *,
-    ordered: bool,
-    sharding: Any = None,
-    arrays: str = "numpy",
-    cast: bool = False,
-    spread: ExecutorOptions | None = None,
+    options: IoOptions,
 ) -> Any:
     """Binds one call of an io callback; returns a pytree of the declared structure."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     return bind_host_call(
         io_callback_p,
         "io",
@@ -142,11 +138,11 @@ def bind_io(
         declared(result, host.current, args, kwargs),
         args,
         kwargs,
-        kind=arrays,
-        cast=cast,
-        spread=spread,
-        ordered=ordered,
-        sharding=sharding,
+        kind=options.arrays,
+        cast=options.cast,
+        spread=options.spread,
+        ordered=options.ordered,
+        sharding=options.sharding,
     )
 
 
@@ -201,10 +197,9 @@ def io_callback(
     >>> f(np.float32(2)), jax.effects_barrier(), seen
     (None, None, [2.0])
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    check_arrays(arrays)
-    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays, ordered=ordered)
-    return bind_io(
-        HostFunction(callback), result_shape_dtypes, args, kwargs, ordered=ordered,
-        sharding=sharding, arrays=arrays, spread=spread,
-    )  # fmt: skip
+    __tracebackhide__ = True
+    options = IoOptions(
+        ordered=ordered, sharding=sharding, arrays=arrays,
+        spread=spread_of(executor, chunksize, timeout, retries),
+    ).validated()  # fmt: skip
+    return bind_io(HostFunction(callback), result_shape_dtypes, args, kwargs, options)

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
-
-import jax.numpy as jnp
+from typing import Any
 
 from .. import jax_compat
-from ..core import (
-    ExecutorOptions,
-    HostCallback,
-    HostFunction,
-    check_arrays,
-    how_to_differentiate,
-    how_to_transpose,
-)
+from ..core import HostCallback, HostFunction
 from ..executors import build_crossing, spread_of
 from ..lowering import lower_host_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
-from ._eager import eager, note_no_call, raise_runtime_error
-from ._vmap import batch_host_call, check_vmap_method, method_of_vectorized
+from ._eager import eager, raise_runtime_error, without_call
+from ._options import PureOptions
+from ._refusals import refuse_derivatives
+from ._vmap import batch_host_call, method_of_vectorized
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True
@@ -34,8 +27,7 @@ def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) ->
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:
     if all(aval.size == 0 for aval in result_avals):  # no value to ask for: as compiled, no call
-        note_no_call(params["callback"], args, result_avals, params["levels"])
-        return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
+        return without_call(params["callback"], args, result_avals, params["levels"])
     return eager(
         pure_callback_p,
         *args,
@@ -46,24 +38,8 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
     )
 
 
-def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    raise ValueError(
-        f"cannot differentiate {callback}: JAX cannot see inside a host function. Pure callbacks "
-        f"do not support JVP. {how_to_differentiate(callback.host, finite=True)}"
-    )
-
-
-def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    raise ValueError(
-        f"cannot transpose {callback}: JAX cannot see inside a host function. Pure callbacks "
-        f"do not support transpose. {how_to_transpose(callback.host)}"
-    )
-
-
 def _batch(args: Any, dims: Any, *, vmap_method: str | None, **params: Any) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     return batch_host_call(
         pure_callback_p, args, dims, method=vmap_method, vmap_method=vmap_method, **params
     )
@@ -85,8 +61,7 @@ def _lower(
 
 pure_callback_p.def_abstract_eval(_abstract_eval)
 pure_callback_p.def_impl(_impl)
-jax_compat.ad.primitive_jvps[pure_callback_p] = _jvp
-jax_compat.ad.primitive_transposes[pure_callback_p] = _transpose
+refuse_derivatives(pure_callback_p, "Pure", finite=True)
 jax_compat.batching.primitive_batchers[pure_callback_p] = _batch
 # cacheable=False: with one cached lowering XLA merges equal calls that JAX's own callbacks keep
 # apart, and the instrument would change what it measures.
@@ -98,15 +73,10 @@ def bind_pure(
     result: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    *,
-    vmap_method: str | None,
-    sharding: Any = None,
-    arrays: str = "numpy",
-    cast: bool = False,
-    spread: ExecutorOptions | None = None,
+    options: PureOptions,
 ) -> Any:
     """Binds one call of a pure callback; returns a pytree of the declared structure."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     return bind_host_call(
         pure_callback_p,
         "pure",
@@ -114,11 +84,11 @@ def bind_pure(
         declared(result, host.current, args, kwargs),
         args,
         kwargs,
-        kind=arrays,
-        cast=cast,
-        spread=spread,
-        vmap_method=vmap_method,
-        sharding=sharding,
+        kind=options.arrays,
+        cast=options.cast,
+        spread=options.spread,
+        vmap_method=options.vmap_method,
+        sharding=options.sharding,
     )
 
 
@@ -173,18 +143,9 @@ def pure_callback(
     >>> jax.jit(lambda x: jaxcb.pure_callback(np.square, x, x))(x)
     Array([0., 9.], dtype=float32)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    vmap_method = method_of_vectorized(vectorized, vmap_method)
-    check_vmap_method(vmap_method)
-    check_arrays(arrays)
-    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays)
-    return bind_pure(
-        HostFunction(callback),
-        result_shape_dtypes,
-        args,
-        kwargs,
-        vmap_method=vmap_method,
-        sharding=sharding,
-        arrays=arrays,
-        spread=spread,
-    )
+    __tracebackhide__ = True
+    options = PureOptions(
+        vmap_method=method_of_vectorized(vectorized, vmap_method), sharding=sharding,
+        arrays=arrays, spread=spread_of(executor, chunksize, timeout, retries),
+    ).validated()  # fmt: skip
+    return bind_pure(HostFunction(callback), result_shape_dtypes, args, kwargs, options)

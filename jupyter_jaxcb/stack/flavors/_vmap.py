@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from ...recording import VmapLevel
 from .. import jax_compat
+from ..core import nearest
 
 
 def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
@@ -44,17 +45,19 @@ VMAP_METHODS = {
 
 def check_vmap_method(vmap_method: str | None) -> None:
     """Raises ValueError for a name that is no vmap method; None is one (vmap refuses)."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        new = [method for method in VMAP_METHODS if method != "legacy_vectorized"]
         raise ValueError(
-            f"vmap_method must be one of {', '.join(map(repr, VMAP_METHODS))} or None, but got "
-            f"{vmap_method!r}; 'sequential' is always right."
+            f"unknown vmap method {vmap_method!r}{nearest(str(vmap_method), new)} Pass "
+            f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is always "
+            "right."
         )
 
 
 def method_of_vectorized(vectorized: bool | None, vmap_method: str | None) -> str | None:
     """The vmap method that the removed option ``vectorized=`` of `jax.pure_callback` stood for."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if vectorized is None:
         return vmap_method
     if not isinstance(vectorized, bool):
@@ -94,7 +97,7 @@ def batch_host_call(
     Raises:
         NotImplementedError: no method was chosen; names the choices.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if method is None:
         raise NotImplementedError(
             f"cannot vmap {callback} without a vmap_method: vmap is only supported with "

@@ -25,7 +25,7 @@ except ImportError:
 
 from ._changes import Changes
 from ._environment import not_to_be_kept
-from ._execution import Compiled, Runs, Watcher, runs
+from ._execution import Compiled, RunWatch, Watcher, runs
 
 
 def watch(watcher: Watcher, changes: Changes) -> None:
@@ -65,7 +65,7 @@ def without_dead_equations(jaxpr: Any) -> Any:
 
 
 def _call_after_compile(
-    computation: Any, functions: list[Compiled], effects: bool, lower_ns: int, runs: Runs
+    computation: Any, functions: list[Compiled], effects: bool, lower_ns: int, runs: RunWatch
 ) -> None:
     # JAX keeps `computation` as long as its jaxpr, and its jaxpr as long as the jitted function. So
     # nothing here may refer to either, or all three live for ever, with the executable.

@@ -1,14 +1,14 @@
-"""What is around a call: frames of JAX's, meshes, backends. Each piece has a fallback."""
+"""What is around a call: meshes, caches, backends, tracebacks. Each piece has a fallback."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import itertools
 import os
 import sys
 import threading
 from collections.abc import Iterator
-from types import CodeType, FrameType
 from typing import Any
 
 import jax
@@ -26,7 +26,6 @@ except ImportError:
     _util: Any = None
     _xla_bridge: Any = None
 
-_CUSTOM_VMAP = os.path.join("jax", "_src", "custom_batching.py")
 _own_caches = itertools.count(1_000_000)
 
 
@@ -115,91 +114,6 @@ def host_function_can_block() -> bool:
     return jax.__version_info__ < (0, 12) and bool(asynchronous)
 
 
-def lowers_predicate_that_goes_wrong() -> bool:
-    """Whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
-
-    That lowering forgets to hold the lanes that have finished, in all versions: wrong numbers, no
-    error. The rule's own frame tells; nothing else does once it has begun.
-    """
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "_while_lowering":
-            variables = frame.f_locals
-            if variables.get("batched") and variables.get("cond_ordered_effects"):
-                return True
-        frame = frame.f_back
-    return False
-
-
-# JAX's functions that trace what they are given: what for, and the variable with its size.
-_TRACES = {
-    ("loops.py", "scan"): ("scan", "length"),
-    ("loops.py", "while_loop"): ("while", ""),
-    ("conditionals.py", "cond"): ("cond", ""),
-    ("conditionals.py", "switch"): ("cond", ""),
-    ("api.py", "vmap_f"): ("vmap", "axis_size_"),
-    ("custom_derivatives.py", "__call__"): ("rule", ""),
-    ("pjit.py", "_infer_params"): ("jit", ""),
-    ("pjit.py", "cache_miss"): ("dispatch", ""),
-    ("pjit.py", "jit_lower"): ("dispatch", ""),
-    ("api.py", "eval_shape"): ("shape", ""),
-    ("api.py", "make_jaxpr_f"): ("look", ""),
-}
-_TRACERS = frozenset(name for _, name in _TRACES)
-
-
-def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
-    """What a frame of JAX's traces: ``("scan", 5)``, ``("jit", None)``; None for most frames.
-
-    In a JAX whose functions have other names nothing is known of what is around a bind, and no
-    callback is said to have left its loop.
-    """
-    code = frame.f_code
-    if code.co_name not in _TRACERS:
-        return None
-    found = _TRACES.get((os.path.basename(code.co_filename), code.co_name))
-    if found is None:
-        return None
-    kind, variable = found
-    size = frame.f_locals.get(variable) if variable else None
-    return kind, size if isinstance(size, int) else None
-
-
-def is_dispatch(code: CodeType) -> bool:
-    """Whether `code` is JAX's around a jitted function that is traced to be compiled.
-
-    In a JAX where it has another name, who calls a compiled program counts among the callers of
-    the binds in it.
-    """
-    kind, _ = _TRACES.get((os.path.basename(code.co_filename), code.co_name), ("", ""))
-    return kind == "dispatch"
-
-
-_DERIVATIVES = os.path.join("jax", "_src", "interpreters", "ad.py")
-
-
-def differentiates(code: CodeType) -> bool:
-    """Whether `code` is JAX's that takes a derivative.
-
-    In a JAX where it stands elsewhere, a bind of a rule that a derivative replaces is said to be
-    dropped.
-    """
-    return code.co_filename.endswith(_DERIVATIVES)
-
-
-_CALLS_RULES = frozenset({"_flatten_jvp", "_flatten_fwd", "_flatten_bwd"})
-
-
-def calls_a_rule(code: CodeType) -> bool:
-    """Whether `code` is JAX's around a rule of differentiation.
-
-    In a JAX where it has another name, a bind in a rule has a row for each who differentiates.
-    """
-    if code.co_name not in _CALLS_RULES:
-        return False
-    return os.path.basename(code.co_filename) == "custom_derivatives.py"
-
-
 def key_implementation(dtype: Any) -> str | None:
     """The name of the implementation of PRNG keys of `dtype`; None for what is no key.
 
@@ -209,6 +123,22 @@ def key_implementation(dtype: Any) -> str | None:
     return getattr(getattr(dtype, "_impl", None), "name", None)
 
 
-def has_the_batch_in_hand(code: CodeType) -> bool:
-    """Whether `code` is JAX's around the rule of a `custom_vmap`; False where that has moved."""
-    return code.co_filename.endswith(_CUSTOM_VMAP)
+_OURS = ("stack", "diagnostics", "host_callback")
+
+
+def _package() -> str:
+    file = str(sys.modules[__name__.partition(".")[0]].__file__)
+    return os.path.dirname(os.path.abspath(file))
+
+
+def leave_out_of_tracebacks() -> None:
+    """Makes JAX take the frames of our stack for its own, as the ones around them are.
+
+    Else the places that JAX notes in programs, and shows in errors, would be in there. Without
+    these functions they are.
+    """
+    for name in ("source_info_util", "traceback_util"):
+        with contextlib.suppress(ImportError, AttributeError):
+            register = importlib.import_module(f"jax._src.{name}").register_exclusion
+            for part in _OURS:
+                register(os.path.join(_package(), part))

@@ -55,7 +55,7 @@ class Watcher(Protocol):
 _MAKES = "create_cpp_call"  # a method of JAX's executables
 
 
-class Runs:
+class RunWatch:
     """Sees programs run: those with effects in Python, the others through JAX's post hook."""
 
     def __init__(self) -> None:
@@ -201,4 +201,4 @@ class Runs:
             self._unmask = unmask
 
 
-runs = Runs()  # programs outlive the recorders that heard of them
+runs = RunWatch()  # programs outlive the recorders that heard of them

@@ -163,7 +163,7 @@ def lower_buffer_call(
 
 
 def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if platform not in DIRECT:
         raise ValueError(
             f"cannot call {callback} on {platform}: `buffer_callback` not supported on {platform} "
@@ -178,7 +178,7 @@ def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None
 
 def _refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) -> None:
     """Raises NotImplementedError for programs in which a host call is not possible, or wrong."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     platforms = ctx.module_context.platforms
     if jax_compat.is_for_export(ctx):
         raise NotImplementedError(

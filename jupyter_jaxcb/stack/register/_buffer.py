@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any
 
 from ..core import register, without_leading
 from ..dispatch import BufferOptions
 from ..flavors import bind_buffer, check_vmap_method
 from ..results import MISSING, declared_result, result_interface
 from ._callback import BufferCallback, check_function
+from ._two_forms import in_two_forms, with_function
 
 
-@overload
-def buffer(function: Callable[..., None], *, result: Any = ..., vmap_method: str | None = ...,
-           has_side_effect: bool = ..., check: bool = ...) -> BufferCallback: ...  # fmt: skip
-@overload
-def buffer(*, result: Any = ..., vmap_method: str | None = ...,
-           has_side_effect: bool = ..., check: bool = ...,
-           ) -> Callable[[Callable[..., None]], BufferCallback]: ...  # fmt: skip
+@in_two_forms
 def buffer(
     function: Callable[..., None] | None = None,
     *,
@@ -27,7 +22,7 @@ def buffer(
     vmap_method: str | None = "sequential",
     has_side_effect: bool = False,
     check: bool = False,
-) -> Any:
+) -> BufferCallback:
     """Registers a host function that writes into memory it is given; works as a decorator.
 
     Nothing is copied on the way in or out. The arrays it gets are lent for the length of one call:
@@ -60,24 +55,16 @@ def buffer(
     >>> jax.jit(add_one)(np.float32([0.0, 3.0]))
     Array([1., 4.], dtype=float32)
     """
-    given = {
-        "result": result,
-        "vmap_method": vmap_method,
-        "has_side_effect": has_side_effect,
-        "check": check,
-    }
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    if function is None:
-        return functools.partial(buffer, **given)
-    check_function(function, "buffer")
+    __tracebackhide__ = True
     check_vmap_method(vmap_method)
+    options = BufferOptions(vmap_method=vmap_method, has_side_effect=has_side_effect, check=check)
+    return with_function(function, _register_buffer, result, options)
+
+
+def _register_buffer(function: Any, result: Any, options: BufferOptions) -> BufferCallback:
+    __tracebackhide__ = True
+    check_function(function, "buffer")
     declared = declared_result(without_leading(function, 1), "buffer", result)
-    options = BufferOptions(has_side_effect=has_side_effect, check=check)
-    host = register(function, ("buffer", result_interface(declared), vmap_method, options))
-
-    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        return bind_buffer(host, declared, args, kwargs, vmap_method=vmap_method, options=options)
-
-    settings = {"vmap_method": vmap_method, "has_side_effect": has_side_effect, "check": check}
-    return BufferCallback(function, host, bind, settings, result=declared)
+    host = register(function, ("buffer", result_interface(declared), options))
+    bind = functools.partial(bind_buffer, host, declared, options=options)
+    return BufferCallback("buffer", function, host, bind, options, declared=declared)

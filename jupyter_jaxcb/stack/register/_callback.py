@@ -7,27 +7,17 @@ import inspect
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..core import HostFunction, check_arrays, without_leading
-from ..derivatives import Bind, Rule, with_differences, with_jvp, with_vjp
+from ..core import HostFunction, Options, without_leading
+from ..derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
 from ..results import result_avals
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
-
-
-def option_words(**options: Any) -> str:
-    """``vmap_method=expand_dims, ordered``: options that are not as they are by default."""
-    defaults = {"vmap_method": "sequential", "arrays": "numpy", "sharding": None}
-    return ", ".join(
-        name if value is True else f"{name}={value}"
-        for name, value in options.items()
-        if value is not False and value != defaults.get(name)
-    )
 
 
 class Callback:
@@ -36,6 +26,14 @@ class Callback:
     Call it in JAX code like any function. `host` is what compiled programs refer to;
     ``__wrapped__`` is the Python function it was made from; `options` says how it was registered,
     where that is not the default: ``"vmap_method=expand_dims"``; `settings` says it as values.
+
+    Args:
+        flavor: its name.
+        function: the host function.
+        host: what `register` made of it.
+        bind: ``bind(args, kwargs)`` binds one call.
+        options: it was registered with.
+        declared: what it returns; None: nothing.
     """
 
     def __init__(
@@ -43,8 +41,8 @@ class Callback:
         flavor: str,
         function: Callable[..., Any],
         host: HostFunction,
-        call: Callable,
-        settings: Mapping[str, Any] | None = None,
+        bind: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+        options: Options | None = None,
         *,
         declared: Any = None,
     ) -> None:
@@ -58,18 +56,23 @@ class Callback:
         self.flavor = flavor
         self.host = host
         host.made_by = "decorator"
-        self.settings = dict(settings or {})
-        self.options = option_words(**self.settings)
-        self.declared = declared  # what it returns; None: nothing
+        self.settings = options.settings() if options else {}
+        self.options = options.words() if options else ""
+        self.declared = declared
         self.rule: str | None = None  # "jvp", "vjp" or "finite"
         self.not_differentiated: Sequence[int] = ()  # arguments, by a rule
-        self._call = call
+        self._bind = bind
+        self._call = self._plain  # or what a derivative rule makes of it
         look_at_new_body(host)
         _warn_of_callback_inside(flavor, host.name, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         return self._call(*args, **kwargs)
+
+    def _plain(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        return self._bind(args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
         """As a method: the instance is the first argument, an array, a pytree or static."""
@@ -82,21 +85,7 @@ class Callback:
 class RuledCallback(Callback):
     """A registered host function that may have a derivative rule."""
 
-    _flavor = ""
     _leading = 0  # what the host function is given before the arguments
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        host: HostFunction,
-        bind: Callable[..., Any],
-        settings: Mapping[str, Any],
-        *,
-        result: Any,
-    ) -> None:
-        super().__init__(self._flavor, function, host, self._plain, settings, declared=result)
-        self._bind = bind
-        self._result = result
 
     def defjvp(
         self,
@@ -149,7 +138,7 @@ class RuledCallback(Callback):
         Raises:
             TypeError: only one function, as by a decorator.
         """
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+        __tracebackhide__ = True
         if backward is None:
             raise TypeError(
                 f"cannot use None as a derivative rule of {self.host.name}: defvjp takes two "
@@ -167,19 +156,15 @@ class RuledCallback(Callback):
     def _rule(self, function: Callable[..., Any]) -> Rule:
         def declared(*args: Any) -> Any:
             function = without_leading(self.host.current, self._leading)
-            return result_avals(self._result, function, args, {})
+            return result_avals(self.declared, function, args, {})
 
         return Rule(self.host.name, function, declared)
-
-    def _plain(self, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        return self._bind(args, kwargs)
 
     def _primal(self) -> Callable[..., Any]:
         bind = self._bind
 
         def primal(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+            __tracebackhide__ = True
             return bind(args, kwargs)
 
         # JAX resolves keywords and fills in defaults by the signature; a ufunc's has defaults
@@ -193,9 +178,7 @@ class RuledCallback(Callback):
 class PureCallback(RuledCallback):
     """A registered pure host function."""
 
-    _flavor = "pure"
-
-    def differ(self, bind: Bind) -> None:
+    def differ(self, bind: BindCall) -> None:
         """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
         self.rule = "finite"
         self._call = with_differences(self._primal(), self.host, bind)
@@ -204,7 +187,6 @@ class PureCallback(RuledCallback):
 class BufferCallback(RuledCallback):
     """A registered host function that writes into the buffers it is given."""
 
-    _flavor = "buffer"
     _leading = 1
 
     @property
@@ -234,10 +216,9 @@ def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any
             return
 
 
-def check_function(function: Any, flavor: str, arrays: str = "numpy") -> None:
-    """Raises TypeError for what cannot be registered, ValueError for unknown `arrays`."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    check_arrays(arrays)
+def check_function(function: Any, flavor: str) -> None:
+    """Raises TypeError for what cannot be registered."""
+    __tracebackhide__ = True
     if isinstance(function, Callback):
         raise TypeError(
             f"cannot register {function!r} again as {flavor}: take one of the two registrations "

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any
 
-from ..core import HostFunction, name_of, register
-from ..executors import settings_of, spread_of
-from ..flavors import bind_debug, bind_io, bind_pure, check_vmap_method
+from ..core import name_of, register
+from ..executors import spread_of
+from ..flavors import DebugOptions, IoOptions, PureOptions, bind_debug, bind_io, bind_pure
 from ..lint import warn_of_impurity
 from ..results import MISSING, Inferred, declared_result, is_infer, result_interface
 from ._callback import Callback, PureCallback, check_function
+from ._two_forms import in_two_forms, with_function
 
 
-@overload
-def pure(function: Callable[..., Any], *, result: Any = ..., vmap_method: str | None = ...,
-         sharding: Any = ..., arrays: str = ..., cast: bool = ...,
-         derivative: str | None = ..., executor: Any = ..., chunksize: int | None = ...,
-         timeout: float | None = ..., retries: int = ...) -> PureCallback: ...  # fmt: skip
-@overload
-def pure(*, result: Any = ..., vmap_method: str | None = ...,
-         sharding: Any = ..., arrays: str = ..., cast: bool = ...,
-         derivative: str | None = ..., executor: Any = ..., chunksize: int | None = ...,
-         timeout: float | None = ..., retries: int = ...,
-         ) -> Callable[[Callable[..., Any]], PureCallback]: ...  # fmt: skip
+@in_two_forms
 def pure(
     function: Callable[..., Any] | None = None,
     *,
@@ -38,7 +29,7 @@ def pure(
     chunksize: int | None = None,
     timeout: float | None = None,
     retries: int = 0,
-) -> Any:
+) -> PureCallback:
     """Registers a pure host function; works as a decorator.
 
     The callback calls `function`, until the notebook cell or module that registers it is run again
@@ -87,62 +78,31 @@ def pure(
     >>> jax.vmap(side_by_side)(np.arange(3))
     Array([0, 2, 4], dtype=int32)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    if function is None:
-        return functools.partial(
-            pure, result=result, vmap_method=vmap_method, sharding=sharding, arrays=arrays,
-            cast=cast, derivative=derivative, executor=executor, chunksize=chunksize,
-            timeout=timeout, retries=retries,
-        )  # fmt: skip
-    check_function(function, "pure", arrays)
-    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays)
-    _check_derivative(derivative)
-    check_vmap_method(vmap_method)
+    __tracebackhide__ = True
+    options = PureOptions(
+        vmap_method=vmap_method, sharding=sharding, arrays=arrays, cast=cast,
+        derivative=derivative, spread=spread_of(executor, chunksize, timeout, retries),
+    ).validated()  # fmt: skip
+    return with_function(function, _register_pure, result, options)
+
+
+def _register_pure(function: Any, result: Any, options: PureOptions) -> PureCallback:
+    __tracebackhide__ = True
+    check_function(function, "pure")
     declared = declared_result(function, "pure", result)
     warn_of_impurity(function, name_of(function))
-    host = register(
-        function, ("pure", result_interface(declared), vmap_method, sharding, arrays, cast, spread)
-    )
+    host = register(function, ("pure", result_interface(declared), options))
     if is_infer(declared):
         declared = Inferred(lambda: host.current)
-
-    bind = functools.partial(
-        bind_pure, host, declared, vmap_method=vmap_method, sharding=sharding, arrays=arrays,
-        cast=cast, spread=spread,
-    )  # fmt: skip
-    settings = {
-        "vmap_method": vmap_method, "arrays": arrays, "sharding": sharding, "cast": cast,
-        "derivative": derivative, **settings_of(spread),
-    }  # fmt: skip
-    callback = PureCallback(function, host, bind, settings, result=declared)
-    if derivative == "finite":
-        callback.differ(functools.partial(_bind_lanes, sharding=sharding, arrays=arrays))
+    bind = functools.partial(bind_pure, host, declared, options=options)
+    callback = PureCallback("pure", function, host, bind, options, declared=declared)
+    if options.derivative == "finite":
+        of_lanes = PureOptions(sharding=options.sharding, arrays=options.arrays)
+        callback.differ(functools.partial(bind_pure, kwargs={}, options=of_lanes))
     return callback
 
 
-def _check_derivative(derivative: str | None) -> None:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    if derivative not in (None, "finite"):
-        raise ValueError(
-            f"unknown derivative {derivative!r}: it is None or 'finite'. Rules are given by defjvp "
-            "and defvjp."
-        )
-
-
-def _bind_lanes(host: HostFunction, result: Any, args: tuple[Any, ...], **options: Any) -> Any:
-    return bind_pure(host, result, args, {}, vmap_method="sequential", **options)
-
-
-@overload
-def io(function: Callable[..., Any], *, result: Any = ..., ordered: bool = ...,
-       sharding: Any = ..., arrays: str = ..., cast: bool = ..., executor: Any = ...,
-       chunksize: int | None = ..., timeout: float | None = ...,
-       retries: int = ...) -> Callback: ...  # fmt: skip
-@overload
-def io(*, result: Any = ..., ordered: bool = ...,
-       sharding: Any = ..., arrays: str = ..., cast: bool = ..., executor: Any = ...,
-       chunksize: int | None = ..., timeout: float | None = ..., retries: int = ...,
-       ) -> Callable[[Callable[..., Any]], Callback]: ...  # fmt: skip
+@in_two_forms
 def io(
     function: Callable[..., Any] | None = None,
     *,
@@ -155,7 +115,7 @@ def io(
     chunksize: int | None = None,
     timeout: float | None = None,
     retries: int = 0,
-) -> Any:
+) -> Callback:
     """Registers a host function with effects; works as a decorator.
 
     It runs exactly as often as the program says, its result used or not. Running its cell again
@@ -188,56 +148,31 @@ def io(
     >>> jax.jit(noise)(np.zeros(2, np.float32)).shape
     (2,)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    if function is None:
-        return functools.partial(
-            io, result=result, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
-            executor=executor, chunksize=chunksize, timeout=timeout, retries=retries,
-        )  # fmt: skip
-    check_function(function, "io", arrays)
-    spread = spread_of(executor, chunksize, timeout, retries, arrays=arrays, ordered=ordered)
+    __tracebackhide__ = True
+    options = IoOptions(
+        ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
+        spread=spread_of(executor, chunksize, timeout, retries),
+    ).validated()  # fmt: skip
+    return with_function(function, _register_io, result, options)
+
+
+def _register_io(function: Any, result: Any, options: IoOptions) -> Callback:
+    __tracebackhide__ = True
+    check_function(function, "io")
     declared = declared_result(function, "io", result)
-    interface = ("io", result_interface(declared), ordered, sharding, arrays, cast, spread)
-    host = register(function, interface)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        return bind_io(
-            host,
-            declared,
-            args,
-            kwargs,
-            ordered=ordered,
-            sharding=sharding,
-            arrays=arrays,
-            cast=cast,
-            spread=spread,
-        )
-
-    settings = {
-        "ordered": ordered,
-        "arrays": arrays,
-        "sharding": sharding,
-        "cast": cast,
-        **settings_of(spread),
-    }
-    return Callback("io", function, host, call, settings, declared=declared)
+    host = register(function, ("io", result_interface(declared), options))
+    bind = functools.partial(bind_io, host, declared, options=options)
+    return Callback("io", function, host, bind, options, declared=declared)
 
 
-@overload
-def debug(function: Callable[..., Any], *, ordered: bool = ...,
-          partitioned: bool = ..., arrays: str = ...) -> Callback: ...  # fmt: skip
-@overload
-def debug(*, ordered: bool = ...,
-          partitioned: bool = ..., arrays: str = ...,
-          ) -> Callable[[Callable[..., Any]], Callback]: ...  # fmt: skip
+@in_two_forms
 def debug(
     function: Callable[..., Any] | None = None,
     *,
     ordered: bool = False,
     partitioned: bool = False,
     arrays: str = "numpy",
-) -> Any:
+) -> Callback:
     """Registers a host function that looks on and returns nothing; works as a decorator.
 
     Running its cell again swaps it as for `pure`.
@@ -262,15 +197,14 @@ def debug(
     saw 3.0
     (None, None)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    if function is None:
-        return functools.partial(debug, ordered=ordered, partitioned=partitioned, arrays=arrays)
-    check_function(function, "debug", arrays)
-    host = register(function, ("debug", ordered, partitioned, arrays))
+    __tracebackhide__ = True
+    options = DebugOptions(ordered=ordered, partitioned=partitioned, arrays=arrays).validated()
+    return with_function(function, _register_debug, options)
 
-    def call(*args: Any, **kwargs: Any) -> None:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-        bind_debug(host, args, kwargs, ordered=ordered, partitioned=partitioned, arrays=arrays)
 
-    settings = {"ordered": ordered, "partitioned": partitioned, "arrays": arrays}
-    return Callback("debug", function, host, call, settings)
+def _register_debug(function: Any, options: DebugOptions) -> Callback:
+    __tracebackhide__ = True
+    check_function(function, "debug")
+    host = register(function, ("debug", options))
+    bind = functools.partial(bind_debug, host, options=options)
+    return Callback("debug", function, host, bind, options)

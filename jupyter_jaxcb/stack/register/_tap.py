@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core import check_leaves, register
+from ..core import Options, check_leaves, register
 from ..flavors.taps import bind_tap
-from ._callback import Callback
+from ._callback import Callback, check_function
+
+
+@dataclasses.dataclass(frozen=True)
+class TapOptions(Options):
+    """How a tap is called: whether with what transformations have done to the value."""
+
+    transforms: bool = False
 
 
 def tap(function: Callable[..., Any]) -> Callback:
@@ -37,21 +45,13 @@ def tap(function: Callable[..., Any]) -> Callback:
     >>> y = jax.vmap(lambda x: show(x) + 1)(np.arange(3))
     saw [0 1 2] (('batch', {'batch_dims': (0,)}),)
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    if isinstance(function, Callback):
-        raise TypeError(
-            f"cannot register {function!r} again as tap: take one of the two registrations away."
-        )
-    if not callable(function):
-        raise TypeError(
-            f"cannot register {function!r} as a tap: it is not a function. Write @jaxcb.tap above "
-            "a def."
-        )
-    with_transforms = _takes_transforms(function)
-    host = register(function, ("tap", with_transforms))
+    __tracebackhide__ = True
+    check_function(function, "tap")
+    options = TapOptions(_takes_transforms(function))
+    host = register(function, ("tap", options))
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
         if len(args) != 1 or kwargs:
             given = ", ".join(
                 [*(type(x).__name__ for x in args), *(f"{key}=..." for key in kwargs)]
@@ -61,9 +61,9 @@ def tap(function: Callable[..., Any]) -> Callback:
                 f"({given}). Pass several arrays as one tuple or dict."
             )
         check_leaves(args[0], host.name)
-        return bind_tap(host, args[0], with_transforms=with_transforms)
+        return bind_tap(host, args[0], with_transforms=options.transforms)
 
-    return Callback("tap", function, host, call, {"transforms": with_transforms})
+    return Callback("tap", function, host, bind, options)
 
 
 def _takes_transforms(function: Callable[..., Any]) -> bool:

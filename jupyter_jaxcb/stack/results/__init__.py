@@ -7,6 +7,7 @@
 from ._array import ResultError as ResultError
 from ._array import shown as shown
 from ._casting import kind_of as kind_of
+from ._checker import AnswerChecker as AnswerChecker
 from ._checker import answer_checker as answer_checker
 from ._declared import MISSING as MISSING
 from ._declared import declared_result as declared_result

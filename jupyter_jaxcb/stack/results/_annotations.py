@@ -91,7 +91,7 @@ def annotated_result(function: Callable[..., Any]) -> Annotated | None:
     Raises:
         ValueError: an annotation is text that cannot be evaluated.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if "return" not in getattr(function, "__annotations__", {}):
         return None
     try:

@@ -189,7 +189,7 @@ def _beyond_64_bits(which: str, value: int, dtype: np.dtype, may_lose: bool) -> 
         try:
             cast = converted(np.asarray(float(value)), dtype)
         except OverflowError:
-            cast = converted(np.asarray(np.copysign(np.inf, value > 0 or -1)), dtype)
+            cast = converted(np.asarray(np.inf if value > 0 else -np.inf), dtype)
         if may_lose or float(cast.real) == value:
             return cast
     text = str(value) if value.bit_length() < 128 else f"one of {value.bit_length()} bits"

@@ -17,6 +17,8 @@ from ._array import ResultError as ResultError
 from ._array import settle
 from ._structure import flatten_answer, leaf_paths, stands_for, structure_error
 
+# From what a host function returned to the flat arrays declared; raises where it does not fit.
+AnswerChecker = Callable[[Any], tuple[np.ndarray, ...]]
 _LEAF = tree_structure(0)
 
 
@@ -28,7 +30,7 @@ def answer_checker(
     *,
     cast: bool = False,
     batch: tuple[int, ...] = (),
-) -> Callable[[Any], tuple[np.ndarray, ...]]:
+) -> AnswerChecker:
     """A function from an answer of the host function to its flat arrays.
 
     Args:
@@ -51,7 +53,7 @@ def answer_checker(
 
 def _leaf_checker(
     name: str, shape: tuple[int, ...], dtype: np.dtype, more: tuple[bool, tuple[int, ...]]
-) -> Callable[[Any], tuple[np.ndarray]]:
+) -> AnswerChecker:
     def check(answer: Any) -> tuple[np.ndarray]:
         if type(answer) is np.ndarray and answer.dtype is dtype and answer.shape == shape:
             return (answer,)
@@ -66,7 +68,7 @@ def _tree_checker(
     shapes: Sequence[tuple[int, ...]],
     dtypes: Sequence[np.dtype],
     more: tuple[bool, tuple[int, ...]],
-) -> Callable[[Any], tuple[np.ndarray, ...]]:
+) -> AnswerChecker:
     declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
     wanted = list(zip(leaf_paths(declared), shapes, dtypes, strict=True))
     flatten, ndarray = out_tree.flatten_up_to, np.ndarray

@@ -12,8 +12,7 @@ import numpy as np
 from ..core import given_name
 from ._annotations import annotated_result
 from ._array import declaration
-from ._inferred import INFER
-from ._ufunc import ufunc_result
+from ._inferred import INFER, ufunc_result
 
 
 class _Missing:
@@ -26,7 +25,7 @@ MISSING: Any = _Missing()
 
 def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> Any:
     """`result`, or what the annotation of `function` says instead, or a ufunc itself."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if result is MISSING:
         result = annotated_result(function) or ufunc_result(function) or MISSING
     article = "an" if flavor == "io" else "a"

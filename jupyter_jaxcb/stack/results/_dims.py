@@ -36,9 +36,10 @@ class Dims:
             )
         fixed = len(tokens) - len(variadic)
         if len(shape) != fixed and not (variadic and len(shape) > fixed):
+            least = "at least " if variadic else ""
             raise ValueError(
                 f"{who} has shape {shape}, which is not {dims!r}: {len(shape)} dimensions where "
-                f"{'at least ' * bool(variadic)}{fixed} are annotated. Give {who} that many, or "
+                f"{least}{fixed} are annotated. Give {who} that many, or "
                 "annotate what it has."
             )
         sizes = list(shape)

@@ -6,7 +6,7 @@ As `_checker.py`, for `host_callback.call`, which never broadcast, cast or permu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ from .. import jax_compat
 from ..core import describe
 from ._array import ResultError, array_words, shown
 from ._casting import kind_of
+from ._checker import AnswerChecker
 from ._structure import flatten_answer, leaf_paths, structure_error
 
 _NARROW = {
@@ -35,7 +36,7 @@ def exact_checker(
     out_tree: PyTreeDef,
     shapes: Sequence[tuple[int, ...]],
     dtypes: Sequence[Any],
-) -> Callable[[Any], tuple[np.ndarray, ...]]:
+) -> AnswerChecker:
     """A function from an answer of the host function to its flat arrays.
 
     Args:
@@ -72,13 +73,13 @@ def exact_avals(result_shape: Any) -> tuple[tuple[Any, ...], PyTreeDef]:
     Raises:
         ValueError: a leaf is no number and has no shape and dtype.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     leaves, tree = tree_flatten(result_shape)
     return tuple(map(_aval, leaves)), tree
 
 
 def _aval(leaf: Any) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if isinstance(leaf, (bool, int, float, complex)):
         leaf = np.asarray(leaf)
     dtype = _dtype_of_numbers(leaf)

@@ -16,8 +16,7 @@ from ..core import describe, given_name
 from ._annotations import Annotated
 from ._array import shown
 from ._casting import may_be_of_jax
-from ._inferred import Inferred
-from ._ufunc import UfuncResult
+from ._inferred import Inferred, UfuncResult
 
 # What `result=` takes: a pytree of things with shape and dtype, an expression, a function.
 Result = Any
@@ -88,7 +87,7 @@ def result_avals(
             dtype, or a 64-bit dtype is declared while ``jax_enable_x64`` is off.
         TypeError: the arguments do not fit the parameters of `function`.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if isinstance(result, str):
         declared = _evaluate(result, function, _parameters(function, args, kwargs))
     elif callable(result) and not hasattr(result, "shape"):
@@ -117,7 +116,7 @@ def result_interface(result: Result) -> Hashable:
 
 
 def _leaf_aval(leaf: Any, place: str, as_it_is: bool) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     shape, dtype = _shape(leaf), getattr(leaf, "dtype", None)
     if shape is None or dtype is None:
         raise ValueError(
@@ -155,7 +154,7 @@ def _shape(leaf: Any) -> tuple[Any, ...] | None:
 
 def _numpy_dtype(dtype: Any, place: str) -> np.dtype:
     """A declared dtype, if JAX has arrays of it."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     if not isinstance(dtype, str) and jnp.issubdtype(dtype, jax.dtypes.extended):
         raise TypeError(
             f"cannot return {dtype} from a host function ({place}): numpy has no such numbers. "
@@ -187,7 +186,7 @@ def _call(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     args, kwargs = tree_map(_parameter, args), tree_map(_parameter, dict(kwargs))
     if isinstance(result, Annotated | Inferred | UfuncResult):  # they say themselves what is wrong
         return result(*args, **kwargs)
@@ -209,7 +208,7 @@ def _name(function: Callable[..., Any]) -> str:
 def _parameters(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     try:
         signature = inspect.signature(function)
     except ValueError as error:
@@ -234,7 +233,7 @@ def _parameter(leaf: Any) -> Any:
 
 
 def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     scope = {
         "jax": jax,
         "jnp": jnp,

@@ -1,7 +1,12 @@
-"""``result="infer"``: what a host function returns is seen by running it once, on zeros."""
+"""Results that nobody declares.
+
+``result="infer"`` runs a host function once, on zeros; NumPy's and SciPy's ufuncs know themselves
+what they return.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -57,7 +62,7 @@ def _key(leaf: Any) -> Hashable:
 
 
 def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     name = given_name(function) or repr(function)
     try:
         answer = _answer(function, args, kwargs, 0)
@@ -131,7 +136,7 @@ def _full(leaf: Any, number: int) -> Any:
 
 def _struct(name: str, leaf: Any) -> Any:
     """As JAX would hold it: 64-bit numbers have 32 bits while x64 is off."""
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     try:
         array = np.asarray(leaf)
     except Exception:  # of what numpy makes no array
@@ -142,3 +147,38 @@ def _struct(name: str, leaf: Any) -> Any:
             "of numbers that JAX has. Return one (np.asarray(..., 'float32'))."
         )
     return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(array.dtype))
+
+
+@dataclasses.dataclass(frozen=True)
+class UfuncResult:
+    """The declared result of a ufunc: the shapes of its arguments broadcast, its own dtypes."""
+
+    ufunc: np.ufunc
+
+    def __call__(self, *args: Any) -> Any:
+        """The result for arguments that have shape and dtype, as structs.
+
+        Raises:
+            ValueError: the ufunc does not take so many arguments, these shapes or dtypes.
+        """
+        name, count = self.ufunc.__name__, self.ufunc.nin
+        given = ", ".join(map(repr, args))
+        if len(args) != count:
+            raise ValueError(f"{name} takes {count} arguments, not {len(args)}: {given}.")
+        try:
+            shape = np.broadcast_shapes(*(tuple(x.shape) for x in args))
+            dtypes = [np.dtype(x.dtype) for x in args]
+            answered = self.ufunc.resolve_dtypes((*dtypes, *[None] * self.ufunc.nout))[count:]
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"cannot tell the result of {name}({given}): {error}") from None
+        # While x64 is off, what it computes in 64 bits is rounded to 32.
+        found = [
+            jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype)) for dtype in answered
+        ]
+        return found[0] if len(found) == 1 else tuple(found)
+
+
+def ufunc_result(function: Any) -> UfuncResult | None:
+    """The result of an elementwise ufunc; None for anything else."""
+    elementwise = isinstance(function, np.ufunc) and function.signature is None
+    return UfuncResult(function) if elementwise else None

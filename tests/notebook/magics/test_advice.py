@@ -2,6 +2,8 @@
 
 import pytest
 
+from jupyter_jaxcb.stack import in_the_line
+
 WRONG = {
     "gradient, pure": (
         "pure --result x", "x", "jax.grad(host)(1.)",
@@ -48,3 +50,15 @@ def test_check_of_a_batch_says_what_to_type_in_the_line_of_the_cell(kernel):
     )
     ran = kernel.run("%jax_check host(np.float32([1, 2, 3]))")
     assert "Register it with --vmap-method sequential, or let it take" in ran.value
+
+
+def test_keywords_in_an_error_are_options_in_the_line_of_the_magic():
+    text = (
+        "vmap_method='fast' is wrong: pass vmap_method= one of 'a', 'b', drop ordered=True or "
+        "executor=<Pool>, or give a rule: defjvp or defvjp. Wrap it: lambda x: f(arrays=x)."
+    )
+    assert in_the_line(text, {"vmap_method", "ordered", "executor", "arrays"}) == (
+        "--vmap-method fast is wrong: pass --vmap-method one of 'a', 'b', drop --ordered or "
+        "--executor <Pool>, or give a rule: --jvp NAME or --vjp FORWARD BACKWARD. Wrap it: "
+        "lambda x: f(arrays=x)."
+    )

@@ -95,7 +95,7 @@ USAGE = [
     ("pure --result w", "def f(z): return z",
      ["'w', which is not defined", "parameters of f are z"]),
     ("pure --result z --vmap-method vectorized", "def f(z): return z",
-     ["'vectorized'. Write --vmap-method followed by one of sequential,", "expand_dims"]),
+     ["'vectorized'. Pass --vmap-method one of 'sequential',", "expand_dims"]),
     ("buffer --result z", "def f(z): pass",
      ["The first one, z, is the output: write def f(out, z)."]),
     ("--result z", "def f(z): return z", ["no flavor. Write %%jax_callback followed by one of"]),

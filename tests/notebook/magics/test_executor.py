@@ -20,13 +20,20 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
     ("line", "words"),
     [
         ("--executor threds", "did you mean 'threads'?"),
-        ("--timeout 3", "--timeout needs an executor"),
-        ("--executor threads --retries soon", "--retries takes a number, not 'soon'"),
-        ("--executor taken", "executor=3 is no executor"),
-        ("--executor threads --chunksize 0", "--chunksize takes a number, not '0'"),
-        ("--executor threads --timeout -1", "--timeout takes a number, not '-1'"),
-        ("--executor threads --timeout nan", "--timeout takes a number, not 'nan'"),
-        ("--executor threads --retries -1", "--retries takes a number, not '-1'"),
+        ("--executor processes --arrays jax", "--arrays jax does not go with --executor processes"),
+        ("--timeout 3", "--timeout 3.0 needs an executor"),
+        (
+            "--executor threads --retries soon",
+            "--retries soon is no number of times to call a lane again",
+        ),
+        ("--executor taken", "--executor 3 is no executor"),
+        ("--executor threads --chunksize 0", "--chunksize 0 is no number of lanes sent together"),
+        ("--executor threads --timeout -1", "--timeout -1.0 is no number of seconds"),
+        ("--executor threads --timeout nan", "--timeout nan is no number of seconds"),
+        (
+            "--executor threads --retries -1",
+            "--retries -1 is no number of times to call a lane again. Write --retries 1",
+        ),
     ],
 )
 def test_wrong_option_says_what_to_type(kernel, line, words):
@@ -39,7 +46,7 @@ def test_wrong_option_says_what_to_type(kernel, line, words):
 
 def test_order_and_executor_are_refused_in_the_words_of_the_magic(kernel):
     line = "%%jax_callback io --ordered --result x --executor threads"
-    assert "does not go with --ordered" in kernel.run(f"{line}\ndef f(x): return x").text
+    assert "Drop --ordered, or --executor" in kernel.run(f"{line}\ndef f(x): return x").text
 
 
 def test_names_of_executors_complete(kernel):

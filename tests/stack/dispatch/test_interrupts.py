@@ -12,7 +12,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import interrupt
-from jupyter_jaxcb.stack.dispatch import _interrupts
+from jupyter_jaxcb.stack.dispatch import _failure, _interrupts
 
 pytestmark = pytest.mark.slow
 
@@ -130,7 +130,7 @@ def test_interrupt_under_a_debugger_leaves_it_in_place():
     finally:
         sys.settrace(before)
     assert seen
-    assert not [number for number, ref in _interrupts._raised.items() if ref() is not None]
+    assert not [number for number, ref in _failure._raised.items() if ref() is not None]
 
 
 def test_interrupt_when_nothing_is_in_flight_refuses_nothing():

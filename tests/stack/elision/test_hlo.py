@@ -12,7 +12,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Fate
 from jupyter_jaxcb.report import summarize, to_html, to_text
 from jupyter_jaxcb.stack.elision import _hlo
-from jupyter_jaxcb.stack.elision._hlo import Around, host_calls
+from jupyter_jaxcb.stack.elision._hlo import Around, host_call_instructions
 
 X = np.float32(1)
 TARGET = "xla_ffi_python_cpu_callback"
@@ -54,20 +54,24 @@ def module(entry, **computations):
 
 
 def test_call_of_the_entry_is_made_once():
-    ((index, (found,)),) = host_calls(module([call(3, "vmap()")])).items()
+    ((index, (found,)),) = host_call_instructions(module([call(3, "vmap()")])).items()
     assert (index, found.op_name, found.around, found.calls) == (
         3, "jit(f)/vmap()/jaxcb_pure_callback", (), 1,
     )  # fmt: skip
 
 
 def test_call_in_nested_loops_is_made_as_often_as_both_turn():
-    ((_, (found,)),) = host_calls(module([loop(2, 4)], c1=[call(0)], c2=[loop(1, 3)])).items()
+    ((_, (found,)),) = host_call_instructions(
+        module([loop(2, 4)], c1=[call(0)], c2=[loop(1, 3)])
+    ).items()
     assert found.around == (Around("loop", 4), Around("loop", 3))
     assert found.calls == 12
 
 
 def test_condition_of_a_loop_whose_turns_xla_knows_is_never_evaluated():
-    ((_, (found,)),) = host_calls(module([loop(2, 4, condition=1)], c1=[call(0)], c2=[])).items()
+    ((_, (found,)),) = host_call_instructions(
+        module([loop(2, 4, condition=1)], c1=[call(0)], c2=[])
+    ).items()
     assert found.calls == 0
 
 
@@ -77,13 +81,13 @@ def test_condition_of_a_loop_whose_turns_xla_knows_is_never_evaluated():
     ids=["loop", "branches", "reduction"],
 )
 def test_call_in_a_loop_of_unknown_length_or_a_branch_depends_on_data(caller):
-    ((_, (found,)),) = host_calls(module([caller], c1=[call(0)], c2=[])).items()
+    ((_, (found,)),) = host_call_instructions(module([caller], c1=[call(0)], c2=[])).items()
     assert found.calls is None
 
 
 def test_computation_that_is_called_twice_makes_its_calls_twice():
     callers = [instruction("call", 1), instruction("call", 1)]
-    ((_, found),) = host_calls(module(callers, c1=[call(0)])).items()
+    ((_, found),) = host_call_instructions(module(callers, c1=[call(0)])).items()
     assert [one.calls for one in found] == [1, 1]
 
 
@@ -99,7 +103,7 @@ def test_computation_that_is_called_twice_makes_its_calls_twice():
 )
 def test_program_that_is_not_understood_is_an_error(data, words):
     with pytest.raises(ValueError, match=words):
-        host_calls(data)
+        host_call_instructions(data)
 
 
 def called(program, *args):
@@ -200,7 +204,9 @@ def test_each_instruction_of_a_program_is_read_once(monkeypatch):
     def reads(count):
         inner = {f"c{n}": [call(n)] for n in range(1, count + 1)}
         del spans[:]
-        found = host_calls(module([loop(n, 2, condition=0) for n in range(1, count + 1)], **inner))
+        found = host_call_instructions(
+            module([loop(n, 2, condition=0) for n in range(1, count + 1)], **inner)
+        )
         assert [one.calls for (one,) in found.values()] == [2] * count
         assert len(set(spans)) == len(spans)
         return len(spans)
@@ -212,7 +218,7 @@ def test_program_that_cannot_be_read_has_fates_that_are_unknown_and_shows_all_el
     def unreadable(module):
         raise ValueError("it is written in another tongue")
 
-    monkeypatch.setattr(_hlo, "host_calls", unreadable)
+    monkeypatch.setattr(_hlo, "host_call_instructions", unreadable)
 
     @jax.jit
     def f(x):
@@ -232,7 +238,7 @@ def test_program_that_cannot_be_read_has_fates_that_are_unknown_and_shows_all_el
 
 
 def test_programs_without_callbacks_are_not_read(monkeypatch):
-    monkeypatch.setattr(_hlo, "host_calls", lambda module: pytest.fail("it was read"))
+    monkeypatch.setattr(_hlo, "host_call_instructions", lambda module: pytest.fail("it was read"))
     with jaxcb.record() as r:
         jax.jit(jnp.sin)(X).block_until_ready()
         jax.jit(lambda x: (jaxcb.pure_callback(np.sin, x, x), x)[1])(X).block_until_ready()

@@ -10,7 +10,7 @@ import pytest
 from jax._src.interpreters import pxla
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import jax_compat, take_back
+from jupyter_jaxcb.stack import jax_compat, stop_attaching_causes
 
 CLASS = jax.errors.JaxRuntimeError
 
@@ -31,22 +31,22 @@ def failing(run):
 
 @pytest.fixture
 def untouched():
-    take_back()
+    stop_attaching_causes()
     before = vars(CLASS).get("__init__"), sys.excepthook, threading.excepthook
     yield before
-    take_back()
+    stop_attaching_causes()
 
 
 def test_everything_is_put_back(untouched):
     failing(lambda: jax.jit(f)(1.0))
     assert vars(CLASS).get("__init__") is not untouched[0]
-    take_back()
+    stop_attaching_causes()
     assert (vars(CLASS).get("__init__"), sys.excepthook, threading.excepthook) == untouched
 
 
 def test_hooks_are_back_after_the_next_failure(untouched):
     failing(lambda: jax.jit(f)(1.0))
-    take_back()
+    stop_attaching_causes()
     assert isinstance(failing(lambda: jax.jit(f)(1.0)).__cause__, KeyError)
 
 
@@ -67,7 +67,7 @@ def test_hook_that_somebody_put_over_ours_is_left_alone(untouched):
 
     CLASS.__init__ = theirs
     try:
-        take_back()
+        stop_attaching_causes()
         assert CLASS.__init__ is theirs
     finally:
         CLASS.__init__ = ours

@@ -7,12 +7,18 @@ from typing import Any, NoReturn
 
 from ... import jax_compat
 from ...core import HostCallback, HostFunction
-from ...errors import HostCallError
 from ...lowering import lower_host_call
-from .. import bind_host_call, eager, raise_itself, raise_runtime_error
-from ._barrier import counted, keeping_errors
-from ._effect import DEVICE, TAP, building, placed, recomputing
-from ._flags import flags
+from .. import bind_host_call, eager
+from ._barrier import counted
+from ._effect import (
+    DEVICE,
+    TAP,
+    building,
+    placed,
+    raise_as_flagged,
+    recomputing,
+    wait_for_earlier_taps,
+)
 
 tap_call_p = jax_compat.Primitive("jaxcb_tap_call_callback")
 tap_call_p.multiple_results = True
@@ -25,26 +31,20 @@ def _abstract_eval(
 
 
 def _impl(*args: Any, device_index: int, **params: Any) -> list[Any]:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    with keeping_errors():  # of a program that was started before: not this one's
-        jax_compat.wait_for_ordered(TAP)
+    __tracebackhide__ = True
+    wait_for_earlier_taps()
     return eager(
         tap_call_p,
         *args,
-        fail=_fail,
+        fail=raise_as_flagged,
         build=building(counted, device_index),
         device_index=device_index,
         **params,
     )
 
 
-def _fail(error: HostCallError) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    (raise_itself if flags.jax_host_callback_inline else raise_runtime_error)(error)
-
-
 def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     raise NotImplementedError(
         f"cannot differentiate {callback}: JVP rule is implemented only for id_tap, not for call. "
         "Wrap the call in jax.custom_vjp or jax.custom_jvp, or pass its argument through "
@@ -53,7 +53,7 @@ def _jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) 
 
 
 def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     raise NotImplementedError(
         f"cannot transpose {callback}: transpose rule is implemented only for id_tap, not for "
         "call. Wrap the call in jax.custom_vjp."
@@ -61,7 +61,7 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
 
 
 def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     raise NotImplementedError(
         f"cannot vmap {callback}: batching rules are implemented only for id_tap, not for call. "
         "Loop with jax.lax.map, or use jupyter_jaxcb.io or pure, which have a rule for vmap."
@@ -115,7 +115,7 @@ def bind_tap_call(
         with_device: it gets the keyword ``device``.
         device_index: see `host_callback.call`.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     jax_compat.hold_finished_lanes(TAP)
     return bind_host_call(
         tap_call_p,
@@ -124,7 +124,6 @@ def bind_tap_call(
         declared,
         (arg,),
         {"device": DEVICE} if with_device else {},
-        kind="numpy",
         exact=True,
         device_index=device_index,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -13,6 +13,10 @@ from ....recording import LoweredSite
 from ... import jax_compat
 from ...core import HostCallback, Static
 from ...dispatch import Build, Crossing, build_crossing
+from ...errors import HostCallError
+from .. import raise_itself, raise_runtime_error
+from ._barrier import keeping_errors
+from ._flags import flags
 
 
 class TapEffect(jax_compat.Effect):
@@ -24,6 +28,18 @@ class TapEffect(jax_compat.Effect):
 
 TAP = TapEffect()
 jax_compat.keep_and_order(TapEffect)
+
+
+def wait_for_earlier_taps() -> None:
+    """Eager calls come after those of programs that were started before; their errors wait."""
+    with keeping_errors():
+        jax_compat.wait_for_ordered(TAP)
+
+
+def raise_as_flagged(error: HostCallError) -> NoReturn:
+    """Raises what an eager call raises, by ``jax_host_callback_inline``."""
+    __tracebackhide__ = True
+    (raise_itself if flags.jax_host_callback_inline else raise_runtime_error)(error)
 
 
 class Placeholder:
@@ -81,7 +97,7 @@ def placed(ctx: Any, device_index: int) -> int | None:
     Raises:
         ValueError: the program has fewer devices.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     count = jax_compat.device_count(ctx)
     if count > 1 and device_index >= count:
         raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import jax.numpy as jnp
 from jax.tree_util import tree_structure, tree_unflatten
@@ -14,11 +14,19 @@ from ....recording import VmapLevel
 from ... import jax_compat
 from ...core import HostFunction, to_array
 from ...dispatch import Build
-from ...errors import HostCallError
 from ...lowering import lower_host_call
-from .. import bind_passing_call, eager, raise_itself, raise_runtime_error
-from ._barrier import counted, keeping_errors
-from ._effect import DEVICE, TAP, TRANSFORMS, building, placed, recomputing
+from .. import bind_passing_call, eager
+from ._barrier import counted
+from ._effect import (
+    DEVICE,
+    TAP,
+    TRANSFORMS,
+    building,
+    placed,
+    raise_as_flagged,
+    recomputing,
+    wait_for_earlier_taps,
+)
 from ._flags import flags
 
 # What a transformation has done to a tap, innermost first: its name, and the batch dimensions of
@@ -37,24 +45,18 @@ def _abstract_eval(*avals: Any, **params: Any) -> tuple[list[Any], set[jax_compa
 
 
 def _impl(*args: Any, transforms: Transforms, device_index: int, **params: Any) -> list[Any]:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    with keeping_errors():  # of a program that was started before: not this one's
-        jax_compat.wait_for_ordered(TAP)
+    __tracebackhide__ = True
+    wait_for_earlier_taps()
     outs = eager(
         tap_p,
         *args,
-        fail=_raise_at_once,
+        fail=raise_as_flagged,
         build=_build(transforms, device_index, eager=True),
         transforms=transforms,
         device_index=device_index,
         **params,
     )
     return outs or [to_array(x) for x in args]
-
-
-def _raise_at_once(error: HostCallError) -> NoReturn:
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
-    (raise_itself if flags.jax_host_callback_inline else raise_runtime_error)(error)
 
 
 def _build(transforms: Transforms, device_index: int, *, eager: bool) -> Build:
@@ -152,7 +154,7 @@ def bind_tap(
     Returns:
         `arg` as JAX arrays.
     """
-    __tracebackhide__ = True  # IPython and pytest: not a frame the user cares for
+    __tracebackhide__ = True
     jax_compat.hold_finished_lanes(TAP)
     outs = bind_passing_call(
         tap_p,

@@ -153,7 +153,10 @@ def test_disabled_leaves_it_out(x, counted):
         ),
         ({"result": "infer"}, "cannot infer the result of a buffer callback"),
         ({"result": "out"}, r"cannot evaluate result='out' of host\(x=float32\[2, 3\]\)"),
-        ({"result": "x", "vmap_method": "fast"}, "vmap_method must be one of"),
+        (
+            {"result": "x", "vmap_method": "fast"},
+            "unknown vmap method 'fast'. Pass vmap_method= one of",
+        ),
     ],
 )
 def test_a_registration_that_cannot_work_says_what_to_type(x, options, words):

@@ -1,0 +1,36 @@
+"""What JAX is told where it would differentiate or transpose a host function."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .. import jax_compat
+from ..core import HostCallback, how_to_differentiate, how_to_transpose
+
+
+def refuse_derivatives(primitive: jax_compat.Primitive, kind: str, *, finite: bool = False) -> None:
+    """Gives `primitive` rules that raise ValueError, and say how to give the callback a rule.
+
+    Args:
+        primitive: of a flavor whose callbacks may have a derivative rule.
+        kind: ``"Pure"``, for the message.
+        finite: whether finite differences are a way out.
+    """
+
+    def jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
+        __tracebackhide__ = True
+        raise ValueError(
+            f"cannot differentiate {callback}: JAX cannot see inside a host function. {kind} "
+            "callbacks do not support JVP. "
+            f"{how_to_differentiate(callback.host, finite=finite)}"
+        )
+
+    def transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
+        __tracebackhide__ = True
+        raise ValueError(
+            f"cannot transpose {callback}: JAX cannot see inside a host function. {kind} callbacks "
+            f"do not support transpose. {how_to_transpose(callback.host)}"
+        )
+
+    jax_compat.ad.primitive_jvps[primitive] = jvp
+    jax_compat.ad.primitive_transposes[primitive] = transpose
