@@ -5,6 +5,7 @@ Each layer is a folder of `jupyter_jaxcb`; another layer sees its ``__init__`` o
 
 import ast
 import functools
+import graphlib
 import sys
 from pathlib import Path
 
@@ -238,6 +239,40 @@ def test_module_imports_only_what_its_layer_may(path):
 )
 def test_broken_arrow_is_seen(layer, line):
     assert broken_arrows(line, layer)
+
+
+def circle(sources):
+    """Modules that import each other, for types alone too; None where there are none.
+
+    Args:
+        sources: of modules by their names, those of folders being their ``__init__``.
+    """
+    graph = {}
+    for name, (place, source) in sources.items():
+        found = graph[name] = set()
+        for full in imports(source, place):
+            while full and full not in sources:
+                full = full.rpartition(".")[0]
+            found |= {full} - {"", name}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return None
+
+
+def named(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def test_no_modules_import_each_other():
+    sources = {named(path): (folder(path), path.read_text()) for path in PACKAGE.rglob("*.py")}
+    assert circle(sources) is None
+    name = "jupyter_jaxcb.recording._facts"  # which all others import
+    place, source = sources[name]
+    sources[name] = place, f"{source}\nfrom ._recording import Recording\n"
+    assert name in circle(sources)
 
 
 def test_private_jax_is_in_one_folder():

@@ -1,38 +1,19 @@
-"""What was recorded: an immutable value."""
+"""What was recorded: an immutable value, with its text and its files."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from . import _table
-from ._columns import ROW
-from ._facts import (
-    ELIDED,
-    Compilation,
-    Frame,
-    HostCall,
-    LoweredSite,
-    NotFinite,
-    NotKept,
-    Outcome,
-    Preview,
-    Process,
-    Program,
-    Running,
-    Site,
-    Worker,
-)
+from ._recorded_facts import RecordedFacts
 from ._str import printed
+from ._table import to_pandas
 from .files import LIMIT_BYTES, fields, read, save, to_json
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Recording:
+class Recording(RecordedFacts):
     """What happened while it was recorded.
 
     Attributes:
@@ -58,30 +39,6 @@ class Recording:
         workers: of executors; each is one of `threads`.
     """
 
-    bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
-    lowered: tuple[LoweredSite, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
-    runs: Mapping[Program, int] = dataclasses.field(default_factory=dict)
-    stale: frozenset[int] = frozenset()
-    calls: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, ROW))
-    threads: tuple[str, ...] = ()
-    errors: tuple[str, ...] = ()
-    overflow: int = 0
-    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    cells: tuple[str, ...] = ()
-    compilations: tuple[Compilation, ...] = ()
-    previews: tuple[Preview, ...] = ()
-    not_finite: tuple[NotFinite, ...] = ()
-    ahead: bool = False
-    running: tuple[Running, ...] = ()
-    processes: tuple[Process, ...] = ()
-    workers: tuple[Worker, ...] = ()
-    not_kept: tuple[NotKept, ...] = ()
-
-    def __len__(self) -> int:
-        """Number of host calls kept."""
-        return len(self.calls)
-
     def __repr__(self) -> str:
         if self.ahead:
             fates = ", ".join(f"{o.site.function} {o.fate}" for o in self.outcomes)
@@ -96,34 +53,6 @@ class Recording:
     def __str__(self) -> str:
         """The report of its sites, as `save` writes it to a ``.txt`` file."""
         return printed(self)
-
-    def __iter__(self) -> Iterator[HostCall]:
-        """Host calls in the order they were logged."""
-        for row in self.calls.tolist():
-            start, end, lowered, crossing, lane, thread, version, error, queued = row
-            text = self.errors[error - 1] if error else None
-            process = self.lowered[lowered].process
-            yield HostCall(
-                lowered, crossing, lane, thread, start, end, version, text, process, queued
-            )
-
-    @property
-    def elisions(self) -> tuple[Outcome, ...]:
-        """Those of `outcomes` in which calls are missing, each with its reason."""
-        return tuple(outcome for outcome in self.outcomes if outcome.fate in ELIDED)
-
-    def where(self, site: Site | Frame) -> str:
-        """``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12`` in a file.
-
-        The same in every run of a notebook: no cell numbers, no file names of a kernel.
-        """
-        if site.cell and self.cells and site.file not in self.cells:
-            return f"{site.where}, another cell"
-        return site.where
-
-    def calls_of(self, function: str) -> list[HostCall]:
-        """The host calls of the host function named `function`."""
-        return [call for call in self if self.lowered[call.lowered].site.function == function]
 
     def to_json(self) -> str:
         """The whole recording as JSON text, for `from_json`; times in nanoseconds."""
@@ -182,7 +111,7 @@ class Recording:
         Raises:
             ModuleNotFoundError: pandas is not installed.
         """
-        return _table.to_pandas(self)
+        return to_pandas(self)
 
 
 def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Recording:

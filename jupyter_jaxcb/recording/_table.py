@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._facts import LoweredSite
-
-if TYPE_CHECKING:
-    from ._recording import Recording
+from ._recorded_facts import RecordedFacts
 
 
 class Named(NamedTuple):
@@ -20,7 +18,7 @@ class Named(NamedTuple):
     words: list[Any]  # all different
 
 
-def call_table(recording: Recording) -> dict[str, np.ndarray | Named]:
+def call_table(recording: RecordedFacts) -> dict[str, np.ndarray | Named]:
     """The columns that `Recording.to_pandas` describes: numbers, and words by number."""
     calls = recording.calls
     table: dict[str, np.ndarray | Named] = {
@@ -54,7 +52,7 @@ FACTS = (
 )
 
 
-def _words(recording: Recording, fact: LoweredSite) -> tuple[Any, ...]:
+def _words(recording: RecordedFacts, fact: LoweredSite) -> tuple[Any, ...]:
     site = fact.site
     operands, results = fact.host_avals()
     return (
@@ -85,7 +83,7 @@ def _clean(word: str) -> str:
     return word.encode("utf-8", "backslashreplace").decode()
 
 
-def to_pandas(recording: Recording) -> Any:
+def to_pandas(recording: RecordedFacts) -> Any:
     """See `Recording.to_pandas`."""
     try:
         import pandas  # pyright: ignore[reportMissingImports]

@@ -12,17 +12,15 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from .._columns import ROW
+from .._recorded_facts import RecordedFacts
 from . import _json
 from ._decode import RecordingFileError
 from ._memory_limit import MOST, parsed_bytes
-
-if TYPE_CHECKING:
-    from .._recording import Recording
 
 MAGIC = b"\x89jaxcb\r\n"
 _HEAD = struct.Struct("<IQQ")
@@ -32,7 +30,7 @@ _BYTES = 1 << 20  # of a block of JSON
 _COPIES = 2  # of the rows: block by block, and joined
 
 
-def write_binary(recording: Recording, file: BinaryIO) -> None:
+def write_binary(recording: RecordedFacts, file: BinaryIO) -> None:
     """Writes `recording` in the compact format."""
     facts = _json.facts_to_json(recording).encode()
     file.write(MAGIC + _HEAD.pack(_json.SCHEMA, len(facts), len(recording.calls)))

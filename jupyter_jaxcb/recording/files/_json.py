@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,23 +23,21 @@ from .._facts import (
     Site,
     Worker,
 )
+from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged
 from ._schema_2 import of_schema_2
-
-if TYPE_CHECKING:
-    from .._recording import Recording
 
 SCHEMA = 3  # of files; that of what a notebook saves is its own
 _READ = (2, SCHEMA)  # 2: see `_schema_2`
 _CHUNK = 100_000  # rows that are text at once
 
 
-def to_json(recording: Recording) -> str:
+def to_json(recording: RecordedFacts) -> str:
     """See `Recording.to_json`."""
     return "".join(chunks(recording))
 
 
-def chunks(recording: Recording) -> Iterator[str]:
+def chunks(recording: RecordedFacts) -> Iterator[str]:
     """The JSON piece by piece: that of many calls is large."""
     yield facts_to_json(recording)[:-1]
     opening = ', "calls": {'
@@ -53,7 +51,7 @@ def chunks(recording: Recording) -> Iterator[str]:
     yield "}}"
 
 
-def facts_to_json(recording: Recording) -> str:
+def facts_to_json(recording: RecordedFacts) -> str:
     """The JSON of everything but the host calls."""
     sites = {
         _whole(site): site

@@ -8,22 +8,20 @@ import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import Any, BinaryIO
 
+from .._recorded_facts import RecordedFacts
 from . import _json
 from ._binary import MAGIC, read_binary, too_large, write_binary
 from ._decode import RecordingFileError
 from ._memory_limit import parsed_bytes
 
-if TYPE_CHECKING:
-    from .._recording import Recording
-
 LIMIT_BYTES = 1 << 30  # of memory that reading a file may take
 _PIECE = 1 << 16  # bytes of a file that are looked at together
-Write = Callable[["Recording", BinaryIO], None]
+Write = Callable[[Any, BinaryIO], None]  # of a Recording
 
 
-def write_json(recording: Recording, file: BinaryIO) -> None:
+def write_json(recording: RecordedFacts, file: BinaryIO) -> None:
     """Writes the JSON of `recording`, which `load` reads."""
     for text in _json.chunks(recording):
         file.write(text.encode())
@@ -34,7 +32,7 @@ FORMATS: dict[str, Write] = {".json": write_json, ".jaxcb": write_binary}
 READABLE = (".jaxcb", ".json")
 
 
-def save(recording: Recording, path: str | os.PathLike[str]) -> None:
+def save(recording: RecordedFacts, path: str | os.PathLike[str]) -> None:
     """See `Recording.save`."""
     write = FORMATS[_suffix(Path(path))]
     target = os.path.realpath(path)  # a link stays one

@@ -1,0 +1,83 @@
+"""All that a recording holds, and what can be read off it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from ._columns import ROW
+from ._facts import (
+    ELIDED,
+    Compilation,
+    Frame,
+    HostCall,
+    LoweredSite,
+    NotFinite,
+    NotKept,
+    Outcome,
+    Preview,
+    Process,
+    Program,
+    Running,
+    Site,
+    Worker,
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RecordedFacts:
+    """What a `Recording` holds, which says it at length; files and tables are made of this."""
+
+    bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
+    lowered: tuple[LoweredSite, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    runs: Mapping[Program, int] = dataclasses.field(default_factory=dict)
+    stale: frozenset[int] = frozenset()
+    calls: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, ROW))
+    threads: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    overflow: int = 0
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    cells: tuple[str, ...] = ()
+    compilations: tuple[Compilation, ...] = ()
+    previews: tuple[Preview, ...] = ()
+    not_finite: tuple[NotFinite, ...] = ()
+    ahead: bool = False
+    running: tuple[Running, ...] = ()
+    processes: tuple[Process, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    not_kept: tuple[NotKept, ...] = ()
+
+    def __len__(self) -> int:
+        """Number of host calls kept."""
+        return len(self.calls)
+
+    def __iter__(self) -> Iterator[HostCall]:
+        """Host calls in the order they were logged."""
+        for row in self.calls.tolist():
+            start, end, lowered, crossing, lane, thread, version, error, queued = row
+            text = self.errors[error - 1] if error else None
+            process = self.lowered[lowered].process
+            yield HostCall(
+                lowered, crossing, lane, thread, start, end, version, text, process, queued
+            )
+
+    @property
+    def elisions(self) -> tuple[Outcome, ...]:
+        """Those of `outcomes` in which calls are missing, each with its reason."""
+        return tuple(outcome for outcome in self.outcomes if outcome.fate in ELIDED)
+
+    def where(self, site: Site | Frame) -> str:
+        """``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12`` in a file.
+
+        The same in every run of a notebook: no cell numbers, no file names of a kernel.
+        """
+        if site.cell and self.cells and site.file not in self.cells:
+            return f"{site.where}, another cell"
+        return site.where
+
+    def calls_of(self, function: str) -> list[HostCall]:
+        """The host calls of the host function named `function`."""
+        return [call for call in self if self.lowered[call.lowered].site.function == function]
