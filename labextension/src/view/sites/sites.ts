@@ -1,6 +1,6 @@
 /** The sites of a recording, in program order: one row each, details below. */
 
-import { h } from '../dom.js';
+import { h, set } from '../dom.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
 import type { Facts, Measured } from '../data/schema.js';
@@ -41,7 +41,7 @@ export class SiteList {
     if (from > 0) {
       // The button moved away, or went: those who pressed it go on with what it brought.
       const first = this.list.children[from] as HTMLElement;
-      first.tabIndex = -1;
+      set(first, { tabindex: -1 });
       first.focus();
     }
   };

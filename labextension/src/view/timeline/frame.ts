@@ -33,14 +33,12 @@ export class Frame {
   constructor(private readonly store: Store, buttons: Buttons) {
     const id = `jaxcb-timeline-hint-${++frames}`;
     this.hint = hintOf(id);
-    // JupyterLab's shortcuts would take the keys: "0 0" restarts the kernel.
     this.canvas = h('canvas', {
       class: 'jaxcb-timeline-canvas',
       role: 'application',
       tabindex: 0,
       'aria-describedby': id,
-      'aria-roledescription': 'timeline',
-      'data-lm-suppress-shortcuts': 'true'
+      'aria-roledescription': 'timeline'
     });
     this.scroller = h('div', { class: 'jaxcb-timeline-scroller' }, this.canvas, this.room);
     const zoom = h('div', { class: 'jaxcb-timeline-buttons' });

@@ -87,11 +87,6 @@ describe('Timeline', () => {
     expect(canvas.tabIndex).toBe(0);
   });
 
-  test('keeps the keys from the shortcuts of JupyterLab', () => {
-    const { canvas } = open(storeOf(CALLS));
-    expect(canvas.hasAttribute('data-lm-suppress-shortcuts')).toBe(true);
-  });
-
   test('a click selects a call, and one beside all calls none', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
