@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from ._cells import DOUBLE, LANES, LOAD, USE
+from ._outputs import output, recording
 
 MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
@@ -78,6 +79,17 @@ def test_calls_are_a_table_and_a_timeline_that_select_together(notebook):
     rows.nth(3).click()
     expect(rows.nth(3)).to_have_attribute("aria-selected", "true")
     expect(view.locator(".jaxcb-timeline-said")).to_contain_text("double, line 1")
+
+
+def test_tooltip_of_a_call_has_each_word_in_one_line(notebook):
+    view = opened_view(notebook("None", outputs=[[output(*recording())]], name="tooltip"), 0)
+    view.get_by_role("tab", name="Calls").click()
+    canvas = view.locator("canvas")
+    canvas.hover(position={"x": canvas.bounding_box()["width"] / 2, "y": 34})
+    terms = view.get_by_role("tooltip").locator("dt")
+    expect(terms).to_have_text(["start", "duration", "shapes", "thread"])
+    heights = terms.evaluate_all("all => all.map(each => each.getBoundingClientRect().height)")
+    assert max(heights) < 20
 
 
 def test_values_come_from_the_live_kernel_and_are_not_saved(used):
