@@ -3,23 +3,20 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Badge } from '../../src/lab/badges/badge.js';
 import { NotebookState } from '../../src/lab/kernel/service.js';
 import { Panel } from '../../src/lab/panel/panel.js';
-import { LiveView } from '../../src/view/live/live.js';
-import { TraceView } from '../../src/view/view.js';
+import { SiteList } from '../../src/view/sites/sites.js';
+import { CallTable } from '../../src/view/table/table.js';
+import { Timeline } from '../../src/view/timeline/timeline.js';
+import { viewFooter } from '../../src/view/view-footer.js';
+import { storeOf } from '../view/calls.js';
 import { penOf } from '../view/gestures.js';
-import {
-  aSite,
-  aWay,
-  someCalls,
-  someFacts,
-  someMeasured,
-  someProgress,
-  unusedSite
-} from '../view/recordings.js';
+import { unkept } from '../view/keys.js';
+import { aSite, aWay, someFacts, someMeasured, unusedSite } from '../view/recordings.js';
 import { FakeKernel } from './kernels.js';
 import { message, SITE } from './made.js';
 
 beforeEach(() => {
   vi.stubGlobal('requestAnimationFrame', () => 0);
+  vi.stubGlobal('cancelAnimationFrame', () => undefined);
   const pen = penOf([]) as RenderingContext;
   vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(pen);
 });
@@ -30,46 +27,37 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
-/** What can have the focus, but does not keep its keys from JupyterLab's shortcuts. */
-function open(): string[] {
-  return [...document.body.querySelectorAll<HTMLElement>('*')]
-    .filter(node => node.tabIndex >= 0 || node.matches('summary, [tabindex]'))
-    .filter(node => node.getAttribute('data-lm-suppress-shortcuts') !== 'true')
-    .map(node => node.outerHTML);
+function counts(...selectors: string[]): number[] {
+  return selectors.map(selector => document.body.querySelectorAll(selector).length);
 }
 
-function count(selector: string): number {
-  return document.body.querySelectorAll(selector).length;
-}
-
-test('a host trace keeps all keys to itself', async () => {
+test('sites and what is below them keep all keys to themselves', () => {
   const failed = aSite({ errors: ['ValueError: no luck\nat great length'] });
   const batched = aSite({ shapes: [aWay([[3]], [[3]], [[3, 'expand_dims', [true]]])] });
   const facts = someFacts([failed, batched, ...Array.from({ length: 120 }, () => unusedSite())]);
-  const measured = someMeasured({
-    compilations: [{ program: 'f', lower_ns: 1, compile_ns: 1 }]
-  });
-  const view = new TraceView({ reveal: vi.fn() });
-  document.body.append(view.node);
-  view.show(facts, measured, someCalls(3));
-  for (const button of ['.jaxcb-disclosure', '.jaxcb-sites-more', '.jaxcb-tab:last-child']) {
-    document.body.querySelector<HTMLElement>(button)!.click();
-  }
-  await vi.waitFor(() => expect(count('canvas')).toBe(1));
+  const compilations = [{ program: 'f', lower_ns: 1, compile_ns: 1 }];
+  const measured = someMeasured({ compilations });
+  const list = new SiteList(facts, measured, { reveal: vi.fn(), filter: vi.fn() });
+  document.body.append(list.node, viewFooter({ ...facts, left_out: 0, not_kept: 0 }, measured, ''));
+  list.node.querySelector<HTMLElement>('.jaxcb-sites-more')!.click();
   for (const details of document.body.querySelectorAll('details')) {
     details.open = true;
     details.dispatchEvent(new Event('toggle'));
   }
-  expect(['[role=grid]', 'select', 'summary', '[role=img]', 'pre'].map(count)).toEqual(
-    [1, 2, 3, 2, 1]
-  );
-  expect(open()).toEqual([]);
-  view.dispose();
+  expect(counts('summary', '[role=img]', 'pre', 'li[tabindex]')).toEqual([3, 2, 1, 1]);
+  expect(unkept(document.body)).toEqual([]);
 });
 
-test('so do a cell that runs, the side panel and the badges', () => {
-  const live = new LiveView();
-  live.update(someProgress(), []);
+test('so do the timeline and the table', () => {
+  const store = storeOf([{ start: 0 }, { start: 20, error: 1 }]);
+  const parts = [new Timeline(store), new CallTable(store, () => '')];
+  document.body.append(...parts.map(part => part.node));
+  expect(counts('canvas', '[role=grid]', 'select', 'input')).toEqual([1, 1, 2, 1]);
+  expect(unkept(document.body)).toEqual([]);
+  parts.forEach(part => part.dispose());
+});
+
+test('so do the side panel and the badges', () => {
   const panel = new Panel(vi.fn());
   const kernel = new FakeKernel();
   const notebook = new NotebookState();
@@ -85,7 +73,7 @@ test('so do a cell that runs, the side panel and the badges', () => {
     details: [],
     place: { site: 0 }
   } as const;
-  document.body.append(live.node, panel.node, new Badge([note], false, vi.fn()).toDOM());
-  expect([count('button'), count('summary'), count('select')]).toEqual([3, 2, 1]);
-  expect(open()).toEqual([]);
+  document.body.append(panel.node, new Badge([note], false, vi.fn()).toDOM());
+  expect(counts('button', 'summary', 'select')).toEqual([3, 1, 1]);
+  expect(unkept(document.body)).toEqual([]);
 });
