@@ -102,6 +102,8 @@ class Progress:
                     "function": one.site.function,
                     "flavor": one.site.flavor,
                     "where": rows.where(one.site),
+                    "line": one.site.line,
+                    "column": one.site.column,
                     "calls": one.calls,
                     "errors": one.errors,
                     "host_ns": one.host_ns,

@@ -3,7 +3,7 @@
 import { h } from '../dom.js';
 import type { Store } from '../data/store.js';
 import { AXIS, LANE, MOST_LANES } from './geometry.js';
-import { siteColour } from './theme.js';
+import { siteColour } from '../colours.js';
 
 const MOST_SITES = 8;
 let frames = 0;
@@ -93,7 +93,7 @@ export class Frame {
   private item(site: string, place: number): HTMLElement {
     const { filter } = this.store;
     const swatch = h('span', { class: 'jaxcb-timeline-swatch', 'aria-hidden': 'true' });
-    swatch.style.background = `var(${siteColour(place)})`;
+    swatch.style.background = `var(${siteColour(this.store.colour(place))})`;
     const label = h('span', { class: 'jaxcb-timeline-site' }, site);
     const pressed = filter.site === place;
     const item = h(

@@ -64,7 +64,8 @@ describe('the words of rows', () => {
   });
 
   it('tell failures of a site', () => {
-    const site = { function: 'f', flavor: 'io', where: '', calls: 41, errors: 0, host_ns: 2e6 };
+    const named = { function: 'f', flavor: 'io', where: '', line: 0, column: 0 };
+    const site = { ...named, calls: 41, errors: 0, host_ns: 2e6 };
     expect(progressSiteWords(site)).toBe('41 calls · 2 ms');
     expect(progressSiteWords({ ...site, errors: 2 })).toBe('41 calls · ✕ 2 failed · 2 ms');
   });

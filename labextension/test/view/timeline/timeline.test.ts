@@ -1,16 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EVERYTHING, type Store } from '../../../src/view/data/store.js';
-import { siteColour, Timeline } from '../../../src/view/timeline/timeline.js';
+import { Timeline } from '../../../src/view/timeline/timeline.js';
 import { type Call, columns, storeOf } from '../calls.js';
 import { click, drag, key, penOf, pointer, wheel } from '../gestures.js';
-
-test('sites have eight colours', () => {
-  expect([0, 7, 8].map(siteColour)).toEqual([
-    '--jaxcb-site-0',
-    '--jaxcb-site-7',
-    '--jaxcb-site-0'
-  ]);
-});
 
 describe('Timeline', () => {
   const WIDTH = 900; // of which 128 are for names and 8 for the edge
