@@ -24,6 +24,11 @@ describe('progressWords', () => {
     expect(progressWords(someProgress({ expected: 400 }))).toMatch(/^431 calls ·/);
   });
 
+  it('has no rate before a call has come back', () => {
+    const first = someProgress({ calls: 0, expected: 1, rate: 0 });
+    expect(progressWords(first)).toBe('0 of 1 call · 3.2 s');
+  });
+
   it('rounds slow rates to a tenth', () => {
     expect(progressWords(someProgress({ rate: 0.24 }))).toContain('0.2 calls/s');
   });
