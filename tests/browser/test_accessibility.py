@@ -49,17 +49,6 @@ def check(page, css):
     assert page.evaluate(CHECK, css) == []
 
 
-def wear(book, theme):
-    """Has JupyterLab put on a theme."""
-    page = book.page
-    book.command("apputils:change-theme", theme=theme)
-    page.wait_for_function(
-        "theme => document.body.dataset.jpThemeName === theme"
-        " && !document.querySelector('#jupyterlab-splash')",
-        arg=theme,
-    )
-
-
 @pytest.fixture
 def view(notebook, page):
     """A recording as a notebook saved it, nothing unfolded."""
@@ -104,7 +93,7 @@ def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
     view = page.locator(".jaxcb-view").last
     view.locator(".jaxcb-disclosure").click()
     for theme in THEMES:
-        wear(book, theme)
+        book.wear(theme)
         check(page, ".jaxcb-panel")
         check(page, ".jaxcb-badge-row")
         for tab in ("Calls", "Sites"):
@@ -112,7 +101,7 @@ def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
             if tab == "Calls":
                 view.get_by_role("grid").press("End")
             check(page, ".jaxcb-view")
-    wear(book, THEMES[0])  # it is the page's, not the notebook's
+    book.wear(THEMES[0])  # it is the page's, not the notebook's
 
 
 def test_keys_alone_open_the_view_and_go_through_it(view, page):

@@ -147,7 +147,7 @@ def test_view_of_a_recording_is_a_widget_where_our_extension_is_not(notebook):
 def test_colours_follow_the_theme(used):
     source = opened_view(used, 2).locator(".jaxcb-site-source").first
     for theme, darkest, brightest in (("Light", 0, 300), ("Dark", 500, 765), ("Light", 0, 300)):
-        used.command("apputils:change-theme", theme=f"JupyterLab {theme}")
+        used.wear(f"JupyterLab {theme}")
         # Until the theme's style sheet is there; 765 is white.
         used.page.wait_for_function(
             "([node, darkest, brightest]) => {"
