@@ -171,6 +171,15 @@ class Notebook:
             [name, args],
         )
 
+    def wear(self, theme):
+        """Has JupyterLab put on a theme; two at a time are one too many for its splash screen."""
+        self.command("apputils:change-theme", theme=theme)
+        self.page.wait_for_function(
+            "theme => document.body.dataset.jpThemeName === theme"
+            " && !document.querySelector('#jupyterlab-splash')",
+            arg=theme,
+        )
+
     def wait_for_kernel(self):
         self.page.wait_for_function(
             "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"

@@ -33,7 +33,7 @@ def take(browser, server, theme):
     """All pictures in one theme."""
     page = browser.new_page(viewport={"width": 1180, "height": 760})
     notebook = Notebook(page, server, server.write(f"airy-{theme}.ipynb", CELLS))
-    notebook.command("apputils:change-theme", theme=THEMES[theme])
+    notebook.wear(THEMES[theme])
     notebook.command("application:toggle-left-area")
     notebook.run_and_wait(0, 1, 2, 3, 4)
     notebook.command("jupyter-jaxcb:open-panel")

@@ -35,22 +35,18 @@ CHECK = """async css => {
     .flatMap(one => one.nodes.map(node => `${one.id}: ${node.target} ${node.failureSummary}`));
 }"""
 
+# Its cells, and whether JupyterLab asks something ("0 0": whether to restart the kernel).
+NOTEBOOK = """() => [
+  window.jupyterapp.shell.currentWidget.content.widgets.map(
+    ({ model }) => [model.type, model.sharedModel.getSource(), model.executionCount]),
+  document.querySelector('.jp-Dialog') !== null
+]"""
+
 
 def check(page, css):
     """No serious or critical violation in what `css` selects."""
     expect(page.locator(css).first).to_be_visible()
     assert page.evaluate(CHECK, css) == []
-
-
-def wear(book, theme):
-    """Has JupyterLab put on a theme."""
-    page = book.page
-    book.command("apputils:change-theme", theme=theme)
-    page.wait_for_function(
-        "theme => document.body.dataset.jpThemeName === theme"
-        " && !document.querySelector('#jupyterlab-splash')",
-        arg=theme,
-    )
 
 
 @pytest.fixture
@@ -76,6 +72,16 @@ def tab_to(page, css, key="Tab"):
     raise AssertionError(f"{key} does not come to {css}")
 
 
+def opened(view, tab):
+    """What can have the focus in a view that is unfolded to a tab."""
+    button = view.locator(".jaxcb-disclosure")
+    if button.get_attribute("aria-expanded") != "true":
+        button.click()
+    view.get_by_role("tab", name=tab).click()
+    found = view.locator("button, canvas, input, select, summary, [tabindex]").all()
+    return [element for element in found if element.is_visible()]
+
+
 def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
     made = [output(*recording())]
     cells = [LOAD, CALLBACKS, RUN, "None"]
@@ -87,15 +93,15 @@ def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
     view = page.locator(".jaxcb-view").last
     view.locator(".jaxcb-disclosure").click()
     for theme in THEMES:
-        wear(book, theme)
-        check(page, ".jaxcb-panel[aria-label='JAX callbacks']")
+        book.wear(theme)
+        check(page, ".jaxcb-panel")
         check(page, ".jaxcb-badge-row")
         for tab in ("Calls", "Sites"):
             view.get_by_role("tab", name=tab).click()
             if tab == "Calls":
                 view.get_by_role("grid").press("End")
             check(page, ".jaxcb-view")
-    wear(book, THEMES[0])  # it is the page's, not the notebook's
+    book.wear(THEMES[0])  # it is the page's, not the notebook's
 
 
 def test_keys_alone_open_the_view_and_go_through_it(view, page):
@@ -157,6 +163,22 @@ def test_the_timeline_is_reached_and_moved_by_keys(view, page):
     for key, number in [("n", 1), ("n", 2), ("p", 1)]:
         page.keyboard.press(key)
         expect(said).to_contain_text(f"call {number} ·")
+
+
+def test_keys_in_a_view_do_nothing_to_the_notebook(notebook, page):
+    notebook("1 + 1", "None", "2 + 2", outputs=[[], [output(*recording())], []], name="keys")
+    view = page.locator(".jaxcb-view")
+    expect(view).to_be_visible()
+    before = page.evaluate(NOTEBOOK)
+    for tab in ("Sites", "Calls"):
+        for number in range(len(opened(view, tab))):
+            for keys in (list("abcddmrxyz00"), ["Shift+Enter"], ["Enter"]):
+                element = opened(view, tab)[number]
+                element.focus()
+                what = element.evaluate("element => element.outerHTML")
+                for key in keys:
+                    page.keyboard.press(key)
+                assert page.evaluate(NOTEBOOK) == before, f"{keys} in {what}"
 
 
 def test_strings_of_the_user_are_text_nodes(notebook, page):

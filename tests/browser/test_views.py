@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from ._cells import DOUBLE, LANES, LOAD, USE
+from ._outputs import output, recording
 
 MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
@@ -80,6 +81,17 @@ def test_calls_are_a_table_and_a_timeline_that_select_together(notebook):
     expect(view.locator(".jaxcb-timeline-said")).to_contain_text("double, line 1")
 
 
+def test_tooltip_of_a_call_has_each_word_in_one_line(notebook):
+    view = opened_view(notebook("None", outputs=[[output(*recording())]], name="tooltip"), 0)
+    view.get_by_role("tab", name="Calls").click()
+    canvas = view.locator("canvas")
+    canvas.hover(position={"x": canvas.bounding_box()["width"] / 2, "y": 34})
+    terms = view.get_by_role("tooltip").locator("dt")
+    expect(terms).to_have_text(["start", "duration", "shapes", "thread"])
+    heights = terms.evaluate_all("all => all.map(each => each.getBoundingClientRect().height)")
+    assert max(heights) < 20
+
+
 def test_values_come_from_the_live_kernel_and_are_not_saved(used):
     view = opened_view(used, 3)
     view.get_by_role("tab", name="Calls").click()
@@ -135,7 +147,7 @@ def test_view_of_a_recording_is_a_widget_where_our_extension_is_not(notebook):
 def test_colours_follow_the_theme(used):
     source = opened_view(used, 2).locator(".jaxcb-site-source").first
     for theme, darkest, brightest in (("Light", 0, 300), ("Dark", 500, 765), ("Light", 0, 300)):
-        used.command("apputils:change-theme", theme=f"JupyterLab {theme}")
+        used.wear(f"JupyterLab {theme}")
         # Until the theme's style sheet is there; 765 is white.
         used.page.wait_for_function(
             "([node, darkest, brightest]) => {"

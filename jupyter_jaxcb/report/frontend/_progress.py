@@ -81,27 +81,21 @@ class Progress:
         not_kept = sum(one.calls for one in heard.not_kept)
         calls = self.seen + not_kept
         sites = self.sites(heard.lowered)
-        rows = Rows(one.site for one in sites)
+        under_way = [call.lowered for call in running]
+        rows = Rows(dict.fromkeys([*(s.site for s in sites), *(one.site for one in under_way)]))
         return {
             "elapsed_ns": now_ns - self._start_ns,
             "calls": calls,
             "rate": self._rate(now_ns, calls),
-            "expected": expected_calls(heard, self._calls + self._beyond[0]),
-            "running": [
-                {
-                    "function": call.lowered.site.function,
-                    "where": rows.where(call.lowered.site),
-                    "lane": call.lane,
-                    "thread": call.thread,
-                    "elapsed_ns": now_ns - call.start_ns,
-                }
-                for call in running
-            ],
+            "expected": expected_calls(heard, self._calls + self._beyond[0], under_way),
+            "running": [_running(call, rows, now_ns) for call in running],
             "sites": [
                 {
                     "function": one.site.function,
                     "flavor": one.site.flavor,
                     "where": rows.where(one.site),
+                    "line": one.site.line,
+                    "column": one.site.column,
                     "calls": one.calls,
                     "errors": one.errors,
                     "host_ns": one.host_ns,
@@ -136,14 +130,28 @@ class Progress:
         ]
 
 
-def expected_calls(heard: Snapshot, calls: np.ndarray) -> int | None:
+def _running(call: Any, rows: Rows, now_ns: int) -> dict[str, Any]:
+    return {
+        "function": call.lowered.site.function,
+        "where": rows.where(call.lowered.site),
+        "lane": call.lane,
+        "thread": call.thread,
+        "elapsed_ns": now_ns - call.start_ns,
+    }
+
+
+def expected_calls(
+    heard: Snapshot, calls: np.ndarray, under_way: Iterable[LoweredSite]
+) -> int | None:
     """Host calls of the program runs that were begun so far; None where that depends on data.
 
     Args:
         heard: outcomes and runs.
         calls: so far, by number of the lowered site.
+        under_way: the lowered site of each call that has not come back.
     """
-    total, made = 0, dict.fromkeys((fact.program for fact in heard.lowered if fact.program), 0)
+    total = sum(one.program is None for one in under_way)
+    made = dict.fromkeys((fact.program for fact in heard.lowered if fact.program), 0)
     for fact, count in zip(heard.lowered, calls.tolist(), strict=True):
         if fact.program is None:
             total += count  # eager: what was called was to be called

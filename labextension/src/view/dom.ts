@@ -29,11 +29,19 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
-function set(element: Element, attributes: Attributes): void {
+const FOCUSABLE = 'a[href], button, canvas, input, select, summary, textarea, [tabindex]';
+
+/** Sets attributes; of an element that can have the focus, JupyterLab gets no keys. */
+export function set(element: Element, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) {
       element.setAttribute(name, value === true ? '' : String(value));
     }
+  }
+  // In a notebook "d d" deletes the cell. On an element around the focused one it is too late:
+  // JupyterLab's selectors match the focused one before.
+  if (element.matches(FOCUSABLE)) {
+    element.setAttribute('data-lm-suppress-shortcuts', 'true');
   }
 }
 

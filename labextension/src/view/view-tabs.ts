@@ -104,7 +104,6 @@ export class Tabs {
 
 function tabButton(id: string, { name, panel }: Tab): HTMLButtonElement {
   panel.id = `${id}-panel`;
-  panel.classList.add('jaxcb-panel');
   return h(
     'button',
     { class: 'jaxcb-tab', id, type: 'button', role: 'tab', 'aria-controls': panel.id },

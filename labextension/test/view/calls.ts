@@ -24,6 +24,7 @@ const WAY: Way = {
 
 export const LABELS: Labels = {
   sites: ['bessel, line 3', 'lookup, model.py:12'],
+  colours: [0, 1],
   siteOfWay: [0, 1],
   ways: [WAY, WAY],
   threads: ['MainThread', 'worker-1'],

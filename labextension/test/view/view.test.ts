@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import type { Store } from '../../src/view/data/store.js';
 import { TraceView, type Around, type Everything } from '../../src/view/view.js';
+import { unkept } from './keys.js';
 import { aSite, someCalls, someFacts, someMeasured, unusedSite } from './recordings.js';
 
 const stores: Store[] = [];
@@ -71,6 +72,13 @@ afterEach(() => {
 });
 
 describe('TraceView', () => {
+  it('keeps all keys from the shortcuts of JupyterLab', () => {
+    shown().show(FACTS, CUT);
+    unfold();
+    expect(view.node.querySelectorAll('.jaxcb-disclosure, .jaxcb-tab')).toHaveLength(3);
+    expect(unkept(view.node)).toEqual([]);
+  });
+
   it('begins as one line, and makes nothing else', () => {
     shown().show(FACTS, null);
     expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('false');

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics import running_calls
 from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.report import Progress
 
@@ -82,6 +83,25 @@ def test_eager_calls_are_expected_as_they_come():
         for _ in range(5):
             call(host, 1.0)
         assert progress(host.mark)["expected"] == 5
+
+
+def test_eager_call_is_expected_before_it_comes_back():
+    told = []
+
+    def host(x):
+        own = Progress(0)
+        heard = active().heard(mark, own.seen)
+        own.add(heard)
+        told.append(own.to_message(heard, 1, running_calls(active())))
+        return x
+
+    with jaxcb.record():
+        mark = active().mark()
+        for _ in range(2):
+            call(host, 1.0)
+    assert [(one["calls"], one["expected"]) for one in told] == [(0, 1), (1, 2)]
+    assert [[run["function"] for run in one["running"]] for one in told] == [["host"], ["host"]]
+    assert told[0]["running"][0]["where"] == told[1]["sites"][0]["where"]
 
 
 def test_sites_add_up_their_calls_time_and_failures():

@@ -38,6 +38,8 @@ function readSite(value: unknown, path: string): ProgressSite {
     function: site.get('function', text(NAME)),
     flavor: site.get('flavor', text(NAME)),
     where: site.get('where', text(NAME)),
+    line: site.get('line', whole()),
+    column: site.get('column', whole()),
     calls: site.get('calls', whole()),
     errors: site.get('errors', whole()),
     host_ns: site.get('host_ns', amount)

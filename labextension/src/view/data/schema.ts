@@ -137,6 +137,8 @@ export interface ProgressSite {
   readonly function: string;
   readonly flavor: string;
   readonly where: string;
+  readonly line: number;
+  readonly column: number;
   readonly calls: number;
   readonly errors: number;
   readonly host_ns: number;

@@ -1,5 +1,6 @@
 /** What the views of one recording share: its calls, which of them are looked at, and by whom. */
 
+import { coloursOf } from '../colours.js';
 import { Calls } from './columns.js';
 import { type Facts, type Measured, type Way } from './schema.js';
 import { callWords, someOf } from './words.js';
@@ -7,6 +8,7 @@ import { callWords, someOf } from './words.js';
 /** What the numbers in the columns of `Calls` stand for. */
 export interface Labels {
   readonly sites: readonly string[]; // "bessel, line 3"
+  readonly colours: readonly number[]; // by site
   readonly siteOfWay: readonly number[];
   readonly ways: readonly Way[]; // empty while the cell still runs
   readonly threads: readonly string[];
@@ -70,6 +72,11 @@ export class Store {
     return this.labels.siteOfWay[this.calls.way(row)] ?? null;
   }
 
+  /** Which of the colours the site at a place has. */
+  colour(site: number): number {
+    return this.labels.colours[site] ?? 0;
+  }
+
   /** Whether the filter lets a row through. */
   shows(row: number): boolean {
     const { site, thread, errors } = this.filter;
@@ -103,6 +110,7 @@ export class Store {
 export function labelsOf(facts: Facts, measured: Measured): Labels {
   return {
     sites: facts.sites.map(site => `${site.function}, ${site.where}`),
+    colours: coloursOf(facts.sites),
     siteOfWay: facts.sites.flatMap((site, place) => site.shapes.map(() => place)),
     ways: facts.sites.flatMap(site => site.shapes),
     threads: measured.threads,

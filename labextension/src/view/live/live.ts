@@ -1,5 +1,6 @@
 /** What a cell that still runs shows: how far it is, which calls still run, when they were. */
 
+import { coloursOf } from '../colours.js';
 import { h } from '../dom.js';
 import { Bar } from './bar.js';
 import { Rows, setText } from './rows.js';
@@ -34,7 +35,7 @@ export class LiveView {
     { class: 'jaxcb-live-timeline' },
     h('summary', {}, 'timeline')
   );
-  private readonly store = new Store(labelsWhile([], []));
+  private readonly store = new Store(labelsWhile([], [], []));
   private labelled = '';
   private timeline: Timeline | null = null;
 
@@ -98,10 +99,12 @@ export class LiveView {
         alert: call.elapsed_ns >= SLOW_NS
       }))
     );
+    const colours = coloursOf(progress.sites);
     this.sites.update(
-      progress.sites.map(site => ({
+      progress.sites.map((site, place) => ({
         title: `${site.function} · ${site.flavor} · ${site.where}`,
         detail: progressSiteWords(site),
+        colour: colours[place]!,
         alert: site.errors > 0
       }))
     );
@@ -110,7 +113,7 @@ export class LiveView {
       this.notSent,
       `${callWords(progress.not_sent)} are left out of the timeline, to spare the kernel`
     );
-    this.relabel(progress, threads);
+    this.relabel(progress, colours, threads);
     const said = this.announcer.next(progress);
     if (said !== null) {
       setText(this.said, said);
@@ -118,19 +121,28 @@ export class LiveView {
   }
 
   /** Tells the timeline of new sites and threads, and only of new ones. */
-  private relabel(progress: Progress, threads: readonly string[]): void {
+  private relabel(
+    progress: Progress,
+    colours: readonly number[],
+    threads: readonly string[]
+  ): void {
     const sites = progress.sites.map(site => `${site.function}, ${site.where}`);
-    const key = JSON.stringify([sites, threads]);
+    const key = JSON.stringify([sites, colours, threads]);
     if (key !== this.labelled) {
       this.labelled = key;
-      this.store.relabel(labelsWhile(sites, threads));
+      this.store.relabel(labelsWhile(sites, colours, threads));
     }
   }
 }
 
-function labelsWhile(sites: readonly string[], threads: readonly string[]): Labels {
+function labelsWhile(
+  sites: readonly string[],
+  colours: readonly number[],
+  threads: readonly string[]
+): Labels {
   return {
     sites,
+    colours,
     siteOfWay: sites.map((_, place) => place),
     ways: [],
     threads: [...threads],

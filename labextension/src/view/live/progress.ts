@@ -21,7 +21,7 @@ export function elapsedWords(ns: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** `431 of 10,000 calls · 2,310 calls/s · 3.2 s`. */
+/** `431 of 10,000 calls · 2,310 calls/s · 3.2 s`; no rate before the first call has come back. */
 export function progressWords(progress: Progress): string {
   const { calls, expected, rate } = progress;
   const counted =
@@ -29,8 +29,8 @@ export function progressWords(progress: Progress): string {
       ? someOf(calls, expected)
       : callWords(calls);
   const speed = rate < 10 ? Number(rate.toFixed(1)) : Math.round(rate);
-  const words = [counted, `${speed.toLocaleString('en-US')} calls/s`];
-  return [...words, elapsedWords(progress.elapsed_ns)].join(' · ');
+  const pace = calls > 0 ? [`${speed.toLocaleString('en-US')} calls/s`] : [];
+  return [counted, ...pace, elapsedWords(progress.elapsed_ns)].join(' · ');
 }
 
 /** How much of the expected calls is made, in percent; null where that is not known. */

@@ -1,11 +1,13 @@
 /** Lists whose rows are kept from one update to the next: ten a second change text only. */
 
+import { siteColour } from '../colours.js';
 import { h } from '../dom.js';
 
 /** What a row says. */
 export interface Row {
   readonly title: string;
   readonly detail: string;
+  readonly colour?: number; // of its site; absent: none
   readonly alert: boolean; // told by a sign in `detail`, too
 }
 
@@ -40,7 +42,7 @@ export class Rows {
   private row(place: number): RowNode {
     let row = this.rows[place];
     if (!row) {
-      row = new RowNode(place);
+      row = new RowNode();
       this.rows.push(row);
       this.list.append(row.node);
     }
@@ -48,19 +50,16 @@ export class Rows {
   }
 }
 
-const COLOURS = 8;
-
 class RowNode {
   private readonly title = h('span', { class: 'jaxcb-live-title' });
   private readonly detail = h('span', { class: 'jaxcb-live-detail' });
   private readonly swatch = h('span', { class: 'jaxcb-swatch', 'aria-hidden': 'true' });
   readonly node = h('li', { class: 'jaxcb-live-row' }, this.swatch, this.title, this.detail);
 
-  constructor(place: number) {
-    this.swatch.style.setProperty('--jaxcb-own', `var(--jaxcb-site-${place % COLOURS})`);
-  }
-
-  update({ title, detail, alert }: Row): void {
+  update({ title, detail, colour, alert }: Row): void {
+    if (colour !== undefined) {
+      this.swatch.style.setProperty('--jaxcb-own', `var(${siteColour(colour)})`);
+    }
     setText(this.title, title);
     setText(this.detail, detail);
     this.node.classList.toggle('jaxcb-live-alert', alert);

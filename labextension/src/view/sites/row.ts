@@ -1,11 +1,10 @@
 /** The row of one site: where, which line, what became of it, how often, how long. */
 
 import { h, type Child } from '../dom.js';
+import { siteColour } from '../colours.js';
 import { siteCalls, timesKnown } from './words.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
 import { fateSign, timeWords } from '../data/words.js';
-
-const COLOURS = 8; // --jaxcb-site-0 … -7, of the timeline
 
 /** Where a line of code is, for those who can go there. */
 export interface Target {
@@ -25,6 +24,7 @@ export function siteRow(
   facts: Facts,
   measured: Measured,
   place: number,
+  colour: number,
   actions: SiteActions
 ): HTMLElement {
   const site = facts.sites[place]!;
@@ -32,7 +32,7 @@ export function siteRow(
   return h(
     'div',
     { class: 'jaxcb-site-row' },
-    swatch(place),
+    swatch(colour),
     whereOf(site, measured, place, actions.reveal),
     h('code', { class: 'jaxcb-site-source', title: site.source }, site.source || site.function),
     h('span', { class: 'jaxcb-site-flavor' }, `${site.function} · ${site.flavor}`),
@@ -47,9 +47,9 @@ export function siteRow(
   );
 }
 
-function swatch(place: number): HTMLElement {
+function swatch(colour: number): HTMLElement {
   const node = h('span', { class: 'jaxcb-swatch', 'aria-hidden': 'true' });
-  node.style.setProperty('--jaxcb-own', `var(--jaxcb-site-${place % COLOURS})`);
+  node.style.setProperty('--jaxcb-own', `var(${siteColour(colour)})`);
   return node;
 }
 

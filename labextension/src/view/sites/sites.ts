@@ -1,6 +1,7 @@
 /** The sites of a recording, in program order: one row each, details below. */
 
-import { h } from '../dom.js';
+import { h, set } from '../dom.js';
+import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
 import type { Facts, Measured } from '../data/schema.js';
@@ -13,6 +14,7 @@ export class SiteList {
   private readonly list = h('ol', { class: 'jaxcb-sites-list', role: 'list' });
   private readonly more = h('button', { class: 'jaxcb-sites-more', type: 'button' });
   private readonly unfolded: Unfolded;
+  private readonly colours: readonly number[];
 
   constructor(
     private readonly facts: Facts,
@@ -21,6 +23,7 @@ export class SiteList {
   ) {
     const batched = facts.sites.filter(site => site.shapes.some(way => way.levels.length));
     this.unfolded = { diagrams: batched.length <= FEW_DIAGRAMS };
+    this.colours = coloursOf(facts.sites);
     this.more.addEventListener('click', this.listMore);
     this.node.append(this.list, this.more);
     this.listMore();
@@ -41,7 +44,7 @@ export class SiteList {
     if (from > 0) {
       // The button moved away, or went: those who pressed it go on with what it brought.
       const first = this.list.children[from] as HTMLElement;
-      first.tabIndex = -1;
+      set(first, { tabindex: -1 });
       first.focus();
     }
   };
@@ -52,7 +55,7 @@ export class SiteList {
     return h(
       'li',
       { class: 'jaxcb-site' },
-      siteRow(this.facts, this.measured, place, this.actions),
+      siteRow(this.facts, this.measured, place, this.colours[place]!, this.actions),
       h(
         'div',
         { class: 'jaxcb-site-below' },

@@ -30,11 +30,7 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
     line.append(...spaced(line), functionPart(facts, measured, places));
   }
   if (functions.length > MOST_FUNCTIONS) {
-    const more = functions.length - MOST_FUNCTIONS;
-    line.append(
-      ...spaced(line),
-      h('span', { class: 'jaxcb-muted' }, `and ${counted(more, 'more function')}`)
-    );
+    line.append(...spaced(line), restPart(facts, functions.slice(MOST_FUNCTIONS)));
   }
   if (!functions.length) {
     line.append(h('span', { class: 'jaxcb-muted' }, 'no callbacks'));
@@ -74,6 +70,17 @@ function functionPart(facts: Facts, measured: Measured, places: readonly number[
     ...elidedWord(own),
     ...errorWord(own)
   ];
+  return partOf(words);
+}
+
+/** `and 2 more functions · ✕ 1 elided`: what is amiss with those that have no part of their own. */
+function restPart(facts: Facts, functions: readonly (readonly number[])[]): HTMLElement {
+  const own = functions.flat().map(place => facts.sites[place]!);
+  const text = `and ${counted(functions.length, 'more function')}`;
+  return partOf([{ text, class: 'jaxcb-muted' }, ...elidedWord(own), ...errorWord(own)]);
+}
+
+function partOf(words: readonly Word[]): HTMLElement {
   const part = h('span', { class: 'jaxcb-summary-part' });
   words.forEach((word, place) => {
     part.append(place ? ' · ' : '', h('span', { class: word.class }, word.text));

@@ -5,7 +5,7 @@ import type { Store } from '../data/store.js';
 import type { Column } from './columns.js';
 import type { Order } from './order.js';
 import { ROW, type Scroll } from './scroll.js';
-import { siteColour } from '../timeline/theme.js';
+import { siteColour } from '../colours.js';
 
 const SPARE = 2; // above and below what is visible, for a scroll that is ahead of its event
 
@@ -82,7 +82,7 @@ export class Rows {
     }
     if (column.name === 'site') {
       const site = this.store.site(row);
-      const colour = site === null ? '--jaxcb-site-mixed' : siteColour(site);
+      const colour = site === null ? '--jaxcb-site-mixed' : siteColour(this.store.colour(site));
       (cell.firstElementChild as HTMLElement).style.background = `var(${colour})`;
     }
   }

@@ -44,8 +44,7 @@ export class CallTable {
     });
     this.grid.append(this.head.node, this.rows.node);
     this.empty = this.emptyNote();
-    // JupyterLab's shortcuts would take the keys: "0 0" restarts the kernel.
-    this.node = h('div', { class: 'jaxcb-table', 'data-lm-suppress-shortcuts': 'true' });
+    this.node = h('div', { class: 'jaxcb-table' });
     this.node.append(this.filters.node, this.grid, this.empty);
     this.grid.addEventListener('scroll', () => this.scrolled());
     this.grid.addEventListener('keydown', event => this.key(event));

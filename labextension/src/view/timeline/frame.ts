@@ -3,7 +3,7 @@
 import { h } from '../dom.js';
 import type { Store } from '../data/store.js';
 import { AXIS, LANE, MOST_LANES } from './geometry.js';
-import { siteColour } from './theme.js';
+import { siteColour } from '../colours.js';
 
 const MOST_SITES = 8;
 let frames = 0;
@@ -33,14 +33,12 @@ export class Frame {
   constructor(private readonly store: Store, buttons: Buttons) {
     const id = `jaxcb-timeline-hint-${++frames}`;
     this.hint = hintOf(id);
-    // JupyterLab's shortcuts would take the keys: "0 0" restarts the kernel.
     this.canvas = h('canvas', {
       class: 'jaxcb-timeline-canvas',
       role: 'application',
       tabindex: 0,
       'aria-describedby': id,
-      'aria-roledescription': 'timeline',
-      'data-lm-suppress-shortcuts': 'true'
+      'aria-roledescription': 'timeline'
     });
     this.scroller = h('div', { class: 'jaxcb-timeline-scroller' }, this.canvas, this.room);
     const zoom = h('div', { class: 'jaxcb-timeline-buttons' });
@@ -95,7 +93,7 @@ export class Frame {
   private item(site: string, place: number): HTMLElement {
     const { filter } = this.store;
     const swatch = h('span', { class: 'jaxcb-timeline-swatch', 'aria-hidden': 'true' });
-    swatch.style.background = `var(${siteColour(place)})`;
+    swatch.style.background = `var(${siteColour(this.store.colour(place))})`;
     const label = h('span', { class: 'jaxcb-timeline-site' }, site);
     const pressed = filter.site === place;
     const item = h(

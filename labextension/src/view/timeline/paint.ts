@@ -72,7 +72,7 @@ class Painter implements Spans {
     }
     const free = Math.min(width, this.covered(place) - x);
     if (free >= LEAST_LABELLED) {
-      pen.fillStyle = site === null ? theme.back : theme.onSites[site % theme.onSites.length]!;
+      pen.fillStyle = site === null ? theme.back : theme.onSites[store.colour(site)]!;
       const text = cut(pen, `${failed ? '✕ ' : ''}${functionOf(store, row)}`, free - 9);
       pen.fillText(text, x + 5, this.top + this.height / 2 + 0.5);
     }
@@ -110,11 +110,11 @@ class Painter implements Spans {
   }
 
   private colour(site: number | null): string {
-    const { theme } = this.drawing;
+    const { store, theme } = this.drawing;
     if (this.dimmed) {
       return theme.dimmed;
     }
-    return site === null ? theme.mixed : theme.sites[site % theme.sites.length]!;
+    return site === null ? theme.mixed : theme.sites[store.colour(site)]!;
   }
 
   /** An inner call has an edge, so that it is told from the one around it. */

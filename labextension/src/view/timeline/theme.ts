@@ -1,11 +1,6 @@
 /** Colours of the timeline: custom properties of style/timeline.css, read when it is drawn. */
 
-const SITE_COLOURS = 8;
-
-/** The custom property with the colour of the site at `place`, the same in every view. */
-export function siteColour(place: number): string {
-  return `--jaxcb-site-${place % SITE_COLOURS}`;
-}
+import { COLOURS, siteColour } from '../colours.js';
 
 export interface Theme {
   readonly sites: readonly string[];
@@ -26,7 +21,7 @@ export interface Theme {
 export function themeOf(node: Element, pen: CanvasRenderingContext2D): Theme {
   const style = getComputedStyle(node);
   const read = (name: string) => style.getPropertyValue(name).trim() || '#808080';
-  const sites = Array.from({ length: SITE_COLOURS }, (_, place) => read(siteColour(place)));
+  const sites = Array.from({ length: COLOURS }, (_, colour) => read(siteColour(colour)));
   return {
     sites,
     onSites: sites.map(colour => (isDark(colour, pen) ? '#ffffff' : '#000000')),

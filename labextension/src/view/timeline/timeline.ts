@@ -14,7 +14,6 @@ import { TimeWindow } from './window.js';
 import { watchLook } from './look.js';
 import { callWords, timeWords } from '../data/words.js';
 
-export { siteColour } from './theme.js';
 
 const PANNED_SHARE = 0.15;
 const ZOOM_STEP = 0.6;

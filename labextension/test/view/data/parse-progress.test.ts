@@ -5,7 +5,18 @@ import { changed, someProgress } from '../recordings.js';
 
 const PROGRESS = someProgress({
   running: [{ function: 'f', where: 'line 3', lane: -1, thread: 'MainThread', elapsed_ns: 1 }],
-  sites: [{ function: 'f', flavor: 'pure', where: 'line 3', calls: 2, errors: 0, host_ns: 9 }]
+  sites: [
+    {
+      function: 'f',
+      flavor: 'pure',
+      where: 'line 3',
+      line: 3,
+      column: 4,
+      calls: 2,
+      errors: 0,
+      host_ns: 9
+    }
+  ]
 });
 
 describe('parseProgress', () => {

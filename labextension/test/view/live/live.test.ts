@@ -2,7 +2,16 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { LiveView } from '../../../src/view/live/live.js';
 import type { Store } from '../../../src/view/data/store.js';
-import { someCalls, someProgress } from '../recordings.js';
+import { SiteList } from '../../../src/view/sites/sites.js';
+import { unkept } from '../keys.js';
+import {
+  aSite,
+  someCalls,
+  someFacts,
+  someMeasured,
+  someProgress,
+  unusedSite
+} from '../recordings.js';
 
 const stores: Store[] = [];
 const disposed = vi.fn();
@@ -21,6 +30,8 @@ const SITE = {
   function: 'bessel',
   flavor: 'pure',
   where: 'line 3',
+  line: 3,
+  column: 4,
   calls: 41,
   errors: 0,
   host_ns: 2e6
@@ -37,6 +48,11 @@ function openTimeline(): Store {
   details.open = true;
   details.dispatchEvent(new Event('toggle'));
   return stores[0]!;
+}
+
+function swatches(node: HTMLElement): string[] {
+  const found = [...node.querySelectorAll<HTMLElement>('.jaxcb-swatch')];
+  return found.map(swatch => swatch.style.getPropertyValue('--jaxcb-own'));
 }
 
 beforeEach(() => {
@@ -93,6 +109,20 @@ describe('LiveView', () => {
     view.update(someProgress({ sites: [SITE], running: [CALL] }), []);
     expect(observer.takeRecords()).toEqual([]);
     observer.disconnect();
+  });
+
+  it('gives sites the colours that they have afterwards', () => {
+    const log = { function: 'log', flavor: 'io', where: 'line 9', line: 9, column: 0 };
+    view.update(someProgress({ sites: [SITE, { ...SITE, ...log }] }), []);
+    const facts = someFacts([unusedSite(), aSite(log), aSite({ line: 3, column: 4 })]);
+    const [, second, first] = swatches(new SiteList(facts, someMeasured(), {}).node);
+    expect(swatches(find('.jaxcb-live-sites'))).toEqual([first, second]);
+    expect(first).not.toBe(second);
+  });
+
+  it('keeps all keys from the shortcuts of JupyterLab', () => {
+    expect(view.node.querySelectorAll('summary')).toHaveLength(1);
+    expect(unkept(view.node)).toEqual([]);
   });
 
   it('speaks seldom', () => {

@@ -24,6 +24,11 @@ describe('progressWords', () => {
     expect(progressWords(someProgress({ expected: 400 }))).toMatch(/^431 calls ·/);
   });
 
+  it('has no rate before a call has come back', () => {
+    const first = someProgress({ calls: 0, expected: 1, rate: 0 });
+    expect(progressWords(first)).toBe('0 of 1 call · 3.2 s');
+  });
+
   it('rounds slow rates to a tenth', () => {
     expect(progressWords(someProgress({ rate: 0.24 }))).toContain('0.2 calls/s');
   });
@@ -64,7 +69,8 @@ describe('the words of rows', () => {
   });
 
   it('tell failures of a site', () => {
-    const site = { function: 'f', flavor: 'io', where: '', calls: 41, errors: 0, host_ns: 2e6 };
+    const named = { function: 'f', flavor: 'io', where: '', line: 0, column: 0 };
+    const site = { ...named, calls: 41, errors: 0, host_ns: 2e6 };
     expect(progressSiteWords(site)).toBe('41 calls · 2 ms');
     expect(progressSiteWords({ ...site, errors: 2 })).toBe('41 calls · ✕ 2 failed · 2 ms');
   });

@@ -58,6 +58,16 @@ describe('summaryLine', () => {
     expect(words(someFacts(sites))).toMatch(/f3.*and 5 more functions$/);
   });
 
+  it('tells of those it does not name what was elided, and the first error', () => {
+    const names = ['f0', 'f1', 'f2', 'f3', 'f4', 'f5'].map(name => ({ function: name }));
+    const sites = names.map(name => aSite(name));
+    sites[4] = unusedSite(names[4]);
+    sites[5] = aSite({ ...names[5], errors: ['ValueError: no luck'] });
+    expect(words(someFacts(sites))).toMatch(
+      /and 2 more functions · ✕ 1 elided: result never used · ✕ ValueError: no luck$/
+    );
+  });
+
   it('counts what one run would do when nothing ran', () => {
     const site = aSite({ expected: 5 });
     expect(words(someFacts([site], { ahead: true }))).toContain('5 calls a run');

@@ -198,11 +198,6 @@ describe('CallTable', () => {
     expect(store.selected).toBeNull();
   });
 
-  test('keeps the keys from the shortcuts of JupyterLab', () => {
-    const { table } = open(storeOf(CALLS));
-    expect(table.node.hasAttribute('data-lm-suppress-shortcuts')).toBe(true);
-  });
-
   test('takes in calls that come, once a frame', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);

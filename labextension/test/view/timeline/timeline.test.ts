@@ -1,16 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EVERYTHING, type Store } from '../../../src/view/data/store.js';
-import { siteColour, Timeline } from '../../../src/view/timeline/timeline.js';
+import { Timeline } from '../../../src/view/timeline/timeline.js';
 import { type Call, columns, storeOf } from '../calls.js';
 import { click, drag, key, penOf, pointer, wheel } from '../gestures.js';
-
-test('sites have eight colours', () => {
-  expect([0, 7, 8].map(siteColour)).toEqual([
-    '--jaxcb-site-0',
-    '--jaxcb-site-7',
-    '--jaxcb-site-0'
-  ]);
-});
 
 describe('Timeline', () => {
   const WIDTH = 900; // of which 128 are for names and 8 for the edge
@@ -85,11 +77,6 @@ describe('Timeline', () => {
       'Timeline of 4 calls on 2 threads in 1 µs, 1 failed'
     );
     expect(canvas.tabIndex).toBe(0);
-  });
-
-  test('keeps the keys from the shortcuts of JupyterLab', () => {
-    const { canvas } = open(storeOf(CALLS));
-    expect(canvas.hasAttribute('data-lm-suppress-shortcuts')).toBe(true);
   });
 
   test('a click selects a call, and one beside all calls none', () => {

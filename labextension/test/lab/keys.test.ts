@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+import { Badge } from '../../src/lab/badges/badge.js';
+import { NotebookState } from '../../src/lab/kernel/service.js';
+import { Panel } from '../../src/lab/panel/panel.js';
+import { SiteList } from '../../src/view/sites/sites.js';
+import { CallTable } from '../../src/view/table/table.js';
+import { Timeline } from '../../src/view/timeline/timeline.js';
+import { viewFooter } from '../../src/view/view-footer.js';
+import { storeOf } from '../view/calls.js';
+import { penOf } from '../view/gestures.js';
+import { unkept } from '../view/keys.js';
+import { aSite, aWay, someFacts, someMeasured, unusedSite } from '../view/recordings.js';
+import { FakeKernel } from './kernels.js';
+import { message, SITE } from './made.js';
+
+beforeEach(() => {
+  vi.stubGlobal('requestAnimationFrame', () => 0);
+  vi.stubGlobal('cancelAnimationFrame', () => undefined);
+  const pen = penOf([]) as RenderingContext;
+  vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(pen);
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  document.body.replaceChildren();
+});
+
+function counts(...selectors: string[]): number[] {
+  return selectors.map(selector => document.body.querySelectorAll(selector).length);
+}
+
+test('sites and what is below them keep all keys to themselves', () => {
+  const failed = aSite({ errors: ['ValueError: no luck\nat great length'] });
+  const batched = aSite({ shapes: [aWay([[3]], [[3]], [[3, 'expand_dims', [true]]])] });
+  const facts = someFacts([failed, batched, ...Array.from({ length: 120 }, () => unusedSite())]);
+  const compilations = [{ program: 'f', lower_ns: 1, compile_ns: 1 }];
+  const measured = someMeasured({ compilations });
+  const list = new SiteList(facts, measured, { reveal: vi.fn(), filter: vi.fn() });
+  document.body.append(list.node, viewFooter({ ...facts, left_out: 0, not_kept: 0 }, measured, ''));
+  list.node.querySelector<HTMLElement>('.jaxcb-sites-more')!.click();
+  for (const details of document.body.querySelectorAll('details')) {
+    details.open = true;
+    details.dispatchEvent(new Event('toggle'));
+  }
+  expect(counts('summary', '[role=img]', 'pre', 'li[tabindex]')).toEqual([3, 2, 1, 1]);
+  expect(unkept(document.body)).toEqual([]);
+});
+
+test('so do the timeline and the table', () => {
+  const store = storeOf([{ start: 0 }, { start: 20, error: 1 }]);
+  const parts = [new Timeline(store), new CallTable(store, () => '')];
+  document.body.append(...parts.map(part => part.node));
+  expect(counts('canvas', '[role=grid]', 'select', 'input')).toEqual([1, 1, 2, 1]);
+  expect(unkept(document.body)).toEqual([]);
+  parts.forEach(part => part.dispose());
+});
+
+test('so do the side panel and the badges', () => {
+  const panel = new Panel(vi.fn());
+  const kernel = new FakeKernel();
+  const notebook = new NotebookState();
+  notebook.hear(kernel.connection);
+  panel.follow(notebook);
+  kernel.says(message());
+  const note = {
+    tone: 'live',
+    sign: '●',
+    text: '5 calls',
+    name: SITE.function,
+    title: '',
+    details: [],
+    place: { site: 0 }
+  } as const;
+  document.body.append(panel.node, new Badge([note], false, vi.fn()).toDOM());
+  expect(counts('button', 'summary', 'select')).toEqual([3, 1, 1]);
+  expect(unkept(document.body)).toEqual([]);
+});

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest';
+
+import { coloursOf } from '../../src/view/colours.js';
+import { aSite } from './recordings.js';
+
+const SITES = Array.from({ length: 20 }, (_, line) => aSite({ line, where: `line ${line}` }));
+
+describe('the colours of sites', () => {
+  it('are different as long as there are any left', () => {
+    expect(new Set(coloursOf(SITES.slice(0, 8))).size).toBe(8);
+    expect(new Set(coloursOf(SITES))).toEqual(new Set([0, 1, 2, 3, 4, 5, 6, 7]));
+  });
+
+  it('do not depend on the order', () => {
+    const few = SITES.slice(0, 8);
+    expect(coloursOf([...few].reverse())).toEqual(coloursOf(few).reverse());
+  });
+});
