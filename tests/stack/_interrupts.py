@@ -2,6 +2,7 @@
 
 import contextlib
 import dis
+import gc
 import functools
 import os
 import sys
@@ -36,10 +37,12 @@ class Interrupts:
         self.place, self.first = "", False
 
     def __enter__(self):
+        gc.disable()  # Python drops what is raised while garbage, generators too, is collected
         sys.settrace(self.trace)
 
     def __exit__(self, *error):
         sys.settrace(None)
+        gc.enable()
 
     def trace(self, frame, event, argument):
         if not frame.f_code.co_filename.startswith(OWN):
