@@ -2,8 +2,8 @@
 
 import contextlib
 import dis
-import gc
 import functools
+import gc
 import os
 import sys
 

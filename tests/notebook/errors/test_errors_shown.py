@@ -138,7 +138,10 @@ REFUSED = {
         "jax.vmap(lambda x: jaxcb.io_callback(np.sin, x, x, ordered=True))(jnp.ones(3))",
         "Cannot `vmap` ordered IO callback",
     ),
-    "unknown method": ("jaxcb.pure(np.sin, vmap_method='parallel')", "unknown vmap method 'parallel'"),
+    "unknown method": (
+        "jaxcb.pure(np.sin, vmap_method='parallel')",
+        "unknown vmap method 'parallel'",
+    ),
 }
 
 
