@@ -1,4 +1,9 @@
-"""What happened: facts, the recorder that hears them, the recording that keeps them."""
+"""What happened: the data, and what collects it. Nothing of JAX is needed here.
+
+Read `_facts` first: every fact is one class. `_recorded_facts` is the whole of a recording,
+`_recording` adds its text and files (`files`). `recorder` collects facts while programs run; the
+``with`` block around it is in `diagnostics`.
+"""
 
 from ._check import Check as Check
 from ._check import Finding as Finding

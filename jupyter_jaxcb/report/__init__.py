@@ -1,4 +1,8 @@
-"""Recording in, value out: pure functions."""
+"""Recording in, value out: pure functions.
+
+`summary` finds the facts of each row and has the words for their reasons, `text` words the rest,
+`frontend` and `export` pack it.
+"""
 
 from .export import export as export
 from .frontend import MIME_TYPE as MIME_TYPE

@@ -1,4 +1,7 @@
-"""``explain()`` and ``explain_matrix()``: compile without running, and report each callback."""
+"""``explain()`` and ``explain_matrix()``: compile without running, and report each callback.
+
+`_explain` compiles one program; `_matrix` asks it under six transformations.
+"""
 
 from ._explain import explain as explain
 from ._matrix import explain_matrix as explain_matrix

@@ -1,3 +1,6 @@
-"""``gather()``: one recording of several processes, met over `jax.distributed`."""
+"""``gather()``: one recording of several processes, exchanged over `jax.distributed`.
+
+`_rendezvous` exchanges bytes and names missing processes; `_gather` aligns the clocks and merges.
+"""
 
 from ._gather import gather as gather

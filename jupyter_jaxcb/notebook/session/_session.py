@@ -138,7 +138,7 @@ class Session:
         }
 
     def set_automatic(self, automatic: bool, *, values: bool, jax: bool = False) -> None:
-        """YieldPoints the host trace after every cell on or off, from this cell on."""
+        """Turns the host trace after every cell on or off, from this cell on."""
         self.automatic, self.values = automatic, values
         self._observe(jax and automatic)
         if automatic:

@@ -1,4 +1,8 @@
-"""Recordings as files: JSON, and a binary format for long logs."""
+"""Recordings as files: JSON, and a binary format for long logs.
+
+`_save` picks the format by the suffix; `_json` writes and reads the facts, `_binary` the rows.
+`_decode` checks every value that comes from a file.
+"""
 
 from ._binary import read_binary as read_binary
 from ._binary import write_binary as write_binary

@@ -1,4 +1,8 @@
-"""The mutable side: what hears of host calls while they happen."""
+"""The mutable side: collects host calls while they happen.
+
+`_recorder` is called on every host call; `_active` is the one slot that says who records.
+`_window` reads a log that still grows, `_yielding` lets another thread do so.
+"""
 
 from ._active import activate as activate
 from ._active import active as active

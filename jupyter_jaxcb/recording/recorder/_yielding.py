@@ -1,4 +1,4 @@
-"""YieldPoints for a thread that looks on, between host calls."""
+"""Turns for a thread that looks on, between host calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What the notebook front end gets: MIME bundles and live messages."""
+"""What the notebook front end gets.
+
+`_mime` builds the bundle of a finished recording, `_columns` packs its calls, `_progress` makes
+the messages of a running cell.
+"""
 
 from ._columns import CallColumns as CallColumns
 from ._columns import call_columns as call_columns

@@ -1,4 +1,8 @@
-"""Facts about a recording that every report shows, as values."""
+"""Facts about a recording that every report shows, as values.
+
+Read `_summary` first: it makes one `SiteSummary` for each row of a table, from `_counts` and
+`_rows`. `_reasons` has the words for every reason and note.
+"""
 
 from ._numbers import call_words as call_words
 from ._numbers import counted as counted

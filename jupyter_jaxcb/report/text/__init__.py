@@ -1,4 +1,8 @@
-"""Recordings as text and HTML; `_words` holds the sentences."""
+"""Recordings as text and HTML.
+
+`_text` and `_html` lay out the rows of `summary`; `_words` phrases shapes, counts and times,
+`_phrases` holds the words that the front end uses too.
+"""
 
 from ._cost import cost_to_text as cost_to_text
 from ._html import sites_to_html as sites_to_html

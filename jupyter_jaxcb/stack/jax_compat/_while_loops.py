@@ -31,7 +31,7 @@ def hold_finished_lanes(effect: Any) -> None:
 
     JAX's lowering of such a loop goes on with the lanes that have finished. All other loops are
     left to it. In a JAX where the rule is elsewhere nothing is done, and such a loop is refused
-    (`_environment.lowers_predicate_that_goes_wrong`). Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
+    (`lowers_predicate_that_goes_wrong`). Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
     """
     if _while_p is None or effect in _held:
         return

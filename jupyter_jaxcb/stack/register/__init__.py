@@ -1,4 +1,8 @@
-"""The decorators ``pure``, ``io``, ``debug``, ``buffer``, ``tap``, and what they return."""
+"""The decorators ``pure``, ``io``, ``debug``, ``buffer``, ``tap``, and what they return.
+
+`_decorators` has the first three; each builds its options, declares the result and returns a
+`Callback` (`_callback`). `_two_forms` lets them work with and without arguments.
+"""
 
 from ._buffer import buffer as buffer
 from ._callback import BufferCallback as BufferCallback

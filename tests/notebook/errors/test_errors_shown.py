@@ -49,7 +49,7 @@ def test_every_failure_is_shown_once_in_its_own_cell(bad, call):
         shown = ran.error[2]
         assert shown.count("<b>bold</b> & co") == shown.count("raised by the") == 1, name
         assert "if x == 0: raise kind(*args)" in shown, name
-        assert "site-packages" not in shown and "stack/_" not in shown, name
+        assert "site-packages" not in shown and "jupyter_jaxcb/stack/" not in shown, name
         assert "late" not in shown and ran.order.count("error") == 1, name
         assert "Traceback" not in ran.text, name
         assert bad.run("float(jax.jit(f)(5.0))").value == "5.0", name
@@ -91,7 +91,7 @@ def test_what_we_refuse_is_shown_at_the_line_of_the_user(bad, cell, name):
     ran = bad.run(cell)
     assert ran.error[0].startswith(name)
     assert "In[" in ran.error[2]
-    assert "stack/_" not in ran.error[2] and "site-packages" not in ran.error[2]
+    assert "jupyter_jaxcb/stack/" not in ran.error[2] and "site-packages" not in ran.error[2]
 
 
 def test_error_that_comes_in_a_later_cell_names_its_own(bad):
