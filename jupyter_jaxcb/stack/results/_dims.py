@@ -133,7 +133,9 @@ class Dims:
         names = dict.fromkeys(self._ones, 1)
         names |= {name: size for name, (size, _) in self._sizes.items()}
         try:
-            value = eval(compile(_arithmetic(token), "<dimension>", "eval"), {}, names)
+            # Without Python's builtins: `_` is one of them in an interactive session.
+            nothing = {"__builtins__": {}}
+            value = eval(compile(_arithmetic(token), "<dimension>", "eval"), nothing, names)
         except NameError as error:
             raise ValueError(
                 f"no argument says how large {error.name!r} is. Annotate the one that does, or "

@@ -1,5 +1,6 @@
 """Annotations in programs: families of dtypes and dimensions that the arguments decide."""
 
+import builtins
 import functools
 
 import jax
@@ -201,7 +202,9 @@ NOT_BOUND = {
 @pytest.mark.parametrize(
     ("argument", "result", "shape", "words"), NOT_BOUND.values(), ids=NOT_BOUND
 )
-def test_dimensions_that_cannot_be_told_are_named(argument, result, shape, words):
+def test_dimensions_that_cannot_be_told_are_named(argument, result, shape, words, monkeypatch):
+    monkeypatch.setattr(builtins, "_", 4, raising=False)  # as in an interactive session
+
     def oracle(x): ...
 
     oracle.__annotations__ = {"return": Float[Array, result]}
