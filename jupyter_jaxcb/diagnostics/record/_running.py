@@ -6,7 +6,6 @@ as long as they last.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from types import FrameType
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from jupyter_jaxcb_worker import Ran, run_lanes
 
 from ...recording import Frame, LoweredSite, Recorder
-from ...stack.core import JAX_FOLDER, HostFunction, is_user_code
+from ...stack.core import JAX_FOLDER, HostFunction, frames_of_threads, is_user_code
 from ...stack.dispatch import READERS, RECORDED_CALL, RECORDED_LANES, CallCount
 from ...stack.executors import CROSS, SubmittedChunk
 
@@ -53,7 +52,7 @@ def still_running(recorder: Recorder) -> list[tuple[Any, ...]]:
 def all_running_calls() -> list[RunningCall]:
     """The host calls that are running in any thread, recorded or not."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    frames = sys._current_frames()
+    frames = frames_of_threads()
     found = [
         call
         for ident, frame in frames.items()

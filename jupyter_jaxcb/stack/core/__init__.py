@@ -71,3 +71,5 @@ from ._signatures import without_leading as without_leading
 from ._site import Found as Found
 from ._site import find_site as find_site
 from ._site import site_of_frames as site_of_frames
+from ._threads import frames_of_threads as frames_of_threads
+from ._threads import without_collecting as without_collecting

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import itertools
 import operator
 import sys
 from types import FrameType
 from typing import Any
 
-from ..core import CROSSINGS, WAITING, is_own_module
+from ..core import CROSSINGS, WAITING, frames_of_threads, is_own_module, without_collecting
 from ..errors import EndedError
 
 # With one argument too many: a weak reference hands itself over, and C does not mind.
@@ -27,14 +26,14 @@ raise_in_thread: Any = ctypes.PYFUNCTYPE(
 
 def end_running() -> None:
     """Raises EndedError in every host call on a thread of XLA's; ends loops over lanes."""
-    for thread, frame in sys._current_frames().items():
+    for thread, frame in frames_of_threads().items():
         crossing = outermost(frame)
         if is_own(crossing):
             _end_lanes(frame)
             while outermost(frame) is crossing and _is_in_host_function(frame):
                 if _raise_at(thread, frame):
                     break
-                frame = sys._current_frames().get(thread)
+                frame = frames_of_threads().get(thread)
 
 
 def outermost(frame: FrameType | None) -> FrameType | None:
@@ -55,18 +54,13 @@ def _raise_at(thread: int, frame: FrameType | None) -> bool:
     C all the way from the look to the exception: no other thread runs in between, unless garbage
     is collected, which may run anything.
     """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
+    with without_collecting():
         now = map(operator.itemgetter(thread), itertools.starmap(sys._current_frames, [()]))
         there = itertools.compress((thread,), map(operator.is_, now, (frame,)))
         raised = map(raise_in_thread, there, itertools.repeat(EndedError), itertools.repeat(None))
         with contextlib.suppress(KeyError):  # the thread has left Python
             return any(raised)
         return False
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _is_in_host_function(frame: FrameType | None) -> bool:

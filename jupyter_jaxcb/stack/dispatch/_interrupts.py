@@ -21,7 +21,7 @@ import jax
 
 from ...recording import LoweredSite
 from .. import jax_compat
-from ..core import HostFunction, any_lowered
+from ..core import HostFunction, any_lowered, frames_of_threads
 from ..errors import NotCalledError
 from ._ending import end_running, is_own, outermost
 from ._failure import caller_of, report_failure
@@ -87,7 +87,7 @@ def interrupt_main() -> None:
 
 
 def _main_place() -> tuple[FrameType | None, int]:
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    frame = frames_of_threads().get(threading.main_thread().ident or 0)
     return frame, -1 if frame is None else frame.f_lasti
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
-import sys
 import threading
 import time
 
@@ -16,7 +15,7 @@ import jax
 
 from ...recording import Site
 from .. import jax_compat
-from ..core import JAX_FOLDER
+from ..core import JAX_FOLDER, frames_of_threads
 from . import _excepthooks, _monitoring
 from ._classes import EndedError
 from ._store import Kept, told_in, told_number
@@ -132,7 +131,7 @@ def _somebody_waits() -> bool:
     """Whether anything is being computed, or a thread has called into JAX."""
     if jax_compat.unfinished_arrays():
         return True
-    innermost = (frame.f_code.co_filename for frame in sys._current_frames().values())
+    innermost = (frame.f_code.co_filename for frame in frames_of_threads().values())
     return any(file.startswith(JAX_FOLDER) for file in innermost)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
 import threading
 import time
 from types import FrameType
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jupyter_jaxcb_worker import run_lanes, running
 
-from ..core import JAX_FOLDER, WAITING
+from ..core import JAX_FOLDER, WAITING, frames_of_threads
 from ._engine import Engine
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def waits_for_us(engine: Engine) -> bool:
     busy = [thread for thread, other in list(running.items()) if _is(engine, other)]
     if len(busy) < engine.workers:
         return False
-    frames = sys._current_frames()
+    frames = frames_of_threads()
     return all(_waits(frames.get(thread)) for thread in busy)
 
 

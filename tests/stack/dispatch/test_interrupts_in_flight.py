@@ -14,6 +14,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import interrupt, release
+from jupyter_jaxcb.stack.core import frames_of_threads
 from jupyter_jaxcb.stack.dispatch import _ending, _interrupts
 
 pytestmark = pytest.mark.slow
@@ -217,7 +218,7 @@ def test_exception_is_set_for_a_thread_at_that_very_place_alone(worker):
     assert host.inside.wait(60)
     (thread,) = (
         ident
-        for ident, frame in sys._current_frames().items()
+        for ident, frame in frames_of_threads().items()
         if _ending.is_own(_ending.outermost(frame))
     )
     elsewhere = sys._getframe()

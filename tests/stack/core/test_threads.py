@@ -1,0 +1,67 @@
+"""Which frame every thread is at, without waiting for ever in Python 3.11."""
+
+import ast
+import gc
+import sys
+import threading
+from pathlib import Path
+
+import jupyter_jaxcb
+from jupyter_jaxcb.stack.core import frames_of_threads, without_collecting
+
+PACKAGE = Path(jupyter_jaxcb.__file__).parent
+
+
+def test_no_garbage_is_collected_while_frames_are_made(monkeypatch):
+    """A collection there may let another thread run, which then has the lock that this one needs.
+
+    Every thread but this one is at a frame that nobody has looked at, so each makes an object.
+    """
+    collected, seen, thresholds = [], [], gc.get_threshold()
+    look, note = sys._current_frames, lambda *told: collected.append(told)
+
+    def looked():
+        seen.append(gc.isenabled())
+        gc.set_threshold(1, 1, 1)  # any new object would collect
+        gc.callbacks.append(note)
+        try:
+            return look()
+        finally:
+            gc.callbacks.remove(note)
+            gc.set_threshold(*thresholds)
+
+    monkeypatch.setattr(sys, "_current_frames", looked)
+    assert frames_of_threads()[threading.get_ident()].f_code is looked.__code__
+    assert seen == [False] and collected == []
+    assert gc.isenabled()
+
+
+def test_collector_is_as_it_was_after_many_threads_looked():
+    def look():
+        for _ in range(200):
+            frames_of_threads()
+
+    threads = [threading.Thread(target=look) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with without_collecting():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_nobody_asks_python_for_the_frames_but_where_no_garbage_is_collected():
+    allowed = {"_threads.py", "_ending.py"}  # the latter inside of `without_collecting`
+    asking = {
+        path.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr == "_current_frames"
+    }
+    assert asking == allowed
