@@ -10,7 +10,6 @@ from ._check import Finding as Finding
 from ._facts import COMPILED_BEFORE as COMPILED_BEFORE
 from ._facts import ELIDED as ELIDED
 from ._facts import OBSERVED as OBSERVED
-from ._facts import AsWritten as AsWritten
 from ._facts import Aval as Aval
 from ._facts import Compilation as Compilation
 from ._facts import Fate as Fate

@@ -274,14 +274,6 @@ class Reason(enum.StrEnum):
     NO_RESULT = "no_result"  # it returns nothing, so nothing needs it
     # What the recording makes of it.
     PARTLY_OBSERVED = "partly_observed"  # JAX's own callbacks were not observed all the time
-    AS_WRITTEN = "as_written"  # that of a file of schema 2, which has words instead
-
-
-class AsWritten(NamedTuple):
-    """What a file of schema 2 says of an outcome, in its own words."""
-
-    reason: str  # why it has its fate
-    advice: str  # what to do about it
 
 
 class NoteKind(enum.StrEnum):
@@ -294,7 +286,6 @@ class NoteKind(enum.StrEnum):
     USES_JAX = "uses_jax"  # the host function does
     USES_JAX_AND_CAN_BLOCK = "uses_jax_and_can_block"  # the same, where that can wait for ever
     PARTLY_OBSERVED = "partly_observed"  # calls are missing that came while JAX's were not observed
-    AS_WRITTEN = "as_written"  # that of a file of schema 2, which has words instead
 
 
 class JaxUse(NamedTuple):
@@ -319,7 +310,6 @@ class Note(NamedTuple):
     kind: NoteKind  # which also says what of the other fields is told
     batch: tuple[int, ...] = ()  # sizes of the vmaps whose elements share the call, outermost first
     use: JaxUse | None = None  # of JAX in the host function
-    text: str = ""  # of a file of schema 2, in its own words
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -341,7 +331,6 @@ class Outcome:
     unrolled: bool = False  # JAX unrolled a loop: each step that it wrote is a call path
     unreadable: str = ""  # the error, where the optimized program cannot be read
     notes: tuple[Note, ...] = ()  # what is worth knowing of a live one
-    as_written: AsWritten | None = None  # the reason of a file of schema 2
 
     def __str__(self) -> str:
         """Which call it is and what became of it: ``bessel, line 3: unused, its result ...``."""

@@ -26,7 +26,7 @@ class Recording(RecordedFacts):
         threads: names of the threads that calls came from, by index.
         errors: what failing calls raised; a row's ``error`` is 1 + an index into it.
         overflow: host calls that came after the log was full: counted, not kept.
-        not_kept: these by site and error. Files of schema 2 do not have them.
+        not_kept: these by site and error.
         environment: versions and backend the fates depend on.
         cells: file names under which the recorded notebook cell was compiled; empty in a script.
         compilations: what it took to make the programs of `outcomes` that were compiled meanwhile.

@@ -86,15 +86,6 @@ class Kernel:
             )
         return ran
 
-    def refused(self, code):
-        """Runs a cell that ends with UsageError: nothing of it runs, so it may be run again.
-
-        Now and then a kernel answers such a cell without a word of what it wrote to stderr; seen
-        twice in some thousand cells, not understood.
-        """
-        ran = self.run(code)
-        return ran if ran.text else self.run(code)
-
     @contextlib.contextmanager
     def _asked(self):
         """Notes it if no answer comes, so that the tests after this one do not wait too."""
@@ -150,16 +141,22 @@ def _shared_kernel(fresh_kernel):
         if not kernels or not kernels[-1].answers:
             kernels.append(fresh_kernel())
             kernels[-1].run("import jax, jax.numpy as jnp, numpy as np, scipy.special")
+            kernels[-1].run("names_of_all_tests = {*globals(), 'names_of_all_tests'}")
         return kernels[-1]
 
     return kernel
 
 
+_FORGET = """for name in {*globals()} - names_of_all_tests:
+    del globals()[name]
+%load_ext jupyter_jaxcb"""
+
+
 @pytest.fixture
 def kernel(_shared_kernel):
-    """One kernel for many tests, with the extension freshly loaded in each."""
+    """One kernel for many tests; none sees names that another defined, or its registrations."""
     kernel = _shared_kernel()
-    assert kernel.run("%load_ext jupyter_jaxcb").error is None
+    assert kernel.run(_FORGET).error is None
     yield kernel
     if kernel.answers:
         kernel.run("%unload_ext jupyter_jaxcb")

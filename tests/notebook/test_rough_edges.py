@@ -102,7 +102,7 @@ def test_syntax_errors_of_every_stage_show_no_machinery(kernel, body):
     ],
 )
 def test_line_that_does_not_parse_says_what_is_meant(kernel, line, says):
-    ran = kernel.refused(f"%%jax_callback {line}\ndef g(x): return x")
+    ran = kernel.run(f"%%jax_callback {line}\ndef g(x): return x")
     assert ran.text.startswith("UsageError: ") and says in ran.text
     assert "flavor, names" not in ran.text
 
@@ -144,7 +144,7 @@ def test_recorded_cell_shows_its_trace_last_also_when_recording_is_off(f):
 
 @pytest.mark.parametrize("name", ["class", "off", "auto", "1x"])
 def test_name_that_cannot_be_meant_is_refused(f, name):
-    assert f.refused(f"%%jax_record {name}\nf(1.)").text.startswith("UsageError: ")
+    assert f.run(f"%%jax_record {name}\nf(1.)").text.startswith("UsageError: ")
 
 
 def test_recordings_say_what_they_are(f):

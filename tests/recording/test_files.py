@@ -147,7 +147,7 @@ def test_newer_schema_says_to_update(suffix, tmp_path):
         content = content.replace(b'"schema": 3', b'"schema": 4')
     else:
         content = content[:8] + struct.pack("<I", 4) + content[12:]
-    with pytest.raises(RecordingFileError, match=r"schema 4: .* reads schema 2 and 3\. Update"):
+    with pytest.raises(RecordingFileError, match=r"schema 4: .* reads schema 3\. Update"):
         reading(content, tmp_path)
 
 

@@ -1,6 +1,5 @@
 """A log that is full goes on counting: calls of every site, crossings, failures, time."""
 
-import dataclasses
 import json
 import threading
 
@@ -178,16 +177,6 @@ def test_file_that_counts_calls_of_no_site_is_damaged():
         data["not_kept"][0][place] = wrong
         with pytest.raises(jaxcb.RecordingFileError, match="not_kept"):
             Recording.from_json(json.dumps(data))
-
-
-def test_sum_alone_is_said_of_a_file_that_does_not_have_more():
-    """Schema 2 had only how many calls came when the log was full."""
-    recorder = Recorder(capacity=1)
-    for _ in range(3):
-        recorder.called(lowered("a"), 1, 0, 1)
-    old = dataclasses.replace(recorder.freeze(), not_kept=())
-    assert "2 calls more, not in these counts: the log was full" in to_text(old)
-    assert {one.expected for one in summarize(old)} == {None}
 
 
 def test_merged_recordings_count_what_each_process_counted():

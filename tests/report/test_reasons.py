@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from jupyter_jaxcb.recording import (
-    SCHEMA,
-    AsWritten,
     Fate,
     JaxUse,
     Note,
@@ -23,7 +21,7 @@ from jupyter_jaxcb.recording import (
     Site,
     load,
 )
-from jupyter_jaxcb.report import advice_words, causes_of, note_words, reason_words, summarize
+from jupyter_jaxcb.report import advice_words, causes_of, note_words, reason_words
 from jupyter_jaxcb.report.summary import _reasons
 
 DATA = Path(__file__).parents[1] / "data"
@@ -34,7 +32,6 @@ NOTES = {
     NoteKind.UNBATCHED: Note(NoteKind.UNBATCHED, (3, 4)),
     NoteKind.USES_JAX: Note(NoteKind.USES_JAX, use=USE),
     NoteKind.USES_JAX_AND_CAN_BLOCK: Note(NoteKind.USES_JAX_AND_CAN_BLOCK, use=USE),
-    NoteKind.AS_WRITTEN: Note(NoteKind.AS_WRITTEN, text="an older sentence"),
 }
 
 
@@ -56,7 +53,6 @@ def full(reason):
         unrolled=True,
         unreadable="ValueError: no luck",
         notes=tuple(map(note, NoteKind)),
-        as_written=AsWritten("an older reason", "an older advice"),
     )
 
 
@@ -77,7 +73,7 @@ def test_words_of_a_reason_are_complete_for_every_flavor(reason, flavor, bare):
     given = outcome(reason, flavor) if bare else dataclasses.replace(full(reason), site=SITE)
     for words in (reason_words(causes_of(given)), advice_words(causes_of(given))):
         assert "{" not in words
-        assert words or (bare and reason is Reason.AS_WRITTEN)
+        assert words
 
 
 @pytest.mark.parametrize("kind", NoteKind)
@@ -130,11 +126,9 @@ def test_file_holds_no_sentence(recording):
     """Two words in a row are a sentence; all texts but names, and what others have said."""
     (written,) = json.loads(recording.to_json())["outcomes"]
     assert written["reason"] in (None, *Reason)
-    for name in ("as_written", "unreadable"):  # by whom it was said: an older file, an exception
-        del written[name]
+    del written["unreadable"]  # the words of an exception
     kinds = [one[0] for one in written["notes"]]
     assert kinds == list(NoteKind)
-    written["notes"] = [one for one in written["notes"] if one[0] != NoteKind.AS_WRITTEN]
     assert re.findall(r"[A-Za-z]+ [A-Za-z]+", json.dumps(written)) == []
 
 
@@ -152,49 +146,21 @@ def test_file_holds_no_sentence(recording):
         ("call_paths", "3"),
         ("unrolled", 1),
         ("unreadable", None),
-        ("as_written", ["one"]),
-        ("as_written", "one"),
         ("remedy", "use it"),
     ],
 )
-@pytest.mark.parametrize("schema", [2, SCHEMA])
-def test_bad_facts_are_told_with_their_key(name, value, schema):
+def test_bad_facts_are_told_with_their_key(name, value):
     data = json.loads(Recording(outcomes=(outcome(None),)).to_json())
-    older = {"reason": "", "remedy": "", "notes": []} if schema == 2 else {}
-    data["outcomes"][0] |= older | {name: value}
-    data["schema"] = schema
-    if schema == 2 and name in ("reason", "remedy") and isinstance(value, str):
-        (back,) = Recording.from_json(json.dumps(data)).outcomes
-        assert reason_words(causes_of(back)) == (value if name == "reason" else "")
-        return
+    data["outcomes"][0][name] = value
     with pytest.raises(RecordingFileError, match=name):
         Recording.from_json(json.dumps(data))
 
 
 @pytest.mark.parametrize("outcomes", [None, 3, "x", [None], [[]], [{}], {}])
-def test_bad_outcomes_of_an_older_file_are_told(outcomes):
-    data = json.loads((DATA / "schema-2.json").read_text()) | {"outcomes": outcomes}
+def test_bad_outcomes_are_told(outcomes):
+    data = json.loads(Recording().to_json()) | {"outcomes": outcomes}
     with pytest.raises(RecordingFileError, match="outcomes"):
         Recording.from_json(json.dumps(data))
     del data["outcomes"]
     with pytest.raises(RecordingFileError, match="outcomes"):
         Recording.from_json(json.dumps(data))
-
-
-@pytest.mark.parametrize("name", ["schema-2.json", "schema-2.jaxcb"])
-def test_sentences_of_an_older_file_are_shown_as_they_are(name, tmp_path):
-    recording = load(DATA / name)
-    (lost,) = recording.elisions
-    (found,) = (one for one in summarize(recording) if one.site == lost.site)
-    assert found.reason == "its result is never used, so JAX dropped the call before compiling"
-    assert found.remedy == ("return or use the result; register it as io if it must run regardless")
-    recording.save(tmp_path / "new.json")
-    again = load(tmp_path / "new.json")
-    assert again.outcomes == recording.outcomes
-
-
-def test_notes_of_an_older_file_are_shown_as_they_are():
-    data = json.loads((DATA / "schema-2.json").read_text())
-    data["outcomes"][0]["notes"] = ["an older sentence"]
-    recording = Recording.from_json(json.dumps(data))
-    assert next(one.notes for one in summarize(recording)) == ("an older sentence",)

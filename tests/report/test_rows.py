@@ -102,17 +102,6 @@ def test_files_keep_rows_apart(tmp_path):
         assert rows(jaxcb.load(tmp_path / f"run{suffix}")) == HELPER_ROWS
 
 
-@pytest.mark.parametrize("suffix", [".json", ".jaxcb"])
-def test_file_of_the_schema_before_is_read(suffix, request):
-    """Its frames say function, file and line alone."""
-    recording = jaxcb.load(request.config.rootpath / "tests" / "data" / f"schema-2{suffix}")
-    assert rows(recording) == {
-        "line 4 (from g, line 7)": "live 1",
-        "line 4 (from g, line 8)": "unused 0",
-        "line 4 (from line 12)": "live 1",
-    }
-
-
 def test_explain_and_its_matrix_name_each_row():
     g = module(HELPER)["g"]
     ahead = jaxcb.explain(g)(X)

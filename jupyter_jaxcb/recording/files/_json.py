@@ -25,10 +25,8 @@ from .._facts import (
 )
 from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged
-from ._schema_2 import of_schema_2
 
 SCHEMA = 3  # of files; that of what a notebook saves is its own
-_READ = (2, SCHEMA)  # 2: see `_schema_2`
 _CHUNK = 100_000  # rows that are text at once
 
 
@@ -132,11 +130,11 @@ def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
 
 def check_schema(schema: Any) -> None:
     """Raises RecordingFileError if this version cannot read `schema`."""
-    if schema not in _READ or type(schema) is not int:
+    if schema != SCHEMA or type(schema) is not int:
         newer = type(schema) is int and schema > SCHEMA
         raise RecordingFileError(
             f"cannot read a recording of schema {schema!r}: this version of "
-            f"jupyter_jaxcb reads schema {' and '.join(map(str, _READ))}. "
+            f"jupyter_jaxcb reads schema {SCHEMA}. "
             + ("Update jupyter_jaxcb." if newer else "Install the version that wrote it.")
         )
 
@@ -159,8 +157,6 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
 
 
 def _facts(data: dict[str, Any]) -> dict[str, Any]:
-    if data["schema"] == 2:
-        data = of_schema_2(data)
     wanted = {*_PLAIN, "schema", "environment", "sites", "bound", "runs", "stale"}
     if set(data) != wanted:
         odd = sorted(set(data) ^ wanted)

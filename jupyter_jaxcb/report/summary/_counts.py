@@ -35,7 +35,6 @@ class Counts:
         self.calls = np.bincount(calls["lowered"], minlength=count)
         for one in recording.not_kept:
             self.calls[one.lowered] += one.calls
-        # Of a file of schema 2 whose log was full the sum alone is known.
         self.exact = recording.overflow == sum(one.calls for one in recording.not_kept)
         self._host_ns = np.zeros(count, np.int64)
         # Not bincount with weights: these are floating numbers, which round.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ...recording import AsWritten, Note, NoteKind, Outcome, Reason
+from ...recording import Note, NoteKind, Outcome, Reason
 from ._numbers import call_words, counted
 
 
@@ -156,7 +156,6 @@ REASONS: Mapping[Reason, Words] = {
         "JAX's own callbacks were not observed all the time of this recording",
         "record all of it with jaxcb.observe_jax()",
     ),
-    Reason.AS_WRITTEN: Words("{as_written.reason}", "{as_written.advice}"),
 }
 
 NOTES: Mapping[NoteKind, str] = {
@@ -176,7 +175,6 @@ NOTES: Mapping[NoteKind, str] = {
         "the host function uses JAX ({use}) and can wait for ever when several calls are in flight"
     ),
     NoteKind.PARTLY_OBSERVED: "calls that came while JAX's were not observed are not counted",
-    NoteKind.AS_WRITTEN: "{text}",
 }
 
 
@@ -202,7 +200,7 @@ def advice_words(causes: Iterable[Cause]) -> str:
 def note_words(note: Note) -> str:
     """What a note says."""
     batch = " × ".join(map(str, note.batch))
-    return NOTES[note.kind].format(batch=batch, use=note.use, text=note.text)
+    return NOTES[note.kind].format(batch=batch, use=note.use)
 
 
 def _told(cause: Cause) -> dict[str, object]:
@@ -221,5 +219,4 @@ def _told(cause: Cause) -> dict[str, object]:
         "kept": call_words(outcome.instructions),
         "instead": "" if written is None else f" instead of {written:,} times",
         "unreadable": outcome.unreadable,
-        "as_written": outcome.as_written or AsWritten("", ""),
     }

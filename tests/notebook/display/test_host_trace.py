@@ -148,7 +148,7 @@ def test_off_shows_nothing_until_auto(double):
 
 @pytest.mark.parametrize("line", ["%jax_record on", "%jax_record", "%%jax_record 1x\n1"])
 def test_wrong_word_for_record_says_what_to_type(double, line):
-    assert double.refused(line).text.startswith("UsageError: ")
+    assert double.run(line).text.startswith("UsageError: ")
 
 
 def test_callbacks_lists_every_callback_with_totals(double):

@@ -138,7 +138,7 @@ def test_lists_of_callbacks_and_questions_show_no_values(double):
 
 @pytest.mark.parametrize("line", ["%jax_record --values", "%jax_record off --value 3"])
 def test_wrong_use_of_values_says_what_to_type(double, line):
-    assert double.refused(line).text.startswith("UsageError: ")
+    assert double.run(line).text.startswith("UsageError: ")
 
 
 def test_values_are_the_same_in_every_run(double):
