@@ -40,7 +40,7 @@ class FunctionCalls:
 
     @property
     def crossings(self) -> Count:
-        """How often XLA crossed to it; once for all lanes of a vmap that loops."""
+        """How often XLA crossed to it; once for all batch elements of a vmap that loops."""
         return self._count(sum(one.crossings for one in self._sites))
 
     @property

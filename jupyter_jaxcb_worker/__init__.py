@@ -1,4 +1,4 @@
-"""What runs in a worker of an executor: some lanes of a host function, one after the other.
+"""What runs in a worker of an executor: some elements of a host function, one after the other.
 
 A package beside the other: a worker process imports it, and neither that nor JAX.
 """
@@ -7,11 +7,11 @@ from ._answers import Checked as Checked
 from ._answers import check_ended as check_ended
 from ._answers import number_of as number_of
 from ._answers import opened as opened
-from ._ran import LaneError as LaneError
+from ._ran import ElementError as ElementError
 from ._ran import Ran as Ran
 from ._ran import Who as Who
 from ._run import SLOT as SLOT
-from ._run import run_lanes as run_lanes
+from ._run import run_elements as run_elements
 from ._run import running as running
 from ._shared import remove_own as remove_own
 from ._shared import shared_if_large as shared_if_large

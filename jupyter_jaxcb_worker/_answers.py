@@ -78,7 +78,7 @@ def kept_numbers(
 def stopped() -> RuntimeError:
     """What to raise where a loop over calls has ended too early."""
     return RuntimeError(
-        "it raised StopIteration, which ends the loop over the lanes as if there were no more. "
+        "it raised StopIteration, which ends the loop over the elements as if there were no more. "
         "Raise another exception, or give next() a default."
     )
 
@@ -146,7 +146,7 @@ def opened(answers: Sequence[Any], numbers: np.dtype | None) -> Iterator[Any]:
     """Answers as the host function gave them; numbers that need no look all at once.
 
     Args:
-        answers: of some lanes, from one worker.
+        answers: of some batch elements, from one worker.
         numbers: what each of them is declared to be; None: no number.
     """
     if numbers is not None and isinstance(answers, np.ndarray) and answers.dtype == numbers:

@@ -1,4 +1,4 @@
-"""What became of some lanes, on its way back."""
+"""What became of some batch elements, on its way back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._answers import dumps, stacked, unstacked
 _OWN = os.path.dirname(os.path.abspath(__file__))
 
 
-class LaneError(RuntimeError):
+class ElementError(RuntimeError):
     """Stands for an exception of another process that cannot be pickled."""
 
 
@@ -31,11 +31,11 @@ class Ran:
 
     Attributes:
         who: ran it.
-        answers: of the lanes that are done.
-        stamps: the worker's clock before the first lane and after each, or at the ends alone.
-        error: what the next lane raised, if it did.
+        answers: of the batch elements that are done.
+        stamps: the worker's clock before the first element and after each, or at the ends alone.
+        error: what the next batch element raised, if it did.
         trace: of that, where it came from another process.
-        timed_out: the next lane took too long, and goes on in a thread that nobody waits for.
+        timed_out: the next element took too long, and goes on in a thread that nobody waits for.
     """
 
     def __init__(self, who: Who) -> None:
@@ -61,7 +61,7 @@ def _came_back(facts: tuple[Any, ...], answers: Any, error: bytes | None, trace:
         try:
             ran.error = pickle.loads(error)
         except Exception as wrong:  # a class that this process does not have
-            ran.error = LaneError(f"{(trace or 'an exception').splitlines()[-1]} ({wrong})")
+            ran.error = ElementError(f"{(trace or 'an exception').splitlines()[-1]} ({wrong})")
     return ran
 
 
@@ -71,7 +71,7 @@ def _portable(error: BaseException) -> bytes:
         data = dumps(error)
         pickle.loads(data)
     except Exception:
-        return pickle.dumps(LaneError(f"{type(error).__name__}: {_words(error)}"))
+        return pickle.dumps(ElementError(f"{type(error).__name__}: {_words(error)}"))
     return data
 
 

@@ -1,4 +1,4 @@
-"""The loop over lanes of a worker."""
+"""The loop over batch elements of a worker."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ._answers import check_ended
 from ._ran import Ran, Who
 from ._task import Chunk, StructuredChunk, Task
 
-SLOT = struct.Struct("qqqq")  # of a board: chunk, pid, lane of the chunk, since when
-_LANE, _SINCE = 2, 3
+SLOT = struct.Struct("qqqq")  # of a board: chunk, pid, batch element of the chunk, since when
+_ELEMENT, _SINCE = 2, 3
 
 _boards: dict[str, memoryview | None] = {}
 _lock = threading.Lock()
-# Who runs lanes of this process right now: the engine, by thread.
+# Who runs batch elements of this process right now: the engine, by thread.
 running: dict[int, Any] = {}
 
 
-def run_lanes(task: Task, chunk: Chunk) -> Ran:
-    """Runs the lanes of `chunk` until one raises, or takes too long."""
+def run_elements(task: Task, chunk: Chunk) -> Ran:
+    """Runs the batch elements of `chunk` until one raises, or takes too long."""
     ran = Ran(_who(task.travelled))
     thread = threading.get_ident()
-    before = running.pop(thread, None)  # a thread that waits for lanes runs none
+    before = running.pop(thread, None)  # a thread that waits for batch elements runs none
     try:
         if chunk.timeout is None:
             running[thread] = chunk.engine
@@ -50,18 +50,18 @@ def run_lanes(task: Task, chunk: Chunk) -> Ran:
 
 def _calls(task: Task, chunk: Chunk) -> Iterator[Any]:
     """The answers, each made when it is asked for."""
-    call, lanes = task.call, chunk.lanes()
+    call, elements = task.call, chunk.elements()
     if isinstance(chunk, StructuredChunk):
         call = functools.partial(_call_structured, call)
     cells = _marked(chunk) if task.travelled else None
     if cells is not None:
-        # In C, as it is done for every lane.
-        marks = map(cells.__setitem__, itertools.repeat(_LANE), itertools.count())
+        # In C, as it is done for every batch element.
+        marks = map(cells.__setitem__, itertools.repeat(_ELEMENT), itertools.count())
         if chunk.stamped or chunk.timeout is not None:
             since = map(cells.__setitem__, itertools.repeat(_SINCE), _times())
             marks = zip(marks, since, strict=False)
-        lanes = map(operator.itemgetter(0), zip(lanes, marks, strict=False))
-    return itertools.starmap(call, lanes)
+        elements = map(operator.itemgetter(0), zip(elements, marks, strict=False))
+    return itertools.starmap(call, elements)
 
 
 def _call_structured(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -91,7 +91,7 @@ def _stamped(calls: Iterator[Any], stamps: list[int], clock: Callable[[], int]) 
 
 
 def _run_timed(task: Task, chunk: Chunk, ran: Ran) -> None:
-    """In a thread of its own, which is left alone where a lane takes too long."""
+    """In a thread of its own, which is left alone where a batch element takes too long."""
     came: queue.SimpleQueue[Any] = queue.SimpleQueue()
     over = threading.Event()
     name = threading.current_thread().name
@@ -118,7 +118,7 @@ def _run_timed(task: Task, chunk: Chunk, ran: Ran) -> None:
 
 
 def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, chunk: Chunk) -> None:
-    """Puts each answer and None, or None and what a lane raised."""
+    """Puts each answer and None, or None and what a batch element raised."""
     done = 0
     running[threading.get_ident()] = chunk.engine
     try:
@@ -144,7 +144,7 @@ def _who(travelled: bool) -> Who:
 
 
 def _marked(chunk: Chunk) -> memoryview | None:
-    """The place on the board of this machine where it says which lane is run; None: no board."""
+    """The place on the board of this machine where it says which element is run; None: no board."""
     if chunk.board is None:
         return None
     path, place = chunk.board
@@ -155,7 +155,7 @@ def _marked(chunk: Chunk) -> memoryview | None:
     if board is None:
         return None
     cells = board[place * SLOT.size : (place + 1) * SLOT.size].cast("q")
-    cells[_LANE], cells[_SINCE] = 0, time.perf_counter_ns()
+    cells[_ELEMENT], cells[_SINCE] = 0, time.perf_counter_ns()
     cells[1], cells[0] = os.getpid(), chunk.number  # the last one makes it a mark of this chunk
     return cells
 

@@ -1,4 +1,4 @@
-"""What is sent: a host function, and operands of some of its lanes."""
+"""What is sent: a host function, and operands of some of its batch elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Task:
     """A host function as an executor gets it: itself in this process, pickled in another.
 
     Args:
-        call: takes the operands of one lane, or args and kwargs where it has travelled.
+        call: takes the operands of one batch element, or args and kwargs where it has travelled.
         keep: makes of an answer something that stays as it is.
         pickled: the function as bytes; asked for if it leaves the process.
         near: only other processes of this machine get it.
@@ -95,22 +95,24 @@ def _known_task(key: bytes, blob: Any, numbers: str | None) -> Task:
 
 
 class Column(NamedTuple):
-    """One operand of some lanes."""
+    """One operand of some batch elements."""
 
     array: np.ndarray
-    places: np.ndarray | None = None  # the row of each lane; None: row n is of lane n
-    whole: bool = False  # each lane gets all of the array
+    places: np.ndarray | None = (
+        None  # the row of each batch element; None: row n is of batch element n
+    )
+    whole: bool = False  # each batch element gets all of the array
     shared: Shared | None = None  # the array as it travels
 
     def __reduce__(self) -> Any:
         return _column, (self.shared or self.array, self.places, self.whole)
 
     def sent(self) -> Iterator[Any]:
-        """Of each lane, as it travels."""
+        """Of each batch element, as it travels."""
         return itertools.repeat(self.shared) if self.shared else self.arguments()
 
     def arguments(self) -> Iterator[np.ndarray]:
-        """Of each lane, read-only as they are."""
+        """Of each batch element, read-only as they are."""
         array = self.array
         if self.whole:
             return itertools.repeat(array)
@@ -132,17 +134,17 @@ def _column(array: np.ndarray, places: np.ndarray | None, whole: bool) -> Column
 
 
 class Chunk:
-    """Some lanes that one worker runs.
+    """Some batch elements that one worker runs.
 
     Args:
         number: of it, in this process.
-        count: of lanes.
+        count: of batch elements.
         columns: operands.
         structured: from operands to args and kwargs; None: the operands are the arguments.
-        timeout: seconds that one lane may take; None: as long as it likes.
+        timeout: seconds that one batch element may take; None: as long as it likes.
         clock: nanoseconds; another process has its own.
-        stamped: look at the clock after each lane, not at the ends alone.
-        board: the file and place where a worker of this machine writes which lane it is at.
+        stamped: look at the clock after each batch element, not at the ends alone.
+        board: the file and place where a worker of this machine writes which element it is at.
         engine: that runs it, while it is in this process.
         by_value: arguments may be of classes that no worker can import, and its executor does not
             know how to send those.
@@ -167,19 +169,19 @@ class Chunk:
         self.structured, self.timeout, self.clock = structured, timeout, clock
         self.stamped, self.board, self.engine = stamped, board, engine
 
-    def lanes(self) -> Iterator[tuple]:
+    def elements(self) -> Iterator[tuple]:
         """The operands of each."""
         return self._of_columns([column.arguments() for column in self.columns])
 
     def _of_columns(self, columns: Sequence[Iterator[Any]]) -> Iterator[tuple]:
-        lanes = zip(*columns, strict=False) if columns else itertools.repeat(())
-        return itertools.islice(lanes, self.count)
+        elements = zip(*columns, strict=False) if columns else itertools.repeat(())
+        return itertools.islice(elements, self.count)
 
     def __reduce__(self) -> Any:
         arguments: Any = self.columns
         if self.structured is not None:
-            lanes = self._of_columns([column.sent() for column in self.columns])
-            arguments = [self.structured(operands) for operands in lanes]
+            elements = self._of_columns([column.sent() for column in self.columns])
+            arguments = [self.structured(operands) for operands in elements]
         facts = self.number, self.count, self.timeout, self.stamped, self.board
         if self.structured is not None and self.by_value:
             return _by_value, (dumps_by_value((arguments, True, facts)),)
@@ -187,11 +189,11 @@ class Chunk:
 
 
 class StructuredChunk(Chunk):
-    """A chunk that came from another process, with args and kwargs of each lane."""
+    """A chunk that came from another process, with args and kwargs of each batch element."""
 
     calls: Sequence[tuple[Any, Any]] = ()
 
-    def lanes(self) -> Iterator[tuple]:
+    def elements(self) -> Iterator[tuple]:
         return iter(self.calls)
 
     def __reduce__(self) -> Any:  # dask hands work of one worker to another

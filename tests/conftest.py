@@ -188,7 +188,7 @@ def notebook():
 
 @pytest.fixture(scope="session")
 def unpacked():
-    """Rows (start, duration, lane, way, thread, error) of call columns, plain or as saved."""
+    """Rows (start, duration, element, way, thread, error) of call columns, plain or as saved."""
 
     def unpack(columns):
         rows, unit = columns["rows"], columns["unit_ns"]

@@ -156,7 +156,7 @@ def test_failure_shows_which_line_called_how_often(ran):
             "E       *assert 1 == 2",
             "E         bessel · pure · 1 call · *1 elided",
             "E           test_left.py:8*bessel(x)*unused*0 calls*",
-            "E           test_left.py:9*return bessel(x)*live*1 call*",
+            "E           test_left.py:9*return bessel(x)*1 call*",
             "*- host calls of jupyter_jaxcb -*",
             "bessel · pure · 1 call*",
         ],

@@ -79,7 +79,7 @@ def _id_tap(call: _Call) -> str:
     function, arg = call.place(0, "tap_func", "f"), call.place(1, "arg", "x")
     return (
         f"jaxcb.debug_callback({function}, {arg}, ordered=True){call.passing(arg)} (the function "
-        "gets no transforms, and one lane at a time under vmap; with @jaxcb.tap it keeps both)"
+        "gets no transforms, and one element at a time under vmap; with @jaxcb.tap it keeps both)"
     )
 
 

@@ -12,7 +12,6 @@ from ._facts import ELIDED as ELIDED
 from ._facts import OBSERVED as OBSERVED
 from ._facts import Aval as Aval
 from ._facts import Compilation as Compilation
-from ._facts import Fate as Fate
 from ._facts import Frame as Frame
 from ._facts import HostCall as HostCall
 from ._facts import JaxUse as JaxUse
@@ -22,12 +21,13 @@ from ._facts import NoteKind as NoteKind
 from ._facts import NotFinite as NotFinite
 from ._facts import NotKept as NotKept
 from ._facts import Outcome as Outcome
-from ._facts import Preview as Preview
 from ._facts import Process as Process
 from ._facts import Program as Program
 from ._facts import Reason as Reason
 from ._facts import Running as Running
+from ._facts import SampleValues as SampleValues
 from ._facts import Site as Site
+from ._facts import Status as Status
 from ._facts import VmapLevel as VmapLevel
 from ._facts import Worker as Worker
 from ._matrix import Matrix as Matrix

@@ -14,12 +14,12 @@ class Finding(NamedTuple):
     Attributes:
         kind: what of the contract: ``same inputs twice``, ``inputs unchanged``, ``vmap contract``.
         what: what it did, with the values that show it.
-        remedy: what to do about it.
+        advice: what to do about it.
     """
 
     kind: str
     what: str
-    remedy: str
+    advice: str
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -33,7 +33,7 @@ class Check:
         kept: what was looked at and found in order.
         left_out: what was not looked at, and why.
         vmap_methods: which methods answer as single calls do; tried for ufuncs that are called
-            lane by lane, others may do anything with a batch.
+            batch element by batch element, others may do anything with a batch.
     """
 
     callback: str
@@ -51,13 +51,13 @@ class Check:
     def __repr__(self) -> str:
         lines = [self._headline]
         for finding in self.findings:
-            lines += [f"  ✕ {finding.kind}: {finding.what}", f"      {finding.remedy}"]
+            lines += [f"  ✕ {finding.kind}: {finding.what}", f"      {finding.advice}"]
         return "\n".join([*lines, *(f"  {line}" for line in self._rest())])
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<li>✕ <b>{escape(finding.kind)}</b>: {escape(finding.what)}<br>"
-            f"{escape(finding.remedy)}</li>"
+            f"{escape(finding.advice)}</li>"
             for finding in self.findings
         )
         rest = "".join(f"<li>{escape(line)}</li>" for line in self._rest())

@@ -16,7 +16,7 @@ ROW = np.dtype(
         ("end_ns", "<i8"),
         ("lowered", "<u4"),
         ("crossing", "<u4"),
-        ("lane", "<i4"),
+        ("element", "<i4"),
         ("thread", "<u4"),
         ("version", "<u4"),
         ("error", "<u4"),  # 0: none, else 1 + index into the recorder's errors
@@ -54,7 +54,7 @@ class CallLog:
         version: int,
         error: int,
     ) -> None:
-        """Logs one host call that has no lane."""
+        """Logs one host call that has no batch element."""
         if len(self._rows) < self._limit:
             self._rows.extend(_PACK(start, end, lowered, crossing, -1, thread, version, error))
         else:

@@ -27,13 +27,13 @@ class Aval(NamedTuple):
 class VmapLevel(NamedTuple):
     """What one ``vmap`` did to a callback: the innermost ``vmap`` is the first level."""
 
-    size: int  # lanes
+    size: int  # batch elements
     method: str  # "sequential", "expand_dims", ...
     batched: tuple[bool, ...]  # per flat operand: did this vmap map over it?
 
     @property
     def looped(self) -> bool:
-        """Whether the lanes are visited one by one on the host."""
+        """Whether the batch elements are visited one by one on the host."""
         return self.method in LOOPED_METHODS
 
 
@@ -110,11 +110,11 @@ class LoweredSite:
     device: str = ""  # of that shard, or of a mesh of one, "cpu:3"; empty where JAX does not say
     gathered_bytes: int = 0  # at most, on their way to the one device that calls
     process: int = 0  # that lowered or called it, in a gathered recording
-    shared: int = 1  # lanes that an eager call was for, as none of its arguments was mapped
+    serves: int = 1  # batch elements of an eager call with no batched argument
 
     @property
-    def lanes(self) -> int | None:
-        """Host calls per crossing where the lanes are looped on the host, else None."""
+    def elements(self) -> int | None:
+        """Host calls per crossing where the batch elements are looped on the host, else None."""
         if not any(level.looped for level in self.levels):
             return None
         count = 1
@@ -138,14 +138,14 @@ class HostCall(NamedTuple):
 
     lowered: int  # index into `Recording.lowered`
     crossing: int  # calls with one number came over in one trip from XLA
-    lane: int  # row-major lane under looped vmaps, -1 otherwise
+    element: int  # row-major batch element under looped vmaps, -1 otherwise
     thread: int  # index into `Recording.threads`
     start_ns: int  # of the recorder's clock, just before the host function ran
     end_ns: int  # just after it returned or raised
     version: int  # which body of a re-registered function ran, counted from 1
     error: str | None  # "ValueError: ..." if it raised
     process: int = 0  # that made it, in a gathered recording
-    queued_ns: int = 0  # that it waited for a worker of an executor, with the lanes sent with it
+    queued_ns: int = 0  # that it waited for a worker of an executor, with its chunk
 
 
 class Process(NamedTuple):
@@ -159,7 +159,7 @@ class Process(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """Who runs lanes for an executor."""
+    """Who runs batch elements for an executor."""
 
     thread: int  # index into `Recording.threads`, where it is "worker 2 · pid 4711"
     name: str  # of the thread, or the address of a worker of dask's
@@ -172,19 +172,19 @@ class Running(NamedTuple):
     """A host call that had not come back when the recording ended."""
 
     lowered: int  # index into `Recording.lowered`
-    lane: int  # as in `HostCall`
+    element: int  # as in `HostCall`
     number: int  # among the calls of its host function, counted from 1
     thread: str  # its name
     elapsed_ns: int  # since it began
     stack: tuple[Frame, ...]  # of the user's code, innermost first
 
 
-class Preview(NamedTuple):
+class SampleValues(NamedTuple):
     """What one host call was given and answered, in a few words each: the first calls of a site."""
 
     lowered: int  # index into `Recording.lowered`
     crossing: int  # as in `HostCall`
-    lane: int  # as in `HostCall`
+    element: int  # as in `HostCall`
     operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
     results: tuple[str, ...]  # in the same way; empty where it failed
     failed: bool = False  # the host function raised
@@ -221,24 +221,29 @@ class Compilation(NamedTuple):
     end_ns: int = 0  # of the recorder's clock, when XLA had compiled it; 0: not known
 
 
-class Fate(enum.StrEnum):
-    """What became of a bound site."""
+class Status(enum.StrEnum):
+    """What became of a call site in a program."""
 
-    LIVE = "live"  # in the compiled program (or eager)
-    UNCALLED = "uncalled"  # in a compiled program that has not run
-    UNTAKEN = "untaken"  # in a branch or loop that the run did not enter
+    KEPT = "kept"  # in the compiled program (or eager)
+    NOT_RUN = "not_run"  # in a compiled program that has not run
+    NOT_REACHED = "not_reached"  # in a branch or loop that the run did not enter
     UNUSED = "unused"  # bound, but never lowered, in a program that was compiled
-    FOLDED = "folded"  # lowered, and gone from the optimised program
-    MERGED = "merged"  # reached by more ways than the optimised program has calls
+    OPTIMIZED_AWAY = "optimized_away"  # lowered, and gone from the optimised program
+    DEDUPLICATED = "deduplicated"  # reached by more call paths than the optimized program has calls
     HOISTED = "hoisted"  # bound in a loop, compiled outside of it
-    UNKNOWN = "unknown"  # the optimised program could not be read
+    UNKNOWN = "unknown"  # the optimized program could not be read
+
+    @property
+    def words(self) -> str:
+        """As a person reads it: ``not reached``."""
+        return self.value.replace("_", " ")
 
 
-ELIDED = frozenset({Fate.UNUSED, Fate.FOLDED, Fate.MERGED, Fate.HOISTED})
+ELIDED = frozenset({Status.UNUSED, Status.OPTIMIZED_AWAY, Status.DEDUPLICATED, Status.HOISTED})
 
 
 class Reason(enum.StrEnum):
-    """Why a site has its fate; `report` has the words, and what to do about it."""
+    """Why a site has its status; `report` has the words, and what to do about it."""
 
     # What JAX and XLA made of it.
     UNUSED = "unused"  # its result is not used: JAX dropped it before compiling
@@ -305,7 +310,7 @@ class JaxUse(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Something worth knowing of a call, beside its fate."""
+    """Something worth knowing of a call, beside its status."""
 
     kind: NoteKind  # which also says what of the other fields is told
     batch: tuple[int, ...] = ()  # sizes of the vmaps whose elements share the call, outermost first
@@ -318,15 +323,15 @@ class Outcome:
 
     site: Site  # where it was bound
     program: Program  # that was compiled
-    fate: Fate  # as compiled: never uncalled or untaken, which only a run decides
+    status: Status  # as compiled: never NOT_RUN or NOT_REACHED, which only a run decides
     index: int = -1  # position among the program's host callbacks; -1: not lowered
-    ways: int = 1  # in which the traced program reaches the bind
+    traced_paths: int = 1  # in which the traced program reaches the bind
     written: int | None = None  # host calls of a run as the source reads; None: depends on data
     compiled: int | None = None  # host calls of a run as compiled; None: depends on data
     instructions: int = 0  # that call the host, in the optimised program
     around: tuple[str, ...] = ()  # loops, branches and calls, outermost first: "scan of 5"
     stack: tuple[str, ...] = ()  # the transformations too, as JAX names them: "vmap", "while/body"
-    reason: Reason | None = None  # of its fate; None when live
+    reason: Reason | None = None  # of its status; None when live
     call_paths: int = 0  # of which `instructions` are kept, where the reason is that some are not
     unrolled: bool = False  # JAX unrolled a loop: each step that it wrote is a call path
     unreadable: str = ""  # the error, where the optimized program cannot be read

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._facts import NotKept, Preview, Process, Program, Site, Worker
+from ._facts import NotKept, Process, Program, SampleValues, Site, Worker
 from ._recording import Recording
 
 
@@ -40,7 +40,7 @@ def merged(recordings: Sequence[Recording], processes: Sequence[Process] = ()) -
 
 def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recording:
     """Those of all processes one after the other, the calls by their end."""
-    calls, previews = _numbered(parts)
+    calls, sample_values = _numbered(parts)
     bound: Counter[Site] = Counter()
     for part in parts:
         bound.update(part.bound)
@@ -58,7 +58,7 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
         environment=_environment(parts, processes),
         cells=tuple(dict.fromkeys(_chained(part.cells for part in parts))),
         compilations=_compilations(parts),
-        previews=previews,
+        sample_values=sample_values,
         not_finite=_moved(parts, "not_finite"),
         ahead=parts[0].ahead,
         running=_moved(parts, "running"),
@@ -214,38 +214,40 @@ def _error_numbers(parts: Sequence[Recording]) -> list[np.ndarray]:
 
 
 def _numbered(parts: Sequence[Recording]) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """All calls, by their end, and all previews: numbers of one part follow those of another."""
+    """All calls, by their end, and all sample values: numbers of one part follow those of another."""
     errors = _error_numbers(parts)
     first_lowered = _starts([len(part.lowered) for part in parts])
     first_thread = _starts([len(part.threads) for part in parts])
-    tables, previews, crossings = [], [], 0
+    tables, sample_values, crossings = [], [], 0
     for n, part in enumerate(parts):
         calls, kept, count = _with_crossings_from(crossings, part)
         calls["lowered"] += first_lowered[n]
         calls["thread"] += first_thread[n]
         calls["error"] = errors[n][calls["error"]]
         tables.append(calls)
-        previews += [one._replace(lowered=first_lowered[n] + one.lowered) for one in kept]
+        sample_values += [one._replace(lowered=first_lowered[n] + one.lowered) for one in kept]
         crossings += count
     table = np.concatenate(tables)
     table = table[np.argsort(table["end_ns"], kind="stable")]
     table.flags.writeable = False
-    return table, tuple(previews)
+    return table, tuple(sample_values)
 
 
-def _with_crossings_from(first: int, part: Recording) -> tuple[np.ndarray, list[Preview], int]:
-    """Calls and previews of `part` with their crossings counted from `first`, and how many.
+def _with_crossings_from(first: int, part: Recording) -> tuple[np.ndarray, list[SampleValues], int]:
+    """Calls and sample values of `part` with their crossings counted from `first`, and how many.
 
     Counted anew: a recorder that has run for long counts far.
     """
     calls = part.calls.copy()
-    told = np.array([one.crossing for one in part.previews], np.int64)
+    told = np.array([one.crossing for one in part.sample_values], np.int64)
     distinct, place = np.unique(np.concatenate([calls["crossing"], told]), return_inverse=True)
     place += first
     calls["crossing"] = place[: len(calls)]
     numbers = place[len(calls) :].tolist()
-    previews = [one._replace(crossing=n) for one, n in zip(part.previews, numbers, strict=True)]
-    return calls, previews, len(distinct)
+    sample_values = [
+        one._replace(crossing=n) for one, n in zip(part.sample_values, numbers, strict=True)
+    ]
+    return calls, sample_values, len(distinct)
 
 
 def _workers(parts: Sequence[Recording], processes: Sequence[Process]) -> tuple[Worker, ...]:

@@ -17,10 +17,10 @@ from ._facts import (
     NotFinite,
     NotKept,
     Outcome,
-    Preview,
     Process,
     Program,
     Running,
+    SampleValues,
     Site,
     Worker,
 )
@@ -42,7 +42,7 @@ class RecordedFacts:
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     cells: tuple[str, ...] = ()
     compilations: tuple[Compilation, ...] = ()
-    previews: tuple[Preview, ...] = ()
+    sample_values: tuple[SampleValues, ...] = ()
     not_finite: tuple[NotFinite, ...] = ()
     ahead: bool = False
     running: tuple[Running, ...] = ()
@@ -57,17 +57,17 @@ class RecordedFacts:
     def __iter__(self) -> Iterator[HostCall]:
         """Host calls in the order they were logged."""
         for row in self.calls.tolist():
-            start, end, lowered, crossing, lane, thread, version, error, queued = row
+            start, end, lowered, crossing, element, thread, version, error, queued = row
             text = self.errors[error - 1] if error else None
             process = self.lowered[lowered].process
             yield HostCall(
-                lowered, crossing, lane, thread, start, end, version, text, process, queued
+                lowered, crossing, element, thread, start, end, version, text, process, queued
             )
 
     @property
     def elisions(self) -> tuple[Outcome, ...]:
         """Those of `outcomes` in which calls are missing, each with its reason."""
-        return tuple(outcome for outcome in self.outcomes if outcome.fate in ELIDED)
+        return tuple(outcome for outcome in self.outcomes if outcome.status in ELIDED)
 
     def where(self, site: Site | Frame) -> str:
         """``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12`` in a file.

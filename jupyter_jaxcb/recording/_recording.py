@@ -27,12 +27,12 @@ class Recording(RecordedFacts):
         errors: what failing calls raised; a row's ``error`` is 1 + an index into it.
         overflow: host calls that came after the log was full: counted, not kept.
         not_kept: these by site and error.
-        environment: versions and backend the fates depend on.
+        environment: versions and backend the statuses depend on.
         cells: file names under which the recorded notebook cell was compiled; empty in a script.
         compilations: what it took to make the programs of `outcomes` that were compiled meanwhile.
-        previews: values of the first calls of each site; kept out of saved notebooks.
+        sample_values: values of the first calls of each site; kept out of saved notebooks.
         not_finite: the sites that answered NaN or infinity. Results of more than 4,096 elements are
-            looked at in previewed calls only.
+            looked at in sampled calls only.
         ahead: nothing ran: it was asked what the programs would do.
         running: host calls that had not come back when it ended.
         processes: whose recordings were gathered into this one; empty in the recording of one.
@@ -41,8 +41,8 @@ class Recording(RecordedFacts):
 
     def __repr__(self) -> str:
         if self.ahead:
-            fates = ", ".join(f"{o.site.function} {o.fate}" for o in self.outcomes)
-            return f"<Recording of nothing run: {fates or 'no callbacks'}>"
+            statuses = ", ".join(f"{o.site.function} {o.status}" for o in self.outcomes)
+            return f"<Recording of nothing run: {statuses or 'no callbacks'}>"
         sites = len({fact.site for fact in self.lowered})
         count = len(self) + self.overflow
         calls = f"{count} host call{'' if count == 1 else 's'}"
@@ -80,7 +80,7 @@ class Recording(RecordedFacts):
         ``.arrow``, ``.feather``, ``.parquet``  the same, where pyarrow is installed
         ======================================  ==================================================
 
-        The first two have all there is, values of the first calls too (``record(previews=False)``
+        The first two have all there is, values of the first calls too (``record(sample_values=False)``
         keeps none).
 
         Raises:
@@ -101,7 +101,7 @@ class Recording(RecordedFacts):
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row for each host call; names repeat as categories.
 
-        Columns: ``start_ns`` (of the recorder's clock), ``duration_ns``, ``crossing``, ``lane``
+        Columns: ``start_ns`` (of the recorder's clock), ``duration_ns``, ``crossing``, ``element``
         (-1: none), ``version`` (of the host function's body), ``queued_ns`` (in an executor),
         ``thread``, ``error`` (missing: none), ``function``, ``flavor``, ``where``, ``file``,
         ``line``, ``callers`` (the calls that led there, innermost first), ``program`` (missing:

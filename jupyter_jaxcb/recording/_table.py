@@ -25,7 +25,7 @@ def call_table(recording: RecordedFacts) -> dict[str, np.ndarray | Named]:
         "start_ns": calls["start_ns"],
         "duration_ns": calls["end_ns"] - calls["start_ns"],
         "crossing": calls["crossing"],
-        "lane": calls["lane"],
+        "element": calls["element"],
         "version": calls["version"],
         "queued_ns": calls["queued_ns"],
         "thread": _named(recording.threads, calls["thread"]),

@@ -27,6 +27,7 @@ from .text import matrix_to_text as matrix_to_text
 from .text import outcome_to_text as outcome_to_text
 from .text import shapes_of as shapes_of
 from .text import shorten as shorten
+from .text import status_words as status_words
 from .text import time_words as time_words
 from .text import to_html as to_html
 from .text import to_text as to_text

@@ -51,7 +51,7 @@ from .flavors.taps import flags as flags
 from .jax_compat import leave_loops_to_jax as leave_loops_to_jax
 from .lint import ImpureFunctionWarning as ImpureFunctionWarning
 from .lint import JaxInHostFunctionWarning as JaxInHostFunctionWarning
-from .lint import remedy_for_jax_inside as remedy_for_jax_inside
+from .lint import advice_for_jax_inside as advice_for_jax_inside
 from .register import BufferCallback as BufferCallback
 from .register import Callback as Callback
 from .register import PureCallback as PureCallback

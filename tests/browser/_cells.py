@@ -10,7 +10,7 @@ def f(x):
     lost = double(x)
     return double(x + 1)
 f(1.0);"""
-LANES = "y = jax.vmap(double)(jnp.arange(5.0))"
+ELEMENTS = "y = jax.vmap(double)(jnp.arange(5.0))"
 WAITS = """%%jax_callback io --result x
 def step(x):
     while x >= 300 and not os.path.exists(path):

@@ -9,7 +9,7 @@ import nbformat
 from jupyter_jaxcb.report import MIME_TYPE
 
 _GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "recording.json").read_text())
-KEPT = ("fate", "zlib", "method")  # keys whose strings mean something
+KEPT = ("status", "zlib", "method")  # keys whose strings mean something
 
 
 def recording():

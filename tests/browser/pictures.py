@@ -44,7 +44,7 @@ def take(browser, server, theme):
     notebook.run(5)
     notebook.cell(5).locator(".jaxcb-live").locator("summary").click()
     notebook.cell(5).locator(".jaxcb-live").scroll_into_view_if_needed()
-    picture(notebook, "live", theme)
+    picture(notebook, "kept", theme)
     notebook.wait(5)
     notebook.cell(5).locator(".jaxcb-disclosure").click()
     notebook.cell(5).get_by_role("tab", name="Calls").click()

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
-from ._cells import DOUBLE, LANES, LOAD, USE
+from ._cells import DOUBLE, ELEMENTS, LOAD, USE
 
-CELLS = (LOAD, DOUBLE, USE, LANES)
+CELLS = (LOAD, DOUBLE, USE, ELEMENTS)
 
 
 @pytest.fixture

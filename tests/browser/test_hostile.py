@@ -130,7 +130,7 @@ def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
         ".jaxcb-site-reason",
         ".jaxcb-site-note",
         ".jaxcb-site-error pre",
-        ".jaxcb-site-previews",
+        ".jaxcb-site-sample_values",
         ".jaxcb-site-context",
         ".jaxcb-warning",
         ".jaxcb-footer li",
@@ -250,7 +250,7 @@ SNAPSHOT = f"""
 poison = {POISON!r}
 def snapshot(**changes):
     site = dict(function=poison, flavor=poison, cell=cell, line=2, column=0, where=poison,
-                source="", fate="unused", reason=poison, remedy=poison, calls=1, elided=1,
+                source="", status="unused", reason=poison, advice=poison, calls=1, elided=1,
                 host_ns=5, shapes=poison, errors=[poison])
     callback = dict(name=poison, flavor=poison, options=poison, cell=cell, line=3, where=poison,
                     sites=[0], calls=1, elided=0, errors=1, host_ns=5)

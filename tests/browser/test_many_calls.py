@@ -27,8 +27,8 @@ def recorded(calls):
     stamps = np.concatenate([[0], np.cumsum(took)])
     quarter = calls // 4
     for part in range(4):
-        lanes, first = np.arange(quarter), part * quarter
-        recorder.called_lanes(ways[part % 2], 1, lanes, stamps[first:first + quarter + 1])
+        batch elements, first = np.arange(quarter), part * quarter
+        recorder.called_elements(ways[part % 2], 1, elements, stamps[first:first + quarter + 1])
     return recorder.freeze()
 """
 MILLION = f"{RECORD}\nrecording = recorded({CALLS})"
@@ -97,10 +97,10 @@ def check_table(view):
     expect(row(view, CALLS)).to_be_visible()
     row(view, CALLS).click()
     said = view.locator(".jaxcb-timeline-said")
-    expect(said).to_contain_text("call 1,000,000 · gamma, line 2 · lane 249999")
+    expect(said).to_contain_text("call 1,000,000 · gamma, line 2 · batch element 249999")
     grid.press("Home")
     expect(row(view, 1)).to_be_visible()
-    expect(said).to_contain_text("call 1 · bessel, line 1 · lane 0")
+    expect(said).to_contain_text("call 1 · bessel, line 1 · batch element 0")
     duration = view.get_by_role("columnheader", name="Duration")
     duration.get_by_role("button").click()
     expect(duration).to_have_attribute("aria-sort", "ascending")

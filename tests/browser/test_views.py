@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from ._cells import DOUBLE, LANES, LOAD, USE
+from ._cells import DOUBLE, ELEMENTS, LOAD, USE
 from ._outputs import output, recording
 
 MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
@@ -14,7 +14,7 @@ MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 @pytest.fixture(scope="module")
 def _used(desk):
     """A notebook in which `USE` has shown its host trace; tests only look at it."""
-    with desk.opened("used", [LOAD, DOUBLE, USE, LANES]) as opened:
+    with desk.opened("used", [LOAD, DOUBLE, USE, ELEMENTS]) as opened:
         opened.run_and_wait(0, 1, 2, 3)
         yield opened
 
@@ -35,7 +35,7 @@ def opened_view(notebook, number, opened=True):
     return view
 
 
-def test_one_line_opens_to_sites_with_fate_reason_and_remedy(used):
+def test_one_line_opens_to_sites_with_status_reason_and_advice(used):
     view = opened_view(used, 2, opened=False)
     expect(view.locator(".jaxcb-summary")).to_contain_text("double · pure · 1 call · () → ()")
     expect(view.locator(".jaxcb-summary")).to_contain_text("1 elided")
@@ -47,14 +47,14 @@ def test_one_line_opens_to_sites_with_fate_reason_and_remedy(used):
     expect(sites.nth(0)).to_contain_text("unused")
     expect(sites.nth(0)).to_contain_text("its result is never used")
     expect(sites.nth(0)).to_contain_text("register it as io")
-    expect(sites.nth(1)).to_contain_text("live")
+    expect(sites.nth(1)).to_contain_text("kept")
 
 
 def test_batching_diagram_says_what_the_host_sees(used):
     view = opened_view(used, 3)
     expect(view).to_contain_text("vmap 5")
     expect(view).to_contain_text("mapped")
-    expect(view).to_contain_text("5 lanes in one call")
+    expect(view).to_contain_text("5 batch elements in one call")
 
 
 def test_link_of_a_site_goes_to_its_line(used):

@@ -50,8 +50,8 @@ def spread(x: Any, size: int, axis: int | None) -> Any:
     """Different values along a new axis."""
     if axis is None:
         return x
-    lane = jnp.arange(size).reshape((size, *[1] * x.ndim)).astype(jnp.int32)
-    return jnp.moveaxis(stir(x[None], lane), 0, axis)
+    element = jnp.arange(size).reshape((size, *[1] * x.ndim)).astype(jnp.int32)
+    return jnp.moveaxis(stir(x[None], element), 0, axis)
 
 
 def gathered(x: Any, axis: int | None) -> Any:

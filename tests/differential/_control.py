@@ -20,8 +20,8 @@ def _jit(run: Any, nest: Nest, state: State) -> State:
 def _vmap(run: Any, nest: Nest, state: State) -> State:
     ins = dict(zip(LEAVES, nest.in_axes, strict=True))
     outs = dict(zip(LEAVES, nest.out_axes, strict=True))
-    lanes = {leaf: spread(state[leaf], nest.size, axis) for leaf, axis in ins.items()}
-    mapped = run.keep(jax.vmap(functools.partial(run, nest.blocks[0]), (ins,), outs)(lanes))
+    elements = {leaf: spread(state[leaf], nest.size, axis) for leaf, axis in ins.items()}
+    mapped = run.keep(jax.vmap(functools.partial(run, nest.blocks[0]), (ins,), outs)(elements))
     return {leaf: gathered(mapped[leaf], axis) for leaf, axis in outs.items()}
 
 

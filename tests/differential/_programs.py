@@ -75,7 +75,7 @@ class Nest(_Written):
 
     kind: str
     blocks: tuple[tuple[Callback | Nest, ...], ...]  # as many as PARTS says
-    size: int = 0  # lanes, iterations, or the offset of the choice of branch
+    size: int = 0  # batch elements, iterations, or the offset of the choice of branch
     in_axes: tuple[int | None, ...] = (0, 0, 0)
     out_axes: tuple[int | None, ...] = (0, 0, 0)
     dynamic: bool = False  # the trip count, predicate or index comes from the state
@@ -168,7 +168,7 @@ def _forward(nest: Nest) -> Nest:
 
 
 def may_share_calls(program: Program) -> set[str]:
-    """Callbacks that XLA may call once for several lanes: a batch of empty arrays is the same."""
+    """Callbacks that XLA may call once for several elements: a batch of empty arrays is the same."""
     return {
         callback.name
         for callback, path in sites(program.block)

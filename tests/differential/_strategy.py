@@ -23,7 +23,7 @@ from ._programs import (
     numbered,
 )
 
-MAX_LANES = 10  # of all vmaps around one callback: JAX unrolls debug callbacks
+MAX_ELEMENTS = 10  # of all vmaps around one callback: JAX unrolls debug callbacks
 MAX_CALLBACKS = 4
 _RULES = {"custom_jvp", "custom_vjp", "checkpoint"}  # what they do shows under a derivative
 _FORWARD = {"jvp", "linearize"}  # not through a custom_vjp
@@ -149,9 +149,9 @@ def _options(r: random.Random, kind: str, path: tuple, shapes: tuple) -> dict[st
 
 
 def _axes(r: random.Random, path: tuple, shapes: tuple) -> dict[str, Any]:
-    lanes = 1
+    elements = 1
     for nest in path:
-        lanes *= max(nest.size, 1) if nest.kind == "vmap" else 1
+        elements *= max(nest.size, 1) if nest.kind == "vmap" else 1
     ins = [r.choice((None, *range(len(s) + 1), 0, -1)) for s in shapes]
     if all(axis is None for axis in ins):
         ins[r.randint(0, 2)] = 0
@@ -159,5 +159,5 @@ def _axes(r: random.Random, path: tuple, shapes: tuple) -> dict[str, Any]:
     for leaf, axis in enumerate(ins):
         if axis is None and _rarely(r, 4):
             outs[leaf] = None
-    sizes = [n for n in (2, 2, 3, 3, 4, 5, 1, 0) if lanes * n <= MAX_LANES]
+    sizes = [n for n in (2, 2, 3, 3, 4, 5, 1, 0) if elements * n <= MAX_ELEMENTS]
     return {"size": r.choice(sizes), "in_axes": tuple(ins), "out_axes": tuple(outs)}

@@ -1,10 +1,10 @@
-"""The comparison with JAX notices a mistake in a rule, a lowering or the loop over lanes."""
+"""The comparison with JAX notices a mistake in a rule, a lowering or the loop over elements."""
 
 import jax
 import numpy as np
 import pytest
 
-from jupyter_jaxcb.stack.dispatch import _crossing, _lanes
+from jupyter_jaxcb.stack.dispatch import _crossing, _elements
 from jupyter_jaxcb.stack.flavors import _debug, _io, _pure
 from jupyter_jaxcb.stack.lowering import _host_call
 from jupyter_jaxcb.stack.results import _expressions
@@ -54,13 +54,17 @@ def _first_operand_late(calls):
     ids=["one skipped", "one twice", "answers reversed", "arguments reversed", "order reversed",
          "operands apart"],
 )  # fmt: skip
-def test_a_mistake_in_the_loop_over_lanes_is_found(visit, answer, monkeypatch):
-    lanes, by_lane = _lanes.LaneSchedule.lanes, _lanes.LaneSchedule.by_lane
+def test_a_mistake_in_the_loop_over_elements_is_found(visit, answer, monkeypatch):
+    elements, by_element = _elements.ElementSchedule.elements, _elements.ElementSchedule.by_element
     monkeypatch.setattr(
-        _lanes.LaneSchedule, "lanes", lambda self, ops: iter(visit(list(lanes(self, ops))))
+        _elements.ElementSchedule,
+        "elements",
+        lambda self, ops: iter(visit(list(elements(self, ops)))),
     )
     monkeypatch.setattr(
-        _lanes.LaneSchedule, "by_lane", lambda self, called: by_lane(self, answer(called))
+        _elements.ElementSchedule,
+        "by_element",
+        lambda self, called: by_element(self, answer(called)),
     )
     _is_found(monkeypatch, ("vmap", "jit"), _is_one_loop)
 

@@ -114,8 +114,8 @@ def test_flavor_is_in_the_glossary(flavor, pages):
     assert f"*{flavor}*" in pages["glossary.md"]
 
 
-def test_fates_are_in_the_glossary(from_code, pages):
-    (fate,) = [kind for kind in from_code.reached() if kind.__name__ == "Fate"]
+def test_statuses_are_in_the_glossary(from_code, pages):
+    (status,) = [kind for kind in from_code.reached() if kind.__name__ == "Status"]
     entries = re.findall(r"^(\w[\w ]*)\n  ", pages["glossary.md"], re.MULTILINE)
     assert entries == sorted(entries)
-    assert {one.value for one in fate} - {"unknown"} <= set(entries)
+    assert {one.value for one in status} - {"unknown"} <= set(entries)

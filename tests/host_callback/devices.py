@@ -2,7 +2,7 @@
 
 Run by test_devices.py in a process of its own. Prints a JSON object: for each program the host
 calls (value, transforms, device's number or None), what came back, the error if there was one, and
-from the recording of the tap the devices of the shards, the host calls of a run, and fates.
+from the recording of the tap the devices of the shards, the host calls of a run, and statuses.
 """
 
 import json
@@ -144,7 +144,7 @@ def run(f):
         "calls": CALLS[:],
         "shards": sorted(r.recording.lowered[one.lowered].device for one in r.recording),
         "compiled": [outcome.compiled for outcome in r.recording.outcomes],
-        "fates": [outcome.fate for outcome in r.recording.outcomes],
+        "statuses": [outcome.status for outcome in r.recording.outcomes],
     }
     return found
 

@@ -144,8 +144,8 @@ def test_while_taps_its_body_and_once_more_its_predicate(seen):
     assert seen.values == [True, 1, True, 2, False]
 
 
-def test_while_with_a_mapped_predicate_taps_while_any_lane_runs(seen):
-    """Lanes that have finished show what the body makes of their last value."""
+def test_while_with_a_mapped_predicate_taps_while_any_element_runs(seen):
+    """Batch elements that have finished show what the body makes of their last value."""
     f = jax.vmap(lambda x: lax.while_loop(lambda x: x < 2, lambda x: hcb.id_tap(seen, x + 1), x))
     assert seen.of(f, jnp.arange(4)).tolist() == [2, 2, 2, 3]
     assert seen.values == [[1, 2, 3, 4], [2, 3, 3, 4]]
@@ -157,8 +157,8 @@ def up_to_2(seen):
 
 
 @pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_tap_in_a_mapped_predicate_sees_the_lanes_and_answers_are_right(seen, way):
-    """JAX's own lowering goes on with lanes that have finished, and answers 2, 3, 4, 5."""
+def test_tap_in_a_mapped_predicate_sees_the_elements_and_answers_are_right(seen, way):
+    """JAX's own lowering goes on with batch elements that have finished, and answers 2, 3, 4, 5."""
     assert seen.of(way(jax.vmap(up_to_2(seen))), jnp.arange(4)).tolist() == [2, 2, 2, 3]
     assert seen.values == [[True, True, False, False], [True] + [False] * 3, [False] * 4]
     assert seen.transforms == [(batch(0),)] * 3
@@ -171,7 +171,7 @@ def test_mapped_predicate_in_two_vmaps(seen):
 
 
 def test_mapped_predicate_with_carries_of_every_kind(seen):
-    """One of them has dimensions of its own, one is shared by the lanes, one is a key."""
+    """One of them has dimensions of its own, one is shared by the batch elements, one is a key."""
 
     def f(x, key):
         state = lax.while_loop(

@@ -57,8 +57,8 @@ def test_shard_map_calls_once_a_shard(found):
 @pytest.mark.parametrize(("name", "device"), [("sharded jit", 0), ("sharded jit, device 1", 1)])
 def test_jit_over_several_devices_makes_one_call_with_the_whole_array(found, name, device):
     assert each(found, name) == [[XS, [], device]]
-    assert (found[name]["back"], found[name]["compiled"], found[name]["fates"]) == (
-        XS, [1], ["live"],
+    assert (found[name]["back"], found[name]["compiled"], found[name]["statuses"]) == (
+        XS, [1], ["kept"],
     )  # fmt: skip
 
 

@@ -22,8 +22,8 @@ def recorded(f, *args):
     return r.recording
 
 
-def fates(recording):
-    return [(o.site.function, o.fate, o.compiled) for o in recording.outcomes]
+def statuses(recording):
+    return [(o.site.function, o.status, o.compiled) for o in recording.outcomes]
 
 
 def test_each_kind_has_its_site():
@@ -36,7 +36,7 @@ def test_each_kind_has_its_site():
         return hcb.call(np.sin, x, result_shape=x)
 
     recording = recorded(jax.jit(f), 1.0)
-    assert fates(recording) == [("look", "live", 1), ("id_print", "live", 1), ("sin", "live", 1)]
+    assert statuses(recording) == [("look", "kept", 1), ("id_print", "kept", 1), ("sin", "kept", 1)]
     first = f.__code__.co_firstlineno + 1
     sites = [outcome.site for outcome in recording.outcomes]
     assert [(s.flavor, s.line) for s in sites] == [("tap", first + n) for n in range(3)]
@@ -63,7 +63,7 @@ def test_batch_is_a_level_of_its_own():
     )
     assert len(recording) == 1
     text = to_mimebundle(recording)[0]["text/plain"]
-    assert "vmap 2 × vmap 3 (shared, mapped), whole batch" in text
+    assert "vmap 2 × vmap 3 (unbatched, batched), whole batch" in text
     assert "(2,), (2, 3) → nothing" in text
     assert Recording.from_json(recording.to_json()).lowered[0].levels == fact.levels
 
@@ -76,15 +76,15 @@ def test_failed_tap_is_told():
     with pytest.raises(hcb.CallbackException):
         hcb.barrier_wait()
     assert [call.error for call in recording] == ["ValueError: no luck"]
-    assert [preview.failed for preview in recording.previews] == [True]
+    assert [sample.failed for sample in recording.sample_values] == [True]
     (summary,) = summarize(recording)
     assert summary.errors == ("ValueError: no luck",) or summary.errors == ["ValueError: no luck"]
 
 
 def test_values_of_the_first_calls_are_kept():
     f = lambda x: hcb.call(np.negative, hcb.id_tap(look, x), result_shape=x)  # noqa: E731
-    previews = recorded(jax.jit(f), np.float32([1, 2])).previews
-    assert [(p.operands, p.results) for p in previews] == [
+    sample_values = recorded(jax.jit(f), np.float32([1, 2])).sample_values
+    assert [(p.operands, p.results) for p in sample_values] == [
         (("[1, 2]",), ()), (("[1, 2]",), ("[-1, -2]",)),
     ]  # fmt: skip
 
@@ -96,7 +96,7 @@ def test_unused_equal_and_unchanging_taps_are_all_live():
         return lax.fori_loop(0, 3, lambda i, c: (hcb.id_tap(look, 7), c + x)[1], x)
 
     recording = recorded(jax.jit(f), 1.0)
-    assert fates(recording) == [("look", "live", n) for n in (1, 1, 3)]
+    assert statuses(recording) == [("look", "kept", n) for n in (1, 1, 3)]
     assert len(recording) == 5
 
 
@@ -112,7 +112,7 @@ def test_tap_in_a_predicate_is_live(around, given):
     f = lambda x: lax.while_loop(  # noqa: E731
         lambda x: hcb.id_tap(look, x < 2), lambda x: x + 1, x
     )
-    assert fates(recorded(jax.jit(around(f)), given)) == [("look", "live", None)]
+    assert statuses(recorded(jax.jit(around(f)), given)) == [("look", "kept", None)]
 
 
 def test_what_jax_moves_out_of_a_loop_under_grad_is_told():
@@ -126,15 +126,17 @@ def test_what_jax_moves_out_of_a_loop_under_grad_is_told():
         return lax.scan(step, 1.0, None, length=3)[0]
 
     recording = recorded(jax.jit(jax.grad(f)), 2.0)
-    told = [(o.fate, o.written, o.compiled) for o in recording.outcomes]
-    assert told == [("hoisted", 3, 1), ("live", 3, 3)]
+    told = [(o.status, o.written, o.compiled) for o in recording.outcomes]
+    assert told == [("hoisted", 3, 1), ("kept", 3, 3)]
     assert len(recording) == 4
 
 
 def test_explain_runs_nothing(seen):
     f = lambda x: lax.scan(lambda c, _: (hcb.id_tap(seen, c), None), x, None, length=4)[0]  # noqa: E731
     recording = jaxcb.explain(jax.vmap(f))(jax.ShapeDtypeStruct((3,), np.float32))
-    assert [(o.site.flavor, o.fate, o.compiled) for o in recording.outcomes] == [("tap", "live", 4)]
+    assert [(o.site.flavor, o.status, o.compiled) for o in recording.outcomes] == [
+        ("tap", "kept", 4)
+    ]
     assert seen.calls == []
 
 

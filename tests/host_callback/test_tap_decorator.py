@@ -128,5 +128,9 @@ def test_recording_has_its_name_and_flavor():
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(look)(1.0))
     (outcome,) = r.recording.outcomes
-    assert (outcome.site.function, outcome.site.flavor, outcome.fate) == ("default", "tap", "live")
+    assert (outcome.site.function, outcome.site.flavor, outcome.status) == (
+        "default",
+        "tap",
+        "kept",
+    )
     assert repr(look) == "<tap callback default>"

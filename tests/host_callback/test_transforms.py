@@ -107,8 +107,8 @@ def nests(draw):
 
 @hypothesis.settings(max_examples=25)
 @hypothesis.given(nests())
-def test_dimensions_lead_back_to_the_lanes(nest):
-    """Whoever takes the dimensions off as they are told, outermost first, has one lane's value."""
+def test_dimensions_lead_back_to_the_elements(nest):
+    """Whoever takes the dimensions off as they are told, outermost first, has one element's value."""
     shape, axes = nest
     given = np.arange(np.prod(shape)).reshape(shape)
     calls = []

@@ -7,8 +7,8 @@ import pytest
 
 
 def calls(ran):
-    """(function, fate, host calls) of every site shown."""
-    return [(site["function"], site["fate"], site["calls"]) for site in ran.sites]
+    """(function, status, host calls) of every site shown."""
+    return [(site["function"], site["status"], site["calls"]) for site in ran.sites]
 
 
 def shapes(site):
@@ -41,7 +41,7 @@ def test_elementwise_function_and_more_jax_after_it_under_jit(cells):
         "np.allclose(z, np.cos(np.sin(x) * 2 + 1) * 2, atol=1e-5)",
     )
     assert ran.value == "True"
-    assert calls(ran) == [("host", "live", 1)]
+    assert calls(ran) == [("host", "kept", 1)]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_used_result_is_called_for_and_unused_one_is_not_and_said_so(cells):
         "np.allclose(f(1.0), np.sin(1.0))",
     )
     assert ran.value == "True"
-    assert calls(ran) == [("sin", "live", 1), ("sin", "unused", 0)]
+    assert calls(ran) == [("sin", "kept", 1), ("sin", "unused", 0)]
     assert [site["line"] for site in ran.sites] == [3, 4]
 
 
@@ -99,7 +99,7 @@ def test_vmap_method_decides_shapes_and_calls(cells, method):
         "np.asarray(jax.jit(jax.vmap(add, in_axes=(0, None)))(jnp.arange(4.0), 2.0)).tolist()",
     )
     assert ran.value == "[2.0, 3.0, 4.0, 5.0]"
-    assert calls(ran) == [("add", "live", count)]
+    assert calls(ran) == [("add", "kept", count)]
     assert shapes(ran.sites[0]) == operands
 
 
@@ -113,7 +113,7 @@ def test_batch_axes_of_nested_vmaps_lead_outermost_first(cells):
         "np.array_equal(z, np.transpose(x, (2, 1, 0)) + 1)",
     )
     assert ran.value == "True"
-    assert calls(ran) == [("add", "live", 1)]
+    assert calls(ran) == [("add", "kept", 1)]
     assert shapes(ran.sites[0]) == [(5, 4, 3), (1, 4, 1)]
     assert [size for size, _, _ in ran.sites[0]["shapes"][0]["levels"]] == [3, 4, 5]
 
@@ -136,11 +136,11 @@ def test_bessel_function_has_three_derivatives_by_its_recurrence(cells):
         "right",
     )
     assert ran.value == "[True, True, True, True]"
-    assert {fate for _, fate, _ in calls(ran)} <= {"live", "unused"}
+    assert {status for _, status, _ in calls(ran)} <= {"kept", "unused"}
 
 
 def test_random_generator_on_the_host_advances(cells):
-    """One call a run, and under vmap one a lane, in lane order."""
+    """One call a run, and under vmap one a batch element, in batch element order."""
     ran = cells(
         "%%jax_callback io --result x\ndef noise(x): return rng.standard_normal(x.shape)",
         "rng, same = np.random.default_rng(0), np.random.default_rng(0)\n"
@@ -149,13 +149,13 @@ def test_random_generator_on_the_host_advances(cells):
         "np.allclose(ours, [same.standard_normal(2) for _ in range(3)])",
     )
     assert ran.value == "True"
-    assert calls(ran) == [("noise", "live", 3)]
+    assert calls(ran) == [("noise", "kept", 3)]
     ran = cells(
         "ours = jax.jit(jax.vmap(noise))(np.zeros(5, np.float32))\n"
         "np.allclose(ours, [same.standard_normal() for _ in range(5)])"
     )
     assert ran.value == "True"
-    assert calls(ran) == [("noise", "live", 5)]
+    assert calls(ran) == [("noise", "kept", 5)]
     assert shapes(ran.sites[0]) == [()]
 
 
@@ -183,7 +183,7 @@ def test_callback_without_arguments_and_with_unused_result_always_runs(cells):
         "f = jax.jit(lambda x: (tick(), x)[1])\nfloat(f(1.0)), float(f(2.0))",
     )
     assert (ran.value, ran.text) == ("(1.0, 2.0)", "tick\ntick\n")
-    assert calls(ran) == [("tick", "live", 2)]
+    assert calls(ran) == [("tick", "kept", 2)]
 
 
 @pytest.mark.parametrize(

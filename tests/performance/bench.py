@@ -27,7 +27,7 @@ from jupyter_jaxcb.stack.results._checker import answer_checker
 
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
 LOOP = 1_000
-LANES = 10_000
+ELEMENTS = 10_000
 BIG = 1 << 20  # float32: 4 MB
 STEPS = 20  # of a loop over that
 
@@ -71,19 +71,19 @@ TAP = {
 }
 
 
-def by_lane(callback):
+def by_element(callback):
     return jax.jit(jax.vmap(lambda x: callback(identity, STRUCT, x, vmap_method="sequential")))
 
 
-VMAP = {"jax": by_lane(jax.pure_callback), "ours": by_lane(jaxcb.pure_callback)}
-BATCH = np.arange(LANES, dtype=np.float32)
+VMAP = {"jax": by_element(jax.pure_callback), "ours": by_element(jaxcb.pure_callback)}
+BATCH = np.arange(ELEMENTS, dtype=np.float32)
 
 
 def bare_loop():
     """What a Python loop over the same 0-d arrays costs without JAX."""
     out = np.empty_like(BATCH)
-    for lane in range(LANES):
-        out[lane] = identity(BATCH[lane, ...])
+    for element in range(ELEMENTS):
+        out[element] = identity(BATCH[element, ...])
     return out
 
 
@@ -160,10 +160,10 @@ def vmap_rows(rounds):
     against_jax = medians({"jax": lambda: run(VMAP["jax"], x), **ours}, max(rounds // 3, 3))
     apart = medians({"bare": bare_loop, **ours}, 4 * rounds)
     ms = {key: value * 1e3 for key, value in {**apart, "jax": against_jax["jax"]}.items()}
-    lane = (apart["recorded"] - apart["unrecorded"]) / LANES * 1e6
+    element = (apart["recorded"] - apart["unrecorded"]) / ELEMENTS * 1e6
     return [
         (
-            f"vmap sequential, {LANES:,} lanes, recorded / jax's",
+            f"vmap sequential, {ELEMENTS:,} batch elements, recorded / jax's",
             f"{against_jax['recorded'] / against_jax['jax']:.4f}",
             "<= 0.03",
             f"{against_jax['recorded'] * 1e3:.2f} / {ms['jax']:.0f} ms",
@@ -175,8 +175,8 @@ def vmap_rows(rounds):
             f"{ms['unrecorded']:.2f} / {ms['bare']:.2f} ms",
         ),
         (
-            "recording on - off, a lane",
-            f"{lane:+.3f} µs",
+            "recording on - off, a batch element",
+            f"{element:+.3f} µs",
             "<= +0.3 µs",
             f"{ms['recorded']:.2f} - {ms['unrecorded']:.2f} ms",
         ),

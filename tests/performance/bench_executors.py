@@ -1,4 +1,4 @@
-"""Lanes on several workers against the loop over lanes, measured alternately in one process.
+"""Batch elements on several workers against the loop over elements, measured alternately in one process.
 
     make bench
 
@@ -21,12 +21,12 @@ import numpy as np
 
 import jupyter_jaxcb as jaxcb
 
-LANES, SLOW_SECONDS, TRIVIAL = 64, 0.02, 10_000
+ELEMENTS, SLOW_SECONDS, TRIVIAL = 64, 0.02, 10_000
 WORKERS = 2
 NUMBER = jax.ShapeDtypeStruct((), np.float32)
 
 
-def by_lane(host, **options):
+def by_element(host, **options):
     return jax.jit(
         jax.vmap(
             lambda x: jaxcb.pure_callback(host, NUMBER, x, vmap_method="sequential", **options)
@@ -55,12 +55,14 @@ def alternately(variants, rounds):
     return {name: statistics.median(times) for name, times in took.items()}
 
 
-def rows_of_lanes(executors, rounds):
-    x, many = np.arange(LANES, dtype=np.float32), np.arange(TRIVIAL, dtype=np.float32)
+def rows_of_elements(executors, rounds):
+    x, many = np.arange(ELEMENTS, dtype=np.float32), np.arange(TRIVIAL, dtype=np.float32)
     bars = {"threads": ">= 1.8", "processes": ">= 1.7", "dask": ">= 1.6"}
     for host, operand, what in ((slow, x, "slow"), (trivial, many, "trivial")):
-        functions = {name: by_lane(host, executor=executor) for name, executor in executors.items()}
-        functions["loop"] = by_lane(host)
+        functions = {
+            name: by_element(host, executor=executor) for name, executor in executors.items()
+        }
+        functions["loop"] = by_element(host)
         runs = {
             name: (lambda f=f, x=operand: jax.block_until_ready(f(x)))
             for name, f in functions.items()
@@ -69,10 +71,14 @@ def rows_of_lanes(executors, rounds):
         for name in executors:
             if what == "slow":
                 ratio = took["loop"] / took[name]
-                row = f"{LANES} lanes of 20 ms, loop / {name}", f"{ratio:.2f}", bars[name]
+                row = (
+                    f"{ELEMENTS} batch elements of 20 ms, loop / {name}",
+                    f"{ratio:.2f}",
+                    bars[name],
+                )
             else:
                 ratio = took[name] / took["loop"]
-                row = f"{TRIVIAL:,} trivial lanes, {name} / loop", f"{ratio:.2f}", "<= 3"
+                row = f"{TRIVIAL:,} trivial batch elements, {name} / loop", f"{ratio:.2f}", "<= 3"
             yield (*row, f"{took[name] * 1e3:.1f} ms, loop {took['loop'] * 1e3:.1f} ms")
 
 
@@ -129,7 +135,7 @@ def main():
     )  # fmt: skip
     with cluster, distributed.Client(cluster) as client:
         executors = {"threads": "threads:2", "processes": "processes:2", "dask": client}
-        rows = [*rows_of_lanes(executors, rounds), *rows_of_two_callbacks()]
+        rows = [*rows_of_elements(executors, rounds), *rows_of_two_callbacks()]
     width = max(len(row[0]) for row in rows)
     for name, value, bar, detail in rows:
         print(f"{name:<{width}}  {value:>10}  {bar:<8}  {detail}")

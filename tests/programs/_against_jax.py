@@ -60,7 +60,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _made_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
-    """Host functions that JAX called once for all lanes, as of empty arrays all get the same."""
+    """Host functions that JAX called once for all elements, as of empty arrays all get the same."""
     functions = walk(judge.program.functions())
     if not any("arange(0.0)" in one.template for f in functions for one in f.body):
         return set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from jupyter_jaxcb.recording import Fate, Site
+from jupyter_jaxcb.recording import Site, Status
 from jupyter_jaxcb.report import summarize
 
 from ._judge import Judge
@@ -41,27 +41,27 @@ def _foretold(judge: Judge, rows: list[Any]) -> None:
         before = expected.get(host, 0)
         known = before is not None and row.expected is not None
         expected[host] = before + row.expected if known else None
-        if row.fate is Fate.UNKNOWN:
+        if row.status is Status.UNKNOWN:
             judge.say("explain unknown", f"{host} line {row.site.line}: {row.reason}")
-        if row.fate in SILENT and row.expected:
-            judge.say("explain silent", f"{host}: {row.fate}, expected {row.expected}")
+        if row.status in SILENT and row.expected:
+            judge.say("explain silent", f"{host}: {row.status}, expected {row.expected}")
     for host in counts.keys() | expected.keys():
         ahead = expected.get(host, 0)
         if ahead is not None and ahead * runs != counts[host]:
             judge.say("explain", f"{host}: {ahead} a run, {counts[host]} in {runs}")
     if judge.ran.blocks and judge.program.blocks != "late":
-        _same_fates(judge, rows)
+        _same_statuses(judge, rows)
 
 
-def _same_fates(judge: Judge, rows: list[Any]) -> None:
+def _same_statuses(judge: Judge, rows: list[Any]) -> None:
     """A row is a bind in the text of the program: each has to be there before and after."""
     recorded = summarize(judge.ran.blocks[0].recording)
-    before = {_row(row.site): row.fate for row in rows}
-    after = {_row(row.site): row.fate for row in recorded}
+    before = {_row(row.site): row.status for row in rows}
+    after = {_row(row.site): row.status for row in recorded}
     for row in before.keys() | after.keys():
-        explained, fate = before.get(row), after.get(row)
-        if explained != fate and not (explained and fate is Fate.UNTAKEN):
-            judge.say("fates", f"{row}: explained {explained}, recorded {fate}")
+        explained, status = before.get(row), after.get(row)
+        if explained != status and not (explained and status is Status.NOT_REACHED):
+            judge.say("statuses", f"{row}: explained {explained}, recorded {status}")
 
 
 def _row(site: Site) -> tuple[Any, ...]:

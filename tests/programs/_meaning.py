@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 
 from ._judge import Judge
 from ._run import Meant
@@ -53,7 +53,7 @@ def _hoisted(judge: Judge, name: str) -> bool:
     if judge.program.blocks == "late":  # no outcomes of what was compiled before
         return any(path.host == name and "looped" in path.flags for path in judge.paths)
     return any(
-        outcome.site.function == name and outcome.fate is Fate.HOISTED
+        outcome.site.function == name and outcome.status is Status.HOISTED
         for block in judge.ran.blocks
         for outcome in block.recording.outcomes
     )

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate, Recorder, Recording
+from jupyter_jaxcb.recording import Recorder, Recording, Status
 from jupyter_jaxcb.report.summary import _summary
 from jupyter_jaxcb.report.summary._counts import Counts
-from jupyter_jaxcb.stack.dispatch import _lanes
+from jupyter_jaxcb.stack.dispatch import _elements
 from jupyter_jaxcb.stack.elision import _programs
 
 Plant = Callable[[Any], None]  # is given pytest's monkeypatch
@@ -52,12 +52,12 @@ def a_call_is_recorded_twice(patch):
 
 @mistake
 def a_batch_element_is_not_recorded(patch):
-    lanes = Recorder.called_lanes
+    elements = Recorder.called_elements
 
     def fewer(self, lowered, version, numbers, stamps, *args, **kwargs):
-        return lanes(self, lowered, version, numbers, stamps[:-1], *args, **kwargs)
+        return elements(self, lowered, version, numbers, stamps[:-1], *args, **kwargs)
 
-    patch.setattr(Recorder, "called_lanes", fewer)
+    patch.setattr(Recorder, "called_elements", fewer)
 
 
 @mistake
@@ -92,14 +92,18 @@ def a_file_loses_the_last_call(patch):
 
 
 @mistake
-def merged_is_said_of_what_has_several_call_paths(patch):
+def deduplicated_is_said_of_what_has_several_call_paths(patch):
     outcome = _programs.outcome
 
-    def merged(*args):
+    def deduplicated(*args):
         found = outcome(*args)
-        return dataclasses.replace(found, fate=Fate.MERGED) if found.ways > 1 else found
+        return (
+            dataclasses.replace(found, status=Status.DEDUPLICATED)
+            if found.traced_paths > 1
+            else found
+        )
 
-    patch.setattr(_programs, "outcome", merged)
+    patch.setattr(_programs, "outcome", deduplicated)
 
 
 @mistake
@@ -121,7 +125,7 @@ def a_run_is_counted_that_there_was_not(patch):
 
 @mistake
 def explain_says_that_all_are_live(patch):
-    patch.setattr(_summary, "_fate_ahead", lambda *args: (Fate.LIVE, ()))
+    patch.setattr(_summary, "_status_ahead", lambda *args: (Status.KEPT, ()))
 
 
 @mistake
@@ -132,24 +136,28 @@ def host_error_knows_nothing(patch):
 # the stack
 
 
-def _lanes_visited(patch, visit):
-    lanes = _lanes.LaneSchedule.lanes
+def _elements_visited(patch, visit):
+    elements = _elements.ElementSchedule.elements
     patch.setattr(
-        _lanes.LaneSchedule, "lanes", lambda self, ops: iter(visit(list(lanes(self, ops))))
+        _elements.ElementSchedule,
+        "elements",
+        lambda self, ops: iter(visit(list(elements(self, ops)))),
     )
 
 
 @mistake
 def a_batch_element_is_skipped(patch):
-    _lanes_visited(patch, lambda calls: calls[:-1])
+    _elements_visited(patch, lambda calls: calls[:-1])
 
 
 @mistake
 def batch_elements_are_visited_in_reverse(patch):
-    _lanes_visited(patch, lambda calls: calls[::-1])
+    _elements_visited(patch, lambda calls: calls[::-1])
 
 
 @mistake
 def results_of_batch_elements_are_reversed(patch):
-    by_lane = _lanes.LaneSchedule.by_lane
-    patch.setattr(_lanes.LaneSchedule, "by_lane", lambda self, called: by_lane(self, called[::-1]))
+    by_element = _elements.ElementSchedule.by_element
+    patch.setattr(
+        _elements.ElementSchedule, "by_element", lambda self, called: by_element(self, called[::-1])
+    )

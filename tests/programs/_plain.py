@@ -97,7 +97,7 @@ class Plain:
         self.steps: list[int] = []  # of the loops around
         self.turns: list[int] = []  # of those that are `while`
         self.repeated: set[str] = set()  # host functions called in later turns of a `while`
-        self.lanes: dict[int, int] = {}  # of the vmaps around
+        self.elements: dict[int, int] = {}  # of the vmaps around
         self.forced: list[frozenset[int]] = []  # taints of selects around
         self.doubt = 0  # derivatives and the like around
         self.levels = itertools.count()
@@ -150,10 +150,10 @@ class Plain:
         one_for_all = spec.flavor == "tap" or spec.method in (
             "expand_dims", "broadcast_all", "legacy_vectorized",
         )  # fmt: skip
-        lanes = (
+        elements = (
             ()
             if one_for_all
-            else tuple((v, self.lanes[v]) for v in sorted(taint) if v in self.lanes)
+            else tuple((v, self.elements[v]) for v in sorted(taint) if v in self.elements)
         )
         if self.doubt:
             self.unsure.add(name)
@@ -161,7 +161,7 @@ class Plain:
             self.repeated.add(name)
         empty = any(array.size == 0 for array in arrays)
         if not (empty and spec.flavor in ("pure", "buffer") and not spec.side_effect):
-            self.calls.append((name, (self.place(), tuple(self.steps), lanes), arrays))
+            self.calls.append((name, (self.place(), tuple(self.steps), elements), arrays))
         if spec.flavor in ("debug", "print"):
             return None
         if spec.flavor == "tap":
@@ -214,17 +214,18 @@ class Plain:
             mapped = [value for value, axis in zip(values, axes, strict=False) if axis is not None]
             size = len(mapped[0].items) if mapped else axis_size
             vmap = self.vmaps.setdefault(
-                (self.place(), len(self.lanes), *self.steps), len(self.vmaps)
+                (self.place(), len(self.elements), *self.steps), len(self.vmaps)
             )
             results = []
             phantom = size == 0
-            for lane in range(size or 1):
-                self.lanes[vmap] = lane
+            for element in range(size or 1):
+                self.elements[vmap] = element
                 arguments = [
                     value
                     if axis is None
                     else with_taint(
-                        Number(0.0, taint_of(value)) if phantom else value[lane], frozenset({vmap})
+                        Number(0.0, taint_of(value)) if phantom else value[element],
+                        frozenset({vmap}),
                     )
                     for value, axis in zip(values, axes, strict=False)
                 ]
@@ -232,7 +233,7 @@ class Plain:
                 results.append(function(*arguments))
                 if phantom:
                     self.unsure |= {name for name, _, _ in self.calls[called:]}
-            del self.lanes[vmap]
+            del self.elements[vmap]
             return Array([], taint_of(results) - {vmap}) if phantom else Array(results)
 
         return batched
@@ -259,7 +260,7 @@ class Plain:
             carry, ys[i] = body(carry, xs[i])
             carry = with_taint(carry, before)  # a carry that is mapped is so in every step
             self.steps.pop()
-        if self.lanes and not ys:
+        if self.elements and not ys:
             x = with_taint(Number(0.0), taint_of(xs))
             empty = self.taint_after(lambda: body(carry, x)[1])
             carry = with_taint(carry, self.taint_after(lambda: body(carry, x)[0]))
@@ -270,7 +271,7 @@ class Plain:
 
     def mapped(self, taint: frozenset[int]) -> frozenset[int]:
         """Those of the vmaps in `taint` that are around: of one that has ended all are in hand."""
-        return taint & self.lanes.keys()
+        return taint & self.elements.keys()
 
     def taint_after(self, step: Any) -> frozenset[int]:
         """What a loop that is not entered would depend on; its calls are forgotten."""
@@ -303,7 +304,7 @@ class Plain:
             step += 1
             if not go.value:
                 break
-        if self.lanes and step == 1:
+        if self.elements and step == 1:
             carry = with_taint(carry, self.taint_after(lambda: body(carry)))
         if self.mapped(tainted) or self.mapped(taint_of(carry)) != self.mapped(before):
             self.unsure |= {name for name, _, _ in self.calls[called:]}
@@ -320,7 +321,7 @@ class Plain:
         taint = taint_of(test)
         if not self.mapped(taint):
             result = branches[chosen](value)
-            if self.lanes:  # what one branch answers by lane, all do
+            if self.elements:  # what one branch answers by batch element, all do
                 taint |= self.taint_after(lambda: [branch(value) for branch in branches])
             return with_taint(result, taint)
         self.forced.append(taint)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from jupyter_jaxcb.recording import Fate, Site
+from jupyter_jaxcb.recording import Site, Status
 from jupyter_jaxcb.report import summarize
 
 from ._judge import Judge
 from ._run import Block, Meant
 
-SILENT = {Fate.UNUSED, Fate.FOLDED, Fate.UNTAKEN, Fate.UNCALLED}
-FEWER = {Fate.MERGED, Fate.HOISTED}
+SILENT = {Status.UNUSED, Status.OPTIMIZED_AWAY, Status.NOT_REACHED, Status.NOT_RUN}
+FEWER = {Status.DEDUPLICATED, Status.HOISTED}
 
 
 def statuses(judge: Judge) -> None:
@@ -29,22 +29,22 @@ def statuses(judge: Judge) -> None:
 
 
 def _row(judge: Judge, row: Any, host: str, failed: bool, fresh: bool) -> None:
-    where = f"{host} line {row.site.line} {row.fate}"
-    if row.fate in SILENT and row.calls:
+    where = f"{host} line {row.site.line} {row.status}"
+    if row.status in SILENT and row.calls:
         judge.say("silent", f"{where}: {row.calls} calls")
     if failed:
         return
     if row.expected not in (None, row.calls):
         judge.say("expected", f"{where}: expected {row.expected}, {row.calls} calls")
-    if row.fate is Fate.LIVE and not row.calls:
-        judge.say("live", f"{where}: no calls")
-    if row.fate in FEWER and row.written is not None and row.calls >= row.written:
+    if row.status is Status.KEPT and not row.calls:
+        judge.say("kept", f"{where}: no calls")
+    if row.status in FEWER and row.written is not None and row.calls >= row.written:
         judge.say("fewer", f"{where}: {row.calls} calls, written {row.written}")
-    if row.fate is Fate.UNCALLED:
-        judge.say("uncalled", f"{where}: {row.reason}")
+    if row.status is Status.NOT_RUN:
+        judge.say("not_run", f"{where}: {row.reason}")
     if not row.elided and row.written is not None and row.calls < row.written:
         judge.say("untold", f"{where}: {row.calls} calls, written {row.written}")
-    if row.fate is Fate.UNKNOWN and fresh:
+    if row.status is Status.UNKNOWN and fresh:
         judge.say("unknown", f"{where}: {row.reason}")
 
 
@@ -60,7 +60,7 @@ def _compiled(judge: Judge, block: Block) -> None:
         counts = compiled.get(row.site, [None])
         calls = None if None in counts else sum(counts) * len(block.runs)
         if calls not in (None, row.calls):
-            where = f"{judge.host_of(row)} line {row.site.line} {row.fate}"
+            where = f"{judge.host_of(row)} line {row.site.line} {row.status}"
             judge.say("expected", f"{where}: {calls} calls compiled, {row.calls} calls")
 
 
@@ -92,18 +92,21 @@ def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
         if name in unsure or name not in judge.hosts:
             continue
         if made[name] < asked[name] and not any(row.elided for row in own):
-            judge.say("untold", f"{name}: {made[name]} of {asked[name]} calls, {_fates(own)}")
-        wrong = {Fate.MERGED: not _may_be_untaken(judge, name), Fate.HOISTED: name in repeated}
-        missing = [row for row in own if row.written is not None or wrong.get(row.fate)]
-        if made[name] == asked[name] and _fates(missing) & FEWER:
-            text = f"{name}: {made[name]} of {asked[name]}, {_fates(missing)}"
+            judge.say("untold", f"{name}: {made[name]} of {asked[name]} calls, {_statuses(own)}")
+        wrong = {
+            Status.DEDUPLICATED: not _may_be_not_reached(judge, name),
+            Status.HOISTED: name in repeated,
+        }
+        missing = [row for row in own if row.written is not None or wrong.get(row.status)]
+        if made[name] == asked[name] and _statuses(missing) & FEWER:
+            text = f"{name}: {made[name]} of {asked[name]}, {_statuses(missing)}"
             judge.say("nothing missing", text)
 
 
-def _fates(rows: list[Any]) -> set[Fate]:
-    return {row.fate for row in rows}
+def _statuses(rows: list[Any]) -> set[Status]:
+    return {row.status for row in rows}
 
 
-def _may_be_untaken(judge: Judge, host: str) -> bool:
-    """Whether what was merged may be in a branch or loop that the run did not enter."""
+def _may_be_not_reached(judge: Judge, host: str) -> bool:
+    """Whether what was deduplicated may be in a branch or loop that the run did not enter."""
     return any(path.host == host and path.flags & {"branched", "looped"} for path in judge.paths)

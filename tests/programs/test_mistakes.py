@@ -21,10 +21,10 @@ SHOWN = {
     "calls are recorded at another site": (0, "log order"),
     "an outcome is lost": (2, "silence"),
     "a file loses the last call": (0, "json"),
-    "merged is said of what has several call paths": (13, "fewer"),
+    "deduplicated is said of what has several call paths": (13, "fewer"),
     "one call more is said to be compiled": (0, "expected"),
     "a run is counted that there was not": (0, "expected"),
-    "explain says that all are live": (4, "fates"),
+    "explain says that all are kept": (4, "statuses"),
     "host error knows nothing": (3, "host_error"),
     "a batch element is skipped": (1, "raised"),
     "batch elements are visited in reverse": (1, "meaning"),
@@ -50,7 +50,7 @@ def test_every_mistake_is_tried():
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_planted_mistake_is_found(name, monkeypatch):
     seed, kind = SHOWN[name]
-    ahead = kind == "fates"  # this one compares with what is said ahead
+    ahead = kind == "statuses"  # this one compares with what is said ahead
     assert kind not in kinds(Draw(seed).program(), ahead)
     with monkeypatch.context() as patch:
         MISTAKES[name](patch)

@@ -13,7 +13,6 @@ from jupyter_jaxcb.recording import (
     SCHEMA,
     Aval,
     Compilation,
-    Fate,
     Frame,
     LoweredSite,
     NotFinite,
@@ -24,6 +23,7 @@ from jupyter_jaxcb.recording import (
     Recording,
     RecordingFileError,
     Site,
+    Status,
     VmapLevel,
     load,
 )
@@ -34,21 +34,23 @@ SUFFIXES = pytest.mark.parametrize("suffix", [".jaxcb", ".json"])
 HEADER = struct.Struct("<IQQ")
 
 
-def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), lanes=4):
+def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), elements=4):
     recorder = Recorder(capacity=10**6)
-    z = Aval((lanes,), "float32")
+    z = Aval((elements,), "float32")
     single = LoweredSite(SITE, PROGRAM, 0, (z,), (z,))
-    looped = LoweredSite(SITE, PROGRAM, 1, (z,), (z,), (VmapLevel(lanes, "sequential", (True,)),))
+    looped = LoweredSite(
+        SITE, PROGRAM, 1, (z,), (z,), (VmapLevel(elements, "sequential", (True,)),)
+    )
     for fact in (single, looped):
         recorder.bound(SITE)
         recorder.lowered(fact)
     for start, end in times:
         crossing = recorder.called(single, 1, start, end, "ValueError: \ud800 no luck")
         recorder.values.take(single, crossing, -1, [np.arange(9.0)], [np.float32(1)])
-    recorder.called_lanes(looped, 2, np.arange(lanes)[::-1], list(range(7, 8 + lanes)))
+    recorder.called_elements(looped, 2, np.arange(elements)[::-1], list(range(7, 8 + elements)))
     recorder.values.not_finite(single, 1, 2)
     recorder.compiled(
-        Outcome(SITE, PROGRAM, Fate.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)
+        Outcome(SITE, PROGRAM, Status.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)
     )
     recorder.took(Compilation(PROGRAM, 3, (z,), 10, 20, False, 4, 99))
     recorder.counts(PROGRAM)
@@ -96,7 +98,7 @@ def test_any_times_come_back_from_the_compact_file(times, tmp_path_factory):
 
 
 def test_compact_file_of_many_calls_has_several_blocks_and_is_small(tmp_path):
-    recording = recorded(lanes=200_000)
+    recording = recorded(elements=200_000)
     content = raw(recording, tmp_path)
     assert np.array_equal(reading(content, tmp_path).calls, recording.calls)
     assert len(content) < len(recording) * 4  # 48 bytes each in memory
@@ -208,7 +210,7 @@ def test_something_behind_the_end_is_told(tmp_path):
 
 
 def test_large_file_is_read_when_it_is_allowed(tmp_path):
-    recording = recorded(lanes=1000)
+    recording = recorded(elements=1000)
     for suffix in (".jaxcb", ".json"):
         content = raw(recording, tmp_path, suffix)
         with pytest.raises(RecordingFileError, match="limit_bytes="):
@@ -229,19 +231,19 @@ HOSTILE = {
     "a site that is not there": lambda d: d["lowered"][0].update(site=7),
     "a negative number of a site": lambda d: d["lowered"][0].update(site=-1),
     "true for a number": lambda d: d["lowered"][0].update(index=True),
-    "a fate that there is not": lambda d: d["outcomes"][0].update(fate="eaten"),
+    "a status that there is not": lambda d: d["outcomes"][0].update(status="eaten"),
     "a field that there is not": lambda d: d["outcomes"][0].update(__class__="os"),
     "a missing field": lambda d: d["outcomes"][0].pop("program"),
     "a list that is too long": lambda d: d["compilations"][0].extend([1, 2, 3]),
-    "columns of several lengths": lambda d: d["calls"]["lane"].append(1),
-    "a column of fractions": lambda d: d["calls"].update(lane=[0.5] * 7),
-    "a column of texts": lambda d: d["calls"].update(lane=["a"] * 7),
-    "a column of true and false": lambda d: d["calls"].update(lane=[True] * 7),
-    "a ragged column": lambda d: d["calls"].update(lane=[[], 1, 1, 1, 1, 1, 1]),
-    "a column of columns": lambda d: d["calls"].update(lane=[[1]] * 7),
-    "false in a column": lambda d: d["calls"]["lane"].__setitem__(0, False),
-    "a list in a column": lambda d: d["calls"]["lane"].__setitem__(0, []),
-    "nothing in a column": lambda d: d["calls"]["lane"].__setitem__(0, None),
+    "columns of several lengths": lambda d: d["calls"]["element"].append(1),
+    "a column of fractions": lambda d: d["calls"].update(element=[0.5] * 7),
+    "a column of texts": lambda d: d["calls"].update(element=["a"] * 7),
+    "a column of true and false": lambda d: d["calls"].update(element=[True] * 7),
+    "a ragged column": lambda d: d["calls"].update(element=[[], 1, 1, 1, 1, 1, 1]),
+    "a column of columns": lambda d: d["calls"].update(element=[[1]] * 7),
+    "false in a column": lambda d: d["calls"]["element"].__setitem__(0, False),
+    "a list in a column": lambda d: d["calls"]["element"].__setitem__(0, []),
+    "nothing in a column": lambda d: d["calls"]["element"].__setitem__(0, None),
     "a number that does not fit": lambda d: d["calls"]["thread"].__setitem__(0, 2**40),
     "a call of no site": lambda d: d["calls"]["lowered"].__setitem__(0, 9),
     "a call on no thread": lambda d: d["calls"]["thread"].__setitem__(0, 9),
@@ -250,7 +252,7 @@ HOSTILE = {
     "a text for the errors": lambda d: d.update(errors="none"),
     "a stale site that is not there": lambda d: d.update(stale=[5]),
     "levels of other operands": lambda d: d["lowered"][1]["levels"][0].__setitem__(2, []),
-    "a preview of no site": lambda d: d["previews"][0].__setitem__(0, 5),
+    "a sample of no site": lambda d: d["sample_values"][0].__setitem__(0, 5),
     "a running call of no site": lambda d: d["running"][0].__setitem__(0, 5),
     "an environment of numbers": lambda d: d.update(environment={"jax": 1}),
     "something more": lambda d: d.update(more=1),

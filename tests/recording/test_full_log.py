@@ -48,7 +48,7 @@ def test_site_that_was_called_when_the_log_was_full_is_live():
     found = summaries(r.recording)
     assert calls.count("a") == found["a"].calls == found["a"].expected == 10
     assert calls.count("b") == found["b"].calls == found["b"].expected == 1
-    assert [str(found[name].fate) for name in "ab"] == ["live", "live"]
+    assert [str(found[name].status) for name in "ab"] == ["kept", "kept"]
     assert (len(r.recording), r.recording.overflow) == (5, 6)
     assert repr(r.recording) == "<Recording of 11 host calls (5 kept) from 2 sites>"
 

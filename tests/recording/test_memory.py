@@ -39,13 +39,13 @@ TEXTS = {
     "texts of which one is wide": with_many("errors", f'"{"a" * 40}"', times=9_000, threads='"é"'),
     "escaped texts": with_many("errors", f'"{"a" * 40}\\ud83d\\ude00"', times=9_000),
     "fractions": with_many("sites", "1.5"),
-    "numbers": with_many("lane", "70000", times=40_000),
-    "small numbers": with_many("lane", "7", times=60_000),
+    "numbers": with_many("element", "70000", times=40_000),
+    "small numbers": with_many("element", "7", times=60_000),
     "errors": with_many("errors", '"ab"'),
     "sites": with_many("sites", SITE, times=5_000),
     "avals": with_many("lowered", LOWERED % ",".join(['[[1],"a"]'] * 500), times=30, sites=SITE),
     "not finite": with_many("not_finite", "[0,999,888]", sites=SITE, lowered=LOWERED % ""),
-    "one long text in a column": with_many("lane", '"a"', 2_000).replace(
+    "one long text in a column": with_many("element", '"a"', 2_000).replace(
         b'"a"', b'"%s"' % (b"a" * 10_000), 1
     ),
 }

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
     Aval,
-    Fate,
     Frame,
     JaxUse,
     LoweredSite,
@@ -22,6 +21,7 @@ from jupyter_jaxcb.recording import (
     Recorder,
     Recording,
     Site,
+    Status,
     VmapLevel,
     activate,
     active,
@@ -45,47 +45,49 @@ def test_times_come_from_the_clock_it_was_given():
     assert (call.start_ns, call.end_ns) == (100, 125)
 
 
-def test_lanes_share_a_crossing_and_touch_in_time():
+def test_elements_share_a_crossing_and_touch_in_time():
     recorder = Recorder()
     fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
-    recorder.called_lanes(fact, 1, np.arange(3), [10, 20, 25, 40])
-    recorder.called_lanes(fact, 1, np.arange(3), [50, 60, 70, 80])
+    recorder.called_elements(fact, 1, np.arange(3), [10, 20, 25, 40])
+    recorder.called_elements(fact, 1, np.arange(3), [50, 60, 70, 80])
     calls = list(recorder.freeze())
     assert [call.crossing for call in calls] == [0, 0, 0, 1, 1, 1]
-    assert [call.lane for call in calls] == [0, 1, 2, 0, 1, 2]
+    assert [call.element for call in calls] == [0, 1, 2, 0, 1, 2]
     assert [(c.start_ns, c.end_ns) for c in calls[:3]] == [(10, 20), (20, 25), (25, 40)]
 
 
-def test_lanes_without_an_executor_have_waited_for_nobody():
+def test_elements_without_an_executor_have_waited_for_nobody():
     """Whatever was in the memory of their rows before."""
     recorder = Recorder()
     fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
     used = [np.full(3 * Recording().calls.itemsize, 255, np.uint8) for _ in range(10)]
     del used
-    recorder.called_lanes(fact, 1, np.arange(3), [10, 20, 25, 40])
+    recorder.called_elements(fact, 1, np.arange(3), [10, 20, 25, 40])
     assert [call.queued_ns for call in recorder.freeze()] == [0, 0, 0]
 
 
-def test_failed_lane_carries_the_error_and_the_others_do_not():
+def test_failed_element_carries_the_error_and_the_others_do_not():
     recorder = Recorder()
     fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))
-    recorder.called_lanes(fact, 1, np.arange(4), [0, 1, 2], 1, "ValueError: no luck")
+    recorder.called_elements(fact, 1, np.arange(4), [0, 1, 2], 1, "ValueError: no luck")
     assert [call.error for call in recorder.freeze()] == [None, "ValueError: no luck"]
 
 
-def test_calls_of_a_crossing_that_failed_are_of_the_lanes_it_came_to():
+def test_calls_of_a_crossing_that_failed_are_of_the_elements_it_came_to():
     recorder = Recorder()
     levels = (VmapLevel(2, "sequential", (True,)), VmapLevel(3, "sequential", (True,)))
     order = np.arange(6).reshape(3, 2).T.reshape(-1)  # the outermost axis runs fastest
-    recorder.called_lanes(lowered(levels=levels), 1, order, [0, 1, 2, 3], 2, "ValueError: no luck")
-    assert [call.lane for call in recorder.freeze()] == [0, 2, 4]
+    recorder.called_elements(
+        lowered(levels=levels), 1, order, [0, 1, 2, 3], 2, "ValueError: no luck"
+    )
+    assert [call.element for call in recorder.freeze()] == [0, 2, 4]
 
 
 def test_log_that_is_full_counts_what_it_cannot_keep():
     recorder = Recorder(capacity=5)
     fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))
     for _ in range(2):
-        recorder.called_lanes(fact, 1, np.arange(4), [0, 1, 2, 3, 4])
+        recorder.called_elements(fact, 1, np.arange(4), [0, 1, 2, 3, 4])
     recorder.called(lowered(), 1, 0, 1)
     recording = recorder.freeze()
     assert (len(recording), recording.overflow) == (5, 4)
@@ -137,7 +139,7 @@ def test_recording_cannot_be_changed():
     recorder.called(lowered(), 1, 2, 3)
     assert len(recording) == 1
     with pytest.raises(ValueError, match="read-only"):
-        recording.calls["lane"] = 7
+        recording.calls["element"] = 7
     with pytest.raises(AttributeError):
         recording.overflow = 1
 
@@ -193,7 +195,7 @@ def test_json_keeps_everything(data, where):
         recorder.called(fact, 1, data.draw(st.integers(0, 2**62)), 2**62, error)
         program = Program("p", "cpu", data.draw(st.integers(0, 3)))
         recorder.compiled(
-            Outcome(site, program, data.draw(st.sampled_from(Fate)), 1, 2,
+            Outcome(site, program, data.draw(st.sampled_from(Status)), 1, 2,
                     data.draw(st.none() | st.integers(0, 9)), 3, 4, ("scan of 2",), ("vmap",),
                     data.draw(st.none() | st.sampled_from(Reason)), 5, True, data.draw(names),
                     data.draw(st.lists(notes, max_size=3).map(tuple)))
@@ -229,7 +231,7 @@ def test_host_avals_have_no_looped_axes():
         (Aval((2, 3, 5), "float32"),),
         levels,
     )
-    assert fact.lanes == 6
+    assert fact.elements == 6
     operands, results = fact.host_avals()
     assert operands == (Aval((5,), "float32"), Aval((), "int32"))
     assert results == (Aval((5,), "float32"),)

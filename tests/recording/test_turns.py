@@ -28,11 +28,11 @@ def single(recorder):
     return recorder.called(FACT, 1, 0, 1)
 
 
-def lanes(recorder):
-    return recorder.called_lanes(FACT, 1, np.arange(3), [0, 1, 2, 3])
+def elements(recorder):
+    return recorder.called_elements(FACT, 1, np.arange(3), [0, 1, 2, 3])
 
 
-@pytest.mark.parametrize("call", [single, lanes])
+@pytest.mark.parametrize("call", [single, elements])
 def test_call_waits_until_the_turn_it_gave_is_over(recorder, call):
     order = []
     with YieldPoints(recorder, every_ns=100) as turns:
@@ -79,7 +79,7 @@ def test_call_goes_on_when_its_turn_does_not_end(recorder):
 def test_recorder_is_as_before_when_the_turns_are_over(recorder):
     before = set(vars(recorder))
     with YieldPoints(recorder, every_ns=0):
-        assert set(vars(recorder)) == {*before, "called", "called_lanes", "called_by_workers"}
+        assert set(vars(recorder)) == {*before, "called", "called_elements", "called_by_workers"}
     assert set(vars(recorder)) == before
     assert single(recorder) == 0
 

@@ -1,4 +1,4 @@
-"""Previews of values are few, small and copies; counts of NaN and infinity are per window."""
+"""Sample values of values are few, small and copies; counts of NaN and infinity are per window."""
 
 import threading
 
@@ -13,10 +13,10 @@ from jupyter_jaxcb.recording import (
     Compilation,
     LoweredSite,
     NotFinite,
-    Preview,
     Program,
     Recorder,
     Recording,
+    SampleValues,
     Site,
 )
 
@@ -25,17 +25,17 @@ def fact(name="f"):
     return LoweredSite(Site("pure", name, "m.py", 3, 0, cell=False), None, -1, (), ())
 
 
-def take(recorder, lowered, operands=(), results=(), lane=-1):
+def take(recorder, lowered, operands=(), results=(), element=-1):
     """What a host call leaves: a row of the log, and its values."""
     crossing = recorder.called(lowered, 1, 0, 1)
-    recorder.values.take(lowered, crossing, lane, operands, results)
+    recorder.values.take(lowered, crossing, element, operands, results)
     return crossing
 
 
 def words(value):
     recorder = Recorder()
     take(recorder, fact(), [value])
-    ((word,),) = [preview.operands for preview in recorder.freeze().previews]
+    ((word,),) = [sample.operands for sample in recorder.freeze().sample_values]
     return word
 
 
@@ -94,22 +94,22 @@ def test_three_calls_of_a_site_are_kept_and_its_place_is_its_own():
     f, g = fact("f"), fact("g")
     for number in range(5):
         take(recorder, f, [np.array(number)], [np.array(10 * number)])
-    crossing = take(recorder, g, (), [np.array(7)], lane=4)
-    previews = recorder.freeze().previews
-    assert [(p.operands, p.results) for p in previews[:3]] == [
+    crossing = take(recorder, g, (), [np.array(7)], element=4)
+    sample_values = recorder.freeze().sample_values
+    assert [(p.operands, p.results) for p in sample_values[:3]] == [
         (("0",), ("0",)), (("1",), ("10",)), (("2",), ("20",)),
     ]  # fmt: skip
-    assert previews[3] == Preview(1, crossing, 4, (), ("7",))
-    assert len(previews) == 4
+    assert sample_values[3] == SampleValues(1, crossing, 4, (), ("7",))
+    assert len(sample_values) == 4
 
 
-def test_a_thousand_previews_are_kept_in_all():
+def test_a_thousand_sample_values_are_kept_in_all():
     recorder = Recorder()
     facts = [fact(f"f{number}") for number in range(400)]
     for lowered in facts:
         for number in range(3):
             take(recorder, lowered, [np.array(number)])
-    assert len(recorder.freeze().previews) == 1_000
+    assert len(recorder.freeze().sample_values) == 1_000
     assert facts[-1] in recorder.values.full
 
 
@@ -121,7 +121,7 @@ def test_every_window_has_the_first_calls_of_its_own():
         mark = recorder.mark()
         for number in range(5):
             take(recorder, f, [np.array(10 * window + number)])
-        found.append([p.operands for p in recorder.freeze(mark).previews])
+        found.append([p.operands for p in recorder.freeze(mark).sample_values])
     assert found == [[(str(10 * n + i),) for i in range(3)] for n in range(3)]
 
 
@@ -130,12 +130,12 @@ def test_what_is_kept_is_a_copy():
     given_, answered = np.zeros(3), np.ones(2)
     take(recorder, fact(), [given_], [answered])
     given_[:], answered[:] = 7, 8
-    (preview,) = recorder.freeze().previews
-    assert (preview.operands, preview.results) == (("[0, 0, 0]",), ("[1, 1]",))
+    (sample,) = recorder.freeze().sample_values
+    assert (sample.operands, sample.results) == (("[0, 0, 0]",), ("[1, 1]",))
 
 
-def test_recorder_without_previews_keeps_none_in_any_window():
-    recorder = Recorder(previews=False)
+def test_recorder_without_sample_values_keeps_none_in_any_window():
+    recorder = Recorder(sample_values=False)
     f = fact()
     assert f in recorder.values.full
     for _ in range(2):
@@ -143,7 +143,7 @@ def test_recorder_without_previews_keeps_none_in_any_window():
         take(recorder, f, [np.array(1)])
         assert f in recorder.values.full
         recorder.values.not_finite(f, 1, 0)
-        assert recorder.freeze(mark).previews == ()
+        assert recorder.freeze(mark).sample_values == ()
         assert recorder.freeze(mark).not_finite == (NotFinite(0, 1, 0),)
 
 
@@ -178,10 +178,10 @@ def test_values_from_many_threads_are_counted_once_each():
     for thread in threads:
         thread.join()
     recording = recorder.freeze()
-    assert len(recording.previews) == 3
+    assert len(recording.sample_values) == 3
     assert recording.not_finite == (NotFinite(0, 2_000, 4_000),)
     calls = {call.crossing for call in recording}
-    assert {preview.crossing for preview in recording.previews} <= calls
+    assert {sample.crossing for sample in recording.sample_values} <= calls
 
 
 texts = st.lists(st.text(max_size=6), max_size=3).map(tuple)
@@ -193,7 +193,7 @@ avals = st.lists(
 
 
 @given(
-    st.lists(st.builds(Preview, st.just(0), counts, st.integers(-1, 99), texts, texts), max_size=3),
+    st.lists(st.builds(SampleValues, st.just(0), counts, st.integers(-1, 99), texts, texts), max_size=3),
     st.lists(st.builds(NotFinite, st.just(0), counts, counts), max_size=3),
     st.lists(
         st.builds(
@@ -204,16 +204,16 @@ avals = st.lists(
         max_size=3,
     ),
 )  # fmt: skip
-def test_json_keeps_previews_counts_and_compilations(previews, unsound, compilations):
+def test_json_keeps_sample_values_counts_and_compilations(sample_values, unsound, compilations):
     recording = Recording(
         lowered=(fact(),),
-        previews=tuple(previews),
+        sample_values=tuple(sample_values),
         not_finite=tuple(unsound),
         compilations=tuple(compilations),
     )
     back = Recording.from_json(recording.to_json())
-    assert (back.previews, back.not_finite) == (recording.previews, recording.not_finite)
+    assert (back.sample_values, back.not_finite) == (recording.sample_values, recording.not_finite)
     assert back.compilations == recording.compilations
-    assert all(type(one) is Preview for one in back.previews)
+    assert all(type(one) is SampleValues for one in back.sample_values)
     assert all(type(one.program) is Program for one in back.compilations)
     assert back.to_json() == recording.to_json()

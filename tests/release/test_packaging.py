@@ -171,5 +171,5 @@ def test_command_of_an_issue_template_prints_the_versions(path):
             assert re.search(rf"^{name}:? +\S", told, re.MULTILINE)
 
 
-def test_there_are_templates_for_a_bug_and_for_a_wrong_fate():
-    assert {"bug", "wrong-fate", "question"} <= {path.stem for path in TEMPLATES}
+def test_there_are_templates_for_a_bug_and_for_a_wrong_status():
+    assert {"bug", "wrong-status", "question"} <= {path.stem for path in TEMPLATES}

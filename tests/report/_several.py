@@ -28,21 +28,21 @@ LOG = Site("io", "log", "/a/model, old.py", 9, 0, cell=False, source="log(i)",
 FAILED = 'ValueError: a "quoted", <b>bold</b>\nsecond line \ud800'
 
 
-def recorded(lanes=3):
+def recorded(elements=3):
     recorder = Recorder(clock=lambda: 0, capacity=10**6)
     program, z = Program("jit_f", "cpu", 4), Aval((5,), "float32")
     eager = LoweredSite(BESSEL, None, -1, (z,), (z,), device="cpu:1")
     single = LoweredSite(BESSEL, program, 0, (z,), (z,))
-    looped = LoweredSite(LOG, program, 1, (Aval((lanes,), "int32"),), (),
-                         (VmapLevel(lanes, "sequential", (True,)),))  # fmt: skip
+    looped = LoweredSite(LOG, program, 1, (Aval((elements,), "int32"),), (),
+                         (VmapLevel(elements, "sequential", (True,)),))  # fmt: skip
     for fact in (single, looped):
         recorder.lowered(fact)
     recorder.took(Compilation(program, 1, (z,), 2_000, 30_000, end_ns=90_500))
     recorder.called(single, 1, 100_000, 300_000)
     recorder.called(eager, 1, 150_000, 160_001)  # within the one before, as nested calls are
     recorder.called(single, 2, 400_000, 401_000, FAILED)
-    stamps = list(range(500_000, 500_000 + 1_000 * (lanes + 1), 1_000))
-    recorder.called_lanes(looped, 1, np.arange(lanes), stamps)
+    stamps = list(range(500_000, 500_000 + 1_000 * (elements + 1), 1_000))
+    recorder.called_elements(looped, 1, np.arange(elements), stamps)
     return recorder.freeze(cells=["<cell>"], environment={"jax": "0.0", "backend": "cpu"})
 
 
@@ -76,4 +76,4 @@ def recording_of(source, run, *args, **more):
 
 
 def rows(recording):
-    return {one.where: f"{one.fate} {one.calls}" for one in summarize(recording)}
+    return {one.where: f"{one.status.words} {one.calls}" for one in summarize(recording)}

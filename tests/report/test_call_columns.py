@@ -16,7 +16,7 @@ ROWS = st.lists(
         st.integers(0, 2**60),  # start
         st.integers(0, 2**33),  # duration
         st.integers(0, 2),  # which site
-        st.integers(-1, 2**31 - 1),  # lane
+        st.integers(-1, 2**31 - 1),  # batch element
         st.sampled_from([None, "ValueError: no luck", "KeyError: 'x'"]),
     ),
     max_size=30,
@@ -27,10 +27,10 @@ def recorded(rows):
     recorder = Recorder()
     facts = [LoweredSite(site, None, -1, (F32,) * n, (F32,))
              for site, n in ((SITE, 1), (SITE, 2), (OTHER, 1))]  # fmt: skip
-    for start, duration, which, lane, error in rows:
+    for start, duration, which, element, error in rows:
         failed = None if error is None else 0
-        recorder.called_lanes(
-            facts[which], 1, np.array([lane]), [start, start + duration], failed, error or ""
+        recorder.called_elements(
+            facts[which], 1, np.array([element]), [start, start + duration], failed, error or ""
         )
     return recorder.freeze()
 
@@ -40,14 +40,14 @@ def test_every_call_comes_back_by_its_start(rows, unpacked):
     facts, measured, columns = to_message(recorded(rows))
     ways = [(s["function"], len(w["operands"])) for s in facts["sites"] for w in s["shapes"]]
     found = [
-        (start, duration, ways[way], lane, measured["errors"][error - 1] if error else None)
-        for start, duration, lane, way, _, error in unpacked(columns._asdict())
+        (start, duration, ways[way], element, measured["errors"][error - 1] if error else None)
+        for start, duration, element, way, _, error in unpacked(columns._asdict())
     ]
     first = min((row[0] for row in rows), default=0)
     names = [("bessel", 1), ("bessel", 2), ("log", 1)]
     expected = sorted(rows, key=lambda row: row[0])
     unit = columns.unit_ns
-    assert [f[2:] for f in found] == [(names[w], lane, e) for _, _, w, lane, e in expected]
+    assert [f[2:] for f in found] == [(names[w], element, e) for _, _, w, element, e in expected]
     for (start, duration, *_), (at, took, *_) in zip(found, expected, strict=True):
         assert abs(start - (at - first)) < unit and abs(duration - took) < unit
 
@@ -73,7 +73,7 @@ def test_twenty_thousand_calls_take_a_few_bytes_each():
     stamps = np.cumsum(generator.integers(20_000, 60_000, 20_001))
     recorder = Recorder()
     fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
-    recorder.called_lanes(fact, 1, np.arange(20_000), stamps.tolist())
+    recorder.called_elements(fact, 1, np.arange(20_000), stamps.tolist())
     saved = to_mimebundle(recorder.freeze())[1][MIME_TYPE]["calls"]
     assert len(saved["zlib"]) < 20_000 * 7
 
@@ -89,14 +89,14 @@ def test_what_sixteen_bits_cannot_count_is_not_told(column, unpacked):
     assert way == 0
 
 
-def test_previews_name_their_call(unpacked):
+def test_sample_values_name_their_call(unpacked):
     recorder = Recorder()
     fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
     for start in (50, 10, 30):
         crossing = recorder.called(fact, 1, start, start + 1)
         recorder.values.take(fact, crossing, -1, [np.float32(start)], [np.float32(start)])
     facts, measured, columns = to_message(recorder.freeze())
-    ((_, operands, *_), *_) = facts["sites"][0]["previews"]
+    ((_, operands, *_), *_) = facts["sites"][0]["sample_values"]
     assert operands == ("50",)
     starts = [row[0] for row in unpacked(columns._asdict())]
-    assert [starts[row] for row in measured["preview_rows"][0]] == [40, 0, 20]
+    assert [starts[row] for row in measured["sample_rows"][0]] == [40, 0, 20]

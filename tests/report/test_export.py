@@ -39,7 +39,7 @@ def test_csv_has_a_row_for_each_call_as_they_are(tmp_path):
         fact = SEVERAL.lowered[call.lowered]
         assert int(row["start_ns"]) == call.start_ns
         assert int(row["duration_ns"]) == call.end_ns - call.start_ns
-        assert (int(row["crossing"]), int(row["lane"])) == (call.crossing, call.lane)
+        assert (int(row["crossing"]), int(row["element"])) == (call.crossing, call.element)
         assert (row["function"], row["file"]) == (fact.site.function, fact.site.file)
         assert row["error"] == (call.error or "").replace("\ud800", r"\ud800")
         assert row["program"] == (fact.program.name if fact.program else "")
@@ -84,7 +84,7 @@ def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(text, tmp_path):
 def test_csv_leaves_numbers_and_other_texts_as_they_are(tmp_path):
     text = saved(SEVERAL, tmp_path, ".csv").decode()
     first = next(csv.DictReader(io.StringIO(text, newline="")))
-    assert (first["lane"], first["line"], first["thread"]) == ("-1", "4", SEVERAL.threads[0])
+    assert (first["element"], first["line"], first["thread"]) == ("-1", "4", SEVERAL.threads[0])
     assert "'" not in text
 
 
@@ -117,7 +117,7 @@ def test_many_calls_are_written_in_parts(suffix):
         def write(self, data):
             sizes.append(len(data))
 
-    FORMATS[suffix](recorded(lanes=300_000), File())
+    FORMATS[suffix](recorded(elements=300_000), File())
     assert len(sizes) > 4
     assert max(sizes) < 20_000_000
 

@@ -12,13 +12,13 @@ import numpy as np
 from jupyter_jaxcb.recording import (
     Aval,
     Compilation,
-    Fate,
     LoweredSite,
     Outcome,
     Program,
     Reason,
     Recorder,
     Site,
+    Status,
     VmapLevel,
 )
 from jupyter_jaxcb.report import MIME_TYPE, to_mimebundle
@@ -49,7 +49,7 @@ def recording():
     recorder.values.take(
         ways[0], crossing, -1, [np.array([1], np.int32), np.arange(15.0)], [np.arange(15.0)]
     )
-    recorder.called_lanes(
+    recorder.called_elements(
         ways[1], 1, np.array([0, 4, 1, 5]), [60_000, 61_000, 65_500, 66_000, 90_000], 3,
         "ValueError: no <b>luck</b>",
     )  # fmt: skip
@@ -58,10 +58,10 @@ def recording():
     recorder.values.not_finite(ways[2], 1, 0)
     around = ("scan of 5", "branch 1 of 2")
     for outcome in (
-        Outcome(LOST, program, Fate.UNUSED, written=1, compiled=0, around=around,
+        Outcome(LOST, program, Status.UNUSED, written=1, compiled=0, around=around,
                 reason=Reason.UNUSED),
-        Outcome(BESSEL, program, Fate.LIVE, 0, written=1, compiled=1, instructions=1),
-        Outcome(LOG, program, Fate.LIVE, 1, written=8, compiled=8, instructions=1),
+        Outcome(BESSEL, program, Status.KEPT, 0, written=1, compiled=1, instructions=1),
+        Outcome(LOG, program, Status.KEPT, 1, written=8, compiled=8, instructions=1),
     ):  # fmt: skip
         recorder.compiled(outcome)
     recorder.counts(program)

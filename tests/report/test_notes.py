@@ -5,12 +5,12 @@ import pytest
 from jupyter_jaxcb.recording import (
     Aval,
     Compilation,
-    Fate,
     LoweredSite,
     Outcome,
     Program,
     Recorder,
     Site,
+    Status,
 )
 from jupyter_jaxcb.report import MIME_TYPE, summarize, to_html, to_mimebundle, to_text
 
@@ -37,7 +37,7 @@ class Told:
             Compilation(program, function, tuple(arguments), 5, 6, **{"code": 1, **facts})
         )
         self.recorder.lowered(LoweredSite(site, program, 0, (), ()))
-        self.recorder.compiled(Outcome(site, program, Fate.LIVE, index=0, compiled=1))
+        self.recorder.compiled(Outcome(site, program, Status.KEPT, index=0, compiled=1))
         return self
 
     def notes(self, environment=None):
@@ -64,7 +64,7 @@ def test_three_shapes_are_named_and_the_others_counted():
     assert note.endswith("5 times, for (float32[0]), (float32[1]), (float32[2]), 2 more")
 
 
-def test_another_function_each_time_is_said_with_the_remedy():
+def test_another_function_each_time_is_said_with_the_advice():
     told = Told().program(function=1).program(function=2).program(function=3)
     (note,) = told.notes()[SITE]
     assert note.startswith(f"jit_f was compiled 3 times, {ANOTHER}: ")

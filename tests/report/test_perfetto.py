@@ -49,10 +49,10 @@ def test_trace_has_every_call_crossing_and_compilation(tmp_path):
         "host call": len(SEVERAL), "crossing": 1, "lower": 1, "compile": 1
     }  # fmt: skip
     (crossing,) = by_kind["crossing"]
-    lanes = [e for e in by_kind["host call"] if e["args"]["crossing"] == 3]
-    assert [e["args"]["lane"] for e in lanes] == [0, 1, 2]
-    assert crossing["ts"] == lanes[0]["ts"]
-    assert crossing["dur"] == pytest.approx(sum(e["dur"] for e in lanes))
+    elements = [e for e in by_kind["host call"] if e["args"]["crossing"] == 3]
+    assert [e["args"]["element"] for e in elements] == [0, 1, 2]
+    assert crossing["ts"] == elements[0]["ts"]
+    assert crossing["dur"] == pytest.approx(sum(e["dur"] for e in elements))
     failed = [e["args"]["error"] for e in by_kind["host call"] if "error" in e["args"]]
     assert failed == [FAILED]
     lower, compile = by_kind["lower"][0], by_kind["compile"][0]

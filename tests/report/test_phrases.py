@@ -8,7 +8,7 @@ import os
 import string
 from pathlib import Path
 
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report.text import _phrases
 
 SOURCES = Path(__file__).parents[2] / "labextension" / "src"
@@ -22,8 +22,8 @@ def test_table_of_the_front_end_is_that_of_the_reports():
     assert json.loads(FILE.read_text()) == table
 
 
-def test_every_fate_has_a_sign():
-    assert list(_phrases.SIGNS) == list(Fate)
+def test_every_status_has_a_sign():
+    assert list(_phrases.SIGNS) == list(Status)
 
 
 def test_every_phrase_is_said_by_the_front_end_with_its_words():

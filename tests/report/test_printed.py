@@ -15,7 +15,7 @@ def test_print_of_a_recording_is_its_report(capsys):
         jax.jit(double)(np.float32(1)).block_until_ready()
     print(r.recording)
     assert capsys.readouterr().out == f"{to_text(r.recording)}\n"
-    assert "live  1 call" in str(r.recording)
+    assert "    1 call" in str(r.recording)
     assert repr(r.recording) == "<Recording of 1 host call from 1 site>"
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from jupyter_jaxcb.recording import (
-    Fate,
     JaxUse,
     Note,
     NoteKind,
@@ -19,6 +18,7 @@ from jupyter_jaxcb.recording import (
     Recording,
     RecordingFileError,
     Site,
+    Status,
     load,
 )
 from jupyter_jaxcb.report import advice_words, causes_of, note_words, reason_words
@@ -37,7 +37,7 @@ NOTES = {
 
 def outcome(reason, flavor="pure", **facts):
     site = dataclasses.replace(SITE, flavor=flavor)
-    return Outcome(site, PROGRAM, Fate.UNUSED, written=1, compiled=0, reason=reason, **facts)
+    return Outcome(site, PROGRAM, Status.UNUSED, written=1, compiled=0, reason=reason, **facts)
 
 
 def note(kind):
@@ -57,7 +57,7 @@ def full(reason):
 
 
 RECORDINGS = [Recording(outcomes=(full(reason),)) for reason in (None, *Reason)]
-each_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=["live", *map(str, Reason)])
+each_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=["kept", *map(str, Reason)])
 
 
 def test_every_reason_and_every_note_has_words_and_no_other_has():
@@ -99,7 +99,7 @@ def test_words_tell_the_facts():
     assert words.startswith("3 ways lead here (JAX unrolled the loop), and XLA kept 1 call of them")
     assert reason_words(causes_of(full(Reason.UNREADABLE))).endswith(": ValueError: no luck")
     assert reason_words(causes_of(full(Reason.HOISTED))).endswith(" instead of 1 times")
-    assert note_words(NOTES[NoteKind.UNBATCHED]).endswith("by 3 × 4 lanes")
+    assert note_words(NOTES[NoteKind.UNBATCHED]).endswith("by 3 × 4 batch elements")
     assert "(jax.numpy.max, model.py:9)" in note_words(NOTES[NoteKind.USES_JAX])
     assert reason_words(causes_of(outcome(None))) == ""
 
@@ -146,7 +146,7 @@ def test_file_holds_no_sentence(recording):
         ("call_paths", "3"),
         ("unrolled", 1),
         ("unreadable", None),
-        ("remedy", "use it"),
+        ("advice", "use it"),
     ],
 )
 def test_bad_facts_are_told_with_their_key(name, value):

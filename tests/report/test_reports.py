@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
     Aval,
-    Fate,
     LoweredSite,
     Outcome,
     Program,
@@ -17,6 +16,7 @@ from jupyter_jaxcb.recording import (
     Recorder,
     Recording,
     Site,
+    Status,
     VmapLevel,
 )
 from jupyter_jaxcb.report import (
@@ -42,23 +42,28 @@ def recorded(start=1_000, capacity=100, cells=("<cell>",)):
     z = Aval((3, 5), "float32")
     bessel = LoweredSite(USED, Program("jit_f", "cpu"), 0, (Aval((1,), "int32"), z), (z,),
                          (VmapLevel(3, "expand_dims", (False, True)),))  # fmt: skip
-    lanes = LoweredSite(LOG, Program("jit_g", "cpu"), 0, (Aval((4,), "int32"),), (),
+    elements = LoweredSite(LOG, Program("jit_g", "cpu"), 0, (Aval((4,), "int32"),), (),
                         (VmapLevel(4, "sequential", (True,)),))  # fmt: skip
     recorder.lowered(bessel)
-    recorder.lowered(lanes)
+    recorder.lowered(elements)
     recorder.called(bessel, 1, start, start + 41_000)
-    recorder.called_lanes(lanes, 1, np.arange(4), [start + n for n in range(5)])
+    recorder.called_elements(elements, 1, np.arange(4), [start + n for n in range(5)])
     recorder.compiled(
-        Outcome(UNUSED, Program("jit_f", "cpu"), Fate.UNUSED, written=1, compiled=0,
+        Outcome(UNUSED, Program("jit_f", "cpu"), Status.UNUSED, written=1, compiled=0,
                 reason=Reason.UNUSED)
     )  # fmt: skip
     return recorder.freeze(cells=cells)
 
 
-def test_summary_counts_calls_and_names_fates_in_the_order_of_lines():
+def test_summary_counts_calls_and_names_statuses_in_the_order_of_lines():
     unused, used, log = summarize(recorded())
-    assert (unused.site, unused.fate, unused.calls, unused.elided) == (UNUSED, Fate.UNUSED, 0, 1)
-    assert (used.site, used.fate, used.calls, used.host_ns) == (USED, Fate.LIVE, 1, 41_000)
+    assert (unused.site, unused.status, unused.calls, unused.elided) == (
+        UNUSED,
+        Status.UNUSED,
+        0,
+        1,
+    )
+    assert (used.site, used.status, used.calls, used.host_ns) == (USED, Status.KEPT, 1, 41_000)
     assert (log.site, log.calls, log.crossings) == (LOG, 4, 1)
     assert used.programs == ("jit_f",)
 
@@ -130,29 +135,29 @@ def test_site_that_was_only_traced_is_no_elision():
 
 
 @pytest.mark.parametrize(
-    ("compiled", "counted", "runs", "fate"),
+    ("compiled", "counted", "runs", "status"),
     [
-        (1, False, 0, Fate.UNCALLED),  # each run would have called it
-        (None, True, 0, Fate.UNCALLED),
-        (None, True, 1, Fate.UNTAKEN),
-        (None, False, 0, Fate.UNKNOWN),
+        (1, False, 0, Status.NOT_RUN),  # each run would have called it
+        (None, True, 0, Status.NOT_RUN),
+        (None, True, 1, Status.NOT_REACHED),
+        (None, False, 0, Status.UNKNOWN),
     ],
     ids=["surely called", "not run", "run", "not seen"],
 )
-def test_site_that_was_not_called_has_the_fate_that_its_program_tells(
-    compiled, counted, runs, fate
+def test_site_that_was_not_called_has_the_status_that_its_program_tells(
+    compiled, counted, runs, status
 ):
     recorder = Recorder()
     program = Program("jit_f", "cpu", 1)
     recorder.lowered(LoweredSite(USED, program, 0, (), (), ()))
-    recorder.compiled(Outcome(USED, program, Fate.LIVE, index=0, compiled=compiled))
+    recorder.compiled(Outcome(USED, program, Status.KEPT, index=0, compiled=compiled))
     if counted:
         recorder.counts(program)
     for _ in range(runs):
         recorder.ran(program)
     (summary,) = summarize(recorder.freeze())
-    assert (summary.fate, summary.calls, summary.elided) == (fate, 0, 0)
-    assert summary.reason and summary.remedy
+    assert (summary.status, summary.calls, summary.elided) == (status, 0, 0)
+    assert summary.reason and summary.advice
 
 
 def test_site_that_was_lowered_and_not_compiled_is_left_out():
@@ -161,7 +166,7 @@ def test_site_that_was_lowered_and_not_compiled_is_left_out():
     assert summarize(recorder.freeze()) == []
 
 
-def test_text_says_fate_shapes_and_vmap():
+def test_text_says_status_shapes_and_vmap():
     text = to_text(recorded(), times=False)
     assert text.splitlines()[0] == (
         "bessel · pure · 1 call · (1,), (3, 5) → (3, 5) · ✕ 1 elided"
@@ -169,7 +174,7 @@ def test_text_says_fate_shapes_and_vmap():
     )
     assert "line 3      a = bessel(2, z) < 3 & z  unused  0 calls" in text
     assert "1 elided: its result is never used, so JAX dropped the call before compiling; " in text
-    assert "vmap 3 (size 1, mapped), expand_dims" in text
+    assert "vmap 3 (size-1 axis, batched), expand_dims" in text
     assert "model.py:9" in text
 
 

@@ -43,12 +43,12 @@ def solved():
 
 
 HELPER_ROWS = {
-    "line 2 (from g, line 6)": "live 1",
+    "line 2 (from g, line 6)": "kept 1",
     "line 2 (from g, line 7)": "unused 0",
 }
 LIBRARY_ROWS = {
-    "line 1 (via diverged, mylib.py:4)": "untaken 0",
-    "line 1 (via solve, mylib.py:7)": "live 1",
+    "line 1 (via diverged, mylib.py:4)": "not reached 0",
+    "line 1 (via solve, mylib.py:7)": "kept 1",
 }
 
 

@@ -10,12 +10,12 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     Aval,
-    Fate,
     LoweredSite,
     Outcome,
     Program,
     Recorder,
     Site,
+    Status,
     VmapLevel,
 )
 from jupyter_jaxcb.report import MIME_TYPE, summarize, to_html, to_mimebundle, to_text
@@ -36,7 +36,7 @@ def note_outcomes(recorder, facts, compiled):
         if lowered.program is not None:
             index = lowered.index
             recorder.compiled(
-                Outcome(lowered.site, lowered.program, Fate.LIVE, index=index, compiled=compiled)
+                Outcome(lowered.site, lowered.program, Status.KEPT, index=index, compiled=compiled)
             )
 
 
@@ -61,7 +61,7 @@ def said(recording):
 
 
 @pytest.mark.parametrize("flavors", [("io", "io"), ("debug", "debug"), ("io", "debug")])
-def test_two_that_ran_the_other_way_round_are_named_with_the_remedy(flavors):
+def test_two_that_ran_the_other_way_round_are_named_with_the_advice(flavors):
     facts = [fact(index, flavor) for index, flavor in enumerate(flavors)]
     assert said(recorded(facts, [1, 0])) == [
         "m.py:11 ran before m.py:10 in 1 of 1 run; ordered=True keeps program order"
@@ -108,7 +108,7 @@ def test_eager_calls_have_no_order():
     assert said(recorded([fact(0, program=None), fact(1, program=None)], [1, 0])) == []
 
 
-def test_pure_callbacks_lanes_and_shards_are_left_alone():
+def test_pure_callbacks_elements_and_shards_are_left_alone():
     level = VmapLevel(1, "sequential", (True,))
     for other in (fact(1, "pure"), fact(1, levels=(level,)), fact(1, shard=0)):
         assert said(recorded([fact(0), other], [1, 0])) == []

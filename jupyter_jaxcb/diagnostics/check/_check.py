@@ -20,7 +20,7 @@ from ..record import Unrecorded
 from . import _derivative, _vmap
 from ._compare import difference
 from ._subject import OutOfTime, Subject, told
-from ._vmap import BATCHED, LaneSamples, answers_as_lanes, takes_any_batch, vmap_findings
+from ._vmap import BATCHED, ElementSamples, answers_as_elements, takes_any_batch, vmap_findings
 
 _TWICE = "same inputs twice"
 _REPEATED = 0.9  # power of eps: the same call twice, on other memory
@@ -41,7 +41,7 @@ def check(callback: Callback, *args: Any, **kwargs: Any) -> Check:
     callback has to write all of its output, too. One of flavor io or debug is run once.
 
     If its `vmap_method` hands it batches, or it is a ufunc, it is run on about ten batches, which
-    have to answer as their lanes do one by one (a number of Python's among arrays is taken as not
+    have to answer as their elements do one by one (a number of Python's among arrays is taken as not
     mapped). A function of another method gets none: it never promised to take any.
 
     If it has a derivative rule, it is run nine times beside each argument, or 25 times where the
@@ -93,8 +93,8 @@ class _Checking:
         self._answer: list[np.ndarray] = []
 
     @functools.cached_property
-    def _lanes(self) -> LaneSamples:
-        return LaneSamples(self._subject)
+    def _elements(self) -> ElementSamples:
+        return ElementSamples(self._subject)
 
     def check(self) -> Check:
         subject = self._subject
@@ -152,13 +152,13 @@ class _Checking:
 
     def _look_at_others(self) -> None:
         """Did it answer as declared for values that were made up?"""
-        if "_lanes" in self.__dict__ and self._lanes.misfit:
+        if "_elements" in self.__dict__ and self._elements.misfit:
             self._kept.remove("declared result")
-            remedy = (
+            advice = (
                 "A compiled program has one shape and dtype for all values: declare that, and fill "
                 "it up or convert to it."
             )
-            self._findings.append(Finding("declared result", self._lanes.misfit, remedy))
+            self._findings.append(Finding("declared result", self._elements.misfit, advice))
 
     def _forget(self, *kinds: str) -> None:
         """What was said of answers that change is no finding."""
@@ -169,7 +169,7 @@ class _Checking:
 
     def _source(self) -> Iterator[Finding]:
         for one in impurities(self._subject.callback.host.current, self._subject.leading):
-            yield Finding("source", f"it {one.does}: {one.what}, {one.where}", f"{one.remedy}.")
+            yield Finding("source", f"it {one.does}: {one.what}, {one.where}", f"{one.advice}.")
 
     def _declared(self) -> Iterator[Finding]:
         """The first run, which has to answer as declared."""
@@ -192,8 +192,8 @@ class _Checking:
         """Again; and again after other inputs, which it may remember."""
         found = list(self._again(""))
         if not found:
-            for values in list(zip(*self._lanes.variants, strict=True))[1:]:
-                self._lanes.takes(list(values))
+            for values in list(zip(*self._elements.variants, strict=True))[1:]:
+                self._elements.takes(list(values))
             found = list(self._again(", called with other arguments in between,"))
         yield from found
 
@@ -262,15 +262,15 @@ class _Checking:
         subject = self._subject
         method = subject.settings.get("vmap_method")
         if method in BATCHED:
-            yield from vmap_findings(self._lanes, method)
+            yield from vmap_findings(self._elements, method)
         elif not subject.operands or not subject.avals:
             yield Skipped("nothing to map over")
         elif not takes_any_batch(subject.callback.host.current):
-            each = "each lane is a call of its own"
+            each = "each batch element is a call of its own"
             yield Skipped(f"{method}: {each}" if method else "vmap_method=None: vmap refuses it")
         else:
             for method in BATCHED:
-                self._methods[method] = answers_as_lanes(self._lanes, method)
+                self._methods[method] = answers_as_elements(self._elements, method)
 
     def _derivative(self) -> Iterator[Finding | Skipped]:
         if self._subject.callback.rule not in ("jvp", "vjp"):

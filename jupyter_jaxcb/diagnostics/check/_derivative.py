@@ -12,7 +12,7 @@ import numpy as np
 
 from ...recording import Finding
 from ._compare import difference
-from ._directions import Direction, Moves, is_inexact, ways_of
+from ._directions import Direction, Moves, directions_of, is_inexact
 from ._probes import Probes
 from ._slopes import MIDDLE, SCALES, Slopes, slopes, verdict
 from ._subject import Subject, told
@@ -33,18 +33,18 @@ def derivative_findings(subject: Subject, answer: Sequence[np.ndarray]) -> Itera
         answer: of its host function.
     """
     floating = [k for k, aval in enumerate(subject.avals) if is_inexact(np.dtype(aval.dtype))]
-    ways = ways_of(subject)
-    if not ways or not floating:
-        yield f"no floating {'result' if ways else 'argument'}"
+    directions = directions_of(subject)
+    if not directions or not floating:
+        yield f"no floating {'result' if directions else 'argument'}"
         return
-    rule = _Rule(subject, floating, ways)
+    rule = _Rule(subject, floating, directions)
     yield from rule.value_findings([answer[k] for k in floating])
     if rule.fails:
         return
-    for way in ways:
-        what = _along(rule, way)
+    for direction in directions:
+        what = _along(rule, direction)
         if what:
-            yield f"{way.words}: {what}" if isinstance(what, str) else what
+            yield f"{direction.words}: {what}" if isinstance(what, str) else what
 
 
 class _Rule:
@@ -57,9 +57,9 @@ class _Rule:
     """
 
     def __init__(
-        self, subject: Subject, floating: Sequence[int], ways: Sequence[Direction]
+        self, subject: Subject, floating: Sequence[int], directions: Sequence[Direction]
     ) -> None:
-        self.subject, self.floating, self.ways_of = subject, floating, ways
+        self.subject, self.floating, self.directions_of = subject, floating, directions
         self.kind = kind = str(subject.callback.rule)
         self.fails = False
         avals = [subject.avals[k] for k in floating]
@@ -78,19 +78,23 @@ class _Rule:
         largest = np.abs(found).max(initial=0.0, where=np.isfinite(found))
         return self._eps * (16 * sizes + 2 * largest)
 
-    def along(self, way: Direction, operands: Sequence[np.ndarray] | None = None) -> np.ndarray:
+    def along(
+        self, direction: Direction, operands: Sequence[np.ndarray] | None = None
+    ) -> np.ndarray:
         """What it says the derivatives are."""
         if self.kind == "vjp":
-            return self._pulled(way.changes, operands)
-        of_some = self._function(list(way.changes), operands)
+            return self._pulled(direction.changes, operands)
+        of_some = self._function(list(direction.changes), operands)
         given = self.subject.operands if operands is None else operands
-        tangents = list(way.changes.values())
-        _, moved = jax.jvp(of_some, [given[n] for n in way.changes], tangents)
+        tangents = list(direction.changes.values())
+        _, moved = jax.jvp(of_some, [given[n] for n in direction.changes], tangents)
         return self.probes([_wide(y) for y in moved])
 
     def value_findings(self, answer: Sequence[np.ndarray]) -> Iterator[Finding]:
         """Does it answer what the host function does? Does it answer at all?"""
-        places = list(dict.fromkeys(n for way in self.ways_of for n in way.changes))
+        places = list(
+            dict.fromkeys(n for direction in self.directions_of for n in direction.changes)
+        )
         of_some = self._function(places, None)
         given = [self.subject.operands[n] for n in places]
         try:
@@ -146,22 +150,22 @@ def _wide(y: Any) -> np.ndarray:
     return y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
 
 
-def _along(rule: _Rule, way: Direction) -> Finding | str:
-    """What is wrong, or could not be compared, in one way; empty if it is right."""
+def _along(rule: _Rule, direction: Direction) -> Finding | str:
+    """What is wrong, or could not be compared, in one direction; empty if it is right."""
     subject = rule.subject
     try:
         with subject.quiet():
             subject.pause()
-            found = rule.along(way)
+            found = rule.along(direction)
     except Exception as error:
-        return _failure(subject, rule.kind, f"{way.words} it", error)
-    function = _Function(rule, way)
+        return _failure(subject, rule.kind, f"{direction.words} it", error)
+    function = _Function(rule, direction)
     scales: list[Slopes] = []
     sizes = np.zeros(found.shape)
     for tried in ([MIDDLE], range(len(SCALES))):
         scales = [one for one in (function.scale(SCALES[n]) for n in tried) if one]
         if scales:
-            sizes = function.sizes() / way.unit
+            sizes = function.sizes() / direction.unit
             rounding = rule.rounding(found, sizes)
             if verdict(found, scales, sizes, rule.relative, rounding).right.all():
                 return ""
@@ -171,22 +175,22 @@ def _along(rule: _Rule, way: Direction) -> Finding | str:
     judged = verdict(found, scales, sizes, rule.relative, rounding)
     if judged.wrong.any():
         with subject.quiet():
-            rounding += _ROUNDING * _of_last_digits(rule, way, found)
+            rounding += _ROUNDING * _of_last_digits(rule, direction, found)
         judged = verdict(found, scales, sizes, rule.relative, rounding)
     if judged.wrong.any():
-        return _difference(rule, way, found, scales[-1], int(judged.wrong.argmax()))
+        return _difference(rule, direction, found, scales[-1], int(judged.wrong.argmax()))
     return _unsettled(rule, scales[-1], ~judged.right) if not judged.right.all() else ""
 
 
 class _Function:
-    """The host function along one way, in float64.
+    """The host function along one direction, in float64.
 
     Attributes:
         fails: why it could not be asked.
     """
 
-    def __init__(self, rule: _Rule, way: Direction) -> None:
-        self._rule, self._way = rule, way
+    def __init__(self, rule: _Rule, direction: Direction) -> None:
+        self._rule, self._direction = rule, direction
         self._known: dict[float, Slopes | None] = {}
         self.fails = ""
 
@@ -194,7 +198,7 @@ class _Function:
         """The slopes from points so far away, of the size of the argument; None: it fails there."""
         if of_size not in self._known:
             try:
-                probes, unit = self._rule.probes, self._way.unit
+                probes, unit = self._rule.probes, self._direction.unit
                 self._known[of_size] = slopes(self._at, of_size, unit, *self._middle, probes.eps)
             except Exception as error:
                 self.fails = f"it fails beside this point, {type(error).__name__}"
@@ -218,7 +222,7 @@ class _Function:
 
     def _results(self, distance: float) -> list[np.ndarray]:
         subject, rule = self._rule.subject, self._rule
-        changes = self._way.changes
+        changes = self._direction.changes
         operands = [
             np.asarray(_wide(x) + distance * _wide(changes[n])) if n in changes else x.copy()
             for n, x in enumerate(subject.operands)
@@ -230,16 +234,16 @@ class _Function:
         return [found[k] for k in rule.floating]
 
 
-def _of_last_digits(rule: _Rule, way: Direction, found: np.ndarray) -> np.ndarray:
+def _of_last_digits(rule: _Rule, direction: Direction, found: np.ndarray) -> np.ndarray:
     """How much the rule's answer changes if what it is given does in the last digit."""
     generator = np.random.default_rng(2)
     most = np.zeros(found.shape)
     for _ in range(2):
         operands = [_nudged(x, generator) for x in rule.subject.operands]
-        changes = {n: _nudged(v, generator) for n, v in way.changes.items()}
+        changes = {n: _nudged(v, generator) for n, v in direction.changes.items()}
         with np.errstate(all="ignore"):
             try:
-                other = rule.along(way._replace(changes=changes), operands)
+                other = rule.along(direction._replace(changes=changes), operands)
             except Exception:
                 continue
             most = np.fmax(most, np.abs(other - found))
@@ -259,11 +263,13 @@ def _failure(subject: Subject, kind: str, what: str, error: Exception) -> Findin
     )
 
 
-def _difference(rule: _Rule, way: Direction, found: np.ndarray, one: Slopes, place: int) -> Finding:
-    first, *_ = way.changes.values()
+def _difference(
+    rule: _Rule, direction: Direction, found: np.ndarray, one: Slopes, place: int
+) -> Finding:
+    first, *_ = direction.changes.values()
     return Finding(
         KIND,
-        f"{way.words}, along {_shown(first)}, def{rule.kind} says {found[place]:.6g}"
+        f"{direction.words}, along {_shown(first)}, def{rule.kind} says {found[place]:.6g}"
         f"{rule.probes.labels[place]} where differences say {one.values[place]:.6g}",
         f"Mend the rule that {rule.subject.name}.def{rule.kind} was given; central differences of "
         "the host function in float64 are what it was held against.",

@@ -29,7 +29,7 @@ class Direction(NamedTuple):
     words: str
 
 
-def ways_of(subject: Subject) -> list[Direction]:
+def directions_of(subject: Subject) -> list[Direction]:
     """Each of the first operands alone, the others together; complex ones by both parts."""
     generator = np.random.default_rng(0)
     without = subject.callback.not_differentiated
@@ -38,17 +38,17 @@ def ways_of(subject: Subject) -> list[Direction]:
         for n, x in enumerate(subject.operands)
         if is_inexact(x.dtype) and x.size and subject.argument_of(n) not in without
     ]
-    ways = []
+    directions = []
     for group in one_by_one(moving):
         words = f"by {subject.names[group[0]]}"
         words += f" and {len(group) - 1} others" if len(group) > 1 else ""
         is_complex = any(subject.operands[n].dtype.kind == "c" for n in group)
         for factor in (1, 1j) if is_complex else (1,):
-            ways.append(_way(subject, group, generator, factor, words))
-    return ways
+            directions.append(_direction(subject, group, generator, factor, words))
+    return directions
 
 
-def _way(
+def _direction(
     subject: Subject, group: Sequence[int], generator: np.random.Generator, factor: Any, words: str
 ) -> Direction:
     changes: Moves = {}

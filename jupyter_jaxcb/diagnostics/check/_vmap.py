@@ -1,4 +1,4 @@
-"""Does a host function answer a batch as it answers its lanes one by one?"""
+"""Does a host function answer a batch as it answers its batch elements one by one?"""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from ._compare import difference
 from ._subject import Subject, one_by_one, told
 
 KIND = "vmap contract"
-_LANES = 3
+_ELEMENTS = 3
 BATCHED = [m for m in VMAP_METHODS if not m.startswith("sequential")]  # one call of the batch
-_Level = tuple[int, list[bool]]  # lanes of one vmap, and which operands it maps
+_Level = tuple[int, list[bool]]  # batch elements of one vmap, and which operands it maps
 
 
-class LaneSamples:
-    """Values for the lanes of a batch, and what single calls of them answer.
+class ElementSamples:
+    """Values for the batch elements of a batch, and what single calls of them answer.
 
     Attributes:
         subject: whose arguments they are like.
-        count: of lanes.
-        variants: for each operand as many values as there are lanes, which the host function takes.
+        count: of batch elements.
+        variants: for each operand as many values as there are elements, which the host function takes.
         misfit: how it answers, for other values than those given, what was not declared; empty if
             it does not.
     """
 
     def __init__(self, subject: Subject) -> None:
         self.subject, self.misfit = subject, ""
-        self.count = 2 if subject.is_large else _LANES
+        self.count = 2 if subject.is_large else _ELEMENTS
         self.variants = [[array] * self.count for array in subject.operands]
         self._answers: dict[tuple[int, ...], list[np.ndarray]] = {}
         for group in one_by_one(range(len(subject.operands))):
-            for lane in range(1, self.count):
+            for element in range(1, self.count):
                 changed = list(subject.operands)
                 for n in group:
-                    changed[n] = np.asarray(_changed(changed[n], lane))
+                    changed[n] = np.asarray(_changed(changed[n], element))
                 if self.takes(changed):
                     for n in group:
-                        self.variants[n][lane] = changed[n]
+                        self.variants[n][element] = changed[n]
 
     def takes(self, operands: Sequence[np.ndarray]) -> bool:
         """Whether it answers as declared for values that were made up."""
@@ -77,28 +77,28 @@ class LaneSamples:
         return self._answers[choices]
 
 
-def _changed(array: np.ndarray, lane: int) -> np.ndarray:
+def _changed(array: np.ndarray, element: int) -> np.ndarray:
     """Another value of the same kind, near by or nearer to zero: most functions take it too."""
     kind = kind_of(array.dtype)
     if kind == "b":
-        return ~array if lane % 2 else array
+        return ~array if element % 2 else array
     if kind == "i":
         wide = array if array.dtype.kind in "iu" else array.astype(np.int64)  # int4, say
-        step = wide.dtype.type(lane)
-        is_high = wide > int(ml_dtypes.iinfo(array.dtype).max) - lane
+        step = wide.dtype.type(element)
+        is_high = wide > int(ml_dtypes.iinfo(array.dtype).max) - element
         return np.where(is_high, wide - step, wide + step).astype(array.dtype)
     with np.errstate(all="ignore"):  # a signalling NaN
-        return (array * array.dtype.type(1 - lane / 4)).astype(array.dtype)
+        return (array * array.dtype.type(1 - element / 4)).astype(array.dtype)
 
 
-def vmap_findings(lanes: LaneSamples, method: str) -> Iterator[Finding]:
-    """What a batch by `method` answers, or does, other than its lanes one by one."""
-    for levels in _patterns(lanes, method):
-        what = _broken(lanes, method, levels)
+def vmap_findings(elements: ElementSamples, method: str) -> Iterator[Finding]:
+    """What a batch by `method` answers, or does, other than its batch elements one by one."""
+    for levels in _patterns(elements, method):
+        what = _broken(elements, method, levels)
         if what:
             right = [other for other in BATCHED if other != method]
-            right = [other for other in right if answers_as_lanes(lanes, other)]
-            alone = option(lanes.subject.callback.host, "vmap_method", "sequential")
+            right = [other for other in right if answers_as_elements(elements, other)]
+            alone = option(elements.subject.callback.host, "vmap_method", "sequential")
             others = f", or {' or '.join(map(repr, right))}" if right else ""
             yield Finding(
                 KIND,
@@ -109,9 +109,9 @@ def vmap_findings(lanes: LaneSamples, method: str) -> Iterator[Finding]:
             return
 
 
-def answers_as_lanes(lanes: LaneSamples, method: str) -> bool:
+def answers_as_elements(elements: ElementSamples, method: str) -> bool:
     """Whether `method` answers as single calls do, in every pattern that is tried."""
-    return not any(_broken(lanes, method, levels) for levels in _patterns(lanes, method))
+    return not any(_broken(elements, method, levels) for levels in _patterns(elements, method))
 
 
 def takes_any_batch(function: Any) -> bool:
@@ -125,15 +125,15 @@ def takes_any_batch(function: Any) -> bool:
     return isinstance(function, np.ufunc)
 
 
-def _patterns(lanes: LaneSamples, method: str) -> list[list[_Level]]:
+def _patterns(elements: ElementSamples, method: str) -> list[list[_Level]]:
     """Which vmaps are tried, innermost first: all mapped, each one alone, two nested."""
-    shared, count = lanes.subject.shared, lanes.count
+    shared, count = elements.subject.shared, elements.count
     mapped = [n for n, is_shared in enumerate(shared) if not is_shared]
     if not mapped:
         return []
     together = [n in mapped for n in range(len(shared))]
     every: list[list[_Level]] = [[(count, together)]]
-    if lanes.subject.is_large:
+    if elements.subject.is_large:
         return every
     if len(mapped) > 1:
         alone = [[n in group for n in range(len(shared))] for group in one_by_one(mapped)]
@@ -143,17 +143,19 @@ def _patterns(lanes: LaneSamples, method: str) -> list[list[_Level]]:
     return [*every, [(count, together), (2, together)]]
 
 
-def _broken(lanes: LaneSamples, method: str, levels: Sequence[_Level]) -> str:
+def _broken(elements: ElementSamples, method: str, levels: Sequence[_Level]) -> str:
     """What is wrong with the answer to one batch; empty if nothing is."""
-    subject = lanes.subject
-    batch = [_batched(lanes, n, levels, method) for n in range(len(lanes.variants))]
+    subject = elements.subject
+    batch = [_batched(elements, n, levels, method) for n in range(len(elements.variants))]
     axes = tuple(size for size, _ in reversed(levels))
     shapes = ", ".join(str(array.shape) for array in batch)
     case = f"under vmap_method={method!r}, called with shapes {shapes} for a batch of {axes},"
     operands = range(len(batch))
     try:
         alone = {
-            place: lanes.answer(tuple(_choice(n, levels, place, lanes.count) for n in operands))
+            place: elements.answer(
+                tuple(_choice(n, levels, place, elements.count) for n in operands)
+            )
             for place in np.ndindex(axes)
         }
     except Exception:  # values that were made up one by one do not go together
@@ -166,24 +168,24 @@ def _broken(lanes: LaneSamples, method: str, levels: Sequence[_Level]) -> str:
         found = [answer[place] for answer in answers]
         wrong = difference(list(map(np.asarray, found)), expected, subject.paths)
         if wrong:
-            return f"{case} lane {place} is {wrong}, which a call of this lane alone answers"
+            return f"{case} element {place} is {wrong}, which a call of this element alone answers"
     return ""
 
 
 def _choice(n: int, levels: Sequence[_Level], place: Sequence[int], count: int) -> int:
-    """Which variant of operand `n` stands in the lane at `place`, outermost axis first."""
+    """Which variant of operand `n` stands in the batch element at `place`, outermost axis first."""
     inner_first = list(reversed(place))
     mapped = [i for i, (_, mask) in zip(inner_first, levels, strict=True) if mask[n]]
     return sum(mapped) % count
 
 
-def _batched(lanes: LaneSamples, n: int, levels: Sequence[_Level], method: str) -> np.ndarray:
+def _batched(elements: ElementSamples, n: int, levels: Sequence[_Level], method: str) -> np.ndarray:
     """Operand `n` as the host function gets it, see `VMAP_METHODS`."""
-    values = lanes.variants[n]
+    values = elements.variants[n]
     outermost_first = list(reversed(levels))
     axes = [size if mask[n] else 1 for size, mask in outermost_first]
     places = itertools.product(*map(range, axes))
-    stacked = np.stack([values[_choice(n, levels, place, lanes.count)] for place in places])
+    stacked = np.stack([values[_choice(n, levels, place, elements.count)] for place in places])
     whole = stacked.reshape((*axes, *values[0].shape))
     unmapped = tuple(i for i, (_, mask) in enumerate(outermost_first) if not mask[n])
     if method == "legacy_vectorized":

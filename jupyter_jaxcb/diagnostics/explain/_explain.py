@@ -1,4 +1,4 @@
-"""The fates asked ahead of time: what a function would make of its callbacks."""
+"""The statuses asked ahead of time: what a function would make of its callbacks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
     Returns:
         A function of the arguments. Arrays may be given as ``jax.ShapeDtypeStruct``; what is
         neither an array nor a number goes in as it is. It returns a `Recording` with `ahead` set,
-        whose `outcomes` say for each callback its fate, the host calls that a run makes as the
-        source reads (`written`) and as compiled (`compiled`), the reason and the remedy.
+        whose `outcomes` say for each callback its status, the host calls that a run makes as the
+        source reads (`written`) and as compiled (`compiled`), the reason and the advice.
 
     Raises:
         TypeError: `function` is not callable.
@@ -39,8 +39,8 @@ def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
     >>> def f(x):
     ...     double(x)
     ...     return x + 1
-    >>> jaxcb.explain(f)(np.float32(3)).outcomes[0].fate
-    <Fate.UNUSED: 'unused'>
+    >>> jaxcb.explain(f)(np.float32(3)).outcomes[0].status
+    <Status.UNUSED: 'unused'>
     """
     if not callable(function):
         raise TypeError(NOT_CALLABLE.format(function))

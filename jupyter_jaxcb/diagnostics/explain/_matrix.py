@@ -13,7 +13,7 @@ from ...recording import Matrix, Recording
 from ...stack.core import message_of
 from ._explain import NOT_CALLABLE, Asked, asked
 
-LANES = 3  # of vmap
+ELEMENTS = 3  # of vmap
 STEPS = 5  # of scan
 MAX_WORDS = 300  # characters of an error
 _UNCHECKPOINTED = "Effects not supported in "
@@ -29,7 +29,7 @@ Transformation = Callable[[Callable[..., Any], Sequence[Any]], tuple[Callable[..
 def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
     """Says what each of several transformations would make of the callbacks in `function`.
 
-    ``jit`` as it is; ``vmap`` over 3 lanes of every argument; ``grad`` and ``hessian`` of the sum
+    ``jit`` as it is; ``vmap`` over 3 elements of every argument; ``grad`` and ``hessian`` of the sum
     of its results, by its floating arguments; ``scan`` of 5 steps, each with arguments of its own;
     ``remat``: ``grad`` of its ``jax.checkpoint``. Nothing is run.
 
@@ -82,7 +82,7 @@ def _words(error: Exception) -> str:
 def _vmapped(function: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable, Any]:
     if not values:
         raise ValueError("it has no array or number among its arguments to map over")
-    return jax.vmap(function), _stacked(values, LANES)
+    return jax.vmap(function), _stacked(values, ELEMENTS)
 
 
 def _scanned(function: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable, Any]:

@@ -36,7 +36,7 @@ from ...stack.lowering import eager_fact, note_lowered
 from ..record import Record, RecordBlock
 from ._eager import eager_calls
 
-_BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all lanes
+_BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all batch elements
 _NOT_HEARD = {"jax buffer"}  # their host calls are XLA's alone
 
 _lock = threading.RLock()  # as in `_listening`
@@ -45,7 +45,7 @@ _changes = Changes()
 
 
 def observe_jax(
-    capacity: int = DEFAULT_CAPACITY, *, previews: bool = True
+    capacity: int = DEFAULT_CAPACITY, *, sample_values: bool = True
 ) -> contextlib.AbstractContextManager[Record]:
     """Records callbacks made with jax's own functions too, by your code or by a library's.
 
@@ -63,7 +63,7 @@ def observe_jax(
 
     Args:
         capacity: as for `record`.
-        previews: as for `record`.
+        sample_values: as for `record`.
 
     Raises:
         RuntimeError: this version of JAX has its callbacks elsewhere; says what is missing.
@@ -75,15 +75,15 @@ def observe_jax(
     >>> [(f.site.flavor, f.site.function) for f in r.recording.lowered]
     [('jax debug', 'debug.print')]
     """
-    return _ObserveBlock(capacity, previews)
+    return _ObserveBlock(capacity, sample_values)
 
 
 class _ObserveBlock(Block):
     """What `observe_jax` returns."""
 
-    def __init__(self, capacity: int, previews: bool) -> None:
-        self._wanted = capacity, previews
-        self._recorded = RecordBlock(capacity, previews)
+    def __init__(self, capacity: int, sample_values: bool) -> None:
+        self._wanted = capacity, sample_values
+        self._recorded = RecordBlock(capacity, sample_values)
 
     def _recreate_cm(self) -> _ObserveBlock:
         return _ObserveBlock(*self._wanted)

@@ -29,14 +29,18 @@ _recorder: Recorder | None = None  # of the users
 def start(
     user: object,
     capacity: int = DEFAULT_CAPACITY,
-    previews: bool = True,
+    sample_values: bool = True,
     annotate: bool = False,
 ) -> Recorder:
     """The active recorder, or a new one that is active from now on, until `stop` of all users."""
     _users.add(user)
     if annotate:
         _annotating.add(user)
-    _fit(functools.partial(Recorder, capacity=capacity, previews=previews, observation=switches))
+    _fit(
+        functools.partial(
+            Recorder, capacity=capacity, sample_values=sample_values, observation=switches
+        )
+    )
     assert _recorder is not None
     return _recorder
 

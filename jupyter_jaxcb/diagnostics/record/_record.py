@@ -49,7 +49,7 @@ class Record:
 
 
 def record(
-    capacity: int = DEFAULT_CAPACITY, *, previews: bool = True, annotate: bool = False
+    capacity: int = DEFAULT_CAPACITY, *, sample_values: bool = True, annotate: bool = False
 ) -> contextlib.AbstractContextManager[Record]:
     """Records every host call and every elided callback of what runs inside.
 
@@ -59,7 +59,7 @@ def record(
     Args:
         capacity: host calls kept (48 bytes each); later ones are only counted. Blocks that overlap
             share the log of the first.
-        previews: keep values of the first calls of each callback, and of failing ones. They are
+        sample_values: keep values of the first calls of each callback, and of failing ones. They are
             not in what a notebook saves unless ``--values`` says so. Blocks that overlap do as the
             first.
         annotate: tell JAX's profiler of each host call (`jax.profiler.TraceAnnotation`), so that
@@ -75,14 +75,14 @@ def record(
     >>> len(r.recording)
     3
     """
-    return RecordBlock(capacity, previews, annotate)
+    return RecordBlock(capacity, sample_values, annotate)
 
 
 class RecordBlock(Block):
     """What `record` returns."""
 
-    def __init__(self, capacity: int, previews: bool, annotate: bool = False) -> None:
-        self._wanted = capacity, previews, annotate
+    def __init__(self, capacity: int, sample_values: bool, annotate: bool = False) -> None:
+        self._wanted = capacity, sample_values, annotate
         self._yielded = Record(self)
         self._recorder: Recorder | None = None
         self._mark: Mark | None = None
@@ -169,5 +169,5 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
 
 
 def environment() -> dict[str, str]:
-    """What the fates depend on."""
+    """What the statuses depend on."""
     return {"jax": jax.__version__, "backend": jax_compat.backend_name()}

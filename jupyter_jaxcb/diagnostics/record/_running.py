@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, NamedTuple
 
-from jupyter_jaxcb_worker import Ran, run_lanes
+from jupyter_jaxcb_worker import Ran, run_elements
 
 from ...recording import Frame, LoweredSite, Recorder
 from ...stack.core import JAX_FOLDER, HostFunction, frames_of_threads, is_user_code
-from ...stack.dispatch import READERS, RECORDED_CALL, RECORDED_LANES, CallCount
+from ...stack.dispatch import READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallCount
 from ...stack.executors import CROSS, SubmittedChunk
 
 
@@ -23,7 +23,7 @@ class RunningCall(NamedTuple):
     """A host call that has not come back."""
 
     lowered: LoweredSite
-    lane: int  # -1: no lane
+    element: int  # -1: no batch element
     thread: str  # its name
     start_ns: int | None  # of the recorder's clock; None: it was begun unrecorded
     recorder: Recorder | None  # that hears of it
@@ -43,7 +43,7 @@ def still_running(recorder: Recorder) -> list[tuple[Any, ...]]:
     """The recorded host calls that have not come back: each site, then as `Running` has it."""
     now = recorder.clock()
     return [
-        (call.lowered, call.lane, call.number, call.thread, now - start, call.stack)
+        (call.lowered, call.element, call.number, call.thread, now - start, call.stack)
         for call in running_calls(recorder)
         if (start := call.start_ns) is not None
     ]
@@ -58,23 +58,23 @@ def all_running_calls() -> list[RunningCall]:
         for ident, frame in frames.items()
         for call in calls_on_stack(frame, names.get(ident, f"thread {ident}"))
     ]
-    return found + [_of_worker(lane) for lane in _lanes_of_workers(frames, names)]
+    return found + [_of_worker(element) for element in _elements_of_workers(frames, names)]
 
 
-def _of_worker(lane: _WorkerCall) -> RunningCall:
-    crossing, call = lane.crossing, lane.call
+def _of_worker(element: _WorkerCall) -> RunningCall:
+    crossing, call = element.crossing, element.call
     number = crossing["before"] + call + 1
     own = int(crossing["self"].order[call])
-    return _call(crossing, lane.thread, own, lane.start_ns, number, lane.inside)
+    return _call(crossing, element.thread, own, element.start_ns, number, element.inside)
 
 
 def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall]:
     """The host calls that `frame` and its callers are in, innermost first."""
     inside: list[FrameType] = []  # of the call that is looked for
-    stamps: list[int] | None = None  # of the loop over its lanes
+    stamps: list[int] | None = None  # of the loop over its batch elements
     while frame is not None:
         code = frame.f_code
-        if code is RECORDED_LANES:
+        if code is RECORDED_ELEMENTS:
             stamps = frame.f_locals.get("stamps")
         look = READERS.get(code)
         if look is None:
@@ -93,7 +93,7 @@ def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall
 def _call(
     names: Mapping[str, Any],
     thread: str,
-    lane: int,
+    element: int,
     start_ns: int | None,
     number: int,
     inside: list[FrameType],
@@ -107,7 +107,7 @@ def _call(
     in_jax = any(file.startswith(JAX_FOLDER) for file in files)
     recorder = names.get("recorder")
     return RunningCall(
-        names["lowered"], lane, thread, start_ns, recorder, number, names["host"], stack, in_jax
+        names["lowered"], element, thread, start_ns, recorder, number, names["host"], stack, in_jax
     )
 
 
@@ -127,7 +127,7 @@ class _Begun(NamedTuple):
     inside: list[FrameType]
 
 
-def _lanes_of_workers(
+def _elements_of_workers(
     frames: Mapping[int, FrameType], names: Mapping[int | None, str]
 ) -> Iterator[_WorkerCall]:
     """The calls that workers are in, by the innermost frames of all threads and their names.
@@ -141,7 +141,7 @@ def _lanes_of_workers(
         while frame is not None:
             if frame.f_code is CROSS:
                 crossings.append(frame.f_locals)
-            elif frame.f_code is run_lanes.__code__ and "ran" in frame.f_locals:
+            elif frame.f_code is run_elements.__code__ and "ran" in frame.f_locals:
                 found = _Begun(names.get(ident, f"thread {ident}"), frame.f_locals["ran"], inside)
                 begun[frame.f_locals["chunk"].number] = found
             inside = [*inside, frame]
@@ -149,9 +149,9 @@ def _lanes_of_workers(
     for crossing in crossings:
         run = crossing.get("run")
         for flight in list(run.flights.values()) if run is not None else ():
-            lane = _call_of_worker(crossing, flight, begun.get(flight.chunk.number))
-            if lane is not None:
-                yield lane
+            element = _call_of_worker(crossing, flight, begun.get(flight.chunk.number))
+            if element is not None:
+                yield element
 
 
 def _call_of_worker(
@@ -169,4 +169,4 @@ def _call_of_worker(
     if mark is None:
         return None
     start = max(mark.since_ns, flight.sent_ns) if recorded else None
-    return _WorkerCall(crossing, flight.start + mark.lane, f"pid {mark.pid}", start, [])
+    return _WorkerCall(crossing, flight.start + mark.element, f"pid {mark.pid}", start, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...recording import Fate, Site
+from ...recording import Site, Status
 from ...report import Rows, SiteProgress, SiteSummary, shapes_of
 from ...stack import Callback
 from ._origins import Origins
@@ -98,9 +98,9 @@ def _place(site: Site, rows: Rows, origins: Origins) -> dict[str, Any]:
 
 def _became(summary: SiteSummary) -> dict[str, Any]:
     return {
-        "fate": str(summary.fate),
+        "status": str(summary.status),
         "reason": summary.reason,
-        "remedy": summary.remedy,
+        "advice": summary.advice,
         "calls": summary.calls,
         "elided": summary.elided,
         "host_ns": summary.host_ns,
@@ -110,11 +110,11 @@ def _became(summary: SiteSummary) -> dict[str, Any]:
 
 
 def _becomes(progress: SiteProgress) -> dict[str, Any]:
-    """Of a site whose cell still runs; its fate is told at the end."""
+    """Of a site whose cell still runs; its status is told at the end."""
     return {
-        "fate": str(Fate.LIVE),
+        "status": str(Status.KEPT),
         "reason": "",
-        "remedy": "",
+        "advice": "",
         "calls": progress.calls,
         "elided": 0,
         "host_ns": progress.host_ns,

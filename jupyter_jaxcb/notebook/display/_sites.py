@@ -12,7 +12,7 @@ class Sites:
     """Every site that was shown.
 
     Attributes:
-        totals: over all cells; fate and shapes are the newest ones.
+        totals: over all cells; status and shapes are the newest ones.
         latest: as of the last cell in which they did anything, the newest last.
     """
 

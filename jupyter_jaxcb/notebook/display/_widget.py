@@ -28,7 +28,7 @@ class LiveWidget(anywidget.AnyWidget):
     threads = traitlets.List().tag(sync=True)
 
     def append(self, calls: CallColumns, since_first_ns: int) -> None:
-        """Sends host calls whose ways count the sites of `progress`."""
+        """Sends host calls whose variants count the sites of `progress`."""
         header = {"rows": calls.rows, "unit_ns": calls.unit_ns, "base_ns": since_first_ns}
         self.send(header, buffers=[calls.raw])
 

@@ -91,7 +91,7 @@ class JaxMagics(SessionMagics):
         "ipyparallel or mpi, with a number of workers as in threads:8, an address as in "
         "dask:tcp://host:8786; or a variable that is an executor, client or view",
     )
-    @argument("--chunksize", help="lanes that are sent to the executor together")
+    @argument("--chunksize", help="batch elements that are sent to the executor together")
     @argument("--timeout", help="seconds that one call may take in the executor")
     @argument("--retries", help="how often a call that failed in the executor is made again")
     @output_can_be_silenced
@@ -150,7 +150,7 @@ class JaxMagics(SessionMagics):
     )
     @line_magic
     def jax_callbacks(self, line: str) -> CallbackTable | None:
-        """Shows every registered callback with its sites, their fates, calls and time so far.
+        """Shows every registered callback with its sites, their statuses, calls and time so far.
 
         With ``--stacks`` every host call that is running, and the Python stack of its thread.
         """
@@ -176,7 +176,7 @@ class JaxMagics(SessionMagics):
     ) -> Recording | Matrix:
         """Says what ``jax.jit`` would make of each callback in ``f(x, y)``, without calling it.
 
-        Fate, host calls of a run, shapes, reasons and remedies, as after a cell that ran. The
+        Status, host calls of a run, shapes, reasons and advice, as after a cell that ran. The
         function and its arguments are evaluated, the call is compiled, nothing of it runs.
         """
         __tracebackhide__ = True

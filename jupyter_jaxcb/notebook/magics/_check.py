@@ -34,7 +34,7 @@ class CheckMagics(Magics):
     def jax_check(self, line: str, local_ns: Mapping[str, Any] | None = None) -> Check:
         """``%jax_check bessel(1, z)``: runs a callback, and says what breaks its contract.
 
-        Same inputs twice, inputs unchanged, the declared result, batches as their lanes, the
+        Same inputs twice, inputs unchanged, the declared result, batches as their elements, the
         derivative rule against differences, JAX inside of it. The runs are not recorded, and after
         ten seconds no more begins. It is ``jupyter_jaxcb.check(bessel, 1, z)``.
         """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from ...report import Rows, SiteSummary, call_words, shorten, time_words
+from ...report import Rows, SiteSummary, call_words, shorten, status_words, time_words
 from ...stack import Callback
 
-_HEADER = ("callback", "flavor", "where", "source", "fate", "calls", "time")
+_HEADER = ("callback", "flavor", "where", "source", "status", "calls", "time")
 
 
 class CallbackTable:
@@ -56,14 +56,14 @@ def _by_text(sites: list[SiteSummary], rows: Rows) -> list[tuple[str, list[SiteS
             site.function,
             site.flavor,
             site.source,
-            str(summary.fate),
+            str(summary.status),
         )
         groups.setdefault(key, []).append(summary)
     return [(key[0], own) for key, own in groups.items()]
 
 
 def _site_row(where: str, summaries: list[SiteSummary]) -> tuple[str, ...]:
-    site, fate = summaries[0].site, str(summaries[0].fate)
+    site, status = summaries[0].site, status_words(summaries[0].status)
     elided = sum(summary.elided for summary in summaries)
     calls = sum(summary.calls for summary in summaries)
     return (
@@ -71,7 +71,7 @@ def _site_row(where: str, summaries: list[SiteSummary]) -> tuple[str, ...]:
         site.flavor,
         where,
         shorten(site.source),
-        fate + (f", {elided} elided" if elided else ""),
+        ", ".join(filter(None, (status, f"{elided} elided" if elided else ""))),
         call_words(calls),
         time_words(sum(summary.host_ns for summary in summaries)) if calls else "",
     )

@@ -7,11 +7,11 @@ import linecache
 from ...diagnostics import RunningCall
 from ...recording import Frame
 from ...report import time_words
-from ...stack import is_cell, remedy_for_jax_inside
+from ...stack import advice_for_jax_inside, is_cell
 
 
 def running_line(call: RunningCall, now_ns: int) -> str:
-    """What is running, in one line: callback, flavor, line, call, lane, seconds, thread.
+    """What is running, in one line: callback, flavor, line, call, batch element, seconds, thread.
 
     Args:
         call: a host call that has not come back.
@@ -19,15 +19,15 @@ def running_line(call: RunningCall, now_ns: int) -> str:
     """
     site = call.lowered.site
     parts = [f"{site.function} ({site.flavor}, {site.where})", f"call {call.number:,}"]
-    if call.lane >= 0:
-        parts.append(f"lane {call.lane}")
+    if call.element >= 0:
+        parts.append(f"batch element {call.element}")
     if call.start_ns is None:
         parts.append("not recorded, so for how long is not known")
     else:
         parts.append(f"for {time_words(max(now_ns - call.start_ns, 0))}")
     parts.append(f"on {call.thread}")
     if call.in_jax:
-        parts.append(f"inside of JAX, {remedy_for_jax_inside()}")
+        parts.append(f"inside of JAX, {advice_for_jax_inside()}")
     return ", ".join(parts)
 
 

@@ -16,10 +16,10 @@ from .._facts import (
     NotFinite,
     NotKept,
     Outcome,
-    Preview,
     Process,
     Program,
     Running,
+    SampleValues,
     Site,
     Worker,
 )
@@ -75,7 +75,7 @@ def facts_to_json(recording: RecordedFacts) -> str:
             "overflow": recording.overflow,
             "cells": recording.cells,
             "compilations": recording.compilations,
-            "previews": recording.previews,
+            "sample_values": recording.sample_values,
             "not_finite": recording.not_finite,
             "ahead": recording.ahead,
             "running": recording.running,
@@ -93,7 +93,7 @@ def fields(text: str | bytes) -> dict[str, Any]:
     columns = data.pop("calls", None)
     if not isinstance(columns, dict) or set(columns) != set(ROW.names or ()):
         raise damaged("calls", f"an object of {', '.join(ROW.names or ())}", columns)
-    rows = len(Decoder.list(columns["lane"], "calls.lane"))
+    rows = len(Decoder.list(columns["element"], "calls.element"))
     for name, column in columns.items():
         if len(Decoder.list(column, f"calls.{name}")) != rows:
             raise damaged(f"calls.{name}", f"a list of {rows}", f"a list of {len(column)}")
@@ -187,7 +187,7 @@ _PLAIN: Mapping[str, Any] = {
     "overflow": int,
     "cells": tuple[str, ...],
     "compilations": tuple[Compilation, ...],
-    "previews": tuple[Preview, ...],
+    "sample_values": tuple[SampleValues, ...],
     "not_finite": tuple[NotFinite, ...],
     "ahead": bool,
     "running": tuple[Running, ...],
@@ -207,7 +207,7 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
         Decoder.one_of(found["threads"], worker.thread, "workers.thread")
     for one in found["not_kept"]:
         Decoder.one_of(range(len(found["errors"]) + 1), one.error, "not_kept.error")
-    for name in ("previews", "not_finite", "running", "not_kept"):
+    for name in ("sample_values", "not_finite", "running", "not_kept"):
         for fact in found[name]:
             Decoder.one_of(found["lowered"], fact.lowered, f"{name}.lowered")
 

@@ -13,7 +13,7 @@ import numpy as np
 from .._columns import ROW, CallLog, counted_since, renumbered
 from .._facts import Compilation, LoweredSite, Outcome, Program, Running, Site
 from .._recording import Recording
-from ._previews import Values
+from ._sample_values import Values
 from ._window import BEGINNING, Mark, Snapshot, as_observed
 from ._workers import WorkerRows, Workers
 
@@ -26,7 +26,7 @@ class Recorder:
     Args:
         clock: returns nanoseconds; every start and end is read from it.
         capacity: host calls kept; later ones are counted by site.
-        previews: keep values of the first calls of each site.
+        sample_values: keep values of the first calls of each site.
         observation: how often the observation of JAX's own callbacks began or ended: odd while on.
 
     Attributes:
@@ -38,12 +38,12 @@ class Recorder:
         self,
         clock: Callable[[], int] = time.perf_counter_ns,
         capacity: int = DEFAULT_CAPACITY,
-        previews: bool = True,
+        sample_values: bool = True,
         observation: Callable[[], int] = lambda: 1,
     ) -> None:
         self.clock = clock
         self._observation = observation
-        self.values = Values(previews)
+        self.values = Values(sample_values)
         self.around: Callable[[LoweredSite, Callable], Callable] | None = None
         self._log = CallLog(capacity)
         self._crossings = itertools.count()
@@ -110,7 +110,7 @@ class Recorder:
     def called(
         self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
     ) -> int:
-        """One host call without lanes; the number of its crossing."""
+        """One host call without batch elements; the number of its crossing."""
         number = self._known.get(lowered)
         if number is None:
             number = self._number(lowered)
@@ -123,28 +123,28 @@ class Recorder:
         self._log.append(start, end, number, crossing, thread, version, code)
         return crossing
 
-    def called_lanes(
+    def called_elements(
         self,
         lowered: LoweredSite,
         version: int,
-        lanes: np.ndarray,
+        elements: np.ndarray,
         stamps: Sequence[int],
         failed: int | None = None,
         error: str = "",
     ) -> int:
-        """All host calls of one crossing that looped over lanes; the number of the crossing.
+        """All host calls of one crossing that looped over elements; the number of the crossing.
 
         Args:
             lowered: the site.
             version: which body of the host function ran.
-            lanes: row-major lane numbers in the order of the calls.
+            elements: row-major batch element numbers in the order of the calls.
             stamps: the clock before the first call and after each one; one more than calls made.
             failed: which of these calls failed, if one did, counted in the order of the calls.
             error: what it raised.
         """
         count = len(stamps) - 1
         crossing = next(self._crossings)
-        if count == 0:  # no lanes
+        if count == 0:  # no batch elements
             return crossing
         times = np.array(stamps, np.int64)
         rows = np.zeros(count, ROW)
@@ -152,7 +152,7 @@ class Recorder:
         rows["end_ns"] = times[1:]
         rows["lowered"] = self._number(lowered)
         rows["crossing"] = crossing
-        rows["lane"] = lanes[:count]
+        rows["element"] = elements[:count]
         rows["thread"] = self._thread()
         rows["version"] = version
         if failed is not None and failed < count:  # an interrupt may come between two calls
@@ -167,7 +167,7 @@ class Recorder:
     def called_by_workers(
         self, lowered: LoweredSite, version: int, crossing: int, parts: Sequence[WorkerRows]
     ) -> None:
-        """Host calls of one crossing that workers of an executor made, see `called_lanes`."""
+        """Host calls of one crossing that workers of an executor made, see `called_elements`."""
         blocks = []
         for part in parts:
             with self._lock:
@@ -266,7 +266,7 @@ class Recorder:
             environment=dict(environment or {}),
             cells=tuple(cells),
             compilations=tuple(self._compilations[since.compilations :]),
-            previews=self.values.previews(since.previews, place),
+            sample_values=self.values.sample_values(since.sample_values, place),
             not_finite=self.values.unsound(since.not_finite, place),
             ahead=ahead,
             running=tuple(Running(place[site], *rest) for site, *rest in running),

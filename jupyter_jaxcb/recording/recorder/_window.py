@@ -10,7 +10,6 @@ import numpy as np
 
 from .._facts import (
     OBSERVED,
-    Fate,
     LoweredSite,
     Note,
     NoteKind,
@@ -19,6 +18,7 @@ from .._facts import (
     Program,
     Reason,
     Site,
+    Status,
 )
 
 
@@ -32,7 +32,7 @@ class Mark(NamedTuple):
     runs: Mapping[Program, int]
     beyond: Mapping[tuple[int, int], NotKept]  # as `CallLog.beyond` has it
     compilations: int
-    previews: int
+    sample_values: int
     not_finite: Mapping[LoweredSite, tuple[int, int]]
     observation: int  # how often that of JAX's own callbacks had begun or ended; odd: it was on
     unobserved: Mapping[Program, int]  # runs while it was off
@@ -80,12 +80,12 @@ def as_observed(
 
 
 def _partly_observed(outcome: Outcome) -> Outcome:
-    compiled_away = outcome.fate in (Fate.UNUSED, Fate.FOLDED)  # whoever listens
+    compiled_away = outcome.status in (Status.UNUSED, Status.OPTIMIZED_AWAY)  # whoever listens
     if compiled_away or not outcome.site.flavor.startswith(OBSERVED):
         return outcome
     return dataclasses.replace(
         outcome,
-        fate=Fate.UNKNOWN,
+        status=Status.UNKNOWN,
         written=None,
         compiled=None,
         reason=Reason.PARTLY_OBSERVED,

@@ -30,7 +30,7 @@ class WorkerRows(NamedTuple):
     """Host calls that one worker made one after the other."""
 
     who: Who
-    lanes: np.ndarray  # row-major lane numbers in the order of the calls; -1: none
+    elements: np.ndarray  # row-major batch element numbers in the order of the calls; -1: none
     stamps: Sequence[int]  # the worker's clock before the first and after each
     sent_ns: int  # the recorder's clock when they were handed over
     received_ns: int  # and when the answers were there
@@ -40,7 +40,7 @@ class WorkerRows(NamedTuple):
 class Workers:
     """The workers that a recorder has heard of; each is a row among its threads.
 
-    The clock of another process is put on the recorder's: lanes cannot begin before they were
+    The clock of another process is put on the recorder's: elements cannot begin before they were
     sent, nor end after they were back, so each chunk bounds the difference from both sides.
 
     Args:
@@ -70,7 +70,7 @@ class Workers:
             times -= self._difference(thread)[0]
         rows = np.zeros(len(times) - 1, ROW)
         rows["start_ns"], rows["end_ns"] = times[:-1], times[1:]
-        rows["lane"], rows["thread"], rows["version"] = part.lanes, thread, version
+        rows["element"], rows["thread"], rows["version"] = part.elements, thread, version
         rows["queued_ns"][0] = max(int(times[0]) - part.sent_ns, 0)
         return rows
 

@@ -39,13 +39,13 @@ class YieldPoints:
         recorder: Any = self._recorder
         self._due_ns = recorder.clock() + self._every_ns
         recorder.called = self._stopping(recorder.called)
-        recorder.called_lanes = self._stopping(recorder.called_lanes)
+        recorder.called_elements = self._stopping(recorder.called_elements)
         recorder.called_by_workers = self._stopping(recorder.called_by_workers)
         return self
 
     def __exit__(self, *exc: object) -> None:
         recorder = self._recorder
-        del recorder.called, recorder.called_lanes, recorder.called_by_workers
+        del recorder.called, recorder.called_elements, recorder.called_by_workers
         self.end()  # of a turn that was given and not taken
 
     def take(self, seconds: float) -> bool:

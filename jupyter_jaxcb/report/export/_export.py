@@ -33,7 +33,7 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
     ...     path = pathlib.Path(folder, "calls.csv")
     ...     jaxcb.export(r.recording, path)
     ...     path.read_text().splitlines()[0][:42]
-    'start_ns,duration_ns,crossing,lane,version'
+    'start_ns,duration_ns,crossing,element,version'
     """
     __tracebackhide__ = True
     if not isinstance(recording, Recording):

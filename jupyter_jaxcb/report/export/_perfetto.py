@@ -1,7 +1,7 @@
 """A recording as a timeline in Chrome's trace event format, which Perfetto opens too.
 
 Two processes: the host calls, by thread, and what XLA compiled; and each process of an executor's
-workers by its pid. A crossing that looped over lanes is a slice around those of its host calls; one
+workers by its pid. A crossing that looped over elements is a slice around those of its host calls; one
 of a single call is that call, and one that workers shared is on no thread: their calls have its
 number. Times are microseconds since the first event.
 """
@@ -105,22 +105,22 @@ def _phases(recording: Recording) -> dict[tuple[int, str], list[tuple[int, int, 
     return found
 
 
-def _lanes(spans: list[tuple[int, int, Any]]) -> list[int]:
-    """For each span the first lane that is free: threads compile at once, slices only nest."""
-    lanes, free = [0] * len(spans), []
+def _slots(spans: list[tuple[int, int, Any]]) -> list[int]:
+    """For each span the first track that is free: threads compile at once, slices only nest."""
+    tracks, free = [0] * len(spans), []
     for place in sorted(range(len(spans)), key=lambda n: spans[n][:2]):
         start, end, _ = spans[place]
-        lane = next((n for n, until in enumerate(free) if until <= start), len(free))
-        free[lane : lane + 1] = [end]
-        lanes[place] = lane
-    return lanes
+        track = next((n for n, until in enumerate(free) if until <= start), len(free))
+        free[track : track + 1] = [end]
+        tracks[place] = track
+    return tracks
 
 
 def _tracks(recording: Recording) -> dict[tuple[int, str], range]:
     """The numbers of the tracks of each phase: as many as there were at once, or one."""
     found, number = {}, _THREAD + len(recording.threads)
     for key, spans in _phases(recording).items():
-        found[key] = range(number, number + max(_lanes(spans), default=0) + 1)
+        found[key] = range(number, number + max(_slots(spans), default=0) + 1)
         number = found[key].stop
     return found
 
@@ -130,12 +130,12 @@ def _compilations(recording: Recording, base: int) -> list[str]:
     events, tracks = [], _tracks(recording)
     for key, spans in _phases(recording).items():
         phase, own = key[1], tracks[key]
-        for (start, end, one), lane in zip(spans, _lanes(spans), strict=True):
+        for (start, end, one), track in zip(spans, _slots(spans), strict=True):
             arguments = " ".join(map(str, one.arguments))
             args = json.dumps({"program": one.program.number, "arguments": arguments})
             name = json.dumps(f"{phase} {one.program.name}")
             events.append(
-                f'{{"ph":"X","cat":"{phase}","name":{name},"pid":{COMPILER},"tid":{own[lane]},'
+                f'{{"ph":"X","cat":"{phase}","name":{name},"pid":{COMPILER},"tid":{own[track]},'
                 f'"ts":{_micro(start - base)},"dur":{_micro(end - start)},"args":{args}}}'
             )
     return events
@@ -173,8 +173,8 @@ def _calls(recording: Recording, base: int) -> Iterator[list[str]]:
             ],
             rows["crossing"].tolist(),
             [
-                (_of_lane(lane, queued) + errors[error]) if call else ""
-                for call, lane, queued, error in zip(
+                (_of_element(element, queued) + errors[error]) if call else ""
+                for call, element, queued, error in zip(
                     is_call, *(rows[name].tolist() for name in _OF_CALL), strict=True
                 )
             ],
@@ -185,25 +185,25 @@ def _calls(recording: Recording, base: int) -> Iterator[list[str]]:
 _EVENT = '{"pid":%d,"tid":%d,"ts":%d.%03d,"dur":%d.%03d,%s"crossing":%d%s}}'
 
 
-_OF_CALL = "lane", "queued_ns", "error"
+_OF_CALL = "element", "queued_ns", "error"
 
 
-def _of_lane(lane: int, queued_ns: int) -> str:
-    words = f',"lane":{lane}' if lane >= 0 else ""
+def _of_element(element: int, queued_ns: int) -> str:
+    words = f',"element":{element}' if element >= 0 else ""
     return f'{words},"queued_us":{_micro(queued_ns)}' if queued_ns else words
 
 
 def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Starts, ends and first rows of the crossings that looped over lanes on a thread."""
+    """Starts, ends and first rows of the crossings that looped over batch elements on a thread."""
     calls = recording.calls
     shared = np.isin(calls["thread"], [worker.thread for worker in recording.workers])
-    rows = np.flatnonzero((calls["lane"] >= 0) & ~shared)
-    lanes = calls[rows]
-    order = np.lexsort((lanes["start_ns"], lanes["crossing"]))
-    lanes, rows = lanes[order], rows[order]
-    first = np.flatnonzero(np.diff(lanes["crossing"].astype(np.int64), prepend=-1))
-    ends = np.maximum.reduceat(lanes["end_ns"], first) if len(first) else lanes["end_ns"]
-    return lanes["start_ns"][first], ends, rows[first]
+    rows = np.flatnonzero((calls["element"] >= 0) & ~shared)
+    elements = calls[rows]
+    order = np.lexsort((elements["start_ns"], elements["crossing"]))
+    elements, rows = elements[order], rows[order]
+    first = np.flatnonzero(np.diff(elements["crossing"].astype(np.int64), prepend=-1))
+    ends = np.maximum.reduceat(elements["end_ns"], first) if len(first) else elements["end_ns"]
+    return elements["start_ns"][first], ends, rows[first]
 
 
 def _head(rows: Rows, fact: LoweredSite, kind: str) -> str:

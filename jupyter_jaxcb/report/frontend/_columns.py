@@ -1,7 +1,7 @@
 """Host calls as columns of bytes, as the front end reads them.
 
-Little-endian, one column after the other: start (u32, since the row before), duration (u32), lane
-(i32), way, thread, error (u16 each); times in units of `CallColumns.unit_ns`. A *way* counts the
+Little-endian, one column after the other: start (u32, since the row before), duration (u32), element
+(i32), variant, thread, error (u16 each); times in units of `CallColumns.unit_ns`. A *variant* counts the
 `Shapes` of all sites in their order.
 """
 
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...recording import Preview, Recording
+from ...recording import Recording, SampleValues
 from ..summary import SiteSummary
 
-NOT_TOLD = 0xFFFF  # a way, thread or error beyond what 16 bits can tell
+NOT_TOLD = 0xFFFF  # a variant, thread or error beyond what 16 bits can tell
 _LARGEST = 0xFFFF_FFFF
 
 
@@ -31,13 +31,13 @@ class CallColumns(NamedTuple):
 
 
 def call_columns(
-    calls: np.ndarray, ways: np.ndarray, *, unit_ns: int = 1, base_ns: int | None = None
+    calls: np.ndarray, variants: np.ndarray, *, unit_ns: int = 1, base_ns: int | None = None
 ) -> CallColumns:
     """The columns of `calls`.
 
     Args:
         calls: rows of a recording or of a recorder's log.
-        ways: which way each number in the column ``lowered`` stands for.
+        variants: which variant each number in the column ``lowered`` stands for.
         unit_ns: rounds times to it; more where they would not fit.
         base_ns: what the first start counts from; itself if left out.
     """
@@ -52,8 +52,8 @@ def call_columns(
     columns = (
         np.diff(places, prepend=0).astype("<u4"),
         (np.maximum(ends - starts, 0) // unit_ns).astype("<u4"),
-        calls["lane"].astype("<i4"),
-        _narrow(ways[calls["lowered"]]),
+        calls["element"].astype("<i4"),
+        _narrow(variants[calls["lowered"]]),
         _narrow(calls["thread"]),
         _narrow(calls["error"]),
     )
@@ -74,23 +74,23 @@ def to_saved(columns: CallColumns) -> dict[str, int | str]:
     return {"rows": columns.rows, "unit_ns": columns.unit_ns, "zlib": text}
 
 
-def way_numbers(recording: Recording, sites: Iterable[SiteSummary]) -> np.ndarray:
-    """For each number of `recording.lowered`: which way of all ways of `sites` it is."""
+def variant_numbers(recording: Recording, sites: Iterable[SiteSummary]) -> np.ndarray:
+    """For each number of `recording.lowered`: which variant of all variants of `sites` it is."""
     numbers = np.full(len(recording.lowered), NOT_TOLD, np.int64)
-    for way, shapes in enumerate(shapes for summary in sites for shapes in summary.shapes):
-        numbers[list(shapes.lowered)] = way
+    for variant, shapes in enumerate(shapes for summary in sites for shapes in summary.shapes):
+        numbers[list(shapes.lowered)] = variant
     return numbers
 
 
-def preview_rows(calls: np.ndarray, previews: Sequence[Preview]) -> list[int]:
-    """For each preview: its place among `calls` by their start; -1 if it is not among them."""
+def sample_rows(calls: np.ndarray, sample_values: Sequence[SampleValues]) -> list[int]:
+    """For each sample: its place among `calls` by their start; -1 if it is not among them."""
     calls = calls[np.argsort(calls["start_ns"], kind="stable")]
-    wanted = np.isin(calls["crossing"], [preview.crossing for preview in previews])
-    wanted &= np.isin(calls["lane"], [preview.lane for preview in previews])
+    wanted = np.isin(calls["crossing"], [sample.crossing for sample in sample_values])
+    wanted &= np.isin(calls["element"], [sample.element for sample in sample_values])
     rows = np.flatnonzero(wanted)
-    found = zip(calls["crossing"][rows].tolist(), calls["lane"][rows].tolist(), strict=True)
+    found = zip(calls["crossing"][rows].tolist(), calls["element"][rows].tolist(), strict=True)
     place = dict(zip(found, rows.tolist(), strict=True))
-    return [place.get((preview.crossing, preview.lane), -1) for preview in previews]
+    return [place.get((sample.crossing, sample.element), -1) for sample in sample_values]
 
 
 def _largest(column: np.ndarray) -> int:

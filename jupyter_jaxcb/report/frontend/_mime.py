@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...recording import Preview, Recording
+from ...recording import Recording, SampleValues
 from ..summary import Shapes, SiteSummary, out_of_order, summarize
 from ..text import by_worker, sites_to_html, sites_to_text
-from ._columns import CallColumns, call_columns, preview_rows, to_saved, way_numbers
+from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
 
 SCHEMA = 1  # of what a notebook saves
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
@@ -43,7 +43,7 @@ def to_mimebundle(
     """
     sites = summarize(recording)
     kept = recording.calls[:MAX_SAVED_CALLS]
-    columns = call_columns(kept, way_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
+    columns = call_columns(kept, variant_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
     data = {
         "text/plain": sites_to_text(recording, sites, times=times, values=values),
         "text/html": sites_to_html(recording, sites, values=values),
@@ -52,7 +52,7 @@ def to_mimebundle(
     measured = {
         **_measured(recording, sites, place),
         "id": name,
-        "preview_rows": _preview_rows(kept, sites) if values else [[] for _ in sites],
+        "sample_rows": _sample_rows(kept, sites) if values else [[] for _ in sites],
         "calls": to_saved(columns) if columns.rows else None,
         "calls_not_saved": len(recording) - len(kept),
     }
@@ -67,11 +67,11 @@ def to_message(
     measured = {
         **_measured(recording, sites, place),
         "id": "",
-        "preview_rows": _preview_rows(recording.calls, sites) if values else [[] for _ in sites],
+        "sample_rows": _sample_rows(recording.calls, sites) if values else [[] for _ in sites],
         "calls": None,
         "calls_not_saved": 0,
     }
-    columns = call_columns(recording.calls, way_numbers(recording, sites))
+    columns = call_columns(recording.calls, variant_numbers(recording, sites))
     return _facts(recording, sites, values), measured, columns
 
 
@@ -96,9 +96,9 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
         "column": site.column,
         "cell": site.cell,
         "source": site.source,
-        "fate": str(summary.fate),
+        "status": str(summary.status),
         "reason": summary.reason,
-        "remedy": summary.remedy,
+        "advice": summary.advice,
         "calls": summary.calls,
         "crossings": summary.crossings,
         "expected": summary.expected,
@@ -107,8 +107,8 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
         "notes": list(summary.notes),
         "errors": list(summary.errors),
         "shapes": [_shapes(shapes) for shapes in summary.shapes],
-        "previews": [
-            [*preview[2:], shard] for preview, shard in (summary.previews if values else ())
+        "sample_values": [
+            [*sample[2:], shard] for sample, shard in (summary.sample_values if values else ())
         ],
     }
 
@@ -148,7 +148,9 @@ def _measured(
     }
 
 
-def _preview_rows(calls: Any, sites: list[SiteSummary]) -> list[list[int]]:
-    previews: list[Preview] = [preview for site in sites for preview, _ in site.previews]
-    rows = iter(preview_rows(calls, previews))
-    return [[next(rows) for _ in site.previews] for site in sites]
+def _sample_rows(calls: Any, sites: list[SiteSummary]) -> list[list[int]]:
+    sample_values: list[SampleValues] = [
+        sample for site in sites for sample, _ in site.sample_values
+    ]
+    rows = iter(sample_rows(calls, sample_values))
+    return [[next(rows) for _ in site.sample_values] for site in sites]

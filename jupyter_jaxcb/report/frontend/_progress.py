@@ -45,7 +45,7 @@ class Progress:
         self._lately: deque[tuple[int, int]] = deque()  # (when, calls so far)
 
     def add(self, heard: Snapshot) -> CallColumns:
-        """Adds the rows of `heard`; returns them as columns, whose ways count the sites."""
+        """Adds the rows of `heard`; returns them as columns, whose variants count the sites."""
         rows = heard.calls
         self.seen += len(rows)
         count = len(heard.lowered)
@@ -63,8 +63,8 @@ class Progress:
         if self._base_ns is None and len(rows):
             self._base_ns = int(rows["start_ns"].min())
         self._not_sent += max(len(rows) - MAX_ROWS, 0)
-        ways = np.array([number for number, _ in _numbered(heard.lowered)], np.int64)
-        return call_columns(rows[-MAX_ROWS:], ways)
+        variants = np.array([number for number, _ in _numbered(heard.lowered)], np.int64)
+        return call_columns(rows[-MAX_ROWS:], variants)
 
     def since_first_ns(self, columns: CallColumns) -> int:
         """When `columns` begin, counted from the first call."""
@@ -76,7 +76,7 @@ class Progress:
         Args:
             heard: what was added last.
             now_ns: of the recorder's clock.
-            running: host calls that have not come back (lowered, lane, thread, start_ns).
+            running: host calls that have not come back (lowered, batch element, thread, start_ns).
         """
         not_kept = sum(one.calls for one in heard.not_kept)
         calls = self.seen + not_kept
@@ -134,7 +134,7 @@ def _running(call: Any, rows: Rows, now_ns: int) -> dict[str, Any]:
     return {
         "function": call.lowered.site.function,
         "where": rows.where(call.lowered.site),
-        "lane": call.lane,
+        "element": call.element,
         "thread": call.thread,
         "elapsed_ns": now_ns - call.start_ns,
     }

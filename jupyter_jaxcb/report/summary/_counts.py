@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...recording import Outcome, Preview, Program, Recording, Site
+from ...recording import Outcome, Program, Recording, SampleValues, Site
 
 _HALF = np.uint64(32)  # bits of a number in a pair of numbers
 
@@ -43,10 +43,10 @@ class Counts:
             self._host_ns[one.lowered] += one.host_ns
         self._running = Counter(one.lowered for one in recording.running)
         self._crossings, self._errors = self._by_site(calls)
-        self._previews: dict[Site, list[tuple[Preview, int | None]]] = {}
-        for preview in recording.previews:
-            fact = recording.lowered[preview.lowered]
-            self._previews.setdefault(fact.site, []).append((preview, fact.shard))
+        self._sample_values: dict[Site, list[tuple[SampleValues, int | None]]] = {}
+        for sample in recording.sample_values:
+            fact = recording.lowered[sample.lowered]
+            self._sample_values.setdefault(fact.site, []).append((sample, fact.shard))
         self._programs = _Programs(recording, self.calls, self.exact)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:
@@ -108,9 +108,9 @@ class Counts:
         """What calls of a site raised, each once."""
         return self._errors.get(site, ())
 
-    def previews(self, site: Site) -> tuple[tuple[Preview, int | None], ...]:
+    def sample_values(self, site: Site) -> tuple[tuple[SampleValues, int | None], ...]:
         """Values of the first calls of a site, by shard: these are called in any order."""
-        own = self._previews.get(site, ())
+        own = self._sample_values.get(site, ())
         return tuple(sorted(own, key=lambda pair: -1 if pair[1] is None else pair[1]))
 
     def called(self, program: Program) -> bool:

@@ -43,8 +43,8 @@ def site_notes(
     programs = {outcome.program for outcome in outcomes}
     compilations = [one for one in recording.compilations if one.program in programs]
     notes = [note for outcome in outcomes for note in outcome.notes]
-    shared = (recording.lowered[number].shared for number in numbers)
-    notes += [Note(NoteKind.UNBATCHED, (lanes,)) for lanes in shared if lanes > 1]
+    shared = (recording.lowered[number].serves for number in numbers)
+    notes += [Note(NoteKind.UNBATCHED, (elements,)) for elements in shared if elements > 1]
     found = [note_words(note) for note in notes]
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
@@ -86,9 +86,9 @@ def _not_cached(recording: Recording) -> str:
 
 
 def _still_running(call: Running) -> str:
-    lane = f", lane {call.lane}," if call.lane >= 0 else ""
+    element = f", batch element {call.element}," if call.element >= 0 else ""
     at = f", in {call.stack[0].function}, line {call.stack[0].line}" if call.stack else ""
-    return f"call {call.number:,}{lane} was still running when the recording ended{at}"
+    return f"call {call.number:,}{element} was still running when the recording ended{at}"
 
 
 def _not_finite(fact: NotFinite) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...recording import Fate, Program, Recording, Site
+from ...recording import Program, Recording, Site, Status
 from ._numbers import counted
 from ._summary import SiteSummary
 
@@ -53,7 +53,7 @@ def _once_a_run(recording: Recording) -> dict[Program, list[tuple[int, Site]]]:
     calls: dict[tuple[Program, Site], int | None] = {}
     for outcome in recording.outcomes:
         key = (outcome.program, outcome.site)
-        sure = outcome.fate is Fate.LIVE and outcome.compiled == 1 and key not in calls
+        sure = outcome.status is Status.KEPT and outcome.compiled == 1 and key not in calls
         calls[key] = 1 if sure else None
     found: dict[Program, list[tuple[int, int, Site]]] = {}
     for number, fact in enumerate(recording.lowered):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ...recording import Fate, Outcome, Reason
+from ...recording import Outcome, Reason, Status
 from ._counts import Counts
 from ._numbers import call_words
 from ._reasons import Cause, advice_words, reason_words
@@ -14,7 +14,7 @@ from ._reasons import Cause, advice_words, reason_words
 class Verdict(NamedTuple):
     """What is decided on a site."""
 
-    fate: Fate
+    status: Status
     causes: tuple[Cause, ...]  # of it; none when live
 
 
@@ -31,7 +31,7 @@ class _Own(NamedTuple):
 def over_processes(
     counts: Counts, numbers: Sequence[int], outcomes: Sequence[Outcome], decide: Decide
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """The fate of a site in all processes, and what is worth knowing of each.
+    """The status of a site in all processes, and what is worth knowing of each.
 
     A site that some process called is live, whatever became of it in the others: a note says that.
 
@@ -39,7 +39,7 @@ def over_processes(
         counts: of a recording of several processes.
         numbers: of the site among `Recording.lowered`.
         outcomes: of the site.
-        decide: the fate in one process.
+        decide: the status in one process.
     """
     found, recording = [], counts.recording
     whose = {recording.lowered[n].process for n in numbers}
@@ -48,13 +48,13 @@ def over_processes(
         own = [outcome for outcome in outcomes if outcome.program.process == process]
         calls = sum(int(counts.calls[n]) for n in facts)
         found.append(_Own(process, calls, decide(counts, counts.begun(facts), own)))
-    fates = {own.verdict.fate for own in found}
+    statuses = {own.verdict.status for own in found}
     told = [own for own in found if own.calls] or found
     verdict = told[0].verdict
     notes = [_count_words(found, len(recording.processes))]
-    if len(fates) > 1:
-        others = [own for own in found if own.verdict.fate is not verdict.fate]
-        notes += [_fate_words(own) for own in others if not _is_elsewhere(own.verdict)]
+    if len(statuses) > 1:
+        others = [own for own in found if own.verdict.status is not verdict.status]
+        notes += [_status_words(own) for own in others if not _is_elsewhere(own.verdict)]
     return verdict, tuple(filter(None, notes))
 
 
@@ -72,10 +72,10 @@ def _is_elsewhere(verdict: Verdict) -> bool:
     return [cause.reason for cause in verdict.causes] == [Reason.OTHER_PROCESS]
 
 
-def _fate_words(own: _Own) -> str:
-    fate, causes = own.verdict
+def _status_words(own: _Own) -> str:
+    status, causes = own.verdict
     why = f": {reason_words(causes)}; {advice_words(causes)}" if causes else ""
-    return f"{fate} in process {own.process}{why}"
+    return f"{status} in process {own.process}{why}"
 
 
 def processes(numbers: Iterable[int]) -> str:

@@ -20,7 +20,7 @@ class Runs(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Why a site has its fate: a reason, and the facts that its words tell."""
+    """Why a site has its status: a reason, and the facts that its words tell."""
 
     reason: Reason
     outcome: Outcome | None = None  # that has it; None: the runs have it
@@ -75,7 +75,8 @@ REASONS: Mapping[Reason, Words] = {
         "bind it with jupyter_jaxcb.io_callback, which stays in derivatives of loops",
     ),
     Reason.EMPTY_BATCH: Words(
-        "vmap maps it over an axis of size 0: there is no lane to call it for", _LOOK_AT_SHAPE
+        "vmap maps it over an axis of size 0: there is no batch element to call it for",
+        _LOOK_AT_SHAPE,
     ),
     Reason.EMPTY_LOOP: Words("it is in a loop of length 0", "look at the length of the loop"),
     Reason.OTHER_PLATFORM: Words(
@@ -142,7 +143,8 @@ REASONS: Mapping[Reason, Words] = {
         "look there, or at what jaxcb.gather(recording) gives",
     ),
     Reason.NO_BATCH_ELEMENT: Words(
-        "vmap mapped it over an axis of size 0: there is no lane to call it for", _LOOK_AT_SHAPE
+        "vmap mapped it over an axis of size 0: there is no batch element to call it for",
+        _LOOK_AT_SHAPE,
     ),
     Reason.EMPTY_RESULT: Words(
         "its result is empty: there is nothing to call it for",
@@ -160,13 +162,13 @@ REASONS: Mapping[Reason, Words] = {
 
 NOTES: Mapping[NoteKind, str] = {
     NoteKind.ALL_BRANCHES_RUN: (
-        "the predicate is mapped by vmap, so every branch runs for every lane; the answers of "
-        "lanes that took another branch are thrown away"
+        "the predicate is mapped by vmap, so every branch runs for every element; the answers of "
+        "batch elements that took another branch are thrown away"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
-        "lanes that have finished are called again until the last one has"
+        "batch elements that have finished are called again until the last one has"
     ),
-    NoteKind.UNBATCHED: "no argument is mapped by vmap: one call is shared by {batch} lanes",
+    NoteKind.UNBATCHED: "no argument is mapped by vmap: one call is shared by {batch} elements",
     NoteKind.OUT_OF_EMPTY_LOOP: (
         "the derivative moved it out of a loop of length 0, so it is called all the same"
     ),
@@ -184,7 +186,7 @@ def causes_of(outcome: Outcome, *, elsewhere: bool = False) -> tuple[Cause, ...]
 
 
 def reason_words(causes: Iterable[Cause]) -> str:
-    """Why a site has its fate; empty without a cause."""
+    """Why a site has its status; empty without a cause."""
     return "; ".join(
         "elsewhere in the program " * cause.elsewhere
         + REASONS[cause.reason].reason.format_map(_told(cause))

@@ -65,17 +65,17 @@ class Rows:
         parted = [(group, 0)]
         while parted:
             sites, depth = parted.pop()
-            ways: dict[tuple[str, int] | None, list[Site]] = {}
+            paths: dict[tuple[str, int] | None, list[Site]] = {}
             for site in sites if len(sites) > 1 else ():
                 more = site.callers[depth : depth + 1]
-                way = self._words(site, *more) if more else None
-                ways.setdefault(way, []).append(site)
-            lines = Counter(way[0] for way in ways if way)
-            for way, own in ways.items():
-                if way is not None:
-                    words, column = way
+                path = self._words(site, *more) if more else None
+                paths.setdefault(path, []).append(site)
+            lines = Counter(path[0] for path in paths if path)
+            for path, own in paths.items():
+                if path is not None:
+                    words, column = path
                     told = _with_column(words, column) if lines[words] > 1 else words
-                    for site in own if len(ways) > 1 else ():
+                    for site in own if len(paths) > 1 else ():
                         self._callers.setdefault(site, []).append(told)
                     parted.append((own, depth + 1))
 

@@ -1,4 +1,4 @@
-"""A recording by site: fate, calls, shapes, time."""
+"""A recording by site: status, calls, shapes, time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from ...recording import (
     ELIDED,
     Aval,
-    Fate,
     LoweredSite,
     Outcome,
-    Preview,
     Program,
     Reason,
     Recording,
+    SampleValues,
     Site,
+    Status,
     VmapLevel,
 )
 from ._counts import Counts
@@ -29,12 +29,12 @@ from ._rows import Rows, path
 
 @dataclasses.dataclass(frozen=True)
 class Shapes:
-    """One way in which a site reached the host: what vmap made of its shapes."""
+    """One variant in which a site reached the host: what vmap made of its shapes."""
 
     operands: tuple[Aval, ...]  # as one host call sees them
     results: tuple[Aval, ...]
     levels: tuple[VmapLevel, ...]  # innermost vmap first
-    calls: int  # host calls made this way
+    calls: int  # host calls of this variant
     shards: int  # whose devices called, each with its shard; 0: one call for all
     devices: tuple[str, ...]  # these, by shard, where known
     gathered_bytes: int  # at most, on their way to the one device that calls
@@ -48,30 +48,32 @@ class SiteSummary:
     site: Site
     where: str  # as `Recording.where` says, with the column and the callers that others need
     name: str  # tells it from others that have the very column; empty if there are none
-    fate: Fate
+    status: Status
     calls: int  # host calls
     crossings: int
     expected: int | None  # host calls of the runs that were seen, as compiled; None: not known
     written: int | None  # the same as the source reads
     elided: int  # binds that a compiled program does without, wholly or in part
     shapes: tuple[Shapes, ...]
-    causes: tuple[Cause, ...]  # of its fate; none when live
+    causes: tuple[Cause, ...]  # of its status; none when live
     errors: tuple[str, ...]
     host_ns: int  # in the host function, summed over calls
     programs: tuple[str, ...]  # names of the programs that hold it
     around: tuple[str, ...]  # loops, branches and calls around it, outermost first
     stack: tuple[str, ...]  # the transformations too, as JAX names them
     notes: tuple[str, ...]  # what is worth knowing of its calls
-    previews: tuple[tuple[Preview, int | None], ...]  # of its first calls, and whose shard it was
+    sample_values: tuple[
+        tuple[SampleValues, int | None], ...
+    ]  # of its first calls, and whose shard it was
     ahead: bool  # nothing ran; expected and written are those of one run
 
     @property
     def reason(self) -> str:
-        """Why it has its fate; empty when live."""
+        """Why it has its status; empty when live."""
         return reason_words(self.causes)
 
     @property
-    def remedy(self) -> str:
+    def advice(self) -> str:
         """What to do about it; empty when live."""
         return advice_words(self.causes)
 
@@ -117,28 +119,32 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
     numbers, outcomes = counts.numbers.get(site, []), counts.outcomes.get(site, [])
     lowered = [recording.lowered[number] for number in numbers]
     calls = counts.calls_of(site)
-    decide = _fate_ahead if recording.ahead else _fate
+    decide = _status_ahead if recording.ahead else _status
     more: tuple[str, ...] = ()
     if recording.processes:
         verdict, more = over_processes(counts, numbers, outcomes, decide)
     else:
         verdict = decide(counts, counts.begun(numbers), outcomes)
-    fate, causes = verdict
+    status, causes = verdict
     if recording.stale.intersection(numbers):
         causes = (Cause(Reason.EARLIER_REGISTRATION),)
-    elif fate in (Fate.UNUSED, Fate.FOLDED) and lowered and all(map(_answers_nothing, lowered)):
+    elif (
+        status in (Status.UNUSED, Status.OPTIMIZED_AWAY)
+        and lowered
+        and all(map(_answers_nothing, lowered))
+    ):
         arrays = any(fact.results for fact in lowered)
         causes = (Cause(Reason.EMPTY_RESULT if arrays else Reason.NO_RESULT),)
     return SiteSummary(
         site=site,
         where=rows.where(site),
         name=rows.name(site),
-        fate=fate,
+        status=status,
         calls=calls,
         crossings=counts.crossings(site),
         expected=_expected(counts, outcomes, "compiled"),
         written=_expected(counts, outcomes, "written"),
-        elided=sum(outcome.fate in ELIDED for outcome in outcomes),
+        elided=sum(outcome.status in ELIDED for outcome in outcomes),
         shapes=_shapes(lowered, numbers, counts.calls),
         causes=causes,
         errors=counts.errors(site),
@@ -147,7 +153,7 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
         notes=(*more, *site_notes(recording, site, outcomes, numbers)),
-        previews=counts.previews(site),
+        sample_values=counts.sample_values(site),
         ahead=recording.ahead,
     )
 
@@ -155,57 +161,63 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
 def _answers_nothing(lowered: LoweredSite) -> bool:
     """Whether all that a call answers has shapes without elements, and not by a vmap."""
     pure = lowered.site.flavor in ("pure", "jax pure")  # others are called all the same
-    lanes = all(level.size for level in lowered.levels)
-    return pure and lanes and all(0 in aval.shape for aval in lowered.results)
+    elements = all(level.size for level in lowered.levels)
+    return pure and elements and all(0 in aval.shape for aval in lowered.results)
 
 
-def _fate(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
-    """The fate of a site: of its calls if there are any, else of the programs without."""
-    elided = [outcome for outcome in outcomes if outcome.fate in ELIDED]
-    partly = [outcome for outcome in elided if outcome.fate in (Fate.MERGED, Fate.HOISTED)]
+def _status(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
+    """The status of a site: of its calls if there are any, else of the programs without."""
+    elided = [outcome for outcome in outcomes if outcome.status in ELIDED]
+    partly = [
+        outcome for outcome in elided if outcome.status in (Status.DEDUPLICATED, Status.HOISTED)
+    ]
     if calls:
         if partly:
             return _as_compiled(partly[0])
-        return Verdict(Fate.LIVE, causes_of(elided[0], elsewhere=True) if elided else ())
-    if not outcomes:  # eager, and called for no lane
-        return Verdict(Fate.UNUSED, (Cause(Reason.NO_BATCH_ELEMENT),))
-    held = [o for o in outcomes if o.fate not in (Fate.UNUSED, Fate.FOLDED)]
+        return Verdict(Status.KEPT, causes_of(elided[0], elsewhere=True) if elided else ())
+    if not outcomes:  # eager, and called for no batch element
+        return Verdict(Status.UNUSED, (Cause(Reason.NO_BATCH_ELEMENT),))
+    held = [o for o in outcomes if o.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY)]
     if not held:
         return _as_compiled(elided[0])
-    unknown = [outcome for outcome in held if outcome.fate is Fate.UNKNOWN]
+    unknown = [outcome for outcome in held if outcome.status is Status.UNKNOWN]
     if unknown:
         return _as_compiled(unknown[0])
-    if all(outcome.fate is Fate.LIVE and outcome.compiled == 0 for outcome in held):
-        return Verdict(Fate.UNCALLED, (Cause(Reason.OTHER_PROCESS),))
+    if all(outcome.status is Status.KEPT and outcome.compiled == 0 for outcome in held):
+        return Verdict(Status.NOT_RUN, (Cause(Reason.OTHER_PROCESS),))
     verdict = _without_calls(counts, {outcome.program for outcome in held})
-    if partly and verdict.fate is not Fate.UNKNOWN:
+    if partly and verdict.status is not Status.UNKNOWN:
         return verdict._replace(causes=(*verdict.causes, *causes_of(partly[0])))
     return verdict
 
 
 def _as_compiled(outcome: Outcome) -> Verdict:
-    return Verdict(outcome.fate, causes_of(outcome))
+    return Verdict(outcome.status, causes_of(outcome))
 
 
-def _fate_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
-    """The fate of a site in a program that is asked about, and not run."""
-    held = [outcome for outcome in outcomes if outcome.fate not in (Fate.UNUSED, Fate.FOLDED)]
-    unknown = [outcome for outcome in held if outcome.fate is Fate.UNKNOWN]
+def _status_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
+    """The status of a site in a program that is asked about, and not run."""
+    held = [
+        outcome
+        for outcome in outcomes
+        if outcome.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY)
+    ]
+    unknown = [outcome for outcome in held if outcome.status is Status.UNKNOWN]
     for outcome in unknown or (() if held else outcomes):
         return _as_compiled(outcome)
-    return _fate(counts, 1, outcomes)
+    return _status(counts, 1, outcomes)
 
 
 def _without_calls(counts: Counts, programs: set[Program]) -> Verdict:
-    """The fate of a site that compiled programs hold and that was not called."""
+    """The status of a site that compiled programs hold and that was not called."""
     if any(counts.failed(program) for program in programs):
         return _where_some_failed(counts, programs)
     runs = [counts.runs(program) for program in programs]
     if any(runs) or any(counts.called(program) for program in programs):
-        return Verdict(Fate.UNTAKEN, (Cause(Reason.NOT_REACHED),))
+        return Verdict(Status.NOT_REACHED, (Cause(Reason.NOT_REACHED),))
     if None in runs:
-        return Verdict(Fate.UNKNOWN, (Cause(Reason.RUNS_NOT_SEEN),))
-    return Verdict(Fate.UNCALLED, (Cause(Reason.NOT_RUN),))
+        return Verdict(Status.UNKNOWN, (Cause(Reason.RUNS_NOT_SEEN),))
+    return Verdict(Status.NOT_RUN, (Cause(Reason.NOT_RUN),))
 
 
 def _where_some_failed(counts: Counts, programs: set[Program]) -> Verdict:
@@ -213,14 +225,14 @@ def _where_some_failed(counts: Counts, programs: set[Program]) -> Verdict:
     completed = [counts.completed(program) for program in programs]
     least = sum(low for low, _ in completed)
     if not least:
-        return Verdict(Fate.UNCALLED, (Cause(Reason.EARLIER_ERROR),))
+        return Verdict(Status.NOT_RUN, (Cause(Reason.EARLIER_ERROR),))
     failures = [counts.failures(program) for program in programs]
     cause = Cause(
         Reason.NOT_REACHED_OR_FAILED,
         completed=Runs(least, all(low == high for low, high in completed)),
         failed=Runs(sum(low for low, _ in failures), all(low == high for low, high in failures)),
     )
-    return Verdict(Fate.UNTAKEN, (cause,))
+    return Verdict(Status.NOT_REACHED, (cause,))
 
 
 def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None:
@@ -250,15 +262,15 @@ def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None
 def _shapes(
     lowered: Iterable[LoweredSite], numbers: Iterable[int], counts: np.ndarray
 ) -> tuple[Shapes, ...]:
-    ways: dict[tuple, list[tuple[LoweredSite, int]]] = {}
+    variants: dict[tuple, list[tuple[LoweredSite, int]]] = {}
     for fact, number in zip(lowered, numbers, strict=True):
-        ways.setdefault((*fact.host_avals(), fact.levels), []).append((fact, number))
+        variants.setdefault((*fact.host_avals(), fact.levels), []).append((fact, number))
     found = []
-    for way, own in ways.items():
+    for variant, own in variants.items():
         shards = sorted({(fact.shard, fact.device) for fact, _ in own if fact.shard is not None})
         found.append(
             Shapes(
-                *way,
+                *variant,
                 calls=sum(int(counts[number]) for _, number in own),
                 shards=len({shard for shard, _ in shards}),
                 devices=tuple(dict.fromkeys(device for _, device in shards if device)),

@@ -15,5 +15,6 @@ from ._text import to_text as to_text
 from ._words import level_words as level_words
 from ._words import shapes_of as shapes_of
 from ._words import shorten as shorten
+from ._words import status_words as status_words
 from ._words import time_words as time_words
 from ._workers import by_worker as by_worker

@@ -14,14 +14,15 @@ from ._words import (
     headline,
     left_out,
     note,
-    preview_words,
+    sample_words,
     shape_words,
     shorten,
-    way_words,
+    status_words,
+    variant_words,
 )
 from ._workers import by_worker
 
-# Colours are the front end's own, with fall-backs for pages without them. A fate is told by its
+# Colours are the front end's own, with fall-backs for pages without them. A status is told by its
 # word and its sign; the colour only repeats it. Doubled class names outweigh JupyterLab's own
 # rules for tables in outputs.
 STYLE = """<style>
@@ -37,11 +38,12 @@ white-space:pre}
 .jaxcb.jaxcb th{font-weight:normal;color:var(--jp-content-font-color2,#616161)}
 .jaxcb.jaxcb .jaxcb-note td{padding-left:1.2em;white-space:normal;max-width:60em;
 color:var(--jp-content-font-color2,#616161)}
-.jaxcb .jaxcb-live{color:var(--jp-success-color1,#2e7d32)}
-.jaxcb .jaxcb-unused,.jaxcb .jaxcb-folded,
+.jaxcb .jaxcb-kept{color:var(--jp-success-color1,#2e7d32)}
+.jaxcb .jaxcb-unused,.jaxcb .jaxcb-optimized_away,.jaxcb .jaxcb-deduplicated,
+.jaxcb .jaxcb-hoisted{color:var(--jp-warn-color0,#9a5b00)}
+.jaxcb .jaxcb-not_run,.jaxcb .jaxcb-not_reached,
+.jaxcb .jaxcb-unknown{color:var(--jp-content-font-color2,#616161)}
 .jaxcb.jaxcb .jaxcb-note .jaxcb-error{color:var(--jp-error-color1,#c62828)}
-.jaxcb .jaxcb-uncalled,.jaxcb .jaxcb-untaken,.jaxcb .jaxcb-merged,.jaxcb .jaxcb-hoisted,
-.jaxcb .jaxcb-unknown{color:var(--jp-warn-color0,#9a5b00)}
 </style>"""
 
 
@@ -66,7 +68,7 @@ def sites_to_html(
     if not sites:
         return ""
     header = "".join(
-        f"<th>{word}</th>" for word in ("where", "source", "fate", "calls", "host shapes")
+        f"<th>{word}</th>" for word in ("where", "source", "status", "calls", "host shapes")
     )
     rows = "".join(_rows(summary, values) for summary in sites[:MAX_SITES])
     notes = (left_out(sites), full_words(recording))
@@ -81,18 +83,19 @@ def sites_to_html(
 def _rows(summary: SiteSummary, values: bool) -> str:
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
-        where, source, fate = "", "", ""
-        shape_lines = (shape_words(shapes, summary.shapes), way_words(shapes)) if shapes else ()
+        where, source, status = "", "", ""
+        shape_lines = (shape_words(shapes, summary.shapes), variant_words(shapes)) if shapes else ()
         if place == 0:
             where = escape(summary.where).replace("line ", "line&nbsp;")
             where = where.replace("another cell", "another&nbsp;cell")
             full = summary.source
             source = f'<span title="{escape(full)}">{escape(shorten(full))}</span>'
-            fate = f'<span class="jaxcb-{summary.fate}">{SIGNS[summary.fate]} {summary.fate}</span>'
+            signed = f"{SIGNS[summary.status]} {status_words(summary.status)}".rstrip()
+            status = f'<span class="jaxcb-{summary.status}">{signed}</span>'
         cells = (
             where,
             source,
-            fate,
+            status,
             count_words(summary, shapes) if place == 0 or not summary.ahead else "",
             "<br>".join(map(escape, filter(None, shape_lines))),
         )
@@ -100,7 +103,7 @@ def _rows(summary: SiteSummary, values: bool) -> str:
     for kind, text in (
         ("note", note(summary)),
         *(("note", text) for text in summary.notes),
-        *(("note", preview_words(*preview)) for preview in (summary.previews if values else ())),
+        *(("note", sample_words(*sample)) for sample in (summary.sample_values if values else ())),
         *(("error", e) for e in summary.errors),
     ):
         if text:

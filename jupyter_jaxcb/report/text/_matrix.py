@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from html import escape
 
-from ...recording import Fate, Matrix, Recording, Site
+from ...recording import Matrix, Recording, Site, Status
 from ..summary import Rows, SiteSummary, path, summarize
 from ._html import STYLE
 from ._phrases import SIGNS
@@ -93,9 +93,9 @@ def _summaries(matrix: Matrix) -> dict[str, list[SiteSummary]]:
 def _cell(summary: SiteSummary | None) -> str:
     if summary is None:
         return "–"
-    if summary.fate is Fate.LIVE:
+    if summary.status is Status.KEPT:
         return count_words(summary, None)
-    word = f"{SIGNS[summary.fate]} {summary.fate}"
+    word = f"{SIGNS[summary.status]} {summary.status.words}"
     if summary.expected is None or summary.written is None:
         return word
     return f"{word} {summary.expected:,}/{summary.written:,}"
@@ -107,10 +107,10 @@ def _remarks(matrix: Matrix) -> list[str]:
     for name, words in matrix.refused.items():
         reasons.setdefault(words, []).append(name)
     remarks = [f"{', '.join(names)} refused: {words}" for words, names in reasons.items()]
-    missing: dict[tuple[str, Fate], str] = {}
+    missing: dict[tuple[str, Status], str] = {}
     for column in _summaries(matrix).values():
         for summary in column:
             if summary.reason:
-                words = f"{summary.place}: {summary.reason}; {summary.remedy}"
-                missing.setdefault((summary.place, summary.fate), words)
+                words = f"{summary.place}: {summary.reason}; {summary.advice}"
+                missing.setdefault((summary.place, summary.status), words)
     return [*remarks, *missing.values()]

@@ -11,11 +11,12 @@ from ._words import (
     headline,
     left_out,
     note,
-    preview_words,
+    sample_words,
     shape_words,
     shorten,
+    status_words,
     time_words,
-    way_words,
+    variant_words,
 )
 from ._workers import by_worker
 
@@ -50,8 +51,8 @@ def sites_to_text(
         if summary is not None:
             remarks = filter(None, (note(summary), *summary.notes))
             lines += [f"      {remark}" for remark in remarks]
-            previews = summary.previews if values else ()
-            lines += [f"      {preview_words(*preview)}" for preview in previews]
+            sample_values = summary.sample_values if values else ()
+            lines += [f"      {sample_words(*sample)}" for sample in sample_values]
     if left_out(sites):
         lines.append(f"  {left_out(sites)}")
     if full_words(recording):
@@ -71,13 +72,13 @@ def outcome_to_text(outcome: Outcome, where: str = "") -> str:
     """
     site = outcome.site
     reason = reason_words(causes_of(outcome))
-    words = ", ".join(filter(None, (str(outcome.fate), reason)))
+    words = ", ".join(filter(None, (outcome.status.words, reason)))
     return f"{site.function}, {where or site.where}: {words}"
 
 
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
-    """One row for each way a site reached the host; at least one."""
-    head = [summary.where, shorten(summary.source), str(summary.fate)]
+    """One row for each variant a site reached the host; at least one."""
+    head = [summary.where, shorten(summary.source), status_words(summary.status)]
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         first = place == 0
@@ -87,7 +88,7 @@ def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
                 *(head if first else ["", "", ""]),
                 calls,
                 shape_words(shapes, summary.shapes) if shapes else "",
-                way_words(shapes) if shapes else "",
+                variant_words(shapes) if shapes else "",
                 *([time_words(summary.host_ns) if first and summary.calls else ""] * times),
             ]
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ...recording import Aval, Preview, Recording, VmapLevel
+from ...recording import Aval, Recording, SampleValues, Status, VmapLevel
 from ..summary import Shapes, SiteSummary, call_words
 from . import _phrases
 
@@ -26,6 +26,11 @@ def shape_words(shapes: Shapes, among: Iterable[Shapes] = ()) -> str:
     return words
 
 
+def status_words(status: Status) -> str:
+    """``not reached``; empty for a call site that is simply called, whose number of calls says it."""
+    return "" if status is Status.KEPT else status.words
+
+
 def shapes_of(summary: SiteSummary) -> str:
     """The shapes of a site in a few words: ``() → (5,)``, ``3 shapes``; empty if it has none."""
     return _one_shape(map(shape_words, summary.shapes))
@@ -43,9 +48,9 @@ def _arrow(shapes: Shapes, say: Callable[[Aval], str]) -> str:
 
 
 def level_words(levels: Iterable[VmapLevel]) -> str:
-    """``vmap 4 × vmap 3 (mapped, shared), sequential``: outermost first; empty without vmap.
+    """``vmap 4 × vmap 3 (batched, unbatched), sequential``: outermost first; empty without vmap.
 
-    What becomes of each argument is said where not all are mapped.
+    Each argument is named where not all of them are batched.
     """
     outermost_first = list(levels)[::-1]
     if not outermost_first:
@@ -57,11 +62,11 @@ def level_words(levels: Iterable[VmapLevel]) -> str:
 def _arguments(level: VmapLevel) -> str:
     if all(level.batched):
         return ""
-    other = _phrases.NOT_MAPPED.get(level.method, _phrases.SHARED)
-    return f" ({', '.join(_phrases.MAPPED if on else other for on in level.batched)})"
+    other = _phrases.UNBATCHED_AXES.get(level.method, _phrases.UNBATCHED)
+    return f" ({', '.join(_phrases.BATCHED if on else other for on in level.batched)})"
 
 
-def way_words(shapes: Shapes) -> str:
+def variant_words(shapes: Shapes) -> str:
     """How the calls came about: vmaps, shards, what was gathered for them."""
     words = [level_words(shapes.levels)]
     if shapes.shards:
@@ -98,12 +103,12 @@ def full_words(recording: Recording) -> str:
     return ""
 
 
-def preview_words(preview: Preview, shard: int | None) -> str:
-    """``lane 2: 0.5, 1 → 0.479``: what a call was given and answered."""
+def sample_words(sample: SampleValues, shard: int | None) -> str:
+    """``element 2: 0.5, 1 → 0.479``: what a call was given and answered."""
     where = "" if shard is None else _phrases.OF_SHARD.format(shard=shard)
-    where += _phrases.OF_LANE.format(lane=preview.lane) if preview.lane >= 0 else ""
-    given, results = (", ".join(a) or _phrases.NOTHING for a in (preview.operands, preview.results))
-    return f"{where}{given} → {_phrases.RAISED if preview.failed else results}"
+    where += _phrases.OF_ELEMENT.format(element=sample.element) if sample.element >= 0 else ""
+    given, results = (", ".join(a) or _phrases.NOTHING for a in (sample.operands, sample.results))
+    return f"{where}{given} → {_phrases.RAISED if sample.failed else results}"
 
 
 def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
@@ -169,8 +174,8 @@ def _calls_of(sites: list[SiteSummary]) -> str:
 
 
 def note(summary: SiteSummary) -> str:
-    """Why a site is not simply live, and what to do about it; empty if it is."""
+    """Why a call site is not simply called, and what to do about it; empty if it is."""
     if not summary.reason:
         return ""
-    text = f"{summary.reason}; {summary.remedy}"
+    text = f"{summary.reason}; {summary.advice}"
     return f"{summary.elided} elided: {text}" if summary.elided else text

@@ -69,10 +69,10 @@ class Observed(StandsFor):
         super().__init__(own)
         self.bind = bind
         self.levels = levels  # the vmaps that JAX passed on to it
-        self.mapped = mapped  # by any vmap: JAX loops over the lanes of the others itself
+        self.mapped = mapped  # by any vmap: JAX loops over the batch elements of the others itself
 
     def with_level(self, level: VmapLevel | None) -> Observed:
-        """The same one, mapped once more; None: JAX loops over the lanes."""
+        """The same one, mapped once more; None: JAX loops over the batch elements."""
         levels = self.levels if level is None else (*self.levels, level)
         return Observed(self.own, self.bind, levels, True)
 
@@ -97,7 +97,7 @@ class ObservedFormat(str):
 
     @property
     def levels(self) -> tuple[VmapLevel, ...]:
-        """JAX loops over the lanes of a print itself."""
+        """JAX loops over the batch elements of a print itself."""
         return ()
 
     def with_level(self, level: VmapLevel | None) -> ObservedFormat:

@@ -39,12 +39,12 @@ def _fields(options: Any) -> Iterator[tuple[str, Any, Any]]:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class ExecutorOptions:
-    """Where and how the lanes run. Equal for the same executor and equal options."""
+    """Where and how the batch elements run. Equal for the same executor and equal options."""
 
     executor: Any  # a name, or the object itself
-    chunksize: int | None = None  # lanes that are sent together; None: by what they cost
-    timeout: float | None = None  # seconds a lane
-    retries: int = 0  # of a lane
+    chunksize: int | None = None  # batch elements that are sent together; None: by what they cost
+    timeout: float | None = None  # seconds a batch element
+    retries: int = 0  # of a batch element
 
     def _key(self) -> tuple[Any, ...]:
         executor = self.executor if isinstance(self.executor, str) else id(self.executor)

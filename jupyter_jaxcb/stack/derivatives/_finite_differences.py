@@ -35,7 +35,7 @@ def with_differences(
     Args:
         primal: the callback without a rule.
         host: its host function.
-        bind: binds another one, as a pure callback that vmap calls lane by lane.
+        bind: binds another one, as a pure callback that vmap calls batch element by batch element.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,12 +1,13 @@
 """One crossing: XLA calls Python, Python calls the host function, the result goes back.
 
-This is the hot path. Read `_crossing` first; `_lanes` holds the order of looped vmaps, `_failure`
+This is the hot path. Read `_crossing` first; `_elements` holds the order of looped vmaps, `_failure`
 what becomes of an exception, `_interrupts` what Ctrl-C does, `_buffer_crossing` how a host function
 writes into XLA's memory.
 """
 
 from ._arguments import takes_flat_operands as takes_flat_operands
 from ._arguments import to_arguments as to_arguments
+from ._borrowed_memory import RetainedBufferWarning as RetainedBufferWarning
 from ._buffer_crossing import BufferOptions as BufferOptions
 from ._buffer_crossing import build_buffer_crossing as build_buffer_crossing
 from ._buffer_crossing import build_eager_crossing as build_eager_crossing
@@ -18,12 +19,14 @@ from ._crossing import build_crossing as build_crossing
 from ._crossing import crossings_by_shard as crossings_by_shard
 from ._crossing import parts_of_crossing as parts_of_crossing
 from ._crossing import telling_interrupts as telling_interrupts
+from ._elements import Answers as Answers
+from ._elements import ElementSchedule as ElementSchedule
 from ._failure import pass_on as pass_on
 from ._failure import report_failure as report_failure
 from ._finite import look_at_calls as look_at_calls
 from ._frames import READERS as READERS
 from ._frames import RECORDED_CALL as RECORDED_CALL
-from ._frames import RECORDED_LANES as RECORDED_LANES
+from ._frames import RECORDED_ELEMENTS as RECORDED_ELEMENTS
 from ._in_flight import InFlight as InFlight
 from ._interrupts import NOT_CALLED as NOT_CALLED
 from ._interrupts import interrupt as interrupt
@@ -32,8 +35,5 @@ from ._interrupts import interrupt_main as interrupt_main
 from ._interrupts import on_thread_of_xla as on_thread_of_xla
 from ._interrupts import refuse_call as refuse_call
 from ._interrupts import release as release
-from ._lanes import Answers as Answers
-from ._lanes import LaneSchedule as LaneSchedule
-from ._lent_memory import RetainedBufferWarning as RetainedBufferWarning
 from ._observed_call import CallCount as CallCount
 from ._observed_call import RecordedCall as RecordedCall

@@ -15,11 +15,11 @@ from ..core import HostCallback, Options, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
 from ._arguments import takes_flat_operands, to_arguments
+from ._borrowed_memory import lend, reclaim, rescue, still_held
 from ._canary import checked
 from ._crossing import Crossing, looped_calls, single_call, telling_interrupts
+from ._elements import ElementSchedule
 from ._finite import finite_checker
-from ._lanes import LaneSchedule
-from ._lent_memory import lend, reclaim, rescue, still_held
 
 # The host function called: its body, the context, operands, outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]
@@ -90,7 +90,7 @@ def build_eager_crossing(
     *,
     options: BufferOptions,
 ) -> Crossing:
-    """As `_crossing.build_crossing`, for arrays outside of a program: nothing is lent."""
+    """As `_crossing.build_crossing`, for arrays outside of a program: nothing is borrowed."""
     cross = _crossing(callback, lowered, options, on_device=False)
     shapes = [aval.shape for aval in lowered.results]
 
@@ -132,7 +132,7 @@ def _crossing(
     call = _calling(callback, len(lowered.operands), options)
     host = callback.host
     _, results = lowered.host_avals()
-    if lowered.lanes is None:
+    if lowered.elements is None:
         shapes, dtypes = [a.shape for a in results], [np.dtype(a.dtype) for a in results]
         finite = None if on_device else finite_checker(shapes, dtypes)
 
@@ -144,16 +144,16 @@ def _crossing(
             single_call(host, lowered, adapt, lambda answer: written, finite)(*seen)
 
         return single
-    schedule = LaneSchedule(lowered)
+    schedule = ElementSchedule(lowered)
     inner = [aval.shape for aval in results]
 
     def looped(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
         count = len(schedule.order)
         rows = [out.reshape((count, *shape)) for out, shape in zip(outs, inner, strict=True)]
-        lanes = _rows_by_call(rows, schedule)
+        elements = _rows_by_call(rows, schedule)
 
         def adapt(function: Callable) -> Callable:
-            return lambda *operands: call(function, context, operands, next(lanes))
+            return lambda *operands: call(function, context, operands, next(elements))
 
         written = functools.partial(_Written, rows, schedule)
         looped_calls(host, lowered, adapt, schedule, written)(*operands)
@@ -162,13 +162,13 @@ def _crossing(
 
 
 class _Written:
-    """The outputs of a crossing that makes a call for each lane: written by the calls.
+    """The outputs of a crossing that makes a call for each batch element: written by the calls.
 
     Attributes:
         done: how many calls have been made.
     """
 
-    def __init__(self, rows: Sequence[np.ndarray], schedule: LaneSchedule) -> None:
+    def __init__(self, rows: Sequence[np.ndarray], schedule: ElementSchedule) -> None:
         self.done = 0
         self._rows = rows
         self._schedule = schedule
@@ -184,12 +184,12 @@ class _Written:
         return [self._schedule.by_call(rows) for rows in self._rows]
 
 
-def _rows_by_call(rows: Sequence[np.ndarray], schedule: LaneSchedule) -> Iterator[tuple]:
+def _rows_by_call(rows: Sequence[np.ndarray], schedule: ElementSchedule) -> Iterator[tuple]:
     """The outputs of every call, in the order of the calls: views, of single numbers too."""
     order = schedule.order.tolist()
     if not rows:
         return iter([()] * len(order))
-    places = [(lane, ...) for lane in order]
+    places = [(element, ...) for element in order]
     return zip(*(map(row.__getitem__, places) for row in rows), strict=True)
 
 

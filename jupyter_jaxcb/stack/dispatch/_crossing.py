@@ -22,10 +22,10 @@ from ..errors import HostCallError, NotCalledError
 from ..results import AnswerChecker, answer_checker, exact_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
+from ._elements import Answers, ElementSchedule
 from ._failure import report_failure
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
-from ._interrupts import NOT_CALLED, lanes_left, refuse_call
-from ._lanes import Answers, LaneSchedule
+from ._interrupts import NOT_CALLED, elements_left, refuse_call
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 # `build_crossing`, or what a flavor has in its place.
@@ -33,7 +33,7 @@ Build = Callable[[HostCallback, LoweredSite, Sequence[Any], Sequence[Any]], Cros
 
 
 class Stacking(Protocol):
-    """What becomes of the calls of one crossing over lanes, see `Answers`."""
+    """What becomes of the calls of one crossing over batch elements, see `Answers`."""
 
     done: int
 
@@ -98,11 +98,11 @@ def build_crossing(
     adapt, check, shapes, dtypes = parts_of_crossing(
         callback, lowered, operand_dtypes, result_dtypes
     )
-    if lowered.lanes is None:
+    if lowered.elements is None:
         finite = finite_checker(shapes, dtypes)
         return single_call(callback.host, lowered, adapt, check, finite)
-    answers = functools.partial(Answers, lowered.lanes, check, shapes, dtypes)
-    return looped_calls(callback.host, lowered, adapt, LaneSchedule(lowered), answers)
+    answers = functools.partial(Answers, lowered.elements, check, shapes, dtypes)
+    return looped_calls(callback.host, lowered, adapt, ElementSchedule(lowered), answers)
 
 
 def telling_interrupts(
@@ -206,10 +206,10 @@ def looped_calls(
     host: HostFunction,
     lowered: LoweredSite,
     adapt: Adapt,
-    schedule: LaneSchedule,
+    schedule: ElementSchedule,
     new_answers: Callable[[], Stacking],
 ) -> Crossing:
-    """A crossing that makes a host call for each lane, see `single_call`."""
+    """A crossing that makes a host call for each batch element, see `single_call`."""
     order = schedule.order
     outer = [aval.shape for aval in lowered.results]
 
@@ -224,12 +224,12 @@ def looped_calls(
         answers = new_answers()
         call = adapt(host.current)
         guard = bytearray(b"\1") * order.size
-        lanes = itertools.compress(schedule.lanes(operands), guard)
+        elements = itertools.compress(schedule.elements(operands), guard)
         if recorder is not None:  # which has to know before all else; it costs time
-            lanes = itertools.chain(lanes, lanes_left(guard, order.size))
+            elements = itertools.chain(elements, elements_left(guard, order.size))
             if recorder.around is not None:
                 call = recorder.around(lowered, call)
-        calls = itertools.starmap(call, lanes)
+        calls = itertools.starmap(call, elements)
         try:
             if recorder is None:
                 stacked = answers.stack(calls)
@@ -241,12 +241,12 @@ def looped_calls(
                     answers, calls, recorder, lowered, host.version, schedule, operands
                 )
         except BaseException as error:
-            lane = int(order[answers.done]) if answers.done < order.size else None
+            element = int(order[answers.done]) if answers.done < order.size else None
             number = before + answers.done + 1
             host.calls -= max(order.size - answers.done - 1, 0)  # that were not made
-            raise report_failure(error, lowered, number, lane) from None
+            raise report_failure(error, lowered, number, element) from None
         return tuple(
-            schedule.by_lane(array).reshape(shape)
+            schedule.by_element(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)
         )
 
@@ -259,11 +259,11 @@ def _stack_recorded(
     recorder: Recorder,
     lowered: LoweredSite,
     version: int,
-    schedule: LaneSchedule,
+    schedule: ElementSchedule,
     operands: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
     """As `answers.stack`, with the calls logged, and some of their values kept."""
-    lanes = schedule.numbered(operands)
+    elements = schedule.numbered(operands)
     stamps = [recorder.clock()]
     try:
         stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
@@ -275,18 +275,18 @@ def _stack_recorded(
         raised = len(stamps) == failed + 1 <= schedule.order.size
         if raised and not isinstance(error, NotCalledError):
             stamps.append(recorder.clock())
-        crossing = recorder.called_lanes(
+        crossing = recorder.called_elements(
             lowered, version, schedule.order, stamps, failed, describe(error)
         )
         look_at_calls(
-            recorder, lowered, crossing, itertools.islice(lanes, failed), answers.so_far()
+            recorder, lowered, crossing, itertools.islice(elements, failed), answers.so_far()
         )
         made = len(stamps) - 1
-        for lane, arguments in itertools.islice(schedule.numbered(operands), failed, made):
-            recorder.values.take(lowered, crossing, lane, arguments, (), failed=True)
+        for element, arguments in itertools.islice(schedule.numbered(operands), failed, made):
+            recorder.values.take(lowered, crossing, element, arguments, (), failed=True)
         raise
-    crossing = recorder.called_lanes(lowered, version, schedule.order, stamps)
-    look_at_calls(recorder, lowered, crossing, lanes, stacked)
+    crossing = recorder.called_elements(lowered, version, schedule.order, stamps)
+    look_at_calls(recorder, lowered, crossing, elements, stacked)
     return stacked
 
 

@@ -25,11 +25,11 @@ raise_in_thread: Any = ctypes.PYFUNCTYPE(
 
 
 def end_running() -> None:
-    """Raises EndedError in every host call on a thread of XLA's; ends loops over lanes."""
+    """Raises EndedError in every host call on a thread of XLA's; ends loops over batch elements."""
     for thread, frame in frames_of_threads().items():
         crossing = outermost(frame)
         if is_own(crossing):
-            _end_lanes(frame)
+            _end_elements(frame)
             while outermost(frame) is crossing and _is_in_host_function(frame):
                 if _raise_at(thread, frame):
                     break
@@ -74,8 +74,8 @@ def _is_in_host_function(frame: FrameType | None) -> bool:
     return True
 
 
-def _end_lanes(frame: FrameType | None) -> None:
-    """Takes the lanes away from the crossings of a thread of XLA's."""
+def _end_elements(frame: FrameType | None) -> None:
+    """Takes the batch elements away from the crossings of a thread of XLA's."""
     while frame is not None:
         guard = frame.f_locals.get("guard") if frame.f_code in CROSSINGS else None
         if isinstance(guard, bytearray):

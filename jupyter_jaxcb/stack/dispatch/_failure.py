@@ -26,7 +26,7 @@ _raised: dict[int, weakref.ref] = {}  # what is waited for to be dropped, by num
 
 
 def report_failure(
-    error: BaseException, lowered: LoweredSite, call: int, lane: int | None = None
+    error: BaseException, lowered: LoweredSite, call: int, element: int | None = None
 ) -> HostCallError:
     """Keeps `error` for the user, and returns what is raised into XLA instead.
 
@@ -36,9 +36,9 @@ def report_failure(
         error: what the host function raised, what is wrong with its answer, or an interrupt.
         lowered: the site.
         call: the number of the host call, among all of the host function.
-        lane: of a looped vmap.
+        element: of a looped vmap.
     """
-    told = host_call_error(error, lowered, call, lane)
+    told = host_call_error(error, lowered, call, element)
     caller = caller_of(sys._getframe(1))
     own = caller is not None and caller.f_code in EAGER
     if isinstance(error, KeyboardInterrupt) and caller is not None and not own:

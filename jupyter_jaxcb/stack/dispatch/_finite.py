@@ -70,7 +70,7 @@ def note_not_finite(
     recorder.values.not_finite(lowered, int(not passed_on), int(passed_on))
 
 
-def note_lanes_not_finite(
+def note_elements_not_finite(
     recorder: Recorder,
     lowered: LoweredSite,
     arguments: Iterable[Sequence[np.ndarray]],
@@ -98,7 +98,7 @@ def look_at_calls(
     recorder: Recorder,
     lowered: LoweredSite,
     crossing: int,
-    lanes: Iterable[tuple[int, Sequence[np.ndarray]]],
+    elements: Iterable[tuple[int, Sequence[np.ndarray]]],
     stacked: Sequence[np.ndarray],
 ) -> None:
     """Keeps the values of the first calls of a crossing, and notes those that are not finite.
@@ -107,15 +107,15 @@ def look_at_calls(
         recorder: to be told.
         lowered: the site.
         crossing: its number.
-        lanes: number and operands of each call; -1: no lane.
+        elements: number and operands of each call; -1: no batch element.
         stacked: results, a row for each call.
     """
     if not all(map(is_finite, stacked)):
-        lanes, again = itertools.tee(lanes)
-        note_lanes_not_finite(recorder, lowered, (operands for _, operands in again), stacked)
-    for row, (lane, operands) in enumerate(lanes):
+        elements, again = itertools.tee(elements)
+        note_elements_not_finite(recorder, lowered, (operands for _, operands in again), stacked)
+    for row, (element, operands) in enumerate(elements):
         if lowered in recorder.values.full:
             break
         recorder.values.take(
-            lowered, crossing, lane, tuple(operands), [array[row] for array in stacked]
+            lowered, crossing, element, tuple(operands), [array[row] for array in stacked]
         )

@@ -13,7 +13,7 @@ from ..core import CROSSINGS
 from . import _crossing
 from ._observed_call import RecordedCall
 
-# What a crossing makes a call of now: lane, start and number of it; None before and after it.
+# What a crossing makes a call of now: element, start and number of it; None before and after it.
 HostCallNow = tuple[int, int | None, int] | None
 
 
@@ -27,7 +27,7 @@ def _single(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
 
 
 def _looped(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
-    """Of a crossing that loops over lanes."""
+    """Of a crossing that loops over batch elements."""
     if "calls" not in names or "stacked" in names:
         return None
     order = names["order"]
@@ -49,11 +49,13 @@ def _code_of(function: Callable, inner: str) -> CodeType:
     )
 
 
-RECORDED_LANES = _crossing._stack_recorded.__code__  # its `stamps` are those of the lanes done
+RECORDED_ELEMENTS = (
+    _crossing._stack_recorded.__code__
+)  # its `stamps` are those of the batch elements done
 RECORDED_CALL = RecordedCall.__call__.__code__
 _SINGLE = _code_of(_crossing.single_call, "cross")
 _LOOPED = _code_of(_crossing.looped_calls, "cross")
-# By the code of a frame: from its variables, and the `stamps` of its lanes, to what it calls.
+# By the code of a frame: from its variables, and the `stamps` of its elements, to what it calls.
 READERS: Mapping[CodeType, Callable[[dict[str, Any], list[int] | None], HostCallNow]] = {
     RECORDED_CALL: _single,
     _SINGLE: _single,

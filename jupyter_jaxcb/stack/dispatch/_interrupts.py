@@ -127,16 +127,16 @@ def on_thread_of_xla() -> bool:
     return is_own(outermost(sys._getframe(1)))
 
 
-def lanes_left(guard: bytearray, lanes: int) -> Iterator[Any]:
-    """What comes after the last lane: nothing, or NotCalledError if it was not the last.
+def elements_left(guard: bytearray, elements: int) -> Iterator[Any]:
+    """What comes after the last batch element: nothing, or NotCalledError if it was not the last.
 
-    A generator that yields nothing: what is in it runs when the lanes have come to their end.
+    A generator that yields nothing: what is in it runs when the elements have come to their end.
 
     Args:
-        guard: one byte for each lane; an interrupt takes them away.
-        lanes: how many there are.
+        guard: one byte for each batch element; an interrupt takes them away.
+        elements: how many there are.
     """
-    if lanes and not guard:
+    if elements and not guard:
         raise NotCalledError(NOT_CALLED)
     return
     yield

@@ -19,7 +19,7 @@ from ..core import Bind, Found
 from ._paths import Path, sites
 
 Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first
-# By bind, and by the name and the ways of a program that it was made for.
+# By bind, and by the name and the paths of a program that it was made for.
 _made_in: weakref.WeakKeyDictionary[Bind, dict[Any, Loops]] = weakref.WeakKeyDictionary()
 
 
@@ -67,7 +67,7 @@ class PendingBinds(threading.local):
                     return
 
     def loops(
-        self, dispatch: FrameType | None, name: str, ways: Mapping[Bind, Sequence[Path]]
+        self, dispatch: FrameType | None, name: str, paths: Mapping[Bind, Sequence[Path]]
     ) -> dict[Bind, Loops]:
         """The loops that binds of the program that `dispatch` lowers now were made in.
 
@@ -77,14 +77,14 @@ class PendingBinds(threading.local):
         Args:
             dispatch: the call that has the program lowered.
             name: of the program.
-            ways: in which it reaches each bind.
+            paths: in which it reaches each bind.
         """
         now = {
             bind: () if _is_of_rule(found) else found.loops[found.dispatches.index(dispatch)]
             for bind, found in self._own.all()
             if dispatch in found.dispatches
         }
-        for bind, own in ways.items():
+        for bind, own in paths.items():
             program = name, tuple(path.steps for path in own)
             if bind in now:
                 _made_in.setdefault(bind, {})[program] = now[bind]

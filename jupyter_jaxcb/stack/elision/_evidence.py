@@ -16,7 +16,7 @@ class HostCallIndex(NamedTuple):
     """One lowering of a bind: a callback of the program."""
 
     number: int  # among the program's callbacks
-    lanes: int  # host calls of each crossing
+    elements: int  # host calls of each crossing
     shards: int  # on how many devices of this process a run makes each crossing
 
 
@@ -26,7 +26,7 @@ class Evidence:
 
     Attributes:
         bind: the bind.
-        traced: the ways to it in the program as traced.
+        traced: the paths to it in the program as traced.
         kept: those of them that JAX kept when it dropped dead equations, and that may be gone.
         platform: of the program; empty if none of its host calls was lowered.
         indices: of its host calls, one a lowering; None if it was not lowered.
@@ -63,7 +63,7 @@ class Evidence:
 
     @property
     def fruitful(self) -> Sequence[Path]:
-        """The ways to it that a run may go: not into a loop of length 0, say."""
+        """The paths to it that a run may go: not into a loop of length 0, say."""
         return [path for path in self.traced if not path.is_barren(self.platform)]
 
     @property
@@ -72,8 +72,8 @@ class Evidence:
         return may_be_left_out(self.bind.site)
 
     @property
-    def ways(self) -> Sequence[Path]:
-        """The ways to it that are looked at: those JAX kept, if it kept any."""
+    def paths(self) -> Sequence[Path]:
+        """The paths to it that are looked at: those JAX kept, if it kept any."""
         return self.kept or self.traced
 
 

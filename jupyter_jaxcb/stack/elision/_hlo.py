@@ -27,7 +27,7 @@ _OPCODE, _METADATA, _TARGET, _CALLED, _CONFIG = 2, 7, 28, 38, 43  # of HloInstru
 _OP_NAME = 2  # of OpMetadata
 # In the bytes of each instruction that is to be read: the keys of `_CALLED`, part of a target.
 _MARKS = re.compile(rb"\xb2\x02|\xb0\x02|_python_")
-MAX_WAYS = 10_000  # to one computation; more are not told apart
+MAX_CALL_PATHS = 10_000  # to one computation; more are not told apart
 
 
 class Around(NamedTuple):
@@ -38,7 +38,7 @@ class Around(NamedTuple):
 
 
 class HostCallInstruction(NamedTuple):
-    """One way in which a run of the program may come to a host call."""
+    """One path in which a run of the program may come to a host call."""
 
     op_name: str  # the transformations and control flow that JAX noted
     around: tuple[Around, ...]  # outermost first
@@ -79,11 +79,11 @@ def host_call_instructions(module: bytes) -> dict[int, list[HostCallInstruction]
     program = _Module(module)
     found: dict[int, list[HostCallInstruction]] = {}
     for call in program.host_calls:
-        ways = program.ways(call.computation)
-        if not ways:
+        call_paths = program.call_paths(call.computation)
+        if not call_paths:
             raise ValueError("nothing leads to a host call")
         found.setdefault(call.number, []).extend(
-            HostCallInstruction(call.op_name, way, gone=program.gone(call)) for way in ways
+            HostCallInstruction(call.op_name, path, gone=program.gone(call)) for path in call_paths
         )
     return found
 
@@ -96,28 +96,28 @@ class _Module:
         self._loops: set[str] = set()  # their names
         self.host_calls: list[_HostCall] = []
         self._callers: dict[int, list[tuple[int, Around | None]]] = {}
-        self._ways: dict[int, list[tuple[Around, ...]]] = {}
+        self._call_paths: dict[int, list[tuple[Around, ...]]] = {}
         for number, value in fields(data, Span(0, len(data))):
             if number == _ENTRY and isinstance(value, int):
-                self._ways[value] = [()]
+                self._call_paths[value] = [()]
             elif number == _COMPUTATIONS and isinstance(value, Span):
                 self._read_computation(value)
-        if not self._ways:
+        if not self._call_paths:
             raise ValueError("it has no entry computation")
 
-    def ways(self, computation: int) -> list[tuple[Around, ...]]:
-        """The loops and branches around a computation, for each way to it from the entry."""
-        if computation not in self._ways:
-            self._ways[computation] = []  # nothing calls itself in HLO
+    def call_paths(self, computation: int) -> list[tuple[Around, ...]]:
+        """The loops and branches around a computation, for each path to it from the entry."""
+        if computation not in self._call_paths:
+            self._call_paths[computation] = []  # nothing calls itself in HLO
             found = [
-                way if around is None else (*way, around)
+                path if around is None else (*path, around)
                 for caller, around in self._callers.get(computation, ())
-                for way in self.ways(caller)
+                for path in self.call_paths(caller)
             ]
-            if len(found) > MAX_WAYS:
-                raise ValueError(f"there are more than {MAX_WAYS:,} ways to one computation")
-            self._ways[computation] = found
-        return self._ways[computation]
+            if len(found) > MAX_CALL_PATHS:
+                raise ValueError(f"there are more than {MAX_CALL_PATHS:,} paths to one computation")
+            self._call_paths[computation] = found
+        return self._call_paths[computation]
 
     def gone(self, call: _HostCall) -> int:
         """How many of the loops in a host call's name are not there any more.

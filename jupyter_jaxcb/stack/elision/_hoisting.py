@@ -18,7 +18,7 @@ def left_its_loop(seen: Evidence) -> bool:
     if not seen.may_be_left_out:
         return False  # XLA leaves effects where they are
     compiled = [one.times for one in seen.instructions]
-    as_traced = total([_without_lanes(p) for p in seen.kept])
+    as_traced = total([_without_elements(p) for p in seen.kept])
     if as_traced is not None and None not in compiled:
         return (total(compiled) or 0) < as_traced  # XLA may unroll a loop, but not lose its calls
     around = sorted(_loops_around(one, seen) for one in seen.instructions)
@@ -55,18 +55,18 @@ def _before_loops(seen: Evidence) -> list[int]:
     return [depth - 1 for p in inside for depth in p.depths]
 
 
-def left_its_loop_merged(seen: Evidence) -> bool:
-    """Whether what is left of several ways is called less often than any of these would be."""
+def left_its_loop_deduplicated(seen: Evidence) -> bool:
+    """Whether what is left of several paths is called less often than any of these would be."""
     assert seen.instructions is not None
     compiled = total([one.times for one in seen.instructions])
     if any(len(p.depths) > 1 for p in seen.kept):
         return False  # what is left may be a step that JAX wrote behind the loop
-    each = [_without_lanes(p) for p in seen.kept]
+    each = [_without_elements(p) for p in seen.kept]
     return compiled is not None and all(calls is not None and compiled < calls for calls in each)
 
 
 def intended(seen: Evidence) -> Sequence[Path]:
-    """The ways that stand for calls in the source: derivatives run some again in a remat."""
+    """The paths that stand for calls in the source: derivatives run some again in a remat."""
     again = any(step.again for p in seen.traced for step in p.steps)
     return seen.kept or seen.fruitful if again else seen.fruitful
 
@@ -75,29 +75,29 @@ def written(seen: Evidence) -> int | None:
     """Host calls of a run as the source has it, where JAX moved the bind out of its loops too."""
     with_jit = _left_with_jit(seen)
     made_in = (seen.loops if with_jit else seen.around) or ()
-    ways = [(p, p.steps if with_jit else p.inside_jit()) for p in intended(seen)]
+    paths = [(p, p.steps if with_jit else p.inside_jit()) for p in intended(seen)]
     lengths = [length for kind, length in made_in if _is_loop((kind, length))]
     if seen.shards is None:
         return None
     barren = [p.steps if with_jit else p.inside_jit() for p in _barren(seen)]
-    if any(_loops(steps) >= len(lengths) for steps in (*(steps for _, steps in ways), *barren)):
-        return total([p.calls for p, _ in ways], seen.shards)
-    return total([_as_written(p, steps, lengths) for p, steps in ways], seen.shards)
+    if any(_loops(steps) >= len(lengths) for steps in (*(steps for _, steps in paths), *barren)):
+        return total([p.calls for p, _ in paths], seen.shards)
+    return total([_as_written(p, steps, lengths) for p, steps in paths], seen.shards)
 
 
 def _left_by_jax(seen: Evidence) -> bool:
-    """Whether no way is in as many loops as the bind was made in: a derivative moved it.
+    """Whether no path is in as many loops as the bind was made in: a derivative moved it.
 
-    One way may be: JAX traces a function once, and puts it into loops and outside of them. So may
+    One path may be: JAX traces a function once, and puts it into loops and outside of them. So may
     one that no run goes.
     """
     around = sum(map(_is_loop, seen.around))
-    ways = (*seen.kept, *_barren(seen))
-    return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in ways)
+    paths = (*seen.kept, *_barren(seen))
+    return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in paths)
 
 
 def _barren(seen: Evidence) -> list[Path]:
-    """The ways to it that no run goes; it may have been made on one of them."""
+    """The paths to it that no run goes; it may have been made on one of them."""
     return [path for path in seen.traced if path.is_barren(seen.platform)]
 
 
@@ -109,7 +109,7 @@ def _left_with_jit(seen: Evidence) -> bool:
 
 
 def _as_written(path: Path, steps: Sequence[Step], lengths: Sequence[int | None]) -> int | None:
-    """Host calls by one way, which leads through `steps` and was written in loops of `lengths`."""
+    """Host calls by one path, which leads through `steps` and was written in loops of `lengths`."""
     calls = path.calls
     if calls is None:
         return None
@@ -123,7 +123,7 @@ def _as_written(path: Path, steps: Sequence[Step], lengths: Sequence[int | None]
     return calls
 
 
-def _without_lanes(path: Path) -> int | None:
+def _without_elements(path: Path) -> int | None:
     return path._replace(levels=()).calls
 
 

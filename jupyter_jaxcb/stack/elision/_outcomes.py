@@ -1,4 +1,4 @@
-"""What a compiled program made of a bind: the rules that decide a fate, and its reason."""
+"""What a compiled program made of a bind: the rules that decide a status, and its reason."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
-from ...recording import Fate, Note, NoteKind, Outcome, Program, Reason
+from ...recording import Note, NoteKind, Outcome, Program, Reason, Status
 from ._dropped import Dropped
 from ._evidence import Evidence, may_be_left_out
-from ._hoisting import intended, left_its_loop, left_its_loop_merged, total, written
+from ._hoisting import intended, left_its_loop, left_its_loop_deduplicated, total, written
 from ._paths import Path, Step
 
 _SAYS_NOTHING = {"closed_call", "eval_jaxpr", "core_call", "shard_map", ""}
@@ -24,28 +24,30 @@ def outcome(seen: Evidence, program: Program) -> Outcome:
         site=seen.bind.site,
         program=program,
         index=seen.indices[0].number if seen.indices else -1,
-        ways=len(seen.traced),
+        traced_paths=len(seen.traced),
         written=written(seen),
         around=tuple(map(_step_words, path.steps)),
         stack=_stack(seen.instructions[0].op_name) if seen.instructions else (),
     )
     if _is_shared(seen):
-        return told(fate=Fate.UNKNOWN, reason=Reason.LOWERED_TOGETHER)
-    if seen.indices is None or all(p.lanes == 0 for p in seen.traced):
-        return told(fate=Fate.UNUSED, compiled=0, reason=_why_unused(seen))
+        return told(status=Status.UNKNOWN, reason=Reason.LOWERED_TOGETHER)
+    if seen.indices is None or all(p.elements == 0 for p in seen.traced):
+        return told(status=Status.UNUSED, compiled=0, reason=_why_unused(seen))
     if seen.instructions is None:
-        return told(fate=Fate.UNKNOWN, reason=Reason.UNREADABLE, unreadable=seen.unreadable)
+        return told(status=Status.UNKNOWN, reason=Reason.UNREADABLE, unreadable=seen.unreadable)
     if not seen.instructions:
-        return told(fate=Fate.FOLDED, compiled=0, reason=_why_folded(seen))
+        return told(status=Status.OPTIMIZED_AWAY, compiled=0, reason=_why_optimized_away(seen))
     evaluated = [one for one in seen.instructions if one.times != 0]
     if not evaluated:
-        return told(fate=Fate.FOLDED, compiled=0, reason=Reason.CONDITION_SKIPPED)
+        return told(status=Status.OPTIMIZED_AWAY, compiled=0, reason=Reason.CONDITION_SKIPPED)
     calls = total([one.calls for one in seen.instructions])
     found = told(
-        fate=Fate.LIVE, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
+        status=Status.KEPT, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
     )
     if len(evaluated) < len(seen.instructions):
-        return dataclasses.replace(found, fate=Fate.MERGED, reason=Reason.CONDITION_PARTLY_SKIPPED)
+        return dataclasses.replace(
+            found, status=Status.DEDUPLICATED, reason=Reason.CONDITION_PARTLY_SKIPPED
+        )
     return _partly_elided(seen, found)
 
 
@@ -65,27 +67,29 @@ def dropped_outcome(vanished: Dropped, program: Program) -> Outcome:
         reason = Reason.IO_IN_DERIVATIVE
     elif not may_be_left_out(site):
         reason = Reason.DEAD_IN_TRACE
-    return Outcome(site, program, Fate.UNUSED, ways=0, compiled=0, reason=reason)
+    return Outcome(site, program, Status.UNUSED, traced_paths=0, compiled=0, reason=reason)
 
 
 def _partly_elided(seen: Evidence, found: Outcome) -> Outcome:
     """Merged or hoisted, where fewer calls are compiled than are written; else as it is."""
     assert seen.instructions is not None
-    ways, made = _places(seen.kept), len(seen.instructions)
+    paths, made = _places(seen.kept), len(seen.instructions)
     unrolled = any(len(path.depths) > 1 for path in seen.traced)
-    merged = functools.partial(dataclasses.replace, found, fate=Fate.MERGED, unrolled=unrolled)
-    if made < ways and seen.may_be_left_out:
-        outside = left_its_loop_merged(seen)
+    deduplicated = functools.partial(
+        dataclasses.replace, found, status=Status.DEDUPLICATED, unrolled=unrolled
+    )
+    if made < paths and seen.may_be_left_out:
+        outside = left_its_loop_deduplicated(seen)
         reason = Reason.DEDUPLICATED_AND_HOISTED if outside else Reason.DEDUPLICATED
-        return merged(reason=reason, call_paths=ways)
+        return deduplicated(reason=reason, call_paths=paths)
     wanted = _places(intended(seen))
-    if ways < wanted and made < wanted:
-        return merged(reason=Reason.PARTLY_UNUSED, call_paths=wanted)
+    if paths < wanted and made < wanted:
+        return deduplicated(reason=Reason.PARTLY_UNUSED, call_paths=wanted)
     if left_its_loop(seen):
         if _is_more(found.compiled, found.written):
             notes = (*found.notes, Note(NoteKind.OUT_OF_EMPTY_LOOP))
             return dataclasses.replace(found, notes=notes)
-        return dataclasses.replace(found, fate=Fate.HOISTED, reason=Reason.HOISTED)
+        return dataclasses.replace(found, status=Status.HOISTED, reason=Reason.HOISTED)
     return found
 
 
@@ -105,7 +109,7 @@ def _why_unused(seen: Evidence) -> Reason:
 
 
 def _why_barren(seen: Evidence) -> Reason:
-    """Why no run calls it, where that is so of each way to it."""
+    """Why no run calls it, where that is so of each path to it."""
     if all(any(level.size == 0 for level in p.levels) for p in seen.traced):
         return Reason.EMPTY_BATCH
     if any(step.length == 0 for p in seen.traced for step in p.steps):
@@ -115,7 +119,7 @@ def _why_barren(seen: Evidence) -> Reason:
     return Reason.OTHER_PLATFORM
 
 
-def _why_folded(seen: Evidence) -> Reason:
+def _why_optimized_away(seen: Evidence) -> Reason:
     if not seen.kept:
         return _why_barren(seen)
     if seen.may_be_left_out:
@@ -126,9 +130,9 @@ def _why_folded(seen: Evidence) -> Reason:
 
 def _notes(seen: Evidence) -> tuple[Note, ...]:
     notes = [seen.note] if seen.note else []
-    any_mapped = any(p.levels or p.mapped for p in seen.ways)
+    any_mapped = any(p.levels or p.mapped for p in seen.paths)
     branches = sum(kind == "cond" for kind, _ in seen.around)
-    for path in seen.ways:
+    for path in seen.paths:
         steps = path.inside_jit()
         if any_mapped and branches > sum(step.kind == "cond" for step in steps):
             notes.append(Note(NoteKind.ALL_BRANCHES_RUN))

@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
     kind: str  # "scan", "while", "cond", "jit", "remat", or the name of another primitive
     length: int | None = None  # of a scan
-    masks: bool = False  # a while whose predicate is mapped: lanes that finished go on
+    masks: bool = False  # a while whose predicate is mapped: batch elements that finished go on
     only: tuple[str, ...] = ()  # a branch for these platforms
     never: tuple[str, ...] = ()  # a branch for all platforms but these
     unroll: int = 1  # steps of a scan that JAX writes one after the other
@@ -56,16 +56,16 @@ class Step(NamedTuple):
 
 
 class Path(NamedTuple):
-    """One way in which a program reaches a bind."""
+    """One path in which a program reaches a bind."""
 
     bind: Bind
     levels: tuple[Any, ...]  # the vmaps of the bind there
     operands: int  # how many arrays it gets
     steps: tuple[Step, ...]  # outermost first
-    mapped: bool = False  # by a vmap whose lanes JAX loops over itself
+    mapped: bool = False  # by a vmap whose batch elements JAX loops over itself
 
     @property
-    def lanes(self) -> int:
+    def elements(self) -> int:
         """Host calls of each crossing."""
         product = 1
         for level in self.levels:
@@ -75,7 +75,7 @@ class Path(NamedTuple):
     @property
     def calls(self) -> int | None:
         """Host calls of a run; None: depends on data."""
-        product = self.lanes
+        product = self.elements
         for step in self.steps:
             if step.reached is False:
                 return 0
@@ -96,7 +96,7 @@ class Path(NamedTuple):
         return found
 
     def is_barren(self, platform: str) -> bool:
-        """Whether no run on `platform` calls the host this way, whatever the data."""
+        """Whether no run on `platform` calls the host this path, whatever the data."""
         return any(level.size == 0 for level in self.levels) or any(
             step.length == 0 or step.reached is False or step.leads_elsewhere(platform)
             for step in self.steps
@@ -109,7 +109,7 @@ class Path(NamedTuple):
 
 
 def paths(jaxpr: Any) -> list[Path]:
-    """Every way to every bind in `jaxpr` that is ours or observed, in program order."""
+    """Every path to every bind in `jaxpr` that is ours or observed, in program order."""
     found: list[Path] = []
     for path in _walk(jaxpr, (), {}):
         found.append(path)
@@ -216,9 +216,9 @@ def _jaxprs(parameters: Any) -> Iterator[Any]:
             yield from _jaxprs(value)
 
 
-def by_bind(ways: list[Path]) -> dict[Bind, list[Path]]:
-    """`ways`, grouped."""
+def by_bind(paths: list[Path]) -> dict[Bind, list[Path]]:
+    """`paths`, grouped."""
     grouped: dict[Bind, list[Path]] = {}
-    for path in ways:
+    for path in paths:
         grouped.setdefault(path.bind, []).append(path)
     return grouped

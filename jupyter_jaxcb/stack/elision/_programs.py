@@ -1,4 +1,4 @@
-"""Compiled programs: which of their sites were lowered, and the fate of the others.
+"""Compiled programs: which of their sites were lowered, and the status of the others.
 
 JAX drops dead equations just before it lowers a program, so a callback whose result is not needed
 leaves no mark in what XLA gets. The jaxpr as it was before that holds every bind; the lowering rule
@@ -73,7 +73,7 @@ class _Lowering(Block):
         )
 
     def _kept(self, traced: list[Path]) -> list[Path]:
-        """The ways to our binds that JAX keeps; no need to work that out where each has one."""
+        """The paths to our binds that JAX keeps; no need to work that out where each has one."""
         shared = any(p.bind not in self.indices and p.bind.site.flavor in SHARED for p in traced)
         if len({path.bind for path in traced}) == len(traced) and not shared:
             return [path for path in traced if path.bind in self.indices]
@@ -128,18 +128,18 @@ class _Lowered:
         )
         outcomes = [dropped_outcome(gone, self.program) for gone in self.vanished]
         kept, platform = by_bind(self.kept), self.program.platform
-        for bind, ways in by_bind(self.traced).items():
+        for bind, traced in by_bind(self.traced).items():
             own = indices.get(bind)
             seen = Evidence(
                 bind,
-                traced=ways,
+                traced=traced,
                 kept=[p for p in kept.get(bind, ()) if not p.is_barren(platform)],
                 platform=platform,
                 indices=own,
                 instructions=None
                 if unreadable
                 else [
-                    one._replace(each=index.lanes * index.shards)
+                    one._replace(each=index.elements * index.shards)
                     for index in own or ()
                     for one in instructions.get(index.number, ())
                 ],
@@ -189,7 +189,7 @@ def lowered(
         bind: the bind.
         name: of the program.
         platform: it is for.
-        index: of its host call in the program; without lanes it makes none.
+        index: of its host call in the program; without batch elements it makes none.
         note: what is worth knowing of its calls.
     """
     calls_may_come()
@@ -198,7 +198,7 @@ def lowered(
         _uncounted.add(program)
         return program
     here = _lowerings.under_way[-1]
-    here.indices.setdefault(bind, []).extend([index] if index.lanes else [])
+    here.indices.setdefault(bind, []).extend([index] if index.elements else [])
     if note is not None:
         here.notes[bind] = note
     if here.program is None:

@@ -26,7 +26,7 @@ class HostCallError(RuntimeError):
 
 
 def host_call_error(
-    error: BaseException, lowered: LoweredSite, call: int, lane: int | None
+    error: BaseException, lowered: LoweredSite, call: int, element: int | None
 ) -> HostCallError:
     """Keeps `error`, with a note on where it happened, and returns what XLA is told instead.
 
@@ -34,14 +34,14 @@ def host_call_error(
         error: what the host function raised, or what is wrong with its answer.
         lowered: the site.
         call: the number of the host call, among all of the host function.
-        lane: of a looped vmap.
+        element: of a looped vmap.
     """
     operands, _ = lowered.host_avals()
     site = lowered.site
     arguments = ", ".join(map(str, operands)) or "no arguments"
     places = [f"in call {call:,}"]
-    if lane is not None:
-        places.append(f"in lane {lane}")
+    if element is not None:
+        places.append(f"in batch element {element}")
     if lowered.shard is not None:
         device = f" ({lowered.device})" if lowered.device else ""
         places.append(f"on shard {lowered.shard}{device}")
@@ -62,7 +62,9 @@ def _of_a_batch(lowered: LoweredSite) -> str:
     methods = [level.method for level in lowered.levels if not level.looped]
     if not methods or lowered.site.flavor not in ("pure", "buffer"):  # the others have no choice
         return ""
-    return f" for a batch by vmap_method={methods[0]!r}; 'sequential' calls each lane alone"
+    return (
+        f" for a batch by vmap_method={methods[0]!r}; 'sequential' calls each batch element alone"
+    )
 
 
 def _told(error: BaseException, note: str, site: Site, others_may_wait: bool) -> HostCallError:

@@ -1,4 +1,4 @@
-"""Where workers of this machine write which lane they are at: a small file that all of them map.
+"""Where workers of this machine write which element they are at: a small file that all of them map.
 
 It says what a worker did that is not there any more, or does not answer.
 """
@@ -19,13 +19,13 @@ from jupyter_jaxcb_worker import SLOT, remove_own
 _PLACES = 4_096
 
 
-class LaneMark(NamedTuple):
+class ElementMark(NamedTuple):
     """What a worker wrote."""
 
     chunk: int  # by its number
     pid: int
-    lane: int  # of the chunk
-    since_ns: int  # of the worker's clock; since the chunk began, where no lane is timed
+    element: int  # of the chunk
+    since_ns: int  # of the worker's clock; since the chunk began, where no batch element is timed
 
 
 class Board:
@@ -50,8 +50,8 @@ class Board:
         with self._lock:
             self._free.append(place[1])
 
-    def read(self, place: tuple[str, int]) -> LaneMark:
-        return LaneMark(*SLOT.unpack_from(self._map, place[1] * SLOT.size))
+    def read(self, place: tuple[str, int]) -> ElementMark:
+        return ElementMark(*SLOT.unpack_from(self._map, place[1] * SLOT.size))
 
 
 @functools.cache

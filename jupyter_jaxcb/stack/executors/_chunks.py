@@ -1,4 +1,4 @@
-"""Which lanes are sent together, and what of the operands goes with them."""
+"""Which batch elements are sent together, and what of the operands goes with them."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import numpy as np
 from jupyter_jaxcb_worker import Column, shared_if_large
 
 from ..core import ExecutorOptions, HostFunction
-from ..dispatch import LaneSchedule
+from ..dispatch import ElementSchedule
 
 _SHARE = 2  # of what is left, each worker gets one part in so many
 _MEMORY = 0.5  # of the running mean: how much the last chunk weighs
 
 
-class LaneCost:
-    """What a lane of one host function costs, as measured by who ran some."""
+class ElementCost:
+    """What a batch element of one host function costs, as measured by who ran some."""
 
     def __init__(self) -> None:
         self.mean_ns: float | None = None
         self.version = 0  # of the host function's body
 
-    def measured(self, lanes: int, took_ns: int) -> None:
-        """`lanes` took so long together."""
-        if lanes:
-            own = max(took_ns, 1) / lanes
+    def measured(self, elements: int, took_ns: int) -> None:
+        """`elements` took so long together."""
+        if elements:
+            own = max(took_ns, 1) / elements
             known = self.mean_ns
             self.mean_ns = own if known is None else known + _MEMORY * (own - known)
 
     def chunk(self, left: int, workers: int, target_ns: int) -> int:
-        """How many of the lanes that are left to send together: enough to be worth it, not more.
+        """How many of the elements that are left to send together: enough to be worth it, not more.
 
         All of them, if together they take no longer than that.
         """
@@ -45,16 +45,16 @@ class LaneCost:
         return max(1, min(worth, -(-left // (_SHARE * workers))))
 
 
-_paces: weakref.WeakKeyDictionary[HostFunction, LaneCost] = weakref.WeakKeyDictionary()
+_paces: weakref.WeakKeyDictionary[HostFunction, ElementCost] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def lane_cost_of(host: HostFunction) -> LaneCost:
+def element_cost_of(host: HostFunction) -> ElementCost:
     """What is known of the cost of a host function; nothing, of a new body."""
     with _lock:
         pace = _paces.get(host)
         if pace is None:
-            pace = _paces[host] = LaneCost()
+            pace = _paces[host] = ElementCost()
     if pace.version != host.version:
         pace.mean_ns, pace.version = None, host.version
     return pace
@@ -72,7 +72,7 @@ class ChunkQueue:
     """
 
     def __init__(
-        self, count: int, spread: ExecutorOptions, pace: LaneCost, workers: int, target_ns: int
+        self, count: int, spread: ExecutorOptions, pace: ElementCost, workers: int, target_ns: int
     ) -> None:
         self._count, self._size, self._pace = count, spread.chunksize, pace
         self._workers, self._target_ns = workers, target_ns
@@ -112,14 +112,14 @@ class OperandSlices:
 
     Args:
         operands: as XLA hands them over.
-        schedule: which lane the n-th call is of; None: there is one call, and no lane.
+        schedule: which element the n-th call is of; None: there is one call, and no batch element.
         near: only processes of this machine get them.
     """
 
     def __init__(
         self,
         operands: Sequence[np.ndarray],
-        schedule: LaneSchedule | None,
+        schedule: ElementSchedule | None,
         *,
         near: bool = False,
     ) -> None:

@@ -17,7 +17,7 @@ from ..core import CROSSINGS, WAITING, ExecutorOptions, HostCallback, HostFuncti
 from ..dispatch import (
     Answers,
     Crossing,
-    LaneSchedule,
+    ElementSchedule,
     Parts,
     look_at_calls,
     refuse_call,
@@ -27,7 +27,7 @@ from ..dispatch import (
     to_arguments,
 )
 from ..results import AnswerChecker, shown
-from ._chunks import OperandSlices, lane_cost_of
+from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
 from ._log import Log
@@ -74,7 +74,7 @@ class _Crossing:
         adapt, check, shapes, kinds = parts
         self._host, self._spread, self._lowered = callback.host, spread, lowered
         self._adapt, self._engine = adapt, engine
-        self._schedule = None if lowered.lanes is None else LaneSchedule(lowered)
+        self._schedule = None if lowered.elements is None else ElementSchedule(lowered)
         one = np.array([-1], np.int32)
         self.order = one if self._schedule is None else self._schedule.order
         self._outer = [aval.shape for aval in lowered.results]
@@ -104,14 +104,14 @@ class _Crossing:
         except BaseException as error:
             failed = answers.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
-            lane = int(self.order[failed]) if schedule and failed < self.order.size else None
-            raise report_failure(error, lowered, before + failed + 1, lane) from None
+            element = int(self.order[failed]) if schedule and failed < self.order.size else None
+            raise report_failure(error, lowered, before + failed + 1, element) from None
         crossing = log.end()
         if recorder is not None:
-            lanes = [(-1, operands)] if schedule is None else schedule.numbered(operands)
-            look_at_calls(recorder, lowered, crossing, lanes, stacked)
+            elements = [(-1, operands)] if schedule is None else schedule.numbered(operands)
+            look_at_calls(recorder, lowered, crossing, elements, stacked)
         return tuple(
-            (array if schedule is None else schedule.by_lane(array)).reshape(shape)
+            (array if schedule is None else schedule.by_element(array)).reshape(shape)
             for array, shape in zip(stacked, self._outer, strict=True)
         )
 
@@ -139,7 +139,7 @@ class _Crossing:
             task,
             OperandSlices(operands, self._schedule, near=self._engine.near),
             spread,
-            lane_cost_of(host),
+            element_cost_of(host),
             guard,
             clock=time.perf_counter_ns if recorder is None else recorder.clock,
             stamped=recorder is not None,

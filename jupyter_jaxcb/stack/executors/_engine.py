@@ -14,7 +14,7 @@ from ._options import is_shut_down, leaves_process, stays_on_machine
 _LOST = {"BrokenExecutor", "KilledWorker", "EngineError"}  # classes that say: a worker is gone
 _LOOK_AGAIN_SECONDS = 5.0
 _AHEAD, _AHEAD_AWAY = 2, 4  # chunks in flight for each worker, here and over a network
-_TARGET_NS = 5_000_000  # of lanes that are sent together, at least
+_TARGET_NS = 5_000_000  # of batch elements that are sent together, at least
 
 
 class ExecutorError(RuntimeError):
@@ -22,7 +22,7 @@ class ExecutorError(RuntimeError):
 
 
 class WorkerLostError(RuntimeError):
-    """The worker that ran a lane ended in the middle of it."""
+    """The worker that ran a batch element ended in the middle of it."""
 
 
 def cores() -> int:
@@ -40,12 +40,12 @@ class Engine:
         executor: of `concurrent.futures`' kind.
         named: as the user has it, for messages.
         workers: asks how many there are; None: the executor says.
-        target_ns: what lanes that are sent together should take, at least.
+        target_ns: what batch elements that are sent together should take, at least.
         make: another executor in place of one that broke; None: it is the user's.
         gone: asks what is wrong with what the executor is connected to, if anything.
 
     Attributes:
-        travels: whether lanes leave the process; None: nobody knows.
+        travels: whether batch elements leave the process; None: nobody knows.
         near: whether they are known to go to other processes of this machine.
         by_value: whether it sends nothing of classes that its workers cannot import.
         ahead: chunks that are in flight for each worker.

@@ -23,7 +23,7 @@ from ._mpi import mpi_engine, named_mpi
 from ._options import library_of
 
 CONNECT_SECONDS = 10.0  # to a scheduler
-_REMOTE_NS = 20_000_000  # of lanes that are sent together over a network, at least
+_REMOTE_NS = 20_000_000  # of batch elements that are sent together over a network, at least
 _IDLE_SECONDS = 300  # after which a worker process ends
 _NEEDS = {
     "loky": ("processes", "loky and cloudpickle"),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from jupyter_jaxcb_worker import Chunk, Ran, Who
 
-from ._board import LaneMark, board, has_ended
+from ._board import ElementMark, board, has_ended
 from ._engine import Engine, WorkerLostError
 
 _ENDING_SECONDS = 0.5  # that a process may take to end, once its files are closed
@@ -39,7 +39,7 @@ class SubmittedChunk:
     future: concurrent.futures.Future | None = None
 
     @property
-    def mark(self) -> LaneMark | None:
+    def mark(self) -> ElementMark | None:
         """What its worker wrote on the board, if it has begun."""
         known = board() if self.chunk.board else None
         if known is None or self.chunk.board is None:
@@ -82,7 +82,7 @@ def await_end(flights: Sequence[SubmittedChunk]) -> None:
 
 def lost_error(
     flight: SubmittedChunk,
-    mark: LaneMark | None,
+    mark: ElementMark | None,
     engine: Engine,
     error: BaseException,
     retries: int,
@@ -97,21 +97,21 @@ def lost_error(
         retries: that are allowed.
     """
     count = flight.stop - flight.start
-    where = "in the middle of this lane"
+    where = "in the middle of this batch element"
     if mark is None and count > 1:
-        where = f"in the middle of one of {count} lanes, of which this is the first"
+        where = f"in the middle of one of {count} batch elements, of which this is the first"
     last = getattr(error, "last_worker", None)  # dask's
     who = f"pid {mark.pid}" if mark else getattr(last, "address", "") or "one of several"
     words = [f"a worker of {engine.word} ended ({who}) {where}."]
     if engine.make is None and isinstance(error, concurrent.futures.BrokenExecutor):
         words.append("The executor is broken now: make another one.")
     elif not retries:
-        words.append("Pass retries=1 to have such a lane called again, in another worker.")
+        words.append("Pass retries=1 to have such a batch element called again, in another worker.")
     return WorkerLostError(" ".join(words))
 
 
-def lost_ran(flight: SubmittedChunk, mark: LaneMark | None, error: BaseException) -> Ran:
-    """What a recording has of a lane whose worker ended: it began, and that is all."""
+def lost_ran(flight: SubmittedChunk, mark: ElementMark | None, error: BaseException) -> Ran:
+    """What a recording has of a batch element whose worker ended: it began, and that is all."""
     ran = Ran(
         Who(socket.gethostname(), mark.pid if mark else os.getpid(), 0, "a worker that ended")
     )

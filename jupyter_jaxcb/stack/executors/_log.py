@@ -25,7 +25,7 @@ class Log:
     recorder: Recorder | None
     lowered: LoweredSite
     host: HostFunction
-    order: np.ndarray  # the lane of each call
+    order: np.ndarray  # the batch element of each call
 
     def __post_init__(self) -> None:
         self._version = self.host.version

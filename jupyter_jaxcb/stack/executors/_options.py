@@ -1,4 +1,4 @@
-"""How the lanes of a callback are spread over workers: the options, checked when they are given."""
+"""How the elements of a callback are spread over workers: the options, checked when they are given."""
 
 from __future__ import annotations
 
@@ -38,10 +38,16 @@ def spread_of(
         return None
     _check_executor(executor)
     if chunksize is not None:
-        chunksize = _number("chunksize", chunksize, numbers.Integral, "lanes sent together", "10")
+        chunksize = _number(
+            "chunksize", chunksize, numbers.Integral, "batch elements sent together", "10"
+        )
     if timeout is not None:
-        timeout = _number("timeout", timeout, numbers.Real, "seconds that a lane may take", "2.5")
-    retries = _number("retries", retries, numbers.Integral, "times to call a lane again", "1")
+        timeout = _number(
+            "timeout", timeout, numbers.Real, "seconds that a batch element may take", "2.5"
+        )
+    retries = _number(
+        "retries", retries, numbers.Integral, "times to call a batch element again", "1"
+    )
     return ExecutorOptions(executor, chunksize, timeout, retries)
 
 
@@ -127,7 +133,7 @@ def is_shut_down(executor: Any) -> bool:
 
 
 def leaves_process(executor: Any) -> bool | None:
-    """Whether lanes run in other processes; None where nobody knows."""
+    """Whether batch elements run in other processes; None where nobody knows."""
     if isinstance(executor, str):
         return not executor.startswith("threads")
     if isinstance(executor, concurrent.futures.ThreadPoolExecutor):
@@ -138,7 +144,7 @@ def leaves_process(executor: Any) -> bool | None:
 
 
 def stays_on_machine(executor: Any) -> bool:
-    """Whether lanes are known to run in other processes of this machine."""
+    """Whether batch elements are known to run in other processes of this machine."""
     if isinstance(executor, str):
         return executor.startswith("processes")
     root = type(executor).__module__.partition(".")[0]

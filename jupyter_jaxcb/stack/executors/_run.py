@@ -1,4 +1,4 @@
-"""The lanes of one crossing, run by an executor: sent in chunks, answered in the order of calls."""
+"""The elements of one crossing, run by an executor: sent in chunks, answered in the order of calls."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_lanes
+from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_elements
 
 from ..core import ExecutorOptions, add_note
 from ..dispatch import NOT_CALLED
 from ..errors import NotCalledError
 from ..results import ResultError
-from ._board import LaneMark, board
-from ._chunks import ChunkQueue, LaneCost, OperandSlices
+from ._board import ElementMark, board
+from ._chunks import ChunkQueue, ElementCost, OperandSlices
 from ._engine import Engine, ExecutorError
 from ._flight import SubmittedChunk, await_end, lost_error, lost_ran
-from ._stuck import end_stuck_worker, runs_lane_of, waits_for_us
+from ._stuck import end_stuck_worker, runs_element_of, waits_for_us
 
 _POLL_SECONDS = 0.05
 _GONE_SECONDS = 3.0  # after which what an engine is connected to is given up, without a timeout
@@ -35,12 +35,12 @@ class SpreadRun:
     Args:
         engine: where.
         task: the host function.
-        lanes: the operands.
+        elements: the operands.
         spread: the options.
-        pace: what a lane costs.
-        guard: empty when an interrupt has taken the lanes away.
+        pace: what a batch element costs.
+        guard: empty when an interrupt has taken the batch elements away.
         clock: of the recorder, or any.
-        stamped: whether each lane's times are wanted.
+        stamped: whether each batch element's times are wanted.
         structured: see `Chunk`.
         heard: told of every chunk that came back, also when the run is over.
 
@@ -52,9 +52,9 @@ class SpreadRun:
         self,
         engine: Engine,
         task: Task,
-        lanes: OperandSlices,
+        elements: OperandSlices,
         spread: ExecutorOptions,
-        pace: LaneCost,
+        pace: ElementCost,
         guard: bytearray,
         *,
         clock: Callable[[], int],
@@ -62,11 +62,11 @@ class SpreadRun:
         structured: Callable[[Sequence[Any]], tuple[Any, Any]] | None,
         heard: Callable[[SubmittedChunk, Ran], None],
     ) -> None:
-        self._engine, self._task, self._lanes, self._spread = engine, task, lanes, spread
+        self._engine, self._task, self._elements, self._spread = engine, task, elements, spread
         self._pace, self._guard, self._clock = pace, guard, clock
         self._stamped, self._structured, self._heard = stamped, structured, heard
         self._workers = engine.workers
-        self._parts = ChunkQueue(lanes.count, spread, pace, self._workers, engine.target_ns)
+        self._parts = ChunkQueue(elements.count, spread, pace, self._workers, engine.target_ns)
         self._tries: collections.Counter[int] = collections.Counter()  # failed, by call
         self.flights: dict[int, SubmittedChunk] = {}  # that are sent and not back
         self._back: queue.SimpleQueue[tuple[SubmittedChunk, bool | None]] = queue.SimpleQueue()
@@ -84,7 +84,7 @@ class SpreadRun:
         """Of the calls, in their order; raises what the first of them raised that failed."""
         call = 0
         try:
-            while call < self._lanes.count:
+            while call < self._elements.count:
                 if not self._guard:
                     raise NotCalledError(NOT_CALLED)
                 piece = self._ready.pop(call, None)
@@ -120,7 +120,7 @@ class SpreadRun:
                     raise
                 self._broken = error.__cause__ or error  # who broke it is in flight
                 return
-            if runs_lane_of(self._engine):
+            if runs_element_of(self._engine):
                 self._help()
 
     def _submit(self, start: int, stop: int) -> None:
@@ -128,7 +128,7 @@ class SpreadRun:
         chunk = Chunk(
             next(_numbers),
             stop - start,
-            self._lanes.cut(start, stop),
+            self._elements.cut(start, stop),
             self._structured,
             timeout=self._spread.timeout,
             clock=self._clock,
@@ -139,7 +139,7 @@ class SpreadRun:
         )
         flight = SubmittedChunk(start, stop, chunk, self._clock())
         try:
-            flight.future = self._engine.submit(run_lanes, self._task, chunk)
+            flight.future = self._engine.submit(run_elements, self._task, chunk)
         except ExecutorError:
             flight.let_go()
             raise
@@ -203,8 +203,8 @@ class SpreadRun:
         done = len(ran.answers)
         stamps = ran.stamps
         if not ran.timed_out and len(stamps) > 1:
-            lanes = done + (ran.error is not None)
-            self._pace.measured(lanes, stamps[-1] - stamps[0])
+            elements = done + (ran.error is not None)
+            self._pace.measured(elements, stamps[-1] - stamps[0])
         self._heard(flight, ran)
         if done:
             self._ready[flight.start] = ran.answers
@@ -235,7 +235,7 @@ class SpreadRun:
     def _lost(
         self,
         flight: SubmittedChunk,
-        mark: LaneMark | None,
+        mark: ElementMark | None,
         ended: bool | None,
         error: BaseException,
     ) -> None:
@@ -253,7 +253,7 @@ class SpreadRun:
         else:
             found = lost_error(flight, mark, self._engine, error, self._spread.retries)
         found.__cause__ = error
-        call = flight.start + (mark.lane if mark else 0)
+        call = flight.start + (mark.element if mark else 0)
         part = dataclasses.replace(flight, start=call, stop=call + 1)
         self._heard(part, lost_ran(part, mark, found))
         self._parts.one_by_one(flight.start, call)
@@ -279,7 +279,7 @@ class SpreadRun:
         """Runs a chunk that nobody has begun, here: its workers wait for what this thread makes."""
         for flight in list(self.flights.values()):
             if self._engine.cancel(flight.future):
-                ran = run_lanes(self._task, flight.chunk)
+                ran = run_elements(self._task, flight.chunk)
                 flight.received_ns = self._clock()
                 del self.flights[flight.chunk.number]
                 self._take(flight, ran)

@@ -10,7 +10,7 @@ import time
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from jupyter_jaxcb_worker import run_lanes, running
+from jupyter_jaxcb_worker import run_elements, running
 
 from ..core import JAX_FOLDER, WAITING, frames_of_threads
 from ._engine import Engine
@@ -18,11 +18,11 @@ from ._engine import Engine
 if TYPE_CHECKING:
     from ._flight import SubmittedChunk
 
-GRACE_SECONDS = 5.0  # that a worker gets to say itself that a lane takes too long
+GRACE_SECONDS = 5.0  # that a worker gets to say itself that a batch element takes too long
 
 
 def waits_for_us(engine: Engine) -> bool:
-    """Whether all threads that run lanes for `engine` are inside of JAX, or wait for lanes too.
+    """Whether all threads that run elements for `engine` are inside of JAX, or wait for elements too.
 
     Then nothing says that one of them will ever take the next chunk: a host function has called
     what needs the same executor.
@@ -39,7 +39,7 @@ def _is(engine: Engine, other: Engine | None) -> bool:
 
 
 def _waits(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code is not run_lanes.__code__:
+    while frame is not None and frame.f_code is not run_elements.__code__:
         if frame.f_code in WAITING or frame.f_code.co_filename.startswith(JAX_FOLDER):
             return True
         frame = frame.f_back
@@ -47,7 +47,7 @@ def _waits(frame: FrameType | None) -> bool:
 
 
 def end_stuck_worker(flight: SubmittedChunk, timeout: float, engine: Engine) -> None:
-    """Ends a worker process of ours whose lane takes too long, and that does not say so.
+    """Ends a worker process of ours whose batch element takes too long, and that does not say so.
 
     It holds the interpreter lock, so that no other thread of it gets to look at the clock.
     """
@@ -60,6 +60,6 @@ def end_stuck_worker(flight: SubmittedChunk, timeout: float, engine: Engine) -> 
             os.kill(mark.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def runs_lane_of(engine: Engine) -> bool:
-    """Whether this thread runs a lane for `engine`: what it waits for, it had better do itself."""
+def runs_element_of(engine: Engine) -> bool:
+    """Whether this thread runs a element for `engine`: what it waits for, it had better do itself."""
     return _is(engine, running.get(threading.get_ident()))

@@ -51,7 +51,7 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
     if not options.has_side_effect and all(aval.size == 0 for aval in result_avals):
         return without_call(params["callback"], args, result_avals, params["levels"])
     params = {"result_avals": result_avals, "options": options, **params}
-    if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is lent by a program alone
+    if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is borrowed by a program alone
         return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
     build = functools.partial(build_eager_crossing, options=options)
     return eager(
@@ -82,7 +82,7 @@ def _lower(
 ) -> Any:
     looped = [level.batched for level in levels if level.looped]
     if looped and ctx.module_context.platforms[0] not in HOST_MEMORY:
-        # Numpy cannot cut a GPU's memory into lanes: the program loops.
+        # Numpy cannot cut a GPU's memory into batch elements: the program loops.
         shaped = jax_compat.shaped_array
         avals = tuple(shaped(a.shape[len(looped) :], a.dtype) for a in result_avals)
         bind = functools.partial(
@@ -148,7 +148,7 @@ def buffer_callback(
 ) -> Callable[..., Any]:
     """A function that JAX calls by lending memory; as `jax.experimental.buffer_callback` has it.
 
-    Nothing is copied on the way in or out. The arrays that the host function gets are lent for the
+    Nothing is copied on the way in or out. The arrays that the host function gets are borrowed for the
     length of one call: keep copies only, `RetainedBufferWarning` says where it holds on to them.
 
     Args:
@@ -172,7 +172,7 @@ def buffer_callback(
     Raises:
         ValueError: an unknown `vmap_method`, aliases that do not fit, a 64-bit result while x64 is
             off; or the platform is neither CPU nor GPU.
-        TypeError: a dtype of less than a byte, or PRNG keys: they cannot be lent.
+        TypeError: a dtype of less than a byte, or PRNG keys: they cannot be borrowed.
         NotImplementedError: under vmap without a `vmap_method`; with side effects in a program
             over several devices.
         jax.errors.JaxRuntimeError: the host function raised or returned something;

@@ -44,11 +44,13 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
 
 
 def _batch(args: Any, dims: Any, *, partitioned: bool, **params: Any) -> Any:
-    if partitioned:  # the host gets shards, which know nothing of lanes: one bind a lane
+    if (
+        partitioned
+    ):  # the host gets shards, which know nothing of batch elements: one bind a batch element
         (size,) = {x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None}
-        for lane in range(size):
+        for element in range(size):
             own = [
-                x if d is None else jax.lax.index_in_dim(x, lane, d, keepdims=False)
+                x if d is None else jax.lax.index_in_dim(x, element, d, keepdims=False)
                 for x, d in zip(args, dims, strict=True)
             ]
             debug_callback_p.bind(*own, partitioned=True, **params)
@@ -69,7 +71,7 @@ def _partial_eval_custom(
         residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
         return None, eqn, [], [], residuals
     saved = saveable(debug_callback_p, *[v.aval for v in eqn.invars], **eqn.params)
-    # Lanes count as saved and not at hand: JAX binds one slice each, and the policy saves these.
+    # Batch elements count as saved and not at hand: JAX binds one slice each, and the policy saves these.
     if saved and (eqn.params["levels"] or not all(instantiated)):
         return eqn, None, [], [], []
     return eqn, eqn, [], [], []

@@ -85,7 +85,7 @@ def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **par
         ordering = option(callback.host, "ordered")
         raise ValueError(
             f"Cannot `vmap` ordered IO callback. {callback} was registered with {ordering}, and "
-            f"the lanes of a vmap have no order; drop {ordering}, or loop with jax.lax.map."
+            f"the elements of a vmap have no order; drop {ordering}, or loop with jax.lax.map."
         )
     return batch_host_call(
         io_callback_p, args, dims, method="sequential", callback=callback, ordered=False, **params
@@ -176,9 +176,9 @@ def io_callback(
             CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
         executor: who makes the calls, see `jupyter_jaxcb.pure`; so do `chunksize`, `timeout` and
             `retries`.
-        chunksize: lanes that are sent together.
-        timeout: seconds that a lane may take.
-        retries: how often a lane that failed is called again.
+        chunksize: batch elements that are sent together.
+        timeout: seconds that a batch element may take.
+        retries: how often a batch element that failed is called again.
         **kwargs: keyword arguments, as `args`.
 
     Returns:

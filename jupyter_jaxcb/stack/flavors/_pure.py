@@ -123,9 +123,9 @@ def pure_callback(
             CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
         executor: who makes the calls, see `jupyter_jaxcb.pure`; so do `chunksize`, `timeout` and
             `retries`.
-        chunksize: lanes that are sent together.
-        timeout: seconds that a lane may take.
-        retries: how often a lane that failed is called again.
+        chunksize: batch elements that are sent together.
+        timeout: seconds that a batch element may take.
+        retries: how often a batch element that failed is called again.
         **kwargs: keyword arguments, as `args`.
 
     Returns:

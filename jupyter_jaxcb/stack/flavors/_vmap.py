@@ -15,7 +15,7 @@ from ..core import nearest
 
 
 def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One crossing; the host loops over the lanes, calling with unbatched arguments."""
+    """One crossing; the host loops over the batch elements, calling with unbatched arguments."""
     return list(args)
 
 

@@ -71,7 +71,7 @@ from ._tracing import first_operation as first_operation
 from ._tracing import has_the_batch_in_hand as has_the_batch_in_hand
 from ._tracing import is_dispatch as is_dispatch
 from ._tracing import traced_by as traced_by
-from ._while_loops import hold_finished_lanes as hold_finished_lanes
+from ._while_loops import hold_finished_elements as hold_finished_elements
 from ._while_loops import leave_loops_to_jax as leave_loops_to_jax
 from ._while_loops import lowers_predicate_that_goes_wrong as lowers_predicate_that_goes_wrong
 from ._while_loops import stay_in_loops as stay_in_loops

@@ -26,10 +26,10 @@ _held: set[Any] = set()  # ordered effects
 _TAKE_OUT = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
 
 
-def hold_finished_lanes(effect: Any) -> None:
+def hold_finished_elements(effect: Any) -> None:
     """Lets vmapped while loops have the ordered `effect` in their predicate.
 
-    JAX's lowering of such a loop goes on with the lanes that have finished. All other loops are
+    JAX's lowering of such a loop goes on with the elements that have finished. All other loops are
     left to it. In a JAX where the rule is elsewhere nothing is done, and such a loop is refused
     (`lowers_predicate_that_goes_wrong`). Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
     """
@@ -41,7 +41,7 @@ def hold_finished_lanes(effect: Any) -> None:
 
 
 def leave_loops_to_jax() -> None:
-    """Takes back what `hold_finished_lanes` did; until its next call such loops are refused."""
+    """Takes back what `hold_finished_elements` did; until its next call such loops are refused."""
     if _held:
         mlir.register_lowering(_while_p, _while_lowering)
         _held.clear()
@@ -75,12 +75,14 @@ def _takes_out() -> bool:
 def _lower(ctx: Any, *args: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: Any) -> Any:
     batched = bool(cond_jaxpr.out_avals[0].shape)
     if batched and _held & set(cond_jaxpr.effects):
-        loop = _lane_by_lane(cond_jaxpr, body_jaxpr, **params)
+        loop = _element_by_element(cond_jaxpr, body_jaxpr, **params)
         return mlir.lower_fun(loop)(ctx, *args)
     return _while_lowering(ctx, *args, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
 
 
-def _lane_by_lane(cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int) -> Any:
+def _element_by_element(
+    cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int
+) -> Any:
     """The loop with its predicate carried along, which has no effect of its own then."""
     predicate = _core.jaxpr_as_fun(cond_jaxpr)
     body = _core.jaxpr_as_fun(body_jaxpr)
@@ -102,14 +104,14 @@ def _lane_by_lane(cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_ncon
 
 
 def _select(on: Any, new: Any, old: Any) -> Any:
-    # Lanes come first in every carry, also where none is mapped: JAX sees to that.
+    # Batch elements come first in every carry, also where none is mapped: JAX sees to that.
     return jnp.where(on.reshape(on.shape + (1,) * (jnp.ndim(new) - on.ndim)), new, old)
 
 
 def lowers_predicate_that_goes_wrong() -> bool:
     """Whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
 
-    That lowering forgets to hold the lanes that have finished, in all versions: wrong numbers, no
+    That lowering forgets to hold the elements that have finished, in all versions: wrong numbers, no
     error. The rule's own frame tells; nothing else does once it has begun.
     """
     frame = sys._getframe()

@@ -120,14 +120,14 @@ def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> Note | 
     return Note(NoteKind.USES_JAX_AND_CAN_BLOCK, use=use)
 
 
-def remedy_for_jax_inside() -> str:
+def advice_for_jax_inside() -> str:
     """What to do about a host call that is inside of JAX, in a few words."""
     if not jax_compat.host_function_can_block():
         return "which computes"
-    return f"which can wait for ever: call {_REMEDY}"
+    return f"which can wait for ever: call {_ADVICE}"
 
 
-_REMEDY = (
+_ADVICE = (
     'jax.config.update("jax_cpu_enable_async_dispatch", False) before JAX is first used, or '
     "compute with NumPy in the host function"
 )
@@ -144,7 +144,7 @@ def warn_once(host: HostFunction, site: Site, use: JaxUse) -> None:
         f"the {site.flavor} callback {host.name}, bound at {site.where}, uses JAX in its host "
         f"function: {use}. On JAX {jax.__version__} that can wait for ever when several calls "
         "are in flight: XLA's threads wait for the host function, and it for them. Call "
-        f"{_REMEDY}.",
+        f"{_ADVICE}.",
         JaxInHostFunctionWarning,
         use.file or site.file,
         use.line or site.line,

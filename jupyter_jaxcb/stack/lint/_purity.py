@@ -44,7 +44,7 @@ class Impurity(NamedTuple):
     """What a host function does, by its source.
 
     Attributes:
-        does: ``prints``, ``draws random numbers``; a key of `REMEDIES`.
+        does: ``prints``, ``draws random numbers``; a key of `ADVICE`.
         what: the name in the code, ``np.random.rand``.
         file, line: of the code.
     """
@@ -61,12 +61,12 @@ class Impurity(NamedTuple):
         return f"{place}{self.line}"
 
     @property
-    def remedy(self) -> str:
+    def advice(self) -> str:
         """What to do about it."""
-        return REMEDIES[self.does]
+        return ADVICE[self.does]
 
 
-REMEDIES = {
+ADVICE = {
     "prints": "Print in a debug callback (jaxcb.debug), or register it as io",
     "opens a file": "Register it as io",
     "draws random numbers": "Register it as io, or make the generator of an argument: "
@@ -185,7 +185,7 @@ def warn_of_impurity(function: Callable[..., Any], name: str) -> None:
     for one in impurities(function):
         warnings.warn_explicit(
             f"the pure callback {name} {one.does} ({one.what}, {one.where}), but calls of a pure "
-            f"function may be dropped, repeated or made once for several. {one.remedy}.",
+            f"function may be dropped, repeated or made once for several. {one.advice}.",
             ImpureFunctionWarning,
             one.file,
             one.line,

@@ -77,6 +77,6 @@ def eager_fact(
     key = (bind.site, operands, results, levels, shared)
     fact = _facts.get(key)
     if fact is None:
-        fact = LoweredSite(bind.site, None, -1, operands, results, levels, shared=shared)
+        fact = LoweredSite(bind.site, None, -1, operands, results, levels, serves=shared)
         _facts[key] = fact
     return fact

@@ -67,8 +67,8 @@ def lower_host_call(
         times=jax_compat.times_called(ctx, everywhere=partitioned, sharding=sharding),
         gathered=devices > 1 and not partitioned,
     )
-    if lowered.lanes == 0:
-        # No lane, no call; a crossing would keep alive what only this call needs.
+    if lowered.elements == 0:
+        # No batch element, no call; a crossing would keep alive what only this call needs.
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
         return _zeros(ctx.avals_out)
@@ -105,7 +105,7 @@ def lower_host_call(
 
 
 def _zeros(avals: Sequence[Any]) -> list[Any]:
-    """What a call without lanes answers: nothing, of these avals."""
+    """What a call without batch elements answers: nothing, of these avals."""
     return [jax_compat.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in avals]
 
 
@@ -135,7 +135,7 @@ def lower_buffer_call(
     _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
     times = jax_compat.times_called(ctx, everywhere=True)
     lowered = _note(ctx, callback, levels, times=times, gathered=devices > 1)
-    if lowered.lanes == 0:
+    if lowered.elements == 0:
         return _zeros(ctx.avals_out)
 
     def build(fact: LoweredSite) -> Crossing:
@@ -167,7 +167,7 @@ def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None
     if platform not in DIRECT:
         raise ValueError(
             f"cannot call {callback} on {platform}: `buffer_callback` not supported on {platform} "
-            "backend, its memory cannot be lent. Register it as pure."
+            "backend, its memory cannot be borrowed. Register it as pure."
         )
     if several:
         raise NotImplementedError(
@@ -194,7 +194,7 @@ def _refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None)
     if ordered is not None and jax_compat.lowers_predicate_that_goes_wrong():
         raise NotImplementedError(
             f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
-            "would go on with lanes that have finished, and answer wrong numbers. Drop "
+            "would go on with batch elements that have finished, and answer wrong numbers. Drop "
             f"{option(callback.host, 'ordered')}, or call it in the body."
         )
 

@@ -25,7 +25,7 @@ def buffer(
 ) -> BufferCallback:
     """Registers a host function that writes into memory it is given; works as a decorator.
 
-    Nothing is copied on the way in or out. The arrays it gets are lent for the length of one call:
+    Nothing is copied on the way in or out. The arrays it gets are borrowed for the length of one call:
     keep copies only, `RetainedBufferWarning` says where it holds on to them. Running its cell again
     swaps it as for `pure`.
 
@@ -35,7 +35,7 @@ def buffer(
             both are JAX's own buffers, for CuPy or PyTorch.
         result: what it writes: as for `pure`, but not ``"infer"``. If it is left out, a jaxtyping
             annotation of its first parameter says it: ``out: Float[Array, "n+1"]``.
-        vmap_method: as for `pure`; with ``"sequential"`` each call gets the memory of its lane.
+        vmap_method: as for `pure`; with ``"sequential"`` each call gets the memory of its element.
         has_side_effect: call it exactly as often as the program says, its results used or not.
         check: raise if it does not write all of its outputs. They are filled with random bytes
             before; where these are still there it is called once more, unless it has side effects.

@@ -43,7 +43,7 @@ def pure(
             ``"infer"`` runs it once on zeros. If it is left out, a return annotation of
             jaxtyping's says it: ``-> Float[Array, "n+1"]``; NumPy's and SciPy's ufuncs know it.
         vmap_method: how vmap calls it; the default ``"sequential"`` is always right: one host
-            call per lane. ``"expand_dims"`` and ``"broadcast_all"`` make one call of the whole
+            call per element. ``"expand_dims"`` and ``"broadcast_all"`` make one call of the whole
             batch, for functions that broadcast as numpy's do.
         sharding: a SingleDeviceSharding naming the device to call from.
         arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
@@ -53,11 +53,11 @@ def pure(
             more host call, in which `function` runs twice for each element of the arguments that
             are differentiated, these in float64. Accurate to about 1e-4 in float32, and once only:
             second derivatives need a rule.
-        executor: who makes the calls, side by side where vmap makes one a lane: ``"threads"``,
+        executor: who makes the calls, side by side where vmap makes one a element: ``"threads"``,
             ``"processes"``, ``"dask"`` (``"dask:tcp://host:8786"``), ``"ipyparallel"`` or
             ``"mpi"``, with a number of workers as in ``"threads:8"``; any
             `concurrent.futures.Executor`, `distributed.Client` or view of ipyparallel's.
-        chunksize: lanes that are sent together; by default as many as are worth it.
+        chunksize: batch elements that are sent together; by default as many as are worth it.
         timeout: seconds that one call may take in the executor.
         retries: how often a call that failed there, or whose worker ended, is made again.
 
@@ -97,8 +97,8 @@ def _register_pure(function: Any, result: Any, options: PureOptions) -> PureCall
     bind = functools.partial(bind_pure, host, declared, options=options)
     callback = PureCallback("pure", function, host, bind, options, declared=declared)
     if options.derivative == "finite":
-        of_lanes = PureOptions(sharding=options.sharding, arrays=options.arrays)
-        callback.differ(functools.partial(bind_pure, kwargs={}, options=of_lanes))
+        of_elements = PureOptions(sharding=options.sharding, arrays=options.arrays)
+        callback.differ(functools.partial(bind_pure, kwargs={}, options=of_elements))
     return callback
 
 
@@ -129,7 +129,7 @@ def io(
         arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         cast: as for `pure`.
         executor: as for `pure`, not with `ordered`; and so `chunksize`, `timeout` and `retries`.
-        chunksize: lanes that are sent together.
+        chunksize: batch elements that are sent together.
         timeout: seconds that one call may take.
         retries: how often a call that failed is made again: its effects too.
 

@@ -2,7 +2,7 @@
 
 import { h } from './dom.js';
 import { appendRaw, type RawCalls } from './data/raw.js';
-import { previewWords } from './sites/words.js';
+import { sampleWords } from './sites/words.js';
 import type { Facts, Measured } from './data/schema.js';
 import { EVERYTHING, labelsOf, Store, type Filter } from './data/store.js';
 import { CallTable } from './table/table.js';
@@ -82,7 +82,7 @@ export class CallsPanel {
     this.node.replaceChildren(...(missing ? [h('p', { class: 'jaxcb-muted' }, missing)] : []));
     if (raw?.rows) {
       const timeline = new Timeline(this.store);
-      const table = new CallTable(this.store, previewsByRow(this.facts, this.measured));
+      const table = new CallTable(this.store, samplesByRow(this.facts, this.measured));
       this.parts.push(timeline, table);
       this.node.append(timeline.node, table.node);
       const { selected } = this.wanted;
@@ -102,13 +102,13 @@ export class CallsPanel {
   }
 }
 
-function previewsByRow(facts: Facts, measured: Measured): (row: number) => string {
+function samplesByRow(facts: Facts, measured: Measured): (row: number) => string {
   const words = new Map<number, string>();
   facts.sites.forEach((site, place) =>
-    site.previews.forEach((preview, number) => {
-      const row = measured.preview_rows[place]?.[number] ?? -1;
+    site.sample_values.forEach((sample, number) => {
+      const row = measured.sample_rows[place]?.[number] ?? -1;
       if (row >= 0) {
-        words.set(row, previewWords(preview));
+        words.set(row, sampleWords(sample));
       }
     })
   );

@@ -16,7 +16,7 @@ interface Rendering {
 }
 
 function render({ model, el }: Rendering): () => void {
-  return model.get('kind') === 'live' ? renderLive(model, el) : renderRecording(model, el);
+  return model.get('kind') === 'kept' ? renderLive(model, el) : renderRecording(model, el);
 }
 
 function renderLive(model: Model, el: HTMLElement): () => void {

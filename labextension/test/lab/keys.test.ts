@@ -10,7 +10,7 @@ import { viewFooter } from '../../src/view/view-footer.js';
 import { storeOf } from '../view/calls.js';
 import { penOf } from '../view/gestures.js';
 import { unkept } from '../view/keys.js';
-import { aSite, aWay, someFacts, someMeasured, unusedSite } from '../view/recordings.js';
+import { aSite, aVariant, someFacts, someMeasured, unusedSite } from '../view/recordings.js';
 import { FakeKernel } from './kernels.js';
 import { message, SITE } from './made.js';
 
@@ -33,7 +33,7 @@ function counts(...selectors: string[]): number[] {
 
 test('sites and what is below them keep all keys to themselves', () => {
   const failed = aSite({ errors: ['ValueError: no luck\nat great length'] });
-  const batched = aSite({ shapes: [aWay([[3]], [[3]], [[3, 'expand_dims', [true]]])] });
+  const batched = aSite({ shapes: [aVariant([[3]], [[3]], [[3, 'expand_dims', [true]]])] });
   const facts = someFacts([failed, batched, ...Array.from({ length: 120 }, () => unusedSite())]);
   const compilations = [{ program: 'f', lower_ns: 1, compile_ns: 1 }];
   const measured = someMeasured({ compilations });
@@ -65,7 +65,7 @@ test('so do the side panel and the badges', () => {
   panel.follow(notebook);
   kernel.says(message());
   const note = {
-    tone: 'live',
+    tone: 'kept',
     sign: '●',
     text: '5 calls',
     name: SITE.function,

@@ -11,35 +11,35 @@ import {
 import { CALLBACK, SITE } from './made.js';
 
 function site(parts: Partial<CallSite> = {}): CallSite {
-  return { ...SITE, fate: 'live', ...parts };
+  return { ...SITE, status: 'kept', ...parts };
 }
 
 const UNUSED = site({
-  fate: 'unused',
+  status: 'unused',
   calls: 0,
   elided: 1,
   reason: 'its result is never used, so JAX dropped the call',
-  remedy: 'return it'
+  advice: 'return it'
 });
 
-test('a live site says its calls, shapes and time', () => {
+test('a kept site says its calls, shapes and time', () => {
   expect(siteBrief(site())).toBe('5 calls · () → (5,) · 41 µs');
 });
 
-test('a live site that a program does without in places says so', () => {
+test('a kept site that a program does without in places says so', () => {
   expect(siteBrief(site({ elided: 2 }))).toBe('5 calls · () → (5,) · 41 µs · 2 elided');
 });
 
 test('an elided site says why, in one clause', () => {
-  expect(siteBrief(UNUSED)).toBe('elided: its result is never used');
+  expect(siteBrief(UNUSED)).toBe('unused: its result is never used');
   expect([siteSign(UNUSED), siteTone(UNUSED)]).toEqual(['✕', 'elided']);
 });
 
-test('other fates are called by their names', () => {
-  expect(siteBrief(site({ fate: 'hoisted', reason: 'it is the same' }))).toBe(
+test('other statuses are called by their names', () => {
+  expect(siteBrief(site({ status: 'hoisted', reason: 'it is the same' }))).toBe(
     'hoisted: it is the same'
   );
-  expect(siteBrief(site({ fate: 'unknown' }))).toBe('unknown');
+  expect(siteBrief(site({ status: 'unknown' }))).toBe('unknown');
 });
 
 test('an error comes before everything else', () => {
@@ -48,9 +48,9 @@ test('an error comes before everything else', () => {
   expect([siteSign(failed), siteTone(failed)]).toEqual(['✕', 'error']);
 });
 
-test('the details say all: figures, reason, remedy and each error', () => {
+test('the details say all: figures, reason, advice and each error', () => {
   expect(siteDetails({ ...UNUSED, errors: ['ValueError: no luck'] })).toEqual([
-    'pure · elided · 0 calls · () → (5,)',
+    'pure · unused · 0 calls · () → (5,)',
     'Its result is never used, so JAX dropped the call.',
     'Return it.',
     'ValueError: no luck'

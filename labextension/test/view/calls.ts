@@ -1,18 +1,18 @@
 /** Stores with calls, for tests. */
 
-import { ROW_BYTES, type Way } from '../../src/view/data/schema.js';
+import { ROW_BYTES, type Variant } from '../../src/view/data/schema.js';
 import { type Labels, Store } from '../../src/view/data/store.js';
 
 export interface Call {
   readonly start: number;
   readonly duration?: number;
-  readonly lane?: number;
-  readonly way?: number;
+  readonly element?: number;
+  readonly variant?: number;
   readonly thread?: number;
   readonly error?: number;
 }
 
-const WAY: Way = {
+const WAY: Variant = {
   operands: [[[3], 'float32']],
   results: [[[], 'float32']],
   levels: [],
@@ -25,8 +25,8 @@ const WAY: Way = {
 export const LABELS: Labels = {
   sites: ['bessel, line 3', 'lookup, model.py:12'],
   colours: [0, 1],
-  siteOfWay: [0, 1],
-  ways: [WAY, WAY],
+  siteOfVariant: [0, 1],
+  variants: [WAY, WAY],
   threads: ['MainThread', 'worker-1'],
   errors: ['ValueError: no luck']
 };
@@ -38,8 +38,8 @@ export function columns(calls: readonly Call[]): DataView {
   calls.forEach((call, row) => {
     data.setUint32(4 * row, call.start - (calls[row - 1]?.start ?? 0), true);
     data.setUint32(4 * (rows + row), call.duration ?? 10, true);
-    data.setInt32(4 * (2 * rows + row), call.lane ?? -1, true);
-    data.setUint16(12 * rows + 2 * row, call.way ?? 0, true);
+    data.setInt32(4 * (2 * rows + row), call.element ?? -1, true);
+    data.setUint16(12 * rows + 2 * row, call.variant ?? 0, true);
     data.setUint16(14 * rows + 2 * row, call.thread ?? 0, true);
     data.setUint16(16 * rows + 2 * row, call.error ?? 0, true);
   });

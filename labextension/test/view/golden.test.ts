@@ -6,7 +6,7 @@ import { Calls } from '../../src/view/data/columns.js';
 import { parseFacts, parseMeasured } from '../../src/view/data/parse.js';
 import { MIME_TYPE } from '../../src/view/data/schema.js';
 import { unpack } from '../../src/view/data/unpack.js';
-import { levelWords, wayShapes } from '../../src/view/data/words.js';
+import { levelWords, variantShapes } from '../../src/view/data/words.js';
 
 // What Python writes today: its own tests hold the file to that.
 const GOLDEN = JSON.parse(readFileSync('../tests/data/recording.json', 'utf8'));
@@ -28,7 +28,7 @@ describe('the recording that Python writes', () => {
     calls.append(raw.data, raw.rows, raw.unit_ns);
     const rows = Array.from({ length: calls.length }, (_, row) => row);
     expect(rows.map(row => calls.start(row))).toEqual([0, 55000, 56000, 60500, 61000, 95000]);
-    expect(rows.map(row => calls.lane(row))).toEqual([-1, 0, 4, 1, 5, -1]);
+    expect(rows.map(row => calls.element(row))).toEqual([-1, 0, 4, 1, 5, -1]);
     expect(calls.duration(5)).toBe(2_000_000_000);
     expect(measured.errors[calls.error(4) - 1]).toBe('ValueError: no <b>luck</b>');
   });
@@ -37,9 +37,9 @@ describe('the recording that Python writes', () => {
     const text = GOLDEN.data['text/plain'];
     for (const site of facts.sites) {
       expect(text).toContain(site.reason);
-      for (const way of site.shapes) {
-        expect(text).toContain(wayShapes(way));
-        expect(text).toContain(levelWords(way.levels));
+      for (const variant of site.shapes) {
+        expect(text).toContain(variantShapes(variant));
+        expect(text).toContain(levelWords(variant.levels));
       }
     }
   });

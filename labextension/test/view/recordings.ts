@@ -1,16 +1,16 @@
 /** Small recordings for the tests, as JSON would bring them. */
 
-import type { Facts, Level, Measured, Progress, Site, Way } from '../../src/view/data/schema.js';
+import type { Facts, Level, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
 import { NOT_MEASURED } from '../../src/view/data/parse.js';
 import type { RawCalls } from '../../src/view/data/raw.js';
 import { ROW_BYTES } from '../../src/view/data/schema.js';
 
-export function aWay(
+export function aVariant(
   operands: number[][],
   results: number[][],
   levels: Level[] = [],
-  more: Partial<Way> = {}
-): Way {
+  more: Partial<Variant> = {}
+): Variant {
   return {
     operands: operands.map(shape => [shape, 'float32'] as const),
     results: results.map(shape => [shape, 'float32'] as const),
@@ -32,9 +32,9 @@ export function aSite(more: Partial<Site> = {}): Site {
     column: 2,
     cell: true,
     source: 'return bessel(1, x)',
-    fate: 'live',
+    status: 'kept',
     reason: '',
-    remedy: '',
+    advice: '',
     calls: 1,
     crossings: 1,
     expected: 1,
@@ -42,8 +42,8 @@ export function aSite(more: Partial<Site> = {}): Site {
     elided: 0,
     notes: [],
     errors: [],
-    shapes: [aWay([[]], [[5]])],
-    previews: [],
+    shapes: [aVariant([[]], [[5]])],
+    sample_values: [],
     ...more
   };
 }
@@ -52,9 +52,9 @@ export function unusedSite(more: Partial<Site> = {}): Site {
   return aSite({
     where: 'line 3',
     line: 3,
-    fate: 'unused',
+    status: 'unused',
     reason: 'its result is never used',
-    remedy: 'return or use the result',
+    advice: 'return or use the result',
     calls: 0,
     crossings: 0,
     expected: 0,
@@ -85,7 +85,7 @@ export function someProgress(more: Partial<Progress> = {}): Progress {
   };
 }
 
-/** As many calls, 100 ns each, all in one way of one thread. */
+/** As many calls, 100 ns each, all in one variant of one thread. */
 export function someCalls(rows: number): RawCalls {
   const data = new DataView(new ArrayBuffer(rows * ROW_BYTES));
   for (let row = 0; row < rows; row++) {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const LAB = ['badges.css', 'panel.css'];
-const SHARED = ['jaxcb-fate', 'jaxcb-tone']; // prefixes that are meant for both
+const SHARED = ['jaxcb-status', 'jaxcb-tone']; // prefixes that are meant for both
 
 function named(text: string, before: string): string[] {
   return text.match(new RegExp(`${before}jaxcb-[a-z0-9-]+`, 'g')) ?? [];

@@ -23,8 +23,8 @@ vi.mock('../../src/view/table/table.js', () => ({
   CallTable: class {
     node = document.createElement('table');
     dispose = disposed;
-    constructor(_: Store, previews: (row: number) => string) {
-      this.node.textContent = previews(0);
+    constructor(_: Store, sample_values: (row: number) => string) {
+      this.node.textContent = sample_values(0);
     }
   }
 }));
@@ -186,7 +186,7 @@ describe('the footer of TraceView', () => {
   it('tells of sites that are too many to be listed', () => {
     shown().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
     unfold();
-    expect(find('.jaxcb-warning').textContent).toBe('⚠ 1 more sites are not listed');
+    expect(find('.jaxcb-warning').textContent).toBe('⚠ 1 more call sites are not listed');
   });
 
   it('says that nothing ran', () => {
@@ -249,9 +249,9 @@ describe('the calls of TraceView', () => {
     expect(document.activeElement).toBe(callsTab());
   });
 
-  it('come with their previews', async () => {
-    const site = aSite({ previews: [[-1, ['1'], ['2'], false, null]] });
-    shown().show(someFacts([site]), someMeasured({ preview_rows: [[0]] }), someCalls(1));
+  it('come with their sample_values', async () => {
+    const site = aSite({ sample_values: [[-1, ['1'], ['2'], false, null]] });
+    shown().show(someFacts([site]), someMeasured({ sample_rows: [[0]] }), someCalls(1));
     unfold();
     callsTab().click();
     await settled();

@@ -67,7 +67,7 @@ def test_jax_may_be_used_inside_and_its_arrays_be_the_answer(way, run, compiled)
 
 
 @pytest.mark.parametrize("way", ANSWERING.values(), ids=ANSWERING)
-def test_lanes_are_jax_arrays_too(way, run):
+def test_elements_are_jax_arrays_too(way, run):
     seen = []
 
     def host(x):

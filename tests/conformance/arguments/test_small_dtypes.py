@@ -1,4 +1,4 @@
-"""Every dtype JAX has on the CPU crosses exactly both ways: eager, compiled and lane by lane."""
+"""Every dtype JAX has on the CPU crosses exactly both ways: eager, compiled and element by element."""
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +70,7 @@ SCALARS = PLAIN + FLOATS_OF_8_BITS + (SUB_BYTE if SUB_BYTE_IS_SOUND else [])
 
 
 @pytest.mark.parametrize("name", SCALARS)
-def test_every_number_crosses_exactly_lane_by_lane(pure, run, name):
+def test_every_number_crosses_exactly_element_by_element(pure, run, name):
     x = array_of(name)
     host, seen = noting()
     f = pure(host, jax.ShapeDtypeStruct((), x.dtype), vmap_method="sequential")

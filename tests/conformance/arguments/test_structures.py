@@ -103,7 +103,7 @@ def test_node_reaches_a_debug_callback(debug, run, tree, compiled):
 
 @trees
 def test_leaves_of_a_node_are_mapped_by_vmap(pure, run, tree):
-    """Three lanes, each with its own of every leaf."""
+    """Three batch elements, each with its own of every leaf."""
     stacked = jax.tree.map(lambda x: np.stack([x, x + 10, x + 20]), tree)
     seen = []
 
@@ -113,8 +113,8 @@ def test_leaves_of_a_node_are_mapped_by_vmap(pure, run, tree):
 
     f = pure(host, structs, vmap_method="sequential")
     same(run(jax.jit(jax.vmap(f)), stacked), jax.tree.map(np.negative, stacked))
-    for lane, got in enumerate(seen):
-        same(got, jax.tree.map(lambda x, n=lane: np.ravel(x)[0].item() + 10 * n, tree))
+    for element, got in enumerate(seen):
+        same(got, jax.tree.map(lambda x, n=element: np.ravel(x)[0].item() + 10 * n, tree))
     assert len(seen) == 3
 
 

@@ -88,18 +88,18 @@ def test_ordered_callbacks_run_in_program_order(debug):
     ]
 
 
-def test_recording_holds_every_call_of_every_lane(our_debug, note, run):
-    """What record() says is what happened: 5 calls of one site, lane by lane."""
+def test_recording_holds_every_call_of_every_element(our_debug, note, run):
+    """What record() says is what happened: 5 calls of one site, batch element by batch element."""
     host, seen = note()
     f = our_debug(host)
     with jaxcb.record() as r:
         run(jax.jit(jax.vmap(lambda x: f(x))), FIVE_FROM_1)
     assert sorted(seen) == [1, 2, 3, 4, 5]
     assert len(r.recording) == 5
-    assert sorted(call.lane for call in r.recording) == [0, 1, 2, 3, 4]
+    assert sorted(call.element for call in r.recording) == [0, 1, 2, 3, 4]
     (lowered,) = {r.recording.lowered[call.lowered] for call in r.recording}
     assert lowered.site.flavor == "debug"
-    assert lowered.lanes == 5
+    assert lowered.elements == 5
     assert r.recording.elisions == ()
 
 

@@ -74,11 +74,11 @@ def test_doubled_braces_before_a_field_are_text(capsys):
     assert printed(capsys, lambda: f(TWO)) == "{set} 2.0\n"
 
 
-def test_vmap_prints_once_per_lane(capsys):
-    """Five lanes print five lines."""
-    f = jax.vmap(lambda x: jaxcb.debug_print("lane {x}", x=x))
+def test_vmap_prints_once_per_element(capsys):
+    """Five batch elements print five lines."""
+    f = jax.vmap(lambda x: jaxcb.debug_print("batch element {x}", x=x))
     lines = printed(capsys, lambda: f(FIVE_FROM_1)).splitlines()
-    assert sorted(lines) == [f"lane {x}" for x in FIVE_FROM_1]
+    assert sorted(lines) == [f"batch element {x}" for x in FIVE_FROM_1]
 
 
 def test_ordered_prints_come_in_program_order(capsys):

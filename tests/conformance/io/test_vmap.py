@@ -1,4 +1,4 @@
-"""An io callback is called lane by lane under vmap, and an ordered one is refused."""
+"""An io callback is called element by batch element under vmap, and an ordered one is refused."""
 
 import jax
 import numpy as np
@@ -13,11 +13,11 @@ def numbers(seen):
     return [x.item() for (x,) in seen]
 
 
-# Lanes
+# Batch elements
 
 
 @eager_or_jit
-def test_vmapped_lanes_are_called_one_by_one_in_lane_order(io, spy, run, noise, compiled):
+def test_vmapped_elements_are_called_one_by_one_in_element_order(io, spy, run, noise, compiled):
     """Five calls of shape ()."""
     sample, expected = noise
     host, seen = spy(sample)
@@ -27,7 +27,7 @@ def test_vmapped_lanes_are_called_one_by_one_in_lane_order(io, spy, run, noise, 
     assert numbers(seen) == [0, 1, 2, 3, 4]
 
 
-def test_nested_lanes_are_called_in_the_order_of_jax(io, spy, run):
+def test_nested_elements_are_called_in_the_order_of_jax(io, spy, run):
     """Over (2, 3) there are 6 calls, the outermost axis fastest."""
     host, seen = spy(lambda x: x)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -36,14 +36,14 @@ def test_nested_lanes_are_called_in_the_order_of_jax(io, spy, run):
     assert numbers(seen) == [0, 3, 1, 4, 2, 5]
 
 
-def test_zero_lanes_make_zero_calls(our_io, spy, run):
-    """No lane, no call."""
+def test_zero_elements_make_zero_calls(our_io, spy, run):
+    """No batch element, no call."""
     host, seen = spy(lambda x: x)
     assert run(jax.vmap(our_io(host, like_first)), np.zeros((0, 2), np.float32)).shape == (0, 2)
     assert seen == []
 
 
-def test_lanes_keep_their_values_whatever_the_in_axes(io, run):
+def test_elements_keep_their_values_whatever_the_in_axes(io, run):
     """With in_axes (1, None) there are 3 calls, each with its column."""
     seen = []
 
@@ -58,7 +58,7 @@ def test_lanes_keep_their_values_whatever_the_in_axes(io, run):
 
 
 def test_vmap_without_a_mapped_argument_makes_one_call(io, spy, run, noise):
-    """One number for all lanes, as JAX."""
+    """One number for all batch elements, as JAX."""
     sample, expected = noise
     host, seen = spy(sample)
     f = io(host, like_first)

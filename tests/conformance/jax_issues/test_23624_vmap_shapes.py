@@ -75,7 +75,7 @@ def test_decorated_function_is_right_without_knowing_of_the_batch(function, comp
 
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_decorated_function_of_two_is_right_where_each_vmap_maps_another(compiled):
-    """An outer product of lanes: each call gets its own row and its own number."""
+    """An outer product of batch elements: each call gets its own row and its own number."""
 
     def scaled(x, y):
         assert (x.shape, y.shape) == ((2,), ())

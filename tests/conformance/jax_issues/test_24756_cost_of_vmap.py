@@ -1,7 +1,7 @@
-"""A vmapped callback costs one crossing, or one custom call, for every lane: jax-ml/jax#24756.
+"""A vmapped callback costs one crossing, or one custom call, for every element: jax-ml/jax#24756.
 
 Not timed here: the structure that costs the time is counted. JAX puts a loop around the call, or
-one call a lane into the program; ours crosses to the host once, and loops over the lanes there.
+one call a element into the program; ours crosses to the host once, and loops over the elements there.
 """
 
 import functools
@@ -14,8 +14,8 @@ import jupyter_jaxcb as jaxcb
 
 from ._both import OURS, THEIRS
 
-LANES = 200
-FEW = 40  # where JAX compiles one custom call a lane
+ELEMENTS = 200
+FEW = 40  # where JAX compiles one custom call a batch element
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
 
@@ -36,14 +36,14 @@ def program(callbacks, flavor, method=None, host=None):
     return jax.jit(jax.vmap(call))
 
 
-def custom_calls(f, lanes):
+def custom_calls(f, elements):
     """In the program as XLA runs it, with nothing hidden in functions that are called."""
-    compiled = f.lower(np.arange(lanes, dtype=np.float32)).compile().as_text()
+    compiled = f.lower(np.arange(elements, dtype=np.float32)).compile().as_text()
     return compiled.count('custom_call_target="xla_ffi_python')
 
 
-def loops(f, lanes):
-    return f.lower(np.arange(lanes, dtype=np.float32)).as_text().count("stablehlo.while")
+def loops(f, elements):
+    return f.lower(np.arange(elements, dtype=np.float32)).as_text().count("stablehlo.while")
 
 
 UNROLLED = {"pure, unrolled": ("pure", "sequential_unrolled"), "debug": ("debug",)}
@@ -51,31 +51,31 @@ LOOPED = {"pure": ("pure", "sequential"), "io": ("io",)}
 
 
 @pytest.mark.parametrize("flavor", UNROLLED.values(), ids=UNROLLED)
-def test_jax_compiles_one_custom_call_a_lane_where_ours_compiles_one(flavor):
+def test_jax_compiles_one_custom_call_a_element_where_ours_compiles_one(flavor):
     assert custom_calls(program(THEIRS, *flavor), FEW) == FEW
     assert custom_calls(program(OURS, *flavor), FEW) == 1
-    assert custom_calls(program(OURS, *flavor), LANES) == 1
+    assert custom_calls(program(OURS, *flavor), ELEMENTS) == 1
 
 
 @pytest.mark.parametrize("flavor", LOOPED.values(), ids=LOOPED)
 def test_jax_crosses_in_a_loop_where_ours_has_none(flavor):
     theirs, ours = program(THEIRS, *flavor), program(OURS, *flavor)
-    assert (loops(theirs, LANES), custom_calls(theirs, LANES)) == (1, 1)
-    assert (loops(ours, LANES), custom_calls(ours, LANES)) == (0, 1)
+    assert (loops(theirs, ELEMENTS), custom_calls(theirs, ELEMENTS)) == (1, 1)
+    assert (loops(ours, ELEMENTS), custom_calls(ours, ELEMENTS)) == (0, 1)
 
 
 def test_unrolled_and_looped_are_one_program_in_ours():
     for flavor in (*UNROLLED.values(), *LOOPED.values()):
-        assert loops(program(OURS, *flavor), LANES) == 0
+        assert loops(program(OURS, *flavor), ELEMENTS) == 0
 
 
 ALL = UNROLLED | LOOPED
 
 
 @pytest.mark.parametrize("flavor", ALL.values(), ids=ALL)
-def test_one_crossing_makes_the_calls_of_all_lanes(flavor):
+def test_one_crossing_makes_the_calls_of_all_elements(flavor):
     """As many host calls as with JAX, with the same arguments, in one crossing."""
-    xs = np.arange(LANES, dtype=np.float32)
+    xs = np.arange(ELEMENTS, dtype=np.float32)
     seen = {"theirs": [], "ours": []}
 
     def host(whose):
@@ -99,8 +99,8 @@ def test_one_crossing_makes_the_calls_of_all_lanes(flavor):
         np.testing.assert_array_equal(theirs, few * 2)
         np.testing.assert_array_equal(ours, xs * 2)
     calls = r.recording.calls
-    assert len(calls) == LANES
+    assert len(calls) == ELEMENTS
     assert len(np.unique(calls["crossing"])) == 1
-    assert sorted(calls["lane"].tolist()) == list(range(LANES))
+    assert sorted(calls["element"].tolist()) == list(range(ELEMENTS))
     (lowered,) = r.recording.lowered
-    assert lowered.lanes == LANES
+    assert lowered.elements == ELEMENTS

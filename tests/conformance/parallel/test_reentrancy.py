@@ -38,7 +38,7 @@ def test_nested_callbacks_are_called_as_often_as_the_program_says(in_process, ca
 
 
 def test_big_operands_hang_nobody_on_one_core_when_dispatch_is_synchronous(in_process):
-    """The remedy for JAX up to 0.10, whose CPU client waits for itself otherwise.
+    """The advice for JAX up to 0.10, whose CPU client waits for itself otherwise.
 
     With JAX's own callbacks it may wait even so: whether it does hangs on where the memory lies
     that its callback gets, see `jupyter_jaxcb.stack.core._arrays.is_big`.

@@ -118,7 +118,7 @@ def test_each_thread_has_its_own_order(io, ordered):
     )
 
 
-def test_lanes_of_several_threads_stay_apart(our_pure):
+def test_elements_of_several_threads_stay_apart(our_pure):
     f = jax.jit(jax.vmap(our_pure(lambda x: x * 3, SCALAR, vmap_method="sequential")))
 
     def work(number):

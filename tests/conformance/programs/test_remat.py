@@ -163,14 +163,16 @@ def test_debug_callback_is_called_as_often_as_by_jax(jax_debug, run, note, way, 
 
 
 @cases((["decorator"], POLICIES, (False,)), (["decorator"], FEW, (True,)))
-def test_debug_callback_of_every_lane_is_called_as_often_as_by_jax(
+def test_debug_callback_of_every_element_is_called_as_often_as_by_jax(
     jax_debug, run, note, way, policy, ordered
 ):
     found = []
     for debug in (DEBUG[way], jax_debug):
         host, seen = note()
-        lanes = jax.vmap(watched(debug(host, ordered=ordered)))
-        g = jax.checkpoint(lambda x, lanes=lanes: jnp.sum(lanes(x)), policy=POLICIES[policy])
+        elements = jax.vmap(watched(debug(host, ordered=ordered)))
+        g = jax.checkpoint(
+            lambda x, elements=elements: jnp.sum(elements(x)), policy=POLICIES[policy]
+        )
         slopes = run(jax.jit(jax.grad(g)), np.float32([0.5, 0.25]))
         found.append((slopes.tolist(), sorted(seen)))
     assert found[0] == found[1]

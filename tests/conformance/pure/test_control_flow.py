@@ -84,7 +84,7 @@ def test_switch_calls_the_taken_branch_alone(pure, spy, run, branch):
 
 
 def test_vmapped_cond_with_a_batched_predicate_calls_both_branches_as_jax_does(pure, spy, run):
-    """It becomes a select, which needs both values of every lane."""
+    """It becomes a select, which needs both values of every batch element."""
     (sin, sins), (cos, coss) = spy(np.sin), spy(np.cos)
     f, g = (pure(host, like_first, vmap_method="sequential") for host in (sin, cos))
     above = FIVE_TO_2 > 1

@@ -70,7 +70,7 @@ def bessel_spy():
 @bessels
 @pytest.mark.parametrize("v", [0, 1, 3])
 def test_bessel_function_equals_that_of_scipy(make, bessel_spy, run, v):
-    """It is called once plainly and under jit, once per lane under vmap."""
+    """It is called once plainly and under jit, once per batch element under vmap."""
     host, seen = bessel_spy
     jv = make(host)
     expected = scipy.special.jv(v, Z)

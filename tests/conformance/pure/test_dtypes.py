@@ -143,8 +143,8 @@ def test_64_bit_values_survive_on_worker_threads(our_pure, run, dtype):
     ]
 
 
-def test_64_bit_lanes_survive_vmap_and_loops(our_pure, spy, run):
-    """15 calls, one per lane and step."""
+def test_64_bit_elements_survive_vmap_and_loops(our_pure, spy, run):
+    """15 calls, one per batch element and step."""
     host, seen = spy(lambda x: x + np.int64(1))
     with jax.enable_x64(True):
         f = our_pure(host, like_first, vmap_method="sequential")

@@ -64,15 +64,15 @@ droppers = pytest.mark.parametrize(
     ],
     ids=["jit", "jit in jit", "scan"],
 )
-def test_unused_callback_is_reported_with_its_line_and_a_remedy(program, name, transformed, run):
-    """There is no call, and the fate "unused" says so."""
+def test_unused_callback_is_reported_with_its_line_and_a_advice(program, name, transformed, run):
+    """There is no call, and the status "unused" says so."""
     f = transformed(lambda x: program(x))  # a new function: nothing of it is compiled yet
     with jaxcb.record() as r:
         np.testing.assert_allclose(run(f, FIVE_TO_2), FIVE_TO_2 + 1, rtol=1e-6)
     assert len(r.recording) == 0
     assert r.recording.elisions
     for elided in r.recording.elisions:
-        assert elided.fate == "unused"
+        assert elided.status == "unused"
         assert (elided.site.flavor, elided.site.function) == ("pure", name)
         assert elided.site.file == __file__
         assert elided.site.line == program.__code__.co_firstlineno + 1

@@ -1,4 +1,4 @@
-"""Under nested vmaps every lane gets its own values, in the shapes and the order of JAX."""
+"""Under nested vmaps every element gets its own values, in the shapes and the order of JAX."""
 
 import math
 
@@ -33,7 +33,7 @@ def vmapped(f, nest):
 
 
 def nest_arguments(nest):
-    """x and y whose every lane is different, and the same as loops over the lanes would see."""
+    """x and y whose every element is different, and the same as loops over the elements would see."""
     cores, arguments = ((2,), ()), []
     for position, core in enumerate(cores):
         shape = list(core)
@@ -56,11 +56,11 @@ def looped(f, nest, sizes, arguments):
                 inner,
                 rest,
                 [
-                    arg if axis is None else np.take(arg, lane, axis)
+                    arg if axis is None else np.take(arg, element, axis)
                     for arg, axis in zip(arguments, axes, strict=True)
                 ],
             )
-            for lane in range(size)
+            for element in range(size)
         ]
     )
 
@@ -87,8 +87,8 @@ def test_batch_axes_lead_outermost_first(pure, spy, run, nest, method):
 
 @nests
 @pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])
-def test_nested_lanes_are_called_one_by_one(pure, spy, run, nest, method):
-    """Every call has exactly the unbatched shapes, and every lane has its own."""
+def test_nested_elements_are_called_one_by_one(pure, spy, run, nest, method):
+    """Every call has exactly the unbatched shapes, and every batch element has its own."""
     host, seen = spy(scaled)
     arguments = nest_arguments(nest)
     f = pure(host, like_first, vmap_method=method)
@@ -98,7 +98,7 @@ def test_nested_lanes_are_called_one_by_one(pure, spy, run, nest, method):
 
 
 @nests
-def test_nested_lanes_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy, run, nest):
+def test_nested_elements_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy, run, nest):
     """The outermost axis is the fastest, whichever axes the arguments are mapped over."""
     (host, seen), (jax_host, jax_seen) = spy(scaled), spy(scaled)
     arguments = nest_arguments(nest)
@@ -109,7 +109,7 @@ def test_nested_lanes_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy, r
 
 
 def test_two_nested_vmaps_visit_the_outermost_axis_fastest(pure, spy, run):
-    """The lanes 0, 3, 1, 4, 2, 5 of a (2, 3) batch."""
+    """The batch elements 0, 3, 1, 4, 2, 5 of a (2, 3) batch."""
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method="sequential")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)

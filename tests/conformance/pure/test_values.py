@@ -70,7 +70,7 @@ def test_vmap_over_one_argument_calls_as_its_method_says(pure, spy, run, method,
     assert shapes(seen) == calls
 
 
-def test_decorated_function_visits_one_lane_after_the_other_by_default(spy, run):
+def test_decorated_function_visits_one_element_after_the_other_by_default(spy, run):
     """No vmap_method is asked of someone who decorates: the default is always right."""
     host, seen = spy(wave)
     f = jaxcb.pure(result="x")(host)
@@ -140,7 +140,7 @@ def test_structures_and_keywords_reach_the_host_as_they_were_given(pure, run):
 
 
 def test_keyword_arguments_are_mapped_by_vmap_like_the_others(pure, run):
-    """Three calls, each with its lane of both."""
+    """Three calls, each with its batch element of both."""
     seen = []
 
     def host(x, *, y):

@@ -69,8 +69,8 @@ def test_vmap_without_a_method_names_the_choices(our_pure, spy):
 
 
 @pytest.mark.parametrize("method", METHODS[:2])
-def test_zero_lanes_make_zero_calls(our_pure, spy, run, method):
-    """Looped lanes are called one by one, and there is none."""
+def test_zero_elements_make_zero_calls(our_pure, spy, run, method):
+    """Looped batch elements are called one by one, and there is none."""
     host, seen = spy(np.sin)
     f = our_pure(host, like_first, vmap_method=method)
     answer = run(jax.vmap(f), np.zeros((0, 3), np.float32))
@@ -80,7 +80,7 @@ def test_zero_lanes_make_zero_calls(our_pure, spy, run, method):
 
 @pytest.mark.parametrize("method", METHODS[:2])
 def test_vmap_that_maps_no_argument_makes_one_call(pure, spy, run, method):
-    """One value for all lanes."""
+    """One value for all batch elements."""
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method=method)
     answer = run(jax.vmap(lambda _: f(np.float32(1)), axis_size=3, in_axes=None, out_axes=None), 0)

@@ -77,7 +77,7 @@ def test_answer_of_another_shape_is_an_error(answering, failure, answer, result,
 def test_shape_expected_under_vmap_is_the_one_the_method_hands_out(
     answering, run, failure, method, shape
 ):
-    """One lane, or the whole batch; the first wrong answer ends it."""
+    """One batch element, or the whole batch; the first wrong answer ends it."""
     f, seen = answering(np.ones(shape, np.float32), THREE, vmap_method=method)
     np.testing.assert_array_equal(run(jax.vmap(f), np.ones((5, 2), np.float32)), np.ones((5, 3)))
     assert len(seen) == (5 if method == "sequential" else 1)

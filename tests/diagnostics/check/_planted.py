@@ -142,7 +142,7 @@ def adds_to_its_output():
     return accumulate, X
 
 
-def buffer_of_one_lane():
+def buffer_of_one_element():
     @jaxcb.buffer(result="x", vmap_method="expand_dims")
     def scale(out, x):
         np.divide(x, x.max(), out)
@@ -171,10 +171,13 @@ PLANTED = {  # what is planted: kind of the finding, what it says
     wrong_structure: ("declared result", "'c'"),
     loses_its_fraction: ("declared result", "int32"),
     raises: ("declared result", "KeyError: 'missing'"),
-    not_batch_aware: ("vmap contract", r"'expand_dims', .* \(3, 3\).*lane \(1,\) is 0.1875 at"),
+    not_batch_aware: (
+        "vmap contract",
+        r"'expand_dims', .* \(3, 3\).*batch element \(1,\) is 0.1875 at",
+    ),
     off_by_a_percent_in_a_batch: (
         "vmap contract",
-        r"lane \(0,\) is 1.00\d+ at \[0\] instead of 1.0",
+        r"batch element \(0,\) is 1.00\d+ at \[0\] instead of 1.0",
     ),
     takes_no_batch: ("vmap contract", "TypeError: only"),
     sums_the_batch_away: ("vmap contract", r"shape \(\) where \(3,\) was declared"),
@@ -187,6 +190,6 @@ PLANTED = {  # what is planted: kind of the finding, what it says
     prints_by_another_name: ("no printing", r"prints 'saw \(3,\)'"),
     forgets_output: ("declared result", r"did not write 1 of the 3 elements of out"),
     adds_to_its_output: ("same inputs twice", "instead of"),
-    buffer_of_one_lane: ("vmap contract", "'expand_dims'"),
+    buffer_of_one_element: ("vmap contract", "'expand_dims'"),
     plainly_reads_the_clock: ("source", "reads the clock: time.time"),
 }

@@ -33,7 +33,7 @@ def test_planted_violation_is_the_one_finding(plant):
     assert finding.kind == kind
     with pytest.raises(AssertionError, match=what):
         raise AssertionError(finding.what)
-    assert finding.remedy.endswith(".")
+    assert finding.advice.endswith(".")
 
 
 @pytest.mark.parametrize("name", CORRECT)
@@ -101,7 +101,9 @@ def test_methods_that_would_be_right_are_named():
     assert jaxcb.check(pure(result=X)(np.sin), X).vmap_methods == every
     cube = pure(result=lambda x: x)(functools.partial(np.power, 3))
     assert jaxcb.check(cube, X).vmap_methods == every
-    both = pure(result=lambda x, y: x)(np.add)  # adds one lane's number to another's elements
+    both = pure(result=lambda x, y: x)(
+        np.add
+    )  # adds one batch element's number to another's elements
     assert not any(jaxcb.check(both, X, np.float32(1)).vmap_methods.values())
 
 

@@ -77,7 +77,7 @@ def test_answer_that_changes_is_found(dtype):
 
 
 @every_dtype
-def test_batch_that_is_answered_other_than_its_lanes_is_found(dtype):
+def test_batch_that_is_answered_other_than_its_elements_is_found(dtype):
     def reversed_whole(x):
         return np.ascontiguousarray(x[::-1])
 
@@ -89,7 +89,7 @@ def test_batch_that_is_answered_other_than_its_lanes_is_found(dtype):
 
 @pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "int8", "uint8", "int64"])
 def test_largest_integer_is_changed_to_another_one(name):
-    """Or the lanes of a batch were all alike, and whatever mixes them up would pass."""
+    """Or the batch elements of a batch were all alike, and whatever mixes them up would pass."""
     kind = getattr(ml_dtypes, name, None) or getattr(np, name)
     x = np.full(2, int(ml_dtypes.iinfo(kind).max), kind)
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():

@@ -27,7 +27,7 @@ def test_function_that_promised_no_batches_gets_none(method):
 def test_function_of_one_batched_method_is_tried_with_others():
     """Where the one is wrong, another may be right."""
     add = pure(result=lambda n, x: x, vmap_method="broadcast_all")(np.add)
-    assert "or 'expand_dims'" in only(add, 1, X).remedy
+    assert "or 'expand_dims'" in only(add, 1, X).advice
 
 
 def failing_from(first, error):

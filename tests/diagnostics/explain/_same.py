@@ -29,7 +29,7 @@ def alone(test):
 
 
 def returns(program):
-    """Whether a program of the battery of fates hands over a function, or runs by itself."""
+    """Whether a program of the battery of statuses hands over a function, or runs by itself."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(program))).body
     return any(isinstance(statement, ast.Return) for statement in tree.body)
 
@@ -41,10 +41,10 @@ def facts(outcome):
     return (
         site.function,
         *place,
-        str(outcome.fate),
+        str(outcome.status),
         outcome.written,
         outcome.compiled,
-        outcome.ways,
+        outcome.traced_paths,
         outcome.instructions,
         outcome.reason,
         outcome.call_paths,
@@ -122,10 +122,10 @@ def check_summaries(explained, recorded, calls):
         assert one.ahead, site
         assert one.calls == 0, site
         assert one.expected in (None, other.calls), site
-        if str(other.fate) not in ("untaken", "uncalled"):
-            assert one.fate == other.fate, site
-            assert (one.reason, one.remedy) == (other.reason, other.remedy), site
-        assert bool(one.reason) == (str(one.fate) != "live" or bool(one.elided)), site
+        if str(other.status) not in ("not_reached", "not_run"):
+            assert one.status == other.status, site
+            assert (one.reason, one.advice) == (other.reason, other.advice), site
+        assert bool(one.reason) == (str(one.status) != "kept" or bool(one.elided)), site
 
 
 def by_site(recording):

@@ -26,7 +26,7 @@ def grad(h):
     return jax.jit(jax.grad(lambda x: devices.sharded(lambda y: a(y))(x).sum())), (XS,)
 
 
-def lanes(h):
+def elements(h):
     a = h.pure("a")
     return jax.vmap(devices.sharded(lambda y: a(y))), (np.stack([XS, XS]),)
 
@@ -53,7 +53,7 @@ def same(program):
 if __name__ == "__main__":
     assert len(jax.devices()) == 4
     programs = {row.name: row.program for row in devices.ROWS if returns(row.program)}
-    programs |= {f.__name__: f for f in (structs, grad, lanes, pmapped)}
+    programs |= {f.__name__: f for f in (structs, grad, elements, pmapped)}
     for name, one in programs.items():
         try:
             same(one)

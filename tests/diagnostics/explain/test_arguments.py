@@ -158,7 +158,7 @@ def test_a_struct_stands_for_an_array(args, kwargs):
     f = lambda x: jax.vmap(a)(x)  # noqa: E731
     (of_struct,) = jaxcb.explain(f)(*args, **kwargs).outcomes
     (of_array,) = jaxcb.explain(f)(X).outcomes
-    assert (of_struct.fate, of_struct.compiled) == (of_array.fate, of_array.compiled)
+    assert (of_struct.status, of_struct.compiled) == (of_array.status, of_array.compiled)
     assert of_struct.compiled == 3
 
 

@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import matrix_to_html, matrix_to_text
 from tests.stack.elision._battery import Hosts
 
@@ -245,4 +245,4 @@ def test_an_unused_call_in_a_jitted_function_is_in_every_column():
     matrix = jaxcb.explain_matrix(f)(X)
     assert not matrix.refused
     for name, column in matrix.columns.items():
-        assert [o.fate for o in column.outcomes] == [Fate.UNUSED], name
+        assert [o.status for o in column.outcomes] == [Status.UNUSED], name

@@ -1,4 +1,4 @@
-"""Programs that the battery of fates has not: rules of derivatives, lanes, rarer primitives."""
+"""Programs that the battery of statuses has not: rules of derivatives, elements, rarer primitives."""
 
 import itertools
 
@@ -96,14 +96,14 @@ for length in (0, 1, 5):
 
         return lambda x: lax.scan(body, x, np.arange(length)), (X,)
 
-    @program(f"scan of {length} in lanes")
+    @program(f"scan of {length} in batch elements")
     def _(h, length=length):
         a = h.io("a")
         one = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=length)[0]  # noqa: E731
         return jax.vmap(one), (np.ones((2, 3), np.float32),)
 
 
-@program("lanes of two callbacks that feed each other, by other methods")
+@program("batch elements of two callbacks that feed each other, by other methods")
 def _(h):
     a, b = h.pure("a"), h.pure("b", vmap_method="expand_dims")
     return jax.vmap(lambda x, y: b(a(x) + y), in_axes=(0, None)), (X, np.float32(1))
@@ -116,7 +116,7 @@ def _(h):
     return lambda i, x: lax.switch(i, branches, x), (np.int32(2), X)
 
 
-@program("a switch in lanes")
+@program("a switch in batch elements")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = lambda i, x: lax.switch(i, [lambda x: a(x), lambda x: b(x)], x)  # noqa: E731
@@ -137,7 +137,7 @@ def _(h):
     return lambda x: checkify.checkify(lambda y: a(y))(x)[1], (X,)
 
 
-@program("a callback of random numbers, in lanes of keys")
+@program("a callback of random numbers, in batch elements of keys")
 def _(h):
     a = h.pure("a")
     f = jax.vmap(lambda key: a(jax.random.normal(key, (2,))))
@@ -194,5 +194,5 @@ def test_what_is_said_ahead_is_what_the_run_shows(make):
 def test_asking_a_second_time_gives_the_same_answer(make):
     function, args = make(Hosts())
     first, second = (jaxcb.explain(function)(*args) for _ in range(2))
-    assert [o.fate for o in first.outcomes] == [o.fate for o in second.outcomes]
+    assert [o.status for o in first.outcomes] == [o.status for o in second.outcomes]
     assert [o.compiled for o in first.outcomes] == [o.compiled for o in second.outcomes]

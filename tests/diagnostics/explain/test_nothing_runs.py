@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate, active
+from jupyter_jaxcb.recording import Status, active
 from tests.stack.elision._battery import Hosts
 
 from ._same import told
@@ -20,7 +20,7 @@ X = np.arange(1, 4, dtype=np.float32)
 
 
 def everything(h):
-    """Every flavor, once, in a loop, in lanes, folded and unused."""
+    """Every flavor, once, in a loop, in batch elements, folded and unused."""
     a, b, c, d, e = h.pure("a"), h.io("b", ordered=True), h.debug("c"), h.pure("d"), h.pure("e")
 
     def f(x):
@@ -59,14 +59,18 @@ def test_no_host_function_is_called(jitted):
     jaxcb.explain_matrix(jax.jit(f) if jitted else f)(X)
     jax.effects_barrier()
     assert not hosts.calls
-    assert {o.fate for o in recording.outcomes} == {Fate.LIVE, Fate.UNUSED, Fate.FOLDED}
+    assert {o.status for o in recording.outcomes} == {
+        Status.KEPT,
+        Status.UNUSED,
+        Status.OPTIMIZED_AWAY,
+    }
 
 
 def test_calling_the_callback_alone_is_explained_and_not_carried_out():
     hosts = Hosts()
     for callback in (hosts.pure("a"), hosts.io("b"), hosts.debug("c")):
         (outcome,) = jaxcb.explain(callback)(X).outcomes
-        assert (outcome.fate, outcome.written, outcome.compiled) == (Fate.LIVE, 1, 1)
+        assert (outcome.status, outcome.written, outcome.compiled) == (Status.KEPT, 1, 1)
     assert not hosts.calls
 
 
@@ -168,7 +172,7 @@ def test_after_an_error_all_is_as_before():
         with pytest.raises(KeyError):
             jaxcb.explain(lambda x: {}[(a(x), "k")[1]])(X)
         jax.jit(lambda x: a(x))(X)
-    assert [o.fate for o in recorded.recording.outcomes] == [Fate.LIVE]
+    assert [o.status for o in recorded.recording.outcomes] == [Status.KEPT]
     assert len(recorded.recording) == 1
     assert active() is None
 
@@ -227,8 +231,8 @@ def test_it_may_be_asked_while_another_function_is_traced():
 
     with jaxcb.record() as recorded:
         jax.block_until_ready(jax.jit(f)(X))
-    assert [o.fate for o in said[0].outcomes] == [Fate.UNUSED]
-    assert [o.fate for o in recorded.recording.outcomes] == [Fate.LIVE]
+    assert [o.status for o in said[0].outcomes] == [Status.UNUSED]
+    assert [o.status for o in recorded.recording.outcomes] == [Status.KEPT]
     assert hosts.calls == {"a": 1}
 
 
@@ -238,5 +242,5 @@ def test_with_jit_disabled_no_call_of_a_python_loop_is_said_to_be_hoisted():
     f = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
     with jax.disable_jit():
         recording = jaxcb.explain(f)(X)
-    assert {o.fate for o in recording.outcomes} == {Fate.LIVE}
+    assert {o.status for o in recording.outcomes} == {Status.KEPT}
     assert sum(o.compiled for o in recording.outcomes) == 3

@@ -20,12 +20,12 @@ def asked(make, *args):
     return jaxcb.explain(make(Hosts()))(*args)
 
 
-def test_nothing_run_has_no_calls_no_times_and_no_previews():
+def test_nothing_run_has_no_calls_no_times_and_no_sample_values():
     recording = asked(lambda h: jax.vmap(h.pure("a")), X)
     (summary,) = summarize(recording)
     assert (summary.calls, summary.crossings, summary.host_ns) == (0, 0, 0)
     assert (summary.expected, summary.written) == (3, 3)
-    assert summary.previews == ()
+    assert summary.sample_values == ()
     assert summary.errors == ()
     assert to_text(recording) == to_text(recording, times=False)
 
@@ -36,7 +36,7 @@ def test_nothing_run_has_no_calls_no_times_and_no_previews():
         (lambda h: h.pure("a"), (X,), "a · pure · 1 call a run"),
         (lambda h: jax.vmap(h.pure("a")), (X,), "a · pure · 3 calls a run"),
         (lambda h: lambda x: (h.pure("a")(x), x)[1], (X,), "its result is never used"),
-        (lambda h: lambda x: jnp.where(False, h.pure("a")(x), x), (X,), "folded"),
+        (lambda h: lambda x: jnp.where(False, h.pure("a")(x), x), (X,), "optimized_away"),
         (
             lambda h: (lambda a: lambda x: lax.fori_loop(0, 4, lambda i, c: c + a(x), x))(
                 h.pure("a")

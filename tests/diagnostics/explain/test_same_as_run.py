@@ -1,4 +1,4 @@
-"""Every program of the battery of fates: what is said before it runs is what its run shows."""
+"""Every program of the battery of statuses: what is said before it runs is what its run shows."""
 
 import pytest
 

@@ -5,13 +5,13 @@ import numpy as np
 from jupyter_jaxcb.recording import (
     Aval,
     Compilation,
-    Fate,
     LoweredSite,
     Outcome,
     Program,
     Reason,
     Recorder,
     Site,
+    Status,
 )
 
 HERE = Site("pure", "bessel", "/home/me/model.py", 3, 4, cell=False, source="bessel(x)")
@@ -19,22 +19,24 @@ THERE = Site("io", "log", "/home/me/model.py", 9, 0, cell=False, source="log(x)"
 X = Aval((), "float32")
 
 
-def recorded(times, *, site=HERE, lanes=0, error=None, fate=Fate.LIVE, cells=(), environment=None):
+def recorded(
+    times, *, site=HERE, elements=0, error=None, status=Status.KEPT, cells=(), environment=None
+):
     """A recording of one program, with a host call for each of `times`."""
     recorder = Recorder()
     program = Program("jit_f", "cpu", 1)
     fact = LoweredSite(site, program, 0, (X,), (X,))
     recorder.bound(site)
     recorder.lowered(fact)
-    reason = None if fate is Fate.LIVE else Reason.EMPTY_LOOP
-    recorder.compiled(Outcome(site, program, fate, written=1, compiled=1, reason=reason))
+    reason = None if status is Status.KEPT else Reason.EMPTY_LOOP
+    recorder.compiled(Outcome(site, program, status, written=1, compiled=1, reason=reason))
     recorder.took(Compilation(program, 1, (X,), 10, 20, code=1, end_ns=1_000))
     recorder.counts(program)
     for start, end in times:
         recorder.ran(program)
         crossing = recorder.called(fact, 1, start, end, error)
         recorder.values.take(fact, crossing, -1, [np.float32(start)], [np.float32(end)])
-    if lanes:
-        recorder.called_lanes(fact, 1, np.arange(lanes), list(range(100, 101 + lanes)))
+    if elements:
+        recorder.called_elements(fact, 1, np.arange(elements), list(range(100, 101 + elements)))
     recorder.values.not_finite(fact, 1, 0)
     return recorder.freeze(cells=cells, environment=environment or {"jax": "0.0"})

@@ -56,7 +56,7 @@ def told(recording):
             for call in recording
             for recorded in [recording.lowered[call.lowered]]
         ],
-        "fate": str(site.fate),
+        "status": str(site.status),
         "reason": site.reason,
         "expected": site.expected,
         "notes": list(site.notes),
@@ -105,7 +105,7 @@ def in_turn():
 
 def turns(recording):
     """Whose they are, and what they were given: crossings and sites are renumbered."""
-    given = {preview.crossing: preview.operands for preview in recording.previews}
+    given = {sample.crossing: sample.operands for sample in recording.sample_values}
     return {
         "by end": [call.process for call in recording],
         "by start": [call.process for call in sorted(recording, key=lambda call: call.start_ns)],

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate, Frame, LoweredSite, Process, Recorder, Running, merged
+from jupyter_jaxcb.recording import Frame, LoweredSite, Process, Recorder, Running, Status, merged
 from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
 
 from ._recorded import HERE, recorded
@@ -46,19 +46,19 @@ def test_binds_of_a_line_are_those_of_all_processes():
     assert dict(both.bound) == {HERE: 4}
 
 
-def test_fates_that_differ_are_told_by_process():
-    both = merged([recorded([], fate=Fate.UNUSED), recorded([(1, 2)])])
+def test_statuses_that_differ_are_told_by_process():
+    both = merged([recorded([], status=Status.UNUSED), recorded([(1, 2)])])
     (site,) = summarize(both)
-    assert (site.fate, site.reason) == (Fate.LIVE, "")
+    assert (site.status, site.reason) == (Status.KEPT, "")
     assert site.notes[:2] == (
         "0 calls in process 0, 1 call in process 1",
         "unused in process 0: it is in a loop of length 0; look at the length of the loop",
     )
 
 
-def test_one_fate_of_all_is_the_fate():
-    (site,) = summarize(merged([recorded([], fate=Fate.UNUSED)] * 2))
-    assert (site.fate, site.elided) == (Fate.UNUSED, 2)
+def test_one_status_of_all_is_the_status():
+    (site,) = summarize(merged([recorded([], status=Status.UNUSED)] * 2))
+    assert (site.status, site.elided) == (Status.UNUSED, 2)
     assert site.reason == "it is in a loop of length 0"
     assert not any(note.startswith("unused") for note in site.notes)
 

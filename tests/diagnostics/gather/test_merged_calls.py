@@ -12,13 +12,13 @@ from ._recorded import HERE, THERE, recorded
 
 def facts_of(recording):
     """Each call with everything that its numbers stand for, but threads' and programs' numbers."""
-    previews = {
-        (p.crossing, p.lane): (p.operands, p.results, p.lowered) for p in recording.previews
+    sample_values = {
+        (p.crossing, p.element): (p.operands, p.results, p.lowered) for p in recording.sample_values
     }
     return [
         (
             recording.lowered[call.lowered].site,
-            call.lane,
+            call.element,
             call.start_ns,
             call.end_ns,
             call.version,
@@ -27,7 +27,7 @@ def facts_of(recording):
             given and (*given[:2], given[2] == call.lowered),
         )
         for call in recording
-        for given in [previews.get((call.crossing, call.lane))]
+        for given in [sample_values.get((call.crossing, call.element))]
     ]
 
 
@@ -40,7 +40,7 @@ RECORDINGS = st.lists(
         recorded,
         TIMES,
         site=st.sampled_from([HERE, THERE]),
-        lanes=st.integers(0, 3),
+        elements=st.integers(0, 3),
         error=st.sampled_from([None, "ValueError: a", "ValueError: b"]),
     ),
     min_size=1,
@@ -57,9 +57,9 @@ def test_every_call_of_every_process_is_there_once_with_all_it_had(recordings, d
     assert len(whole) == sum(map(len, recordings))
     for process, own in zip(processes, recordings, strict=True):
         expected = [
-            (site, lane, start + process.offset_ns, end + process.offset_ns, version, error,
-             f"process {process.number} · {thread}", preview)
-            for site, lane, start, end, version, error, thread, preview in facts_of(own)
+            (site, element, start + process.offset_ns, end + process.offset_ns, version, error,
+             f"process {process.number} · {thread}", sample)
+            for site, element, start, end, version, error, thread, sample in facts_of(own)
         ]  # fmt: skip
         found = zip(whole, facts_of(whole), strict=True)
         found = [facts for call, facts in found if call.process == process.number]

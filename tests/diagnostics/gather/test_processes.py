@@ -35,7 +35,7 @@ def test_calls_of_all_processes_are_there_in_each(found, flavor, process):
     assert len(set(devices)) == 4
     assert [call[2] for call in calls] == devices
     assert all(thread.startswith(f"process {who} · ") for who, _, _, thread in calls)
-    assert (row["fate"], row["expected"]) == ("live", 4)
+    assert (row["status"], row["expected"]) == ("kept", 4)
     assert row["notes"] == ["2 calls in each of 2 processes"]
 
 
@@ -50,25 +50,25 @@ def test_under_jit_one_process_calls_and_all_have_the_result(found, flavor, proc
     for part in row["parts"]:
         assert part == doubled if len(part) == 8 else set(part) < set(doubled)
     assert row["all"]["calls"][0][0] == 0 and len(row["all"]["calls"]) == 1
-    assert (row["all"]["fate"], row["all"]["expected"]) == ("live", 1)
+    assert (row["all"]["status"], row["all"]["expected"]) == ("kept", 1)
     assert row["all"]["notes"] == ["1 call in process 0, 0 calls in process 1"]
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
 def test_a_process_that_another_calls_for_says_so(found, flavor):
     own = [process["programs"][f"{flavor}: jit"]["own"] for process in found]
-    assert [one["fate"] for one in own] == ["live", "uncalled"]
+    assert [one["status"] for one in own] == ["kept", "not_run"]
     assert [one["expected"] for one in own] == [1, 0]
     assert own[1]["reason"] == "another process makes its calls, for all"
 
 
 @BOTH
-def test_fates_that_differ_are_told_by_process(found, process):
+def test_statuses_that_differ_are_told_by_process(found, process):
     row = found[process]["different"]
-    assert row["fate"] == "live" and [call[0] for call in row["calls"]] == [0, 0, 0]
-    counts, fate = row["notes"][:2]
+    assert row["status"] == "kept" and [call[0] for call in row["calls"]] == [0, 0, 0]
+    counts, status = row["notes"][:2]
     assert counts == "3 calls in process 0, 0 calls in process 1"
-    assert fate.startswith("unused in process 1: its result is never used")
+    assert status.startswith("unused in process 1: its result is never used")
     assert "unused in process 1" in row["text"]
 
 

@@ -25,14 +25,14 @@ SITE = LoweredSite(
 
 
 def recorded(*pids, host="another machine", recorder=None):
-    """Two lanes by each worker of these pids, queued for 5 ns."""
+    """Two batch elements by each worker of these pids, queued for 5 ns."""
     recorder = recorder or Recorder(clock=lambda: 0)
     recorder.called(SITE, 1, 0, 1)  # the thread of the recorder's is the first
     crossing = recorder.crossing()
     for n, pid in enumerate(pids):
         who = SimpleNamespace(host=host, pid=pid, thread=0, name="MainThread")
-        lanes = np.array([2 * n, 2 * n + 1])
-        rows = WorkerRows(who, lanes, [10, 20, 30], 5, 35, {})
+        elements = np.array([2 * n, 2 * n + 1])
+        rows = WorkerRows(who, elements, [10, 20, 30], 5, 35, {})
         recorder.called_by_workers(SITE, 1, crossing, [rows])
     return recorder.freeze()
 
@@ -49,8 +49,8 @@ def test_workers_keep_their_threads_and_calls():
         (True, "pid 21"),
     ]
     for worker in both.workers:
-        lanes = [call.lane for call in both if call.thread == worker.thread]
-        assert len(lanes) == 2
+        elements = [call.element for call in both if call.thread == worker.thread]
+        assert len(elements) == 2
     errors = [worker.clock_error_ns for worker in (*one.workers, *other.workers)]
     assert [worker.clock_error_ns for worker in both.workers] == [*errors[:2], errors[2] + 7]
     assert sorted(call.queued_ns for call in both) == sorted(
@@ -77,7 +77,7 @@ def test_pids_of_two_machines_and_of_containers_are_kept_apart(tmp_path):
     assert os.getpid() not in names
 
 
-def test_a_trace_shows_lanes_of_workers_on_tracks_that_have_names(tmp_path):
+def test_a_trace_shows_elements_of_workers_on_tracks_that_have_names(tmp_path):
     """A crossing that workers shared is on none of them: it would overlap the next one in part."""
     export(recorded(1, 2), tmp_path / "all.perfetto.json")
     events = json.loads((tmp_path / "all.perfetto.json").read_text())["traceEvents"]

@@ -44,9 +44,9 @@ def observed(run):
 
 
 def seen(run):
-    """(flavor, name, fate, calls) of each site of `run`."""
+    """(flavor, name, status, calls) of each site of `run`."""
     _, recording = observed(run)
-    return [(s.site.flavor, s.site.function, str(s.fate), s.calls) for s in summarize(recording)]
+    return [(s.site.flavor, s.site.function, str(s.status), s.calls) for s in summarize(recording)]
 
 
 def one():

@@ -38,4 +38,4 @@ def test_off_keeps_the_error_of_the_block(monkeypatch):
 def test_explain_is_asked_all_the_same(monkeypatch):
     monkeypatch.setenv("JUPYTER_JAXCB", "off")
     double = jaxcb.pure(lambda x: 2 * x, result="x")
-    assert jaxcb.explain(lambda x: double(x))(1.0).outcomes[0].fate == "live"
+    assert jaxcb.explain(lambda x: double(x))(1.0).outcomes[0].status == "kept"

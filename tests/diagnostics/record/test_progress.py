@@ -45,7 +45,7 @@ PROGRAMS = {
     "loops in a loop": lambda f, x: jax.lax.fori_loop(
         0, 3, lambda i, y: f(jax.lax.fori_loop(0, 4, lambda j, z: f(z), y)), x
     ),
-    "lanes": lambda f, x: jax.vmap(f)(x + jnp.arange(6.0)).sum(),
+    "elements": lambda f, x: jax.vmap(f)(x + jnp.arange(6.0)).sum(),
     "two sites": lambda f, x: f(x) + f(x + 1),
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate, Reason
+from jupyter_jaxcb.recording import Reason, Status
 from jupyter_jaxcb.report import summarize
 from jupyter_jaxcb.stack.elision import _remembered
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
 def elided(run):
     with jaxcb.record() as recorded:
         jax.block_until_ready(run())
-    return [(e.site.line, e.program, e.fate) for e in recorded.recording.elisions]
+    return [(e.site.line, e.program, e.status) for e in recorded.recording.elisions]
 
 
 def unused_and_used(x):
@@ -46,7 +46,7 @@ LINE = unused_and_used.__code__.co_firstlineno + 1
     ids=["jit", "nested jit", "vmap of jit", "map in jit", "map", "ahead of time", "cond"],
 )
 def test_unused_callback_is_found_wherever_it_is(run):
-    assert [(line, fate) for line, _, fate in elided(run)] == [(LINE, Fate.UNUSED)]
+    assert [(line, status) for line, _, status in elided(run)] == [(LINE, Status.UNUSED)]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_elision_stands_whenever_its_program_runs_again():
 def test_program_that_makes_no_call_is_seen_to_run_again():
     f = jax.jit(lambda x: (double(x), x + 1)[1])
     first = elided(lambda: f(1.0))
-    assert [fate for _, _, fate in first] == [Fate.UNUSED]
+    assert [status for _, _, status in first] == [Status.UNUSED]
     for _ in range(2):
         assert elided(lambda: f(2.0)) == first
 
@@ -106,7 +106,7 @@ def test_shape_that_is_asked_for_while_tracing_is_told():
     with jaxcb.record() as recorded:
         jax.jit(f)(1.0)
     (told,) = recorded.recording.elisions
-    assert (told.fate, told.reason) == (Fate.UNUSED, Reason.SHAPE_ONLY)
+    assert (told.status, told.reason) == (Status.UNUSED, Reason.SHAPE_ONLY)
 
 
 def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_said_to_be_of_its_shape():
@@ -114,7 +114,7 @@ def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_said_to_be_of_its
     with jaxcb.record() as recorded:
         assert float(jax.jit(jax.grad(inner))(3.0)) == 6.0
     (told,) = recorded.recording.elisions
-    assert (told.fate, told.reason) == (Fate.UNUSED, Reason.UNUSED_IN_TRACE)
+    assert (told.status, told.reason) == (Status.UNUSED, Reason.UNUSED_IN_TRACE)
 
 
 def test_calls_and_expected_calls_are_known_when_the_log_was_full():
@@ -254,7 +254,7 @@ def test_capacity_bounds_what_is_kept():
     assert (len(recorded.recording), recorded.recording.overflow) == (10, 15)
 
 
-def test_environment_names_what_fates_depend_on():
+def test_environment_names_what_statuses_depend_on():
     with jaxcb.record() as recorded:
         pass
     assert recorded.recording.environment == {"jax": jax.__version__, "backend": "cpu"}

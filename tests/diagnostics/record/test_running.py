@@ -1,4 +1,4 @@
-"""Host calls that have not come back are found, with their lane, on whatever thread they run."""
+"""Host calls that have not come back are found, with their element, on whatever thread they run."""
 
 import socket
 import threading
@@ -27,7 +27,7 @@ class Stops:
         return x
 
 
-def lanes(f):
+def elements(f):
     return jax.vmap(f)(jnp.array([1.0, 3.0, 2.0, 4.0]))
 
 
@@ -35,15 +35,15 @@ PROGRAMS = {
     "eager": (lambda f: f(2.0), -1),
     "compiled": (lambda f: jax.jit(f)(2.0), -1),
     "in a scan": (lambda f: jax.lax.map(f, jnp.arange(4.0)), -1),
-    "eager lanes": (lanes, 2),
-    "compiled lanes": (lambda f: jax.jit(lanes, static_argnums=0)(f), 2),
+    "eager batch elements": (elements, 2),
+    "compiled batch elements": (lambda f: jax.jit(elements, static_argnums=0)(f), 2),
 }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("callback", [jaxcb.pure_callback, jaxcb.io_callback])
 def test_call_that_has_not_come_back_is_found(name, callback):
-    program, lane = PROGRAMS[name]
+    program, element = PROGRAMS[name]
     host = Stops()
 
     def f(x):
@@ -61,7 +61,7 @@ def test_call_that_has_not_come_back_is_found(name, callback):
         host.go_on.set()
         thread.join()
         assert running_calls(active()) == []
-    assert call.lane == lane
+    assert call.element == element
     assert call.lowered.site.function == "Stops"
     assert 0 < call.start_ns <= now
     assert call.thread
@@ -128,19 +128,19 @@ def test_recording_has_the_calls_that_are_running():
     thread.join()
     (running,) = r.recording.running
     assert r.recording.lowered[running.lowered].site.function == "Stops"
-    assert (running.lane, running.number) == (2, 3) and running.elapsed_ns > 0
+    assert (running.element, running.number) == (2, 3) and running.elapsed_ns > 0
     assert [frame.function for frame in running.stack] == ["__call__"]
     assert Recording.from_json(r.recording.to_json()).running == (running,)
     (site,) = summarize(r.recording)
-    assert (site.fate.value, site.calls, site.reason) == ("live", 0, "")
+    assert (site.status.value, site.calls, site.reason) == ("kept", 0, "")
     line = running.stack[0].line
     assert site.notes == (
-        f"call 3, lane 2, was still running when the recording ended, in __call__, line {line}",
+        f"call 3, element 2, was still running when the recording ended, in __call__, line {line}",
     )
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:1"])
-def test_lanes_that_workers_are_in_are_found(executor):
+def test_elements_that_workers_are_in_are_found(executor):
     """A worker that is inside is connected, and goes on when the connection is closed."""
     server = socket.create_server(("127.0.0.1", 0))
     port = server.getsockname()[1]
@@ -154,16 +154,16 @@ def test_lanes_that_workers_are_in_are_found(executor):
     spread = jaxcb.io(stops, result=lambda x: x, executor=executor, chunksize=2)
     spread(np.float32(1))
     with server, jaxcb.record():
-        thread = threading.Thread(target=lambda: jax.block_until_ready(lanes(spread)))
+        thread = threading.Thread(target=lambda: jax.block_until_ready(elements(spread)))
         thread.start()
         with server.accept()[0]:
             found = None
             while found is None:  # a chunk that is being sent, or is just back, is not told right
-                found = next((one for one in running_calls(active()) if one.lane == 2), None)
+                found = next((one for one in running_calls(active()) if one.element == 2), None)
             call, now = found, active().clock()
         thread.join()
         assert running_calls(active()) == []
-    assert (call.lane, call.number, call.lowered.site.function) == (2, 4, "stops")
+    assert (call.element, call.number, call.lowered.site.function) == (2, 4, "stops")
     assert 0 < call.start_ns <= now
     if executor == "threads:2":
         assert call.thread.startswith("jaxcb-threads")

@@ -46,21 +46,21 @@ def test_failed_host_function_is_shown_as_the_users_own_error_once(double):
         assert ran.sites[0]["errors"] == ["ValueError: no luck"]
 
 
-def test_elided_callback_is_named_with_reason_and_remedy(double):
+def test_elided_callback_is_named_with_reason_and_advice(double):
     ran = double.run(
         "@jax.jit\ndef f(x):\n    unused = double(x)\n    return double(x + 1)\nf(1.0)"
     )
     unused, used = ran.sites
-    assert (unused["line"], unused["fate"], unused["calls"]) == (3, "unused", 0)
-    assert "never used" in unused["reason"] and "io" in unused["remedy"]
-    assert (used["line"], used["fate"], used["calls"]) == (4, "live", 1)
+    assert (unused["line"], unused["status"], unused["calls"]) == (3, "unused", 0)
+    assert "never used" in unused["reason"] and "io" in unused["advice"]
+    assert (used["line"], used["status"], used["calls"]) == (4, "kept", 1)
     assert "unused" in ran.trace["text/plain"]
 
 
 def test_lowering_without_compiling_is_no_elision(double):
     code = "low = jax.jit(lambda x: (double(x), x)[1]).lower(1.0)"
     assert double.run(code).traces == []
-    assert [site["fate"] for site in double.run("low.compile();").sites] == ["unused"]
+    assert [site["status"] for site in double.run("low.compile();").sites] == ["unused"]
 
 
 def test_data_is_deterministic_and_times_are_metadata(double, unpacked):
@@ -69,7 +69,7 @@ def test_data_is_deterministic_and_times_are_metadata(double, unpacked):
     assert first == second
     assert set(first) == {"text/plain", "text/html", *metadata}
     (measured,) = metadata.values()
-    assert [lane for _, _, lane, *_ in unpacked(measured["calls"])] == [0, 1, 2, 3]
+    assert [element for _, _, element, *_ in unpacked(measured["calls"])] == [0, 1, 2, 3]
     text = json.dumps(first)
     for leak in ("In[", "ipykernel", "tmp", "_ns"):
         assert leak not in text

@@ -77,12 +77,12 @@ def test_two_cells_with_one_text_are_told_by_the_one_that_ran_last(told):
     assert [s["cell"] for s in snapshot["sites"]] == ["cell-c"]
 
 
-def test_elided_callback_is_told_with_reason_and_remedy(told):
+def test_elided_callback_is_told_with_reason_and_advice(told):
     told(SETUP, "cell-a")
     (snapshot,) = told("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
     (site,) = snapshot["sites"]
-    assert (site["fate"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
-    assert "never used" in site["reason"] and site["remedy"]
+    assert (site["status"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
+    assert "never used" in site["reason"] and site["advice"]
 
 
 def test_cell_that_changes_nothing_tells_nothing(told):
@@ -122,7 +122,7 @@ def test_recording_is_sent_whole_with_its_values(kernel, unpacked):
     data = message["content"]["data"]
     rows = unpacked({**data, "raw": bytes(message["buffers"][0])})
     assert len(rows) == data["facts"]["sites"][0]["calls"] == 30
-    (first, *_) = data["facts"]["sites"][0]["previews"]
+    (first, *_) = data["facts"]["sites"][0]["sample_values"]
     assert (first[1], first[2]) == (["1"], ["2"])
 
 

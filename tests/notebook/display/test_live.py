@@ -95,7 +95,7 @@ def test_call_that_does_not_come_back_is_named(kernel, seen):
 
     found = []
     seen(running, "path = {path!r}\njax.jit(wait)(1.0).block_until_ready()")
-    assert {(call["function"], call["where"], call["lane"]) for call in found} == {
+    assert {(call["function"], call["where"], call["element"]) for call in found} == {
         ("wait", "line 2", -1)
     }
     assert all(call["elapsed_ns"] > 200_000_000 for call in found)

@@ -25,7 +25,7 @@ WRONG = {
     ),
     "vmap of an ordered one": (
         "io --ordered --result x", "x", "jax.vmap(host)(jnp.ones(2))",
-        "was registered with --ordered, and the lanes of a vmap have no order; drop --ordered, or "
+        "was registered with --ordered, and the elements of a vmap have no order; drop --ordered, or "
         "loop with jax.lax.map.",
     ),
     "answer without the axes of a batch": (

@@ -24,15 +24,18 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
         ("--timeout 3", "--timeout 3.0 needs an executor"),
         (
             "--executor threads --retries soon",
-            "--retries soon is no number of times to call a lane again",
+            "--retries soon is no number of times to call a batch element again",
         ),
         ("--executor taken", "--executor 3 is no executor"),
-        ("--executor threads --chunksize 0", "--chunksize 0 is no number of lanes sent together"),
+        (
+            "--executor threads --chunksize 0",
+            "--chunksize 0 is no number of batch elements sent together",
+        ),
         ("--executor threads --timeout -1", "--timeout -1.0 is no number of seconds"),
         ("--executor threads --timeout nan", "--timeout nan is no number of seconds"),
         (
             "--executor threads --retries -1",
-            "--retries -1 is no number of times to call a lane again. Write --retries 1",
+            "--retries -1 is no number of times to call a batch element again. Write --retries 1",
         ),
     ],
 )

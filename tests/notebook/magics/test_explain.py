@@ -45,7 +45,7 @@ def test_it_shows_what_would_become_of_each_callback_and_calls_none(notebook):
     assert ran.error is None
     assert ran.order == ["trace"]
     by_name = {site["function"]: site for site in ran.sites}
-    assert {name: site["fate"] for name, site in by_name.items()} == {"a": "unused", "b": "live"}
+    assert {name: site["status"] for name, site in by_name.items()} == {"a": "unused", "b": "kept"}
     assert "1 call a run" in ran.trace["text/plain"]
     assert "its result is never used" in ran.trace["text/plain"]
     assert called(notebook) == "[]"

@@ -19,13 +19,13 @@ def _fresh(kernel):
 
 
 def told(ran):
-    return [(s["function"], s["flavor"], s["fate"], s["calls"]) for s in ran.sites]
+    return [(s["function"], s["flavor"], s["status"], s["calls"]) for s in ran.sites]
 
 
 def test_cell_with_jax_records_callbacks_of_jaxs_own(kernel):
     ran = kernel.run(f"%%jax_record --jax kept\n{PURE}")
     assert ran.error is None
-    assert told(ran) == [("twice", "jax pure", "live", 1)]
+    assert told(ran) == [("twice", "jax pure", "kept", 1)]
     assert ran.sites[0]["where"] == "line 6"
     assert kernel.run("len(kept)").value == "1"
 
@@ -39,8 +39,8 @@ def test_cell_without_it_does_not(kernel):
 
 def test_auto_with_jax_records_every_cell_until_auto_without(kernel):
     kernel.run("%jax_record auto --jax")
-    assert told(kernel.run(PURE)) == [("twice", "jax pure", "live", 1)]
-    assert told(kernel.run("f(np.float32(3));")) == [("twice", "jax pure", "live", 1)]
+    assert told(kernel.run(PURE)) == [("twice", "jax pure", "kept", 1)]
+    assert told(kernel.run("f(np.float32(3));")) == [("twice", "jax pure", "kept", 1)]
     assert kernel.run("1 + 1").traces == []
     kernel.run("%jax_record auto")
     assert kernel.run("f(np.float32(3));").traces == []
@@ -56,8 +56,8 @@ def test_cell_in_which_nothing_of_jaxs_is_seen_says_so(kernel):
 def test_cell_that_runs_what_was_compiled_before_says_so(kernel):
     kernel.run(PURE)
     ran = kernel.run("%%jax_record --jax\nf(np.float32(3));")
-    ((name, flavor, fate, calls),) = told(ran)
-    assert (name, flavor, fate, calls) == ("twice", "jax pure", "live", 1)
+    ((name, flavor, status, calls),) = told(ran)
+    assert (name, flavor, status, calls) == ("twice", "jax pure", "kept", 1)
     assert "compiled before" in ran.trace["text/plain"]
     assert ran.text == ""
 

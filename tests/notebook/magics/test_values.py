@@ -30,7 +30,8 @@ def with_values(ran):
     found = {
         LINE in data["text/plain"],
         LINE in data["text/html"],
-        [["1234.5"], ["2469"], False, None] in [p[1:] for p in data[MIME]["sites"][0]["previews"]],
+        [["1234.5"], ["2469"], False, None]
+        in [p[1:] for p in data[MIME]["sites"][0]["sample_values"]],
     }
     assert len(found) == 1
     assert GIVEN not in str(metadata)
@@ -48,13 +49,13 @@ def with_values(ran):
         f"%%jax_record kept\n{CALL}",
         "r = None\nimport jupyter_jaxcb as jaxcb\nwith jaxcb.record() as r:\n    " + CALL,
     ],
-    ids=["eager", "jit", "lanes", "record", "record by name", "record()"],
+    ids=["eager", "jit", "elements", "record", "record by name", "record()"],
 )
 def test_no_value_is_saved_unless_asked_for(double, code):
     ran = double.run(code)
     assert len(ran.traces) == 1
     assert not with_values(ran)
-    assert ran.trace[MIME]["sites"][0]["previews"] == []
+    assert ran.trace[MIME]["sites"][0]["sample_values"] == []
 
 
 def test_values_of_one_cell_are_shown_where_asked_for(double):
@@ -65,7 +66,7 @@ def test_values_of_one_cell_are_shown_where_asked_for(double):
 def test_cell_may_have_a_name_and_values(double):
     assert with_values(double.run(f"%%jax_record kept --values\n{CALL}"))
     assert not with_values(double.run("kept"))
-    assert double.run("kept.previews[0].operands").value == f"('{GIVEN}',)"
+    assert double.run("kept.sample_values[0].operands").value == f"('{GIVEN}',)"
 
 
 def test_values_are_shown_when_recording_is_off_otherwise(double):

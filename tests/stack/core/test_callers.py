@@ -18,7 +18,7 @@ def test_jitted_helper_that_is_traced_once_is_one_row():
         """,
         "g(np.float32(1))",
     )
-    assert rows(recording) == {"line 2": "merged 1"}
+    assert rows(recording) == {"line 2": "deduplicated 1"}
 
 
 def test_who_runs_a_compiled_program_is_no_caller():
@@ -34,7 +34,7 @@ def test_who_runs_a_compiled_program_is_no_caller():
         """,
         "several()",
     )
-    assert rows(recording) == {"line 2": "live 3"}
+    assert rows(recording) == {"line 2": "kept 3"}
 
 
 def test_python_loop_is_one_row():
@@ -51,10 +51,10 @@ def test_python_loop_is_one_row():
         "g(np.float32(1))",
     )
     assert rows(recording) == {
-        "line 2 (from g, line 7)": "live 3",
+        "line 2 (from g, line 7)": "kept 3",
         "line 2 (from line 8)"
         if "listcomp" in str(recording.bound)
-        else "line 2 (from g, line 8)": "live 2",
+        else "line 2 (from g, line 8)": "kept 2",
     }
 
 
@@ -67,7 +67,7 @@ def test_two_calls_of_a_helper_on_one_line_have_its_columns():
         "g(np.float32(1))",
     )
     assert rows(recording) == {
-        "line 2 (from line 3:24)": "live 1",
+        "line 2 (from line 3:24)": "kept 1",
         "line 2 (from line 3:30)": "unused 0",
     }
 
@@ -82,7 +82,7 @@ def test_recursion_counts_once():
         """,
         "jax.jit(lambda x: deep(0, x) + deep(1, x) + deep(30, x))(np.float32(1))",
     )
-    assert sorted(rows(recording).values()) == ["live 1"] * 3
+    assert sorted(rows(recording).values()) == ["kept 1"] * 3
     (frames,) = {len(site.callers) for site in recording.bound if len(site.callers) > 2}
     assert frames == 3  # f's caller, the recursion, the program
 

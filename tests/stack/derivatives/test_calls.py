@@ -107,7 +107,7 @@ def test_reverse_rule_calls_the_host_as_often_as_it_says(sin_in_reverse, calls, 
     assert calls == expected
 
 
-def test_lanes_of_a_derivative_are_called_in_one_crossing_a_callback(sin):
+def test_elements_of_a_derivative_are_called_in_one_crossing_a_callback(sin):
     with jaxcb.record() as r:
         slopes = jax.jit(jax.vmap(jax.value_and_grad(sin)))(XS)
     np.testing.assert_allclose(slopes, (np.sin(XS), np.cos(XS)), rtol=1e-6)

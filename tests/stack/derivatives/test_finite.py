@@ -93,7 +93,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_all_lanes_and_all_perturbations_come_in_one_crossing(name):
+def test_all_elements_and_all_perturbations_come_in_one_crossing(name):
     runs = []
 
     def host(x):
@@ -105,14 +105,14 @@ def test_all_lanes_and_all_perturbations_come_in_one_crossing(name):
     with jaxcb.record() as r:
         slope = jax.block_until_ready(PROGRAMS[name](f)(x))
     np.testing.assert_allclose(slope, np.broadcast_to(np.cos(x), slope.shape), rtol=1e-3)
-    lanes = slope.size // 3
+    elements = slope.size // 3
     crossed = {
         call.crossing
         for call in r.recording
         if "finite" in r.recording.lowered[call.lowered].site.function
     }
     assert len(crossed) == 1
-    assert runs.count(np.float64) == 2 * 3 * lanes
+    assert runs.count(np.float64) == 2 * 3 * elements
 
 
 def test_value_beside_the_derivative_is_one_crossing_more():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.stack.derivatives._finite_differences import step_sizes
 
 Z = np.linspace(0.2, 5, 4, dtype=np.float32)
@@ -48,9 +48,9 @@ def test_only_what_is_differentiated_is_moved_and_in_one_crossing():
     with jaxcb.record() as r:
         got = jax.jit(jax.vmap(jax.grad(f), (0, None, None)))(jnp.arange(5.0), 2.0, 3)
     np.testing.assert_allclose(got, 6.0, rtol=1e-4)
-    assert seen == [("float64", "float32", "int32")] * 10  # two for each lane
+    assert seen == [("float64", "float32", "int32")] * 10  # two for each batch element
     assert len({call.crossing for call in r.recording}) == 1
-    assert {o.fate for o in r.recording.outcomes} == {Fate.LIVE, Fate.UNUSED}
+    assert {o.status for o in r.recording.outcomes} == {Status.KEPT, Status.UNUSED}
 
 
 def test_pytrees_integers_and_results_that_are_not_used():

@@ -36,9 +36,9 @@ PROGRAMS = {
     "io": (io, 1.0),
     "debug": (lambda x: (debug(x), 2 * x)[1], 1.0),
     "buffer": (buffer, 1.0),
-    "lanes": (jax.vmap(pure), [1.0, 2.0]),
+    "elements": (jax.vmap(pure), [1.0, 2.0]),
     "pytree": (lambda x: jax.vmap(in_dictionary)(x)["y"], [[1.0], [2.0]]),
-    "lanes of a buffer": (jax.vmap(buffer), [1.0, 2.0]),
+    "batch elements of a buffer": (jax.vmap(buffer), [1.0, 2.0]),
     "executor": (jax.vmap(spread), [1.0, 2.0]),
 }  # fmt: skip
 

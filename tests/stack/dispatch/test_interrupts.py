@@ -92,7 +92,7 @@ def test_loop_that_catches_errors_is_interrupted():
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-def test_lanes_after_the_interrupted_one_are_not_called(recorded):
+def test_elements_after_the_interrupted_one_are_not_called(recorded):
     host = Pressed(at=3)
     f = jax.jit(jax.vmap(lambda x: CALLBACKS["pure"](host, x)))
     with pytest.raises(KeyboardInterrupt):

@@ -106,11 +106,11 @@ def loop(callback, host):
     return lambda x: jax.lax.fori_loop(0, 10_000, lambda i, y: callback(host, y), x)
 
 
-def lanes(callback, host):
+def elements(callback, host):
     return lambda x: jax.vmap(lambda x: callback(host, x))(x + jnp.arange(10_000.0))
 
 
-@pytest.mark.parametrize("many", [loop, lanes])
+@pytest.mark.parametrize("many", [loop, elements])
 @pytest.mark.parametrize("name", ["pure", "io", "debug"])
 @pytest.mark.parametrize("recorded", [True, False])
 @in_own_thread

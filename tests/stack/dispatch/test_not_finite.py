@@ -25,12 +25,12 @@ def counts(recording):
     return [(found.produced, found.passed_on) for found in recording.not_finite]
 
 
-def answering(answer, calls=5, lanes=False):
+def answering(answer, calls=5, elements=False):
     """Counts for a host function that always gives `answer`, for a finite argument."""
     out = struct(answer.shape, answer.dtype)
     f = lambda x: jaxcb.pure_callback(lambda x: answer, out, x, vmap_method="sequential")  # noqa: E731
     with jax.enable_x64(True), jaxcb.record() as recorded:
-        if lanes:
+        if elements:
             jax.jit(jax.vmap(f))(jnp.ones(calls)).block_until_ready()
         else:
             program = jax.jit(f)
@@ -45,49 +45,49 @@ WITH_NAN = [*WITH_INFINITY, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3b11fnu
 NEVER = [np.bool_, np.int8, np.uint32, np.int64, np.uint64, ml_dtypes.int4, ml_dtypes.uint4]
 NAME = {"ids": lambda dtype: np.dtype(dtype).name}
 shapes = pytest.mark.parametrize("shape", [(), (1,), (2, 3), (64, 64)], ids=str)
-lanes = pytest.mark.parametrize("lanes", [False, True], ids=["calls", "lanes"])
+elements = pytest.mark.parametrize("elements", [False, True], ids=["calls", "elements"])
 
 
-@lanes
+@elements
 @shapes
 @pytest.mark.parametrize("dtype", WITH_NAN, **NAME)
-def test_one_nan_anywhere_is_seen_in_every_call(dtype, shape, lanes):
+def test_one_nan_anywhere_is_seen_in_every_call(dtype, shape, elements):
     answer = np.ones(shape, dtype)
     answer.flat[-1] = np.nan
-    assert answering(answer, lanes=lanes) == [(5, 0)]
+    assert answering(answer, elements=elements) == [(5, 0)]
 
 
-@lanes
+@elements
 @pytest.mark.parametrize("dtype", WITH_INFINITY, **NAME)
-def test_infinities_are_seen_also_where_they_would_cancel(dtype, lanes):
+def test_infinities_are_seen_also_where_they_would_cancel(dtype, elements):
     for answer in ([np.inf, -np.inf], [-np.inf, 1]):
-        assert answering(np.array(answer, dtype), lanes=lanes) == [(5, 0)]
+        assert answering(np.array(answer, dtype), elements=elements) == [(5, 0)]
 
 
-@lanes
+@elements
 @shapes
 @pytest.mark.parametrize("dtype", NEVER, **NAME)
-def test_integers_and_truth_values_are_never_flagged(dtype, shape, lanes):
+def test_integers_and_truth_values_are_never_flagged(dtype, shape, elements):
     largest = True if dtype is np.bool_ else ml_dtypes.iinfo(dtype).max
-    assert answering(np.full(shape, largest, dtype), lanes=lanes) == []
+    assert answering(np.full(shape, largest, dtype), elements=elements) == []
 
 
-@lanes
+@elements
 @pytest.mark.parametrize("part", ["real", "imag"])
 @pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
-def test_either_part_of_a_complex_number_counts(part, value, lanes):
+def test_either_part_of_a_complex_number_counts(part, value, elements):
     answer = np.ones(3, np.complex64)
     getattr(answer, part)[1] = value
-    assert answering(answer, lanes=lanes) == [(5, 0)]
+    assert answering(answer, elements=elements) == [(5, 0)]
 
 
-@lanes
+@elements
 @pytest.mark.parametrize("dtype", WITH_NAN, **NAME)
 @pytest.mark.parametrize("shape", [(), (3,)], ids=str)
 @pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
-def test_largest_finite_values_are_finite(dtype, shape, lanes):
+def test_largest_finite_values_are_finite(dtype, shape, elements):
     largest = ml_dtypes.finfo(dtype).max
-    assert answering(np.full(shape, largest, dtype), lanes=lanes) == []
+    assert answering(np.full(shape, largest, dtype), elements=elements) == []
 
 
 @pytest.mark.parametrize("shape", [(2,), (7,), (64, 64)], ids=str)
@@ -123,7 +123,7 @@ def test_answers_that_are_not_finite_cause_no_warning(dtype, value):
 
 
 @pytest.mark.parametrize(
-    ("size", "seen"), [(4_096, 5), (4_097, 3)], ids=["4,096", "more: previewed calls only"]
+    ("size", "seen"), [(4_096, 5), (4_097, 3)], ids=["4,096", "more: sampled calls only"]
 )
 def test_results_of_many_elements_are_looked_at_in_the_first_calls(size, seen):
     answer = np.ones(size, np.float32)
@@ -141,9 +141,9 @@ def test_small_result_beside_a_large_one_is_looked_at_in_every_call():
     assert counts(recorded.recording) == [(6, 0)]
 
 
-def test_without_previews_all_calls_are_looked_at_too():
+def test_without_sample_values_all_calls_are_looked_at_too():
     f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: x * np.float32(np.inf), struct(), x))
-    with jaxcb.record(previews=False) as recorded:
+    with jaxcb.record(sample_values=False) as recorded:
         for value in (-1.0, 1.0, np.nan):
             f(value).block_until_ready()
     assert counts(recorded.recording) == [(2, 1)]
@@ -169,7 +169,7 @@ def test_blocks_count_their_own_calls():
     assert counts(outer.recording) == [(0, 3)]
 
 
-def test_lanes_before_a_failing_one_are_counted():
+def test_elements_before_a_failing_one_are_counted():
     def host(x):
         if x == 2:
             raise ValueError("no luck")
@@ -196,7 +196,7 @@ def numpy_counts(arguments, results):
 @settings(max_examples=40)
 @given(st.data(), st.integers(1, 9), st.sampled_from([(), (1,), (4,)]), st.booleans())
 @pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
-def test_counts_of_random_calls_are_those_of_numpy(data, calls, shape, lanes):
+def test_counts_of_random_calls_are_those_of_numpy(data, calls, shape, elements):
     size = int(np.prod(shape))
     arrays = st.lists(values, min_size=size, max_size=size).map(
         lambda numbers: np.array(numbers, np.float32).reshape(shape)
@@ -206,7 +206,7 @@ def test_counts_of_random_calls_are_those_of_numpy(data, calls, shape, lanes):
     answers = iter(results)
     f = lambda x, y: jaxcb.io_callback(lambda x, y: next(answers), struct(shape), x, y)  # noqa: E731
     with jaxcb.record() as recorded:
-        if lanes:
+        if elements:
             xs, ys = (np.stack(column) for column in zip(*arguments, strict=True))
             jax.vmap(f)(xs, ys).block_until_ready()
         else:
@@ -218,8 +218,8 @@ def test_counts_of_random_calls_are_those_of_numpy(data, calls, shape, lanes):
 
 @settings(max_examples=30)
 @given(st.lists(values, min_size=6, max_size=6), st.lists(values, min_size=3, max_size=3))
-def test_counts_of_nested_lanes_are_those_of_numpy_with_the_lanes_own_arguments(rows, shared):
-    """The results tell of the lane: lanes are visited in JAX's order, not row by row."""
+def test_counts_of_nested_elements_are_those_of_numpy_with_the_elements_own_arguments(rows, shared):
+    """The results tell of the element: elements are visited in JAX's order, not row by row."""
     xs, ys = np.array(rows, np.float32).reshape(2, 3), np.array(shared, np.float32)
     host = lambda x, y: np.where(np.isfinite(y), np.float32(np.nan), x)  # noqa: E731
     f = lambda x, y: jaxcb.pure_callback(host, struct(), x, y, vmap_method="sequential")  # noqa: E731

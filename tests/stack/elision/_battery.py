@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize
 
 CALLBACK = re.compile(r"(?:@|custom_call_target=\")xla_\w*python_\w*callback")
@@ -64,7 +64,7 @@ class Row:
     Attributes:
         name: a sentence.
         program: gets `Hosts`; runs, or returns a function to jit and its arguments.
-        lines: by site, "fate calls", or a function of the two counts in `hlo` that says so. A site
+        lines: by site, "status calls", or a function of the two counts in `hlo` that says so. A site
             is named by its host function, ``a@k`` where its line ends in ``# @k``, ``a:2`` for the
             second row of its line, which has one for each who calls it. "unused|absent 0" leaves
             the choice.
@@ -148,24 +148,24 @@ def compare(recording, lines, calls, counts=None):
     """What a recording says of each line, against what is true."""
     lines = lines(counts) if callable(lines) else lines
     found = by_key(recording)
-    said = {key: f"{summary.fate} {summary.calls}" for key, summary in found.items()}
+    said = {key: f"{summary.status.words} {summary.calls}" for key, summary in found.items()}
     true = {}
     for key, line in lines.items():
-        fates, _, number = line.partition(" ")
-        fate = str(found[key].fate) if key in found else "absent"
-        if fate not in fates.split("|"):
+        statuses, _, number = line.rpartition(" ")
+        status = found[key].status.words if key in found else "absent"
+        if status not in statuses.split("|"):
             true[key] = line
         elif key in found:
-            true[key] = f"{fate} {number}"
+            true[key] = f"{status} {number}"
     assert said == true, (said, true)
     recorded = collections.Counter()
     for key, summary in found.items():
         recorded[re.split("[@:]", key)[0]] += summary.calls
     assert +recorded == +calls
     for key, summary in found.items():
-        if summary.fate is not Fate.LIVE:
+        if summary.status is not Status.KEPT:
             assert summary.reason, key
-            assert summary.remedy, key
+            assert summary.advice, key
     wrong = {
         key: f"{summary.calls} calls, {summary.expected} expected"
         for key, summary in found.items()

@@ -9,7 +9,7 @@ import pytest
 from jax.experimental.xla_metadata import set_xla_metadata
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize, to_html, to_text
 from jupyter_jaxcb.stack.elision import _hlo
 from jupyter_jaxcb.stack.elision._hlo import Around, host_call_instructions
@@ -214,7 +214,7 @@ def test_each_instruction_of_a_program_is_read_once(monkeypatch):
     assert reads(200) - reads(100) == reads(300) - reads(200)
 
 
-def test_program_that_cannot_be_read_has_fates_that_are_unknown_and_shows_all_else(monkeypatch):
+def test_program_that_cannot_be_read_has_statuses_that_are_unknown_and_shows_all_else(monkeypatch):
     def unreadable(module):
         raise ValueError("it is written in another tongue")
 
@@ -230,8 +230,8 @@ def test_program_that_cannot_be_read_has_fates_that_are_unknown_and_shows_all_el
     with jaxcb.record() as r:
         f(X).block_until_ready()
     unused, called, in_branch = summarize(r.recording)
-    assert (unused.fate, called.fate, called.calls) == (Fate.UNUSED, Fate.LIVE, 1)
-    assert (in_branch.fate, in_branch.expected) == (Fate.UNKNOWN, None)
+    assert (unused.status, called.status, called.calls) == (Status.UNUSED, Status.KEPT, 1)
+    assert (in_branch.status, in_branch.expected) == (Status.UNKNOWN, None)
     assert "ValueError: it is written in another tongue" in in_branch.reason
     assert "unknown" in to_text(r.recording)
     assert "unknown" in to_html(r.recording)
@@ -242,4 +242,4 @@ def test_programs_without_callbacks_are_not_read(monkeypatch):
     with jaxcb.record() as r:
         jax.jit(jnp.sin)(X).block_until_ready()
         jax.jit(lambda x: (jaxcb.pure_callback(np.sin, x, x), x)[1])(X).block_until_ready()
-    assert [outcome.fate for outcome in r.recording.outcomes] == [Fate.UNUSED]
+    assert [outcome.status for outcome in r.recording.outcomes] == [Status.UNUSED]

@@ -119,7 +119,7 @@ def third_call(f, x):
     return again(x)
 
 
-def over_lanes(f, x):
+def over_elements(f, x):
     return once(f, lambda: jax.jit(jax.vmap(f)))(x)
 
 
@@ -147,7 +147,7 @@ WAYS = {
     "jit, first call": (lambda f, x: jax.jit(f)(x), TWO, 2),
     "jit, third call": (third_call, TWO, 2),
     "ahead of time": (lambda f, x: once(f, lambda: jax.jit(f).lower(x).compile())(x), TWO, 2),
-    "vmap, lane 2": (over_lanes, np.arange(4, dtype=np.float32), 2),
+    "vmap, batch element 2": (over_elements, np.arange(4, dtype=np.float32), 2),
     "scan, step 2": (over_steps, np.arange(4, dtype=np.float32), 2),
     "shard_map, shard 1": (over_shards, np.arange(2, dtype=np.float32), 1),
     "pmap, shard 1": (by_pmap, np.arange(2, dtype=np.float32), 1),

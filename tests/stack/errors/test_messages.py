@@ -88,7 +88,7 @@ def eager(f, x):
     return f(x)
 
 
-def by_lanes(f, x):
+def by_elements(f, x):
     return jax.jit(jax.vmap(f))(x[None])
 
 
@@ -104,7 +104,7 @@ def caught(error, way):
     return raised.value, recorded.recording
 
 
-@pytest.mark.parametrize("way", [eager, once, by_lanes])
+@pytest.mark.parametrize("way", [eager, once, by_elements])
 @pytest.mark.parametrize(("error", "told"), BAD.values(), ids=BAD)
 def test_whatever_is_raised_is_the_cause_and_told_in_a_few_words(error, told, way):
     raised, recording = caught(error, way)
@@ -161,12 +161,12 @@ def test_call_of_a_batch_says_which_method_made_it(flavor, method):
     (note,) = notes_of(flavor, method, jax.vmap, [np.ones((4, 3), np.float32)])
     assert note.endswith(
         f"called with float32[4,3] for a batch by vmap_method={method!r}; 'sequential' calls each "
-        "lane alone"
+        "batch element alone"
     )
 
 
 @pytest.mark.parametrize(("method", "way"), [("sequential", jax.vmap), ("expand_dims", jax.jit)])
-def test_call_of_one_lane_is_not_said_to_be_of_a_batch(method, way):
+def test_call_of_one_element_is_not_said_to_be_of_a_batch(method, way):
     (note,) = notes_of("pure", method, way, [np.ones((4, 3), np.float32)])
     assert "called with float32[" in note and note.endswith("3]")
 

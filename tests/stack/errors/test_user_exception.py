@@ -67,15 +67,15 @@ def test_eager_error_has_the_original_as_its_cause():
     assert isinstance(error.__cause__, NoLuck)
 
 
-def test_note_says_flavor_line_lane_and_shapes():
+def test_note_says_flavor_line_element_and_shapes():
     f = jax.jit(jax.vmap(CALLS["pure"]))
     original = jaxcb.host_error(failing(lambda: f(jnp.arange(6.0))))
     (note,) = original.__notes__
     assert "pure callback boom" in note and "test_user_exception.py:" in note
-    assert "in lane 3" in note and "float32[]" in note
+    assert "in batch element 3" in note and "float32[]" in note
 
 
-def test_lanes_after_the_failing_one_are_not_called():
+def test_elements_after_the_failing_one_are_not_called():
     seen = []
     f = jax.jit(
         jax.vmap(
@@ -91,7 +91,7 @@ def test_lanes_after_the_failing_one_are_not_called():
 
 
 @pytest.mark.parametrize("bad", [0, 3, 5])
-def test_lane_with_a_wrong_answer_is_named(bad):
+def test_element_with_a_wrong_answer_is_named(bad):
     def host(x):
         return np.zeros(2, np.float32) if x == bad else x
 
@@ -99,8 +99,8 @@ def test_lane_with_a_wrong_answer_is_named(bad):
     with jaxcb.record() as recorded:
         original = jaxcb.host_error(failing(lambda: f(jnp.arange(6.0))))
     assert isinstance(original, ResultError)
-    assert f"in lane {bad}" in original.__notes__[0]
-    failed = [call.lane for call in recorded.recording if call.error]
+    assert f"in batch element {bad}" in original.__notes__[0]
+    failed = [call.element for call in recorded.recording if call.error]
     assert failed == [bad]
 
 
@@ -172,7 +172,7 @@ def test_number_of_a_failing_call_counts_calls_that_were_made():
 
     f = jaxcb.pure(host, result=lambda x: x)
     for made_by_now in (3, 6, 9):
-        with pytest.raises(Exception, match=f"in call {made_by_now}, in lane 2"):
+        with pytest.raises(Exception, match=f"in call {made_by_now}, in batch element 2"):
             jax.block_until_ready(jax.vmap(f)(np.arange(1.0, 50.0)))
         assert len(made) == made_by_now
     with pytest.raises(Exception, match="in call 10,"):

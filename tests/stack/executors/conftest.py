@@ -7,7 +7,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 
-collect_ignore = ["mpi_lanes.py"]  # a script, which nothing may import
+collect_ignore = ["mpi_elements.py"]  # a script, which nothing may import
 
 # What host functions of these tests answer; they are closures, so that they travel by value.
 NUMBER = jax.ShapeDtypeStruct((), np.float32)
@@ -45,8 +45,8 @@ def calls(tmp_path):
 
 
 @pytest.fixture
-def lanes():
-    """``lanes(host, executor=...)``: `host` of every number of an array, jitted and vmapped."""
+def elements():
+    """``elements(host, executor=...)``: `host` of every number of an array, jitted and vmapped."""
 
     def vmapped(host, **options):
         return jax.jit(

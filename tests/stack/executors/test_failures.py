@@ -1,4 +1,4 @@
-"""What raises, takes too long or cannot come back: the first lane's error, and nothing hangs."""
+"""What raises, takes too long or cannot come back: the first element's error, and nothing hangs."""
 
 import concurrent.futures
 import contextlib
@@ -17,32 +17,32 @@ X = np.arange(12, dtype=np.float32)
 
 @BOTH
 @pytest.mark.parametrize("chunksize", [None, 1, 5])
-def test_error_of_the_first_failing_lane_surfaces_with_its_number(
-    lanes, failure, executor, chunksize
+def test_error_of_the_first_failing_element_surfaces_with_its_number(
+    elements, failure, executor, chunksize
 ):
     def host(x):
         if x in (5, 3, 11):
             raise ValueError(f"no {int(x)}")
         return x
 
-    error, words = failure(lanes(host, executor=executor, chunksize=chunksize), X)
+    error, words = failure(elements(host, executor=executor, chunksize=chunksize), X)
     assert type(error) is ValueError and error.args == ("no 3",)
-    assert "in call 4, in lane 3, called with float32[]" in words
+    assert "in call 4, in batch element 3, called with float32[]" in words
 
 
 @BOTH
-def test_wrong_answer_of_a_lane_is_that_lanes_error(lanes, failure, executor):
+def test_wrong_answer_of_a_element_is_that_elements_error(elements, failure, executor):
     def host(x):
         return np.zeros(3) if x == 4 else x
 
-    error, words = failure(lanes(host, executor=executor), X)
-    assert "in lane 4" in words and "answered with shape (3,)" in str(error)
+    error, words = failure(elements(host, executor=executor), X)
+    assert "in batch element 4" in words and "answered with shape (3,)" in str(error)
 
 
 @pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
 @pytest.mark.parametrize("more", [{}, {"timeout": 60}, {"record": True}], ids=str)
-def test_lane_that_raises_stop_iteration_does_not_end_the_others_unheard(
-    lanes, failure, executor, more
+def test_element_that_raises_stop_iteration_does_not_end_the_others_unheard(
+    elements, failure, executor, more
 ):
     def host(x):
         return next(n for n in (x,) if n != 5)
@@ -50,24 +50,24 @@ def test_lane_that_raises_stop_iteration_does_not_end_the_others_unheard(
     record = jaxcb.record() if more.get("record") else contextlib.nullcontext()
     options = {"timeout": more.get("timeout")} if executor else {}
     with record:
-        error, words = failure(lanes(host, executor=executor, **options), X)
+        error, words = failure(elements(host, executor=executor, **options), X)
     assert type(error) is RuntimeError
-    assert "it raised StopIteration" in str(error) and "in lane 5," in words
+    assert "it raised StopIteration" in str(error) and "in batch element 5," in words
 
 
 @BOTH
-def test_answer_that_is_wrong_is_not_asked_for_again(lanes, calls, failure, executor):
+def test_answer_that_is_wrong_is_not_asked_for_again(elements, calls, failure, executor):
     count = calls.counter()
 
     def host(x):
         count(int(x))
         return np.zeros(3)
 
-    error, _words = failure(lanes(host, executor=executor, retries=3), X)
+    error, _words = failure(elements(host, executor=executor, retries=3), X)
     assert "answered with shape (3,)" in str(error) and calls.counted()["0"] == 1
 
 
-def test_lanes_behind_the_failing_one_are_not_begun(lanes, failure):
+def test_elements_behind_the_failing_one_are_not_begun(elements, failure):
     begun = []
 
     def host(x):
@@ -76,25 +76,25 @@ def test_lanes_behind_the_failing_one_are_not_begun(lanes, failure):
             raise ValueError
         return x
 
-    failure(lanes(host, executor="threads:1", chunksize=1), np.arange(1_000, dtype=np.float32))
+    failure(elements(host, executor="threads:1", chunksize=1), np.arange(1_000, dtype=np.float32))
     assert {0, 1, 2} <= set(begun) and len(begun) < 20
 
 
-def test_error_of_another_process_says_where_it_was_raised(lanes, failure):
+def test_error_of_another_process_says_where_it_was_raised(elements, failure):
     def inner(x):
         raise ZeroDivisionError("by nothing")
 
     def host(x):
         return inner(x)
 
-    error, words = failure(lanes(host, executor="processes:2"), X)
+    error, words = failure(elements(host, executor="processes:2"), X)
     assert type(error) is ZeroDivisionError
     assert "raised in a worker (pid " in words and "in inner" in words
     assert "jupyter_jaxcb_worker" not in words
 
 
 @pytest.mark.parametrize("kind", ["cause", "context", "group"])
-def test_error_of_another_process_has_its_causes_told(lanes, failure, kind):
+def test_error_of_another_process_has_its_causes_told(elements, failure, kind):
     def inner(x):
         raise ZeroDivisionError("by nothing")
 
@@ -108,13 +108,13 @@ def test_error_of_another_process_has_its_causes_told(lanes, failure, kind):
                 raise ExceptionGroup("no luck", [error]) from None
             raise ValueError("no luck")  # noqa: B904
 
-    error, words = failure(lanes(host, executor="processes:2"), X)
+    error, words = failure(elements(host, executor="processes:2"), X)
     assert error.args[0] == "no luck" and "in inner" in words
     assert "ZeroDivisionError: by nothing" in words and "jupyter_jaxcb_worker" not in words
 
 
 @pytest.mark.parametrize("kind", ["needs two", "holds a lock"])
-def test_error_that_cannot_travel_is_told_in_words(lanes, failure, kind):
+def test_error_that_cannot_travel_is_told_in_words(elements, failure, kind):
     def host(x):
         class Odd(Exception):
             def __init__(self, one, two):
@@ -126,34 +126,38 @@ def test_error_that_cannot_travel_is_told_in_words(lanes, failure, kind):
 
         raise Odd(1, 2)
 
-    error, words = failure(lanes(host, executor="processes:2"), X)
-    assert "odd words" in str(error) and "in lane 0" in words
+    error, words = failure(elements(host, executor="processes:2"), X)
+    assert "odd words" in str(error) and "in batch element 0" in words
 
 
-def test_answer_that_cannot_travel_is_an_error_of_its_lane(lanes, failure):
+def test_answer_that_cannot_travel_is_an_error_of_its_element(elements, failure):
     def host(x):
         return (n for n in ()) if x == 7 else x
 
-    error, words = failure(lanes(host, executor="processes:2"), X)
-    assert "its answer, generator, cannot be sent back" in str(error) and "in lane 7" in words
+    error, words = failure(elements(host, executor="processes:2"), X)
+    assert (
+        "its answer, generator, cannot be sent back" in str(error) and "in batch element 7" in words
+    )
 
 
 @BOTH
-def test_lane_that_failed_is_called_again_as_often_as_is_allowed(lanes, calls, failure, executor):
+def test_element_that_failed_is_called_again_as_often_as_is_allowed(
+    elements, calls, failure, executor
+):
     count = calls.counter()
 
     def host(x):
-        if count(int(x)) <= int(x) % 3:  # lanes fail never, once, twice
+        if count(int(x)) <= int(x) % 3:  # batch elements fail never, once, twice
             raise OSError("not now")
         return 2 * x
 
-    answer = lanes(host, executor=executor, retries=2)(X)
+    answer = elements(host, executor=executor, retries=2)(X)
     np.testing.assert_array_equal(answer, 2 * X)
     assert calls.counted() == {str(n): 1 + n % 3 for n in range(12)}
 
 
 @BOTH
-def test_lane_that_fails_too_often_is_an_error(lanes, calls, failure, executor):
+def test_element_that_fails_too_often_is_an_error(elements, calls, failure, executor):
     count = calls.counter()
 
     def host(x):
@@ -162,13 +166,17 @@ def test_lane_that_fails_too_often_is_an_error(lanes, calls, failure, executor):
             raise OSError("never")
         return x
 
-    error, words = failure(lanes(host, executor=executor, retries=3), X)
-    assert type(error) is OSError and "called 4 times (retries=3)" in words and "lane 2" in words
+    error, words = failure(elements(host, executor=executor, retries=3), X)
+    assert (
+        type(error) is OSError
+        and "called 4 times (retries=3)" in words
+        and "batch element 2" in words
+    )
     assert calls.counted()["two"] == 4
 
 
 @BOTH
-def test_lane_that_takes_too_long_is_named(lanes, failure, executor):
+def test_element_that_takes_too_long_is_named(elements, failure, executor):
     def host(x):
         if x == 3:
             import threading
@@ -176,11 +184,15 @@ def test_lane_that_takes_too_long_is_named(lanes, failure, executor):
             threading.Event().wait(30)
         return x
 
-    error, words = failure(lanes(host, executor=executor, timeout=0.2), X)
-    assert type(error) is TimeoutError and "more than 0.2 s" in str(error) and "lane 3" in words
+    error, words = failure(elements(host, executor=executor, timeout=0.2), X)
+    assert (
+        type(error) is TimeoutError
+        and "more than 0.2 s" in str(error)
+        and "batch element 3" in words
+    )
 
 
-def test_lane_that_took_too_long_once_is_called_again(lanes, calls):
+def test_element_that_took_too_long_once_is_called_again(elements, calls):
     count = calls.counter()
 
     def host(x):
@@ -190,7 +202,9 @@ def test_lane_that_took_too_long_once_is_called_again(lanes, calls):
             threading.Event().wait(30)
         return x
 
-    np.testing.assert_array_equal(lanes(host, executor="processes:2", timeout=0.5, retries=1)(X), X)
+    np.testing.assert_array_equal(
+        elements(host, executor="processes:2", timeout=0.5, retries=1)(X), X
+    )
     assert calls.counted() == {"three": 2}
 
 
@@ -207,7 +221,7 @@ def test_retries_and_timeout_hold_without_vmap():
     assert jax.jit(f)(np.float32(4)) == 4 and len(tries) == 3
 
 
-def test_interrupt_that_a_host_function_raises_is_not_called_again(lanes):
+def test_interrupt_that_a_host_function_raises_is_not_called_again(elements):
     tried = []
 
     def host(x):
@@ -215,7 +229,7 @@ def test_interrupt_that_a_host_function_raises_is_not_called_again(lanes):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lanes(host, executor="threads:1", retries=5, chunksize=1)(X).block_until_ready()
+        elements(host, executor="threads:1", retries=5, chunksize=1)(X).block_until_ready()
     assert len(tried) <= 2  # and what was in flight
 
 
@@ -237,14 +251,14 @@ def test_host_function_may_call_what_needs_the_same_executor(pool, timeouts):
     mine.shutdown()
 
 
-def test_several_crossings_share_one_executor(lanes):
+def test_several_crossings_share_one_executor(elements):
     together = threading.Barrier(2, timeout=30)
 
     def host(x):
-        together.wait()  # two lanes at a time, or none gets on
+        together.wait()  # two batch elements at a time, or none gets on
         return x
 
-    f = lanes(host, executor="threads:4", chunksize=1)
+    f = elements(host, executor="threads:4", chunksize=1)
     x = np.arange(8, dtype=np.float32)
     with concurrent.futures.ThreadPoolExecutor(4) as callers:
         for answer in callers.map(f, [x + n for n in range(4)]):
@@ -252,7 +266,7 @@ def test_several_crossings_share_one_executor(lanes):
 
 
 def test_worker_that_holds_the_interpreter_lock_past_its_timeout_is_ended_and_named(
-    lanes, failure, monkeypatch
+    elements, failure, monkeypatch
 ):
     monkeypatch.setattr(_stuck, "GRACE_SECONDS", 0.2)
 
@@ -264,6 +278,6 @@ def test_worker_that_holds_the_interpreter_lock_past_its_timeout_is_ended_and_na
         return x
 
     error, words = failure(
-        lanes(host, executor="processes:2", timeout=0.3, chunksize=1), np.arange(6, dtype="f")
+        elements(host, executor="processes:2", timeout=0.3, chunksize=1), np.arange(6, dtype="f")
     )
-    assert type(error) is TimeoutError and "lane 3" in words and "was ended" in str(error)
+    assert type(error) is TimeoutError and "batch element 3" in words and "was ended" in str(error)

@@ -62,7 +62,7 @@ def end_of_script(in_process):
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_script_that_ends_has_the_lanes_of_its_programs_run(end_of_script, tmp_path, executor):
+def test_script_that_ends_has_the_elements_of_its_programs_run(end_of_script, tmp_path, executor):
     ran, made = end_of_script(tmp_path / "made", executor, "")
     assert (made, ran.returncode, ran.stderr) == (1_000, 0, "")
 
@@ -92,7 +92,7 @@ def test_futures_and_their_answers_are_let_go_at_once():
         gc.enable()
 
 
-def test_places_of_chunks_that_were_cancelled_are_free_again(lanes, failure):
+def test_places_of_chunks_that_were_cancelled_are_free_again(elements, failure):
     class Stuck(concurrent.futures.ProcessPoolExecutor):
         """Fails what it is given first, and never begins with the rest."""
 
@@ -113,12 +113,12 @@ def test_places_of_chunks_that_were_cancelled_are_free_again(lanes, failure):
     free = len(board()._free)
     with Stuck(1) as pool:
         pool.given = 1
-        failure(lanes(host, executor=pool, chunksize=1), np.arange(8, dtype=np.float32))
+        failure(elements(host, executor=pool, chunksize=1), np.arange(8, dtype=np.float32))
         assert pool.given > 2
     assert len(board()._free) == free
 
 
-def test_interrupt_ends_lanes_that_come_back_quickly():
+def test_interrupt_ends_elements_that_come_back_quickly():
     """Also where there is always another chunk that has come back."""
     inside, go_on, made = threading.Event(), threading.Event(), []
 

@@ -1,4 +1,4 @@
-"""A worker is killed in the middle: no lane is lost or doubled in the result, nothing hangs."""
+"""A worker is killed in the middle: no element is lost or doubled in the result, nothing hangs."""
 
 import collections
 import concurrent.futures
@@ -33,13 +33,13 @@ def client():
 
 
 def killing(count, times, victim=7):
-    """Ends its worker `times` times in the lane `victim`."""
+    """Ends its worker `times` times in the batch element `victim`."""
 
     def host(x):
         import os
         import signal
 
-        if x == victim and count(f"lane {int(x)}") <= times:
+        if x == victim and count(f"batch element {int(x)}") <= times:
             os.kill(os.getpid(), signal.SIGKILL)
         return 2 * x
 
@@ -47,38 +47,42 @@ def killing(count, times, victim=7):
 
 
 @pytest.mark.parametrize("chunksize", [None, 4])
-def test_lane_whose_worker_was_killed_is_called_again(lanes, calls, chunksize):
-    f = lanes(killing(calls.counter(), 2), executor="processes:2", retries=2, chunksize=chunksize)
+def test_element_whose_worker_was_killed_is_called_again(elements, calls, chunksize):
+    f = elements(
+        killing(calls.counter(), 2), executor="processes:2", retries=2, chunksize=chunksize
+    )
     np.testing.assert_array_equal(f(X), 2 * X)
-    assert calls.counted() == {"lane 7": 3}
+    assert calls.counted() == {"batch element 7": 3}
 
 
-def test_error_names_the_lane_and_the_worker_and_the_next_call_has_new_ones(lanes, calls, failure):
-    f = lanes(killing(calls.counter(), 1), executor="processes:2", chunksize=4)
+def test_error_names_the_element_and_the_worker_and_the_next_call_has_new_ones(
+    elements, calls, failure
+):
+    f = elements(killing(calls.counter(), 1), executor="processes:2", chunksize=4)
     error, words = failure(f, X)
     assert type(error) is jaxcb.WorkerLostError
-    assert "ended (pid " in words and "in lane 7," in words and "retries=1" in words
-    assert calls.counted() == {"lane 7": 1}
+    assert "ended (pid " in words and "in batch element 7," in words and "retries=1" in words
+    assert calls.counted() == {"batch element 7": 1}
     np.testing.assert_array_equal(f(X), 2 * X)
 
 
-def test_worker_of_dask_that_was_killed_is_named_or_its_lane_called_again(
-    lanes, calls, failure, client
+def test_worker_of_dask_that_was_killed_is_named_or_its_element_called_again(
+    elements, calls, failure, client
 ):
     count = calls.counter()
-    f = lanes(killing(count, 1), executor=client, chunksize=4)
+    f = elements(killing(count, 1), executor=client, chunksize=4)
     np.testing.assert_array_equal(f(X[:4]), 2 * X[:4])  # its workers can write on the board
     error, words = failure(f, X)
     assert type(error) is jaxcb.WorkerLostError
-    assert "ended (pid " in words and "in lane 7," in words and "retries=1" in words
-    assert calls.counted() == {"lane 7": 1}
-    again = lanes(killing(count, 2), executor=client, chunksize=4, retries=1)
+    assert "ended (pid " in words and "in batch element 7," in words and "retries=1" in words
+    assert calls.counted() == {"batch element 7": 1}
+    again = elements(killing(count, 2), executor=client, chunksize=4, retries=1)
     np.testing.assert_array_equal(again(X), 2 * X)
-    assert calls.counted() == {"lane 7": 3}
+    assert calls.counted() == {"batch element 7": 3}
 
 
-def test_only_the_lane_that_kills_is_charged(lanes, calls):
-    """Where a pool breaks as a whole, lanes of other workers do not use up their retries."""
+def test_only_the_element_that_kills_is_charged(elements, calls):
+    """Where a pool breaks as a whole, elements of other workers do not use up their retries."""
     count = calls.counter()
 
     def host(x):
@@ -89,23 +93,23 @@ def test_only_the_lane_that_kills_is_charged(lanes, calls):
             os.kill(os.getpid(), signal.SIGKILL)
         return x
 
-    f = lanes(host, executor="processes:2", retries=1, chunksize=5)
+    f = elements(host, executor="processes:2", retries=1, chunksize=5)
     np.testing.assert_array_equal(f(X), X)
-    # Once more where an answer was lost with another lane's worker.
+    # Once more where an answer was lost with another batch element's worker.
     made = calls.counted()
     assert set(made) == {"3", "11", "17"} and min(made.values()) >= 2, made
 
 
-def test_recording_has_the_lane_that_was_lost(lanes, calls):
-    f = lanes(killing(calls.counter(), 1), executor="processes:2", retries=1, chunksize=1)
+def test_recording_has_the_element_that_was_lost(elements, calls):
+    f = elements(killing(calls.counter(), 1), executor="processes:2", retries=1, chunksize=1)
     with jaxcb.record() as r:
         f(X).block_until_ready()
-    made = collections.Counter(call.lane for call in r.recording)
-    assert made[7] == 2 and [call.lane for call in r.recording if call.error] == [7]
+    made = collections.Counter(call.element for call in r.recording)
+    assert made[7] == 2 and [call.element for call in r.recording if call.error] == [7]
     assert set(made) == set(range(20))
 
 
-def test_worker_that_is_still_ending_is_the_one_that_ended(lanes, calls, failure, monkeypatch):
+def test_worker_that_is_still_ending_is_the_one_that_ended(elements, calls, failure, monkeypatch):
     """A pool is broken when its worker's files are closed, which is before the process is gone."""
     asked = collections.Counter()
 
@@ -116,18 +120,18 @@ def test_worker_that_is_still_ending_is_the_one_that_ended(lanes, calls, failure
     really_ended, context = _flight.has_ended, multiprocessing.get_context("spawn")
     monkeypatch.setattr(_flight, "has_ended", has_ended)
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        f = lanes(killing(calls.counter(), 99), executor=pool, chunksize=1)
+        f = elements(killing(calls.counter(), 99), executor=pool, chunksize=1)
         error, words = failure(f, X)
-    assert type(error) is jaxcb.WorkerLostError and "in lane 7," in words
+    assert type(error) is jaxcb.WorkerLostError and "in batch element 7," in words
 
 
-def test_pool_of_ones_own_breaks_and_says_so(lanes, calls, failure):
+def test_pool_of_ones_own_breaks_and_says_so(elements, calls, failure):
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        f = lanes(killing(calls.counter(), 99), executor=pool, retries=5, chunksize=1)
+        f = elements(killing(calls.counter(), 99), executor=pool, retries=5, chunksize=1)
         _, words = failure(f, X)
-        assert "in lane 7," in words and "broken now" in words
-    assert calls.counted() == {"lane 7": 1}
+        assert "in batch element 7," in words and "broken now" in words
+    assert calls.counted() == {"batch element 7": 1}
 
 
 class Breaking(concurrent.futures.Executor):
@@ -144,16 +148,16 @@ class Breaking(concurrent.futures.Executor):
         return self.futures[-1]
 
 
-def test_nothing_is_cancelled_in_a_pool_that_is_breaking(lanes, failure):
+def test_nothing_is_cancelled_in_a_pool_that_is_breaking(elements, failure):
     """Python 3.11's would not get to what other callers have in it."""
     pool = Breaking()
-    error, _ = failure(lanes(lambda x: x, executor=pool, chunksize=1), X)
+    error, _ = failure(elements(lambda x: x, executor=pool, chunksize=1), X)
     assert type(error) is jaxcb.WorkerLostError
     *_, last = pool.futures
     assert len(pool.futures) > 1 and not last.cancelled()
 
 
-def test_lost_scheduler_is_an_error_within_the_timeout(lanes, failure, tmp_path):
+def test_lost_scheduler_is_an_error_within_the_timeout(elements, failure, tmp_path):
     cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
     )
@@ -175,18 +179,18 @@ def test_lost_scheduler_is_an_error_within_the_timeout(lanes, failure, tmp_path)
 
     with concurrent.futures.ThreadPoolExecutor(1) as other:
         closing = other.submit(close_it)
-        error, words = failure(lanes(host, executor=client, timeout=50, chunksize=1), X[:4])
+        error, words = failure(elements(host, executor=client, timeout=50, chunksize=1), X[:4])
         closing.result()
     assert isinstance(error, jaxcb.ExecutorError) and "is lost" in words
     client.close(timeout=1)
     with pytest.raises(ValueError, match="is shut down"):
-        lanes(host, executor=client)(X)
+        elements(host, executor=client)(X)
 
 
-def test_engines_of_ipyparallel_run_lanes_and_their_loss_is_told(lanes, calls, failure):
+def test_engines_of_ipyparallel_run_elements_and_their_loss_is_told(elements, calls, failure):
     with ipyparallel.Cluster(n=2, log_level=logging.CRITICAL) as engines:
-        f = lanes(killing(calls.counter(), 99), executor=engines, chunksize=1)
+        f = elements(killing(calls.counter(), 99), executor=engines, chunksize=1)
         np.testing.assert_array_equal(f(X[:7]), 2 * X[:7])
         error, words = failure(f, X)
-        assert type(error) is jaxcb.WorkerLostError and "in lane 7," in words
-    assert calls.counted() == {"lane 7": 1}
+        assert type(error) is jaxcb.WorkerLostError and "in batch element 7," in words
+    assert calls.counted() == {"batch element 7": 1}

@@ -1,4 +1,4 @@
-"""Workers of a real MPI run lanes, started by the script itself and by mpiexec."""
+"""Workers of a real MPI run batch elements, started by the script itself and by mpiexec."""
 
 import concurrent.futures
 import json
@@ -40,7 +40,7 @@ def ran(*command):
 def saw(request, tmp_path_factory):
     command, executor = request.param
     folder = tmp_path_factory.mktemp("calls")
-    done = ran(*command, str(HERE.with_name("mpi_lanes.py")), executor, str(folder))
+    done = ran(*command, str(HERE.with_name("mpi_elements.py")), executor, str(folder))
     assert done.returncode == 0, done.stderr
     first, last = done.stdout.splitlines()
     assert first == "script"  # once: no worker runs it again
@@ -52,16 +52,16 @@ def test_answers_are_those_of_the_loop_each_made_once(saw):
     assert saw["made"] == {"1": 24}
 
 
-def test_recording_has_each_lane_and_its_worker(saw):
-    assert saw["lanes"] == list(range(24))
+def test_recording_has_each_element_and_its_worker(saw):
+    assert saw["elements"] == list(range(24))
     assert saw["pids"] == 2 and saw["ours"] == [False]
 
 
-def test_error_and_timeout_name_their_lane(saw):
+def test_error_and_timeout_name_their_element(saw):
     raised, late = saw["errors"]
-    assert raised[0] == "UserWarning" and "in lane 7," in raised[-1]
+    assert raised[0] == "UserWarning" and "in batch element 7," in raised[-1]
     assert "raised in a worker (pid " in raised[1]
-    assert late[0] == "TimeoutError" and "in lane 11," in late[-1]
+    assert late[0] == "TimeoutError" and "in batch element 11," in late[-1]
 
 
 def test_interrupt_ends_the_waiting_and_the_workers_stay(saw):

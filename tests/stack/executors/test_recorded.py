@@ -1,4 +1,4 @@
-"""Who ran which lane, and how long it waited; Ctrl-C."""
+"""Who ran which batch element, and how long it waited; Ctrl-C."""
 
 import collections
 import itertools
@@ -20,16 +20,16 @@ X = np.arange(12, dtype=np.float32)
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_each_lane_has_its_worker_and_its_times(lanes, executor):
+def test_each_element_has_its_worker_and_its_times(elements, executor):
     together = "threads" in executor
 
     def host(x):
         return 2 * x
 
     with jaxcb.record() as r:
-        lanes(host, executor=executor, chunksize=2)(X).block_until_ready()
+        elements(host, executor=executor, chunksize=2)(X).block_until_ready()
     recording = r.recording
-    assert sorted(call.lane for call in recording) == list(range(12))
+    assert sorted(call.element for call in recording) == list(range(12))
     workers = {worker.thread: worker for worker in recording.workers}
     assert {call.thread for call in recording} <= set(workers)
     for worker in workers.values():
@@ -39,14 +39,14 @@ def test_each_lane_has_its_worker_and_its_times(lanes, executor):
         assert name.startswith("worker ") and (together or f"pid {worker.pid}" in name)
     for call in recording:
         assert call.end_ns >= call.start_ns and call.queued_ns >= 0
-    # The first lane of each chunk has waited for it; the others came with it.
+    # The first batch element of each chunk has waited for it; the others came with it.
     assert sum(call.queued_ns > 0 for call in recording) <= 6
     assert Recording.from_json(recording.to_json()).workers == recording.workers
 
 
-def test_lanes_of_one_worker_do_not_overlap(lanes):
+def test_elements_of_one_worker_do_not_overlap(elements):
     with jaxcb.record() as r:
-        lanes(lambda x: x, executor="processes:2", chunksize=1)(X).block_until_ready()
+        elements(lambda x: x, executor="processes:2", chunksize=1)(X).block_until_ready()
     own = collections.defaultdict(list)
     for call in r.recording:
         own[call.thread].append((call.start_ns, call.end_ns))
@@ -55,7 +55,7 @@ def test_lanes_of_one_worker_do_not_overlap(lanes):
         assert all(end <= start for (_, end), (start, _) in itertools.pairwise(times))
 
 
-def test_calls_that_were_made_are_recorded_when_one_fails(lanes, calls, failure):
+def test_calls_that_were_made_are_recorded_when_one_fails(elements, calls, failure):
     count = calls.counter()
 
     def host(x):
@@ -65,14 +65,14 @@ def test_calls_that_were_made_are_recorded_when_one_fails(lanes, calls, failure)
         return x
 
     with jaxcb.record() as r:
-        failure(lanes(host, executor="threads:1", chunksize=2), X)
+        failure(elements(host, executor="threads:1", chunksize=2), X)
         # The one thread gets to this when it is done with what was running.
-        lanes(lambda x: x, executor="threads:1")(X[:1]).block_until_ready()
+        elements(lambda x: x, executor="threads:1")(X[:1]).block_until_ready()
     assert len(r.recording) == calls.counted()["calls"] + 1
-    assert [call.lane for call in r.recording if call.error] == [5]
+    assert [call.element for call in r.recording if call.error] == [5]
 
 
-def test_tries_are_host_calls_of_their_own(lanes, calls):
+def test_tries_are_host_calls_of_their_own(elements, calls):
     count = calls.counter()
 
     def host(x):
@@ -81,15 +81,15 @@ def test_tries_are_host_calls_of_their_own(lanes, calls):
         return x
 
     with jaxcb.record() as r:
-        lanes(host, executor="processes:2", retries=1)(X).block_until_ready()
-    made = collections.Counter(call.lane for call in r.recording)
+        elements(host, executor="processes:2", retries=1)(X).block_until_ready()
+    made = collections.Counter(call.element for call in r.recording)
     assert made == {**dict.fromkeys(range(12), 1), 5: 2}
     assert [call.error for call in r.recording if call.error] == ["OSError: not now"]
 
 
-def test_report_says_how_many_lanes_each_worker_ran(lanes):
+def test_report_says_how_many_elements_each_worker_ran(elements):
     with jaxcb.record() as r:
-        lanes(lambda x: x, executor="threads:1", chunksize=3)(X).block_until_ready()
+        elements(lambda x: x, executor="threads:1", chunksize=3)(X).block_until_ready()
     assert "12 calls by 1 worker: worker 1 · jaxcb-threads_0: 12; queued " in to_text(r.recording)
     assert "worker" not in to_text(r.recording, times=False)
 
@@ -117,18 +117,18 @@ def test_clock_of_this_machine_is_ours(lowered):
     part = WorkerRows(who(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200, {})
     recorder.called_by_workers(lowered, 1, recorder.crossing(), [part])
     (call,) = recorder.freeze()
-    assert (call.start_ns, call.end_ns, call.queued_ns, call.lane) == (110, 190, 10, 3)
+    assert (call.start_ns, call.end_ns, call.queued_ns, call.element) == (110, 190, 10, 3)
 
 
 @pytest.fixture
-def lowered(lanes):
+def lowered(elements):
     with jaxcb.record() as r:
-        lanes(lambda x: x)(X[:1]).block_until_ready()
+        elements(lambda x: x)(X[:1]).block_until_ready()
     return r.recording.lowered[0]
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_interrupt_ends_the_waiting_and_what_has_not_begun(lanes, calls, executor):
+def test_interrupt_ends_the_waiting_and_what_has_not_begun(elements, calls, executor):
     count, begun = calls.counter(), calls.folder
 
     def host(x):
@@ -146,9 +146,9 @@ def test_interrupt_ends_the_waiting_and_what_has_not_begun(lanes, calls, executo
     assert begun and threading.current_thread() is threading.main_thread()
     try:
         with pytest.raises(KeyboardInterrupt):
-            lanes(host, executor=executor, chunksize=1)(np.arange(64, dtype=np.float32))
+            elements(host, executor=executor, chunksize=1)(np.arange(64, dtype=np.float32))
     finally:
         signal.signal(signal.SIGINT, before)
     assert calls.counted()["begun"] < 20
-    assert lanes(lambda x: x, executor=executor)(X).tolist() == X.tolist()
+    assert elements(lambda x: x, executor=executor)(X).tolist() == X.tolist()
     jax.effects_barrier()

@@ -1,4 +1,4 @@
-"""What an executor answers is what the loop over lanes answers, bit for bit."""
+"""What an executor answers is what the loop over batch elements answers, bit for bit."""
 
 import concurrent.futures
 import dataclasses
@@ -78,7 +78,7 @@ def test_processes_answer_as_the_loop_does(drawn):
 
 
 @pytest.mark.parametrize("executor", ["threads:1", "processes:2"])
-def test_buffer_that_a_host_function_uses_again_is_not_shared_by_lanes(executor):
+def test_buffer_that_a_host_function_uses_again_is_not_shared_by_elements(executor):
     kept = np.zeros(2, np.float32)
 
     def host(x):
@@ -228,7 +228,7 @@ def test_value_of_a_name_that_the_function_uses_is_the_one_of_now():
     assert f(np.arange(3)).tolist() == [0, 5, 10]
 
 
-def test_executor_of_ones_own_is_used(lanes):
+def test_executor_of_ones_own_is_used(elements):
     class Here(concurrent.futures.Executor):
         """Runs at once what it is given."""
 
@@ -242,12 +242,12 @@ def test_executor_of_ones_own_is_used(lanes):
             return future
 
     own = Here()
-    answer = lanes(lambda x: x + 1, executor=own, chunksize=4)(np.arange(10, dtype=np.float32))
+    answer = elements(lambda x: x + 1, executor=own, chunksize=4)(np.arange(10, dtype=np.float32))
     np.testing.assert_array_equal(answer, np.arange(1, 11))
     assert own.given == 3
 
 
-def test_lanes_that_cost_nothing_are_sent_together():
+def test_elements_that_cost_nothing_are_sent_together():
     sent = []
 
     class Counting(concurrent.futures.ThreadPoolExecutor):
@@ -300,8 +300,8 @@ def test_one_buffer_returned_by_every_call_is_copied_each_time(executor):
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_numbers_of_numpy_and_of_python_may_stand_in_one_chunk(lanes, executor):
-    f = lanes(lambda x: x if x % 3 == 0 else float(x), executor=executor, chunksize=3)
+def test_numbers_of_numpy_and_of_python_may_stand_in_one_chunk(elements, executor):
+    f = elements(lambda x: x if x % 3 == 0 else float(x), executor=executor, chunksize=3)
     x = np.arange(12, dtype=np.float32)
     np.testing.assert_array_equal(f(x), x)
 

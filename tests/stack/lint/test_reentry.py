@@ -201,7 +201,7 @@ def test_looking_runs_nothing_of_the_users():
     assert Counted.looked == 0
 
 
-def test_remedy_is_not_asked_for_where_it_was_taken(in_process):
+def test_advice_is_not_asked_for_where_it_was_taken(in_process):
     program = """
         import jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb
         jax.config.update("jax_cpu_enable_async_dispatch", False)

@@ -46,9 +46,9 @@ def told(run):
         jax.block_until_ready(run())
     recording = recorded.recording
     triples = []
-    for preview in recording.previews:
-        fact = recording.lowered[preview.lowered]
-        first = float(preview.operands[0].strip("[]…").split(",")[0])
+    for sample in recording.sample_values:
+        fact = recording.lowered[sample.lowered]
+        first = float(sample.operands[0].strip("[]…").split(",")[0])
         triples.append([fact.shard, fact.device, first])
     (summary,) = summarize(recording)
     (shapes,) = summary.shapes

@@ -25,7 +25,7 @@ def test_every_device_calls_once_with_its_own_shard(found, flavor, program):
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
-def test_lanes_of_a_shard_are_calls_of_that_shard(found, flavor):
+def test_elements_of_a_shard_are_calls_of_that_shard(found, flavor):
     row = found[f"{flavor}: shard_map of vmap"]
     assert Counter(row["shards"]) == {0: 2, 1: 2, 2: 2, 3: 2}
     assert sorted(row["first"]) == list(range(8))

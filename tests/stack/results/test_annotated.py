@@ -27,7 +27,7 @@ import jupyter_jaxcb as jaxcb
 
 from ._messages import message_of
 
-LANES = 4
+ELEMENTS = 4
 FAMILIES = [
     (Float, "float32"), (Float, "float16"), (Float, "bfloat16"), (Float, "float8_e5m2"),
     (Int, "int32"), (Int, "int8"), (UInt, "uint16"), (Integer, "uint8"), (Integer, "int16"),
@@ -48,13 +48,13 @@ def assert_same(got, wanted):
 
 
 def everywhere(oracle, host, *args):
-    """Called directly, compiled, lane by lane, and step by step: always what NumPy says."""
+    """Called directly, compiled, element by element, and step by step: always what NumPy says."""
     wanted = host(*args)
     for f in (oracle, jax.jit(oracle)):
         jax.tree.map(assert_same, f(*args), wanted)
     stacked = [np.stack([x, x[::-1] if x.ndim else x, x, x]) for x in args]
-    each = [host(*(x[lane] for x in stacked)) for lane in range(LANES)]
-    wanted = jax.tree.map(lambda *lanes: np.stack(lanes), *each)
+    each = [host(*(x[element] for x in stacked)) for element in range(ELEMENTS)]
+    wanted = jax.tree.map(lambda *elements: np.stack(elements), *each)
     jax.tree.map(assert_same, jax.jit(jax.vmap(oracle))(*stacked), wanted)
     _, got = jax.lax.scan(lambda carry, xs: (carry, oracle(*xs)), 0, tuple(stacked))
     jax.tree.map(assert_same, got, wanted)

@@ -63,7 +63,7 @@ def refused(result, *args, error=ValueError):
         with pytest.raises(error) as caught:
             f = transform(jaxcb.pure(oracle, result=result))
             f(*(args or (X,)))
-        # the argument is a lane of it under vmap, and functions have an address
+        # the argument is a batch element of it under vmap, and functions have an address
         message = message_of(caught.value).replace("float32[]", "float32[3]")
         messages.add(re.sub(r"0x[0-9a-f]+", "", message))
     assert seen == []

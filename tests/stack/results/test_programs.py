@@ -1,4 +1,4 @@
-"""The same conversions in eager calls, compiled programs and lane by lane, with x64 and without."""
+"""The same conversions in eager calls, compiled programs and element by element, with x64 and without."""
 
 import jax
 import jax.numpy as jnp
@@ -10,19 +10,19 @@ import jupyter_jaxcb as jaxcb
 from ._messages import message_of
 from ._oracle import EVERY, INTS, NARROW, SUB_BYTE_IS_SOUND, expected, interesting, limits, meaning
 
-LANES = 3
+ELEMENTS = 3
 SMALLEST = float(jnp.finfo(np.float32).tiny)  # that is normal
 
 
 def ways(shape, name, cast):
-    """One callback, called directly, in a program, and lane by lane in another."""
+    """One callback, called directly, in a program, and element by batch element in another."""
     answers = []
 
     @jaxcb.pure(result=jax.ShapeDtypeStruct(shape, jnp.dtype(name)), cast=cast)
     def oracle(x):
         return answers[-1]
 
-    one, several = np.zeros((), np.float32), np.zeros(LANES, np.float32)
+    one, several = np.zeros((), np.float32), np.zeros(ELEMENTS, np.float32)
     return answers, [(oracle, one), (jax.jit(oracle), one), (jax.jit(jax.vmap(oracle)), several)]
 
 

@@ -155,7 +155,7 @@ def bind_tap(
         `arg` as JAX arrays.
     """
     __tracebackhide__ = True
-    jax_compat.hold_finished_lanes(TAP)
+    jax_compat.hold_finished_elements(TAP)
     outs = bind_passing_call(
         tap_p,
         "tap",

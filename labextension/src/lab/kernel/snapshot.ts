@@ -1,6 +1,6 @@
 /** What a kernel tells of its callbacks; it comes from anywhere, so each part is looked at. */
 
-import { FATES, type Fate } from '../../view/data/schema.js';
+import { STATUSES, type Status } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
 
 export const PROTOCOL = 1;
@@ -29,9 +29,9 @@ export interface CallSite {
   readonly column: number;
   readonly where: string;
   readonly source: string; // the line, stripped
-  readonly fate: Fate;
+  readonly status: Status;
   readonly reason: string;
-  readonly remedy: string;
+  readonly advice: string;
   readonly calls: number;
   readonly elided: number;
   readonly host_ns: number;
@@ -155,8 +155,8 @@ function readCallback(value: unknown, at: string): Callback {
 
 function readSite(value: unknown, at: string): CallSite {
   const data = record(value, at);
-  const fate = FATES.find(known => known === data['fate']);
-  check(fate !== undefined, `${at}.fate`);
+  const status = STATUSES.find(known => known === data['status']);
+  check(status !== undefined, `${at}.status`);
   return {
     function: text(data['function'], `${at}.function`),
     flavor: text(data['flavor'], `${at}.flavor`),
@@ -165,9 +165,9 @@ function readSite(value: unknown, at: string): CallSite {
     column: count(data['column'], `${at}.column`),
     where: text(data['where'], `${at}.where`),
     source: text(data['source'], `${at}.source`),
-    fate,
+    status,
     reason: text(data['reason'], `${at}.reason`),
-    remedy: text(data['remedy'], `${at}.remedy`),
+    advice: text(data['advice'], `${at}.advice`),
     calls: count(data['calls'], `${at}.calls`),
     elided: count(data['elided'], `${at}.elided`),
     host_ns: count(data['host_ns'], `${at}.host_ns`),

@@ -49,7 +49,7 @@ export function sorted(groups: readonly Group[], order: Order): Group[] {
 export function matches(snapshot: Snapshot, group: Group, query: string): boolean {
   const { name, flavor, options, where } = group.callback;
   const sites = group.sites.map(place => snapshot.sites[place]!);
-  const shown = sites.flatMap(site => [site.where, site.source, site.fate, site.reason]);
+  const shown = sites.flatMap(site => [site.where, site.source, site.status, site.reason]);
   const text = [name, flavor, options, where, ...shown].join('\n').toLowerCase();
   return query
     .toLowerCase()

@@ -1,10 +1,9 @@
 /** The rows of the panel; they are kept and refilled, so that focus and open rows stay. */
 
 import { h } from '../../view/dom.js';
-import { callWords, counted, timeWords } from '../../view/data/words.js';
+import { callWords, counted, statusWord, timeWords } from '../../view/data/words.js';
 import type { Callback, CallSite } from '../kernel/snapshot.js';
 import {
-  fateWord,
   joined,
   sentences,
   siteFigures,
@@ -18,7 +17,7 @@ export type Jump = (cell: string, line: number, source: string) => void;
 /** One site: a button if there is a line to go to, and what became of it. */
 export class SiteRow {
   readonly node = h('li', { class: 'jaxcb-callsite', tabindex: -1 });
-  private readonly fate = h('span', { class: 'jaxcb-callsite-fate' });
+  private readonly status = h('span', { class: 'jaxcb-callsite-status' });
   private readonly where = h('span', { class: 'jaxcb-callsite-where' });
   private readonly source = h('code', { class: 'jaxcb-callsite-source' });
   private readonly button = h('button', { type: 'button', class: 'jaxcb-callsite-jump' });
@@ -27,7 +26,7 @@ export class SiteRow {
   private site: CallSite | null = null;
 
   constructor(jump: Jump) {
-    this.button.append(this.fate, this.where, this.source);
+    this.button.append(this.status, this.where, this.source);
     this.node.append(this.button, this.figures, this.notes);
     this.button.addEventListener('click', () => {
       if (this.site?.cell) {
@@ -39,14 +38,14 @@ export class SiteRow {
   update(site: CallSite): void {
     this.site = site;
     this.node.className = `jaxcb-callsite jaxcb-tone-${siteTone(site)}`;
-    setText(this.fate, `${siteSign(site)} ${site.errors.length ? 'failed' : fateWord(site.fate)}`);
+    setText(this.status, `${siteSign(site)} ${site.errors.length ? 'failed' : statusWord(site.status)}`);
     setText(this.where, site.where);
     setText(this.source, site.source);
     this.button.title = site.cell ? `${site.source}\nGo to this line` : site.source;
     this.button.toggleAttribute('disabled', site.cell === null);
     const elided = site.elided > 0 ? `${site.elided.toLocaleString('en-US')} elided` : '';
     setText(this.figures, joined([siteFigures(site), elided]));
-    setLines(this.notes, [...site.errors, ...sentences(site.reason, site.remedy)]);
+    setLines(this.notes, [...site.errors, ...sentences(site.reason, site.advice)]);
   }
 
   focus(): void {

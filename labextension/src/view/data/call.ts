@@ -1,7 +1,7 @@
 /** The words for one host call: what the table and the timeline say of it. */
 
 import type { Store } from './store.js';
-import { timeWords, wayShapes } from './words.js';
+import { timeWords, variantShapes } from './words.js';
 
 /** `bessel, line 3`. */
 export function siteOf(store: Store, row: number): string {
@@ -14,10 +14,10 @@ export function functionOf(store: Store, row: number): string {
   return siteOf(store, row).split(', ', 1)[0]!;
 }
 
-/** `2`; empty: no lane. */
-export function laneOf(store: Store, row: number): string {
-  const lane = store.calls.lane(row);
-  return lane < 0 ? '' : String(lane);
+/** `2`; empty: no element. */
+export function elementOf(store: Store, row: number): string {
+  const element = store.calls.element(row);
+  return element < 0 ? '' : String(element);
 }
 
 /** The name of a thread. */
@@ -27,8 +27,8 @@ export function threadName(store: Store, thread: number): string {
 
 /** `() → (5,)`; empty: not known. */
 export function shapesOf(store: Store, row: number): string {
-  const way = store.labels.ways[store.calls.way(row)];
-  return way ? wayShapes(way) : '';
+  const variant = store.labels.variants[store.calls.variant(row)];
+  return variant ? variantShapes(variant) : '';
 }
 
 /** `ValueError: no luck`; empty: it returned. */
@@ -49,15 +49,15 @@ export function startWords(ns: number, whole: number): string {
   return `${(ns / scale).toFixed(digits)} ${unit}`;
 }
 
-/** All of one call on one line: `bessel, line 3 · lane 2 · 41 µs at 1.2500 ms · MainThread`. */
+/** All of one call on one line: `bessel, line 3 · element 2 · 41 µs at 1.2500 ms · MainThread`. */
 export function callLine(store: Store, row: number, whole: number): string {
-  const lane = laneOf(store, row);
+  const element = elementOf(store, row);
   const error = errorOf(store, row);
   const { calls } = store;
   return [
     `call ${(row + 1).toLocaleString('en-US')}`,
     siteOf(store, row),
-    lane && `lane ${lane}`,
+    element && `element ${element}`,
     `${timeWords(calls.duration(row))} at ${startWords(calls.start(row), whole)}`,
     shapesOf(store, row),
     threadName(store, calls.thread(row)),

@@ -9,8 +9,8 @@ export class Calls {
   private rows = 0;
   private starts = new Float64Array(FIRST_CAPACITY);
   private durations = new Float64Array(FIRST_CAPACITY);
-  private lanes = new Int32Array(FIRST_CAPACITY);
-  private ways = new Uint16Array(FIRST_CAPACITY);
+  private elements = new Int32Array(FIRST_CAPACITY);
+  private variants = new Uint16Array(FIRST_CAPACITY);
   private threads = new Uint16Array(FIRST_CAPACITY);
   private errors = new Uint16Array(FIRST_CAPACITY);
 
@@ -26,13 +26,13 @@ export class Calls {
     return this.durations[row]!;
   }
 
-  /** Row-major under looped vmaps; -1: no lane. */
-  lane(row: number): number {
-    return this.lanes[row]!;
+  /** Row-major under looped vmaps; -1: no element. */
+  element(row: number): number {
+    return this.elements[row]!;
   }
 
-  way(row: number): number {
-    return this.ways[row]!;
+  variant(row: number): number {
+    return this.variants[row]!;
   }
 
   thread(row: number): number {
@@ -64,8 +64,8 @@ export class Calls {
       start += raw.getUint32(4 * i, true) * unitNs;
       this.starts[row] = start;
       this.durations[row] = raw.getUint32(4 * (rows + i), true) * unitNs;
-      this.lanes[row] = raw.getInt32(4 * (2 * rows + i), true);
-      this.ways[row] = raw.getUint16(12 * rows + 2 * i, true);
+      this.elements[row] = raw.getInt32(4 * (2 * rows + i), true);
+      this.variants[row] = raw.getUint16(12 * rows + 2 * i, true);
       this.threads[row] = raw.getUint16(14 * rows + 2 * i, true);
       this.errors[row] = raw.getUint16(16 * rows + 2 * i, true);
     }
@@ -79,8 +79,8 @@ export class Calls {
     const capacity = Math.max(rows, 2 * this.starts.length);
     this.starts = grown(this.starts, new Float64Array(capacity));
     this.durations = grown(this.durations, new Float64Array(capacity));
-    this.lanes = grown(this.lanes, new Int32Array(capacity));
-    this.ways = grown(this.ways, new Uint16Array(capacity));
+    this.elements = grown(this.elements, new Int32Array(capacity));
+    this.variants = grown(this.variants, new Uint16Array(capacity));
     this.threads = grown(this.threads, new Uint16Array(capacity));
     this.errors = grown(this.errors, new Uint16Array(capacity));
   }

@@ -38,7 +38,7 @@ export const NOT_MEASURED: Measured = {
   cells: [],
   lines: [],
   around: [],
-  preview_rows: [],
+  sample_rows: [],
   calls: null,
   calls_not_saved: 0
 };
@@ -72,7 +72,7 @@ export function parseMeasured(data: unknown, facts: Facts): Measured {
     cells: bySite('cells', orNull(text(NAME))),
     lines: bySite('lines', whole(1)),
     around: bySite('around', listOf(text(NAME), MOST_LINES)),
-    preview_rows: bySite('preview_rows', listOf(whole(-1), MOST_LINES)),
+    sample_rows: bySite('sample_rows', listOf(whole(-1), MOST_LINES)),
     calls: measured.getOr('calls', null, orNull(readSaved)),
     calls_not_saved: measured.getOr('calls_not_saved', 0, whole())
   };

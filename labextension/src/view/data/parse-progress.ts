@@ -26,7 +26,7 @@ function readRunning(value: unknown, path: string): RunningCall {
   return {
     function: call.get('function', text(NAME)),
     where: call.get('where', text(NAME)),
-    lane: call.get('lane', whole(-1)),
+    element: call.get('element', whole(-1)),
     thread: call.get('thread', text(NAME)),
     elapsed_ns: call.get('elapsed_ns', amount)
   };

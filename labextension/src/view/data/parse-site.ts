@@ -12,7 +12,7 @@ import {
   tuple,
   whole
 } from './parse-fields.js';
-import { FATES, type Aval, type Fate, type Level, type Preview, type Way } from './schema.js';
+import { STATUSES, type Aval, type Status, type Level, type SampleValues, type Variant } from './schema.js';
 import { type Site } from './schema.js';
 
 export const NAME = 200;
@@ -21,19 +21,19 @@ export const LONG = 10_000; // an error with its traceback
 const MOST_OPERANDS = 1_000;
 const MOST_AXES = 64;
 const MOST_LEVELS = 32;
-const MOST_LINES = 100; // notes, errors and previews of one site
-const NO_LANE = -1;
+const MOST_LINES = 100; // notes, errors and sample_values of one site
+const NO_ELEMENT = -1;
 
-/** How many ways may still be read: a call's `way` has 16 bits, so no call tells of more. */
+/** How many variants may still be read: a call's `variant` has 16 bits, so no call tells of more. */
 export interface Budget {
-  ways: number;
+  variants: number;
 }
 
-/** Reads a site; of its ways no more than `budget` has left. */
+/** Reads a site; of its variants no more than `budget` has left. */
 export function readSite(value: unknown, path: string, budget: Budget): Site {
   const site = new Fields(value, path);
-  const shapes = site.get('shapes', listOf(readWay, budget.ways));
-  budget.ways -= shapes.length;
+  const shapes = site.get('shapes', listOf(readVariant, budget.variants));
+  budget.variants -= shapes.length;
   return {
     function: site.get('function', text(NAME)),
     flavor: site.get('flavor', text(NAME)),
@@ -42,9 +42,9 @@ export function readSite(value: unknown, path: string, budget: Budget): Site {
     column: site.get('column', whole()),
     cell: site.get('cell', flag),
     source: site.get('source', text(SENTENCE)),
-    fate: site.get('fate', readFate),
+    status: site.get('status', readStatus),
     reason: site.get('reason', text(SENTENCE)),
-    remedy: site.get('remedy', text(SENTENCE)),
+    advice: site.get('advice', text(SENTENCE)),
     calls: site.get('calls', whole()),
     crossings: site.get('crossings', whole()),
     expected: site.get('expected', orNull(whole())),
@@ -53,28 +53,28 @@ export function readSite(value: unknown, path: string, budget: Budget): Site {
     notes: site.get('notes', listOf(text(SENTENCE), MOST_LINES)),
     errors: site.get('errors', listOf(text(LONG), MOST_LINES)),
     shapes,
-    previews: site.get('previews', listOf(readPreview, MOST_LINES))
+    sample_values: site.get('sample_values', listOf(readSample, MOST_LINES))
   };
 }
 
-function readFate(value: unknown, path: string): Fate {
-  const fate = FATES.find(one => one === value);
-  if (fate === undefined) {
-    throw bad(path, value, `one of ${FATES.join(', ')}`);
+function readStatus(value: unknown, path: string): Status {
+  const status = STATUSES.find(one => one === value);
+  if (status === undefined) {
+    throw bad(path, value, `one of ${STATUSES.join(', ')}`);
   }
-  return fate;
+  return status;
 }
 
-function readWay(value: unknown, path: string): Way {
-  const way = new Fields(value, path);
+function readVariant(value: unknown, path: string): Variant {
+  const variant = new Fields(value, path);
   return {
-    operands: way.get('operands', listOf(readAval, MOST_OPERANDS)),
-    results: way.get('results', listOf(readAval, MOST_OPERANDS)),
-    levels: way.get('levels', listOf(readLevel, MOST_LEVELS)),
-    calls: way.get('calls', whole()),
-    shards: way.get('shards', whole()),
-    devices: way.get('devices', listOf(text(NAME), MOST_LINES)),
-    gathered_bytes: way.get('gathered_bytes', amount)
+    operands: variant.get('operands', listOf(readAval, MOST_OPERANDS)),
+    results: variant.get('results', listOf(readAval, MOST_OPERANDS)),
+    levels: variant.get('levels', listOf(readLevel, MOST_LEVELS)),
+    calls: variant.get('calls', whole()),
+    shards: variant.get('shards', whole()),
+    devices: variant.get('devices', listOf(text(NAME), MOST_LINES)),
+    gathered_bytes: variant.get('gathered_bytes', amount)
   };
 }
 
@@ -95,10 +95,10 @@ function readLevel(value: unknown, path: string): Level {
   ];
 }
 
-function readPreview(value: unknown, path: string): Preview {
-  const [lane, operands, results, failed, shard] = tuple(5)(value, path);
+function readSample(value: unknown, path: string): SampleValues {
+  const [element, operands, results, failed, shard] = tuple(5)(value, path);
   return [
-    whole(NO_LANE)(lane, `${path}[0]`),
+    whole(NO_ELEMENT)(element, `${path}[0]`),
     listOf(text(SENTENCE), MOST_LINES)(operands, `${path}[1]`),
     listOf(text(SENTENCE), MOST_LINES)(results, `${path}[2]`),
     flag(failed, `${path}[3]`),

@@ -26,7 +26,7 @@ export function parseFacts(data: unknown): ReadFacts {
     );
   }
   const sites = facts.get('sites', list);
-  const budget = { ways: NOT_TOLD };
+  const budget = { variants: NOT_TOLD };
   return {
     schema,
     sites: sites

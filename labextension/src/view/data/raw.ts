@@ -1,4 +1,4 @@
-/** Calls on their way into a store, from wherever they came. */
+/** Calls on their variant into a store, from wherever they came. */
 
 import { BadRecording } from './parse-fields.js';
 import type { Store } from './store.js';

@@ -10,8 +10,8 @@ import phrases from './phrases.json';
 export const SCHEMA = 1;
 export const MIME_TYPE = `application/vnd.jupyter-jaxcb.recording.v${SCHEMA}+json`;
 
-export type Fate = keyof typeof phrases.signs;
-export const FATES = Object.keys(phrases.signs) as readonly Fate[];
+export type Status = keyof typeof phrases.signs;
+export const STATUSES = Object.keys(phrases.signs) as readonly Status[];
 
 /** Shape and dtype of one array. */
 export type Aval = readonly [shape: readonly number[], dtype: string];
@@ -19,11 +19,11 @@ export type Aval = readonly [shape: readonly number[], dtype: string];
 /** What one `vmap` did: its size, its method, and which operands it maps over. */
 export type Level = readonly [size: number, method: string, batched: readonly boolean[]];
 
-/** `vmap` methods that visit the lanes one by one on the host. */
+/** `vmap` methods that visit the elements one by one on the host. */
 export const LOOPED_METHODS: readonly string[] = ['sequential', 'sequential_unrolled'];
 
-/** One way in which a site reaches the host: what vmap made of its shapes. */
-export interface Way {
+/** One variant in which a site reaches the host: what vmap made of its shapes. */
+export interface Variant {
   readonly operands: readonly Aval[]; // as one host call sees them
   readonly results: readonly Aval[];
   readonly levels: readonly Level[]; // innermost vmap first
@@ -34,8 +34,8 @@ export interface Way {
 }
 
 /** What one host call was given and answered, in a few words each. */
-export type Preview = readonly [
-  lane: number, // -1: no lane
+export type SampleValues = readonly [
+  element: number, // -1: no element
   operands: readonly string[],
   results: readonly string[],
   failed: boolean,
@@ -51,9 +51,9 @@ export interface Site {
   readonly column: number; // 0-based
   readonly cell: boolean; // in a notebook cell, not in a file
   readonly source: string; // the line, stripped
-  readonly fate: Fate;
+  readonly status: Status;
   readonly reason: string; // empty when live
-  readonly remedy: string;
+  readonly advice: string;
   readonly calls: number;
   readonly crossings: number;
   readonly expected: number | null; // calls of the runs that were seen; null: not known
@@ -61,8 +61,8 @@ export interface Site {
   readonly elided: number; // binds that a compiled program does without
   readonly notes: readonly string[];
   readonly errors: readonly string[];
-  readonly shapes: readonly Way[];
-  readonly previews: readonly Preview[]; // empty unless they were asked for
+  readonly shapes: readonly Variant[];
+  readonly sample_values: readonly SampleValues[]; // empty unless they were asked for
 }
 
 export interface Facts {
@@ -75,9 +75,9 @@ export interface Facts {
 
 /**
  * Host calls as columns, little-endian, one after the other: start (u32, since the row before),
- * duration (u32), lane (i32), way (u16), thread (u16), error (u16); times in `unit_ns`.
+ * duration (u32), element (i32), variant (u16), thread (u16), error (u16); times in `unit_ns`.
  *
- * `way` counts the ways of all sites in their order; 0xffff: more than can be told.
+ * `variant` counts the variants of all sites in their order; 0xffff: more than can be told.
  * `error` is 0, or 1 + an index into `Measured.errors`.
  * Saved, each column is stored by byte planes (all lowest bytes first), the whole compressed by
  * zlib, in base64.
@@ -103,7 +103,7 @@ export interface Measured {
   readonly cells: readonly (string | null)[]; // by site: the id of its notebook cell
   readonly lines: readonly number[]; // by site: its line in that cell, 1-based
   readonly around: readonly (readonly string[])[]; // by site: "scan of 5", outermost first
-  readonly preview_rows: readonly (readonly number[])[]; // by site and preview: its call, or -1
+  readonly sample_rows: readonly (readonly number[])[]; // by site and sample: its call, or -1
   readonly calls: SavedCalls | null; // null: they come separately, or there are none
   readonly calls_not_saved: number;
 }
@@ -128,7 +128,7 @@ export interface Progress {
 export interface RunningCall {
   readonly function: string;
   readonly where: string;
-  readonly lane: number; // -1: no lane
+  readonly element: number; // -1: no element
   readonly thread: string;
   readonly elapsed_ns: number;
 }

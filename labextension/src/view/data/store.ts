@@ -2,15 +2,15 @@
 
 import { coloursOf } from '../colours.js';
 import { Calls } from './columns.js';
-import { type Facts, type Measured, type Way } from './schema.js';
+import { type Facts, type Measured, type Variant } from './schema.js';
 import { callWords, someOf } from './words.js';
 
 /** What the numbers in the columns of `Calls` stand for. */
 export interface Labels {
   readonly sites: readonly string[]; // "bessel, line 3"
   readonly colours: readonly number[]; // by site
-  readonly siteOfWay: readonly number[];
-  readonly ways: readonly Way[]; // empty while the cell still runs
+  readonly siteOfVariant: readonly number[];
+  readonly variants: readonly Variant[]; // empty while the cell still runs
   readonly threads: readonly string[];
   readonly errors: readonly string[];
 }
@@ -69,7 +69,7 @@ export class Store {
 
   /** The place of a row's site in `labels.sites`; null: it was not kept. */
   site(row: number): number | null {
-    return this.labels.siteOfWay[this.calls.way(row)] ?? null;
+    return this.labels.siteOfVariant[this.calls.variant(row)] ?? null;
   }
 
   /** Which of the colours the site at a place has. */
@@ -111,8 +111,8 @@ export function labelsOf(facts: Facts, measured: Measured): Labels {
   return {
     sites: facts.sites.map(site => `${site.function}, ${site.where}`),
     colours: coloursOf(facts.sites),
-    siteOfWay: facts.sites.flatMap((site, place) => site.shapes.map(() => place)),
-    ways: facts.sites.flatMap(site => site.shapes),
+    siteOfVariant: facts.sites.flatMap((site, place) => site.shapes.map(() => place)),
+    variants: facts.sites.flatMap(site => site.shapes),
     threads: measured.threads,
     errors: measured.errors
   };

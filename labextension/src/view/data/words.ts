@@ -1,7 +1,7 @@
 /** The words for shapes, counts and times, as `jupyter_jaxcb/report` has them: `phrases.json`. */
 
 import phrases from './phrases.json';
-import type { Aval, Fate, Level, Way } from './schema.js';
+import type { Aval, Status, Level, Variant } from './schema.js';
 
 /** A phrase with its words in braces filled in. */
 export function say(phrase: string, words: Readonly<Record<string, string | number>>): string {
@@ -50,22 +50,22 @@ export function shapeWords(shape: readonly number[]): string {
 }
 
 /** `(4,), (1,) → (4,)`: what one host call sees, and answers. */
-export function wayShapes(way: Way): string {
-  return `${avalWords(way.operands)} → ${avalWords(way.results)}`;
+export function variantShapes(variant: Variant): string {
+  return `${avalWords(variant.operands)} → ${avalWords(variant.results)}`;
 }
 
 function avalWords(avals: readonly Aval[]): string {
   return avals.map(([shape]) => shapeWords(shape)).join(', ') || phrases.nothing;
 }
 
-const NOT_MAPPED: Readonly<Record<string, string>> = phrases.not_mapped;
+const UNBATCHED_AXES: Readonly<Record<string, string>> = phrases.unbatched_axes;
 
-/** What a vmap makes of an operand that it does not map over. */
-export function notMapped(method: string): string {
-  return NOT_MAPPED[method] ?? phrases.shared;
+/** What a vmap makes of an operand that is unbatched. */
+export function unbatchedAxis(method: string): string {
+  return UNBATCHED_AXES[method] ?? phrases.unbatched;
 }
 
-/** `vmap 4 × vmap 3 (mapped, shared), sequential`: outermost first; empty without vmap. */
+/** `vmap 4 × vmap 3 (batched, unbatched), sequential`: outermost first; empty without vmap. */
 export function levelWords(levels: readonly Level[]): string {
   const outermostFirst = [...levels].reverse();
   const method = outermostFirst[0]?.[1];
@@ -73,14 +73,19 @@ export function levelWords(levels: readonly Level[]): string {
     return '';
   }
   const sizes = outermostFirst.map(([size, name, batched]) => {
-    const kinds = batched.map(on => (on ? phrases.mapped : notMapped(name)));
+    const kinds = batched.map(on => (on ? phrases.batched : unbatchedAxis(name)));
     const all = batched.every(Boolean);
     return `${say(phrases.vmap, { size })}${all ? '' : ` (${kinds.join(', ')})`}`;
   });
   return `${sizes.join(' × ')}, ${method}`;
 }
 
-/** The sign of a fate, which tells it without its colour. */
-export function fateSign(fate: Fate): string {
-  return phrases.signs[fate];
+/** The sign of a status, which tells it without its colour. */
+export function statusSign(status: Status): string {
+  return phrases.signs[status];
+}
+
+/** `not reached`; empty for a call site that is simply called: its number of calls says it. */
+export function statusWord(status: Status): string {
+  return status === 'kept' ? '' : status.replaceAll('_', ' ');
 }

@@ -57,7 +57,7 @@ export class LiveView {
     this.guarded(() => this.render(parseProgress(progress), threads));
   }
 
-  /** Adds calls to the timeline; their `way` is an index into the sites. Never throws. */
+  /** Adds calls to the timeline; their `variant` is an index into the sites. Never throws. */
   append(raw: RawCalls & { base_ns: number }): void {
     this.guarded(() => {
       appendRaw(this.store, raw, raw.base_ns);
@@ -143,8 +143,8 @@ function labelsWhile(
   return {
     sites,
     colours,
-    siteOfWay: sites.map((_, place) => place),
-    ways: [],
+    siteOfVariant: sites.map((_, place) => place),
+    variants: [],
     threads: [...threads],
     errors: []
   };

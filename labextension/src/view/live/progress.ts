@@ -38,10 +38,10 @@ export function percentDone({ calls, expected }: Progress): number | null {
   return expected === null || expected === 0 ? null : Math.min(100, (100 * calls) / expected);
 }
 
-/** `bessel, line 3 · lane 2 · Thread-1`. */
+/** `bessel, line 3 · element 2 · Thread-1`. */
 export function runningWords(call: RunningCall): string {
-  const lane = call.lane < 0 ? [] : [`lane ${call.lane}`];
-  return [`${call.function}, ${call.where}`, ...lane, call.thread].filter(Boolean).join(' · ');
+  const element = call.element < 0 ? [] : [`element ${call.element}`];
+  return [`${call.function}, ${call.where}`, ...element, call.thread].filter(Boolean).join(' · ');
 }
 
 /** `still running, 0.6 s`, `⚠ still running, 6.2 s`. */

@@ -1,14 +1,14 @@
 /** What each vmap did to each axis, worked out from the shapes that the host sees. */
 
 import phrases from '../data/phrases.json';
-import { LOOPED_METHODS, type Aval, type Level, type Way } from '../data/schema.js';
+import { LOOPED_METHODS, type Aval, type Level, type Variant } from '../data/schema.js';
 import { levelWords, say, shapeWords } from '../data/words.js';
 
 /**
- * What became of an operand under one vmap: `mapped`, `broadcast` and `size1` are axes of the host
- * operand, `looped` is one that the host does not see, `shared` is none at all.
+ * What became of an operand under one vmap: `batched`, `tiled` and `size1` are axes of the host
+ * operand, `looped` is one that the host does not see, `unbatched` is none at all.
  */
-export type AxisKind = 'mapped' | 'broadcast' | 'size1' | 'looped' | 'shared';
+export type AxisKind = 'batched' | 'tiled' | 'size1' | 'looped' | 'unbatched';
 
 export interface BatchAxis {
   readonly kind: AxisKind;
@@ -25,16 +25,16 @@ export interface Batched {
 }
 
 const IN_WORDS: Readonly<Record<AxisKind, string>> = {
-  mapped: 'mapped',
-  broadcast: 'broadcast',
-  size1: 'not mapped, size 1',
-  looped: 'mapped, looped',
-  shared: 'shared, without an axis'
+  batched: 'batched',
+  tiled: 'unbatched, tiled',
+  size1: 'unbatched, size-1 axis',
+  looped: 'batched, looped over',
+  unbatched: 'unbatched, no axis'
 };
 
 /** One for each operand and result; null where the numbers do not fit each other. */
-export function batchedOf(way: Way): readonly Batched[] | null {
-  const { operands, results, levels } = way;
+export function batchedOf(variant: Variant): readonly Batched[] | null {
+  const { operands, results, levels } = variant;
   if (levels.some(([, , flags]) => flags.length !== operands.length)) {
     return null;
   }
@@ -58,17 +58,17 @@ function batch(
   name: string,
   [host, dtype]: Aval,
   levels: readonly Level[],
-  isMapped: (flags: readonly boolean[]) => boolean
+  isBatched: (flags: readonly boolean[]) => boolean
 ): Batched | null {
   const axes: BatchAxis[] = [];
   let seen = 0; // axes of the host operand so far
   for (const [size, method, flags] of [...levels].reverse()) {
-    const kind = kindOf(method, isMapped(flags));
+    const kind = kindOf(method, isBatched(flags));
     if (kind === null) {
       return null;
     }
     axes.push({ kind, size: kind === 'size1' ? 1 : size });
-    if (kind !== 'looped' && kind !== 'shared') {
+    if (kind !== 'looped' && kind !== 'unbatched') {
       if (host[seen] !== axes.at(-1)?.size) {
         return null;
       }
@@ -78,24 +78,24 @@ function batch(
   return { name, dtype, own: host.slice(seen), axes, host };
 }
 
-function kindOf(method: string, mapped: boolean): AxisKind | null {
+function kindOf(method: string, isBatched: boolean): AxisKind | null {
   if (LOOPED_METHODS.includes(method)) {
-    return mapped ? 'looped' : 'shared';
+    return isBatched ? 'looped' : 'unbatched';
   }
   switch (method) {
     case 'expand_dims':
-      return mapped ? 'mapped' : 'size1';
+      return isBatched ? 'batched' : 'size1';
     case 'broadcast_all':
-      return mapped ? 'mapped' : 'broadcast';
+      return isBatched ? 'batched' : 'tiled';
     case 'legacy_vectorized':
-      return mapped ? 'mapped' : 'shared';
+      return isBatched ? 'batched' : 'unbatched';
     default:
       return null;
   }
 }
 
-/** `4 × 3 lanes in one call`, `4 lanes × one call each`. */
-export function laneWords(levels: readonly Level[]): string {
+/** `4 × 3 elements in one call`, `4 elements × one call each`. */
+export function elementWords(levels: readonly Level[]): string {
   const outermostFirst = [...levels].reverse();
   const isLooped = ([, method]: Level): boolean => LOOPED_METHODS.includes(method);
   const looped = sizesOf(outermostFirst.filter(isLooped));
@@ -108,19 +108,19 @@ export function laneWords(levels: readonly Level[]): string {
 
 function sizesOf(levels: readonly Level[]): string {
   const sizes = levels.map(([size]) => size.toLocaleString('en-US'));
-  return levels.length ? `${sizes.join(' × ')} lane${sizes.join() === '1' ? '' : 's'}` : '';
+  return levels.length ? `${sizes.join(' × ')} element${sizes.join() === '1' ? '' : 's'}` : '';
 }
 
 /** The whole diagram for those who do not see it. */
-export function diagramWords(way: Way, rows: readonly Batched[]): string {
-  const operands = rows.slice(0, way.operands.length).map(row => rowWords(row, 'sees'));
-  const results = rows.slice(way.operands.length).map(row => rowWords(row, 'answers'));
-  return [levelWords(way.levels), ...operands, ...results, laneWords(way.levels)].join('. ');
+export function diagramWords(variant: Variant, rows: readonly Batched[]): string {
+  const operands = rows.slice(0, variant.operands.length).map(row => rowWords(row, 'sees'));
+  const results = rows.slice(variant.operands.length).map(row => rowWords(row, 'answers'));
+  return [levelWords(variant.levels), ...operands, ...results, elementWords(variant.levels)].join('. ');
 }
 
 function rowWords({ name, axes, host }: Batched, verb: string): string {
   const kinds = axes.map(({ kind, size }) =>
-    kind === 'size1' || kind === 'shared'
+    kind === 'size1' || kind === 'unbatched'
       ? IN_WORDS[kind]
       : `${say(phrases.vmap, { size })} ${IN_WORDS[kind]}`
   );

@@ -1,44 +1,44 @@
 /** What vmap made of the shapes, as boxes: one row an operand or result, one column a vmap. */
 
-import { batchedOf, diagramWords, laneWords } from './batching-axes.js';
+import { batchedOf, diagramWords, elementWords } from './batching-axes.js';
 import type { AxisKind, BatchAxis, Batched } from './batching-axes.js';
 import { h, type Child } from '../dom.js';
 import phrases from '../data/phrases.json';
-import type { Aval, Way } from '../data/schema.js';
-import { levelWords, say, shapeWords, wayShapes } from '../data/words.js';
+import type { Aval, Variant } from '../data/schema.js';
+import { levelWords, say, shapeWords, variantShapes } from '../data/words.js';
 
 const MOST_ROWS = 16;
 const MOST_COLUMNS = 8;
 
 const LEGEND: Readonly<Record<AxisKind, string>> = {
-  mapped: 'mapped',
-  broadcast: 'broadcast: repeated for every lane',
-  size1: 'size 1: one for all lanes',
-  looped: 'looped: one call a lane, the host does not see it',
-  shared: 'no axis: one for all lanes'
+  batched: 'batched: one entry per batch element',
+  tiled: 'tiled: repeated for every batch element',
+  size1: 'size-1 axis: one entry for all batch elements',
+  looped: 'looped over: one call per batch element, without this axis',
+  unbatched: 'no axis: one value for all batch elements'
 };
 
-/** Operands and results of one way: *as written → as the host sees them*. */
-export function batchingDiagram(way: Way): HTMLElement {
-  const rows = way.levels.length ? batchedOf(way) : null;
-  const drawn = Math.max(way.operands.length, way.results.length);
-  if (rows === null || way.levels.length > MOST_COLUMNS || drawn > MOST_ROWS) {
-    return shapesOnly(way);
+/** Operands and results of one variant: *as written → as the host sees them*. */
+export function batchingDiagram(variant: Variant): HTMLElement {
+  const rows = variant.levels.length ? batchedOf(variant) : null;
+  const drawn = Math.max(variant.operands.length, variant.results.length);
+  if (rows === null || variant.levels.length > MOST_COLUMNS || drawn > MOST_ROWS) {
+    return shapesOnly(variant);
   }
-  const grid = h('div', { class: 'jaxcb-batching-grid' }, ...header(way));
-  grid.style.setProperty('--jaxcb-columns', String(way.levels.length + 4));
-  rows.forEach((row, place) => grid.append(...cellsOf(row, place < way.operands.length)));
+  const grid = h('div', { class: 'jaxcb-batching-grid' }, ...header(variant));
+  grid.style.setProperty('--jaxcb-columns', String(variant.levels.length + 4));
+  rows.forEach((row, place) => grid.append(...cellsOf(row, place < variant.operands.length)));
   // It scrolls where the output is narrow, so it can be reached by keyboard.
   return h(
     'div',
-    { class: 'jaxcb-batching', role: 'img', tabindex: 0, 'aria-label': diagramWords(way, rows) },
+    { class: 'jaxcb-batching', role: 'img', tabindex: 0, 'aria-label': diagramWords(variant, rows) },
     grid,
-    footer(way, rows)
+    footer(variant, rows)
   );
 }
 
-function header(way: Way): Node[] {
-  const columns = [...way.levels].reverse().map(([size], place, { length }) => {
+function header(variant: Variant): Node[] {
+  const columns = [...variant.levels].reverse().map(([size], place, { length }) => {
     const title = place === 0 ? 'outermost' : place === length - 1 ? 'innermost' : '';
     return head(say(phrases.vmap, { size }), length > 1 ? title : '');
   });
@@ -73,7 +73,7 @@ function cellsOf(row: Batched, isOperand: boolean): Node[] {
 
 function axisBox({ kind, size }: BatchAxis): HTMLElement {
   const number = size.toLocaleString('en-US');
-  const label = { shared: '–', looped: `${number} ×` }[kind as string] ?? number;
+  const label = { unbatched: '–', looped: `${number} ×` }[kind as string] ?? number;
   return h('span', { class: `jaxcb-axis jaxcb-axis-${kind}` }, label);
 }
 
@@ -83,38 +83,38 @@ function ownBoxes(shape: readonly number[]): Child[] {
     : [h('span', { class: 'jaxcb-muted' }, 'scalar')];
 }
 
-function footer(way: Way, rows: readonly Batched[]): HTMLElement {
+function footer(variant: Variant, rows: readonly Batched[]): HTMLElement {
   const kinds = new Set(rows.flatMap(row => row.axes.map(axis => axis.kind)));
   const entries = [...kinds].map(kind =>
     h(
       'span',
       { class: 'jaxcb-batching-key' },
-      h('span', { class: `jaxcb-axis jaxcb-axis-${kind}` }, kind === 'shared' ? '–' : ''),
+      h('span', { class: `jaxcb-axis jaxcb-axis-${kind}` }, kind === 'unbatched' ? '–' : ''),
       LEGEND[kind]
     )
   );
   return h(
     'div',
     { class: 'jaxcb-batching-legend' },
-    h('strong', {}, laneWords(way.levels)),
+    h('strong', {}, elementWords(variant.levels)),
     ...entries
   );
 }
 
-function shapesOnly(way: Way): HTMLElement {
-  const vmaps = levelWords(way.levels);
+function shapesOnly(variant: Variant): HTMLElement {
+  const vmaps = levelWords(variant.levels);
   return h(
     'div',
-    { class: 'jaxcb-batching-plain', role: 'img', 'aria-label': plainWords(way, vmaps) },
-    ...boxesOf(way.operands),
+    { class: 'jaxcb-batching-plain', role: 'img', 'aria-label': plainWords(variant, vmaps) },
+    ...boxesOf(variant.operands),
     h('span', { class: 'jaxcb-muted' }, '→'),
-    ...boxesOf(way.results),
+    ...boxesOf(variant.results),
     vmaps && h('span', { class: 'jaxcb-muted' }, vmaps)
   );
 }
 
-function plainWords(way: Way, vmaps: string): string {
-  return `the host sees and answers ${wayShapes(way)}${vmaps && `; ${vmaps}`}`;
+function plainWords(variant: Variant, vmaps: string): string {
+  return `the host sees and answers ${variantShapes(variant)}${vmaps && `; ${vmaps}`}`;
 }
 
 function boxesOf(avals: readonly Aval[]): Child[] {

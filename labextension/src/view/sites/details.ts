@@ -2,9 +2,9 @@
 
 import { batchingDiagram } from './batching.js';
 import { h, type Child } from '../dom.js';
-import { errorWords, previewWords, shardWords } from './words.js';
-import type { Site, Way } from '../data/schema.js';
-import { callWords, counted, levelWords, wayShapes } from '../data/words.js';
+import { errorWords, sampleWords, shardWords } from './words.js';
+import type { Site, Variant } from '../data/schema.js';
+import { callWords, counted, levelWords, variantShapes } from '../data/words.js';
 
 const MOST_WAYS = 24;
 const SHORT_ERROR = 160; // characters that stand without folding
@@ -25,8 +25,8 @@ export function siteDetails(
     ...site.errors.map(errorLine),
     ...site.notes.map(note => line('note', '•', note)),
     ...contextOf(site, around),
-    ...waysOf(site.shapes, unfolded),
-    ...previewsOf(site)
+    ...variantsOf(site.shapes, unfolded),
+    ...samplesOf(site)
   ];
 }
 
@@ -63,8 +63,8 @@ function reasonOf(site: Site): HTMLElement[] {
   if (site.reason) {
     lines.push(h('p', { class: 'jaxcb-site-reason' }, site.reason));
   }
-  if (site.remedy) {
-    lines.push(line('remedy', '↳', h('strong', {}, 'What to do: '), site.remedy));
+  if (site.advice) {
+    lines.push(line('advice', '↳', h('strong', {}, 'What to do: '), site.advice));
   }
   return lines;
 }
@@ -90,53 +90,53 @@ function contextOf(site: Site, around: readonly string[]): HTMLElement[] {
   return words.length ? [h('p', { class: 'jaxcb-site-context' }, words.join(' · '))] : [];
 }
 
-function waysOf(ways: readonly Way[], { diagrams }: Unfolded): HTMLElement[] {
-  const [only, ...more] = ways;
+function variantsOf(variants: readonly Variant[], { diagrams }: Unfolded): HTMLElement[] {
+  const [only, ...more] = variants;
   if (only === undefined) {
     return [];
   }
   if (!more.length) {
-    return [wayBlock(only, diagrams, '')];
+    return [variantBlock(only, diagrams, '')];
   }
-  const list = folded(`${ways.length.toLocaleString('en-US')} shapes`, ways.length <= 3, () => [
-    ...ways.slice(0, MOST_WAYS).map(way => wayBlock(way, false, `${callWords(way.calls)}: `)),
-    ways.length > MOST_WAYS &&
-      h('p', { class: 'jaxcb-muted' }, `and ${ways.length - MOST_WAYS} more shapes`)
+  const list = folded(`${variants.length.toLocaleString('en-US')} shapes`, variants.length <= 3, () => [
+    ...variants.slice(0, MOST_WAYS).map(variant => variantBlock(variant, false, `${callWords(variant.calls)}: `)),
+    variants.length > MOST_WAYS &&
+      h('p', { class: 'jaxcb-muted' }, `and ${variants.length - MOST_WAYS} more shapes`)
   ]);
-  list.classList.add('jaxcb-site-ways');
+  list.classList.add('jaxcb-site-variants');
   return [list];
 }
 
-function wayBlock(way: Way, open: boolean, calls: string): HTMLElement {
-  const shards = shardWords(way);
+function variantBlock(variant: Variant, open: boolean, calls: string): HTMLElement {
+  const shards = shardWords(variant);
   const more = shards && h('p', { class: 'jaxcb-site-context' }, shards);
-  if (!way.levels.length) {
+  if (!variant.levels.length) {
     const label = calls && h('span', { class: 'jaxcb-muted' }, calls);
-    return h('div', { class: 'jaxcb-site-way' }, label, batchingDiagram(way), more);
+    return h('div', { class: 'jaxcb-site-variant' }, label, batchingDiagram(variant), more);
   }
   const summary = h(
     'span',
     {},
     `${calls}`,
-    h('code', {}, wayShapes(way)),
-    h('span', { class: 'jaxcb-muted' }, ` ${levelWords(way.levels)}`)
+    h('code', {}, variantShapes(variant)),
+    h('span', { class: 'jaxcb-muted' }, ` ${levelWords(variant.levels)}`)
   );
-  const diagram = folded(summary, open, () => [batchingDiagram(way)]);
-  return h('div', { class: 'jaxcb-site-way' }, diagram, more);
+  const diagram = folded(summary, open, () => [batchingDiagram(variant)]);
+  return h('div', { class: 'jaxcb-site-variant' }, diagram, more);
 }
 
-function previewsOf(site: Site): HTMLElement[] {
-  if (!site.previews.length) {
+function samplesOf(site: Site): HTMLElement[] {
+  if (!site.sample_values.length) {
     return [];
   }
-  const count = site.previews.length;
+  const count = site.sample_values.length;
   const title = `values of ${count === 1 ? 'one call' : `${count} calls`}`;
   const items = (): Child[] => [
     h(
       'ul',
-      { class: 'jaxcb-site-previews' },
-      ...site.previews.map(preview =>
-        h('li', { class: preview[3] ? 'jaxcb-bad' : null }, h('code', {}, previewWords(preview)))
+      { class: 'jaxcb-site-sample_values' },
+      ...site.sample_values.map(sample =>
+        h('li', { class: sample[3] ? 'jaxcb-bad' : null }, h('code', {}, sampleWords(sample)))
       )
     )
   ];

@@ -4,7 +4,7 @@ import { h, type Child } from '../dom.js';
 import { siteColour } from '../colours.js';
 import { siteCalls, timesKnown } from './words.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
-import { fateSign, timeWords } from '../data/words.js';
+import { statusSign, statusWord, timeWords } from '../data/words.js';
 
 /** Where a line of code is, for those who can go there. */
 export interface Target {
@@ -36,7 +36,7 @@ export function siteRow(
     whereOf(site, measured, place, actions.reveal),
     h('code', { class: 'jaxcb-site-source', title: site.source }, site.source || site.function),
     h('span', { class: 'jaxcb-site-flavor' }, `${site.function} · ${site.flavor}`),
-    h('span', { class: `jaxcb-fate jaxcb-fate-${site.fate}` }, fateSign(site.fate), ' ', site.fate),
+    h('span', { class: `jaxcb-status jaxcb-status-${site.status}` }, `${statusSign(site.status)} ${statusWord(site.status)}`.trimEnd()),
     h(
       'span',
       { class: 'jaxcb-site-calls' },

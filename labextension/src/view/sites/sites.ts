@@ -21,7 +21,7 @@ export class SiteList {
     private readonly measured: Measured,
     private readonly actions: SiteActions
   ) {
-    const batched = facts.sites.filter(site => site.shapes.some(way => way.levels.length));
+    const batched = facts.sites.filter(site => site.shapes.some(variant => variant.levels.length));
     this.unfolded = { diagrams: batched.length <= FEW_DIAGRAMS };
     this.colours = coloursOf(facts.sites);
     this.more.addEventListener('click', this.listMore);

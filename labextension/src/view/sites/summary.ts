@@ -4,16 +4,16 @@ import { h } from '../dom.js';
 import { cut } from '../data/parse-fields.js';
 import { errorWords, timesKnown } from './words.js';
 import phrases from '../data/phrases.json';
-import type { Facts, Fate, Measured, Site } from '../data/schema.js';
-import { callWords, counted, say, timeWords, wayShapes } from '../data/words.js';
+import type { Facts, Status, Measured, Site } from '../data/schema.js';
+import { callWords, counted, say, timeWords, variantShapes } from '../data/words.js';
 
 const MOST_FUNCTIONS = 4;
 const MOST_ERROR = 60; // characters
 
-const WHY: Readonly<Partial<Record<Fate, string>>> = {
+const WHY: Readonly<Partial<Record<Status, string>>> = {
   unused: 'result never used',
-  folded: 'result known before the run',
-  merged: 'merged with an equal call',
+  optimized_away: 'result known before the run',
+  deduplicated: 'made once with an equal call',
   hoisted: 'moved out of its loop'
 };
 
@@ -99,7 +99,7 @@ function countWords(own: readonly Site[], ahead: boolean): string {
 }
 
 function shapeWord(own: readonly Site[]): Word[] {
-  const shapes = new Set(own.flatMap(site => site.shapes.map(wayShapes)));
+  const shapes = new Set(own.flatMap(site => site.shapes.map(variantShapes)));
   const [only] = shapes;
   if (only === undefined) {
     return [];
@@ -123,10 +123,10 @@ function elidedWord(own: readonly Site[]): Word[] {
     return [];
   }
   const count = elided.reduce((sum, site) => sum + site.elided, 0);
-  const why = new Set(elided.map(site => WHY[site.fate]));
+  const why = new Set(elided.map(site => WHY[site.status]));
   const [only] = why;
   const because = why.size === 1 && only ? `: ${only}` : '';
-  return [{ text: `${say(phrases.elided, { count })}${because}`, class: 'jaxcb-bad' }];
+  return [{ text: `${say(phrases.elided, { count })}${because}`, class: 'jaxcb-elided' }];
 }
 
 function errorWord(own: readonly Site[]): Word[] {

@@ -2,7 +2,7 @@
 
 import { cut } from '../data/parse-fields.js';
 import phrases from '../data/phrases.json';
-import type { Measured, Preview, Site, Way } from '../data/schema.js';
+import type { Measured, SampleValues, Site, Variant } from '../data/schema.js';
 import { byteWords, callWords, counted, say, someOf } from '../data/words.js';
 
 const MOST_DEVICES = 8; // that are named
@@ -29,15 +29,15 @@ export function siteCalls(site: Site, ahead: boolean): string {
 }
 
 /** `2 shards (cpu:0, cpu:1), gathers 4.1 kB`; empty for one call on one device. */
-export function shardWords(way: Way): string {
+export function shardWords(variant: Variant): string {
   const words: string[] = [];
-  if (way.shards) {
-    const more = way.devices.length > MOST_DEVICES ? ['…'] : [];
-    const names = [...way.devices.slice(0, MOST_DEVICES), ...more].join(', ');
-    words.push(`${counted(way.shards, 'shard')}${names && ` (${names})`}`);
+  if (variant.shards) {
+    const more = variant.devices.length > MOST_DEVICES ? ['…'] : [];
+    const names = [...variant.devices.slice(0, MOST_DEVICES), ...more].join(', ');
+    words.push(`${counted(variant.shards, 'shard')}${names && ` (${names})`}`);
   }
-  if (way.gathered_bytes) {
-    words.push(say(phrases.gathers, { bytes: byteWords(way.gathered_bytes) }));
+  if (variant.gathered_bytes) {
+    words.push(say(phrases.gathers, { bytes: byteWords(variant.gathered_bytes) }));
   }
   return words.join(', ');
 }
@@ -49,11 +49,11 @@ export function errorWords(error: string, longest: number): string {
   return cut(line, longest);
 }
 
-/** `lane 2: 0.5, 1 → 0.479`: what a call was given and answered. */
-export function previewWords([lane, operands, results, failed, shard]: Preview): string {
+/** `element 2: 0.5, 1 → 0.479`: what a call was given and answered. */
+export function sampleWords([element, operands, results, failed, shard]: SampleValues): string {
   const where =
     (shard === null ? '' : say(phrases.of_shard, { shard })) +
-    (lane < 0 ? '' : say(phrases.of_lane, { lane }));
+    (element < 0 ? '' : say(phrases.of_element, { element }));
   const given = operands.join(', ') || phrases.nothing;
   const answer = failed ? phrases.raised : results.join(', ') || phrases.nothing;
   return `${where}${given} → ${answer}`;

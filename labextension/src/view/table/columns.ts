@@ -1,9 +1,9 @@
 /** The columns of the table: what they say of a call, and what they sort by. */
 
-import { errorOf, laneOf, shapesOf, siteOf, startWords, threadName } from '../data/call.js';
+import { errorOf, elementOf, shapesOf, siteOf, startWords, threadName } from '../data/call.js';
 import type { Store } from '../data/store.js';
 import { ranks } from './sort.js';
-import { timeWords, wayShapes } from '../data/words.js';
+import { timeWords, variantShapes } from '../data/words.js';
 
 export interface Column {
   readonly name: string; // of its class: jaxcb-table-<name>
@@ -13,14 +13,14 @@ export interface Column {
   readonly key: () => (row: number) => number;
 }
 
-/** The columns of every table; last that of previews, which only some recordings have. */
-export function columnsOf(store: Store, previews: (row: number) => string): Column[] {
+/** The columns of every table; last that of sample_values, which only some recordings have. */
+export function columnsOf(store: Store, sample_values: (row: number) => string): Column[] {
   const { calls } = store;
   const whole = () => (calls.length ? calls.start(calls.length - 1) : 0);
   const texts: readonly (readonly [string, string, Column['text'], Column['key']])[] = [
     ['number', '#', row => (row + 1).toLocaleString('en-US'), () => row => row],
     ['site', 'Site', row => siteOf(store, row), () => siteKey(store)],
-    ['lane', 'Lane', row => laneOf(store, row), () => row => calls.lane(row)],
+    ['element', 'Element', row => elementOf(store, row), () => row => calls.element(row)],
     ['thread', 'Thread', row => threadName(store, calls.thread(row)), () => threadKey(store)],
     [
       'start',
@@ -34,9 +34,9 @@ export function columnsOf(store: Store, previews: (row: number) => string): Colu
       row => timeWords(calls.duration(row)),
       () => row => calls.duration(row)
     ],
-    ['shapes', 'Shapes', row => shapesOf(store, row), () => wayKey(store)],
+    ['shapes', 'Shapes', row => shapesOf(store, row), () => variantKey(store)],
     ['error', 'Error', row => errorOf(store, row), () => errorKey(store)],
-    ['preview', 'Values', previews, () => textKey(store, previews)]
+    ['sample', 'Values', sample_values, () => textKey(store, sample_values)]
   ];
   return texts.map(([name, title, text, key]) => ({ name, title, text, key }));
 }
@@ -51,9 +51,9 @@ function threadKey(store: Store): (row: number) => number {
   return row => rank[store.calls.thread(row)] ?? Infinity;
 }
 
-function wayKey(store: Store): (row: number) => number {
-  const rank = ranks(store.labels.ways.map(wayShapes));
-  return row => rank[store.calls.way(row)] ?? Infinity;
+function variantKey(store: Store): (row: number) => number {
+  const rank = ranks(store.labels.variants.map(variantShapes));
+  return row => rank[store.calls.variant(row)] ?? Infinity;
 }
 
 /** Calls that returned come before those that failed. */

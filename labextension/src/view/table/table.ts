@@ -24,15 +24,15 @@ export class CallTable {
   private readonly head = new Head(column => this.sort(column));
   private readonly rows: Rows;
   private readonly columns: readonly Column[];
-  private previewed = 0; // rows that were asked for a preview
-  private hasPreviews = false;
+  private sampled = 0; // rows that were asked for a sample
+  private hasSamples = false;
   private active: number | null = null; // the row that keys move from
   private frameAsked = 0;
   private readonly forget: () => void;
 
-  constructor(private readonly store: Store, private readonly previews: (row: number) => string) {
+  constructor(private readonly store: Store, private readonly sample_values: (row: number) => string) {
     const id = `jaxcb-table-${++tables}`;
-    this.columns = columnsOf(store, previews);
+    this.columns = columnsOf(store, sample_values);
     this.order = new Order(store);
     this.filters = new Filters(store);
     this.rows = new Rows(store, this.order, this.scroll, id);
@@ -138,12 +138,12 @@ export class CallTable {
   private resize(): void {
     const { length } = this.order;
     const { calls } = this.store;
-    while (!this.hasPreviews && this.previewed < calls.length) {
-      this.hasPreviews = this.previews(this.previewed++) !== '';
+    while (!this.hasSamples && this.sampled < calls.length) {
+      this.hasSamples = this.sample_values(this.sampled++) !== '';
     }
     const visible = Math.min(Math.max(length, 1), MOST_ROWS);
     this.grid.style.setProperty('--jaxcb-table-height', `${HEAD + ROW * visible + BORDER}px`);
-    this.grid.classList.toggle('jaxcb-table-previewed', this.hasPreviews);
+    this.grid.classList.toggle('jaxcb-table-sampled', this.hasSamples);
     this.grid.setAttribute('aria-rowcount', String(length + 1));
     this.grid.setAttribute('aria-colcount', String(this.shownColumns.length));
     this.grid.hidden = length === 0;
@@ -154,7 +154,7 @@ export class CallTable {
   }
 
   private get shownColumns(): readonly Column[] {
-    return this.hasPreviews ? this.columns : this.columns.slice(0, -1);
+    return this.hasSamples ? this.columns : this.columns.slice(0, -1);
   }
 
   private draw(): void {

@@ -1,24 +1,24 @@
 /** Draws the time axis, the grid below it, and the names of threads. */
 
-import { AXIS, LANE, type Geometry } from './geometry.js';
+import { AXIS, BAND, type Geometry } from './geometry.js';
 import type { Theme } from './theme.js';
 import { ticks } from './ticks.js';
 
 const TICK_APART = 90;
 
-/** Grid lines and, on every second lane, a faint stripe. */
+/** Grid lines and, on every second band, a faint stripe. */
 export function paintGround(pen: CanvasRenderingContext2D, at: Geometry, theme: Theme): void {
   pen.clearRect(0, 0, at.width, at.height);
   const [first, last] = at.visible;
   pen.fillStyle = theme.stripe;
-  for (let lane = first; lane < last; lane++) {
-    if (lane % 2 === 0) {
-      pen.fillRect(0, at.top(lane), at.width, LANE);
+  for (let band = first; band < last; band++) {
+    if (band % 2 === 0) {
+      pen.fillRect(0, at.top(band), at.width, BAND);
     }
   }
 }
 
-/** Over the lanes, which scroll below it. */
+/** Over the bands, which scroll below it. */
 export function paintAxis(pen: CanvasRenderingContext2D, at: Geometry, theme: Theme): void {
   pen.clearRect(0, 0, at.width, AXIS);
   pen.font = `11px ${theme.font}`;
@@ -42,20 +42,20 @@ export function paintAxis(pen: CanvasRenderingContext2D, at: Geometry, theme: Th
   pen.fillRect(0, AXIS - 1, at.width, 1);
 }
 
-/** The name of each visible lane, cut where it is too long. */
+/** The name of each visible band, cut where it is too long. */
 export function paintNames(
   pen: CanvasRenderingContext2D,
   at: Geometry,
   theme: Theme,
-  name: (lane: number) => string
+  name: (band: number) => string
 ): void {
   const [first, last] = at.visible;
   pen.font = `11px ${theme.font}`;
   pen.textBaseline = 'middle';
   pen.textAlign = 'left';
   pen.fillStyle = theme.text;
-  for (let lane = first; lane < last; lane++) {
-    pen.fillText(cut(pen, name(lane), at.gutter - 14), 6, at.top(lane) + LANE / 2 + 1);
+  for (let band = first; band < last; band++) {
+    pen.fillText(cut(pen, name(band), at.gutter - 14), 6, at.top(band) + BAND / 2 + 1);
   }
   pen.fillStyle = theme.line;
   pen.fillRect(at.gutter - 1, 0, 1, at.height);

@@ -1,6 +1,6 @@
 /** The box beside the pointer that says all of one call. */
 
-import { errorOf, laneOf, shapesOf, siteOf, startWords, threadName } from '../data/call.js';
+import { errorOf, elementOf, shapesOf, siteOf, startWords, threadName } from '../data/call.js';
 import { h } from '../dom.js';
 import type { Store } from '../data/store.js';
 import type { Hit } from './hit.js';
@@ -17,7 +17,7 @@ export function fillDetails(
 ): void {
   const { calls } = store;
   const lines: readonly (readonly [string, string])[] = [
-    ['lane', laneOf(store, row)],
+    ['element', elementOf(store, row)],
     ['start', startWords(calls.start(row), whole)],
     ['duration', timeWords(calls.duration(row))],
     ['shapes', shapesOf(store, row)],

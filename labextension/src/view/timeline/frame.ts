@@ -2,7 +2,7 @@
 
 import { h } from '../dom.js';
 import type { Store } from '../data/store.js';
-import { AXIS, LANE, MOST_LANES } from './geometry.js';
+import { AXIS, BAND, MOST_BANDS } from './geometry.js';
 import { siteColour } from '../colours.js';
 
 const MOST_SITES = 8;
@@ -18,7 +18,7 @@ export interface Buttons {
 export class Frame {
   readonly node: HTMLElement;
   readonly canvas: HTMLCanvasElement;
-  readonly scroller: HTMLElement; // over the lanes that do not fit
+  readonly scroller: HTMLElement; // over the bands that do not fit
   readonly said = h('p', { class: 'jaxcb-timeline-said', role: 'status' });
   readonly details = h('div', { class: 'jaxcb-timeline-details', role: 'tooltip', hidden: true });
   private readonly room = h('div', { class: 'jaxcb-timeline-room' });
@@ -52,12 +52,12 @@ export class Frame {
     this.node = h('div', { class: 'jaxcb-timeline' }, head, this.scroller, foot, this.details);
   }
 
-  /** Makes room for so many lanes, of which no more than a few are visible at once. */
-  fit(lanes: number): void {
-    const visible = AXIS + LANE * Math.min(Math.max(lanes, 1), MOST_LANES) + 2;
+  /** Makes room for so many bands, of which no more than a few are visible at once. */
+  fit(bands: number): void {
+    const visible = AXIS + BAND * Math.min(Math.max(bands, 1), MOST_BANDS) + 2;
     this.canvas.style.height = `${visible}px`;
     this.scroller.style.maxHeight = `${visible}px`;
-    this.room.style.height = `${LANE * Math.max(lanes - MOST_LANES, 0)}px`;
+    this.room.style.height = `${BAND * Math.max(bands - MOST_BANDS, 0)}px`;
   }
 
   /** The words for a screen reader, in place of the picture. */

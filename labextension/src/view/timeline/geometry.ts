@@ -4,8 +4,8 @@ import type { Scale } from './spans.js';
 import type { TimeWindow } from './window.js';
 
 export const AXIS = 22;
-export const LANE = 22;
-export const MOST_LANES = 8; // visible at once; more are scrolled to
+export const BAND = 22;
+export const MOST_BANDS = 8; // visible at once; more are scrolled to
 
 export const OUTLINED = 7; // width from which a failing call is outlined and needs no cross
 
@@ -26,7 +26,7 @@ export class Geometry {
     readonly width: number,
     readonly height: number,
     readonly scrolled: number, // how far down, in pixels
-    readonly lanes: number,
+    readonly bands: number,
     letters: number, // of the longest name
     private readonly window: TimeWindow
   ) {
@@ -52,31 +52,31 @@ export class Geometry {
     return this.window.span / this.plot;
   }
 
-  /** The top of a lane. */
-  top(lane: number): number {
-    return AXIS + lane * LANE - this.scrolled;
+  /** The top of a band. */
+  top(band: number): number {
+    return AXIS + band * BAND - this.scrolled;
   }
 
-  /** The first lane that is visible, and the one after the last. */
+  /** The first band that is visible, and the one after the last. */
   get visible(): [number, number] {
-    const first = Math.floor(this.scrolled / LANE);
-    const last = Math.ceil((this.scrolled + this.height - AXIS) / LANE);
-    return [Math.max(first, 0), Math.min(last, this.lanes)];
+    const first = Math.floor(this.scrolled / BAND);
+    const last = Math.ceil((this.scrolled + this.height - AXIS) / BAND);
+    return [Math.max(first, 0), Math.min(last, this.bands)];
   }
 
-  /** The lane at a height; null: none. */
-  lane(y: number): number | null {
-    const lane = Math.floor((y - AXIS + this.scrolled) / LANE);
-    return y >= AXIS && lane >= 0 && lane < this.lanes ? lane : null;
+  /** The band at a height; null: none. */
+  band(y: number): number | null {
+    const band = Math.floor((y - AXIS + this.scrolled) / BAND);
+    return y >= AXIS && band >= 0 && band < this.bands ? band : null;
   }
 }
 
-/** The height of a call's bar, which stands on the bottom of its lane. */
+/** The height of a call's bar, which stands on the bottom of its band. */
 export function barHeight(depth: number): number {
   return BAR - BAR_STEP * depth;
 }
 
-/** From the top of its lane to the top of a call's bar. */
+/** From the top of its band to the top of a call's bar. */
 export function barTop(depth: number): number {
-  return LANE - 2 - barHeight(depth);
+  return BAND - 2 - barHeight(depth);
 }

@@ -15,11 +15,11 @@ export interface Hit {
 export function hit(
   tracks: readonly Track[],
   at: Geometry,
-  lane: number,
+  band: number,
   x: number,
   y: number
 ): Hit | null {
-  const below = y - at.top(lane);
+  const below = y - at.top(band);
   for (const track of [...tracks].sort((a, b) => b.depth - a.depth)) {
     if (track.depth > 0 && below < barTop(track.depth) - 1) {
       continue;

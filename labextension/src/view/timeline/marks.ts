@@ -7,7 +7,7 @@ import type { Theme } from './theme.js';
 /** Where a call's row is drawn. */
 export interface Spot {
   readonly row: number;
-  readonly lane: number;
+  readonly band: number;
   readonly depth: number;
 }
 
@@ -17,7 +17,7 @@ export function paintSpot(
   at: Geometry,
   theme: Theme,
   { calls }: Store,
-  { row, lane, depth }: Spot,
+  { row, band, depth }: Spot,
   selected: boolean
 ): void {
   const start = at.x(calls.start(row));
@@ -27,7 +27,7 @@ export function paintSpot(
   }
   const left = Math.max(start, at.gutter) - 1;
   const width = Math.max(Math.min(end, at.width) - left, 3);
-  const top = at.top(lane) + barTop(depth) - 1;
+  const top = at.top(band) + barTop(depth) - 1;
   for (const [colour, wide] of [[theme.back, selected ? 5 : 3], [theme.mark, selected ? 2 : 1]]) {
     pen.strokeStyle = String(colour);
     pen.lineWidth = Number(wide);

@@ -26,11 +26,11 @@ export function paintTrack(
   drawing: Drawing,
   track: Track,
   inner: Track | undefined,
-  lane: number,
+  band: number,
   dimmed: boolean
 ): void {
   const { pen, at } = drawing;
-  const painter = new Painter(drawing, track, inner, at.top(lane) + barTop(track.depth), dimmed);
+  const painter = new Painter(drawing, track, inner, at.top(band) + barTop(track.depth), dimmed);
   walk(track, at.scale, painter);
   painter.flush();
   pen.globalAlpha = 1;
@@ -132,10 +132,10 @@ class Painter implements Spans {
 }
 
 /** A cross for every failing call that has room for one; below them, a line where more failed. */
-export function paintFailures({ pen, at, theme }: Drawing, track: Track, lane: number): void {
+export function paintFailures({ pen, at, theme }: Drawing, track: Track, band: number): void {
   const { from, to } = at.scale;
   const crosses: number[] = [];
-  const top = at.top(lane);
+  const top = at.top(band);
   pen.fillStyle = theme.failed;
   let nth = track.failureFrom(track.firstOpen(from));
   while (nth < track.failures) {

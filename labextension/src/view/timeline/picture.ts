@@ -1,4 +1,4 @@
-/** Draws the whole timeline: its lanes with their calls, the axis, and what is marked. */
+/** Draws the whole timeline: its bands with their calls, the axis, and what is marked. */
 
 import { threadName } from '../data/call.js';
 import { paintAxis, paintGround, paintNames } from './axis.js';
@@ -14,25 +14,25 @@ export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): voi
   paintGround(pen, at, theme);
   pen.font = `11px ${theme.font}`;
   pen.textBaseline = 'middle';
-  for (let lane = first; lane < last; lane++) {
-    const thread = threads[lane]!;
+  for (let band = first; band < last; band++) {
+    const thread = threads[band]!;
     if (!store.showsAll()) {
-      paintTracks(drawing, all.of(thread), lane, true);
+      paintTracks(drawing, all.of(thread), band, true);
     }
-    paintTracks(drawing, lit.of(thread), lane, false);
-    lit.of(thread).forEach(track => paintFailures(drawing, track, lane));
+    paintTracks(drawing, lit.of(thread), band, false);
+    lit.of(thread).forEach(track => paintFailures(drawing, track, band));
   }
   paintAxis(pen, at, theme);
-  paintNames(pen, at, theme, lane => threadName(store, threads[lane]!));
+  paintNames(pen, at, theme, band => threadName(store, threads[band]!));
 }
 
 function paintTracks(
   drawing: Drawing,
   tracks: readonly Track[],
-  lane: number,
+  band: number,
   dimmed: boolean
 ): void {
-  tracks.forEach((track, n) => paintTrack(drawing, track, tracks[n + 1], lane, dimmed));
+  tracks.forEach((track, n) => paintTrack(drawing, track, tracks[n + 1], band, dimmed));
 }
 
 /** The call below the pointer, the selected call, and a range that is being drawn. */
@@ -49,7 +49,7 @@ export function paintMarks(
     const thread = store.calls.thread(row);
     const track = tracks.of(thread).find(each => each.has(row));
     if (track) {
-      const spot = { row, lane: tracks.threads.indexOf(thread), depth: track.depth };
+      const spot = { row, band: tracks.threads.indexOf(thread), depth: track.depth };
       paintSpot(pen, at, theme, store, spot, selected);
     }
   }

@@ -4,7 +4,7 @@ import { callLine, threadName } from '../data/call.js';
 import type { Change, Store } from '../data/store.js';
 import { fillDetails, hideDetails, placeDetails } from './details.js';
 import { Frame } from './frame.js';
-import { Geometry, LANE } from './geometry.js';
+import { Geometry, BAND } from './geometry.js';
 import { type Hit, hit, neighbour, onAxis } from './hit.js';
 import { type Actions, listen } from './input.js';
 import { paintMarks, paintPicture } from './picture.js';
@@ -125,8 +125,8 @@ export class Timeline implements Actions {
     const meanings: Readonly<Record<string, () => void>> = {
       ArrowLeft: () => pan(-PANNED_SHARE),
       ArrowRight: () => pan(PANNED_SHARE),
-      ArrowUp: () => (this.frame.scroller.scrollTop -= LANE),
-      ArrowDown: () => (this.frame.scroller.scrollTop += LANE),
+      ArrowUp: () => (this.frame.scroller.scrollTop -= BAND),
+      ArrowDown: () => (this.frame.scroller.scrollTop += BAND),
       Home: () => time.pan(-time.whole),
       End: () => time.pan(time.whole),
       '+': () => this.zoomAt(ZOOM_STEP),
@@ -195,12 +195,12 @@ export class Timeline implements Actions {
       return;
     }
     this.time.reveal(calls.start(selected), calls.start(selected) + calls.duration(selected));
-    const lane = this.tracks.threads.indexOf(calls.thread(selected));
+    const band = this.tracks.threads.indexOf(calls.thread(selected));
     const at = this.geometry();
-    if (at.top(lane) < at.top(0) + at.scrolled) {
-      this.frame.scroller.scrollTop = lane * LANE;
-    } else if (at.top(lane) + LANE > at.height) {
-      this.frame.scroller.scrollTop += at.top(lane) + LANE - at.height;
+    if (at.top(band) < at.top(0) + at.scrolled) {
+      this.frame.scroller.scrollTop = band * BAND;
+    } else if (at.top(band) + BAND > at.height) {
+      this.frame.scroller.scrollTop += at.top(band) + BAND - at.height;
     }
   }
 
@@ -223,11 +223,11 @@ export class Timeline implements Actions {
 
   private at(x: number, y: number): Hit | null {
     const at = this.geometry();
-    const lane = onAxis(y) || x < at.gutter ? null : at.lane(y);
-    if (lane === null) {
+    const band = onAxis(y) || x < at.gutter ? null : at.band(y);
+    if (band === null) {
       return null;
     }
-    return hit(this.lit.of(this.tracks.threads[lane]!), at, lane, x, y);
+    return hit(this.lit.of(this.tracks.threads[band]!), at, band, x, y);
   }
 
   private redraw(): void {

@@ -2,8 +2,8 @@ import { expect, test, vi } from 'vitest';
 import { Badge, tooltipNode } from '../../../src/lab/badges/badge.js';
 import type { Note } from '../../../src/lab/badges/notes.js';
 
-const LIVE: Note = {
-  tone: 'live',
+const KEPT: Note = {
+  tone: 'kept',
   sign: '●',
   text: '5 calls',
   name: 'bessel',
@@ -11,7 +11,7 @@ const LIVE: Note = {
   details: ['pure · live', '<b>bold</b>'],
   place: { site: 0 }
 };
-const CALLBACK: Note = { ...LIVE, tone: 'quiet', sign: '', text: 'pure', place: { callback: 1 } };
+const CALLBACK: Note = { ...KEPT, tone: 'quiet', sign: '', text: 'pure', place: { callback: 1 } };
 
 function made(notes: readonly Note[], edited = false, open = vi.fn()): HTMLElement {
   return new Badge(notes, edited, open).toDOM();
@@ -19,7 +19,7 @@ function made(notes: readonly Note[], edited = false, open = vi.fn()): HTMLEleme
 
 test('each note is a button that opens its own place', () => {
   const open = vi.fn();
-  const node = made([LIVE, CALLBACK], false, open);
+  const node = made([KEPT, CALLBACK], false, open);
   const buttons = node.querySelectorAll('button');
   expect([...buttons].map(button => button.textContent)).toEqual(['● 5 calls', 'pure']);
   buttons[1]!.click();
@@ -27,14 +27,14 @@ test('each note is a button that opens its own place', () => {
 });
 
 test('a screen reader is told the whole note, and that the cell was edited', () => {
-  const label = made([LIVE], true).querySelector('button')!.getAttribute('aria-label');
+  const label = made([KEPT], true).querySelector('button')!.getAttribute('aria-label');
   expect(label).toBe(
     'bessel · line 3. 5 calls. pure · live. <b>bold</b>. the cell was edited since'
   );
 });
 
-test('it is a note, apart from the text and from the way of the Tab key', () => {
-  const node = made([LIVE]);
+test('it is a note, apart from the text and from the variant of the Tab key', () => {
+  const node = made([KEPT]);
   expect(node.getAttribute('role')).toBe('note');
   expect(node.getAttribute('contenteditable')).toBe('false');
   expect(node.querySelector('button')!.tabIndex).toBe(-1);
@@ -42,16 +42,16 @@ test('it is a note, apart from the text and from the way of the Tab key', () => 
 
 test('a press on it does not take the cursor along', () => {
   const press = new MouseEvent('mousedown', { bubbles: true, cancelable: true });
-  made([LIVE]).querySelector('button')!.dispatchEvent(press);
+  made([KEPT]).querySelector('button')!.dispatchEvent(press);
   expect(press.defaultPrevented).toBe(true);
-  expect(new Badge([LIVE], false, vi.fn()).ignoreEvent()).toBe(true);
+  expect(new Badge([KEPT], false, vi.fn()).ignoreEvent()).toBe(true);
 });
 
 test('an update keeps buttons, adds missing ones and drops others', () => {
-  const node = made([LIVE]);
+  const node = made([KEPT]);
   const first = node.querySelector('button');
   const open = vi.fn();
-  new Badge([{ ...LIVE, text: '6 calls' }, CALLBACK], false, open).updateDOM(node);
+  new Badge([{ ...KEPT, text: '6 calls' }, CALLBACK], false, open).updateDOM(node);
   expect(node.querySelectorAll('button')[0]).toBe(first);
   expect(node.textContent).toBe('● 6 callspure');
   node.querySelectorAll('button')[1]!.click();
@@ -63,13 +63,13 @@ test('an update keeps buttons, adds missing ones and drops others', () => {
 test('badges are equal if they say the same', () => {
   const badge = (notes: readonly Note[], edited: boolean): Badge =>
     new Badge(notes, edited, vi.fn());
-  expect(badge([LIVE], false).eq(badge([{ ...LIVE }], false))).toBe(true);
-  expect(badge([LIVE], false).eq(badge([LIVE], true))).toBe(false);
-  expect(badge([LIVE], false).eq(badge([CALLBACK], false))).toBe(false);
+  expect(badge([KEPT], false).eq(badge([{ ...KEPT }], false))).toBe(true);
+  expect(badge([KEPT], false).eq(badge([KEPT], true))).toBe(false);
+  expect(badge([KEPT], false).eq(badge([CALLBACK], false))).toBe(false);
 });
 
 test('the tooltip says everything, as text', () => {
-  const tip = tooltipNode([LIVE], true);
+  const tip = tooltipNode([KEPT], true);
   expect(tip.getAttribute('role')).toBe('tooltip');
   expect(tip.querySelector('b')).toBeNull();
   expect([...tip.querySelectorAll('strong, p')].map(line => line.textContent)).toEqual([
@@ -78,5 +78,5 @@ test('the tooltip says everything, as text', () => {
     '<b>bold</b>',
     'Older: the cell was edited since.'
   ]);
-  expect(tooltipNode([LIVE], false).textContent).not.toContain('edited');
+  expect(tooltipNode([KEPT], false).textContent).not.toContain('edited');
 });

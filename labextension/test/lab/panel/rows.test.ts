@@ -8,7 +8,7 @@ const jump = vi.fn();
 beforeEach(() => jump.mockClear());
 
 function site(parts: Partial<CallSite> = {}): CallSite {
-  return { ...SITE, fate: 'live', ...parts };
+  return { ...SITE, status: 'kept', ...parts };
 }
 
 function siteRow(parts: Partial<CallSite> = {}): SiteRow {
@@ -21,11 +21,11 @@ function words(node: HTMLElement, selector: string): string[] {
   return [...node.querySelectorAll(selector)].map(found => found.textContent);
 }
 
-test('a site says its fate by sign and word, its figures, and why', () => {
-  const why = { reason: 'dead', remedy: 'use it' };
-  const { node } = siteRow({ fate: 'unused', elided: 2, calls: 0, ...why });
+test('a site says its status by sign and word, its figures, and why', () => {
+  const why = { reason: 'dead', advice: 'use it' };
+  const { node } = siteRow({ status: 'unused', elided: 2, calls: 0, ...why });
   expect(words(node, 'span, .jaxcb-callsite-figures, p')).toEqual([
-    '✕ elided',
+    '✕ unused',
     'line 3',
     '0 calls · () → (5,) · 2 elided',
     'Dead.',
@@ -35,7 +35,7 @@ test('a site says its fate by sign and word, its figures, and why', () => {
 
 test('a site that failed says so, with its errors as text', () => {
   const { node } = siteRow({ errors: ['ValueError: <b>no</b>'] });
-  expect(words(node, '.jaxcb-callsite-fate, p')).toEqual(['✕ failed', 'ValueError: <b>no</b>']);
+  expect(words(node, '.jaxcb-callsite-status, p')).toEqual(['✕ failed', 'ValueError: <b>no</b>']);
   expect(node.classList.contains('jaxcb-tone-error')).toBe(true);
   expect(node.querySelector('b')).toBeNull();
 });

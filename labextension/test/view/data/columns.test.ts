@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { Calls } from '../../../src/view/data/columns.js';
 import { ROW_BYTES } from '../../../src/view/data/schema.js';
 
-type Row = readonly [since: number, duration: number, lane: number, way: number];
+type Row = readonly [since: number, duration: number, element: number, variant: number];
 
 function raw(rows: readonly Row[]): DataView {
   const data = new DataView(new ArrayBuffer(rows.length * ROW_BYTES));
-  rows.forEach(([since, duration, lane, way], row) => {
+  rows.forEach(([since, duration, element, variant], row) => {
     data.setUint32(4 * row, since, true);
     data.setUint32(4 * (rows.length + row), duration, true);
-    data.setInt32(4 * (2 * rows.length + row), lane, true);
-    data.setUint16(12 * rows.length + 2 * row, way, true);
+    data.setInt32(4 * (2 * rows.length + row), element, true);
+    data.setUint16(12 * rows.length + 2 * row, variant, true);
   });
   return data;
 }
@@ -20,8 +20,8 @@ describe('Calls', () => {
     const calls = new Calls();
     calls.append(raw([[5, 1, -1, 0], [10, 2, 3, 7]]), 2, 100);
     expect([calls.start(0), calls.start(1)]).toEqual([500, 1500]);
-    expect([calls.duration(1), calls.way(1)]).toEqual([200, 7]);
-    expect([calls.lane(0), calls.lane(1)]).toEqual([-1, 3]);
+    expect([calls.duration(1), calls.variant(1)]).toEqual([200, 7]);
+    expect([calls.element(0), calls.element(1)]).toEqual([-1, 3]);
   });
 
   test('appends after the rows it has, from the base it is given', () => {

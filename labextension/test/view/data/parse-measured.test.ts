@@ -18,7 +18,7 @@ const MEASURED: Measured = {
   cells: [null],
   lines: [5],
   around: [['scan of 5']],
-  preview_rows: [[-1]],
+  sample_rows: [[-1]],
   calls: { rows: 1, unit_ns: 100, zlib: 'eJw=' },
   calls_not_saved: 3
 };

@@ -4,7 +4,7 @@ import { parseProgress } from '../../../src/view/data/parse.js';
 import { changed, someProgress } from '../recordings.js';
 
 const PROGRESS = someProgress({
-  running: [{ function: 'f', where: 'line 3', lane: -1, thread: 'MainThread', elapsed_ns: 1 }],
+  running: [{ function: 'f', where: 'line 3', element: -1, thread: 'MainThread', elapsed_ns: 1 }],
   sites: [
     {
       function: 'f',
@@ -27,7 +27,7 @@ describe('parseProgress', () => {
   it.each([
     ['rate', Infinity, 'progress.rate is Infinity, not a finite number'],
     ['expected', 'all', 'progress.expected is "all", not a whole number'],
-    ['running.0.lane', -2, 'progress.running[0].lane is -2, not a whole number'],
+    ['running.0.element', -2, 'progress.running[0].element is -2, not a whole number'],
     ['sites.0.errors', undefined, 'progress.sites[0].errors is missing.']
   ])('refuses progress whose %s is %j', (path, value, message) => {
     expect(() => parseProgress(changed(PROGRESS, path, value))).toThrow(message);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
 import { BadRecording, parseFacts } from '../../../src/view/data/parse.js';
-import { aSite, aWay, changed, someFacts } from '../recordings.js';
+import { aSite, aVariant, changed, someFacts } from '../recordings.js';
 
 const FACTS = someFacts([
   aSite({
-    shapes: [aWay([[4, 1]], [[4]], [[4, 'expand_dims', [true]]])],
-    previews: [[-1, ['0.5'], ['1'], false, null]]
+    shapes: [aVariant([[4, 1]], [[4]], [[4, 'expand_dims', [true]]])],
+    sample_values: [[-1, ['0.5'], ['1'], false, null]]
   })
 ]);
 
@@ -54,11 +54,11 @@ describe('parseFacts', () => {
     ['sites.0.calls', 1.5, 'sites[0].calls is 1.5, not a whole number of at least 0.'],
     ['sites.0.calls', 1e300, 'sites[0].calls is 1e+300, not a whole number of at least 0.'],
     ['sites.0.expected', Infinity, 'sites[0].expected is Infinity, not a whole number'],
-    ['sites.0.fate', 'lost', 'sites[0].fate is "lost", not one of live, uncalled'],
+    ['sites.0.status', 'lost', 'sites[0].status is "lost", not one of kept, not_run'],
     ['sites.0.shapes.0.operands.0.0', [-3], 'sites[0].shapes[0].operands[0][0][0] is -3, not'],
     ['sites.0.shapes.0.operands.0', [[]], 'sites[0].shapes[0].operands[0] has 1 entries, not 2.'],
     ['sites.0.shapes.0.levels.0.2', [0], 'sites[0].shapes[0].levels[0][2][0] is 0, not true'],
-    ['sites.0.previews.0.0', -2, 'sites[0].previews[0][0] is -2, not a whole number of at least -1']
+    ['sites.0.sample_values.0.0', -2, 'sites[0].sample_values[0][0] is -2, not a whole number of at least -1']
   ])('refuses a recording whose %s is %j', (path, value, message) => {
     expect(() => parseFacts(changed(FACTS, path, value))).toThrow(message);
     expect(() => parseFacts(changed(FACTS, path, value))).toThrow(BadRecording);
@@ -84,8 +84,8 @@ describe('parseFacts', () => {
     expect([sites.length, left_out]).toEqual([2_000, 3_000]);
   });
 
-  it('reads no more ways than a call can name', () => {
-    const many = aSite({ shapes: Array(40_000).fill(aWay([], [])) });
+  it('reads no more variants than a call can name', () => {
+    const many = aSite({ shapes: Array(40_000).fill(aVariant([], [])) });
     const { sites } = parseFacts(someFacts([many, many]));
     expect(sites.map(site => site.shapes.length)).toEqual([40_000, 25_535]);
   });

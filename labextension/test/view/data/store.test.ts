@@ -4,9 +4,9 @@ import type { Facts, Measured } from '../../../src/view/data/schema.js';
 import { storeOf } from '../calls.js';
 
 const CALLS = [
-  { start: 0, way: 0, thread: 0 },
-  { start: 10, way: 1, thread: 1, error: 1 },
-  { start: 20, way: 9, thread: 1 }
+  { start: 0, variant: 0, thread: 0 },
+  { start: 10, variant: 1, thread: 1, error: 1 },
+  { start: 20, variant: 9, thread: 1 }
 ];
 
 describe('Store', () => {
@@ -73,7 +73,7 @@ describe('Store', () => {
     }
   });
 
-  test('has no site for a way that was not kept', () => {
+  test('has no site for a variant that was not kept', () => {
     expect([0, 1, 2].map(row => storeOf(CALLS).site(row))).toEqual([0, 1, null]);
   });
 
@@ -82,18 +82,18 @@ describe('Store', () => {
     expect(storeOf(CALLS).countWords(1)).toBe('1 of 3 calls');
   });
 
-  test('labels count the ways of all sites in their order', () => {
-    const site = (name: string, ways: number) => ({
+  test('labels count the variants of all sites in their order', () => {
+    const site = (name: string, variants: number) => ({
       function: name,
       where: 'line 3',
-      shapes: Array.from({ length: ways }, () => ({}))
+      shapes: Array.from({ length: variants }, () => ({}))
     });
     const facts = { sites: [site('a', 2), site('b', 0), site('c', 1)] } as unknown as Facts;
     const measured = { threads: ['main'], errors: ['E'] } as unknown as Measured;
     const labels = labelsOf(facts, measured);
     expect(labels.sites).toEqual(['a, line 3', 'b, line 3', 'c, line 3']);
-    expect(labels.siteOfWay).toEqual([0, 0, 2]);
-    expect(labels.ways).toHaveLength(3);
+    expect(labels.siteOfVariant).toEqual([0, 0, 2]);
+    expect(labels.variants).toHaveLength(3);
     expect([labels.threads, labels.errors]).toEqual([['main'], ['E']]);
   });
 });

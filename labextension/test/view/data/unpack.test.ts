@@ -35,8 +35,8 @@ describe('unpack', () => {
     calls.append(data, rows, unit_ns);
     expect([0, 1].map(row => calls.start(row))).toEqual([0, 7_000_000]);
     expect([0, 1].map(row => calls.duration(row))).toEqual([30_000, 500]);
-    expect([0, 1].map(row => calls.lane(row))).toEqual([-1, 66000]);
-    expect([0, 1].map(row => calls.way(row))).toEqual([1, 2]);
+    expect([0, 1].map(row => calls.element(row))).toEqual([-1, 66000]);
+    expect([0, 1].map(row => calls.variant(row))).toEqual([1, 2]);
     expect([0, 1].map(row => calls.thread(row))).toEqual([0, 513]);
     expect([0, 1].map(row => calls.error(row))).toEqual([0, 65535]);
   });

@@ -36,7 +36,7 @@ const SITE = {
   errors: 0,
   host_ns: 2e6
 };
-const CALL = { function: 'f', where: 'line 3', lane: 2, thread: 'Thread-1', elapsed_ns: 6.2e9 };
+const CALL = { function: 'f', where: 'line 3', element: 2, thread: 'Thread-1', elapsed_ns: 6.2e9 };
 let view: LiveView;
 
 function find(selector: string): HTMLElement {
@@ -170,7 +170,7 @@ describe('the timeline of LiveView', () => {
     view.update(someProgress({ sites: [SITE] }), ['MainThread']);
     expect(heard.mock.calls).toEqual([['labels']]);
     expect(store.labels.sites).toEqual(['bessel, line 3']);
-    expect(store.labels.siteOfWay).toEqual([0]);
+    expect(store.labels.siteOfVariant).toEqual([0]);
     expect(store.labels.threads).toEqual(['MainThread']);
   });
 

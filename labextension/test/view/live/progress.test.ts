@@ -11,8 +11,8 @@ import {
 } from '../../../src/view/live/progress.js';
 import { someProgress } from '../recordings.js';
 
-const slow = { function: 'f', where: 'line 3', lane: 2, thread: 'Thread-1', elapsed_ns: 6.2e9 };
-const quick = { ...slow, lane: -1, elapsed_ns: 6e8 };
+const slow = { function: 'f', where: 'line 3', element: 2, thread: 'Thread-1', elapsed_ns: 6.2e9 };
+const quick = { ...slow, element: -1, elapsed_ns: 6e8 };
 
 describe('progressWords', () => {
   it('tells calls, rate and time', () => {
@@ -58,8 +58,8 @@ describe('percentDone', () => {
 });
 
 describe('the words of rows', () => {
-  it('name function, place, lane and thread of a running call', () => {
-    expect(runningWords(slow)).toBe('f, line 3 · lane 2 · Thread-1');
+  it('name function, place, element and thread of a running call', () => {
+    expect(runningWords(slow)).toBe('f, line 3 · element 2 · Thread-1');
     expect(runningWords(quick)).toBe('f, line 3 · Thread-1');
   });
 
@@ -91,7 +91,7 @@ describe('Announcer', () => {
     const announcer = new Announcer();
     announcer.next(at(1e9));
     expect(announcer.next(at(1.1e9, [slow]))).toBe(
-      'f, line 3 · lane 2 · Thread-1 has been running for 6.2 s'
+      'f, line 3 · element 2 · Thread-1 has been running for 6.2 s'
     );
     expect(announcer.next(at(1.2e9, [slow]))).toBeNull();
   });

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 
-import { batchedOf, laneWords } from '../../../src/view/sites/batching-axes.js';
+import { batchedOf, elementWords } from '../../../src/view/sites/batching-axes.js';
 import { batchingDiagram } from '../../../src/view/sites/batching.js';
 import type { Level } from '../../../src/view/data/schema.js';
-import { aWay } from '../recordings.js';
+import { aVariant } from '../recordings.js';
 
-/** The kinds of axes of each row, outermost first, and what is left: `mapped 4, size1 1 | (5,)`. */
-function rows(...way: Parameters<typeof aWay>): string[] | null {
-  const found = batchedOf(aWay(...way));
+/** The kinds of axes of each row, outermost first, and what is left: `batched 4, size1 1 | (5,)`. */
+function rows(...variant: Parameters<typeof aVariant>): string[] | null {
+  const found = batchedOf(aVariant(...variant));
   return (
     found?.map(({ axes, own }) => {
-      const words = axes.map(({ kind, size }) => (kind === 'shared' ? kind : `${kind} ${size}`));
+      const words = axes.map(({ kind, size }) => (kind === 'unbatched' ? kind : `${kind} ${size}`));
       return `${words.join(', ')} | ${own.join(', ')}`;
     }) ?? null
   );
@@ -23,32 +23,32 @@ const nested = (method: string): Level[] => [inner(method), outer(method)];
 describe('batchedOf', () => {
   it('finds axes of size 1 under expand_dims', () => {
     expect(rows([[4, 1, 5], [1, 3]], [[4, 3]], nested('expand_dims'))).toEqual([
-      'mapped 4, size1 1 | 5',
-      'size1 1, mapped 3 | ',
-      'mapped 4, mapped 3 | '
+      'batched 4, size1 1 | 5',
+      'size1 1, batched 3 | ',
+      'batched 4, batched 3 | '
     ]);
   });
 
   it('finds repeated axes under broadcast_all', () => {
     expect(rows([[4, 3, 5], [4, 3]], [[4, 3]], nested('broadcast_all'))).toEqual([
-      'mapped 4, broadcast 3 | 5',
-      'broadcast 4, mapped 3 | ',
-      'mapped 4, mapped 3 | '
+      'batched 4, tiled 3 | 5',
+      'tiled 4, batched 3 | ',
+      'batched 4, batched 3 | '
     ]);
   });
 
   it('finds operands without an axis under legacy_vectorized', () => {
     expect(rows([[4, 5], [3]], [[4, 3]], nested('legacy_vectorized'))).toEqual([
-      'mapped 4, shared | 5',
-      'shared, mapped 3 | ',
-      'mapped 4, mapped 3 | '
+      'batched 4, unbatched | 5',
+      'unbatched, batched 3 | ',
+      'batched 4, batched 3 | '
     ]);
   });
 
   it.each(['sequential', 'sequential_unrolled'])('finds that %s hides axes', method => {
     expect(rows([[5], []], [[7]], nested(method))).toEqual([
-      'looped 4, shared | 5',
-      'shared, looped 3 | ',
+      'looped 4, unbatched | 5',
+      'unbatched, looped 3 | ',
       'looped 4, looped 3 | 7'
     ]);
   });
@@ -57,8 +57,8 @@ describe('batchedOf', () => {
     const levels = [inner('expand_dims'), outer('sequential')];
     expect(rows([[1], [3]], [[3]], levels)).toEqual([
       'looped 4, size1 1 | ',
-      'shared, mapped 3 | ',
-      'looped 4, mapped 3 | '
+      'unbatched, batched 3 | ',
+      'looped 4, batched 3 | '
     ]);
   });
 
@@ -73,57 +73,57 @@ describe('batchedOf', () => {
   });
 });
 
-describe('laneWords', () => {
+describe('elementWords', () => {
   it.each([
-    [nested('expand_dims'), '4 × 3 lanes in one call'],
-    [nested('sequential'), '4 × 3 lanes × one call'],
-    [[inner('expand_dims'), outer('sequential')], '4 lanes × one call with 3 lanes'],
-    [[[1, 'sequential', []]] as Level[], '1 lane × one call']
-  ])('says how calls and lanes go together (%#)', (levels, words) => {
-    expect(laneWords(levels)).toBe(words);
+    [nested('expand_dims'), '4 × 3 elements in one call'],
+    [nested('sequential'), '4 × 3 elements × one call'],
+    [[inner('expand_dims'), outer('sequential')], '4 elements × one call with 3 elements'],
+    [[[1, 'sequential', []]] as Level[], '1 element × one call']
+  ])('says how calls and elements go together (%#)', (levels, words) => {
+    expect(elementWords(levels)).toBe(words);
   });
 });
 
 describe('batchingDiagram', () => {
   it('is described in words', () => {
-    const way = aWay([[], [5]], [[]], [[4, 'sequential', [true, false]]]);
-    expect(batchingDiagram(way).getAttribute('aria-label')).toBe(
-      'vmap 4 (mapped, shared), sequential. ' +
-        'operand 1: vmap 4 mapped, looped; the host sees (). ' +
-        'operand 2: shared, without an axis; the host sees (5,). ' +
-        'result: vmap 4 mapped, looped; the host answers (). 4 lanes × one call'
+    const variant = aVariant([[], [5]], [[]], [[4, 'sequential', [true, false]]]);
+    expect(batchingDiagram(variant).getAttribute('aria-label')).toBe(
+      'vmap 4 (batched, unbatched), sequential. ' +
+        'operand 1: vmap 4 batched, looped over; the host sees (). ' +
+        'operand 2: unbatched, no axis; the host sees (5,). ' +
+        'result: vmap 4 batched, looped over; the host answers (). 4 elements × one call'
     );
   });
 
   it('explains the kinds that occur, and no others', () => {
-    const diagram = batchingDiagram(aWay([[4]], [[4]], [[4, 'expand_dims', [true]]]));
+    const diagram = batchingDiagram(aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]));
     const keys = [...diagram.querySelectorAll('.jaxcb-batching-key')];
-    expect(keys.map(key => key.textContent)).toEqual(['mapped']);
+    expect(keys.map(key => key.textContent)).toEqual(['batched: one entry per batch element']);
   });
 
   it('tells kinds apart by class, and looped axes by a sign', () => {
-    const diagram = batchingDiagram(aWay([[]], [[]], [[4, 'sequential', [true]]]));
+    const diagram = batchingDiagram(aVariant([[]], [[]], [[4, 'sequential', [true]]]));
     expect(diagram.querySelector('.jaxcb-axis-looped')?.textContent).toBe('4 ×');
   });
 
   it('can be scrolled to by keyboard', () => {
-    const diagram = batchingDiagram(aWay([[4]], [[4]], [[4, 'expand_dims', [true]]]));
+    const diagram = batchingDiagram(aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]));
     expect(diagram.tabIndex).toBe(0);
   });
 
   it('shows plain boxes without vmap', () => {
-    const diagram = batchingDiagram(aWay([[], [3]], [[3]]));
+    const diagram = batchingDiagram(aVariant([[], [3]], [[3]]));
     const boxes = [...diagram.querySelectorAll('.jaxcb-axis')].map(box => box.textContent);
     expect(boxes).toEqual(['()float32', '(3,)float32', '(3,)float32']);
     expect(diagram.getAttribute('aria-label')).toBe('the host sees and answers (), (3,) → (3,)');
   });
 
   it('says nothing for no operands', () => {
-    expect(batchingDiagram(aWay([], [])).textContent).toBe('nothing→nothing');
+    expect(batchingDiagram(aVariant([], [])).textContent).toBe('nothing→nothing');
   });
 
   it('falls back to the shapes where the numbers do not fit', () => {
-    const diagram = batchingDiagram(aWay([[9]], [[9]], [[4, 'expand_dims', [true]]]));
+    const diagram = batchingDiagram(aVariant([[9]], [[9]], [[4, 'expand_dims', [true]]]));
     expect(diagram.querySelector('.jaxcb-batching-grid')).toBeNull();
     expect(diagram.textContent).toContain('vmap 4, expand_dims');
   });
@@ -131,7 +131,7 @@ describe('batchingDiagram', () => {
   it('draws a bounded number of boxes', () => {
     const shapes = Array<number[]>(900).fill([4]);
     const flags = Array<boolean>(900).fill(true);
-    const diagram = batchingDiagram(aWay(shapes, shapes, [[4, 'expand_dims', flags]]));
+    const diagram = batchingDiagram(aVariant(shapes, shapes, [[4, 'expand_dims', flags]]));
     expect(diagram.querySelectorAll('.jaxcb-axis').length).toBeLessThan(40);
     expect(diagram.textContent).toContain('and 884 more');
   });

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SiteList } from '../../../src/view/sites/sites.js';
 import type { SiteActions } from '../../../src/view/sites/row.js';
 import type { Facts, Measured, Site } from '../../../src/view/data/schema.js';
-import { aSite, aWay, someFacts, someMeasured, unusedSite } from '../recordings.js';
+import { aSite, aVariant, someFacts, someMeasured, unusedSite } from '../recordings.js';
 
 function list(facts: Facts, measured: Measured = someMeasured(), actions: SiteActions = {}) {
   const sites = new SiteList(facts, measured, actions);
@@ -22,12 +22,12 @@ function text(node: HTMLElement, selector: string): string | null {
 afterEach(() => document.body.replaceChildren());
 
 describe('a row of SiteList', () => {
-  it('names where, source, function, flavor and fate', () => {
+  it('names where, source, function, flavor and status', () => {
     const node = nodeOf({});
     expect(text(node, '.jaxcb-site-where')).toBe('line 4');
     expect(text(node, '.jaxcb-site-source')).toBe('return bessel(1, x)');
     expect(text(node, '.jaxcb-site-flavor')).toBe('bessel · pure');
-    expect(text(node, '.jaxcb-fate-live')).toBe('● live');
+    expect(text(node, '.jaxcb-status-kept')).toBe('●');
   });
 
   it('stays in program order', () => {
@@ -46,7 +46,7 @@ describe('a row of SiteList', () => {
   });
 
   it.each([
-    [null, null, 'as data decide'],
+    [null, null, 'depends on data'],
     [5, 5, '5 calls'],
     [3, 5, '3 of 5 calls']
   ])('tells that one run makes %j of %j calls', (expected, written, words) => {
@@ -103,10 +103,10 @@ describe('the links of SiteList', () => {
 });
 
 describe('the details of SiteList', () => {
-  it('give the reason, and the remedy apart from it', () => {
+  it('give the reason, and the advice apart from it', () => {
     const { node } = list(someFacts([unusedSite()]));
     expect(text(node, '.jaxcb-site-reason')).toBe('its result is never used');
-    expect(text(node, '.jaxcb-site-remedy')).toContain('What to do: return or use the result');
+    expect(text(node, '.jaxcb-site-advice')).toContain('What to do: return or use the result');
   });
 
   it('give notes, short errors, and what is around', () => {
@@ -132,49 +132,49 @@ describe('the details of SiteList', () => {
   });
 
   it('draw what vmap did', () => {
-    const shapes = [aWay([[4]], [[4]], [[4, 'expand_dims', [true]]])];
+    const shapes = [aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]])];
     expect(nodeOf({ shapes }).querySelector('.jaxcb-batching-grid')).not.toBeNull();
   });
 
   it('draw the diagrams of many sites only when they are unfolded', () => {
-    const shapes = [aWay([[4]], [[4]], [[4, 'expand_dims', [true]]])];
+    const shapes = [aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]])];
     const { node } = list(someFacts(Array(9).fill(aSite({ shapes }))));
     expect(node.querySelector('.jaxcb-batching-grid')).toBeNull();
     expect(text(node, 'summary')).toBe('(4,) → (4,) vmap 4, expand_dims');
   });
 
   it('count the calls of several shapes', () => {
-    const shapes = [aWay([[2]], [[2]], [], { calls: 2 }), aWay([[3]], [[3]], [], { calls: 3 })];
+    const shapes = [aVariant([[2]], [[2]], [], { calls: 2 }), aVariant([[3]], [[3]], [], { calls: 3 })];
     const node = nodeOf({ shapes });
-    expect(text(node, '.jaxcb-site-ways > summary')).toBe('2 shapes');
-    expect(text(node, '.jaxcb-site-ways')).toContain('2 calls:');
+    expect(text(node, '.jaxcb-site-variants > summary')).toBe('2 shapes');
+    expect(text(node, '.jaxcb-site-variants')).toContain('2 calls:');
   });
 
   it('draw a bounded number of shapes', () => {
-    const details = nodeOf({ shapes: Array(60_000).fill(aWay([[2]], [[2]])) });
-    const ways = details.querySelector<HTMLDetailsElement>('.jaxcb-site-ways')!;
-    ways.open = true;
-    ways.dispatchEvent(new Event('toggle'));
-    expect(ways.querySelectorAll('.jaxcb-site-way')).toHaveLength(24);
-    expect(ways.textContent).toContain('and 59976 more shapes');
+    const details = nodeOf({ shapes: Array(60_000).fill(aVariant([[2]], [[2]])) });
+    const variants = details.querySelector<HTMLDetailsElement>('.jaxcb-site-variants')!;
+    variants.open = true;
+    variants.dispatchEvent(new Event('toggle'));
+    expect(variants.querySelectorAll('.jaxcb-site-variant')).toHaveLength(24);
+    expect(variants.textContent).toContain('and 59976 more shapes');
   });
 
   it('tell shards, devices and what was gathered', () => {
     const more = { shards: 2, devices: ['cpu:0', 'cpu:1'], gathered_bytes: 4_096 };
-    const node = nodeOf({ shapes: [aWay([[2]], [[2]], [], more)] });
+    const node = nodeOf({ shapes: [aVariant([[2]], [[2]], [], more)] });
     expect(text(node, '.jaxcb-site-context')).toBe('2 shards (cpu:0, cpu:1), gathers 4.1 kB');
   });
 
   it('list what calls were given and answered', () => {
     const node = nodeOf({
-      previews: [
+      sample_values: [
         [2, ['0.5', '1'], ['0.479'], false, null],
         [-1, [], [], true, 3]
       ]
     });
-    const items = [...node.querySelectorAll('.jaxcb-site-previews li')];
+    const items = [...node.querySelectorAll('.jaxcb-site-sample_values li')];
     expect(items.map(item => item.textContent)).toEqual([
-      'lane 2: 0.5, 1 → 0.479',
+      'element 2: 0.5, 1 → 0.479',
       'shard 3: nothing → ✕ raised'
     ]);
   });

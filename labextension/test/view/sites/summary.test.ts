@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { Facts, Measured } from '../../../src/view/data/schema.js';
 import { summaryLine } from '../../../src/view/sites/summary.js';
-import { aSite, aWay, someFacts, someMeasured, unusedSite } from '../recordings.js';
+import { aSite, aVariant, someFacts, someMeasured, unusedSite } from '../recordings.js';
 
 function words(facts: Facts, measured: Measured = someMeasured()): string {
   return summaryLine(facts, measured).textContent ?? '';
@@ -25,7 +25,7 @@ describe('summaryLine', () => {
   });
 
   it('gives no one reason for several', () => {
-    const sites = [unusedSite(), unusedSite({ fate: 'folded' })];
+    const sites = [unusedSite(), unusedSite({ status: 'optimized_away' })];
     expect(words(someFacts(sites))).toContain('✕ 2 elided');
     expect(words(someFacts(sites))).not.toContain('elided:');
   });
@@ -41,7 +41,7 @@ describe('summaryLine', () => {
   });
 
   it('adds the sites of one function up', () => {
-    const sites = [aSite({ calls: 2 }), aSite({ calls: 3, shapes: [aWay([[2]], [[2]])] })];
+    const sites = [aSite({ calls: 2 }), aSite({ calls: 3, shapes: [aVariant([[2]], [[2]])] })];
     const measured = someMeasured({ host_ns: [1_000, 2_000] });
     expect(words(someFacts(sites), measured)).toBe('bessel · pure · 5 calls · 2 shapes · 3 µs');
   });

@@ -19,14 +19,14 @@ describe('CallTable', () => {
   });
 
   const CALLS: Call[] = [
-    { start: 0, duration: 30, lane: 2 },
-    { start: 10, duration: 10, way: 1, thread: 1, error: 1 },
-    { start: 20, duration: 20, lane: 1 },
-    { start: 30, duration: 10, way: 7 }
+    { start: 0, duration: 30, element: 2 },
+    { start: 10, duration: 10, variant: 1, thread: 1, error: 1 },
+    { start: 20, duration: 20, element: 1 },
+    { start: 30, duration: 10, variant: 7 }
   ];
 
-  function open(store: Store, previews: (row: number) => string = () => '') {
-    const table = new CallTable(store, previews);
+  function open(store: Store, sample_values: (row: number) => string = () => '') {
+    const table = new CallTable(store, sample_values);
     document.body.append(table.node);
     const grid = table.node.querySelector<HTMLElement>('[role=grid]')!;
     return { table, grid };
@@ -53,7 +53,7 @@ describe('CallTable', () => {
     expect(words(shown(grid)[3]!)[1]).toBe('a site that was not kept');
   });
 
-  test('has previews where there are any', () => {
+  test('has sample_values where there are any', () => {
     const { grid } = open(storeOf(CALLS), row => (row === 2 ? '1 → 0.5' : ''));
     expect(words(shown(grid)[2]!).at(-1)).toBe('1 → 0.5');
     expect(grid.getAttribute('aria-colcount')).toBe('9');
@@ -80,7 +80,7 @@ describe('CallTable', () => {
     expect(numbers(grid)).not.toContain(0);
   });
 
-  test('sorts by a column, then the other way', () => {
+  test('sorts by a column, then the other variant', () => {
     const { grid } = open(storeOf(CALLS));
     const title = () => grid.querySelectorAll<HTMLElement>('[role=columnheader]')[5]!;
     expect(title().getAttribute('aria-sort')).toBe('none');
@@ -101,11 +101,11 @@ describe('CallTable', () => {
     expect(orders).toEqual([
       '0123', // number
       '0213', // site
-      '1320', // lane
+      '1320', // element
       '0231', // thread
       '0123', // start
       '1320', // duration
-      '0123', // shapes; the last has a way that is not known
+      '0123', // shapes; the last has a variant that is not known
       '0231', // error
       '1320' // values
     ]);

@@ -31,10 +31,10 @@ describe('walk', () => {
 });
 
 test('a site dominates where most calls are its', () => {
-  const ways = [0, 0, 1, 0, 1, 1, 0, 1];
-  const tracks = new Tracks(storeOf(ways.map((way, n) => ({ start: 20 * n, way }))));
+  const variants = [0, 0, 1, 0, 1, 1, 0, 1];
+  const tracks = new Tracks(storeOf(variants.map((variant, n) => ({ start: 20 * n, variant }))));
   tracks.grow();
-  const site = (row: number) => ways[row]!;
+  const site = (row: number) => variants[row]!;
   expect(dominant(tracks.of(0)[0]!, 0, 3, site)).toBe(0);
   expect(dominant(tracks.of(0)[0]!, 4, 6, site)).toBe(1);
   expect(dominant(tracks.of(0)[0]!, 0, 8, site)).toBeNull();

@@ -31,9 +31,9 @@ describe('Timeline', () => {
 
   const CALLS: Call[] = [
     { start: 0, duration: 100 },
-    { start: 200, duration: 100, way: 1, thread: 1, lane: 2 },
+    { start: 200, duration: 100, variant: 1, thread: 1, element: 2 },
     { start: 400, duration: 100, error: 1 },
-    { start: 900, duration: 100, way: 1 }
+    { start: 900, duration: 100, variant: 1 }
   ];
 
   function draw(): string[] {
@@ -238,7 +238,7 @@ describe('Timeline', () => {
   test('follows calls that come, unless somebody zoomed', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
-    const more = columns([{ start: 0, duration: 1000, way: 1, thread: 1 }]);
+    const more = columns([{ start: 0, duration: 1000, variant: 1, thread: 1 }]);
     store.calls.append(more, 1, 1, 1000);
     store.grown();
     expect(draw().filter(each => each.startsWith('lo'))).toHaveLength(3);

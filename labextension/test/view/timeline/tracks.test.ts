@@ -80,7 +80,7 @@ describe('Tracks', () => {
   });
 
   test('are lit where the filter lets calls through', () => {
-    const store = storeOf([{ start: 0 }, { start: 20, way: 1 }, { start: 40 }]);
+    const store = storeOf([{ start: 0 }, { start: 20, variant: 1 }, { start: 40 }]);
     const tracks = new Tracks(store);
     tracks.grow();
     const lit = new LitTracks(store, tracks);

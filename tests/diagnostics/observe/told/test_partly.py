@@ -10,8 +10,8 @@ from tests.diagnostics.observe._own import FLAVORS, STRUCT, double, one
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 
 
-def fates(recording):
-    return [(s.site.flavor, str(s.fate), s.calls, s.expected) for s in summarize(recording)]
+def statuses(recording):
+    return [(s.site.flavor, str(s.status), s.calls, s.expected) for s in summarize(recording)]
 
 
 def sometimes():
@@ -32,7 +32,7 @@ def test_block_in_which_nobody_observed_tells_nothing_of_jaxs_own(flavor):
             jax.block_until_ready(f(one()))
         with jaxcb.record() as r:
             jax.block_until_ready(f(one()))
-    assert (fates(r.recording), r.recording.outcomes) == ([], ())
+    assert (statuses(r.recording), r.recording.outcomes) == ([], ())
 
 
 @flavors
@@ -42,21 +42,21 @@ def test_calls_are_told_and_said_not_to_be_all_where_it_was_observed_for_a_while
         with jaxcb.observe_jax():
             jax.block_until_ready(f(one()))
         jax.block_until_ready(f(one()))
-    assert fates(r.recording) == [(flavor, "live", 1, None)]
+    assert statuses(r.recording) == [(flavor, "kept", 1, None)]
     assert "calls that came while JAX's were not observed are not counted" in to_text(r.recording)
 
 
-def test_branch_entered_while_nobody_observed_is_not_said_to_be_untaken():
+def test_branch_entered_while_nobody_observed_is_not_said_to_be_not_reached():
     f = sometimes()
     with jaxcb.record() as r:
         with jaxcb.observe_jax():
             f(-one())
         f(one())
     (unused, unknown) = sorted(summarize(r.recording), key=lambda s: s.site.line)
-    assert (unknown.fate, unknown.calls) == ("unknown", 0)
+    assert (unknown.status, unknown.calls) == ("unknown", 0)
     assert unknown.reason.startswith("JAX's own callbacks were not observed all the time")
-    assert "jaxcb.observe_jax()" in unknown.remedy
-    assert unused.fate == "unused"  # as compiled, whoever listens
+    assert "jaxcb.observe_jax()" in unknown.advice
+    assert unused.status == "unused"  # as compiled, whoever listens
 
 
 def test_block_that_begins_observed_and_ends_unobserved_is_partly_observed():
@@ -68,7 +68,7 @@ def test_block_that_begins_observed_and_ends_unobserved_is_partly_observed():
         f(-one())
         observing.__exit__(None, None, None)
         f(one())
-    assert {str(s.fate) for s in summarize(r.recording)} == {"unused", "unknown"}
+    assert {str(s.status) for s in summarize(r.recording)} == {"unused", "unknown"}
 
 
 def test_observation_that_ended_and_began_again_meanwhile_is_not_whole():
@@ -83,17 +83,17 @@ def test_observation_that_ended_and_began_again_meanwhile_is_not_whole():
             second = jaxcb.observe_jax()
             second.__enter__()
         second.__exit__(None, None, None)
-    assert "untaken" not in {str(s.fate) for s in summarize(r.recording)}
+    assert "not_reached" not in {str(s.status) for s in summarize(r.recording)}
 
 
-def test_block_that_was_observed_from_end_to_end_tells_fates():
+def test_block_that_was_observed_from_end_to_end_tells_statuses():
     f = sometimes()
     with jaxcb.record(), jaxcb.observe_jax(), jaxcb.record() as r:
         f(-one())
-    assert {str(s.fate) for s in summarize(r.recording)} == {"unused", "untaken"}
+    assert {str(s.status) for s in summarize(r.recording)} == {"unused", "not_reached"}
 
 
-def test_programs_that_only_ran_while_observed_have_their_fates_in_a_longer_recording():
+def test_programs_that_only_ran_while_observed_have_their_statuses_in_a_longer_recording():
     """As in a notebook, whose recording begins before the cell's first line."""
     f, g = sometimes(), jax.jit(lambda x: jax.pure_callback(double, STRUCT, x))
     with jaxcb.record() as r:
@@ -101,15 +101,15 @@ def test_programs_that_only_ran_while_observed_have_their_fates_in_a_longer_reco
         with jaxcb.observe_jax():
             jax.block_until_ready(f(-one()))
             g.lower(one()).compile()
-    assert {str(s.fate) for s in summarize(r.recording)} == {"unused", "untaken", "uncalled"}
+    assert {str(s.status) for s in summarize(r.recording)} == {"unused", "not_reached", "not_run"}
     assert "not observed" not in to_text(r.recording)
 
 
-def test_callbacks_of_ours_have_their_fates_all_the_same():
+def test_callbacks_of_ours_have_their_statuses_all_the_same():
     ours = jaxcb.io(double, result=STRUCT)
     f = jax.jit(ours)
     with jaxcb.record() as r:
         with jaxcb.observe_jax():
             f(one())
         jax.block_until_ready(f(one()))
-    assert fates(r.recording) == [("io", "live", 2, 2)]
+    assert statuses(r.recording) == [("io", "kept", 2, 2)]

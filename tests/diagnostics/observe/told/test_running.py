@@ -36,7 +36,7 @@ WAYS = {
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("flavor", WAYS)
-def test_call_that_still_runs_on_another_thread_is_named_and_not_uncalled(flavor, around):
+def test_call_that_still_runs_on_another_thread_is_named_and_not_not_run(flavor, around):
     held, over = Held(), threading.Event()
 
     def host(*args):
@@ -67,16 +67,16 @@ def test_call_that_still_runs_on_another_thread_is_named_and_not_uncalled(flavor
     held.go.set()
     thread.join()
     (running,) = r.recording.running
-    assert (running.number, running.lane, running.thread) == (2, -1, thread.name)
+    assert (running.number, running.element, running.thread) == (2, -1, thread.name)
     places = [(frame.function, frame.line) for frame in running.stack]
     assert ("host", line_of(host, "still in here")) in places
     (summary,) = summarize(r.recording)
-    assert (summary.fate, summary.calls) == ("live", 1)
+    assert (summary.status, summary.calls) == ("kept", 1)
     assert "call 2 was still running when the recording ended" in summary.notes[0]
     assert all_running_calls() == []
 
 
-def test_only_call_that_still_runs_is_not_uncalled():
+def test_only_call_that_still_runs_is_not_not_run():
     held = Held()
 
     def host(x):
@@ -91,7 +91,7 @@ def test_only_call_that_still_runs_is_not_uncalled():
     held.go.set()
     thread.join()
     (summary,) = summarize(r.recording)
-    assert (summary.fate, summary.calls) == ("live", 0)
+    assert (summary.status, summary.calls) == ("kept", 0)
 
 
 def test_call_that_failed_is_not_running_any_more():

@@ -1,4 +1,4 @@
-"""Callbacks made with jax's own functions are recorded: sites, fates, batching, calls, errors."""
+"""Callbacks made with jax's own functions are recorded: sites, statuses, batching, calls, errors."""
 
 import functools
 import threading
@@ -33,12 +33,12 @@ flavors = pytest.mark.parametrize("flavor", FLAVORS)
 @flavors
 def test_call_in_a_program_is_recorded(flavor):
     bind = FLAVORS[flavor]
-    assert seen(lambda: jax.jit(bind)(one())) == [(flavor, NAMES[flavor], "live", 1)]
+    assert seen(lambda: jax.jit(bind)(one())) == [(flavor, NAMES[flavor], "kept", 1)]
 
 
 @flavors
 def test_eager_call_is_recorded(flavor):
-    assert seen(lambda: FLAVORS[flavor](one())) == [(flavor, NAMES[flavor], "live", 1)]
+    assert seen(lambda: FLAVORS[flavor](one())) == [(flavor, NAMES[flavor], "kept", 1)]
 
 
 @flavors
@@ -47,7 +47,7 @@ def test_eager_calls_of_a_loop_are_recorded_each(flavor):
         for _ in range(3):
             FLAVORS[flavor](one())
 
-    assert seen(loop) == [(flavor, NAMES[flavor], "live", 3)]
+    assert seen(loop) == [(flavor, NAMES[flavor], "kept", 3)]
 
 
 def test_site_is_the_line_of_the_bind():
@@ -105,14 +105,14 @@ def _two_calls():
     return jax.__version_info__ >= (0, 10)
 
 
-def test_unused_result_is_elided_with_reason_and_remedy():
+def test_unused_result_is_elided_with_reason_and_advice():
     def f(x):
         jax.pure_callback(double, STRUCT, x)
         return x
 
     _, recording = observed(lambda: jax.jit(f)(one()))
     (outcome,) = recording.elisions
-    assert outcome.fate == "unused"
+    assert outcome.status == "unused"
     assert outcome.reason is Reason.UNUSED
     assert "io_callback" in advice_words(causes_of(outcome))
     assert len(recording) == 0
@@ -122,14 +122,14 @@ def test_callback_whose_result_cannot_matter_is_folded():
     def f(x):
         return jnp.where(jnp.zeros((), bool), jax.pure_callback(double, STRUCT, x), x)
 
-    assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "folded", 0)]
+    assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "optimized_away", 0)]
 
 
-def test_branch_that_is_not_entered_is_untaken():
+def test_branch_that_is_not_entered_is_not_reached():
     def f(x):
         return jax.lax.cond(x > 5, lambda x: jax.pure_callback(double, STRUCT, x), lambda x: x, x)
 
-    assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "untaken", 0)]
+    assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "not_reached", 0)]
 
 
 def test_io_that_jax_drops_from_a_differentiated_loop_is_told_what_keeps_it():
@@ -142,7 +142,7 @@ def test_io_that_jax_drops_from_a_differentiated_loop_is_told_what_keeps_it():
 
     _, recording = observed(lambda: jax.jit(jax.grad(f))(one()))
     (outcome,) = recording.elisions
-    assert (outcome.site.flavor, outcome.fate) == ("jax io", "unused")
+    assert (outcome.site.flavor, outcome.status) == ("jax io", "unused")
     assert outcome.reason is Reason.IO_IN_DERIVATIVE
     assert "jupyter_jaxcb.io_callback" in advice_words(causes_of(outcome))
 
@@ -185,7 +185,7 @@ def test_batched_call_says_what_vmap_made_of_it(method, around):
 
 
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
-def test_lanes_that_jax_loops_over_are_calls_of_their_own(flavor):
+def test_elements_that_jax_loops_over_are_calls_of_their_own(flavor):
     bind = FLAVORS[flavor]
     if flavor == "jax pure":
         bind = functools.partial(jax.pure_callback, double, STRUCT, vmap_method="sequential")
@@ -194,14 +194,16 @@ def test_lanes_that_jax_loops_over_are_calls_of_their_own(flavor):
     assert (summary.calls, summary.notes) == (3, ())
 
 
-def test_shared_call_of_several_lanes_is_pointed_out():
+def test_shared_call_of_several_elements_is_pointed_out():
     def f(x):
         return x + jax.pure_callback(double, STRUCT, np.float32(2))
 
     _, recording = observed(lambda: jax.jit(jax.vmap(f))(jnp.ones(3)))
     (summary,) = summarize(recording)
     assert summary.calls == 1
-    assert summary.notes == ("no argument is mapped by vmap: one call is shared by 3 lanes",)
+    assert summary.notes == (
+        "no argument is mapped by vmap: one call is shared by 3 batch elements",
+    )
 
 
 def test_equal_buffer_calls_that_jax_lowers_together_are_said_to_be():
@@ -212,8 +214,8 @@ def test_equal_buffer_calls_that_jax_lowers_together_are_said_to_be():
     answer, recording = observed(lambda: jax.jit(f)(one()))
     first, second = summarize(recording)
     assert float(answer) == 4
-    assert (first.fate, first.calls) == ("live", 1)
-    assert (second.fate, second.calls) == ("unknown", 0)
+    assert (first.status, first.calls) == ("kept", 1)
+    assert (second.status, second.calls) == ("unknown", 0)
     assert second.reason.startswith("JAX lowered it together with an equal call")
 
 
@@ -246,7 +248,7 @@ def test_callback_traced_before_and_compiled_inside_has_its_line():
     _, recording = observed(lambda: jax.jit(lambda x: inner(x) + 1)(one()))
     (summary,) = summarize(recording)
     assert summary.site.line == line_of(inner.__wrapped__, "return")
-    assert (summary.fate, summary.calls) == ("live", 1)
+    assert (summary.status, summary.calls) == ("kept", 1)
 
 
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
@@ -266,7 +268,7 @@ def test_print_of_a_program_compiled_before_is_a_print(capsys):
     f = jax.jit(lambda x: jax.debug.print("x is {}", x))
     f(one())
     jax.effects_barrier()
-    assert seen(lambda: f(one())) == [("jax debug", "debug.print", "live", 1)]
+    assert seen(lambda: f(one())) == [("jax debug", "debug.print", "kept", 1)]
     assert capsys.readouterr().out == "x is 1.0\n" * 2
 
 
@@ -277,7 +279,7 @@ def test_ours_and_jaxs_are_in_one_recording():
         return ours(x) + jax.pure_callback(double, STRUCT, x)
 
     found = seen(lambda: jax.jit(f)(one()))
-    assert found == [("pure", "double", "live", 1), ("jax pure", "double", "live", 1)]
+    assert found == [("pure", "double", "kept", 1), ("jax pure", "double", "kept", 1)]
 
 
 def test_what_ours_are_made_with_is_not_seen():
@@ -293,14 +295,14 @@ def test_callback_of_another_thread_is_recorded():
         thread.start()
         thread.join()
 
-    assert seen(run) == [("jax io", "double", "live", 1)]
+    assert seen(run) == [("jax io", "double", "kept", 1)]
 
 
 def test_explain_inside_knows_jaxs_own():
     with jaxcb.observe_jax():
         answer = jaxcb.explain(jax.jit(FLAVORS["jax pure"]))(one())
     ((outcome,)) = answer.outcomes
-    assert (outcome.site.flavor, str(outcome.fate)) == ("jax pure", "live")
+    assert (outcome.site.flavor, str(outcome.status)) == ("jax pure", "kept")
 
 
 def test_recording_survives_json():

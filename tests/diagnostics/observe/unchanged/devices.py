@@ -90,14 +90,14 @@ def main():
             calls = len(plain[1])
             if name == "print":
                 calls = {"jit": 1, "partly manual": 2}.get(way, 4)
-            fates = [(str(o.fate), o.compiled, o.written) for o in r.recording.outcomes]
-            wanted = [("live", calls, calls)] * bool(calls)
+            statuses = [(str(o.status), o.compiled, o.written) for o in r.recording.outcomes]
+            wanted = [("kept", calls, calls)] * bool(calls)
             if way == "partly manual":  # one of each group calls, behind a condition
-                wanted = [("live", None, calls)] * bool(calls)
+                wanted = [("kept", None, calls)] * bool(calls)
             if way == "shard_map without jit" and name not in COMPILED:
                 wanted = []
-            same = plain == observed and len(r.recording) == calls and fates == wanted
-            told = [plain, observed, len(r.recording), fates]
+            same = plain == observed and len(r.recording) == calls and statuses == wanted
+            told = [plain, observed, len(r.recording), statuses]
             print(name, way, "same" if same else f"FAILED {told}")
 
 

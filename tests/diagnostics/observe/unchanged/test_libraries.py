@@ -15,8 +15,8 @@ def calls(recording):
     return {s.site.function: s.calls for s in summarize(recording)}
 
 
-def fates(recording):
-    return {s.site.function: str(s.fate) for s in summarize(recording)}
+def statuses(recording):
+    return {s.site.function: str(s.status) for s in summarize(recording)}
 
 
 def checked(x):
@@ -28,7 +28,7 @@ def test_error_if_that_passes_makes_no_call():
     answer, recording = observed(lambda: eqx.filter_jit(checked)(jnp.float32(1)))
     assert float(answer) == 2
     assert calls(recording) == {"raises": 0, "tpu_msg": 0}
-    assert fates(recording)["raises"] == "untaken"
+    assert statuses(recording)["raises"] == "not_reached"
 
 
 def test_error_if_stands_on_the_users_line_with_the_library_named():
@@ -92,23 +92,23 @@ def test_progress_bar_of_a_scan(n, rate, moves, capsys):
     assert recording.lowered[recording.calls["lowered"][-1]].site.function == "_close_tqdm"
 
 
-def test_progress_bars_of_lanes(capsys):
-    n, lanes = 20, 3
+def test_progress_bars_of_elements(capsys):
+    n, elements = 20, 3
 
     @loop_tqdm(n, print_rate=5)
     def step(i, carry):
         return carry + i
 
     def run():
-        def one(lane):
-            return jax.lax.fori_loop(0, n, step, PBar(id=lane, carry=0)).carry
+        def one(element):
+            return jax.lax.fori_loop(0, n, step, PBar(id=element, carry=0)).carry
 
-        return [int(one(lane)) for lane in range(lanes)]
+        return [int(one(element)) for element in range(elements)]
 
     answer, recording = observed(run)
-    assert answer == [n * (n - 1) // 2] * lanes
+    assert answer == [n * (n - 1) // 2] * elements
     assert calls(recording) == {
-        "_define_tqdm": lanes,
-        "_update_tqdm": 3 * lanes,
-        "_close_tqdm": lanes,
+        "_define_tqdm": elements,
+        "_update_tqdm": 3 * elements,
+        "_close_tqdm": elements,
     }

@@ -105,7 +105,7 @@ def test_program_traced_inside_and_compiled_outside_is_no_business_of_ours():
     assert (len(r.recording), r.recording.outcomes) == (0, ())
 
 
-def test_run_outside_of_a_program_compiled_inside_tells_no_fate():
+def test_run_outside_of_a_program_compiled_inside_tells_no_status():
     f = jax.jit(lambda x: FLAVORS["jax io"](x))
     observed(lambda: f(one()))
     with jaxcb.record() as r:
@@ -113,7 +113,7 @@ def test_run_outside_of_a_program_compiled_inside_tells_no_fate():
     assert r.recording.outcomes == ()
 
 
-def test_fates_of_a_program_are_told_again_where_it_runs_observed_again():
+def test_statuses_of_a_program_are_told_again_where_it_runs_observed_again():
     def g(x):
         FLAVORS["jax pure"](x)  # elided
         return FLAVORS["jax io"](x)
@@ -123,7 +123,7 @@ def test_fates_of_a_program_are_told_again_where_it_runs_observed_again():
     for _ in range(2):
         with jaxcb.record():  # as in a notebook, whose cells are recorded anyway
             _, recording = observed(lambda: f(one()))
-        assert [str(outcome.fate) for outcome in recording.elisions] == ["unused"]
+        assert [str(outcome.status) for outcome in recording.elisions] == ["unused"]
 
 
 @flavors

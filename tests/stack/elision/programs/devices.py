@@ -24,31 +24,31 @@ def sharded(f, specs=None):
     return jax.shard_map(f, mesh=MESH, in_specs=specs, out_specs=P("d"), check_vma=False)
 
 
-@row("shard_map calls once a device", {"a": "live 4", "b": "live 4", "c": "live 4"})
+@row("shard_map calls once a device", {"a": "kept 4", "b": "kept 4", "c": "kept 4"})
 def _(h):
     a, b, c = h.pure("a"), h.io("b"), h.debug("c")
     return jax.jit(sharded(lambda x: (c(x), a(x) + b(x))[1])), (XS,)
 
 
-@row("an unused call in shard_map", {"a": "unused 0", "b": "live 4"})
+@row("an unused call in shard_map", {"a": "unused 0", "b": "kept 4"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return jax.jit(sharded(lambda x: (a(x), b(x))[1])), (XS,)
 
 
-@row("a folded call in shard_map", {"a": "folded 0", "b": "live 4"})
+@row("a optimized away call in shard_map", {"a": "optimized away 0", "b": "kept 4"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return jax.jit(sharded(lambda x: jnp.where(False, a(x), b(x)))), (XS,)
 
 
-@row("a folded integer call in shard_map", {"a": "folded 0"})
+@row("a optimized away integer call in shard_map", {"a": "optimized away 0"})
 def _(h):
     a = h.pure("a")
     return jax.jit(sharded(lambda x: x + 0 * a(x))), (XS.astype(np.int32),)
 
 
-@row("a scan in shard_map", {"a": "live 12"})
+@row("a scan in shard_map", {"a": "kept 12"})
 def _(h):
     a = h.pure("a")
     f = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
@@ -62,65 +62,65 @@ def _(h):
     return jax.jit(sharded(f)), (XS,)
 
 
-@row("a branch that some devices take", {"a": "live 1", "b": "live 3"})
+@row("a branch that some devices take", {"a": "kept 1", "b": "kept 3"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return jax.jit(sharded(lambda x: lax.cond(x[0, 0] > 8, a, b, x))), (XS,)
 
 
-@row("a branch that no device takes", {"a": "untaken 0", "b": "live 4"})
+@row("a branch that no device takes", {"a": "not reached 0", "b": "kept 4"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return jax.jit(sharded(lambda x: lax.cond(x[0, 0] > 99, a, b, x))), (XS,)
 
 
-@row("an inner jit called twice in shard_map", {"a": "merged 4"})
+@row("an inner jit called twice in shard_map", {"a": "deduplicated 4"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return jax.jit(sharded(lambda x: g(x) - 2 * g(x))), (XS,)
 
 
-@row("shard_map run twice", {"a": "live 8", "b": "unused 0"})
+@row("shard_map run twice", {"a": "kept 8", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(sharded(lambda x: (b(x), a(x))[1]))
     jax.block_until_ready([f(XS), f(XS + 1)])
 
 
-@row("a call of what every device holds", {"a": "live 4"})
+@row("a call of what every device holds", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     f = sharded(lambda x, k: x + a(k), (P("d"), P()))
     return jax.jit(f), (XS, XS[0])
 
 
-@row("a call outside of shard_map and one inside", {"a": "live 1", "b": "live 4"})
+@row("a call outside of shard_map and one inside", {"a": "kept 1", "b": "kept 4"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = sharded(b)
     return lambda x: a(f(x)), (XS,)
 
 
-@row("shard_map compiled and not run", {"a": "uncalled 0"})
+@row("shard_map compiled and not run", {"a": "not run 0"})
 def _(h):
     a = h.pure("a")
     jax.jit(sharded(lambda x: a(x))).lower(XS).compile()
 
 
-@row("shard_map outside of jit", {"a": "live 4"})
+@row("shard_map outside of jit", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     jax.block_until_ready(sharded(lambda x: a(x))(jnp.asarray(XS)))
 
 
-@row("pmap calls once a device", {"a": "live 4", "b": "live 4", "c": "unused 0"})
+@row("pmap calls once a device", {"a": "kept 4", "b": "kept 4", "c": "unused 0"})
 def _(h):
     a, b, c = h.pure("a"), h.debug("b"), h.pure("c")
     jax.block_until_ready(jax.pmap(lambda x: (c(x), b(x), a(x))[2])(XS))
 
 
-@row("pmap run three times", {"a": "live 12", "b": "folded 0"})
+@row("pmap run three times", {"a": "kept 12", "b": "optimized away 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.pmap(lambda x: jnp.where(False, b(x), a(x)))
@@ -128,34 +128,36 @@ def _(h):
         jax.block_until_ready(f(XS))
 
 
-@row("pmap of a scan", {"a": "live 12", "b": "hoisted 4"})
+@row("pmap of a scan", {"a": "kept 12", "b": "hoisted 4"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = lambda x: lax.scan(lambda c, _: (a(c) + b(x), None), x, length=3)[0]  # noqa: E731
     jax.block_until_ready(jax.pmap(f)(XS))
 
 
-@row("pmap on two of four devices", {"a": "live 2"})
+@row("pmap on two of four devices", {"a": "kept 2"})
 def _(h):
     a = h.pure("a")
     jax.block_until_ready(jax.pmap(lambda x: a(x))(XS[:2]))
 
 
-@row("jit over a sharded array calls once", {"a": "live 1", "b": "unused 0", "c": "folded 0"})
+@row(
+    "jit over a sharded array calls once", {"a": "kept 1", "b": "unused 0", "c": "optimized away 0"}
+)
 def _(h):
     a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
     x = jax.device_put(XS, NamedSharding(MESH, P("d")))
     return lambda x: (b(x), jnp.where(False, c(x), a(x)))[1], (x,)
 
 
-@row("io over a sharded array calls once", {"a": "live 1"})
+@row("io over a sharded array calls once", {"a": "kept 1"})
 def _(h):
     a = h.io("a")
     x = jax.device_put(XS, NamedSharding(MESH, P("d")))
     return lambda x: a(x), (x,)
 
 
-@row("one function on one device and on four", {"a": "live 3"})
+@row("one function on one device and on four", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: a(x))
@@ -164,7 +166,7 @@ def _(h):
         jax.block_until_ready(f(x))
 
 
-@row("a scan over a sharded array", {"a": "live 3"})
+@row("a scan over a sharded array", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     x = jax.device_put(XS, NamedSharding(MESH, P("d")))

@@ -27,7 +27,7 @@ def flavor(h, kind, name="a"):
 
 for kind in ("pure", "io", "debug", "ordered"):
 
-    @row(f"{kind}: a helper in the branch that is taken, and outside", {"a": "live 2"}, known="a")
+    @row(f"{kind}: a helper in the branch that is taken, and outside", {"a": "kept 2"}, known="a")
     def _(h, kind=kind):
         a = flavor(h, kind)
         helper = jax.jit(lambda x: a(x) + 1)
@@ -37,7 +37,7 @@ for kind in ("pure", "io", "debug", "ordered"):
 
         return f, (X,)
 
-    @row(f"{kind}: one function as both branches", {"a": "live 1"}, known="a")
+    @row(f"{kind}: one function as both branches", {"a": "kept 1"}, known="a")
     def _(h, kind=kind):
         a = flavor(h, kind)
 
@@ -46,7 +46,7 @@ for kind in ("pure", "io", "debug", "ordered"):
 
         return f, (X,)
 
-    @row(f"{kind}: a while that no run enters", {"a": "live 1"}, known="a")
+    @row(f"{kind}: a while that no run enters", {"a": "kept 1"}, known="a")
     def _(h, kind=kind):
         a = flavor(h, kind)
         helper = jax.jit(lambda x: a(x) + 1)
@@ -57,7 +57,7 @@ for kind in ("pure", "io", "debug", "ordered"):
 
         return f, (X,)
 
-    @row(f"{kind}: a checkpoint in a scan that no run enters, and in a loop", {"a": "live 2"})
+    @row(f"{kind}: a checkpoint in a scan that no run enters, and in a loop", {"a": "kept 2"})
     def _(h, kind=kind):
         helper = jax.checkpoint(flavor(h, kind))
 
@@ -70,12 +70,12 @@ for kind in ("pure", "io", "debug", "ordered"):
 
         return f, (X,)
 
-    @row(f"{kind}: a branch that no run takes", {"a": "folded|untaken 0"})
+    @row(f"{kind}: a branch that no run takes", {"a": "optimized away|not reached 0"})
     def _(h, kind=kind):
         a = flavor(h, kind)
         return lambda x: lax.switch(5, (a, jnp.cos, jnp.sin), x), (X,)
 
-    @row(f"{kind}: a branch in a scan that is unrolled by 2 of 3", {"a": "live 3"})
+    @row(f"{kind}: a branch in a scan that is unrolled by 2 of 3", {"a": "kept 3"})
     def _(h, kind=kind):
         a = flavor(h, kind)
 
@@ -84,7 +84,7 @@ for kind in ("pure", "io", "debug", "ordered"):
 
         return lambda x: lax.scan(step, x, jnp.arange(3.0), unroll=2)[0], (X,)
 
-    @row(f"{kind}: nested scans, both unrolled", {"a": "live 15"}, known="a")
+    @row(f"{kind}: nested scans, both unrolled", {"a": "kept 15"}, known="a")
     def _(h, kind=kind):
         a = flavor(h, kind)
 
@@ -94,7 +94,7 @@ for kind in ("pure", "io", "debug", "ordered"):
         return lambda x: lax.scan(outer, x, length=3, unroll=2)[0], (X,)
 
 
-@row("a while in which a condition decides that is not constant", {"a": "live 1"})
+@row("a while in which a condition decides that is not constant", {"a": "kept 1"})
 def _(h):
     a = h.io("a")
     helper = jax.jit(lambda x: a(x) + 1)
@@ -106,13 +106,15 @@ def _(h):
     return f, (X,)
 
 
-@row("all but the last result of an unrolled scan are unused", {"a": "merged 1"}, known="a")
+@row("all but the last result of an unrolled scan are unused", {"a": "deduplicated 1"}, known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: lax.scan(lambda _, e: (a(e), None), x, jnp.arange(3.0), unroll=2)[0], (X,)
 
 
-@row("an unused result of a helper in nested unrolled scans", {"a": "merged 4", "b": "live 8"})
+@row(
+    "an unused result of a helper in nested unrolled scans", {"a": "deduplicated 4", "b": "kept 8"}
+)
 def _(h):
     a, b = h.pure("a"), h.debug("b")
     helper = jax.jit(lambda x: (b(x), a(x))[1])
@@ -127,7 +129,7 @@ def _(h):
     return lambda x: lax.scan(outer, x, length=2, unroll=2)[0], (X,)
 
 
-@row("an unused result of a checkpointed helper", {"a": "merged 1"}, known="a")
+@row("an unused result of a checkpointed helper", {"a": "deduplicated 1"}, known="a")
 def _(h):
     a = h.pure("a", vmap_method="sequential_unrolled")
     helper = jax.checkpoint(a)
@@ -148,7 +150,11 @@ def predicate(call, use, turns):
     return lambda x: lax.while_loop(p, lambda s: (s[0] + 1, s[1] + 1), (0, x))[1]
 
 
-for kind, line in {"io": "folded 0", "debug": "folded 0", "ordered": "live 4"}.items():
+for kind, line in {
+    "io": "optimized away 0",
+    "debug": "optimized away 0",
+    "ordered": "kept 4",
+}.items():
 
     @row(f"{kind} in the condition of a loop whose turns XLA knows", {"a": line})
     def _(h, kind=kind):
@@ -157,16 +163,16 @@ for kind, line in {"io": "folded 0", "debug": "folded 0", "ordered": "live 4"}.i
 
 for kind in ("pure", "io", "debug"):
 
-    @row(f"{kind} on which the condition of a loop depends", {"a": "live 4"})
+    @row(f"{kind} on which the condition of a loop depends", {"a": "kept 4"})
     def _(h, kind=kind):
         a, needed = flavor(h, kind), h.pure("b")
         return predicate(a if kind != "debug" else lambda x: needed(a(x)), True, 3), (X,)
 
     if kind == "debug":
-        ROWS[-1].lines["b"] = "live 4"
+        ROWS[-1].lines["b"] = "kept 4"
 
 
-@row("an io helper in the condition and in the body", {"a": "merged 3"}, known="a")
+@row("an io helper in the condition and in the body", {"a": "deduplicated 3"}, known="a")
 def _(h):
     a = h.io("a")
     helper = jax.jit(lambda x: a(x) + 1)
@@ -182,7 +188,7 @@ for flavor_of in ("pure", "side effect"):
 
     @row(
         f"{flavor_of}: a jitted helper in a condition with ordered io",
-        {"a": "live 4", "b": "live 4"},
+        {"a": "kept 4", "b": "kept 4"},
     )
     def _(h, pure=flavor_of == "pure"):
         a, b = h.pure("a") if pure else buffer_of(h, has_side_effect=True), h.io("b", ordered=True)
@@ -190,7 +196,7 @@ for flavor_of in ("pure", "side effect"):
         return predicate(helper, True, 3), (X,)
 
 
-@row("a helper in a condition with ordered io, and outside", {"a": "live 5", "b": "live 5"})
+@row("a helper in a condition with ordered io, and outside", {"a": "kept 5", "b": "kept 5"})
 def _(h):
     a, b = h.pure("a"), h.io("b", ordered=True)
     helper = jax.jit(lambda x: (a(x), b(x))[0])
@@ -223,18 +229,18 @@ def with_tap(h, operand, turns, buffer):
 for buffer in (False, True):
     name = "buffer" if buffer else "pure"
 
-    @row(f"{name} beside a tap in a condition, hoisted", {"a": "hoisted 2", "t": "live 3"})
+    @row(f"{name} beside a tap in a condition, hoisted", {"a": "hoisted 2", "t": "kept 3"})
     def _(h, buffer=buffer):
         return with_tap(h, lambda x, _: x, 2, buffer)
 
-    @row(f"{name} beside a tap in a condition, not hoisted", {"a": "live 3", "t": "live 3"})
+    @row(f"{name} beside a tap in a condition, not hoisted", {"a": "kept 3", "t": "kept 3"})
     def _(h, buffer=buffer):
         return with_tap(h, lambda _, c: c, 2, buffer)
 
 
 for kind in ("io", "debug"):
     for length in (0, 3):
-        line = f"live {length}" if length else "unused 0"
+        line = f"kept {length}" if length else "unused 0"
 
         @row(f"{kind} in a loop of {length} under grad", {"a": line}, known="a")
         def _(h, kind=kind, length=length):
@@ -260,7 +266,7 @@ for kind in ("io", "debug"):
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)
 
 
@@ -277,9 +283,9 @@ def rows_of(program, run=True):
 @pytest.mark.parametrize("run", [False, True])
 def test_call_in_a_condition_that_xla_does_not_evaluate_has_the_reason_and_the_way_out(kind, run):
     (found,) = rows_of(predicate(flavor(Hosts(), kind), False, 3), run)
-    assert (str(found.fate), found.calls, found.expected) == ("folded", 0, 0)
+    assert (str(found.status), found.calls, found.expected) == ("optimized_away", 0, 0)
     assert "never evaluates the condition" in found.reason
-    assert "in the body" in found.remedy
+    assert "in the body" in found.advice
 
 
 @pytest.mark.parametrize("kind", ["pure", "io", "debug"])
@@ -329,7 +335,7 @@ def test_unused_way_is_told_where_the_branch_of_the_other_is_not_entered():
         return lax.cond(x > 1e9, helper, lambda x: x, x)
 
     (ahead,), (found,) = rows_of(program, run=False), rows_of(program)
-    assert str(found.fate) == "untaken"
+    assert str(found.status) == "not_reached"
     assert ahead.reason in found.reason
     assert "never used" in found.reason
     assert "did not enter" in found.reason
@@ -355,7 +361,7 @@ def test_while_of_exactly_one_turn_is_not_hoisted():
         return lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, a(s[1])), (0, x))[1]
 
     (found,) = rows_of(program)
-    assert (str(found.fate), found.calls, found.elided, found.reason) == ("live", 1, 0, "")
+    assert (str(found.status), found.calls, found.elided, found.reason) == ("kept", 1, 0, "")
 
 
 def test_call_moved_out_of_a_while_in_a_scan_of_one_turn_is_hoisted():
@@ -372,7 +378,7 @@ def test_call_moved_out_of_a_while_in_a_scan_of_one_turn_is_hoisted():
     found = {
         row.site.function: row for row in rows_of(lambda x: lax.scan(turn, x, jnp.arange(1.0)))
     }
-    assert str(found["a"].fate) == "hoisted"
+    assert str(found["a"].status) == "hoisted"
 
 
 def test_calls_of_a_program_compiled_before_are_not_missing_from_what_is_expected():

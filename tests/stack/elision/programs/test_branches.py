@@ -12,61 +12,71 @@ XS = np.arange(12, dtype=np.float32).reshape(4, 3)
 ROWS, row = table()
 
 
-@row("a cond takes one branch", {"a": "live 1", "b": "untaken 0"}, (2, 2))
+@row("a cond takes one branch", {"a": "kept 1", "b": "not reached 0"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.cond(x[0] > 0, a, b, x), (X,)
 
 
-@row("a cond takes the other branch", {"a": "untaken 0", "b": "live 1"}, (2, 2))
+@row("a cond takes the other branch", {"a": "not reached 0", "b": "kept 1"}, (2, 2))
 def _(h):
     a, b = h.io("a"), h.io("b")
     return lambda x: lax.cond(x[0] > 9, a, b, x), (X,)
 
 
-@row("a debug in a branch that is not entered", {"a": "untaken 0"}, (1, 1))
+@row("a debug in a branch that is not entered", {"a": "not reached 0"}, (1, 1))
 def _(h):
     a = h.debug("a")
     return lambda x: lax.cond(x[0] > 9, lambda: (a(x), x)[1], lambda: x), (X,)
 
 
-@row("a cond with a constant true condition", {"a": "live 1", "b": "folded 0"}, (2, 1))
+@row("a cond with a constant true condition", {"a": "kept 1", "b": "optimized away 0"}, (2, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.cond(True, a, b, x), (X,)
 
 
-@row("io in a branch that is constantly not taken", {"a": "folded 0", "b": "live 1"}, (2, 1))
+@row(
+    "io in a branch that is constantly not taken", {"a": "optimized away 0", "b": "kept 1"}, (2, 1)
+)
 def _(h):
     a, b = h.io("a"), h.io("b")
     return lambda x: lax.cond(False, a, b, x), (X,)
 
 
-@row("debug in a branch that is constantly not taken", {"a": "folded 0", "b": "live 1"}, (2, 1))
+@row(
+    "debug in a branch that is constantly not taken",
+    {"a": "optimized away 0", "b": "kept 1"},
+    (2, 1),
+)
 def _(h):
     a, b = h.debug("a"), h.debug("b")
     return lambda x: lax.cond(False, lambda: (a(x), x)[1], lambda: (b(x), x)[1]), (X,)
 
 
-@row("ordered io in a branch that is constantly not taken", lambda n: {"a": "folded 0"}, (1, 0))
+@row(
+    "ordered io in a branch that is constantly not taken",
+    lambda n: {"a": "optimized away 0"},
+    (1, 0),
+)
 def _(h):
     a = h.io("a", ordered=True)
     return lambda x: lax.cond(False, a, lambda y: y, x), (X,)
 
 
-@row("ordered io in a branch that data do not take", {"a": "untaken 0", "b": "live 1"}, (2, 2))
+@row("ordered io in a branch that data do not take", {"a": "not reached 0", "b": "kept 1"}, (2, 2))
 def _(h):
     a, b = h.io("a", ordered=True), h.io("b", ordered=True)
     return lambda x: lax.cond(x[0] > 9, a, b, x), (X,)
 
 
-@row("a condition that XLA computes", {"a": "folded 0", "b": "live 1"}, (2, 1))
+@row("a condition that XLA computes", {"a": "optimized away 0", "b": "kept 1"}, (2, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.cond(jnp.ones(3).sum() > 9, a, b, x), (X,)
 
 
-@row("a result that only a dead branch uses", {"a": "folded 0"}, (1, 0))
+@row("a result that only a dead branch uses", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
 
@@ -77,7 +87,7 @@ def _(h):
     return f, (X,)
 
 
-@row("a result that only a branch not taken uses", {"a": "live 1"}, (1, 1))
+@row("a result that only a branch not taken uses", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
 
@@ -88,13 +98,13 @@ def _(h):
     return f, (X,)
 
 
-@row("a result of a branch that is not used", {"a": "unused 0", "b": "live 1"}, (1, 1))
+@row("a result of a branch that is not used", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.cond(x[0] > 0, lambda: (a(x), b(x)), lambda: (x, x))[1], (X,)
 
 
-@row("an unused cond with io in it", {"a": "live 1", "b": "unused 0"}, (1, 1))
+@row("an unused cond with io in it", {"a": "kept 1", "b": "unused 0"}, (1, 1))
 def _(h):
     a, b = h.io("a"), h.pure("b")
 
@@ -105,14 +115,20 @@ def _(h):
     return f, (X,)
 
 
-@row("a switch with an index from data", {"a": "untaken 0", "b": "live 1", "c": "untaken 0"})
+@row(
+    "a switch with an index from data", {"a": "not reached 0", "b": "kept 1", "c": "not reached 0"}
+)
 def _(h):
     branches = [h.pure("a"), h.pure("b"), h.pure("c")]
     a, b, c = branches
     return lambda x, i: lax.switch(i, [a, b, c], x), (X, np.int32(1))
 
 
-@row("a switch with a constant index", {"a": "folded 0", "b": "folded 0", "c": "live 1"}, (3, 1))
+@row(
+    "a switch with a constant index",
+    {"a": "optimized away 0", "b": "optimized away 0", "c": "kept 1"},
+    (3, 1),
+)
 def _(h):
     a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
     return lambda x: lax.switch(2, [a, b, c], x), (X,)
@@ -120,20 +136,24 @@ def _(h):
 
 @row(
     "a switch with a constant index that XLA keeps for its side effect",
-    lambda n: {"a": "folded 0", "b": "untaken 0" if n[1] == 2 else "folded 0", "c": "live 1"},
+    lambda n: {
+        "a": "optimized away 0",
+        "b": "not reached 0" if n[1] == 2 else "optimized away 0",
+        "c": "kept 1",
+    },
 )
 def _(h):
     a, b, c = h.pure("a"), h.debug("b"), h.pure("c")
     return lambda x: lax.switch(2, [a, lambda y: (b(y), y)[1], c], x), (X,)
 
 
-@row("a switch whose index is clamped", {"a": "untaken 0", "b": "live 1"}, (2, 2))
+@row("a switch whose index is clamped", {"a": "not reached 0", "b": "kept 1"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x, i: lax.switch(i, [a, b], x), (X, np.int32(7))
 
 
-@row("a cond in a scan takes either branch", {"a": "live 2", "b": "live 3"}, (2, 2))
+@row("a cond in a scan takes either branch", {"a": "kept 2", "b": "kept 3"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
 
@@ -143,7 +163,7 @@ def _(h):
     return lambda x: lax.scan(body, x, jnp.arange(5))[0], (X,)
 
 
-@row("a cond in a scan that never takes one", {"a": "untaken 0", "b": "live 5"}, (2, 2))
+@row("a cond in a scan that never takes one", {"a": "not reached 0", "b": "kept 5"}, (2, 2))
 def _(h):
     a, b = h.debug("a"), h.debug("b")
 
@@ -153,7 +173,7 @@ def _(h):
     return lambda x: lax.scan(body, x, jnp.arange(5))[0], (X,)
 
 
-@row("both branches call one line", {"a": "live 1", "a:2": "untaken 0"}, (2, 2))
+@row("both branches call one line", {"a": "kept 1", "a:2": "not reached 0"}, (2, 2))
 def _(h):
     a = h.pure("a")
 
@@ -163,25 +183,25 @@ def _(h):
     return lambda x: lax.cond(x[0] > 0, call, lambda y: call(y + 1), x), (X,)
 
 
-@row("a python if is no branch of the program", {"a": "live 1"}, (1, 1), known="a")
+@row("a python if is no branch of the program", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: a(x) if x.ndim == 1 else b(x), (X,)
 
 
-@row("a cond outside of jit", {"a": "live 1", "b": "untaken|folded 0"})
+@row("a cond outside of jit", {"a": "kept 1", "b": "not reached|optimized away 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     lax.cond(X[0] > 0, a, b, jnp.asarray(X))
 
 
-@row("platform_dependent lowers one platform's branch", {"a": "live 1", "b": "unused 0"}, (1, 1))
+@row("platform_dependent lowers one platform's branch", {"a": "kept 1", "b": "unused 0"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.platform_dependent(x, cpu=a, default=b), (X,)
 
 
-@row("platform_dependent falls to its default", {"a": "unused 0", "b": "live 1"}, (1, 1))
+@row("platform_dependent falls to its default", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.debug("b")
     return lambda x: lax.platform_dependent(x, tpu=a, default=lambda y: (b(y), y)[1]), (X,)
@@ -189,7 +209,7 @@ def _(h):
 
 @row(
     "a cond vmapped over its condition calls both",
-    {"a": "live 4", "b": "live 4"},
+    {"a": "kept 4", "b": "kept 4"},
     (2, 2),
     notes={"a": "every branch runs", "b": "every branch runs"},
 )
@@ -198,7 +218,9 @@ def _(h):
     return jax.jit(jax.vmap(lambda x: lax.cond(x[0] > 99, a, b, x))), (XS,)
 
 
-@row("a cond vmapped over its operand alone takes one", {"a": "live 4", "b": "untaken 0"}, (2, 2))
+@row(
+    "a cond vmapped over its operand alone takes one", {"a": "kept 4", "b": "not reached 0"}, (2, 2)
+)
 def _(h):
     a, b = h.pure("a"), h.pure("b")
 
@@ -210,7 +232,7 @@ def _(h):
 
 @row(
     "a debug in a cond vmapped over its condition",
-    {"a": "live 4"},
+    {"a": "kept 4"},
     notes={"a": "every branch runs"},
 )
 def _(h):
@@ -224,9 +246,9 @@ def _(h):
 
 @row(
     "a while vmapped over its condition",
-    {"a": "live 16"},
+    {"a": "kept 16"},
     (1, 1),
-    notes={"a": "lanes that have finished"},
+    notes={"a": "batch elements that have finished"},
 )
 def _(h):
     a = h.pure("a")
@@ -234,14 +256,16 @@ def _(h):
     return jax.jit(jax.vmap(one)), (XS * 0 + np.arange(4, dtype=np.float32)[:, None],)
 
 
-@row("a vmapped while that no lane enters", {"a": "untaken 0"}, (1, 1))
+@row("a vmapped while that no batch element enters", {"a": "not reached 0"}, (1, 1))
 def _(h):
     a = h.pure("a")
     one = lambda x: lax.while_loop(lambda c: c[0] > 99, lambda c: a(c) + 1, x)  # noqa: E731
     return jax.jit(jax.vmap(one)), (XS,)
 
 
-@row("a branch within a branch", {"a": "untaken 0", "b": "live 1", "c": "untaken 0"}, (3, 3))
+@row(
+    "a branch within a branch", {"a": "not reached 0", "b": "kept 1", "c": "not reached 0"}, (3, 3)
+)
 def _(h):
     a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
 
@@ -251,7 +275,7 @@ def _(h):
     return lambda x: lax.cond(x[0] > 0, outer, c, x), (X,)
 
 
-@row("a hoisted call under a branch not taken", {"a": "untaken 0"})
+@row("a hoisted call under a branch not taken", {"a": "not reached 0"})
 def _(h):
     a = h.pure("a")
 
@@ -262,5 +286,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)

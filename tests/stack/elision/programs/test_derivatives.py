@@ -40,7 +40,7 @@ def _(h):
     return jax.jit(jax.grad(lambda x: (x * x + a(x)).sum())), (X,)
 
 
-@row("value_and_grad needs it", {"a": "live 1"}, (1, 1))
+@row("value_and_grad needs it", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = stopped(h.pure("a"))
     return jax.jit(jax.value_and_grad(lambda x: (x * x + a(x)).sum())), (X,)
@@ -53,13 +53,13 @@ def _(h):
     return lambda x: f(x)[1], (X,)
 
 
-@row("grad needs a value that multiplies", {"a": "live 1"}, (1, 1), known="a")
+@row("grad needs a value that multiplies", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = stopped(h.pure("a"))
     return jax.jit(jax.grad(lambda x: (x * a(x)).sum())), (X,)
 
 
-@row("grad keeps io and debug", {"a": "live 1", "b": "live 1"}, (2, 2), known="a b")
+@row("grad keeps io and debug", {"a": "kept 1", "b": "kept 1"}, (2, 2), known="a b")
 def _(h):
     a, b = h.io("a"), h.debug("b")
 
@@ -71,48 +71,48 @@ def _(h):
     return jax.jit(jax.grad(f)), (X,)
 
 
-@row("grad outside of jit runs what it traces", {"a": "live 1"})
+@row("grad outside of jit runs what it traces", {"a": "kept 1"})
 def _(h):
     a = stopped(h.pure("a"))
     jax.grad(lambda x: (x * x + a(x)).sum())(X)
 
 
-@row("custom_jvp without a derivative", {"a": "live 1"}, (1, 1), known="a")
+@row("custom_jvp without a derivative", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     return with_jvp(h.pure("a"), h.pure("b")), (X,)
 
 
-@row("custom_jvp under grad", {"a": "unused 0", "b": "live 1"}, (1, 1))
+@row("custom_jvp under grad", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return jax.jit(jax.grad(lambda x: f(x).sum())), (X,)
 
 
-@row("custom_jvp under value_and_grad", {"a": "live 1", "b": "live 1"}, (2, 2))
+@row("custom_jvp under value_and_grad", {"a": "kept 1", "b": "kept 1"}, (2, 2))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
 
 
-@row("custom_jvp under jvp", {"a": "live 1", "b": "live 1"}, (2, 2), known="a b")
+@row("custom_jvp under jvp", {"a": "kept 1", "b": "kept 1"}, (2, 2), known="a b")
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return lambda x: jax.jvp(f, (x,), (x,)), (X,)
 
 
-@row("of jvp only the tangent is used", {"a": "unused 0", "b": "live 1"}, (1, 1))
+@row("of jvp only the tangent is used", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return lambda x: jax.jvp(f, (x,), (x,))[1], (X,)
 
 
-@row("of jvp only the value is used", {"a": "live 1", "b": "unused 0"}, (1, 1))
+@row("of jvp only the value is used", {"a": "kept 1", "b": "unused 0"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return lambda x: jax.jvp(f, (x,), (x,))[0], (X,)
 
 
-@row("linearize, the tangent twice", {"a": "unused 0", "b": "live 1"}, (1, 1))
+@row("linearize, the tangent twice", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
 
@@ -123,12 +123,12 @@ def _(h):
     return g, (X,)
 
 
-@row("custom_vjp without a derivative", {"a": "live 1"}, (1, 1))
+@row("custom_vjp without a derivative", {"a": "kept 1"}, (1, 1))
 def _(h):
     return with_vjp(h.pure("a"), h.pure("b"), h.pure("c")), (X,)
 
 
-@row("custom_vjp under grad", {"b": "unused 0", "c": "live 1", "a": "unused|absent 0"}, (1, 1))
+@row("custom_vjp under grad", {"b": "unused 0", "c": "kept 1", "a": "unused|absent 0"}, (1, 1))
 def _(h):
     f = with_vjp(h.pure("a"), h.pure("b"), h.pure("c"))
     return jax.jit(jax.grad(lambda x: f(x).sum())), (X,)
@@ -136,7 +136,7 @@ def _(h):
 
 @row(
     "custom_vjp under value_and_grad",
-    {"b": "live 1", "c": "live 1", "a": "unused|absent 0"},
+    {"b": "kept 1", "c": "kept 1", "a": "unused|absent 0"},
     (2, 2),
 )
 def _(h):
@@ -144,13 +144,13 @@ def _(h):
     return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
 
 
-@row("jacfwd calls once a direction", {"a": "unused 0", "b": "live 1"}, (1, 1))
+@row("jacfwd calls once a direction", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return jax.jit(jax.jacfwd(f)), (X,)
 
 
-@row("hessian", {"a": "unused 0", "b": "live 1", "b:2": "live 1", "c": "live 1"}, (3, 3))
+@row("hessian", {"a": "unused 0", "b": "kept 1", "b:2": "kept 1", "c": "kept 1"}, (3, 3))
 def _(h):
     slope = with_jvp(h.pure("b"), h.pure("c"))
     f = with_jvp(h.pure("a"), slope)
@@ -168,41 +168,41 @@ def remat(policy):
     return program
 
 
-row("remat that saves nothing calls twice", {"a": "live 2"}, (2, 2))(remat(None))
-row("remat that saves everything calls once", {"a": "live 1"}, (1, 1))(
+row("remat that saves nothing calls twice", {"a": "kept 2"}, (2, 2))(remat(None))
+row("remat that saves everything calls once", {"a": "kept 1"}, (1, 1))(
     remat(POLICIES.everything_saveable)
 )
-row("remat that saves dots calls twice", {"a": "live 2"}, (2, 2))(remat(POLICIES.dots_saveable))
+row("remat that saves dots calls twice", {"a": "kept 2"}, (2, 2))(remat(POLICIES.dots_saveable))
 
 
-@row("remat whose forward values are not needed", {"a": "live 1"}, (1, 1))
+@row("remat whose forward values are not needed", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = stopped(h.pure("a"))
     f = jax.checkpoint(lambda x: jnp.sin(x * a(x)))
     return jax.jit(jax.grad(lambda x: f(x).sum())), (X,)
 
 
-@row("remat that XLA may undo", lambda n: {"a": "live 2" if n[1] == 2 else "live|merged 1"})
+@row("remat that XLA may undo", lambda n: {"a": "kept 2" if n[1] == 2 else "kept|deduplicated 1"})
 def _(h):
     a = stopped(h.pure("a"))
     f = jax.checkpoint(lambda x: jnp.sin(x * a(x)), prevent_cse=False)
     return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
 
 
-@row("remat with a debug", lambda n: {"a": f"live {n[1]}"})
+@row("remat with a debug", lambda n: {"a": f"kept {n[1]}"})
 def _(h):
     a = h.debug("a")
     f = jax.checkpoint(lambda x: (a(x), jnp.sin(x))[1])
     return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
 
 
-@row("remat without a derivative", {"a": "live 1"}, (1, 1), known="a")
+@row("remat without a derivative", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = stopped(h.pure("a"))
     return jax.checkpoint(lambda x: jnp.sin(x * a(x))), (X,)
 
 
-@row("grad of a scan calls once a turn", {"a": "live 4"}, known="a")
+@row("grad of a scan calls once a turn", {"a": "kept 4"}, known="a")
 def _(h):
     a = stopped(h.pure("a"))
 
@@ -253,13 +253,13 @@ def _(h):
     return jax.jit(jax.grad(f)), (X,)
 
 
-@row("io without operands in a scan", {"a": "live 5"}, (1, 1), known="a")
+@row("io without operands in a scan", {"a": "kept 5"}, (1, 1), known="a")
 def _(h):
     a = h.draw("a")
     return lambda x: lax.scan(lambda c, _: (c * a(), None), x, length=5)[0], (X,)
 
 
-@row("io of the index under grad of a scan", {"a": "live 5"})
+@row("io of the index under grad of a scan", {"a": "kept 5"})
 def _(h):
     a = h.io("a")
 
@@ -269,7 +269,7 @@ def _(h):
     return jax.jit(jax.grad(f)), (X,)
 
 
-@row("io without operands under grad of a scan of length 1", {"a": "live 1"})
+@row("io without operands under grad of a scan of length 1", {"a": "kept 1"})
 def _(h):
     a = h.draw("a")
 
@@ -293,5 +293,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)

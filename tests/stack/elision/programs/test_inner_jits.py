@@ -13,7 +13,7 @@ N = np.arange(1, 4, dtype=np.int32)
 ROWS, row = table()
 
 
-@row("an inner jit called once", {"a": "live 1"}, (1, 1), known="a")
+@row("an inner jit called once", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     g = jax.jit(h.pure("a"))
     return lambda x: g(x), (X,)
@@ -21,7 +21,7 @@ def _(h):
 
 def survivors(counts):
     """Of a line reached twice."""
-    return {"a": "merged 1" if counts[1] == 1 else "live 2"}
+    return {"a": "deduplicated 1" if counts[1] == 1 else "kept 2"}
 
 
 @row("an inner jit called twice with equal arguments", survivors, known="a")
@@ -31,49 +31,49 @@ def _(h):
     return lambda x: g(x) + g(x), (X,)
 
 
-@row("an inner jit called three times with equal arguments", {"a": "merged 1"})
+@row("an inner jit called three times with equal arguments", {"a": "deduplicated 1"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x) + 1)
     return lambda x: g(x) + 2 * g(x) + 3 * g(x), (X,)
 
 
-@row("an inner jit called with two equal and one other argument", {"a": "merged 2"})
+@row("an inner jit called with two equal and one other argument", {"a": "deduplicated 2"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x) + 1)
     return lambda x: g(x) + 2 * g(x) + 3 * g(x + 1), (X,)
 
 
-@row("an inner jit called with other arguments", {"a": "live 2"}, known="a")
+@row("an inner jit called with other arguments", {"a": "kept 2"}, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x) + g(x + 1), (X,)
 
 
-@row("an inner jit called with arguments that XLA finds equal", {"a": "merged 1"})
+@row("an inner jit called with arguments that XLA finds equal", {"a": "deduplicated 1"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x) - 2 * g(x + 0), (N,)
 
 
-@row("an inner jit with io called twice", {"a": "live 2"}, known="a")
+@row("an inner jit with io called twice", {"a": "kept 2"}, known="a")
 def _(h):
     a = h.io("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x) + g(x), (X,)
 
 
-@row("an inner jit with debug called twice", {"a": "live 2"}, known="a")
+@row("an inner jit with debug called twice", {"a": "kept 2"}, known="a")
 def _(h):
     a = h.debug("a")
     g = jax.jit(lambda x: (a(x), x)[1])
     return lambda x: g(x) + g(x), (X,)
 
 
-@row("an inner jit called twice, one result unused", {"a": "merged 1"}, (1, 1))
+@row("an inner jit called twice, one result unused", {"a": "deduplicated 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -89,7 +89,7 @@ def _(h):
 
 @row(
     "of an inner jit each call gives another result",
-    {"a": "merged 1", "b": "merged 1"},
+    {"a": "deduplicated 1", "b": "deduplicated 1"},
     (2, 2),
 )
 def _(h):
@@ -98,35 +98,39 @@ def _(h):
     return lambda x: g(x)[0] + g(x + 1)[1], (X,)
 
 
-@row("one result of an inner jit is not used", {"a": "unused 0", "b": "live 1"}, (1, 1))
+@row("one result of an inner jit is not used", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     g = jax.jit(lambda x: (a(x), b(x)))
     return lambda x: g(x)[1], (X,)
 
 
-@row("one of two calls, with other arguments, is folded", {"a": "live|merged 1"}, (1, 1))
+@row(
+    "one of two calls, with other arguments, is optimized away",
+    {"a": "kept|deduplicated 1"},
+    (1, 1),
+)
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x) + 0 * g(x + 1), (N,)
 
 
-@row("both calls of an inner jit are folded", {"a": "folded 0"})
+@row("both calls of an inner jit are optimized away", {"a": "optimized away 0"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: x + 0 * g(x) + 0 * g(x + 1), (N,)
 
 
-@row("two lines in an inner jit that is called twice", {"a": "merged 1", "b": "live 2"})
+@row("two lines in an inner jit that is called twice", {"a": "deduplicated 1", "b": "kept 2"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     g = jax.jit(lambda x, y: a(x) * b(y))
     return lambda x: g(x, x) + g(x, x + 1), (X,)
 
 
-@row("an inner jit in an inner jit", {"a": "merged 1"})
+@row("an inner jit in an inner jit", {"a": "deduplicated 1"})
 def _(h):
     a = h.pure("a")
     inner = jax.jit(lambda x: a(x))
@@ -134,35 +138,35 @@ def _(h):
     return lambda x: middle(x) * inner(x), (X,)
 
 
-@row("an inner jit called twice in a scan", {"a": "merged 4"}, known="a")
+@row("an inner jit called twice in a scan", {"a": "deduplicated 4"}, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: lax.scan(lambda c, _: (g(c) + 2 * g(c), None), x, length=4)[0], (X,)
 
 
-@row("an inner jit in both branches", {"a": "live 1"})
+@row("an inner jit in both branches", {"a": "kept 1"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: lax.cond(x[0] > 0, g, lambda y: g(y + 1), x), (X,)
 
 
-@row("an inner jit vmapped and not", {"a": "live 1", "a:2": "live 3"})
+@row("an inner jit vmapped and not", {"a": "kept 1", "a:2": "kept 3"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x) + jax.vmap(g)(x), (X,)
 
 
-@row("an inner jit called at two shapes", {"a": "live 1", "a:2": "live 1"}, known="a a:2")
+@row("an inner jit called at two shapes", {"a": "kept 1", "a:2": "kept 1"}, known="a a:2")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x)[:2] + g(x[:2]), (X,)
 
 
-@row("the host function from two lines of an inner jit", {"a@1": "live 1", "a@2": "live 1"})
+@row("the host function from two lines of an inner jit", {"a@1": "kept 1", "a@2": "kept 1"})
 def _(h):
     a = h.pure("a")
 
@@ -182,20 +186,20 @@ def _(h):
     return lambda x: g(x) - 2 * g(x), (X,)
 
 
-@row("a function called twice without jit", {"a": "live 1", "a:2": "live 1"}, (2, 2), known="a a:2")
+@row("a function called twice without jit", {"a": "kept 1", "a:2": "kept 1"}, (2, 2), known="a a:2")
 def _(h):
     a = h.pure("a")
     g = lambda x: a(x)  # noqa: E731
     return lambda x: g(x) - 2 * g(x), (X,)
 
 
-@row("a jitted function of jax around a call", {"a": "live 1"}, (1, 1))
+@row("a jitted function of jax around a call", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: jnp.linalg.norm(a(x)), (X,)
 
 
-@row("an inner jit called in a loop and before it", {"a": "live 4"})
+@row("an inner jit called in a loop and before it", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -203,7 +207,8 @@ def _(h):
 
 
 @row(
-    "an inner jit whose call leaves the loop and meets another", lambda n: {"a": "hoisted|merged 1"}
+    "an inner jit whose call leaves the loop and meets another",
+    lambda n: {"a": "hoisted|deduplicated 1"},
 )
 def _(h):
     a = h.pure("a")
@@ -211,7 +216,7 @@ def _(h):
     return lambda x: lax.scan(lambda c, _: (c + g(x), None), g(x), length=3)[0], (X,)
 
 
-@row("an unrolled loop with an invariant inner jit", lambda n: {"a": "merged|hoisted 1"})
+@row("an unrolled loop with an invariant inner jit", lambda n: {"a": "deduplicated|hoisted 1"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -230,7 +235,7 @@ def _(h):
     return jax.grad(f), (X,)
 
 
-@row("the same inner jit also outside of the scan", {"a": "live 5"}, known="a")
+@row("the same inner jit also outside of the scan", {"a": "kept 5"}, known="a")
 def _(h):
     a = h.pure("a")
 
@@ -241,7 +246,7 @@ def _(h):
     return f, (X,)
 
 
-@row("a call in two inner jits in two loops", {"a": "live 6"}, known="a")
+@row("a call in two inner jits in two loops", {"a": "kept 6"}, known="a")
 def _(h):
     a = h.pure("a")
 
@@ -264,8 +269,8 @@ def test_a_call_that_is_folded_is_not_explained_by_equal_arguments():
 
 @row(
     "a mapped predicate in an inner jit, in a branch of an inner jit",
-    {"a": "live 3"},
-    notes={"a": "every branch runs for every lane"},
+    {"a": "kept 3"},
+    notes={"a": "every branch runs for every batch element"},
 )
 def _(h):
     a = h.pure("a")
@@ -275,5 +280,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)

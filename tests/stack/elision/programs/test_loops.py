@@ -13,19 +13,22 @@ XS = np.arange(12, dtype=np.float32).reshape(4, 3)
 ROWS, row = table()
 
 
-@row("a scan calls once a turn", {"a": "live 5"}, (1, 1), known="a")
+@row("a scan calls once a turn", {"a": "kept 5"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: lax.scan(lambda c, _: (a(c), None), x, length=5)[0], (X,)
 
 
-@row("a scan of length 1 calls once", {"a": "live 1", "b": "live 1"})
+@row("a scan of length 1 calls once", {"a": "kept 1", "b": "kept 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.scan(lambda c, _: (a(c) + b(x), None), x, length=1)[0], (X,)
 
 
-@row("a scan of length 0 calls nothing", lambda n: {"a": "unused 0" if not n[0] else "folded 0"})
+@row(
+    "a scan of length 0 calls nothing",
+    lambda n: {"a": "unused 0" if not n[0] else "optimized away 0"},
+)
 def _(h):
     a = h.pure("a")
     return lambda x: lax.scan(lambda c, _: (a(c), None), x, length=0)[0], (X,)
@@ -33,7 +36,7 @@ def _(h):
 
 @row(
     "a scan of length 0 does no io",
-    lambda n: dict.fromkeys("ab", "unused 0" if not n[0] else "folded 0"),
+    lambda n: dict.fromkeys("ab", "unused 0" if not n[0] else "optimized away 0"),
 )
 def _(h):
     a, b = h.io("a"), h.debug("b")
@@ -51,43 +54,43 @@ def _(h):
     return lambda x: lax.scan(lambda c, _: (c + a(x), None), x, length=5)[0], (X,)
 
 
-@row("a loop-invariant io call stays in the loop", {"a": "live 5"}, (1, 1), known="a")
+@row("a loop-invariant io call stays in the loop", {"a": "kept 5"}, (1, 1), known="a")
 def _(h):
     a = h.io("a")
     return lambda x: lax.scan(lambda c, _: (c + a(x), None), x, length=5)[0], (X,)
 
 
-@row("a loop-invariant debug call stays in the loop", {"a": "live 5"}, (1, 1), known="a")
+@row("a loop-invariant debug call stays in the loop", {"a": "kept 5"}, (1, 1), known="a")
 def _(h):
     a = h.debug("a")
     return lambda x: lax.scan(lambda c, _: ((a(x), c + 1)[1], None), x, length=5)[0], (X,)
 
 
-@row("of two calls in a loop one is hoisted", {"a": "hoisted 1", "b": "live 4"}, (2, 2))
+@row("of two calls in a loop one is hoisted", {"a": "hoisted 1", "b": "kept 4"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.scan(lambda c, _: (b(c) + a(x), None), x, length=4)[0], (X,)
 
 
-@row("a call on a constant in a loop is not hoisted by XLA", {"a": "live 6"}, (1, 1))
+@row("a call on a constant in a loop is not hoisted by XLA", {"a": "kept 6"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: lax.fori_loop(0, 6, lambda i, c: c + a(jnp.ones(3)), x), (X,)
 
 
-@row("a pure call of the loop index", {"a": "live 6"}, (1, 1), known="a")
+@row("a pure call of the loop index", {"a": "kept 6"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: lax.fori_loop(0, 6, lambda i, c: c + a(i), x), (N,)
 
 
-@row("an unused call in a loop", {"a": "unused 0", "b": "live 4"}, (1, 1))
+@row("an unused call in a loop", {"a": "unused 0", "b": "kept 4"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.scan(lambda c, _: (a(c), (b(c), None))[1], x, length=4)[0], (X,)
 
 
-@row("a carry that is not needed after the loop", {"a": "unused 0", "b": "live 4"}, (1, 1))
+@row("a carry that is not needed after the loop", {"a": "unused 0", "b": "kept 4"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
 
@@ -98,25 +101,25 @@ def _(h):
     return lambda x: lax.scan(body, (x, x), length=4)[0][1], (X,)
 
 
-@row("zero times an integer in a loop", {"a": "folded 0"}, (1, 0))
+@row("zero times an integer in a loop", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
     return lambda x: lax.fori_loop(0, 4, lambda i, c: c + 0 * a(c + i), x), (N,)
 
 
-@row("zero times a float in a loop", {"a": "live 4"}, (1, 1))
+@row("zero times a float in a loop", {"a": "kept 4"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: lax.fori_loop(0, 4, lambda i, c: c + 0 * a(c + i), x), (X,)
 
 
-@row("fori_loop with as many turns as its argument says", {"a": "live 3"}, (1, 1))
+@row("fori_loop with as many turns as its argument says", {"a": "kept 3"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x, n: lax.fori_loop(0, n, lambda i, c: a(c), x), (X, np.int32(3))
 
 
-@row("fori_loop that its argument does not let start", {"a": "untaken 0"}, (1, 1))
+@row("fori_loop that its argument does not let start", {"a": "not reached 0"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x, n: lax.fori_loop(0, n, lambda i, c: a(c), x), (X, np.int32(0))
@@ -128,13 +131,13 @@ def _(h):
     return lambda x, n: lax.fori_loop(0, n, lambda i, c: c + a(x), x), (X, np.int32(3))
 
 
-@row("while from data", {"a": "live 3"}, (1, 1))
+@row("while from data", {"a": "kept 3"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: lax.while_loop(lambda c: c[0] < 4, lambda c: a(c) + 1, x), (X,)
 
 
-@row("while that data do not let start", {"a": "untaken 0", "b": "untaken 0"}, (2, 2))
+@row("while that data do not let start", {"a": "not reached 0", "b": "not reached 0"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.debug("b")
 
@@ -145,19 +148,19 @@ def _(h):
     return lambda x: lax.while_loop(lambda c: c[0] > 9, body, x), (X,)
 
 
-@row("a call in the condition of a while runs once more", {"a": "live 4"}, (1, 1))
+@row("a call in the condition of a while runs once more", {"a": "kept 4"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: lax.while_loop(lambda c: a(c)[0] < 4, lambda c: c + 1, x), (X,)
 
 
-@row("a call in a condition that is false at once", {"a": "live 1", "b": "untaken 0"}, (2, 2))
+@row("a call in a condition that is false at once", {"a": "kept 1", "b": "not reached 0"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.while_loop(lambda c: a(c)[0] > 9, lambda c: b(c) + 1, x), (X,)
 
 
-@row("nested scans", {"a": "live 12"}, (1, 1), known="a")
+@row("nested scans", {"a": "kept 12"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
 
@@ -190,7 +193,7 @@ def _(h):
     return f, (X, X)
 
 
-@row("a call that leaves an inner loop of length 1", {"a": "live 3"})
+@row("a call that leaves an inner loop of length 1", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
 
@@ -200,7 +203,7 @@ def _(h):
     return lambda x: lax.scan(outer, x, length=3)[0], (X,)
 
 
-@row("an inner loop of length 0", lambda n: {"a": "unused 0" if not n[0] else "folded 0"})
+@row("an inner loop of length 0", lambda n: {"a": "unused 0" if not n[0] else "optimized away 0"})
 def _(h):
     a = h.pure("a")
 
@@ -210,25 +213,25 @@ def _(h):
     return lambda x: lax.scan(outer, x, length=3)[0], (X,)
 
 
-@row("lax.map calls once an element", {"a": "live 4"}, known="a")
+@row("lax.map calls once an element", {"a": "kept 4"}, known="a")
 def _(h):
     a = h.pure("a")
     return lambda xs: lax.map(a, xs), (XS,)
 
 
-@row("lax.map in batches calls once an element", {"a": "live 4"})
+@row("lax.map in batches calls once an element", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     return lambda xs: lax.map(a, xs, batch_size=2), (XS,)
 
 
-@row("an unrolled scan calls once a turn", {"a": "live 4"}, known="a")
+@row("an unrolled scan calls once a turn", {"a": "kept 4"}, known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: lax.scan(lambda c, _: (a(c), None), x, length=4, unroll=4)[0], (X,)
 
 
-@row("a scan unrolled by 2 of 5", {"a": "live 5", "b": "live 5"}, known="a b")
+@row("a scan unrolled by 2 of 5", {"a": "kept 5", "b": "kept 5"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.debug("b")
 
@@ -239,19 +242,19 @@ def _(h):
     return lambda x: lax.scan(body, x, length=5, unroll=2)[0], (X,)
 
 
-@row("fori_loop unrolled, with debug", {"a": "live 3"}, known="a")
+@row("fori_loop unrolled, with debug", {"a": "kept 3"}, known="a")
 def _(h):
     a = h.debug("a")
     return lambda x: lax.fori_loop(0, 3, lambda i, c: (a(i), c)[1], x, unroll=True), (X,)
 
 
-@row("associative_scan calls where it combines", lambda n: {"a": f"live {n[1]}"})
+@row("associative_scan calls where it combines", lambda n: {"a": f"kept {n[1]}"})
 def _(h):
     a = h.pure("a")
     return lambda x: lax.associative_scan(lambda p, q: p + a(q), x), (X,)
 
 
-@row("a scan outside of jit", {"a": "live 3"})
+@row("a scan outside of jit", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     lax.scan(lambda c, _: (a(c), None), X, length=3)
@@ -264,28 +267,28 @@ def _(h):
     lax.scan(lambda c, _: (c + a(x), None), X, length=3)
 
 
-@row("a python loop outside of jit", {"a": "live 3"})
+@row("a python loop outside of jit", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     for i in range(3):
         a(X + i)
 
 
-@row("a scan outside of jit with an unused call", {"a": "unused|folded 0"})
+@row("a scan outside of jit with an unused call", {"a": "unused|optimized away 0"})
 def _(h):
     a = h.pure("a")
     lax.scan(lambda c, _: ((a(c), c + 1)[1], None), X, length=3)
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)
 
 
 def test_a_loop_that_is_disabled_runs_in_python():
     ran, add = table()
 
-    @add("a scan with jit disabled", {"a": "live 3"})
+    @add("a scan with jit disabled", {"a": "kept 3"})
     def _(h):
         a = h.pure("a")
         with jax.disable_jit():

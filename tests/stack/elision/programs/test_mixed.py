@@ -1,4 +1,4 @@
-"""Fates that meet in one program."""
+"""Statuses that meet in one program."""
 
 import jax
 import jax.numpy as jnp
@@ -12,29 +12,35 @@ from tests.stack.elision._battery import check, each, table
 X = np.arange(1, 4, dtype=np.float32)
 N = np.arange(1, 4, dtype=np.int32)
 XS = np.arange(12, dtype=np.float32).reshape(4, 3)
-DEAD = {(2, 0): "folded 0", (2, 1): "live 1"}
+DEAD = {(2, 0): "optimized away 0", (2, 1): "kept 1"}
 ROWS, row = table()
 
 
-@row("a call that leaves a loop which data do not let start", lambda n: {"a": "hoisted|untaken 1"})
+@row(
+    "a call that leaves a loop which data do not let start",
+    lambda n: {"a": "hoisted|not reached 1"},
+)
 def _(h):
     a = h.pure("a")
     return lambda x, n: lax.fori_loop(0, n, lambda i, c: c + a(x), x), (X, np.int32(0))
 
 
-@row("stacked results of a scan that are not needed", {"a": "unused 0", "b": "live 4"}, (1, 1))
+@row("stacked results of a scan that are not needed", {"a": "unused 0", "b": "kept 4"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.scan(lambda c, _: (b(c), a(c)), x, length=4)[0], (X,)
 
 
-@row("of the stacked results one is needed", {"a": "live 4"}, (1, 1), known="a")
+@row("of the stacked results one is needed", {"a": "kept 4"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: lax.scan(lambda c, _: (c + 1, a(c)), x, length=4)[1][-1], (X,)
 
 
-@row("a while with io whose result is not needed", {"a": "live 3", "b": "unused|live|folded 0"})
+@row(
+    "a while with io whose result is not needed",
+    {"a": "kept 3", "b": "unused|kept|optimized away 0"},
+)
 def _(h):
     a, b = h.io("a"), h.pure("b")
 
@@ -57,7 +63,9 @@ def _(h):
     return f, (X,)
 
 
-@row("a call that feeds a debug in a branch not taken", {"a": "live 1", "b": "untaken 0"}, (2, 2))
+@row(
+    "a call that feeds a debug in a branch not taken", {"a": "kept 1", "b": "not reached 0"}, (2, 2)
+)
 def _(h):
     a, b = h.pure("a"), h.debug("b")
 
@@ -69,7 +77,10 @@ def _(h):
     return f, (X,)
 
 
-@row("a call that feeds a debug in a branch never taken", lambda n: {"a": DEAD[n], "b": "folded 0"})
+@row(
+    "a call that feeds a debug in a branch never taken",
+    lambda n: {"a": DEAD[n], "b": "optimized away 0"},
+)
 def _(h):
     a, b = h.pure("a"), h.debug("b")
 
@@ -81,27 +92,27 @@ def _(h):
     return f, (X,)
 
 
-@row("a chain in an inner jit called twice", {"a": "merged 1", "b": "merged 1"})
+@row("a chain in an inner jit called twice", {"a": "deduplicated 1", "b": "deduplicated 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     g = jax.jit(lambda x: b(a(x)))
     return lambda x: g(x) - 2 * g(x), (X,)
 
 
-@row("an inner jit called in either branch and outside", {"a": "live 2"})
+@row("an inner jit called in either branch and outside", {"a": "kept 2"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x) + lax.cond(x[0] > 0, lambda y: g(y + 1), lambda y: g(y + 2), x), (X,)
 
 
-@row("ordered io in a scan", {"a": "live 4", "b": "live 4"}, known="a b")
+@row("ordered io in a scan", {"a": "kept 4", "b": "kept 4"}, known="a b")
 def _(h):
     a, b = h.io("a", ordered=True), h.debug("b", ordered=True)
     return lambda x: lax.scan(lambda c, _: (b(c), (a(c), None))[1], x, length=4)[0], (X,)
 
 
-@row("a remat in a scan under grad", lambda n: {"a": "live 8" if n[1] == 2 else "live 4"})
+@row("a remat in a scan under grad", lambda n: {"a": "kept 8" if n[1] == 2 else "kept 4"})
 def _(h):
     a = h.pure("a")
     step = jax.checkpoint(lambda c: jnp.sin(c * a(lax.stop_gradient(c))))
@@ -112,7 +123,7 @@ def _(h):
     return jax.jit(jax.value_and_grad(f)), (X,)
 
 
-@row("custom_vjp in a scan under grad", {"a": "unused|absent 0", "b": "live 4", "c": "live 4"})
+@row("custom_vjp in a scan under grad", {"a": "unused|absent 0", "b": "kept 4", "c": "kept 4"})
 def _(h):
     a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
     step = jax.custom_vjp(lambda x: a(x))
@@ -124,7 +135,7 @@ def _(h):
     return jax.jit(jax.value_and_grad(f)), (X,)
 
 
-@row("grad of one of two arguments", {"a": "unused|absent 0", "b": "live 1", "c": "unused 0"})
+@row("grad of one of two arguments", {"a": "unused|absent 0", "b": "kept 1", "c": "unused 0"})
 def _(h):
     a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
     step = jax.custom_vjp(lambda x, y: a(x) + y)
@@ -132,13 +143,13 @@ def _(h):
     return jax.jit(jax.value_and_grad(lambda y: step(X, y).sum())), (X,)
 
 
-@row("a scan in reverse", {"a": "live 4"}, (1, 1), known="a")
+@row("a scan in reverse", {"a": "kept 4"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda xs: lax.scan(lambda c, x: (a(c + x), None), X, xs, reverse=True)[0], (XS,)
 
 
-@row("a scan over the rows with a call of each", {"a": "live 4", "b": "hoisted 1"}, (2, 2))
+@row("a scan over the rows with a call of each", {"a": "kept 4", "b": "hoisted 1"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda xs, k: lax.scan(lambda c, x: (c + a(x) + b(k), None), X, xs)[0], (XS, X)
@@ -146,7 +157,7 @@ def _(h):
 
 @row(
     "hoisted out of the body, dead in the condition",
-    lambda n: {"a": "hoisted 1", "b": "folded 0" if n[0] == 2 else "unused 0"},
+    lambda n: {"a": "hoisted 1", "b": "optimized away 0" if n[0] == 2 else "unused 0"},
 )
 def _(h):
     a, b = h.pure("a"), h.pure("b")
@@ -159,13 +170,13 @@ def _(h):
     return f, (X, np.int32(3))
 
 
-@row("an invariant call in the condition of a while stays there", {"a": "live 3"}, (1, 1))
+@row("an invariant call in the condition of a while stays there", {"a": "kept 3"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x, y: lax.while_loop(lambda c: c[0] < a(y)[2], lambda c: c + 1, x), (X, X)
 
 
-@row("named scopes and named calls", {"a": "live 1", "b": "unused 0"}, (1, 1), known="a b")
+@row("named scopes and named calls", {"a": "kept 1", "b": "unused 0"}, (1, 1), known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
 
@@ -177,7 +188,7 @@ def _(h):
     return f, (X,)
 
 
-@row("custom_root and custom_linear_solve", {"a": "live 1", "b": "unused|absent 0"})
+@row("custom_root and custom_linear_solve", {"a": "kept 1", "b": "unused|absent 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
 
@@ -187,7 +198,10 @@ def _(h):
     return f, (X,)
 
 
-@row("an integer folded in lanes, in a scan, in an inner jit", {"a": "folded 0"})
+@row(
+    "an integer optimized away in batch elements, in a scan, in an inner jit",
+    {"a": "optimized away 0"},
+)
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: x + 0 * a(x))
@@ -195,7 +209,11 @@ def _(h):
     return f, (XS.astype(np.int32),)
 
 
-@row("one line live in one place and folded in another", {"a": "live 1", "a:2": "folded 0"}, (2, 1))
+@row(
+    "one line kept in one place and optimized away in another",
+    {"a": "kept 1", "a:2": "optimized away 0"},
+    (2, 1),
+)
 def _(h):
     a = h.pure("a")
 
@@ -205,7 +223,7 @@ def _(h):
     return lambda x: g(x) + 0 * g(x + 1), (N,)
 
 
-@row("one line live in one place and unused in another loop", {"a": "unused 0", "a:2": "live 4"})
+@row("one line kept in one place and unused in another loop", {"a": "unused 0", "a:2": "kept 4"})
 def _(h):
     a = h.pure("a")
 
@@ -219,7 +237,7 @@ def _(h):
     return f, (X,)
 
 
-@row("one line in a loop and hoisted out of another", {"a": "live 4", "a:2": "hoisted 1"})
+@row("one line in a loop and hoisted out of another", {"a": "kept 4", "a:2": "hoisted 1"})
 def _(h):
     a = h.pure("a")
 
@@ -235,7 +253,7 @@ def _(h):
 
 @row(
     "closures made in a loop: one line, many functions",
-    {"a": "live 1", "a:2": "live 1", "a:3": "live 1"},
+    {"a": "kept 1", "a:2": "kept 1", "a:3": "kept 1"},
     (3, 3),
 )
 def _(h):
@@ -244,7 +262,11 @@ def _(h):
     return lambda x: fs[0](x) + fs[1](x) + fs[2](x), (X,)
 
 
-@row("vmap of one line over lanes in two sizes", {"a": "live 4", "a:2": "live 3"}, known="a a:2")
+@row(
+    "vmap of one line over batch elements in two sizes",
+    {"a": "kept 4", "a:2": "kept 3"},
+    known="a a:2",
+)
 def _(h):
     a = h.pure("a")
     g = jax.vmap(lambda x: a(x))
@@ -252,7 +274,7 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)
 
 
@@ -273,5 +295,5 @@ def test_what_is_merged_and_called_outside_of_its_loop_is_told_as_both():
         with jaxcb.record() as seen:
             jax.block_until_ready(loop(argument)(1.0))
         (found,) = summarize(seen.recording)
-        assert (str(found.fate), found.calls, len(called)) == ("merged", calls, calls)
+        assert (str(found.status), found.calls, len(called)) == ("deduplicated", calls, calls)
         assert ("XLA kept 1 call of them outside of the loop: " in found.reason) is outside

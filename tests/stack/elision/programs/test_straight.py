@@ -1,4 +1,4 @@
-"""Straight-line programs: live, unused, folded, and what only looks like it."""
+"""Straight-line programs: kept, unused, optimized away, and what only looks like it."""
 
 import jax
 import jax.numpy as jnp
@@ -11,16 +11,16 @@ from ._elsewhere import ignored, twice
 
 X = np.arange(1, 4, dtype=np.float32)
 N = np.arange(1, 4, dtype=np.int32)
-KEPT = {"a": "live 1", "b": "unused 0", "d": "live 1"}
+KEPT = {"a": "kept 1", "b": "unused 0", "d": "kept 1"}
 ROWS, row = table()
 
 
-@row("a pure callback is live", {"a": "live 1"}, (1, 1), known="a")
+@row("a pure callback is kept", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     return h.pure("a"), (X,)
 
 
-@row("an io callback whose result is not used is live", {"a": "live 1"}, (1, 1), known="a")
+@row("an io callback whose result is not used is kept", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = h.io("a")
 
@@ -31,13 +31,13 @@ def _(h):
     return f, (X,)
 
 
-@row("an ordered io callback is live", {"a": "live 1"}, (1, 1), known="a")
+@row("an ordered io callback is kept", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = h.io("a", ordered=True)
     return lambda x: (a(x), x)[1], (X,)
 
 
-@row("a debug callback is live", {"a": "live 1", "b": "live 1"}, (2, 2), known="a b")
+@row("a debug callback is kept", {"a": "kept 1", "b": "kept 1"}, (2, 2), known="a b")
 def _(h):
     a, b = h.debug("a"), h.debug("b", ordered=True)
     return lambda x: (a(x), b(x), x)[2], (X,)
@@ -96,7 +96,7 @@ def _(h):
     return f, (X,)
 
 
-@row("a near miss of shape only: the size and one element", {"a": "live 1"}, (1, 1))
+@row("a near miss of shape only: the size and one element", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
 
@@ -107,43 +107,43 @@ def _(h):
     return f, (X,)
 
 
-@row("eval_shape in a jitted function calls nothing", {"a": "unused|absent 0", "b": "live 1"})
+@row("eval_shape in a jitted function calls nothing", {"a": "unused|absent 0", "b": "kept 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: b(x) + jnp.zeros(jax.eval_shape(a, x).shape), (X,)
 
 
-@row("where with a constant false condition", {"a": "folded 0"}, (1, 0))
+@row("where with a constant false condition", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
     return lambda x: jnp.where(False, a(x), x), (X,)
 
 
-@row("where with a constant true condition", {"a": "folded 0", "b": "live 1"}, (2, 1))
+@row("where with a constant true condition", {"a": "optimized away 0", "b": "kept 1"}, (2, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: jnp.where(jnp.bool_(True), b(x), a(x)), (X,)
 
 
-@row("where with a condition from data calls both", {"a": "live 1", "b": "live 1"}, (2, 2))
+@row("where with a condition from data calls both", {"a": "kept 1", "b": "kept 1"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: jnp.where(x > 9, a(x), b(x)), (X,)
 
 
-@row("zero times an integer", {"a": "folded 0"}, (1, 0), known="a")
+@row("zero times an integer", {"a": "optimized away 0"}, (1, 0), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: x + 0 * a(x), (N,)
 
 
-@row("zero times a float is not nothing", {"a": "live 1"}, (1, 1), known="a")
+@row("zero times a float is not nothing", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: x + 0 * a(x), (X,)
 
 
-@row("an integer minus itself", {"a": "folded 0"}, (1, 0))
+@row("an integer minus itself", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
 
@@ -154,7 +154,7 @@ def _(h):
     return f, (N,)
 
 
-@row("a float minus itself may be nan", {"a": "live 1"}, (1, 1))
+@row("a float minus itself may be nan", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
 
@@ -165,15 +165,15 @@ def _(h):
     return f, (X,)
 
 
-@row("an integer and zero", {"a": "folded 0"}, (1, 0))
+@row("an integer and zero", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
     return lambda x: x | (a(x) & 0), (N,)
 
 
 @row(
-    "zero times a folded chain takes what feeds it along",
-    {"a": "folded 0", "b": "folded 0", "c": "live 1"},
+    "zero times a optimized away chain takes what feeds it along",
+    {"a": "optimized away 0", "b": "optimized away 0", "c": "kept 1"},
     (3, 1),
 )
 def _(h):
@@ -181,49 +181,51 @@ def _(h):
     return lambda x: c(x) + 0 * b(a(x)), (N,)
 
 
-@row("zero times what an io callback answers", {"a": "live 1"}, (1, 1))
+@row("zero times what an io callback answers", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.io("a")
     return lambda x: x + 0 * a(x), (N,)
 
 
-@row("the part of a concatenation that is cut off", {"a": "folded 0", "b": "live 1"}, (2, 1))
+@row(
+    "the part of a concatenation that is cut off", {"a": "optimized away 0", "b": "kept 1"}, (2, 1)
+)
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: jnp.concatenate([b(x), a(x)])[:3], (X,)
 
 
-@row("a cut through a concatenation that leaves one element", {"a": "live 1"}, (1, 1))
+@row("a cut through a concatenation that leaves one element", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: jnp.concatenate([x, a(x)])[:4], (X,)
 
 
-@row("an empty slice of a result", lambda n: {"a": "unused|folded 0"})
+@row("an empty slice of a result", lambda n: {"a": "unused|optimized away 0"})
 def _(h):
     a = h.pure("a")
     return lambda x: x + a(x)[:0].sum(), (X,)
 
 
-@row("slices of a result, static and dynamic", {"a": "live 1", "b": "live 1"}, (2, 2))
+@row("slices of a result, static and dynamic", {"a": "kept 1", "b": "kept 1"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x, i: a(x)[1] + lax.dynamic_slice(b(x), (i,), (1,)), (X, np.int32(1))
 
 
-@row("a slice out of bounds is clamped and needs the result", {"a": "live 1"}, (1, 1))
+@row("a slice out of bounds is clamped and needs the result", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x, i: a(x)[i], (X, np.int32(99))
 
 
-@row("of two results one is used", {"a": "live 1"}, (1, 1))
+@row("of two results one is used", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a", result=lambda x: (x, x), answer=lambda x: (x, x))
     return lambda x: a(x)[1], (X,)
 
 
-@row("a result that is only compared with itself by dtype", {"a": "folded 0"}, (1, 0))
+@row("a result that is only compared with itself by dtype", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
 
@@ -234,19 +236,19 @@ def _(h):
     return f, (N,)
 
 
-@row("two calls on one line are two sites", {"a": "live 1", "a:2": "live 1"}, (2, 2), known="a a:2")
+@row("two calls on one line are two sites", {"a": "kept 1", "a:2": "kept 1"}, (2, 2), known="a a:2")
 def _(h):
     a = h.pure("a")
     return lambda x: a(x) + a(x), (X,)
 
 
-@row("two calls on one line, one of them unused", {"a": "unused 0", "a:2": "live 1"}, (1, 1))
+@row("two calls on one line, one of them unused", {"a": "unused 0", "a:2": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: (a(x), a(x + 1))[1], (X,)
 
 
-@row("equal calls on two lines never merge", {"a@1": "live 1", "a@2": "live 1"}, (2, 2))
+@row("equal calls on two lines never merge", {"a@1": "kept 1", "a@2": "kept 1"}, (2, 2))
 def _(h):
     a = h.pure("a")
 
@@ -258,25 +260,25 @@ def _(h):
     return f, (N,)
 
 
-@row("one line reached twice by a python loop", {"a": "live 3"}, (3, 3), known="a")
+@row("one line reached twice by a python loop", {"a": "kept 3"}, (3, 3), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: sum(a(x + i) for i in range(3)), (X,)
 
 
-@row("one line reached twice, once for nothing", {"a": "live 1"}, (1, 1))
+@row("one line reached twice, once for nothing", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: [a(x + i) for i in range(2)][1], (X,)
 
 
-@row("a helper in another file", {"a": "live 1", "b": "unused 0"}, (1, 1), known="a b")
+@row("a helper in another file", {"a": "kept 1", "b": "unused 0"}, (1, 1), known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: ignored(b, twice(a, x)), (X,)
 
 
-@row("a helper in another file from two lines", {"a": "live 1", "a:2": "live 1"}, (2, 2))
+@row("a helper in another file from two lines", {"a": "kept 1", "a:2": "kept 1"}, (2, 2))
 def _(h):
     a = h.pure("a")
 
@@ -287,12 +289,12 @@ def _(h):
     return f, (X,)
 
 
-@row("stop_gradient and optimization_barrier keep a result", {"a": "live 1", "b": "live 1"}, (2, 2))
+@row("stop_gradient and optimization_barrier keep a result", {"a": "kept 1", "b": "kept 1"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.stop_gradient(a(x)) + 0 * lax.optimization_barrier(b(x)), (X,)
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)

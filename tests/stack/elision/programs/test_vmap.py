@@ -1,4 +1,4 @@
-"""vmap: lanes, nothing mapped, size 0, and loops and programs around it."""
+"""vmap: batch elements, nothing mapped, size 0, and loops and programs around it."""
 
 import jax
 import jax.numpy as jnp
@@ -17,89 +17,94 @@ NONE = XS[:0]
 ROWS, row = table()
 
 
-@row("lanes one by one", {"a": "live 4"}, (1, 1), known="a")
+@row("batch elements one by one", {"a": "kept 4"}, (1, 1), known="a")
 def _(h):
     return jax.jit(jax.vmap(h.pure("a"))), (XS,)
 
 
-@row("lanes at once", {"a": "live 1", "b": "live 1"}, (2, 2), known="a b")
+@row("batch elements at once", {"a": "kept 1", "b": "kept 1"}, (2, 2), known="a b")
 def _(h):
     a, b = h.pure("a", vmap_method="expand_dims"), h.pure("b", vmap_method="broadcast_all")
     return jax.jit(jax.vmap(lambda x: a(x) + b(x))), (XS,)
 
 
-@row("io and debug in lanes", {"a": "live 4", "b": "live 4"}, known="a b")
+@row("io and debug in batch elements", {"a": "kept 4", "b": "kept 4"}, known="a b")
 def _(h):
     a, b = h.io("a"), h.debug("b")
     return jax.jit(jax.vmap(lambda x: (b(x), a(x))[1])), (XS,)
 
 
-@row("two vmaps, one by one and at once", {"a": "live 12", "b": "live 1"}, known="a b")
+@row("two vmaps, one by one and at once", {"a": "kept 12", "b": "kept 1"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b", vmap_method="expand_dims")
     return jax.jit(jax.vmap(jax.vmap(lambda x: a(x) + b(x)))), (XS,)
 
 
-@row("nothing is mapped: one call", {"a": "live 1"}, (1, 1), notes={"a": "mapped"}, known="a")
+@row("nothing is mapped: one call", {"a": "kept 1"}, (1, 1), notes={"a": "mapped"}, known="a")
 def _(h):
     a = h.pure("a")
     return lambda xs, k: jax.vmap(lambda x: a(k) + x)(xs), (XS, X)
 
 
-@row("nothing is mapped for debug", lambda n: {"a": "live 1"}, (1, 1), known="a")
+@row("nothing is mapped for debug", lambda n: {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = h.debug("a")
     return lambda xs, k: jax.vmap(lambda x: (a(k), x)[1])(xs), (XS, X)
 
 
-@row("an unused call in lanes", {"a": "unused 0", "b": "live 4"}, (1, 1))
+@row("an unused call in batch elements", {"a": "unused 0", "b": "kept 4"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return jax.jit(jax.vmap(lambda x: (a(x), b(x))[1])), (XS,)
 
 
-@row("zero times an integer in lanes", {"a": "folded 0"}, (1, 0))
+@row("zero times an integer in batch elements", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
     return jax.jit(jax.vmap(lambda x: x + 0 * a(x))), (XS.astype(np.int32),)
 
 
-@row("no lanes, one by one", lambda n: {"a": "unused 0" if not n[0] else "folded|untaken 0"})
+@row(
+    "no batch elements, one by one",
+    lambda n: {"a": "unused 0" if not n[0] else "optimized away|not reached 0"},
+)
 def _(h):
     return jax.jit(jax.vmap(h.pure("a"))), (NONE,)
 
 
-@row("no lanes at once", lambda n: {"a": "live 1" if n[1] else "unused|folded 0"})
+@row("no batch elements at once", lambda n: {"a": "kept 1" if n[1] else "unused|optimized away 0"})
 def _(h):
     return jax.jit(jax.vmap(h.pure("a", vmap_method="expand_dims"))), (NONE,)
 
 
 @row(
-    "no lanes of io and debug",
-    lambda n: dict.fromkeys("ab", "unused 0" if not n[0] else "folded|untaken 0"),
+    "no batch elements of io and debug",
+    lambda n: dict.fromkeys("ab", "unused 0" if not n[0] else "optimized away|not reached 0"),
 )
 def _(h):
     a, b = h.io("a"), h.debug("b")
     return jax.jit(jax.vmap(lambda x: (b(x), a(x))[1])), (NONE,)
 
 
-@row("an empty operand is an operand", {"a": "live 1"}, (1, 1))
+@row("an empty operand is an operand", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.debug("a")
     return lambda x: (a(x), x)[1], (X[:0],)
 
 
-@row("an empty result is no result", lambda n: {"a": "live 1" if n[1] else "unused|folded 0"})
+@row(
+    "an empty result is no result", lambda n: {"a": "kept 1" if n[1] else "unused|optimized away 0"}
+)
 def _(h):
     return h.pure("a"), (X[:0],)
 
 
-@row("one lane", {"a": "live 1"}, (1, 1), known="a")
+@row("one batch element", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     return jax.jit(jax.vmap(h.pure("a"))), (XS[:1],)
 
 
-@row("vmap of a scan", {"a": "live 12"}, (1, 1), known="a")
+@row("vmap of a scan", {"a": "kept 12"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     one = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
@@ -113,58 +118,58 @@ def _(h):
     return jax.jit(jax.vmap(one)), (XS,)
 
 
-@row("a scan of vmaps", {"a": "live 12"}, (1, 1), known="a")
+@row("a scan of vmaps", {"a": "kept 12"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda xs: lax.scan(lambda c, _: (jax.vmap(a)(c), None), xs, length=3)[0], (XS,)
 
 
-@row("vmap outside of jit", {"a": "live 4", "b": "live 1"})
+@row("vmap outside of jit", {"a": "kept 4", "b": "kept 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b", vmap_method="expand_dims")
     jax.vmap(a)(XS)
     jax.vmap(b)(XS)
 
 
-@row("vmap outside of jit with a result that is dropped", {"a": "live 4"})
+@row("vmap outside of jit with a result that is dropped", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     jax.vmap(lambda x: (a(x), x)[1])(XS)
 
 
-@row("vmap of grad", {"a": "live 4"}, (1, 1), known="a")
+@row("vmap of grad", {"a": "kept 4"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     f = jax.grad(lambda x: (x * a(lax.stop_gradient(x))).sum())
     return jax.jit(jax.vmap(f)), (XS,)
 
 
-@row("an inner jit in lanes called twice", {"a": "merged 4"}, known="a")
+@row("an inner jit in batch elements called twice", {"a": "deduplicated 4"}, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return jax.jit(jax.vmap(lambda x: g(x) + 2 * g(x))), (XS,)
 
 
-@row("jnp.vectorize", {"a": "live 4"}, (1, 1))
+@row("jnp.vectorize", {"a": "kept 4"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return jnp.vectorize(a, signature="(n)->(n)"), (XS,)
 
 
-@row("vmap with a named axis and a collective", {"a": "live 1"}, (1, 1))
+@row("vmap with a named axis and a collective", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return jax.jit(jax.vmap(lambda x: x + a(lax.psum(x, "i")), axis_name="i")), (XS,)
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)
 
 
 @pytest.mark.parametrize("mapped", [False, True])
-def test_branches_run_for_every_lane_only_if_the_predicate_is_mapped(mapped):
+def test_branches_run_for_every_element_only_if_the_predicate_is_mapped(mapped):
     a = Hosts().pure("a")
     one = lambda on, x: lax.cond(on, a, lambda y: y, x)  # noqa: E731
     axes = (0 if mapped else None, 0)
@@ -175,7 +180,7 @@ def test_branches_run_for_every_lane_only_if_the_predicate_is_mapped(mapped):
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_call_without_lanes_is_elided_for_want_of_lanes(method):
+def test_call_without_elements_is_elided_for_want_of_elements(method):
     h = Hosts()
     a = h.pure("a", vmap_method=method)
     with jaxcb.record() as r:
@@ -190,19 +195,19 @@ def test_call_without_lanes_is_elided_for_want_of_lanes(method):
     [(jaxcb.pure, {"result": "x"}), (jaxcb.io, {"result": None}), (jaxcb.debug, {})],
     ids=["pure", "io", "debug"],
 )
-def test_eager_call_without_lanes_is_told_of_too(register, options):
+def test_eager_call_without_elements_is_told_of_too(register, options):
     host = register(lambda x: pytest.fail("it was called"), **options)
     with jaxcb.record() as seen:
         jax.vmap(lambda x: (host(x), x)[1])(jnp.arange(0.0))
-    fate, calls, reason = empty(seen)
-    assert (fate, calls) == ("unused", 0)
+    status, calls, reason = empty(seen)
+    assert (status, calls) == ("unused", 0)
     assert reason.startswith("vmap mapped it over an axis of size 0")
 
 
 def empty(seen):
     """What is said of the one site of a recording."""
     (found,) = summarize(seen.recording)
-    return str(found.fate), found.calls, found.reason
+    return str(found.status), found.calls, found.reason
 
 
 @pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.pure_callback])
@@ -212,17 +217,17 @@ def test_call_whose_result_is_empty_is_not_made_and_it_is_said(flavor):
 
     f = flavor(host, result=lambda x: x) if flavor is jaxcb.pure else lambda x: flavor(host, x, x)
     why = "its result is empty: there is nothing to call it for"
-    for call, fate in ((f, "unused"), (jax.jit(f), "folded")):
+    for call, status in ((f, "unused"), (jax.jit(f), "optimized_away")):
         with jaxcb.record() as seen:
             assert call(jnp.zeros((2, 0))).shape == (2, 0)
-        assert empty(seen) == (fate, 0, why)
+        assert empty(seen) == (status, 0, why)
     with jaxcb.record() as seen:
         jax.jit(jaxcb.debug(lambda x: None))(jnp.zeros((2, 0)))
-    assert empty(seen) == ("live", 1, "")
+    assert empty(seen) == ("kept", 1, "")
 
 
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io, jaxcb.debug])
-def test_eager_call_that_no_lane_is_mapped_for_is_told_as_one_for_all(register):
+def test_eager_call_that_no_element_is_mapped_for_is_told_as_one_for_all(register):
     drawn = []
     options = {} if register is jaxcb.debug else {"result": np.float32(0)}
     draw = register(lambda: np.float32(drawn.append(1) or len(drawn)), **options)
@@ -231,19 +236,19 @@ def test_eager_call_that_no_lane_is_mapped_for_is_told_as_one_for_all(register):
         draw()
         return x
 
-    for lanes, call in ((6, jax.vmap(jax.vmap(program))), (1, program)):
+    for elements, call in ((6, jax.vmap(jax.vmap(program))), (1, program)):
         with jaxcb.record() as seen:
             call(jnp.zeros((2, 3)))
         (found,) = summarize(Recording.from_json(seen.recording.to_json()))
-        words = f"no argument is mapped by vmap: one call is shared by {lanes} lanes"
-        assert (found.calls, found.notes) == (1, (words,) if lanes > 1 else ())
+        words = f"no argument is mapped by vmap: one call is shared by {elements} batch elements"
+        assert (found.calls, found.notes) == (1, (words,) if elements > 1 else ())
     assert len(drawn) == 2
     with jaxcb.record() as seen:
         jax.vmap(jaxcb.debug(lambda x: None))(jnp.zeros(3))
     assert summarize(seen.recording)[0].notes == ()
 
 
-def test_calls_of_a_batching_rule_are_not_taken_for_ones_that_lanes_share():
+def test_calls_of_a_batching_rule_are_not_taken_for_ones_that_elements_share():
     """The rule of a custom_vmap has the whole batch in hand, and calls as often as it likes."""
     called = []
     host = jaxcb.pure(lambda x: (called.append(1), x)[1], result=lambda x: x)
@@ -254,7 +259,7 @@ def test_calls_of_a_batching_rule_are_not_taken_for_ones_that_lanes_share():
 
     @f.def_vmap
     def rule(size, batched, x):
-        return jnp.stack([host(x[lane]) for lane in range(size)]), True
+        return jnp.stack([host(x[element]) for element in range(size)]), True
 
     with jaxcb.record() as seen:
         jax.vmap(f)(jnp.arange(3.0))

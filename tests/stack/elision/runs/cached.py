@@ -45,7 +45,7 @@ def main(folder):
             {
                 "kept": files(),
                 "others": others,
-                "live": notes[first + 1],
+                "called": notes[first + 1],
                 "unused": notes[with_unused_callback.__code__.co_firstlineno + 1],
                 "flags": {
                     one.program.name: one.not_cached for one in recorded.recording.compilations

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -23,11 +23,11 @@ def elided(x):
     return x + 1
 
 
-def live(x):
+def kept(x):
     return double(x) + 1
 
 
-def untaken(x):
+def not_reached(x):
     return jax.lax.cond(x > 99, double, lambda x: x, x)
 
 
@@ -36,9 +36,14 @@ def effectful(x):
     return x + 1
 
 
-PROGRAMS = [elided, live, untaken, effectful]
+PROGRAMS = [elided, kept, not_reached, effectful]
 EVERY = pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
-FATES = {elided: Fate.UNUSED, live: Fate.LIVE, untaken: Fate.UNTAKEN, effectful: Fate.LIVE}
+STATUSES = {
+    elided: Status.UNUSED,
+    kept: Status.KEPT,
+    not_reached: Status.NOT_REACHED,
+    effectful: Status.KEPT,
+}
 
 
 def recorded(run):
@@ -55,16 +60,16 @@ def compiled(f, *args):
 
 
 def facts(recording):
-    """Fate, calls and expected calls of each site, and the runs of its programs."""
-    found = [(s.fate, s.calls, s.expected) for s in summarize(recording)]
+    """Status, calls and expected calls of each site, and the runs of its programs."""
+    found = [(s.status, s.calls, s.expected) for s in summarize(recording)]
     return found, list(recording.runs.values())
 
 
 def after(f, runs):
     """What is to be told of `runs` runs."""
-    calls = runs * (f in (live, effectful))
-    expected = None if f is untaken else calls
-    return [(FATES[f], calls, expected)], [runs]
+    calls = runs * (f in (kept, effectful))
+    expected = None if f is not_reached else calls
+    return [(STATUSES[f], calls, expected)], [runs]
 
 
 @EVERY
@@ -104,8 +109,8 @@ def test_runs_between_blocks_do_not_count(f):
 def test_program_that_never_ran_says_so(f):
     _, recording = compiled(f, 1.0)
     (found,), runs = facts(recording)
-    fate = Fate.UNUSED if f is elided else Fate.UNCALLED
-    assert (found[:2], runs) == ((fate, 0), [0])
+    status = Status.UNUSED if f is elided else Status.NOT_RUN
+    assert (found[:2], runs) == ((status, 0), [0])
     assert found[2] in (0, None)
 
 
@@ -164,7 +169,7 @@ def test_two_programs_of_one_function_are_counted_apart(f):
     assert list(recorded(lambda: b(1)).runs.values()) == [1]
 
 
-def test_one_program_with_and_without_calls_left_has_the_fate_of_each():
+def test_one_program_with_and_without_calls_left_has_the_status_of_each():
     def f(x):
         double(x)
         return double(x + 1)
@@ -172,16 +177,16 @@ def test_one_program_with_and_without_calls_left_has_the_fate_of_each():
     c, _ = compiled(f, 1.0)
     for _ in range(2):
         found, runs = facts(recorded(lambda: [c(1.0), c(1.0)]))
-        assert (found, runs) == ([(Fate.UNUSED, 0, 0), (Fate.LIVE, 2, 2)], [2])
+        assert (found, runs) == ([(Status.UNUSED, 0, 0), (Status.KEPT, 2, 2)], [2])
 
 
-def test_loop_and_lanes_are_expected_as_often_as_they_are_called():
+def test_loop_and_elements_are_expected_as_often_as_they_are_called():
     def f(x):
         return jax.lax.fori_loop(0, 3, lambda i, x: jax.vmap(double)(x), x)
 
     c, recording = compiled(f, jnp.ones(2))
-    assert facts(recording) == ([(Fate.UNCALLED, 0, 0)], [0])
-    assert facts(recorded(lambda: [c(jnp.ones(2))] * 1)) == ([(Fate.LIVE, 6, 6)], [1])
+    assert facts(recording) == ([(Status.NOT_RUN, 0, 0)], [0])
+    assert facts(recorded(lambda: [c(jnp.ones(2))] * 1)) == ([(Status.KEPT, 6, 6)], [1])
 
 
 def test_program_that_is_collected_is_no_trouble():
@@ -193,7 +198,7 @@ def test_program_that_is_collected_is_no_trouble():
 
 
 def test_answers_are_those_of_the_program():
-    c, _ = compiled(live, jnp.ones(3))
+    c, _ = compiled(kept, jnp.ones(3))
     for _ in range(3):
         np.testing.assert_array_equal(c(jnp.arange(3.0)), [1, 3, 5])
         with pytest.raises(TypeError):
@@ -210,8 +215,8 @@ def test_callbacks_dropped_while_tracing_under_grad_are_told():
     for function in (f, lambda x: sin(x)):
         c, recording = compiled(jax.grad(function), 1.0)
         for found in (recording, recorded(lambda c=c: c(1.0)), recorded(lambda c=c: c(1.0))):
-            assert [o.fate for o in found.elisions] == [Fate.UNUSED]
-            assert facts(found)[0] == [(Fate.UNUSED, 0, 0)]
+            assert [o.status for o in found.elisions] == [Status.UNUSED]
+            assert facts(found)[0] == [(Status.UNUSED, 0, 0)]
         assert recorded(lambda: None).elisions == ()
 
 
@@ -219,17 +224,17 @@ def test_value_that_is_used_under_grad_is_called():
     sin = jaxcb.pure(np.sin, result=lambda x: x)
     sin.defjvp(lambda p, t: (sin(*p), jnp.cos(p[0]) * t[0]))
     c, _ = compiled(jax.value_and_grad(lambda x: sin(x)), 1.0)
-    assert facts(recorded(lambda: c(1.0))) == ([(Fate.LIVE, 1, 1)], [1])
+    assert facts(recorded(lambda: c(1.0))) == ([(Status.KEPT, 1, 1)], [1])
 
 
-@pytest.mark.parametrize("f", [elided, live, untaken], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [elided, kept, not_reached], ids=lambda f: f.__name__)
 def test_program_that_was_traced_first_is_counted_too(f):
     c = []
     recorded(lambda: c.append(jax.jit(f).trace(1.0).lower().compile()))
     assert facts(recorded(lambda: [c[0](1.0), c[0](1.0)])) == after(f, 2)
 
 
-@pytest.mark.parametrize("f", [elided, untaken], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [elided, not_reached], ids=lambda f: f.__name__)
 def test_jitted_function_that_was_compiled_ahead_of_time_is_told_too(f):
     j = jax.jit(f)
     recorded(lambda: j.lower(1.0).compile())

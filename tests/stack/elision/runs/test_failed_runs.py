@@ -6,7 +6,7 @@ import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize
 
 BOTH = "2 runs did not enter the branch or loop around it, and 1 run failed before coming here"
@@ -42,27 +42,27 @@ def verdict(f, values, **options):
             with contextlib.suppress(jax.errors.JaxRuntimeError, ValueError):
                 jax.effects_barrier()
     (told,) = (one for one in summarize(r.recording) if one.site.function == "inside")
-    return told.fate, told.reason, told.remedy
+    return told.status, told.reason, told.advice
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 @pytest.mark.parametrize("capacity", [1_000, 1, 0])
 @pytest.mark.parametrize("values", [(1.0, 2.0, 3.0), (3.0, 1.0, 2.0), (1.0, 3.0, 2.0)], ids=str)
 def test_branch_is_not_entered_in_runs_that_completed_and_one_failed(flavor, capacity, values):
-    fate, reason, remedy = verdict(program(flavor, lambda x: x == 3), values, capacity=capacity)
-    assert (fate, reason) == (Fate.UNTAKEN, BOTH)
-    assert "condition" in remedy and "error" in remedy
+    status, reason, advice = verdict(program(flavor, lambda x: x == 3), values, capacity=capacity)
+    assert (status, reason) == (Status.NOT_REACHED, BOTH)
+    assert "condition" in advice and "error" in advice
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 def test_runs_that_all_failed_did_not_come_there(flavor):
-    fate, reason, _ = verdict(program(flavor, lambda x: True), (1.0, 2.0))
-    assert (fate, reason) == (Fate.UNCALLED, "a run failed before it came here")
+    status, reason, _ = verdict(program(flavor, lambda x: True), (1.0, 2.0))
+    assert (status, reason) == (Status.NOT_RUN, "a run failed before it came here")
 
 
 def test_two_runs_that_failed_are_two():
-    fate, reason, _ = verdict(program("io", lambda x: x > 2), (1.0, 3.0, 4.0))
-    assert fate is Fate.UNTAKEN
+    status, reason, _ = verdict(program("io", lambda x: x > 2), (1.0, 3.0, 4.0))
+    assert status is Status.NOT_REACHED
     assert reason == (
         "1 run did not enter the branch or loop around it, and 2 runs failed before coming here"
     )
@@ -84,6 +84,6 @@ def test_no_run_is_made_up_where_the_failing_call_is_in_a_branch_itself():
         y = jax.lax.cond(x > 2, a, lambda x: x, x)
         return jax.lax.cond(y > 100, b, lambda y: y, y)
 
-    fate, reason, _ = verdict(f, (1.0, 2.0, 3.0))
-    assert fate is Fate.UNTAKEN
+    status, reason, _ = verdict(f, (1.0, 2.0, 3.0))
+    assert status is Status.NOT_REACHED
     assert reason in (BOTH, f"at least {BOTH}".replace("2 runs", "1 run"))

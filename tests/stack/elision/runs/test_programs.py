@@ -32,13 +32,13 @@ def _(h):
     jax.jit(lambda x: (a(x), jnp.where(False, b(x), x))[1]).lower(X).as_text()
 
 
-@row("compiled ahead of time and not run", dict.fromkeys("abc", "uncalled 0"), known="a b c")
+@row("compiled ahead of time and not run", dict.fromkeys("abc", "not run 0"), known="a b c")
 def _(h):
     a, b, c = h.pure("a"), h.io("b"), h.debug("c")
     jax.jit(lambda x: (c(x), a(x) + b(x))[1]).lower(X).compile()
 
 
-@row("compiled and not run, with a loop and a branch", {"a": "uncalled 0", "b": "uncalled 0"})
+@row("compiled and not run, with a loop and a branch", {"a": "not run 0", "b": "not run 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
 
@@ -49,18 +49,18 @@ def _(h):
     jax.jit(f).lower(X).compile()
 
 
-@row("compiled and not run, elided", {"a": "unused 0", "b": "folded 0", "c": "uncalled 0"})
+@row("compiled and not run, elided", {"a": "unused 0", "b": "optimized away 0", "c": "not run 0"})
 def _(h):
     a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
     jax.jit(lambda x: (a(x), jnp.where(False, b(x), c(x)))[1]).lower(X).compile()
 
 
-@row("compiled and not run, in lanes", {"a": "uncalled 0"})
+@row("compiled and not run, in batch elements", {"a": "not run 0"})
 def _(h):
     jax.jit(jax.vmap(h.pure("a"))).lower(XS).compile()
 
 
-@row("compiled ahead of time and run twice", {"a": "live 2", "b": "unused 0"}, known="a b")
+@row("compiled ahead of time and run twice", {"a": "kept 2", "b": "unused 0"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     compiled = jax.jit(lambda x: (b(x), a(x))[1]).lower(X).compile()
@@ -68,14 +68,14 @@ def _(h):
     compiled(X + 1)
 
 
-@row("of two programs one is run", {"a": "live 1", "b": "uncalled 0"}, known="a b")
+@row("of two programs one is run", {"a": "kept 1", "b": "not run 0"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     jax.jit(b).lower(X).compile()
     jax.jit(a)(X)
 
 
-@row("one function compiled for two shapes, one of them run", {"a": "live 1"}, known="a")
+@row("one function compiled for two shapes, one of them run", {"a": "kept 1"}, known="a")
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: a(x))
@@ -83,7 +83,7 @@ def _(h):
     f(XS)
 
 
-@row("a program that is run three times", {"a": "live 3", "b": "folded 0"}, known="a b")
+@row("a program that is run three times", {"a": "kept 3", "b": "optimized away 0"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: jnp.where(False, b(x), a(x)))
@@ -91,7 +91,7 @@ def _(h):
         f(X)
 
 
-@row("a loop that is run three times", {"a": "live 12", "b": "hoisted 3"}, known="a b")
+@row("a loop that is run three times", {"a": "kept 12", "b": "hoisted 3"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: lax.scan(lambda c, _: (a(c) + b(x), None), x, length=4)[0])
@@ -99,7 +99,7 @@ def _(h):
         f(X)
 
 
-@row("a branch that only the third run takes", {"a": "live 1", "b": "live 2"})
+@row("a branch that only the third run takes", {"a": "kept 1", "b": "kept 2"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: lax.cond(x[0] > 2, a, b, x))
@@ -107,7 +107,7 @@ def _(h):
         f(X + i / 1.5)
 
 
-@row("one function at three shapes", {"a": "live 3", "b": "unused 0"}, known="a b")
+@row("one function at three shapes", {"a": "kept 3", "b": "unused 0"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: (b(x), a(x))[1])
@@ -115,7 +115,7 @@ def _(h):
         f(np.ones(shape, np.float32))
 
 
-@row("folded for integers, live for floats", {"a": "live 1"})
+@row("optimized away for integers, kept for floats", {"a": "kept 1"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: x + 0 * a(x))
@@ -123,7 +123,7 @@ def _(h):
     f(X.astype(np.int32))
 
 
-@row("one static argument makes it unused, another not", {"a": "live 2"}, known="a")
+@row("one static argument makes it unused, another not", {"a": "kept 2"}, known="a")
 def _(h):
     a = h.pure("a")
 
@@ -136,14 +136,14 @@ def _(h):
         f(X, n)
 
 
-@row("donated arguments", {"a": "live 2", "b": "unused 0"}, known="a b")
+@row("donated arguments", {"a": "kept 2", "b": "unused 0"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: (b(x), a(x) + 1)[1], donate_argnums=0)
     f(f(jnp.asarray(X)))
 
 
-@row("outside of jit", dict.fromkeys("abc", "live 1"))
+@row("outside of jit", dict.fromkeys("abc", "kept 1"))
 def _(h):
     a, b, c = h.pure("a"), h.io("b"), h.debug("c")
     a(X)
@@ -151,14 +151,14 @@ def _(h):
     c(X)
 
 
-@row("outside of jit on one line, and in a program", {"a@1": "live 1", "a@2": "live 1"})
+@row("outside of jit on one line, and in a program", {"a@1": "kept 1", "a@2": "kept 1"})
 def _(h):
     a = h.pure("a")
     a(X)  # @1
     jax.jit(lambda x: a(x))(X)  # @2
 
 
-@row("x64", {"a": "folded 0", "b": "live 1", "c": "unused 0", "d": "hoisted 1"})
+@row("x64", {"a": "optimized away 0", "b": "kept 1", "c": "unused 0", "d": "hoisted 1"})
 def _(h):
     a, b, c, d = (h.pure(name) for name in "abcd")
 
@@ -171,7 +171,7 @@ def _(h):
         jax.jit(f)(np.arange(3), np.arange(3.0))
 
 
-@row("after clear_caches a function is another program", {"a": "live 2", "b": "unused 0"})
+@row("after clear_caches a function is another program", {"a": "kept 2", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: (b(x), a(x))[1])
@@ -180,20 +180,20 @@ def _(h):
     f(X)
 
 
-@row("a program that another one prepares", {"a": "live 1", "b": "live 1"}, known="a b")
+@row("a program that another one prepares", {"a": "kept 1", "b": "kept 1"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     y = jax.jit(lambda x: a(x))(X)
     jax.jit(lambda x: b(x))(y)
 
 
-@row("jit of a constant function", {"a": "live 1"})
+@row("jit of a constant function", {"a": "kept 1"})
 def _(h):
     a = h.pure("a")
     return lambda: a(X), ()
 
 
-@row("an argument that is not used", {"a": "live 1", "b": "unused 0"}, (1, 1))
+@row("an argument that is not used", {"a": "kept 1", "b": "unused 0"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x, y: (b(y), a(x))[1], (X, XS)
@@ -213,7 +213,7 @@ def _(h):
         pass
 
 
-@row("with jit disabled a python program runs", {"a": "live 1", "b": "live 1"})
+@row("with jit disabled a python program runs", {"a": "kept 1", "b": "kept 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     with jax.disable_jit():
@@ -221,5 +221,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)

@@ -26,21 +26,21 @@ def by_static(a, b):
     return f
 
 
-@row("programs told apart by a static argument", {"a": "live 2", "b": "live 3"})
+@row("programs told apart by a static argument", {"a": "kept 2", "b": "kept 3"})
 def _(h):
     f = jax.jit(by_static(h.pure("a"), h.pure("b")), static_argnums=1)
     for keep in (True, False, True, False, False):
         f(X, keep)
 
 
-@row("programs told apart by a static keyword", {"a": "live 2", "b": "live 1"})
+@row("programs told apart by a static keyword", {"a": "kept 2", "b": "kept 1"})
 def _(h):
     f = jax.jit(by_static(h.pure("a"), h.pure("b")), static_argnames="keep")
     for keep in (True, False, True):
         f(X, keep=keep)
 
 
-@row("programs told apart by weak type", {"a": "live 3"})
+@row("programs told apart by weak type", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: a(x))
@@ -48,7 +48,7 @@ def _(h):
         f(x)
 
 
-@row("programs told apart by the tree of an argument", {"a": "live 3"})
+@row("programs told apart by the tree of an argument", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda t: a(t["x"]) if "x" in t else t["y"] * 2)
@@ -56,7 +56,7 @@ def _(h):
         f({key: X})
 
 
-@row("python scalars and arrays", {"a": "live 5", "b": "unused 0"})
+@row("python scalars and arrays", {"a": "kept 5", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x, s: (b(x), a(x + s))[1])
@@ -64,7 +64,7 @@ def _(h):
         f(x, s)
 
 
-@row("arrays of 64 bits that become 32", {"a": "live 5", "b": "folded 0"})
+@row("arrays of 64 bits that become 32", {"a": "kept 5", "b": "optimized away 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: a(x) + 0 * b(x))
@@ -72,7 +72,7 @@ def _(h):
         f(np.arange(n))
 
 
-@row("an argument that no program needs", {"a": "live 4", "b": "unused 0"})
+@row("an argument that no program needs", {"a": "kept 4", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x, y: (b(y), a(x))[1])
@@ -80,7 +80,7 @@ def _(h):
         f(x, XS)
 
 
-@row("only the argument that is not needed changes its shape", {"a": "live 4", "b": "unused 0"})
+@row("only the argument that is not needed changes its shape", {"a": "kept 4", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x, y: (b(y), a(x))[1])
@@ -88,7 +88,7 @@ def _(h):
         f(X, y)
 
 
-@row("folded for one type, live for the other, often", {"a": "live 3"})
+@row("optimized away for one type, kept for the other, often", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: x + 0 * a(x))
@@ -96,7 +96,7 @@ def _(h):
         f(x)
 
 
-@row("with effects, told apart by a static argument", {"a": "live 3", "b": "live 3"})
+@row("with effects, told apart by a static argument", {"a": "kept 3", "b": "kept 3"})
 def _(h):
     a, b = h.io("a"), h.debug("b")
     f = jax.jit(lambda x, n: (b(x), a(x) * n)[1], static_argnums=1)
@@ -104,7 +104,7 @@ def _(h):
         f(X, n)
 
 
-@row("a partial and a bound method", {"a": "live 3", "b": "live 3"})
+@row("a partial and a bound method", {"a": "kept 3", "b": "kept 3"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
 
@@ -118,7 +118,7 @@ def _(h):
         g(X)
 
 
-@row("one python function jitted twice", {"a": "live 4", "b": "unused 0"})
+@row("one python function jitted twice", {"a": "kept 4", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     g = lambda x: (b(x), a(x))[1]  # noqa: E731
@@ -127,7 +127,7 @@ def _(h):
         f(X)
 
 
-@row("one python function jitted with and without donation", {"a": "live 4"})
+@row("one python function jitted with and without donation", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     g = lambda x: a(x)  # noqa: E731
@@ -136,7 +136,7 @@ def _(h):
         f(jnp.array(X))
 
 
-@row("a jitted function in an eager vmap, three times", {"a": "live 12"})
+@row("a jitted function in an eager vmap, three times", {"a": "kept 12"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: a(x))
@@ -144,7 +144,7 @@ def _(h):
         jax.vmap(f)(XS)
 
 
-@row("a jitted function in an eager grad, three times", {"a": "live 3"})
+@row("a jitted function in an eager grad, three times", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: (x * a(lax.stop_gradient(x))).sum())
@@ -152,7 +152,7 @@ def _(h):
         jax.grad(f)(X)
 
 
-@row("a jitted function alone and in an eager grad", {"a": "live 6"})
+@row("a jitted function alone and in an eager grad", {"a": "kept 6"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: (x * a(lax.stop_gradient(x))).sum())
@@ -161,7 +161,7 @@ def _(h):
         jax.grad(f)(X)
 
 
-@row("a jitted function alone and inside of another", {"a": "live 6"})
+@row("a jitted function alone and inside of another", {"a": "kept 6"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: a(x))
@@ -171,7 +171,7 @@ def _(h):
         g(X)
 
 
-@row("an eager scan three times", {"a": "live 9", "b": "hoisted 3"})
+@row("an eager scan three times", {"a": "kept 9", "b": "hoisted 3"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     x = jnp.asarray(X)
@@ -183,14 +183,14 @@ def _(h):
         lax.scan(body, x, length=3)
 
 
-@row("an eager cond that takes either branch", {"a": "live 2", "b": "live 1"})
+@row("an eager cond that takes either branch", {"a": "kept 2", "b": "kept 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     for p in (True, False, True):
         lax.cond(jnp.bool_(p), a, b, X)
 
 
-@row("ahead of time three times, with effects", {"a": "live 3", "b": "unused 0"})
+@row("ahead of time three times, with effects", {"a": "kept 3", "b": "unused 0"})
 def _(h):
     a, b = h.io("a"), h.pure("b")
     compiled = jax.jit(lambda x: (b(x), a(x))[1]).lower(X).compile()
@@ -198,7 +198,7 @@ def _(h):
         compiled(X)
 
 
-@row("ahead of time, elided and never called", {"a": "folded 0", "b": "unused 0"})
+@row("ahead of time, elided and never called", {"a": "optimized away 0", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: (b(x), jnp.where(False, a(x), x))[1])
@@ -207,7 +207,7 @@ def _(h):
     f(X)
 
 
-@row("ahead of time, then by the function", {"a": "live 4"})
+@row("ahead of time, then by the function", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: a(x))
@@ -217,25 +217,25 @@ def _(h):
         f(X)
 
 
-@row("a branch not taken, ahead of time", {"a": "untaken|uncalled 0", "b": "live 1"})
+@row("a branch not taken, ahead of time", {"a": "not reached|not run 0", "b": "kept 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     jax.jit(lambda x: lax.cond(x[0] > 9, a, b, x)).lower(X).compile()(X)
 
 
-@row("a branch not taken, ahead of time, nothing else", {"a": "untaken 0"})
+@row("a branch not taken, ahead of time, nothing else", {"a": "not reached 0"})
 def _(h):
     a = h.io("a")
     jax.jit(lambda x: lax.cond(x[0] > 9, a, lambda y: y, x)).lower(X).compile()(X)
 
 
-@row("a branch not taken, ahead of time, without effects", {"a": "untaken|unknown 0"})
+@row("a branch not taken, ahead of time, without effects", {"a": "not reached|unknown 0"})
 def _(h):
     a = h.pure("a")
     jax.jit(lambda x: lax.cond(x[0] > 9, a, lambda y: y, x)).lower(X).compile()(X)
 
 
-@row("a program whose host function fails", {"a": "live 1", "b": "untaken|uncalled|live 0"})
+@row("a program whose host function fails", {"a": "kept 1", "b": "not reached|not run|kept 0"})
 def _(h):
     def fail(x):
         raise KeyError
@@ -247,7 +247,7 @@ def _(h):
         pass
 
 
-@row("a program of jax alone, in an eager grad, beside one of ours", {"a": "live 1"})
+@row("a program of jax alone, in an eager grad, beside one of ours", {"a": "kept 1"})
 def _(h):
     jax.block_until_ready(jax.jit(h.pure("a"))(X))
     g = jax.jit(lambda x: x.sum())
@@ -255,7 +255,7 @@ def _(h):
         jax.grad(g)(X)
 
 
-@row("a program of jax alone, in an eager vmap, beside one of ours", {"a": "live 1"})
+@row("a program of jax alone, in an eager vmap, beside one of ours", {"a": "kept 1"})
 def _(h):
     jax.block_until_ready(jax.jit(h.pure("a"))(X))
     g = jax.jit(lambda x: x + 1)
@@ -264,7 +264,7 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_fate(row):
+def test_each_line_has_its_status(row):
     check(row)
 
 

@@ -73,7 +73,7 @@ WAYS = {
     "another platform": (lambda g: lambda x: lax.platform_dependent(x, tpu=g, default=g), 1),
 }
 DATA = {"while, 3 times", "branch taken", "branch not taken"}
-# One call for a whole batch: what a vmap of a few lanes makes.
+# One call for a whole batch: what a vmap of a few batch elements makes.
 BATCHED = {"vmap of 2": 1, "vmap of 3": 1}
 
 
@@ -124,8 +124,8 @@ class Rows(list):
         return None if None in each else sum(each)
 
     @property
-    def fates(self):
-        return {str(row.fate) for row in self}
+    def statuses(self):
+        return {str(row.status) for row in self}
 
 
 class Program:
@@ -193,7 +193,7 @@ def check(uses, flavor, *, jitted, runs):
             assert found.expected == calls
     written = count_of(uses, "batched" in flavor)
     if ran["a"].calls >= written * runs:
-        assert not ran["a"].fates & {"merged", "hoisted"}, [row.reason for row in ran["a"]]
+        assert not ran["a"].statuses & {"deduplicated", "hoisted"}, [row.reason for row in ran["a"]]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_what_is_called_plainly_and_under_vmap_says_so_ahead_and_leaves_others_a
     for name, calls in program.calls.items():
         (row,) = ran[name]
         assert (row.calls, row.expected, row.written) == (calls,) * 3
-        assert str(row.fate) == "live"
+        assert str(row.status) == "kept"
 
 
 use = st.lists(st.sampled_from(sorted(WAYS)), min_size=1, max_size=2)
@@ -247,7 +247,7 @@ def test_way_that_no_run_goes_is_not_missed(way, flavor):
     program = Program([["plainly"], [way]], flavor)
     (found,) = program.run()["a"]
     assert found.calls == program.calls["a"] == count_of([["plainly"], [way]])
-    assert (str(found.fate), found.reason, found.elided) == ("live", "", 0)
+    assert (str(found.status), found.reason, found.elided) == ("kept", "", 0)
 
 
 def test_each_way_that_no_run_goes_has_its_reason():

@@ -16,7 +16,7 @@ from tests.stack.elision._battery import Hosts, compare
 X = np.arange(1, 4, dtype=np.float32)
 
 
-def merged(h):
+def deduplicated(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
     return lambda x: g(x) - 2 * g(x)
@@ -32,7 +32,7 @@ def unused(h):
     return lambda x: (a(x), x)[1]
 
 
-def folded(h):
+def optimized_away(h):
     a = h.pure("a")
     return lambda x: jnp.where(False, a(x), x)
 
@@ -42,7 +42,7 @@ def unused_beside_live(h):
     return lambda x: (a(x), b(x))[1]
 
 
-def untaken(h):
+def not_reached(h):
     a, b = h.pure("a"), h.io("b")
     return lambda x: lax.cond(x[0] > 9, a, b, x)
 
@@ -54,11 +54,11 @@ def length_0(h):
 
 PROGRAMS = [
     ("an unused call", unused, {"a": "unused 0"}),
-    ("a folded call", folded, {"a": "folded 0"}),
-    ("a merged call", merged, {"a": "merged 1"}),
+    ("a call that is optimized away", optimized_away, {"a": "optimized away 0"}),
+    ("a deduplicated call", deduplicated, {"a": "deduplicated 1"}),
     ("a hoisted call", hoisted, {"a": "hoisted 1"}),
-    ("an unused call beside a live one", unused_beside_live, {"a": "unused 0", "b": "live 1"}),
-    ("a branch that is not taken", untaken, {"a": "untaken 0", "b": "live 1"}),
+    ("an unused call beside a live one", unused_beside_live, {"a": "unused 0", "b": "kept 1"}),
+    ("a branch that is not taken", not_reached, {"a": "not reached 0", "b": "kept 1"}),
     ("a loop of length 0", length_0, {"a": "unused 0"}),
 ]
 
@@ -89,8 +89,8 @@ def block(hosts, run):
 
 def times(lines, factor):
     return {
-        key: f"{fate} {factor * int(calls)}"
-        for key, (fate, calls) in ((key, line.split()) for key, line in lines.items())
+        key: f"{status} {factor * int(calls)}"
+        for key, (status, calls) in ((key, line.split()) for key, line in lines.items())
     }
 
 
@@ -138,8 +138,8 @@ def test_a_program_compiled_ahead_of_time_in_one_block_and_run_in_the_next(make,
         )
         assert not calls
         elided = {key: line.split()[0] for key, line in lines.items()}
-        gone = ("unused", "folded")
-        before = {k: f"{f if f in gone else 'uncalled'} 0" for k, f in elided.items()}
+        gone = ("unused", "optimized_away")
+        before = {k: f"{f if f in gone else 'not_run'} 0" for k, f in elided.items()}
         compare(recording, before, calls)
         recording, calls = block(hosts, lambda: kept[0](X))
         # Without a call or an effect nothing shows that it ran: JAX tells of no such run.
@@ -169,8 +169,8 @@ def test_a_block_alone_after_another_says_nothing_wrong(make, lines):
     recording, calls = block(hosts, lambda: f(X))
     alone = {}
     for key, line in lines.items():
-        fate, number = line.split()
-        alone[key] = f"{fate}|{'live' if calls[key] else 'absent'}|unknown {number}"
+        status, number = line.split()
+        alone[key] = f"{status}|{'live' if calls[key] else 'absent'}|unknown {number}"
     compare(recording, alone, calls)
     assert +calls == {k: int(v.split()[1]) for k, v in lines.items() if int(v.split()[1])}
 
@@ -184,8 +184,8 @@ def test_a_program_compiled_before_any_block_says_nothing_wrong(make, lines):
     recording, calls = block(hosts, lambda: f(X))
     alone = {}
     for key, line in lines.items():
-        fate, number = line.split()
-        alone[key] = f"{fate}|{'live' if calls[key] else 'absent'}|unknown {number}"
+        status, number = line.split()
+        alone[key] = f"{status}|{'live' if calls[key] else 'absent'}|unknown {number}"
     compare(recording, alone, calls)
 
 
@@ -206,5 +206,5 @@ def test_runs_are_seen_in_a_thread_where_jax_has_switched_debug_nans_off():
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()
-    compare(told[0][0], {"a": "live 3", "b": "unused 0"}, told[0][1])
-    compare(told[1][0], {"a": "live 1", "b": "unused 0"}, told[1][1])
+    compare(told[0][0], {"a": "kept 3", "b": "unused 0"}, told[0][1])
+    compare(told[1][0], {"a": "kept 1", "b": "unused 0"}, told[1][1])

@@ -1,4 +1,4 @@
-"""JAX traces a function once and puts it into several places: a fate is that of its own program."""
+"""JAX traces a function once and puts it into several places: a status is that of its own program."""
 
 import gc
 import weakref
@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize
 from tests.stack.elision._battery import Hosts
 
@@ -28,7 +28,7 @@ def seen(program, *args):
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(program)(*args))
         jax.effects_barrier()
-    return [(str(s.fate), s.calls, s.written, s.notes) for s in summarize(r.recording)]
+    return [(str(s.status), s.calls, s.written, s.notes) for s in summarize(r.recording)]
 
 
 def test_the_body_of_a_long_loop_is_not_hoisted_from_a_short_one(hosts):
@@ -39,7 +39,7 @@ def test_the_body_of_a_long_loop_is_not_hoisted_from_a_short_one(hosts):
 
     long = seen(lambda x: lax.fori_loop(0, 3, body, x), X)
     short = seen(lambda x: lax.fori_loop(0, 1, body, x), X)
-    assert (long, short) == ([("live", 3, 3, ())], [("live", 1, 1, ())])
+    assert (long, short) == ([("kept", 3, 3, ())], [("kept", 1, 1, ())])
     assert hosts.calls["a"] == 4
 
 
@@ -57,7 +57,7 @@ def test_a_branch_of_a_loop_is_not_hoisted_where_no_loop_is(hosts):
 
     looped = seen(lambda x: lax.scan(lambda x, _: (choose(x), None), x, length=3)[0], X)
     alone = seen(lambda x: choose(x + 1), X)
-    assert (looped[0][:2], alone[0][:2]) == (("live", 3), ("live", 1))
+    assert (looped[0][:2], alone[0][:2]) == (("kept", 3), ("kept", 1))
     assert hosts.calls["a"] == 4
 
 
@@ -72,11 +72,11 @@ def test_a_checkpointed_function_inside_and_outside_of_a_loop_is_written_as_ofte
     def program(x):
         return lax.scan(lambda x, _: (model(x), None), x, length=3)[0] + model(x + 1)
 
-    assert seen(program, X) == [("live", 4, 4, ())]
+    assert seen(program, X) == [("kept", 4, 4, ())]
     assert hosts.calls["a"] == 4
 
 
-def test_lanes_of_an_earlier_program_are_not_told_in_a_later_one(hosts):
+def test_elements_of_an_earlier_program_are_not_told_in_a_later_one(hosts):
     a = hosts.pure("a", vmap_method="expand_dims")
 
     def taken(x):
@@ -90,14 +90,14 @@ def test_lanes_of_an_earlier_program_are_not_told_in_a_later_one(hosts):
 
     mapped = seen(lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X)
     alone = seen(choose, X)
-    assert "shared by 3 lanes" in str(mapped) and alone[0][3] == ()
+    assert "shared by 3 batch elements" in str(mapped) and alone[0][3] == ()
 
 
-def test_lanes_that_share_a_call_of_a_rule_are_told(hosts):
+def test_elements_that_share_a_call_of_a_rule_are_told(hosts):
     a = hosts.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), -a(*primals) * tangents[0]))
     told = seen(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
-    assert "one call is shared by 3 lanes" in str(told)
+    assert "one call is shared by 3 batch elements" in str(told)
 
 
 def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(hosts):
@@ -127,7 +127,7 @@ def test_a_loop_that_a_derivative_takes_apart_is_told_the_same_when_asked_first(
     with jaxcb.record() as r:
         jitted(XS).block_until_ready()
     (run,) = summarize(r.recording)
-    assert (ahead.fate, ahead.written) == (run.fate, run.written) == (Fate.HOISTED, 3)
+    assert (ahead.status, ahead.written) == (run.status, run.written) == (Status.HOISTED, 3)
     assert hosts.calls["a"] == run.calls == 1
 
 

@@ -94,14 +94,16 @@ def test_with_side_effects_it_is_called_once_and_told_what_cannot_be_chance():
         assert calls == [1]
 
 
-def test_each_lane_is_looked_at(x):
+def test_each_element_is_looked_at(x):
     @jaxcb.buffer(result="x", check=True)
     def host(out, x):
         if x[0] == 0:
             out[...] = x
         out[1:] = 0
 
-    with pytest.raises(jax.errors.JaxRuntimeError, match=r"1 of the 3 elements.* in lane 1,"):
+    with pytest.raises(
+        jax.errors.JaxRuntimeError, match=r"1 of the 3 elements.* in batch element 1,"
+    ):
         jax.block_until_ready(jax.jit(jax.vmap(host))(x))
 
 

@@ -38,7 +38,7 @@ def test_each_device_calls_with_its_shard_and_says_which(found, name):
     assert (row["calls"], row["expected"]) == (2, 2)
 
 
-def test_the_lanes_of_a_shard_are_its_own(found):
+def test_the_elements_of_a_shard_are_its_own(found):
     row = found["shard_map of vmap"]
     assert row["seen"] == [0.0, 1.0, 2.0, 3.0]
     assert row["shards"] == ["0", "0", "1", "1"]
@@ -80,12 +80,12 @@ def test_memory_of_a_device_reaches_the_host_function_as_jaxs_buffers(x, compile
         assert call(x).tolist() == (np.asarray(x) + 1).tolist()
     assert kinds == [("Buffer", "Buffer")]
     assert len(r.recording) == 1
-    assert [preview.operands for preview in r.recording.previews] == [()]
+    assert [sample.operands for sample in r.recording.sample_values] == [()]
 
 
 @pytest.mark.usefixtures("as_on_a_gpu")
 @pytest.mark.parametrize("in_axes", [(0, None), (None, 1), (1, 0)])
-def test_the_lanes_of_a_device_are_looped_over_by_the_program(in_axes):
+def test_the_elements_of_a_device_are_looped_over_by_the_program(in_axes):
     shapes = []
 
     @jaxcb.buffer(result="x")

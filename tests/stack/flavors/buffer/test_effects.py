@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize
 
 
@@ -36,9 +36,9 @@ def test_an_unused_one_runs_if_it_has_side_effects(x, counted, keep):
         jax.block_until_ready(jax.jit(lambda x: (call(x), x)[1])(x))
     (summary,) = summarize(r.recording)
     assert counted.calls == keep
-    assert summary.fate == (Fate.LIVE if keep else Fate.UNUSED)
+    assert summary.status == (Status.KEPT if keep else Status.UNUSED)
     if not keep:
-        assert summary.remedy.endswith("give it has_side_effect=True if it must run regardless")
+        assert summary.advice.endswith("give it has_side_effect=True if it must run regardless")
 
 
 def test_one_whose_result_cannot_matter_is_folded_by_xla(x, counted):
@@ -46,7 +46,7 @@ def test_one_whose_result_cannot_matter_is_folded_by_xla(x, counted):
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(lambda x: jnp.where(jnp.bool_(False), call(x), x))(x))
     (summary,) = summarize(r.recording)
-    assert (summary.fate, counted.calls) == (Fate.FOLDED, 0)
+    assert (summary.status, counted.calls) == (Status.OPTIMIZED_AWAY, 0)
 
 
 def test_one_that_does_not_change_leaves_a_differentiated_loop(x, counted):
@@ -61,8 +61,8 @@ def test_one_that_does_not_change_leaves_a_differentiated_loop(x, counted):
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(jax.grad(loss))(1.0))
     (summary,) = summarize(r.recording)
-    assert (counted.calls, summary.fate) == (1, Fate.HOISTED)
-    assert summary.remedy.endswith("; or give it has_side_effect=True")
+    assert (counted.calls, summary.status) == (1, Status.HOISTED)
+    assert summary.advice.endswith("; or give it has_side_effect=True")
 
 
 def test_side_effects_run_in_loops_under_grad_as_often_as_without(x, counted):
@@ -81,22 +81,22 @@ def test_side_effects_run_in_loops_under_grad_as_often_as_without(x, counted):
     assert counted.calls == 10
 
 
-def test_a_recording_has_its_calls_lanes_values_and_shapes(x, counted):
+def test_a_recording_has_its_calls_elements_values_and_shapes(x, counted):
     call = counted.make()
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(jax.vmap(call))(x))
         call(x)
     batched, eager = r.recording.lowered
-    assert (batched.site.flavor, batched.lanes, eager.lanes) == ("buffer", 2, None)
-    assert [(c.lane, c.error) for c in r.recording] == [(0, None), (1, None), (-1, None)]
-    assert [(p.operands, p.results) for p in r.recording.previews] == [
+    assert (batched.site.flavor, batched.elements, eager.elements) == ("buffer", 2, None)
+    assert [(c.element, c.error) for c in r.recording] == [(0, None), (1, None), (-1, None)]
+    assert [(p.operands, p.results) for p in r.recording.sample_values] == [
         (("[0, 1, 2]",), ("[0, 1, 2]",)),
         (("[3, 4, 5]",), ("[3, 4, 5]",)),
         (("[0, 1, 2, 3, 4, 5]",), ("[0, 1, 2, 3, 4, 5]",)),
     ]
 
 
-def test_nested_lanes_are_previewed_and_found_not_finite_by_their_own_values():
+def test_nested_elements_are_sampled_and_found_not_finite_by_their_own_values():
     @jaxcb.buffer(result="x")
     def inverse(out, x):
         with np.errstate(divide="ignore"):
@@ -105,23 +105,26 @@ def test_nested_lanes_are_previewed_and_found_not_finite_by_their_own_values():
     with jaxcb.record() as r:
         x = jnp.float32([[1, 2, 0], [4, jnp.nan, 8]])
         jax.block_until_ready(jax.jit(jax.vmap(jax.vmap(inverse)))(x))
-    assert [(p.lane, p.operands, p.results) for p in r.recording.previews] == [
+    assert [(p.element, p.operands, p.results) for p in r.recording.sample_values] == [
         (0, ("1",), ("1",)), (3, ("4",), ("0.25",)), (1, ("2",), ("0.5",)),
     ]  # fmt: skip
     ((_, produced, passed_on),) = r.recording.not_finite
     assert (produced, passed_on) == (1, 1)
 
 
-def test_a_failing_call_is_recorded_with_its_lane(x):
+def test_a_failing_call_is_recorded_with_its_element(x):
     @jaxcb.buffer(result="x")
     def host(out, x):
         if x[0] == 3:
-            raise KeyError("lane of three")
+            raise KeyError("batch element of three")
         out[...] = x
 
-    with jaxcb.record() as r, pytest.raises(jax.errors.JaxRuntimeError, match="in lane 1"):
+    with jaxcb.record() as r, pytest.raises(jax.errors.JaxRuntimeError, match="in batch element 1"):
         jax.block_until_ready(jax.jit(jax.vmap(host))(x))
-    assert [(c.lane, c.error) for c in r.recording] == [(0, None), (1, "KeyError: 'lane of three'")]
+    assert [(c.element, c.error) for c in r.recording] == [
+        (0, None),
+        (1, "KeyError: 'batch element of three'"),
+    ]
 
 
 def test_what_it_returns_is_an_error_that_says_what_it_writes_into(x):
@@ -167,7 +170,7 @@ def test_a_registration_that_cannot_work_says_what_to_type(x, options, words):
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (3, 2, 0)])
-def test_side_effect_of_each_lane_is_made_where_the_results_are_empty(shape):
+def test_side_effect_of_each_element_is_made_where_the_results_are_empty(shape):
     calls = []
     host = jaxcb.buffer(
         lambda out, x: calls.append(1), result="x", vmap_method="sequential", has_side_effect=True
@@ -183,4 +186,4 @@ def test_eager_call_whose_result_is_empty_is_told_as_not_called():
     with jaxcb.record() as recorded:
         assert host(jnp.zeros(0)).shape == (0,)
     (found,) = summarize(recorded.recording)
-    assert (str(found.fate), found.calls) == ("unused", 0)
+    assert (str(found.status), found.calls) == ("unused", 0)

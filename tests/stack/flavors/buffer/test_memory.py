@@ -1,4 +1,4 @@
-"""Whose memory it is: nothing is copied, inputs stay as they are, nothing lent is kept."""
+"""Whose memory it is: nothing is copied, inputs stay as they are, nothing borrowed is kept."""
 
 import gc
 import traceback
@@ -38,7 +38,7 @@ def test_an_eager_call_copies_nothing_either(x):
     assert seen == [(x.unsafe_buffer_pointer(), found.unsafe_buffer_pointer())]
 
 
-def test_the_lanes_of_a_vmap_are_parts_of_that_memory(x):
+def test_the_elements_of_a_vmap_are_parts_of_that_memory(x):
     seen = []
 
     def host(context, out, x):
@@ -91,7 +91,7 @@ def test_a_donated_alias_is_written_in_place(x):
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_an_alias_that_vmap_does_not_map_begins_as_the_input_in_every_lane(x, method):
+def test_an_alias_that_vmap_does_not_map_begins_as_the_input_in_every_element(x, method):
     def accumulate(context, out, start, x):
         out += x
 

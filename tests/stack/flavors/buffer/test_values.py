@@ -158,7 +158,7 @@ def _add_leading(context, out, x, y):
     out[...] = x + y
 
 
-def test_lanes_are_visited_one_by_one_in_memory_of_their_own(x):
+def test_elements_are_visited_one_by_one_in_memory_of_their_own(x):
     seen = []
 
     def host(context, out, x, y):
@@ -174,7 +174,7 @@ def test_lanes_are_visited_one_by_one_in_memory_of_their_own(x):
     assert seen == [((), value, 1.0) for value in (0.0, 3.0, 1.0, 4.0, 2.0, 5.0)]
 
 
-def test_no_lane_is_no_call():
+def test_no_element_is_no_call():
     seen = []
     call = jaxcb.buffer_callback(
         lambda context, out, x: seen.append(1), jax.ShapeDtypeStruct((), np.float32),

@@ -7,7 +7,7 @@ import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Fate
+from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize
 
 from ._compare import OURS, Outcome, observe, precision
@@ -17,7 +17,7 @@ from .test_differential import EXAMPLES, RANDOM
 
 pytestmark = pytest.mark.slow
 
-WITHOUT_CALLS = {Fate.UNUSED, Fate.FOLDED, Fate.UNCALLED, Fate.UNTAKEN}
+WITHOUT_CALLS = {Status.UNUSED, Status.OPTIMIZED_AWAY, Status.NOT_RUN, Status.NOT_REACHED}
 
 
 def wrong_in(recording, made, ran):
@@ -33,13 +33,13 @@ def wrong_in(recording, made, ran):
         if ran and None not in expected and sum(expected) != made[name]:
             yield f"{name} was called {made[name]} times, expected {expected}"
         for summary in own:
-            if summary.calls and summary.fate in WITHOUT_CALLS:
-                yield f"{name} is {summary.fate} with {summary.calls} calls"
-            if ran and not summary.calls and summary.fate is Fate.LIVE:
+            if summary.calls and summary.status in WITHOUT_CALLS:
+                yield f"{name} is {summary.status.words} with {summary.calls} calls"
+            if ran and not summary.calls and summary.status is Status.KEPT:
                 yield f"{name} is live without calls"
-            whole = ran and summary.fate is Fate.LIVE and not summary.reason
+            whole = ran and summary.status is Status.KEPT and not summary.reason
             if whole and summary.written not in (None, summary.calls):
-                yield f"{name} is live: {summary.calls} calls of {summary.written}"
+                yield f"{name} is kept: {summary.calls} calls of {summary.written}"
 
 
 def wrong_ahead(explained, made):
@@ -63,7 +63,7 @@ def look_at(program, tally):
                 runs.append(observe(interpreter, function, state))
             made = collections.Counter(call[0] for call in runs[-1].calls)
             yield from wrong_in(r.recording, made, runs[-1].error is None)
-            tally.update(outcome.fate for outcome in r.recording.outcomes)
+            tally.update(outcome.status for outcome in r.recording.outcomes)
             if runs[-1].error is not None:
                 return
         if program.jitted:
@@ -74,9 +74,9 @@ def look_at(program, tally):
 
 @pytest.fixture(scope="module")
 def looked_at():
-    """The first program of which something wrong was said, and how often each fate was."""
+    """The first program of which something wrong was said, and how often each status was."""
     tally = collections.Counter()
-    # Of this seed's programs, some have each of the fates that are looked for.
+    # Of this seed's programs, some have each of the statuses that are looked for.
     numbers = random.SystemRandom() if RANDOM else random.Random(5)
     for _ in range(EXAMPLES):
         program = drawn(random.Random(numbers.getrandbits(32)))
@@ -86,9 +86,9 @@ def looked_at():
     return "", tally
 
 
-def test_fates_and_expected_calls_of_random_programs_are_those_of_their_runs(looked_at):
+def test_statuses_and_expected_calls_of_random_programs_are_those_of_their_runs(looked_at):
     assert not looked_at[0], looked_at[0]
 
 
-def test_most_fates_were_met(looked_at):
-    assert {Fate.LIVE, Fate.UNUSED, Fate.FOLDED, Fate.HOISTED} <= set(looked_at[1])
+def test_most_statuses_were_met(looked_at):
+    assert {Status.KEPT, Status.UNUSED, Status.OPTIMIZED_AWAY, Status.HOISTED} <= set(looked_at[1])

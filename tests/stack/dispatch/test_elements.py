@@ -1,4 +1,4 @@
-"""The host-side loop over lanes is what numpy would make of single calls, stacked."""
+"""The host-side loop over batch elements is what numpy would make of single calls, stacked."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Aval, LoweredSite, Site, VmapLevel
-from jupyter_jaxcb.stack.dispatch._lanes import LaneSchedule
+from jupyter_jaxcb.stack.dispatch._elements import ElementSchedule
 
 SITE = Site("pure", "f", "m.py", 1, 0, cell=False)
 
@@ -26,7 +26,7 @@ def nests(draw):
 
 @settings(max_examples=60)
 @given(nests())
-def test_every_lane_gets_its_own_operands_in_jaxs_order(nest):
+def test_every_element_gets_its_own_operands_in_jaxs_order(nest):
     sizes, batched = nest
     inner = [(), (2,)]
     operands = []
@@ -36,14 +36,14 @@ def test_every_lane_gets_its_own_operands_in_jaxs_order(nest):
         operands.append(np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape))
     levels = tuple(VmapLevel(n, "sequential", on) for n, on in zip(sizes, batched, strict=True))
     avals = tuple(Aval(x.shape, "float32") for x in operands)
-    schedule = LaneSchedule(LoweredSite(SITE, None, -1, avals, (), levels))
+    schedule = ElementSchedule(LoweredSite(SITE, None, -1, avals, (), levels))
     grid = sizes[::-1]
     # JAX's order: the outermost axis runs fastest, so the innermost vmap's index is slowest.
     expected = sorted(np.ndindex(*grid), key=lambda index: index[::-1])
     assert schedule.order.tolist() == [int(np.ravel_multi_index(i, grid)) for i in expected]
-    lanes = list(schedule.lanes(operands))
-    assert len(lanes) == len(expected)
-    for index, arguments in zip(expected, lanes, strict=True):
+    elements = list(schedule.elements(operands))
+    assert len(elements) == len(expected)
+    for index, arguments in zip(expected, elements, strict=True):
         for operand, argument in enumerate(arguments):
             own = tuple(i for i, on in zip(index, batched[::-1], strict=True) if on[operand])
             assert type(argument) is np.ndarray
@@ -112,8 +112,8 @@ def test_host_function_may_answer_with_one_buffer_again_and_again(shape, call):
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_vmap_of_no_lanes_calls_nothing_and_keeps_nothing_alive(transform):
-    """Not even the unbatched callback whose result only those lanes would have used."""
+def test_vmap_of_no_elements_calls_nothing_and_keeps_nothing_alive(transform):
+    """Not even the unbatched callback whose result only those batch elements would have used."""
     seen = []
     scalar = jax.ShapeDtypeStruct((), np.float32)
 

@@ -63,9 +63,9 @@ with jaxcb.record() as r:
     jax.block_until_ready(answer)
 g = vmapped(failing, lambda x: x, timeout=1.0)
 errors = []
-for lanes in (X, X[8:]):
+for elements in (X, X[8:]):
     with pytest.raises(Exception) as caught:
-        jax.block_until_ready(g(lanes))
+        jax.block_until_ready(g(elements))
     error = jaxcb.host_error(caught.value)
     errors.append([type(error).__name__, *getattr(error, "__notes__", ())])
 h = vmapped(lambda x: (threading.Event().wait(0.2), x)[1], lambda x: x, chunksize=1)
@@ -84,7 +84,7 @@ print(
                 np.asarray(answer["again"].one).tobytes() == (3 * X).tobytes(),
             ],
             "made": collections.Counter(os.path.getsize(p) for p in os.scandir(folder)),
-            "lanes": sorted(call.lane for call in r.recording),
+            "elements": sorted(call.element for call in r.recording),
             "ours": sorted({worker.pid == os.getpid() for worker in r.recording.workers}),
             "pids": len({worker.pid for worker in r.recording.workers}),
             "errors": errors,

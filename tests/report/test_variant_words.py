@@ -20,7 +20,7 @@ def add(method):
 
 
 def row(recording):
-    """What the text says after fate, calls and shapes; the HTML says the same."""
+    """What the text says after status, calls and shapes; the HTML says the same."""
     (line,) = to_text(recording, times=False).splitlines()[1:]
     way = line.partition(" → ")[2].partition("  ")[2].strip()
     assert not way or f"<br>{way}</td>" in to_html(recording)
@@ -36,10 +36,10 @@ def recorded(run):
 XS = np.arange(3, dtype=np.float32)
 Y = np.float32(1)
 METHODS = {
-    "sequential": "shared",
-    "sequential_unrolled": "shared",
-    "expand_dims": "size 1",
-    "broadcast_all": "broadcast",
+    "sequential": "unbatched",
+    "sequential_unrolled": "unbatched",
+    "expand_dims": "size-1 axis",
+    "broadcast_all": "tiled",
 }
 
 
@@ -48,8 +48,8 @@ METHODS = {
 def test_what_becomes_of_an_argument_that_is_not_mapped_is_said(method, transform):
     other = METHODS[method]
     for axes, args, words in (
-        ((0, None), (XS, Y), f"mapped, {other}"),
-        ((None, 0), (Y, XS), f"{other}, mapped"),
+        ((0, None), (XS, Y), f"batched, {other}"),
+        ((None, 0), (Y, XS), f"{other}, batched"),
     ):
         f = transform(jax.vmap(add(method), axes))
         assert row(recorded(lambda f=f, args=args: f(*args))) == f"vmap 3 ({words}), {method}"
@@ -72,20 +72,20 @@ def test_what_is_said_is_what_the_host_function_gets():
             host, jax.ShapeDtypeStruct((), np.float32), x, y, vmap_method=method
         )
         way = row(recorded(lambda f=f: jax.vmap(f, (0, None))(XS, Y)))
-        assert way == f"vmap 3 (mapped, {METHODS[method]}), {method}"
+        assert way == f"vmap 3 (batched, {METHODS[method]}), {method}"
         assert seen.pop() == ((3,), shape)
 
 
 def test_nested_vmaps_are_named_outermost_first():
     f = jax.vmap(jax.vmap(add("sequential"), (0, None)), (None, 0))
     way = row(recorded(lambda: jax.jit(f)(XS, jnp.ones(2))))
-    assert way == "vmap 2 (shared, mapped) × vmap 3 (mapped, shared), sequential"
+    assert way == "vmap 2 (unbatched, batched) × vmap 3 (batched, unbatched), sequential"
 
 
 def test_level_that_maps_all_says_nothing_beside_one_that_does_not():
     f = jax.vmap(jax.vmap(add("expand_dims"), (0, None)))
     way = row(recorded(lambda: jax.jit(f)(jnp.ones((2, 3)), jnp.ones(2))))
-    assert way == "vmap 2 × vmap 3 (mapped, size 1), expand_dims"
+    assert way == "vmap 2 × vmap 3 (batched, size-1 axis), expand_dims"
 
 
 def test_call_without_vmap_says_nothing():

@@ -53,7 +53,7 @@ def reclaim(arrays: list[np.ndarray], names: Sequence[str], callback: str, code:
     which = " and ".join(names[n] for n in held)
     warnings.warn_explicit(
         f"the buffer callback {callback} still holds {which} after its call. Such an array is "
-        "lent for one call: XLA writes other numbers there. Keep a copy of it, x.copy(): it was "
+        "borrowed for one call: XLA writes other numbers there. Keep a copy of it, x.copy(): it was "
         "made one now, but parts taken of it before (x[1:]) turn to garbage.",
         RetainedBufferWarning,
         getattr(code, "co_filename", callback),

@@ -1,4 +1,4 @@
-"""What host calls were given and answered: small previews, and where they were not finite."""
+"""What host calls were given and answered: small sample values, and where they were not finite."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .._facts import LoweredSite, NotFinite, Preview, Site
+from .._facts import LoweredSite, NotFinite, SampleValues, Site
 
-PREVIEWS = 3  # calls of each site, and shard, that are kept in each cell or block
+SAMPLES = 3  # calls of each site, and shard, that are kept in each cell or block
 ELEMENTS = 6  # of an array that are kept
-KEPT = 1_000  # previews in all
+KEPT = 1_000  # sample values in all
 
 # The shape, and copies of the first elements: never the user's array.
 _Head = tuple[tuple[int, ...], np.ndarray]
@@ -21,7 +21,7 @@ _Whose = tuple[Site, int | None, bool]  # site, shard, whether it failed: each h
 
 
 class _Everything:
-    """A set that holds everything: no site is to be previewed."""
+    """A set that holds everything: no site is to be sampled."""
 
     def __contains__(self, other: object) -> bool:
         return True
@@ -31,13 +31,13 @@ class _Everything:
 
 
 class Values:
-    """Previews of a recorder, taken from any thread.
+    """Sample values of a recorder, taken from any thread.
 
     Args:
-        wanted: False keeps no previews.
+        wanted: False keeps no sample values.
 
     Attributes:
-        full: the sites whose previews are complete; asked on every host call.
+        full: the sites whose sample values are complete; asked on every host call.
     """
 
     def __init__(self, wanted: bool = True) -> None:
@@ -62,7 +62,7 @@ class Values:
         self,
         lowered: LoweredSite,
         crossing: int,
-        lane: int,
+        element: int,
         operands: Iterable[Any],
         results: Iterable[Any],
         *,
@@ -76,11 +76,11 @@ class Values:
             count = self._taken.get(_whose(lowered, failed), 0) + 1
             self._taken[_whose(lowered, failed)] = count
             full = len(self._kept) >= KEPT
-            if not failed and (count >= PREVIEWS or full):
+            if not failed and (count >= SAMPLES or full):
                 self.full.add(lowered)
-            if self._wanted and count <= PREVIEWS and not full:
+            if self._wanted and count <= SAMPLES and not full:
                 heads = [*map(_head, operands)], [*map(_head, results)]
-                self._kept.append((lowered, crossing, lane, *heads, failed))
+                self._kept.append((lowered, crossing, element, *heads, failed))
 
     def not_finite(self, lowered: LoweredSite, produced: int, passed_on: int) -> None:
         """Host calls answered NaN or infinity: of finite arguments, and of others."""
@@ -97,14 +97,16 @@ class Values:
         """The sites with calls that were not finite since `since`."""
         return {fact for fact, counts in self.counted().items() if counts != since.get(fact)}
 
-    def previews(self, since: int, place: Mapping[LoweredSite, int]) -> tuple[Preview, ...]:
+    def sample_values(
+        self, since: int, place: Mapping[LoweredSite, int]
+    ) -> tuple[SampleValues, ...]:
         """Those kept since there were `since` of them, in words."""
         found, taken = [], collections.Counter()
-        for fact, crossing, lane, operands, results, failed in self._kept[since:]:
+        for fact, crossing, element, operands, results, failed in self._kept[since:]:
             taken[_whose(fact, failed)] += 1  # a block in the block has kept some more
-            if fact in place and taken[_whose(fact, failed)] <= PREVIEWS:
+            if fact in place and taken[_whose(fact, failed)] <= SAMPLES:
                 words = _words(operands), _words(results)
-                found.append(Preview(place[fact], crossing, lane, *words, failed))
+                found.append(SampleValues(place[fact], crossing, element, *words, failed))
         return tuple(found)
 
     def unsound(

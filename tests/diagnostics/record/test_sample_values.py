@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
 
 
 def pairs(recording):
-    return [(preview.operands, preview.results) for preview in recording.previews]
+    return [(sample.operands, sample.results) for sample in recording.sample_values]
 
 
 def call(host, shape, dtype, *args, **options):
@@ -44,38 +44,38 @@ def test_sites_of_one_function_have_three_calls_each():
         for number in range(5):
             double(np.float32(number))
             double(np.float32(-number - 1))
-    assert len(recorded.recording.previews) == 6
+    assert len(recorded.recording.sample_values) == 6
     first, second = summarize(recorded.recording)
-    assert [preview.operands for preview, _ in first.previews] == [("0",), ("1",), ("2",)]
-    assert [preview.operands for preview, _ in second.previews] == [("-1",), ("-2",), ("-3",)]
+    assert [sample.operands for sample, _ in first.sample_values] == [("0",), ("1",), ("2",)]
+    assert [sample.operands for sample, _ in second.sample_values] == [("-1",), ("-2",), ("-3",)]
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_lanes_count_as_calls_and_are_named(transform):
+def test_elements_count_as_calls_and_are_named(transform):
     with jaxcb.record() as recorded:
         jax.block_until_ready(transform(jax.vmap(double))(jnp.arange(5.0)))
         jax.block_until_ready(transform(jax.vmap(double))(jnp.arange(5.0)))
-    first = recorded.recording.previews[:3]
-    assert [(p.lane, p.operands, p.results) for p in first] == [
+    first = recorded.recording.sample_values[:3]
+    assert [(p.element, p.operands, p.results) for p in first] == [
         (0, ("0",), ("0",)), (1, ("1",), ("2",)), (2, ("2",), ("4",)),
     ]  # fmt: skip
-    assert "lane 2: 2 → 4" in to_text(recorded.recording, values=True)
+    assert "batch element 2: 2 → 4" in to_text(recorded.recording, values=True)
 
 
-def test_lanes_of_nested_vmaps_have_their_own_values():
-    """JAX visits the lanes with the outermost axis running fastest: 0, 3, 1, …"""
+def test_elements_of_nested_vmaps_have_their_own_values():
+    """JAX visits the batch elements with the outermost axis running fastest: 0, 3, 1, …"""
     with jaxcb.record() as recorded:
         jax.jit(jax.vmap(jax.vmap(double)))(jnp.arange(6.0).reshape(2, 3)).block_until_ready()
-    found = [(p.lane, p.operands, p.results) for p in recorded.recording.previews]
+    found = [(p.element, p.operands, p.results) for p in recorded.recording.sample_values]
     assert found == [(0, ("0",), ("0",)), (3, ("3",), ("6",)), (1, ("1",), ("2",))]
 
 
-def test_crossing_of_a_preview_is_that_of_its_call():
+def test_crossing_of_a_sample_is_that_of_its_call():
     with jaxcb.record() as recorded:
         for number in range(4):
             double(np.float32(number))
     crossings = [called.crossing for called in recorded.recording]
-    assert [preview.crossing for preview in recorded.recording.previews] == crossings[:3]
+    assert [sample.crossing for sample in recorded.recording.sample_values] == crossings[:3]
 
 
 def fails_at(limit):
@@ -98,37 +98,37 @@ def test_failing_call_keeps_its_arguments(transform):
     assert "7 → ✕ raised" in to_text(recorded.recording, values=True)
 
 
-def test_failing_lane_keeps_its_arguments_and_the_lanes_before_it_their_results():
+def test_failing_element_keeps_its_arguments_and_the_elements_before_it_their_results():
     f = jax.vmap(lambda x: call(fails_at(1), (), np.float32, x, vmap_method="sequential"))
     with jaxcb.record() as recorded, pytest.raises(Exception, match="no luck"):
         f(jnp.arange(3.0)).block_until_ready()
-    found = [(p.lane, p.operands, p.results) for p in recorded.recording.previews]
+    found = [(p.element, p.operands, p.results) for p in recorded.recording.sample_values]
     assert found == [(0, ("0",), ("0",)), (1, ("1",), ())]
 
 
-def test_line_that_is_compiled_again_and_again_has_three_previews_all_the_same():
+def test_line_that_is_compiled_again_and_again_has_three_sample_values_all_the_same():
     with jaxcb.record() as recorded:
         for _ in range(4):
             jax.jit(lambda x: double(x))(1.0).block_until_ready()
     (summary,) = summarize(recorded.recording)
-    assert len(summary.previews) == 3
+    assert len(summary.sample_values) == 3
 
 
-def test_outer_block_has_three_previews_also_when_another_begins_in_it():
+def test_outer_block_has_three_sample_values_also_when_another_begins_in_it():
     with jaxcb.record() as outer:
         for number in range(4):
             if number == 3:
                 with jaxcb.record():
                     pass
             double(np.float32(number))
-    assert [p.operands for p in outer.recording.previews] == [("0",), ("1",), ("2",)]
+    assert [p.operands for p in outer.recording.sample_values] == [("0",), ("1",), ("2",)]
 
 
-def test_previews_are_off_where_asked():
-    with jaxcb.record(previews=False) as recorded:
+def test_sample_values_are_off_where_asked():
+    with jaxcb.record(sample_values=False) as recorded:
         double(1.0)
         jax.vmap(double)(jnp.arange(3.0)).block_until_ready()
-    assert recorded.recording.previews == ()
+    assert recorded.recording.sample_values == ()
     assert len(recorded.recording) == 4
 
 
@@ -146,7 +146,7 @@ DTYPES = [
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 5)], ids=str)
-def test_every_dtype_is_previewed_as_it_reads(dtype, shape):
+def test_every_dtype_is_sampled_as_it_reads(dtype, shape):
     value = (np.arange(int(np.prod(shape))) % 2).reshape(shape).astype(dtype)
     one = {"b": ("False", "True"), "c": ("0+0j", "1+0j")}.get(np.dtype(dtype).kind, ("0", "1"))
     shown = [one[n % 2] for n in range(min(value.size, 6))]
@@ -179,7 +179,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_result_of_any_layout_is_previewed_row_by_row(layout):
+def test_result_of_any_layout_is_sampled_row_by_row(layout):
     make, word = LAYOUTS[layout]
     struct = jax.ShapeDtypeStruct(make().shape, np.float32)
     with jaxcb.record() as recorded:
@@ -187,7 +187,7 @@ def test_result_of_any_layout_is_previewed_row_by_row(layout):
     assert pairs(recorded.recording) == [(("1",), (word,))]
 
 
-def test_structures_are_previewed_leaf_by_leaf():
+def test_structures_are_sampled_leaf_by_leaf():
     struct = {"a": jax.ShapeDtypeStruct((), np.int32), "b": jax.ShapeDtypeStruct((2,), np.float32)}
     with jaxcb.record() as recorded:
         jaxcb.pure_callback(
@@ -200,9 +200,9 @@ class Watched(np.ndarray):
     """An array that can be held weakly."""
 
 
-@pytest.mark.parametrize("lanes", [False, True], ids=["single", "lanes"])
+@pytest.mark.parametrize("elements", [False, True], ids=["single", "elements"])
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_no_array_of_the_user_is_kept_alive(transform, lanes):
+def test_no_array_of_the_user_is_kept_alive(transform, elements):
     answers, operands = [], []
 
     def host(x):
@@ -214,11 +214,11 @@ def test_no_array_of_the_user_is_kept_alive(transform, lanes):
     f = lambda x: call(host, (3,), np.float32, x, vmap_method="sequential")  # noqa: E731
     x = np.ones((2, 3), np.float32)
     with jaxcb.record() as recorded:
-        result = transform(jax.vmap(f) if lanes else f)(x if lanes else x[0])
+        result = transform(jax.vmap(f) if elements else f)(x if elements else x[0])
         jax.block_until_ready(result)
-        assert len(answers) == (2 if lanes else 1)
+        assert len(answers) == (2 if elements else 1)
         gc.collect()
-        # Inside of the block: the recorder is alive, and has its previews.
+        # Inside of the block: the recorder is alive, and has its sample values.
         assert [ref() for ref in answers] == [None] * len(answers)
         if transform is jax.jit:  # eager operands may be the caller's own array
             assert [ref() for ref in operands] == [None] * len(operands)
@@ -242,7 +242,7 @@ def test_later_changes_of_the_users_arrays_do_not_show():
     ]
 
 
-def test_calls_from_several_threads_leave_three_previews():
+def test_calls_from_several_threads_leave_three_sample_values():
     def work():
         for number in range(50):
             double(np.float32(number))
@@ -253,7 +253,7 @@ def test_calls_from_several_threads_leave_three_previews():
             thread.start()
         for thread in threads:
             thread.join()
-    assert (len(recorded.recording), len(recorded.recording.previews)) == (200, 3)
+    assert (len(recorded.recording), len(recorded.recording.sample_values)) == (200, 3)
     assert all(float(r) == 2 * float(o) for ((o,), (r,)) in pairs(recorded.recording))
 
 

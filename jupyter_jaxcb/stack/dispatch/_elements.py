@@ -1,4 +1,4 @@
-"""The lanes of looped vmaps: in which order they are visited, what each gets, what they answer."""
+"""The elements of looped vmaps: in which order they are visited, what each gets, what they answer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ...recording import LoweredSite
 from ..results import AnswerChecker
 
 
-class LaneSchedule:
-    """In which order the lanes of looped vmaps are visited, and what each one gets.
+class ElementSchedule:
+    """In which order the batch elements of looped vmaps are visited, and what each one gets.
 
     JAX batches a loop over an inner vmap into loops over the outer ones, so the outermost axis
-    runs fastest: vmap of vmap over (2, 3) visits 0, 3, 1, 4, 2, 5 of the row-major lanes.
+    runs fastest: vmap of vmap over (2, 3) visits 0, 3, 1, 4, 2, 5 of the row-major batch elements.
     """
 
     def __init__(self, lowered: LoweredSite) -> None:
@@ -25,7 +25,7 @@ class LaneSchedule:
         batched = [level.batched for level in lowered.levels if level.looped]
         self._axes = len(sizes)
         grid = np.arange(int(np.prod(sizes)), dtype=np.int32).reshape(sizes[::-1])
-        self.order: np.ndarray = grid.transpose().reshape(-1)  # lane of the k-th call
+        self.order: np.ndarray = grid.transpose().reshape(-1)  # batch element of the k-th call
         # Per operand: how many batch axes it has, and the row of them each call gets (None: none).
         self.plan: list[tuple[int, np.ndarray | None]] = []
         for operand in range(len(lowered.operands)):
@@ -35,7 +35,7 @@ class LaneSchedule:
             rows = np.broadcast_to(rows, grid.shape).transpose().reshape(-1)
             self.plan.append((sum(mapped), rows if any(mapped) else None))
 
-    def lanes(self, operands: Sequence[np.ndarray]) -> Iterator[tuple]:
+    def elements(self, operands: Sequence[np.ndarray]) -> Iterator[tuple]:
         """The arguments of every call, in the order of the calls."""
         columns = [
             itertools.repeat(operand) if rows is None else self._column(operand, axes, rows)
@@ -44,15 +44,17 @@ class LaneSchedule:
         return zip(*columns, strict=False)
 
     def numbered(self, operands: Sequence[np.ndarray]) -> Iterator[tuple[int, tuple]]:
-        """The number of each lane and its arguments, in the order of the calls."""
-        return zip(self.order.tolist(), self.lanes(operands), strict=False)
+        """The number of each batch element and its arguments, in the order of the calls."""
+        return zip(self.order.tolist(), self.elements(operands), strict=False)
 
     def _column(self, operand: np.ndarray, axes: int, rows: np.ndarray) -> Iterator[np.ndarray]:
         """One operand's argument of every call: arrays, scalars too, as unbatched calls get."""
         inner = operand.shape[axes:]
         if axes > 1:
             operand = operand.reshape((int(np.prod(operand.shape[:axes])), *inner))
-        if axes < self._axes:  # rows repeat: indexing copies nothing, but costs more a lane
+        if (
+            axes < self._axes
+        ):  # rows repeat: indexing copies nothing, but costs more a batch element
             return map(operand.__getitem__, zip(rows.tolist(), itertools.repeat(...), strict=False))
         if axes > 1:
             operand = operand[rows]
@@ -62,17 +64,17 @@ class LaneSchedule:
         scalars: Any = np.nditer(operand, flags=["zerosize_ok"], order="C")
         return scalars
 
-    def by_lane(self, called: np.ndarray) -> np.ndarray:
-        """Rows in the order of the calls, put in the order of the lanes."""
+    def by_element(self, called: np.ndarray) -> np.ndarray:
+        """Rows in the order of the calls, put in the order of the batch elements."""
         if self._axes == 1:
             return called
         placed = np.empty_like(called)
         placed[self.order] = called
         return placed
 
-    def by_call(self, by_lane: np.ndarray) -> np.ndarray:
-        """Rows in the order of the lanes, put in the order of the calls."""
-        return by_lane if self._axes == 1 else by_lane[self.order]
+    def by_call(self, by_element: np.ndarray) -> np.ndarray:
+        """Rows in the order of the batch elements, put in the order of the calls."""
+        return by_element if self._axes == 1 else by_element[self.order]
 
 
 class Answers:
