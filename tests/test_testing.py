@@ -209,7 +209,7 @@ def test_failing():
     assert "host calls" not in result.stdout.str()
 
 
-def test_off_is_told(run, monkeypatch):
+def test_off_is_reported(run, monkeypatch):
     monkeypatch.setenv("JUPYTER_JAXCB", "off")
     result = run("def test_off(host_calls): pass")
     result.assert_outcomes(errors=1)

@@ -13,7 +13,7 @@ SAID_BY_OTHERS = {
     # anywidget, two seconds after a widget was closed whose module had not been loaded by then: the
     # view of a cell that ran for hardly longer than it takes to show one. Nothing is missing.
     "[anywidget] Failed to initialize model.",
-    # JupyterLab, where a notebook is closed before its kernel has answered this: it asks for a
+    # JupyterLab, where a notebook is closed before its kernel has returned this: it asks for a
     # subshell as soon as the kernel is there.
     "Error: Canceled future for create_subshell_request message before replies were done",
 }

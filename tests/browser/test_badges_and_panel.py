@@ -124,7 +124,7 @@ def test_panel_follows_the_notebook_that_is_looked_at(used, notebook):
     expect(own).not_to_contain_text("twice")
 
 
-def test_two_tabs_of_one_notebook_are_both_told(used, own_page):
+def test_two_tabs_of_one_notebook_are_both_reported(used, own_page):
     other = own_page
     other.goto(f"{used.server.url}/lab/workspaces/two/tree/{used.name}?reset")
     expect(other.locator(".jaxcb-badge-note").first).to_be_visible()
@@ -133,7 +133,7 @@ def test_two_tabs_of_one_notebook_are_both_told(used, own_page):
     expect(other.locator(".jaxcb-badge-note").nth(0)).to_contain_text("3 calls")
 
 
-def test_loading_and_unloading_is_told(notebook):
+def test_loading_and_unloading_is_reported(notebook):
     opened = notebook(LOAD, DOUBLE, "double(1.0)", "%unload_ext jupyter_jaxcb")
     own = panel(opened)
     expect(own).to_contain_text("%load_ext jupyter_jaxcb")

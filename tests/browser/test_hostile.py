@@ -63,18 +63,18 @@ def dialogs(page):
     """What any page asked its user."""
     found = []
 
-    def heard(dialog):
+    def recorded(dialog):
         if dialog.type != "beforeunload":
             found.append(dialog.message)
         dialog.accept()
 
-    page.on("dialog", heard)
+    page.on("dialog", recorded)
     yield found
-    page.remove_listener("dialog", heard)
+    page.remove_listener("dialog", recorded)
 
 
 def check_harmless(page, dialogs):
-    """Nothing ran, nothing came in as markup, and the page still answers."""
+    """Nothing ran, nothing came in as markup, and the page still results."""
     foreign = f":is({OURS}) :is({FOREIGN})"
     assert page.evaluate(
         "foreign => [...document.querySelectorAll(foreign)].map(node => node.outerHTML)", foreign
@@ -148,9 +148,9 @@ def test_whatever_is_of_a_wrong_type_is_a_view_or_one_message(notebook, page, di
     outputs += [
         (facts, replaced(measured, path, value)) for path in paths(measured) for value in wrong
     ]
-    told = rendered(notebook("None"), outputs)
-    assert len(told) == len(outputs) > 1_000
-    for made, found in zip(outputs, told, strict=True):
+    reported = rendered(notebook("None"), outputs)
+    assert len(reported) == len(outputs) > 1_000
+    for made, found in zip(outputs, reported, strict=True):
         assert (found["views"], len(found["messages"])) in [(1, 0), (0, 1), (1, 1)], made
         assert len(found["warnings"]) <= 1, made
     check_harmless(page, dialogs)

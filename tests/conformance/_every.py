@@ -11,17 +11,17 @@ def _named(**tables):
     }
 
 
-ANSWERING = _named(pure=PURE, io=IO)
-EVERY = ANSWERING | _named(debug=DEBUG)
-answering_ways = pytest.mark.parametrize("way", ANSWERING.values(), ids=ANSWERING)
-our_answering_ways = pytest.mark.parametrize(
+RETURNING = _named(pure=PURE, io=IO)
+EVERY = RETURNING | _named(debug=DEBUG)
+returning_kinds = pytest.mark.parametrize("way", RETURNING.values(), ids=RETURNING)
+our_returning_kinds = pytest.mark.parametrize(
     "way",
-    [way for name, way in ANSWERING.items() if not name.endswith("jax")],
-    ids=[name for name in ANSWERING if not name.endswith("jax")],
+    [way for name, way in RETURNING.items() if not name.endswith("jax")],
+    ids=[name for name in RETURNING if not name.endswith("jax")],
 )
 
 
 def call_of(name, host, result, **options):
-    """``way(host, result)``, but a debug callback answers nothing and none is declared."""
+    """``way(host, result)``, but a debug callback returns nothing and none is declared."""
     way = EVERY[name]
     return way(host, **options) if name.startswith("debug") else way(host, result, **options)

@@ -1,4 +1,4 @@
-"""A message about a wrong answer names the host function `oracle` and can be read at a glance."""
+"""A message about a wrong result names the host function `oracle` and can be read at a glance."""
 
 
 def assert_readable(error):

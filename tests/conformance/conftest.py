@@ -167,7 +167,7 @@ def echo():
 
 @pytest.fixture
 def noise():
-    """A host function with state, and a second generator to say what it must answer."""
+    """A host function with state, and a second generator to say what it must return."""
     generator, twin = np.random.default_rng(0), np.random.default_rng(0)
 
     def sample(x):
@@ -177,15 +177,15 @@ def noise():
 
 
 @pytest.fixture
-def answering():
-    """``f, seen = answering(answer, result)``: a callback whose host function answers `answer`."""
+def returning():
+    """``f, seen = returning(result, result)``: a callback whose host function returns `result`."""
 
-    def make(answer, result, **options):
+    def make(returned_value, result, **options):
         seen = []
 
         def oracle(x):
             seen.append(x)
-            return answer
+            return returned_value
 
         return functools.partial(jaxcb.pure_callback, oracle, result, **options), seen
 
@@ -194,12 +194,12 @@ def answering():
 
 @pytest.fixture
 def run():
-    """``run(f, *args)``: the answer of ``f(*args)``, after all its host calls."""
+    """``run(f, *args)``: the result of ``f(*args)``, after all its host calls."""
 
     def finished(f, *args):
-        answer = jax.block_until_ready(f(*args))
+        returned_value = jax.block_until_ready(f(*args))
         jax.effects_barrier()
-        return answer
+        return returned_value
 
     return finished
 

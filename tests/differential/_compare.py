@@ -16,7 +16,7 @@ from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
 
-from ._hosts import answer_leaves, answered
+from ._hosts import result_leaves, returned
 from ._interpret import Interpreter, Table
 from ._programs import Program, forward, is_one_sequence, may_drop_io, may_share_calls, sites
 
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
     message: str
     results: tuple  # per leaf: shape, dtype, weak type, bytes
     calls: list[tuple]
-    answers: frozenset[tuple]  # of callbacks, as the program got them: structure, avals
+    returned_values: frozenset[tuple]  # of callbacks, as the program got them: structure, avals
     changed: int  # arguments that were kept and are not what they were
 
 
@@ -61,8 +61,8 @@ def observe(interpreter: Interpreter, function: Any, state: Any) -> Outcome:
     interpreter.kept.clear()
     jax.effects_barrier()
     changed = sum(array.tobytes() != was for array, was in interpreter.held)
-    answers = frozenset(interpreter.answers)
-    return Outcome(error, message, results, list(interpreter.calls), answers, changed)
+    returned_values = frozenset(interpreter.returned_values)
+    return Outcome(error, message, results, list(interpreter.calls), returned_values, changed)
 
 
 def _facts(x: Any) -> tuple:
@@ -75,7 +75,7 @@ def expected(program: Program) -> Outcome:
 
     JAX drops io callbacks from loops that are differentiated; ours run as often as without the
     gradient. There JAX shows what is right by a debug callback, which it keeps, in the place of
-    every io callback, with the answer computed by JAX.
+    every io callback, with the result computed by JAX.
     """
     interpreter = Interpreter(program, JAX)
     outcome = observe(interpreter, interpreter.function(), interpreter.start())
@@ -92,7 +92,7 @@ def _io_by_debug(
     (callback,) = [c for c, _ in sites(program.block) if c.name == host.__name__]
     jax.debug.callback(host, *args, ordered=ordered, **kwargs)
     leaves = [jnp.asarray(x) for x in jax.tree.leaves((args, kwargs))]
-    return answered(callback, answer_leaves(jnp, program, callback, leaves))
+    return returned(callback, result_leaves(jnp, program, callback, leaves))
 
 
 def disagreement(program: Program, table: Table = OURS) -> tuple[Outcome, str | None]:
@@ -142,7 +142,7 @@ def difference(program: Program, jax_did: Outcome, ours_did: Outcome) -> str | N
             f"{len(jax_did.calls)} calls with JAX, {len(ours_did.calls)} with ours; "
             f"only with JAX: {list(missing.items())[:4]}, only with ours: {list(added.items())[:4]}"
         )
-    if jax_did.answers != ours_did.answers:
+    if jax_did.returned_values != ours_did.returned_values:
         return (
             f"answers only with JAX: {jax_did.answers - ours_did.answers}, "
             f"only with ours: {ours_did.answers - jax_did.answers}"

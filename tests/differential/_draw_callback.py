@@ -73,5 +73,5 @@ def _pure_options(r: random.Random, differentiated: bool) -> dict[str, Any]:
 def _may_be_ordered(r: random.Random, flavor: str, kinds: set[str]) -> bool:
     if "vmap" not in kinds:
         return True
-    # An ordered effect in the predicate of a vmapped while: JAX answers with wrong numbers.
+    # An ordered effect in the predicate of a vmapped while: JAX returns with wrong numbers.
     return "while" not in kinds and (flavor == "debug" or _one_in(r, 10))

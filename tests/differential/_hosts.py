@@ -1,4 +1,4 @@
-"""What host functions answer, in numpy for the host and in jnp for a reference."""
+"""What host functions return, in numpy for the host and in jnp for a reference."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ._programs import Callback, Program
 from ._trees import nested
 
 
-def answer_leaves(
+def result_leaves(
     xp: Any, program: Program, callback: Callback, leaves: list[Any]
 ) -> tuple[Any, ...]:
-    """What a host function answers, by numpy or by jnp.
+    """What a host function returns, by numpy or by jnp.
 
     Works for unbatched arguments and for any batch axes in front that broadcast.
     """
@@ -55,7 +55,7 @@ def _as(mixed: Any, dtype: str) -> Any:
     return mixed.astype(jnp.dtype(dtype))
 
 
-def answered(callback: Callback, results: tuple[Any, ...]) -> Any:
+def returned(callback: Callback, results: tuple[Any, ...]) -> Any:
     """Results in the structure that the callback declares."""
     if not results and callback.outputs is None:
         return None
@@ -70,4 +70,4 @@ def declared(program: Program, callback: Callback) -> Any:
     else:
         weak = callback.declared == "weak"
         structs = [jax.ShapeDtypeStruct(*aval, weak_type=weak) for aval in avals]
-    return answered(callback, tuple(structs))
+    return returned(callback, tuple(structs))

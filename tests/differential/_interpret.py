@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _autodiff, _control
 from ._arithmetic import State, added, numbers, reduced
-from ._hosts import answer_leaves, answered, declared
+from ._hosts import declared, result_leaves, returned
 from ._programs import Callback, Program, sites
 from ._trees import called_with
 
@@ -31,14 +31,14 @@ class Interpreter:
 
     Attributes:
         calls: of host functions: name, structure, arguments.
-        answers: what the program got from its callbacks: name, structure, avals.
+        results: what the program got from its callbacks: name, structure, avals.
     """
 
     def __init__(self, program: Program, table: Table) -> None:
         self.program = program
         self.table = table
         self.calls: list[tuple] = []
-        self.answers: set[tuple] = set()
+        self.returned_values: set[tuple] = set()
         self.held: list[tuple[np.ndarray, bytes]] = []  # arguments, and what they were
         self.kept: list[Any] = []  # whatever was computed eagerly, to be waited for
         self._hosts = {callback.name: self._host(callback) for callback, _ in sites(program.block)}
@@ -75,7 +75,7 @@ class Interpreter:
             arrays = [np.asarray(x) for x in leaves if not isinstance(x, str)]
             if callback.flavor == "debug":
                 return None
-            return answered(callback, answer_leaves(np, self.program, callback, arrays))
+            return returned(callback, result_leaves(np, self.program, callback, arrays))
 
         host.__name__ = host.__qualname__ = callback.name
         return host
@@ -113,11 +113,11 @@ class Interpreter:
 
     def _bind_plainly(self, callback: Callback, leaves: list[Any]) -> Any:
         args, kwargs = called_with(callback.inputs, leaves + ["tag"] * callback.tag)
-        answer = self._bound(callback, args, kwargs)
-        leaves, tree = jax.tree.flatten(answer)
+        returned_value = self._bound(callback, args, kwargs)
+        leaves, tree = jax.tree.flatten(returned_value)
         avals = [(x.shape, x.dtype.name, x.weak_type) for x in map(jax.typeof, leaves)]
-        self.answers.add((callback.name, str(tree), *avals))
-        return answer
+        self.returned_values.add((callback.name, str(tree), *avals))
+        return returned_value
 
     def _bound(self, callback: Callback, args: tuple, kwargs: dict[str, Any]) -> Any:
         host = self._hosts[callback.name]

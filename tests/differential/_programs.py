@@ -45,8 +45,8 @@ class _Written:
     def __repr__(self) -> str:
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         given = [(f.name, getattr(self, f.name)) for f in fields]
-        told = [f"{k}={v!r}" for (k, v), f in zip(given, fields, strict=True) if v != f.default]
-        return f"{type(self).__name__}({', '.join(told)})"
+        reported = [f"{k}={v!r}" for (k, v), f in zip(given, fields, strict=True) if v != f.default]
+        return f"{type(self).__name__}({', '.join(reported)})"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -61,8 +61,8 @@ class Callback(_Written):
     literal: Any = None  # a Python number that follows the leaves
     tag: bool = False  # debug only: a string is among the arguments
     inputs: Any = None  # (args, kwargs) as a pytree of zeros; None: positional
-    results: tuple[str, ...] = ("x",)  # leaves of the state that it answers with
-    outputs: Any = None  # the answer as a pytree of zeros; None: a tuple, or nothing
+    results: tuple[str, ...] = ("x",)  # leaves of the state that it returns with
+    outputs: Any = None  # the result as a pytree of zeros; None: a tuple, or nothing
     declared: str = "struct"  # or "weak", "array": with what the results are declared
     used: bool = True  # whether the results flow into the state
     stopped: bool = False  # the arguments go through stop_gradient

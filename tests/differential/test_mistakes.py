@@ -28,13 +28,13 @@ def _called_twice(callback, *args, **kwargs):
 
 
 def _called_once(callback, *args, **kwargs):
-    answers = []
+    returned_values = []
 
     @functools.wraps(callback)
     def host(*operands, **named):
-        if not answers:
-            answers.append(callback(*operands, **named))
-        return answers[0]
+        if not returned_values:
+            returned_values.append(callback(*operands, **named))
+        return returned_values[0]
 
     return jaxcb.io_callback(host, *args, **kwargs)
 
@@ -70,14 +70,17 @@ def _late(callback, *args, **kwargs):
 
 
 def _of_another():
-    """Answers the same declared structure with what another callback answered last."""
-    answers = {}
+    """Returns the same declared structure with what another callback returned last."""
+    returned_values = {}
 
     def io(callback, declared, *args, **kwargs):
         @functools.wraps(callback)
         def host(*operands, **named):
-            last, answers[str(declared)] = answers.get(str(declared)), callback(*operands, **named)
-            return answers[str(declared)] if last is None else last
+            last, returned_values[str(declared)] = (
+                returned_values.get(str(declared)),
+                callback(*operands, **named),
+            )
+            return returned_values[str(declared)] if last is None else last
 
         return jaxcb.io_callback(host, declared, *args, **kwargs)
 

@@ -54,7 +54,7 @@ def _first_operand_late(calls):
     ids=["one skipped", "one twice", "answers reversed", "arguments reversed", "order reversed",
          "operands apart"],
 )  # fmt: skip
-def test_a_mistake_in_the_loop_over_elements_is_found(visit, answer, monkeypatch):
+def test_a_mistake_in_the_loop_over_elements_is_found(visit, returned_value, monkeypatch):
     elements, by_element = _elements.ElementSchedule.elements, _elements.ElementSchedule.by_element
     monkeypatch.setattr(
         _elements.ElementSchedule,
@@ -64,7 +64,7 @@ def test_a_mistake_in_the_loop_over_elements_is_found(visit, answer, monkeypatch
     monkeypatch.setattr(
         _elements.ElementSchedule,
         "by_element",
-        lambda self, called: by_element(self, answer(called)),
+        lambda self, called: by_element(self, returned_value(called)),
     )
     _is_found(monkeypatch, ("vmap", "jit"), _is_one_loop)
 
@@ -106,7 +106,7 @@ def test_a_token_that_is_not_threaded_is_found(module, monkeypatch):
 
 
 @pytest.mark.parametrize("module", [_io, _debug])
-def test_a_side_effect_that_xla_is_not_told_of_is_found(module, monkeypatch):
+def test_a_side_effect_that_xla_is_not_reported_of_is_found(module, monkeypatch):
     lower = module.lower_host_call
     monkeypatch.setattr(
         module,

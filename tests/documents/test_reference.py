@@ -40,9 +40,9 @@ def thing_of(name):
 
 
 def test_every_public_name_stands_in_the_reference_once(from_code, pages):
-    told = [name for text in pages.values() for name in DIRECTIVE.findall(text)]
-    assert sorted(set(told)) == sorted(told)
-    assert not set(public_names(from_code)) - set(told)
+    reported = [name for text in pages.values() for name in DIRECTIVE.findall(text)]
+    assert sorted(set(reported)) == sorted(reported)
+    assert not set(public_names(from_code)) - set(reported)
 
 
 def test_every_name_of_the_reference_exists(pages):
@@ -70,13 +70,13 @@ def test_every_function_of_the_reference_has_an_example_and_says_its_arguments(p
 
 
 def test_what_a_recording_says_of_itself_is_in_the_reference(pages):
-    told = pages["reference/recording.md"]
+    reported = pages["reference/recording.md"]
     own = {
         name
         for name, value in vars(Recording).items()
         if name[0] != "_" and (callable(value) or isinstance(value, property | staticmethod))
     }
-    assert own and not {name for name in own if not re.search(rf"\b{name}\b", told)}
+    assert own and not {name for name in own if not re.search(rf"\b{name}\b", reported)}
 
 
 def test_page_of_the_magics_has_all_that_loading_brings(from_code, pages):
@@ -93,8 +93,8 @@ def test_page_of_the_magics_has_all_that_loading_brings(from_code, pages):
     finally:
         shell.run_line_magic("unload_ext", "jupyter_jaxcb")
         InteractiveShell.clear_instance()
-    told = re.findall(r"^## (%.*)$", pages["magics.md"], re.MULTILINE)
-    assert {one for names in told for one in names.split(", ")} == loaded
+    reported = re.findall(r"^## (%.*)$", pages["magics.md"], re.MULTILINE)
+    assert {one for names in reported for one in names.split(", ")} == loaded
 
 
 def test_page_of_the_magics_has_every_option_of_the_parsers(from_code, pages):

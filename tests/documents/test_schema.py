@@ -88,11 +88,11 @@ def test_every_fact_of_the_schema_has_a_meaning_and_stands_on_the_page(from_code
         said = from_code.meanings(kind)
         assert set(from_code.fields(kind)) <= set(said)
         section = pages["schema.md"].partition(f"\n## {kind.__name__}\n")[2].partition("\n## ")[0]
-        told = section.split("\n| ")
+        reported = section.split("\n| ")
         is_enum = issubclass(kind, enum.Enum)
         values = [one.value for one in kind] if is_enum else from_code.fields(kind)
         for name in values:
-            assert any(row.startswith(f"`{name}` |") for row in told)
+            assert any(row.startswith(f"`{name}` |") for row in reported)
 
 
 def test_page_has_every_key_and_column(recording, pages):

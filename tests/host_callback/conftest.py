@@ -28,11 +28,11 @@ class Seen:
         return [transforms for _, transforms, _ in self.calls]
 
     def of(self, function, *args):
-        """What `function` answers, and the calls that it made until a barrier."""
+        """What `function` results, and the calls that it made until a barrier."""
         self.calls.clear()
-        answer = jax.block_until_ready(function(*args))
+        result = jax.block_until_ready(function(*args))
         hcb.barrier_wait()
-        return answer
+        return result
 
 
 @pytest.fixture

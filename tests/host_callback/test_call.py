@@ -18,7 +18,7 @@ STRUCT = jax.ShapeDtypeStruct
 
 
 @ways
-def test_answer_goes_on_into_the_program(way):
+def test_result_goes_on_into_the_program(way):
     f = way(lambda x: hcb.call(np.sin, x, result_shape=x) ** 2 + 1)
     x = np.arange(3, dtype=np.float32)
     np.testing.assert_allclose(f(x), np.sin(x) ** 2 + 1, rtol=1e-6)
@@ -46,7 +46,7 @@ def test_host_gets_the_tree_alone(way):
 
 
 @ways
-def test_array_the_host_answered_with_stays_its_own(way):
+def test_array_the_host_returned_stays_its_own(way):
     memory = np.zeros(1000 + 16, np.float32)
     start = -memory.ctypes.data % 64 // 4  # JAX takes such memory over as it is
     own = memory[start : start + 1000]
@@ -66,12 +66,12 @@ Pair = collections.namedtuple("Pair", "a b")
 @ways
 def test_any_structure_may_come_back(way):
     shape = {"b": Pair(1, STRUCT((2,), jnp.bfloat16)), "a": [jnp.ones(3), None, ()], "c": True}
-    answer = {
+    returned_value = {
         "b": Pair(np.int32(5), np.ones(2, ml_dtypes.bfloat16)),
         "a": [np.arange(3, dtype=np.float32), None, ()],
         "c": np.True_,
     }
-    back = way(lambda: hcb.call(lambda _: answer, (), result_shape=shape))()
+    back = way(lambda: hcb.call(lambda _: returned_value, (), result_shape=shape))()
     assert jax.tree.structure(back) == jax.tree.structure(shape)
     assert back["b"].b.dtype == jnp.bfloat16
     assert jax.tree.map(lambda x: np.asarray(x).tolist(), back) == {
@@ -111,10 +111,10 @@ def test_leaf_that_is_no_array_is_refused():
         (np.bool_, "bool", True),
     ],
 )
-def test_64_bit_is_narrowed_without_x64(way, promised, narrow, answer):
-    back = way(lambda: hcb.call(lambda _: answer, (), result_shape=STRUCT((), promised)))()
+def test_64_bit_is_narrowed_without_x64(way, promised, narrow, returned_value):
+    back = way(lambda: hcb.call(lambda _: returned_value, (), result_shape=STRUCT((), promised)))()
     assert back.dtype.name == narrow
-    np.testing.assert_allclose(back, answer, rtol=1e-6)
+    np.testing.assert_allclose(back, returned_value, rtol=1e-6)
 
 
 @ways
@@ -163,9 +163,9 @@ WRONG = {
 
 @ways
 @pytest.mark.parametrize(("promised", "answer"), WRONG.values(), ids=WRONG)
-def test_answer_that_is_not_exactly_as_promised_is_an_error(way, promised, answer):
+def test_result_that_is_not_exactly_as_promised_is_an_error(way, promised, returned_value):
     def wrong(_):
-        return answer
+        return returned_value
 
     with pytest.raises(RuntimeError, match="wrong answered with") as caught:
         jax.block_until_ready(way(lambda: hcb.call(wrong, (), result_shape=promised))())
@@ -173,9 +173,9 @@ def test_answer_that_is_not_exactly_as_promised_is_an_error(way, promised, answe
     assert isinstance(jaxcb.host_error(caught.value), ValueError)
 
 
-def test_answer_may_be_a_jax_array():
-    answer = jnp.arange(3.0)
-    assert hcb.call(lambda _: answer, (), result_shape=answer).tolist() == [0, 1, 2]
+def test_result_may_be_a_jax_array():
+    returned_value = jnp.arange(3.0)
+    assert hcb.call(lambda _: returned_value, (), result_shape=returned_value).tolist() == [0, 1, 2]
 
 
 @ways

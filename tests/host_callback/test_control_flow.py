@@ -157,8 +157,8 @@ def up_to_2(seen):
 
 
 @pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_tap_in_a_mapped_predicate_sees_the_elements_and_answers_are_right(seen, way):
-    """JAX's own lowering goes on with batch elements that have finished, and answers 2, 3, 4, 5."""
+def test_tap_in_a_mapped_predicate_sees_the_elements_and_results_are_right(seen, way):
+    """JAX's own lowering goes on with batch elements that have finished, and results 2, 3, 4, 5."""
     assert seen.of(way(jax.vmap(up_to_2(seen))), jnp.arange(4)).tolist() == [2, 2, 2, 3]
     assert seen.values == [[True, True, False, False], [True] + [False] * 3, [False] * 4]
     assert seen.transforms == [(batch(0),)] * 3

@@ -99,7 +99,7 @@ def test_device_that_is_not_there_is_refused(found, name):
     assert (row["error"], row["calls"]) == ("ValueError", [])
 
 
-def test_call_in_a_pmap_answers_each_device(found):
+def test_call_in_a_pmap_returns_to_each_device(found):
     assert each(found, "call in pmap") == [[[0, 1], [], 0], [[2, 3], [], 1]]
     np.testing.assert_allclose(found["call in pmap"]["back"], np.sin(XS), rtol=1e-6)
 
@@ -112,7 +112,7 @@ def test_call_in_a_pmap_answers_each_device(found):
         ("call, sharded and eager", 0, 0),
     ],
 )
-def test_call_over_several_devices_gets_and_answers_the_whole_array(found, name, device, more):
+def test_call_over_several_devices_gets_and_returns_the_whole_array(found, name, device, more):
     assert each(found, name) == [[XS, [], device]]
     np.testing.assert_allclose(found[name]["back"], np.sin(XS) + more, rtol=1e-6)
 

@@ -39,7 +39,7 @@ def test_barrier_tells_the_error_once(way):
     assert hcb.barrier_wait() is None
 
 
-def test_last_error_is_told(caplog):
+def test_last_error_is_reported(caplog):
     f = jax.jit(lambda x: hcb.id_tap(boom, hcb.id_tap(boom, x) + 1))
     jax.block_until_ready(f(1.0))
     with pytest.raises(hcb.CallbackException, match="no luck with 2"):
@@ -154,7 +154,7 @@ def test_failing_call_ends_the_computation(seen, way):
     assert seen.of(jax.jit(lambda x: hcb.id_tap(seen, x)), 2.0) == 2.0
 
 
-def test_call_that_fails_unseen_is_told_by_the_barrier(monkeypatch):
+def test_call_that_fails_unseen_is_reported_by_the_barrier(monkeypatch):
     """As one does whose program runs behind the back of Python: JAX's own barrier raises it."""
 
     def fails(x):

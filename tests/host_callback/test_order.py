@@ -22,7 +22,7 @@ class Log:
     def tap(self, arg, transforms):
         self.lines.append(f"tap {arg:g}")
 
-    def answer(self, arg):
+    def result(self, arg):
         self.lines.append(f"call {arg:g}")
         return arg
 
@@ -38,7 +38,7 @@ def log():
 def all_three(log, x):
     hcb.id_tap(log.tap, x)
     hcb.id_print(x, output_stream=log)
-    return hcb.call(log.answer, x, result_shape=x)
+    return hcb.call(log.result, x, result_shape=x)
 
 
 def lines(*numbers):
@@ -87,7 +87,7 @@ def test_eager_call_waits_for_the_taps_before_it(log):
     jax.block_until_ready(jitted(still_computed()))
     log.lines.clear()
     jitted(still_computed())
-    hcb.call(log.answer, 1.0, result_shape=1.0)
+    hcb.call(log.result, 1.0, result_shape=1.0)
     hcb.barrier_wait()
     assert log.lines == ["tap 0", "call 1"]
 
@@ -188,14 +188,14 @@ def test_named_scope_and_donation(seen):
 @pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
 def test_tap_function_may_use_jax_and_taps(seen):
     inner = jax.jit(lambda x: hcb.id_tap(seen, x + 1) * 2)
-    answers = []
+    results = []
 
     def tap(arg, transforms):
-        answers.append(float(inner(arg)))
+        results.append(float(inner(arg)))
 
     jax.block_until_ready(jax.jit(lambda x: hcb.id_tap(seen, hcb.id_tap(tap, x)))(1.0))
     hcb.barrier_wait()
-    assert answers == [4.0]
+    assert results == [4.0]
     assert seen.values == [2.0, 1.0]
 
 

@@ -45,7 +45,7 @@ def test_each_kind_has_its_site():
     assert len(recording) == 3
 
 
-def test_tap_answers_nothing_and_a_call_something():
+def test_tap_returns_nothing_and_a_call_something():
     f = lambda x: hcb.call(np.sin, hcb.id_tap(look, x), result_shape=x)  # noqa: E731
     tap, call = recorded(f, np.ones(3, np.float32)).lowered
     assert ([a.shape for a in tap.operands], tap.results) == ([(3,)], ())
@@ -68,7 +68,7 @@ def test_batch_is_a_level_of_its_own():
     assert Recording.from_json(recording.to_json()).lowered[0].levels == fact.levels
 
 
-def test_failed_tap_is_told():
+def test_failed_tap_is_reported():
     def boom(arg, transforms):
         raise ValueError("no luck")
 
@@ -115,7 +115,7 @@ def test_tap_in_a_predicate_is_live(around, given):
     assert statuses(recorded(jax.jit(around(f)), given)) == [("look", "kept", None)]
 
 
-def test_what_jax_moves_out_of_a_loop_under_grad_is_told():
+def test_what_jax_moves_out_of_a_loop_under_grad_is_reported():
     """JAX takes a tap of nothing at all out of a differentiated scan, and no other."""
 
     def f(x):
@@ -126,8 +126,8 @@ def test_what_jax_moves_out_of_a_loop_under_grad_is_told():
         return lax.scan(step, 1.0, None, length=3)[0]
 
     recording = recorded(jax.jit(jax.grad(f)), 2.0)
-    told = [(o.status, o.written, o.compiled) for o in recording.outcomes]
-    assert told == [("hoisted", 3, 1), ("kept", 3, 3)]
+    reported = [(o.status, o.written, o.compiled) for o in recording.outcomes]
+    assert reported == [("hoisted", 3, 1), ("kept", 3, 3)]
     assert len(recording) == 4
 
 

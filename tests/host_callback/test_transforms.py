@@ -45,7 +45,7 @@ def test_dimensions_are_counted_from_the_front(seen):
     assert seen.transforms == [(batch(1),)]
 
 
-def test_nested_vmaps_are_told_innermost_first(seen):
+def test_nested_vmaps_are_reported_innermost_first(seen):
     """The inner dimension is counted without the outer one: the array as that vmap saw it."""
     inner = jax.vmap(lambda x: hcb.id_tap(seen, x), in_axes=1, out_axes=1)
     given = np.arange(24).reshape(2, 3, 4)
@@ -108,7 +108,7 @@ def nests(draw):
 @hypothesis.settings(max_examples=25)
 @hypothesis.given(nests())
 def test_dimensions_lead_back_to_the_elements(nest):
-    """Whoever takes the dimensions off as they are told, outermost first, has one element's value."""
+    """Whoever takes the dimensions off as they are reported, outermost first, has one element's value."""
     shape, axes = nest
     given = np.arange(np.prod(shape)).reshape(shape)
     calls = []

@@ -132,8 +132,8 @@ def test_argument_is_read_only_and_may_be_kept(seen, way):
 
 @ways
 def test_what_the_function_returns_is_ignored(way):
-    for answer in ("text", np.ones(3), None, object()):
-        tapped = way(lambda x, answer=answer: hcb.id_tap(lambda a, t: answer, x) + 1)(1.0)
+    for result in ("text", np.ones(3), None, object()):
+        tapped = way(lambda x, result=result: hcb.id_tap(lambda a, t: result, x) + 1)(1.0)
         assert float(tapped) == 2.0
 
 

@@ -233,7 +233,7 @@ def test_file_that_is_not_there_is_refused(tmp_path):
         migrate.read(tmp_path)
 
 
-def test_file_that_cannot_be_written_is_told(file, monkeypatch):
+def test_file_that_cannot_be_written_is_reported(file, monkeypatch):
     path = file(OLD)
     source = migrate.read(path)
 

@@ -123,7 +123,7 @@ def test_jax_of_a_cell_before_needs_no_import(file):
     assert json.loads(path.read_text()) == notebook(*cells)
 
 
-def test_broken_cell_is_told_and_the_others_are_read(file):
+def test_broken_cell_is_reported_and_the_others_are_read(file):
     path = file(notebook(code("x = 1\n", "def f(:\n"), code(OLD)), indent=1)
     source = migrate.read(path)
     assert source.problems == [f"cannot read {path}, cell 1, line 2: invalid syntax."]

@@ -49,7 +49,7 @@ class Kernel:
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
-        self.answers = True
+        self.results = True
 
     def run(self, code, cell=None, **options):
         """Runs a cell; `cell` is its id, which JupyterLab says and nbclient does not."""
@@ -88,10 +88,10 @@ class Kernel:
 
     @contextlib.contextmanager
     def _asked(self):
-        """Notes it if no answer comes, so that the tests after this one do not wait too."""
-        self.answers, answers = False, self.answers
+        """Notes it if no result comes, so that the tests after this one do not wait too."""
+        self.results, results = False, self.results
         yield
-        self.answers = answers
+        self.results = results
 
     def ask(self, kind, content, hear, metadata=None):
         """Sends a message as a front end does; `hear` gets each message that comes of it."""
@@ -100,11 +100,11 @@ class Kernel:
         number = message["header"]["msg_id"]
         with self._asked():
             while True:
-                heard = self.client.get_iopub_msg(timeout=120)
-                if heard["parent_header"].get("msg_id") != number:
+                recorded = self.client.get_iopub_msg(timeout=120)
+                if recorded["parent_header"].get("msg_id") != number:
                     continue
-                hear(heard)
-                if heard["content"].get("execution_state") == "idle":
+                hear(recorded)
+                if recorded["content"].get("execution_state") == "idle":
                     break
 
     def run_cell(self, code, cell, hear):
@@ -134,11 +134,11 @@ def fresh_kernel():
 
 @pytest.fixture(scope="session")
 def _shared_kernel(fresh_kernel):
-    """The kernel that tests share; a new one after a test that left it without an answer."""
+    """The kernel that tests share; a new one after a test that left it without a result."""
     kernels = []
 
     def kernel():
-        if not kernels or not kernels[-1].answers:
+        if not kernels or not kernels[-1].results:
             kernels.append(fresh_kernel())
             kernels[-1].run("import jax, jax.numpy as jnp, numpy as np, scipy.special")
             kernels[-1].run("names_of_all_tests = {*globals(), 'names_of_all_tests'}")
@@ -158,7 +158,7 @@ def kernel(_shared_kernel):
     kernel = _shared_kernel()
     assert kernel.run(_FORGET).error is None
     yield kernel
-    if kernel.answers:
+    if kernel.results:
         kernel.run("%unload_ext jupyter_jaxcb")
 
 

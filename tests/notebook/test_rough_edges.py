@@ -161,7 +161,7 @@ def test_long_message_of_a_failure_stays_out_of_the_headline(kernel):
     assert len(ran.trace["text/plain"].splitlines()[0]) < 120
 
 
-def test_two_calls_on_one_line_are_told_apart_by_their_column(f):
+def test_two_calls_on_one_line_are_distinguished_by_their_column(f):
     assert [s["where"] for s in f.run("[f(1.), f(2.)];").sites] == ["line 1:2", "line 1:9"]
 
 
@@ -172,5 +172,5 @@ def test_many_sites_are_counted_where_they_are_not_listed(f):
     assert "40 more sites are not listed" in ran.trace["text/html"]
 
 
-def test_error_of_an_answer_for_missing_arguments_names_the_function(f):
+def test_error_of_an_result_for_missing_arguments_names_the_function(f):
     assert f.run("f()").error[1] == "f() missing a required argument: 'x'"

@@ -59,7 +59,7 @@ class Load:
 
     Args:
         number: of the thread.
-        count: is told the name of each host function that runs.
+        count: is reported the name of each host function that runs.
     """
 
     def __init__(self, number, count):
@@ -176,7 +176,7 @@ class Load:
             cell_ends(run)
 
     def run(self, steps, observed):
-        """Does so many things; what a program answers is checked each time."""
+        """Does so many things; what a program results is checked each time."""
         for kind in self.rng.choice(list(self.kinds), steps):
             if kind == "jax's own" and not observed:
                 continue

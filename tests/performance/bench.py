@@ -237,19 +237,19 @@ def big_rows(rounds):
 
 
 def check_rows(rounds):
-    """What it costs to look at an answer that is as declared."""
+    """What it costs to look at a result that is as declared."""
     numbers = np.zeros(1_000, np.float32)
     tree = {"a": numbers, "b": numbers[0:1].reshape(()), "c": numbers}
     rows = []
-    for name, answer, bar in (("an array", numbers, "<= 0.3 µs"), ("a dict of three", tree, "")):
-        leaves, structure = jax.tree.flatten(answer)
+    for name, result, bar in (("an array", numbers, "<= 0.3 µs"), ("a dict of three", tree, "")):
+        leaves, structure = jax.tree.flatten(result)
         check = answer_checker(
             "host", structure, [x.shape for x in leaves], [x.dtype for x in leaves]
         )
 
-        def checks(check=check, answer=answer):
+        def checks(check=check, result=result):
             for _ in range(LOOP):
-                check(answer)
+                check(result)
 
         def nothing_checked():
             for _ in range(LOOP):

@@ -90,12 +90,14 @@ class Soak:
             raise AssertionError("\n".join(failed))
 
     def compare(self, number, kind, recording, ran):
-        heard = collections.Counter(
+        noted = collections.Counter(
             recording.lowered[row].site.function for row in recording.calls["lowered"].tolist()
         )
         self.calls += sum(ran.values())
-        if heard != ran or recording.overflow:
-            self.lost.append(f"round {number}, {kind}: ran {ran - heard}, only heard {heard - ran}")
+        if noted != ran or recording.overflow:
+            self.lost.append(
+                f"round {number}, {kind}: ran {ran - noted}, only recorded {noted - ran}"
+            )
 
     def interrupt(self):
         """A block that is interrupted while its program is under way."""

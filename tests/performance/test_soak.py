@@ -23,11 +23,11 @@ def test_recordings_have_every_host_call_of_a_mixed_load():
 
 def test_the_comparison_sees_a_call_that_was_lost():
     soak = Soak(threads=1)
-    told = soak.count
+    reported = soak.count
     soak.loads[0].count("w0_step")
-    before = told.now()
+    before = reported.now()
     soak.loads[0].count("w0_step")
-    soak.compare(0, "recorded", Recording(), told.now() - before)
+    soak.compare(0, "recorded", Recording(), reported.now() - before)
     assert soak.lost == ["round 0, recorded: ran Counter({'w0_step': 1}), only heard Counter()"]
 
 

@@ -27,10 +27,10 @@ def ahead(judge: Judge) -> None:
     str(ran.explained)
     if judge.program.mode == "eager" or any(run.error for run in ran.runs):
         return
-    _foretold(judge, rows)
+    _predicted(judge, rows)
 
 
-def _foretold(judge: Judge, rows: list[Any]) -> None:
+def _predicted(judge: Judge, rows: list[Any]) -> None:
     runs = len(judge.ran.runs)
     counts: Counter[str] = Counter()
     for run in judge.ran.runs:

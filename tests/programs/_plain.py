@@ -321,7 +321,7 @@ class Plain:
         taint = taint_of(test)
         if not self.mapped(taint):
             result = branches[chosen](value)
-            if self.elements:  # what one branch answers by batch element, all do
+            if self.elements:  # what one branch results by batch element, all do
                 taint |= self.taint_after(lambda: [branch(value) for branch in branches])
             return with_taint(result, taint)
         self.forced.append(taint)

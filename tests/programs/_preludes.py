@@ -83,9 +83,9 @@ def plain(program: Program) -> tuple[str, Writer]:
 
 def _plain(host: Host, writer: Writer) -> None:
     names, formula = _names(host), FORMULAS[host.math][host.arity - 1]
-    answer = f"({formula}, {formula} + 1.0)" if host.pair else formula
+    result = f"({formula}, {formula} + 1.0)" if host.pair else formula
     writer.write(f"def {host.name}({names}):")
-    writer.write(f"return {answer}", 1)
+    writer.write(f"return {result}", 1)
     if host.registered:
         writer.write(f'{host.name} = plain.registered("{host.name}", {host.name})')
 

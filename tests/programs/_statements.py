@@ -75,7 +75,7 @@ def mentioned(judge: Judge, lines: set[int]) -> None:
 
 
 def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
-    """Calls that are missing are told, and none are told to be missing that are not."""
+    """Calls that are missing are reported, and none are reported to be missing that are not."""
     rows: dict[str, list[Any]] = {}
     for row in summarize(block.recording):
         rows.setdefault(judge.host_of(row), []).append(row)

@@ -1,4 +1,4 @@
-"""A recording goes to a file and comes back; a file that is none, or is hostile, is told."""
+"""A recording goes to a file and comes back; a file that is none, or is hostile, is reported."""
 
 import json
 import struct
@@ -107,13 +107,13 @@ def test_compact_file_of_many_calls_has_several_blocks_and_is_small(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"\x80\x04\x95pickle", b"PK\x03\x04", b"<html>", b"[1, 2]", b"\x89jaxcb\n"]
 )
-def test_file_of_something_else_is_told(content, tmp_path):
+def test_file_of_something_else_is_reported(content, tmp_path):
     with pytest.raises(RecordingFileError, match="it is no recording"):
         reading(content, tmp_path)
 
 
 @SUFFIXES
-def test_file_that_ends_anywhere_is_told(suffix, tmp_path):
+def test_file_that_ends_anywhere_is_reported(suffix, tmp_path):
     content = raw(recorded(), tmp_path, suffix)
     for end in range(1, len(content) - 1, 7):
         with pytest.raises(RecordingFileError):
@@ -154,7 +154,7 @@ def test_newer_schema_says_to_update(suffix, tmp_path):
 
 
 @SUFFIXES
-def test_older_schema_is_told_and_not_taken_for_damage(suffix, tmp_path):
+def test_older_schema_is_reported_and_not_taken_for_damage(suffix, tmp_path):
     """Before executors a host call had no `queued_ns`: 40 bytes, not 48."""
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
@@ -204,7 +204,7 @@ def test_block_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path, monke
     assert largest == [101]
 
 
-def test_something_behind_the_end_is_told(tmp_path):
+def test_something_behind_the_end_is_reported(tmp_path):
     with pytest.raises(RecordingFileError, match="behind its end"):
         reading(raw(recorded(), tmp_path) + b"x", tmp_path)
 
@@ -219,7 +219,7 @@ def test_large_file_is_read_when_it_is_allowed(tmp_path):
 
 
 @pytest.mark.parametrize("depth", [1_000, 100_000])
-def test_deep_json_is_told(depth, tmp_path):
+def test_deep_json_is_reported(depth, tmp_path):
     with pytest.raises(RecordingFileError):
         reading(b'{"schema": ' + b"[" * depth, tmp_path)
     with pytest.raises(RecordingFileError):
@@ -269,7 +269,7 @@ def test_what_is_not_as_it_has_to_be_is_named(change):
         Recording.from_json(json.dumps(data))
 
 
-def test_integer_of_many_digits_is_told():
+def test_integer_of_many_digits_is_reported():
     text = recorded().to_json().replace('"overflow": 0', f'"overflow": {"9" * 5_000}')
     with pytest.raises(RecordingFileError, match="cannot read this recording"):
         Recording.from_json(text)

@@ -92,7 +92,7 @@ def test_calls_of_workers_are_counted():
     assert (summary.calls, summary.crossings) == (48, 3)
 
 
-def test_failure_past_the_end_of_the_log_is_told():
+def test_failure_past_the_end_of_the_log_is_reported():
     calls = []
     a = counted("a", calls, fails=8)
     b = counted("b", [])
@@ -202,9 +202,9 @@ def test_live_view_counts_calls_past_the_end_of_the_log():
     for n in range(3):
         for fact in facts:
             recorder.called(fact, 1, 0, 10, "ValueError: b" if n and fact is facts[1] else None)
-        heard = recorder.heard(mark, progress.seen)
-        progress.add(heard)
-        message = progress.to_message(heard, 100, ())
+        recorded = recorder.recorded(mark, progress.seen)
+        progress.add(recorded)
+        message = progress.to_message(recorded, 100, ())
         assert message["calls"] == message["expected"] == 2 * (n + 1)
         assert message["not_sent"] == 2 * n
         assert [(site["calls"], site["errors"], site["host_ns"]) for site in message["sites"]] == [

@@ -68,7 +68,7 @@ def compact(text):
     return content
 
 
-def told_limit(path):
+def reported_limit(path):
     with pytest.raises(RecordingFileError, match=r"more than the limit") as raised:
         load(path, limit_bytes=1_000)
     found = re.search(r"load\(path, limit_bytes=(\d+)\)", str(raised.value))
@@ -90,7 +90,7 @@ def peak_of_loading(path, limit):
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_reading_takes_no_more_than_the_limit_that_lets_it(text, tmp_path):
-    limit = told_limit(path := as_file(text, tmp_path))
+    limit = reported_limit(path := as_file(text, tmp_path))
     assert peak_of_loading(path, limit - 1)[1]
     peak, refused = peak_of_loading(path, limit)
     assert not refused
@@ -100,7 +100,7 @@ def test_reading_takes_no_more_than_the_limit_that_lets_it(text, tmp_path):
 @pytest.mark.parametrize("text", [TEXTS["objects"], TEXTS["lists in lists"]], ids=["{", "["])
 def test_compact_file_keeps_to_the_limit_too(text, tmp_path):
     path = as_file(compact(text), tmp_path)
-    limit = told_limit(path)
+    limit = reported_limit(path)
     peak, refused = peak_of_loading(path, limit)
     assert not refused and peak < 1.2 * limit
     peak, refused = peak_of_loading(path, limit // 20)

@@ -101,7 +101,7 @@ def test_two_that_save_at_once_do_not_meet(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_full_device_is_told_by_the_name_the_user_gave(suffix, tmp_path):
+def test_full_device_is_reported_by_the_name_the_user_gave(suffix, tmp_path):
     if suffix in (".arrow", ".feather", ".parquet"):
         pytest.importorskip("pyarrow", reason="the table of calls for Arrow needs pyarrow")
     path = tmp_path / f"full{suffix}"
@@ -126,7 +126,7 @@ def test_pipe_is_written_to(tmp_path):
 @pytest.mark.parametrize(
     "where", ["missing/a.json", "folder.json", "loop.json", "x" * 300 + ".json"]
 )
-def test_place_that_takes_no_file_is_told_by_the_name_the_user_gave(where, tmp_path):
+def test_place_that_takes_no_file_is_reported_by_the_name_the_user_gave(where, tmp_path):
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
     before = sorted(tmp_path.rglob("*"))

@@ -127,9 +127,9 @@ def test_every_window_has_the_first_calls_of_its_own():
 
 def test_what_is_kept_is_a_copy():
     recorder = Recorder()
-    given_, answered = np.zeros(3), np.ones(2)
-    take(recorder, fact(), [given_], [answered])
-    given_[:], answered[:] = 7, 8
+    given_, returned = np.zeros(3), np.ones(2)
+    take(recorder, fact(), [given_], [returned])
+    given_[:], returned[:] = 7, 8
     (sample,) = recorder.freeze().sample_values
     assert (sample.operands, sample.results) == (("[0, 0, 0]",), ("[1, 1]",))
 

@@ -26,7 +26,7 @@ EXTENSION = "jupyter-jaxcb"
 MIME_TYPE = "application/vnd.jupyter-jaxcb.recording.v1+json"
 # Where packages come from, and through which proxy: as here.
 _NETWORK = re.compile(r"(pip|npm)_|\w*(proxy$|cert|_ca_)", re.IGNORECASE)
-_START_SECONDS = 120  # that JupyterLab may take to answer
+_START_SECONDS = 120  # that JupyterLab may take to return
 
 
 def run(command: list[str | Path] | str, **how) -> str:
@@ -162,8 +162,8 @@ def _page(address: str, server: subprocess.Popen) -> str:
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
-            with urllib.request.urlopen(address) as answer:
-                return answer.read().decode()
+            with urllib.request.urlopen(address) as result:
+                return result.read().decode()
         except OSError as error:
             check(server.poll() is None, "JupyterLab did not start")
             check(time.monotonic() < deadline, f"JupyterLab does not answer: {error}")

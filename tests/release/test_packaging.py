@@ -164,11 +164,11 @@ def test_command_of_an_issue_template_prints_the_versions(path):
     for command in re.findall(r"^```sh\n(.*?)\n```", text, re.MULTILINE | re.DOTALL):
         asked = shlex.split(command)
         assert asked[0] == "python"
-        told = subprocess.run(
+        reported = subprocess.run(
             [sys.executable, *asked[1:]], check=True, capture_output=True, text=True
         ).stdout
         for name in ("jupyter_jaxcb", "jax", "jaxlib", "numpy", "python"):
-            assert re.search(rf"^{name}:? +\S", told, re.MULTILINE)
+            assert re.search(rf"^{name}:? +\S", reported, re.MULTILINE)
 
 
 def test_there_are_templates_for_a_bug_and_for_a_wrong_status():

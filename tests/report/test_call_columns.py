@@ -79,7 +79,7 @@ def test_twenty_thousand_calls_take_a_few_bytes_each():
 
 
 @pytest.mark.parametrize("column", ["thread", "error"])
-def test_what_sixteen_bits_cannot_count_is_not_told(column, unpacked):
+def test_what_sixteen_bits_cannot_count_is_not_reported(column, unpacked):
     recording = recorded([(0, 1, 0, 0, None)])
     calls = recording.calls.copy()
     calls[column] = 70_000

@@ -150,20 +150,20 @@ def test_arrow_files_have_what_csv_has(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ARROW)
-def test_missing_pyarrow_is_told_with_what_needs_nothing(suffix, tmp_path, monkeypatch):
+def test_missing_pyarrow_is_reported_with_what_needs_nothing(suffix, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pyarrow.*pip install pyarrow.*\.csv"):
         SEVERAL.save(tmp_path / f"calls{suffix}")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_pandas_is_told_with_what_needs_nothing(monkeypatch):
+def test_missing_pandas_is_reported_with_what_needs_nothing(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pandas.*pip install pandas.*csv"):
         SEVERAL.to_pandas()
 
 
-def test_what_holds_a_recording_is_told_from_one(tmp_path):
+def test_what_holds_a_recording_is_reported_from_one(tmp_path):
     with jaxcb.record() as r:
         pass
     with pytest.raises(TypeError, match=r"cannot export a Record: .*Pass r\.recording"):

@@ -23,7 +23,7 @@ def vector(size):
     return Aval((size,), "float32")
 
 
-class Told:
+class Reported:
     """A recording in the making: programs of sites, numbered as they come."""
 
     def __init__(self):
@@ -46,66 +46,70 @@ class Told:
 
 
 def test_one_compilation_is_not_worth_a_note():
-    assert Told().program().notes() == {SITE: ()}
+    assert Reported().program().notes() == {SITE: ()}
 
 
 def test_other_shapes_are_named():
-    told = Told().program(arguments=[vector(3)]).program(arguments=[vector(4), Aval((), "int8")])
-    assert told.notes() == {
+    reported = (
+        Reported().program(arguments=[vector(3)]).program(arguments=[vector(4), Aval((), "int8")])
+    )
+    assert reported.notes() == {
         SITE: ("jit_f was compiled 2 times, for (float32[3]), (float32[4], int8[])",)
     }
 
 
 def test_three_shapes_are_named_and_the_others_counted():
-    told = Told()
+    reported = Reported()
     for size in range(5):
-        told.program(arguments=[vector(size)])
-    (note,) = told.notes()[SITE]
+        reported.program(arguments=[vector(size)])
+    (note,) = reported.notes()[SITE]
     assert note.endswith("5 times, for (float32[0]), (float32[1]), (float32[2]), 2 more")
 
 
 def test_another_function_each_time_is_said_with_the_advice():
-    told = Told().program(function=1).program(function=2).program(function=3)
-    (note,) = told.notes()[SITE]
+    reported = Reported().program(function=1).program(function=2).program(function=3)
+    (note,) = reported.notes()[SITE]
     assert note.startswith(f"jit_f was compiled 3 times, {ANOTHER}: ")
     assert "outside of the loop" in note
 
 
 def test_one_function_compiled_twice_for_equal_arguments_is_only_counted():
-    assert Told().program().program().notes() == {SITE: ("jit_f was compiled 2 times",)}
+    assert Reported().program().program().notes() == {SITE: ("jit_f was compiled 2 times",)}
 
 
 def test_programs_of_two_names_are_not_one_compiled_twice():
-    assert Told().program("jit_f", function=1).program("jit_g", function=2).notes() == {SITE: ()}
+    assert Reported().program("jit_f", function=1).program("jit_g", function=2).notes() == {
+        SITE: ()
+    }
 
 
 def test_note_is_at_the_sites_of_the_program_only():
-    told = Told().program(site=OTHER, name="jit_g")
-    told.program(arguments=[vector(3)]).program(arguments=[vector(4)])
-    assert told.notes()[OTHER] == ()
-    assert len(told.notes()[SITE]) == 1
+    reported = Reported().program(site=OTHER, name="jit_g")
+    reported.program(arguments=[vector(3)]).program(arguments=[vector(4)])
+    assert reported.notes()[OTHER] == ()
+    assert len(reported.notes()[SITE]) == 1
 
 
 def test_compilations_of_an_earlier_window_do_not_count():
-    told = Told().program(function=1)
-    mark = told.recorder.mark()
-    told.program(function=2)
-    (summary,) = summarize(told.recorder.freeze(mark))
+    reported = Reported().program(function=1)
+    mark = reported.recorder.mark()
+    reported.program(function=2)
+    (summary,) = summarize(reported.recorder.freeze(mark))
     assert summary.notes == ()
-    assert len(told.recorder.freeze(mark).compilations) == 1
-    assert len(told.notes()[SITE]) == 1
+    assert len(reported.recorder.freeze(mark).compilations) == 1
+    assert len(reported.notes()[SITE]) == 1
 
 
 def test_program_that_is_not_cached_says_of_which_jax():
-    told = Told().program(not_cached=True).program(site=OTHER, name="jit_g")
-    notes = told.notes({"jax": "0.9.1"})
+    reported = Reported().program(not_cached=True).program(site=OTHER, name="jit_g")
+    notes = reported.notes({"jax": "0.9.1"})
     (note,) = notes[SITE]
     assert "the persistent compilation cache of JAX 0.9.1 takes no program" in note
     assert notes[OTHER] == ()
 
 
 def test_program_that_is_not_cached_is_said_without_a_version_too():
-    (note,) = Told().program(not_cached=True).notes()[SITE]
+    (note,) = Reported().program(not_cached=True).notes()[SITE]
     assert "cache of JAX takes no program" in note
     assert "  " not in note
 
@@ -134,16 +138,16 @@ def test_calls_that_were_not_finite_are_counted_in_words(produced, passed_on, wo
 
 
 def test_equal_notes_are_said_once():
-    told = Told()
-    for program in (told.program(not_cached=True), told.program("jit_g", not_cached=True)):
-        assert program is told
-    (note,) = told.notes({"jax": "0.8.0"})[SITE]
+    reported = Reported()
+    for program in (reported.program(not_cached=True), reported.program("jit_g", not_cached=True)):
+        assert program is reported
+    (note,) = reported.notes({"jax": "0.8.0"})[SITE]
     assert note.startswith("its program is compiled in every process")
 
 
 def test_notes_say_no_time():
-    told = Told().program(function=1).program(function=2, not_cached=True)
-    recording = told.recorder.freeze(environment={"jax": "0.8.0"})
+    reported = Reported().program(function=1).program(function=2, not_cached=True)
+    recording = reported.recorder.freeze(environment={"jax": "0.8.0"})
     data, metadata = to_mimebundle(recording)
     assert "_ns" not in str(data)
     assert (
@@ -152,36 +156,36 @@ def test_notes_say_no_time():
     )
 
 
-def test_ways_that_differ_in_dtype_alone_are_told_with_it():
-    told = Told()
+def test_ways_that_differ_in_dtype_alone_are_reported_with_it():
+    reported = Reported()
     for number, dtype in enumerate(["float32", "int32"]):
         aval = Aval((3,), dtype)
         fact = LoweredSite(SITE, None, number, (aval,), (aval,))
-        told.recorder.lowered(fact)
-        told.recorder.called(fact, 1, 0, 1)
-    recording = told.recorder.freeze()
+        reported.recorder.lowered(fact)
+        reported.recorder.called(fact, 1, 0, 1)
+    recording = reported.recorder.freeze()
     for report in (to_text(recording), to_html(recording)):
         assert "float32[3] → float32[3]" in report and "int32[3] → int32[3]" in report
 
 
 def test_callbacks_of_one_column_have_their_names_before_the_source():
-    told = Told()
+    reported = Reported()
     for number, name in enumerate(["f", "f (finite differences)"]):
         site = Site("pure", name, "m.py", 3, 4, cell=False, source="jax.grad(f)(x)")
         fact = LoweredSite(site, None, number, (), ())
-        told.recorder.lowered(fact)
-        told.recorder.called(fact, 1, 0, 1)
-    rows = to_text(told.recorder.freeze()).splitlines()
+        reported.recorder.lowered(fact)
+        reported.recorder.called(fact, 1, 0, 1)
+    rows = to_text(reported.recorder.freeze()).splitlines()
     assert "m.py:3:5  f: jax.grad(f)(x) " in rows[1]
     assert "m.py:3:5  f (finite differences): jax.grad(f)(x)" in rows[2]
 
 
 def test_callbacks_of_one_column_and_one_name_have_their_flavors_too():
-    told = Told()
+    reported = Reported()
     for number, flavor in enumerate(["pure", "io"]):
         site = Site(flavor, "<lambda>", "m.py", 3, 4, cell=False, source="c(x)")
         fact = LoweredSite(site, None, number, (), ())
-        told.recorder.lowered(fact)
-        told.recorder.called(fact, 1, 0, 1)
-    rows = to_text(told.recorder.freeze()).splitlines()
+        reported.recorder.lowered(fact)
+        reported.recorder.called(fact, 1, 0, 1)
+    rows = to_text(reported.recorder.freeze()).splitlines()
     assert "  pure <lambda>: c(x)" in rows[1] and "  io <lambda>: c(x)" in rows[2]

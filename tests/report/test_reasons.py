@@ -82,7 +82,7 @@ def test_words_of_a_note_are_complete(kind):
     assert words and "{" not in words and "None" not in words
 
 
-def test_every_fact_in_braces_is_told_of_some_reason():
+def test_every_fact_in_braces_is_reported_of_some_reason():
     names = {
         name.partition(".")[0]
         for words in _reasons.REASONS.values()
@@ -149,7 +149,7 @@ def test_file_holds_no_sentence(recording):
         ("advice", "use it"),
     ],
 )
-def test_bad_facts_are_told_with_their_key(name, value):
+def test_bad_facts_are_reported_with_their_key(name, value):
     data = json.loads(Recording(outcomes=(outcome(None),)).to_json())
     data["outcomes"][0][name] = value
     with pytest.raises(RecordingFileError, match=name):
@@ -157,7 +157,7 @@ def test_bad_facts_are_told_with_their_key(name, value):
 
 
 @pytest.mark.parametrize("outcomes", [None, 3, "x", [None], [[]], [{}], {}])
-def test_bad_outcomes_are_told(outcomes):
+def test_bad_outcomes_are_reported(outcomes):
     data = json.loads(Recording().to_json()) | {"outcomes": outcomes}
     with pytest.raises(RecordingFileError, match="outcomes"):
         Recording.from_json(json.dumps(data))

@@ -183,7 +183,7 @@ def test_times_are_said_only_when_asked_for():
     assert "µs" not in to_text(recorded(), times=False)
 
 
-def test_cell_that_was_recorded_is_told_from_others():
+def test_cell_that_was_recorded_is_reported_from_others():
     assert "line 4, another cell" in to_text(recorded(cells=("<other>",)))
     assert "another cell" not in to_text(recorded())
     assert "another cell" not in to_text(recorded(cells=()))  # a script

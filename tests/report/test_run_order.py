@@ -204,7 +204,7 @@ def test_calls_of_a_loop_are_not_said_to_be_runs():
     assert said(recorder.freeze()) == []
 
 
-def test_two_callbacks_of_one_line_are_told_apart():
+def test_two_callbacks_of_one_line_are_distinguished():
     def site(column):
         return Site("io", "f", "m.py", 10, column, cell=False)
 
@@ -213,7 +213,7 @@ def test_two_callbacks_of_one_line_are_told_apart():
     assert sentence.startswith("m.py:10:5 ran before m.py:10:1 ")
 
 
-def test_two_callbacks_of_one_column_are_told_apart_by_their_names():
+def test_two_callbacks_of_one_column_are_distinguished_by_their_names():
     """A loop over callbacks; a callback and the finite differences of it."""
     facts = [
         LoweredSite(Site("io", name, "m.py", 10, 4, cell=False), PROGRAM, index, (), ())

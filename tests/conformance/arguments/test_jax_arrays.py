@@ -13,7 +13,7 @@ from tests.conformance._arrays import SCALAR, THREE, TWO, X
 from tests.conformance._messages import assert_readable
 from tests.conformance._parameters import eager_or_jit
 
-# Host functions that use JAX are what is tried here; that it is told is in tests/stack.
+# Host functions that use JAX are what is tried here; that it is reported is in tests/stack.
 pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
 
 SILENT = {
@@ -22,7 +22,7 @@ SILENT = {
     "debug decorator": lambda host, _: jaxcb.debug(host, arrays="jax"),
     "debug jax": lambda host, _: lambda *a: jax.debug.callback(host, *a),
 }
-ANSWERING = {
+RETURNING = {
     "pure drop-in": lambda host, like: (
         lambda *a: jaxcb.pure_callback(host, like, *a, arrays="jax", vmap_method="sequential")
     ),
@@ -34,12 +34,12 @@ ANSWERING = {
     "io decorator": lambda host, like: jaxcb.io(host, result=like, arrays="jax"),
     "io jax": lambda host, like: lambda *a: io_callback(host, like, *a),
 }
-WAYS = ANSWERING | SILENT
+WAYS = RETURNING | SILENT
 OURS = {name: way for name, way in WAYS.items() if not name.endswith("jax")}
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 our_ways = pytest.mark.parametrize("way", OURS.values(), ids=OURS)
-OUR_ANSWERING = {name: way for name, way in OURS.items() if name in ANSWERING}
-our_answering = pytest.mark.parametrize("way", OUR_ANSWERING.values(), ids=OUR_ANSWERING)
+OUR_RETURNING = {name: way for name, way in OURS.items() if name in RETURNING}
+our_returning = pytest.mark.parametrize("way", OUR_RETURNING.values(), ids=OUR_RETURNING)
 
 
 @ways
@@ -59,14 +59,14 @@ def test_host_function_gets_committed_arrays_of_the_first_cpu_device(way, run, c
     assert seen == [(True, cpu, shape, "float32") for shape in ((3,), (), (3,))]
 
 
-@pytest.mark.parametrize("way", ANSWERING.values(), ids=ANSWERING)
+@pytest.mark.parametrize("way", RETURNING.values(), ids=RETURNING)
 @eager_or_jit
-def test_jax_may_be_used_inside_and_its_arrays_be_the_answer(way, run, compiled):
+def test_jax_may_be_used_inside_and_its_arrays_be_the_result(way, run, compiled):
     f = way(lambda x: jnp.cumsum(x * jnp.ones(3)), THREE)
     np.testing.assert_array_equal(run(compiled(f), X), np.cumsum(X))
 
 
-@pytest.mark.parametrize("way", ANSWERING.values(), ids=ANSWERING)
+@pytest.mark.parametrize("way", RETURNING.values(), ids=RETURNING)
 def test_elements_are_jax_arrays_too(way, run):
     seen = []
 
@@ -92,17 +92,17 @@ def test_64_bit_values_keep_their_width_on_threads_that_know_nothing_of_x64(way)
         f = way(host, jax.ShapeDtypeStruct((), np.int64))
         arguments = [jnp.asarray(big + i) for i in range(10)]
         program = jax.jit(lambda x: (x, f(x))).lower(arguments[0]).compile()
-    answers = []
+    results = []
 
     def work():
-        answers.extend(program(x)[1] for x in arguments)
+        results.extend(program(x)[1] for x in arguments)
         jax.effects_barrier()
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
     assert sorted(seen) == [("int64", big + i, "int64") for i in range(10)]
-    exact = [np.asarray(x).item() for x in answers if x is not None]
+    exact = [np.asarray(x).item() for x in results if x is not None]
     assert exact in ([], [big + i + 1 for i in range(10)])
 
 
@@ -137,7 +137,7 @@ def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in
     assert found == {name: [[0, 0], [0, 0]] for name in WAYS}
 
 
-@our_answering
+@our_returning
 @eager_or_jit
 @pytest.mark.parametrize(
     ("answer", "words"),
@@ -149,9 +149,9 @@ def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in
     ],
     ids=["shape", "dtype", "structure", "None"],
 )
-def test_wrong_answer_is_the_same_error(way, failure, compiled, answer, words):
+def test_wrong_result_is_the_same_error(way, failure, compiled, returned_value, words):
     def oracle(x):
-        return answer(x)
+        return returned_value(x)
 
     message = assert_readable(failure(compiled(way(oracle, THREE)), X))
     assert [word for word in words if word not in message] == []

@@ -7,7 +7,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import SCALAR, THREE, X, assert_same_bits
-from tests.conformance._every import answering_ways, our_answering_ways
+from tests.conformance._every import our_returning_kinds, returning_kinds
 from tests.conformance._parameters import eager_or_jit
 
 # JAX 0.8 hands over, and takes, garbage for scalars of 4 bits, and for anything of 2 bits.
@@ -53,7 +53,7 @@ def test_the_list_of_8_bit_floats_is_that_of_jax():
 FEW = [*SUB_BYTE, "bool", "bfloat16", "float8_e4m3fn", "float8_e5m2", "complex64"]
 
 
-@answering_ways
+@returning_kinds
 @pytest.mark.parametrize("name", FLOATS_OF_8_BITS + SUB_BYTE)
 def test_small_number_crosses_exactly_both_ways(way, run, name):
     x = array_of(name).reshape(2, 3)
@@ -89,18 +89,18 @@ def test_small_number_reaches_a_debug_callback_exactly(debug, run, name, compile
     assert_same_bits(got, x)
 
 
-@our_answering_ways
+@our_returning_kinds
 @pytest.mark.parametrize("name", ["int4", "uint4", "float8_e5m2"])
-def test_answer_of_any_layout_and_of_small_numbers_arrives_in_order(way, run, name):
+def test_result_of_any_layout_and_of_small_numbers_arrives_in_order(way, run, name):
     """Fortran, strided backwards, and a scalar: nothing of the memory shows."""
     base = np.concatenate([array_of(name), array_of(name)[::-1]]).reshape(3, 4)
-    for answer in (np.asfortranarray(base), base[::-1, ::-2], base.T, base[1:, :1]):
-        f = way(lambda x, answer=answer: answer, jax.ShapeDtypeStruct(answer.shape, base.dtype))
+    for result in (np.asfortranarray(base), base[::-1, ::-2], base.T, base[1:, :1]):
+        f = way(lambda x, result=result: result, jax.ShapeDtypeStruct(result.shape, base.dtype))
         for g in (f, jax.jit(f)):
-            assert_same_bits(run(g, X), np.ascontiguousarray(answer))
+            assert_same_bits(run(g, X), np.ascontiguousarray(result))
 
 
-@answering_ways
+@returning_kinds
 @pytest.mark.parametrize("name", FEW)
 def test_array_without_elements_arrives_in_its_shape_and_dtype(way, run, name):
     empty = np.zeros((2, 0, 3), jnp.dtype(name))
@@ -121,7 +121,7 @@ def test_array_without_elements_arrives_in_its_shape_and_dtype(way, run, name):
 # 64 bits
 
 
-@our_answering_ways
+@our_returning_kinds
 @pytest.mark.parametrize("name", WIDE)
 def test_x64_as_a_context_holds_for_forty_calls(way, run, name):
     """Large operands still being computed, so on threads that know nothing of the context."""
@@ -130,10 +130,10 @@ def test_x64_as_a_context_holds_for_forty_calls(way, run, name):
         like = jax.ShapeDtypeStruct((200,), jnp.dtype(name))
         f = jax.jit(lambda x, i: way(host, like)(x + i))
         x = jnp.full((200,), BEYOND_32_BITS, name)
-        answers = [f(x, jnp.asarray(i, name)) for i in range(40)]
-        for i, answer in enumerate(answers):
-            assert_same_bits(answer, np.full((200,), BEYOND_32_BITS + i, name))
-        run(lambda: answers)
+        results = [f(x, jnp.asarray(i, name)) for i in range(40)]
+        for i, result in enumerate(results):
+            assert_same_bits(result, np.full((200,), BEYOND_32_BITS + i, name))
+        run(lambda: results)
     assert sorted(int(got.real.flat[0]) for got in seen) == [BEYOND_32_BITS + i for i in range(40)]
     assert {got.dtype.name for got in seen} == {name}
 
@@ -168,7 +168,7 @@ def test_program_compiled_with_x64_keeps_it_and_one_without_does_not(our_pure, r
 # PRNG keys
 
 
-@answering_ways
+@returning_kinds
 def test_key_arrives_as_its_data_unless_jax_arrays_were_asked_for(way, run):
     host, seen = noting()
     key = jax.random.key(7)
@@ -202,7 +202,7 @@ def test_key_is_a_key_among_jax_arrays(run, compiled):
     assert seen == 2 * [(jax.random.key_impl(key), ())]
 
 
-@answering_ways
+@returning_kinds
 def test_key_as_a_result_is_a_type_error_when_called(way):
     host, seen = noting()
     key = jax.random.key(0)

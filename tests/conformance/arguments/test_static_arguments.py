@@ -8,7 +8,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import SCALAR, TWO, X
-from tests.conformance._every import answering_ways, our_answering_ways
+from tests.conformance._every import our_returning_kinds, returning_kinds
 from tests.conformance.conftest import PURE
 
 MAPPED = {
@@ -41,7 +41,7 @@ STATIC = {
 }
 
 
-@our_answering_ways
+@our_returning_kinds
 @pytest.mark.parametrize("place", MAPPED)
 @pytest.mark.parametrize("thing", STATIC.values(), ids=STATIC)
 def test_hashable_thing_reaches_the_host_unchanged(way, run, thing, place):
@@ -61,13 +61,13 @@ def test_hashable_thing_reaches_the_host_unchanged(way, run, thing, place):
     def call(x):
         return f(thing, x, {"kind": thing, "arrays": (x, thing)}, last=thing)
 
-    answer = run(program, call)
-    np.testing.assert_array_equal(answer, 2 * (X if calls == 3 else TWO))
+    returned_value = run(program, call)
+    np.testing.assert_array_equal(returned_value, 2 * (X if calls == 3 else TWO))
     assert len(seen) == calls
     assert all(got is thing for call in seen for got in call)
 
 
-@our_answering_ways
+@our_returning_kinds
 def test_other_things_are_other_programs(way, run):
     seen = []
     f = way(lambda name, x: seen.append(name) or np.asarray(x), lambda name, x: SCALAR)
@@ -77,7 +77,7 @@ def test_other_things_are_other_programs(way, run):
     assert seen == ["a", "b", "a"]
 
 
-@our_answering_ways
+@our_returning_kinds
 def test_equal_things_of_two_types_stay_apart(way, run):
     """A string equals one of a subclass, and is not the same argument."""
 
@@ -100,7 +100,7 @@ PLACES = {
 }
 
 
-@our_answering_ways
+@our_returning_kinds
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.make_jaxpr], ids=["eager", "trace"])
 @pytest.mark.parametrize(("call", "path"), PLACES.values(), ids=PLACES)
 def test_unhashable_thing_is_a_type_error_that_names_its_path(way, compiled, call, path):
@@ -119,7 +119,7 @@ def test_unhashable_thing_is_a_type_error_that_names_its_path(way, compiled, cal
 BAD = {"object": Unhashable(), "array of text": np.array(["text"]), "set": {1, 2}}
 
 
-@answering_ways
+@returning_kinds
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_what_is_refused_is_refused_by_jax_with_the_same_class(way, bad):
     seen = []

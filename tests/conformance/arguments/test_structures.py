@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.conformance._arrays import SCALAR, THREE, TWO, X
-from tests.conformance._every import answering_ways, our_answering_ways
+from tests.conformance._every import our_returning_kinds, returning_kinds
 from tests.conformance._parameters import eager_or_jit
 
 
@@ -74,7 +74,7 @@ def same(a, b):
 
 
 @trees
-@answering_ways
+@returning_kinds
 def test_node_reaches_the_host_and_comes_back(way, run, tree):
     """By position and by keyword, as the argument and as the result."""
     seen = []
@@ -138,7 +138,7 @@ def test_data_of_a_node_is_static_and_new_data_is_a_new_program(pure, run):
     assert traces == ["metre", "foot"]
 
 
-@answering_ways
+@returning_kinds
 def test_none_is_no_leaf_of_arguments_or_results(way, run):
     seen = []
 
@@ -177,16 +177,16 @@ class Convertible:
     ],
     ids=["bool", "int", "float", "complex", "__array__", "numpy scalar", "0-d array"],
 )
-@our_answering_ways
-def test_number_of_python_is_an_answer(way, run, answer, dtype, expected):
-    f = way(lambda x: answer, jax.ShapeDtypeStruct((), np.dtype(dtype)))
+@our_returning_kinds
+def test_number_of_python_is_an_result(way, run, result, dtype, expected):
+    f = way(lambda x: result, jax.ShapeDtypeStruct((), np.dtype(dtype)))
     for g in (f, jax.jit(f)):
         got = run(g, X)
         assert got.dtype == dtype
         assert got == expected
 
 
-@answering_ways
+@returning_kinds
 def test_keywords_may_come_in_any_order(way, run):
     seen = []
 

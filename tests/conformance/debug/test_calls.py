@@ -43,13 +43,13 @@ def test_callback_without_operands_runs_once_a_run(debug, run, ordered):
 @pytest.mark.parametrize(
     "answer", [None, 3, "text", np.ones(3)], ids=["None", "3", "text", "array"]
 )
-def test_answer_of_the_host_function_is_ignored(debug, run, answer):
+def test_result_of_the_host_function_is_ignored(debug, run, result):
     """Whatever it is, the host is called once."""
     seen = []
 
     def host(x):
         seen.append(x)
-        return answer
+        return result
 
     f = debug(host)
     assert f(TWO) is None

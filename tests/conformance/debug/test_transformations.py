@@ -158,7 +158,7 @@ PROGRAMS = {
     "jit of grad of cond": lambda f: jax.jit(jax.grad(lambda x: cond(f, x)))(TWO),
     "vmap of cond": lambda f: jax.vmap(lambda x: cond(f, x))(FIVE_FROM_1),
 }
-# Ordered, JAX answers these with wrong numbers.
+# Ordered, JAX returns these with wrong numbers.
 WRONG_IN_JAX = {"vmap of while predicate"}
 
 
@@ -251,12 +251,12 @@ def test_ordered_callback_in_a_batched_while_predicate_is_right_or_refused(
 
     limits = np.float32([1, 3, 2])
     try:
-        answer = jax.block_until_ready(compiled(jax.vmap(count))(limits))
+        result = jax.block_until_ready(compiled(jax.vmap(count))(limits))
     except (NotImplementedError, ValueError) as error:
         jax.effects_barrier()
         assert "rdered" in str(error)
         assert seen == []
     else:
         jax.effects_barrier()
-        np.testing.assert_array_equal(answer, limits)
+        np.testing.assert_array_equal(result, limits)
         assert seen == [0, 1, 2, 3]

@@ -50,10 +50,10 @@ def test_ordered_callback_in_a_while_predicate_runs_as_often_as_the_predicate(io
     """Three steps ask it four times."""
     host, seen = echo()
     f = io(host, like_first, ordered=True)
-    answer = run(
+    result = run(
         jax.jit(lambda n: lax.while_loop(lambda c: f(c) < n, lambda c: c + 1, np.float32(0))), 3.0
     )
-    assert answer == 3
+    assert result == 3
     assert seen == [0, 1, 2, 3]
 
 
@@ -63,8 +63,8 @@ def test_cond_calls_the_taken_branch_alone(io, run, echo, taken, ordered):
     """One call, of the branch that was taken."""
     (yes, yes_seen), (no, no_seen) = echo(), echo()
     f, g = io(yes, like_first, ordered=ordered), io(no, like_first, ordered=ordered)
-    answer = run(jax.jit(lambda p, x: lax.cond(p, f, lambda x: -g(x), x)), taken, np.float32(2))
-    assert answer == (2 if taken else -2)
+    result = run(jax.jit(lambda p, x: lax.cond(p, f, lambda x: -g(x), x)), taken, np.float32(2))
+    assert result == (2 if taken else -2)
     assert (yes_seen, no_seen) == (([2], []) if taken else ([], [2]))
 
 

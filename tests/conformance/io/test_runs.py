@@ -1,4 +1,4 @@
-"""An io callback runs once for every run of its line, whatever becomes of its answer."""
+"""An io callback runs once for every run of its line, whatever becomes of its result."""
 
 import jax
 import numpy as np

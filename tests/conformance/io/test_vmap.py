@@ -21,8 +21,8 @@ def test_vmapped_elements_are_called_one_by_one_in_element_order(io, spy, run, n
     """Five calls of shape ()."""
     sample, expected = noise
     host, seen = spy(sample)
-    answer = run(compiled(jax.vmap(io(host, like_first))), FIVE_FROM_0)
-    np.testing.assert_array_equal(answer, [expected() for _ in range(5)])
+    result = run(compiled(jax.vmap(io(host, like_first))), FIVE_FROM_0)
+    np.testing.assert_array_equal(result, [expected() for _ in range(5)])
     assert [x.shape for (x,) in seen] == 5 * [()]
     assert numbers(seen) == [0, 1, 2, 3, 4]
 
@@ -31,8 +31,8 @@ def test_nested_elements_are_called_in_the_order_of_jax(io, spy, run):
     """Over (2, 3) there are 6 calls, the outermost axis fastest."""
     host, seen = spy(lambda x: x)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    answer = run(jax.jit(jax.vmap(jax.vmap(io(host, like_first)))), x)
-    np.testing.assert_array_equal(answer, x)
+    result = run(jax.jit(jax.vmap(jax.vmap(io(host, like_first)))), x)
+    np.testing.assert_array_equal(result, x)
     assert numbers(seen) == [0, 3, 1, 4, 2, 5]
 
 
@@ -62,8 +62,8 @@ def test_vmap_without_a_mapped_argument_makes_one_call(io, spy, run, noise):
     sample, expected = noise
     host, seen = spy(sample)
     f = io(host, like_first)
-    answer = run(jax.vmap(lambda x: x + f(np.float32(0))), FIVE_FROM_0)
-    np.testing.assert_allclose(answer, FIVE_FROM_0 + expected(), rtol=1e-6)
+    result = run(jax.vmap(lambda x: x + f(np.float32(0))), FIVE_FROM_0)
+    np.testing.assert_allclose(result, FIVE_FROM_0 + expected(), rtol=1e-6)
     assert len(seen) == 1
 
 

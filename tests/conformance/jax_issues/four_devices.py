@@ -49,8 +49,8 @@ def main():
 
     def shard_map(call):
         def body(x):
-            answer = call(x)
-            return x if answer is None else x + answer
+            result = call(x)
+            return x if result is None else x + result
 
         return jax.jit(
             jax.shard_map(body, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False)

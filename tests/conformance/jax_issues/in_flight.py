@@ -2,7 +2,7 @@
 
 Run by test_24255_hang.py in a process of its own, which may hang. Prints "calling" before the
 first call, and in the end a JSON object: for each use of the argument, what was wrong with the
-answers.
+results.
 """
 
 import functools
@@ -51,8 +51,8 @@ def main(whose, cores, uses, flavors=("pure",), arrays="numpy", dispatch="async"
                     lambda x: np.float32(used(x)), scalar, y @ x @ x
                 )
             )
-            answers = [f(x, x @ x + i) for i in range(CALLS)]
-            error = np.abs(np.array(answers) / (np.arange(CALLS) + 1 / SIZE) - 1).max()
+            results = [f(x, x @ x + i) for i in range(CALLS)]
+            error = np.abs(np.array(results) / (np.arange(CALLS) + 1 / SIZE) - 1).max()
             wrong[f"{name}, {flavor}"] = bool(error > 1e-3)
     print(json.dumps(wrong), flush=True)
 

@@ -66,8 +66,8 @@ def test_argument_is_read_only_and_its_copy_is_not(copied, compiled):
     x = jnp.asarray(X)
     expected = X + (copied is np.array)
     for callbacks in (THEIRS, OURS):
-        answer = compiled(lambda x, c=callbacks: c.pure_callback(host, PAIR, x))(x)
-        np.testing.assert_array_equal(answer, expected)
+        result = compiled(lambda x, c=callbacks: c.pure_callback(host, PAIR, x))(x)
+        np.testing.assert_array_equal(result, expected)
     assert written == 2 * [expected.tolist()]
     np.testing.assert_array_equal(x, X)
 

@@ -49,7 +49,7 @@ def test_no_method_is_refused_with_the_choices_named(callbacks):
 @both
 @pytest.mark.parametrize("method", ONE_CALL_METHODS)
 def test_function_that_knows_of_no_batch_is_wrong_with_one_call_of_it(callbacks, method):
-    """The method says so, in JAX and in ours: it answers something else, and no error is raised."""
+    """The method says so, in JAX and in ours: it returns something else, and no error is raised."""
 
     def over_maximum(x):
         x = np.asarray(x)
@@ -127,8 +127,8 @@ def test_shapes_under_nested_vmap_are_those_of_the_method(callbacks, method, exp
     def f(x, y):
         return callbacks.pure_callback(host, like_first(x), x, y, np.float32(1), vmap_method=method)
 
-    answer = jax.vmap(lambda x: jax.vmap(lambda y: f(x, y))(Y))(X)
-    assert jax.block_until_ready(answer).shape == (4, 5)
+    returned_value = jax.vmap(lambda x: jax.vmap(lambda y: f(x, y))(Y))(X)
+    assert jax.block_until_ready(returned_value).shape == (4, 5)
     assert seen == expected
 
 

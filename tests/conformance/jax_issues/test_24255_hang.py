@@ -56,7 +56,7 @@ def started(**options):
 
 
 def hung(process, deadline):
-    """Whether it has not finished at the deadline; what it answered must be right."""
+    """Whether it has not finished at the deadline; what it returned must be right."""
     try:
         process.wait(timeout=max(0.1, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:

@@ -67,17 +67,17 @@ def test_jax_compiles_at_every_call_and_ours_never(program, compiles):
     for name, callbacks in (("theirs", THEIRS), ("ours", OURS)):
         program(callbacks, 0)
         with compiles() as counted:
-            answers = [program(callbacks, i) for i in range(CALLS)]
+            results = [program(callbacks, i) for i in range(CALLS)]
         compiled[name] = counted.count
-        assert answers == [i + 1 for i in range(CALLS)]
+        assert results == [i + 1 for i in range(CALLS)]
     assert (compiled["theirs"] >= CALLS) is PROGRAMS[program]
     assert compiled["ours"] == 0
 
 
 def test_decorated_function_compiles_nothing_where_nothing_is_transformed(compiles):
     with compiles() as counted:
-        answers = [jaxcb.pure(lambda x, i=i: x + i, result="x")(ONE) for i in range(CALLS)]
-    assert answers == [i + 1 for i in range(CALLS)]
+        results = [jaxcb.pure(lambda x, i=i: x + i, result="x")(ONE) for i in range(CALLS)]
+    assert results == [i + 1 for i in range(CALLS)]
     assert counted.count == 0
 
 
@@ -99,8 +99,8 @@ def test_named_function_is_compiled_once_by_jax_and_never_by_ours(compiles):
 def test_compiled_function_with_a_lambda_inside_is_compiled_once(callbacks, compiles):
     f = jax.jit(lambda x: callbacks.pure_callback(lambda x: np.asarray(x) + ONE, SCALAR, x))
     with compiles() as counted:
-        answers = [f(ONE).item() for _ in range(CALLS)]
-    assert answers == CALLS * [2]
+        results = [f(ONE).item() for _ in range(CALLS)]
+    assert results == CALLS * [2]
     assert counted.count == 1
 
 

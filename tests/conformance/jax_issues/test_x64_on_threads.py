@@ -62,6 +62,6 @@ def test_jax_arrays_keep_their_width_with_ours_too():
         f = jax.jit(
             lambda x: OURS.pure_callback(host, jax.ShapeDtypeStruct((), np.int64), x, arrays="jax")
         )
-        answers = [f(pending(BIG, "int64")).item() for _ in range(CALLS)]
-    assert answers == CALLS * [BIG]
+        results = [f(pending(BIG, "int64")).item() for _ in range(CALLS)]
+    assert results == CALLS * [BIG]
     assert seen == CALLS * [("int64", BIG)]

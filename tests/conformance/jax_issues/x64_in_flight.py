@@ -2,7 +2,7 @@
 
 Run by test_x64_on_threads.py in a process of its own, where no other test has been. Prints a JSON
 object: of each value, by its dtype, for JAX's callbacks and ours the dtype and value of every
-argument, and every answer or the class of the error.
+argument, and every result or the class of the error.
 """
 
 import json
@@ -35,13 +35,13 @@ def outcome(value, dtype, pure_callback):
         call = jax.jit(lambda x: pure_callback(double, declared, x))
         size = 300 if jnp.issubdtype(dtype, jnp.floating) else 100  # integers have no fast product
         x, w = jnp.asarray(value, dtype), jnp.zeros((size, size), dtype)
-        answers = []
-        for answer in [call(late(x, w)) for _ in range(CALLS)]:
+        results = []
+        for result in [call(late(x, w)) for _ in range(CALLS)]:
             try:
-                answers.append(answer.item())
+                results.append(result.item())
             except jax.errors.JaxRuntimeError as error:
-                answers.append(type(error).__name__)
-    return {"arrived": seen, "answers": answers}
+                results.append(type(error).__name__)
+    return {"arrived": seen, "answers": results}
 
 
 def main(values):

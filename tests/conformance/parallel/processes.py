@@ -1,4 +1,4 @@
-"""Callbacks in child processes, a spawned and a forked one; prints what each of them answered."""
+"""Callbacks in child processes, a spawned and a forked one; prints what each of them returned."""
 
 import json
 import multiprocessing
@@ -42,9 +42,9 @@ def program(x):
 
 
 def everything(x):
-    """What a process answers, and whether all its host calls were its own."""
+    """What a process results, and whether all its host calls were its own."""
     seen.clear()
-    answer = {
+    returned_value = {
         "eager": float(double(np.float32(x))),
         "jit": float(program(np.float32(x))),
         "vmap": jax.vmap(double)(np.arange(3, dtype=np.float32)).tolist(),
@@ -57,7 +57,11 @@ def everything(x):
         jax.effects_barrier()
     pids = {call for call in seen if type(call) is int}
     notes = [call for call in seen if type(call) is float]
-    return answer | {"own": pids == {os.getpid()}, "notes": notes, "recorded": len(r.recording)}
+    return returned_value | {
+        "own": pids == {os.getpid()},
+        "notes": notes,
+        "recorded": len(r.recording),
+    }
 
 
 FORKED = {
@@ -73,7 +77,7 @@ def spawned():
 
 
 def forked():
-    """Whether each child answered 6 in time; JAX warns of what it cannot do there."""
+    """Whether each child returned 6 in time; JAX warns of what it cannot do there."""
     found, messages = {}, set()
     for name, call in FORKED.items():
         with warnings.catch_warnings(record=True) as caught:
@@ -91,7 +95,7 @@ def forked():
 if __name__ == "__main__":
     ONE = jnp.float32(3)
     here = everything(3)
-    answers = {"here": here, "spawned": spawned()} if sys.argv[1] == "spawn" else {}
+    results = {"here": here, "spawned": spawned()} if sys.argv[1] == "spawn" else {}
     if sys.argv[1] == "fork":
-        answers = {"forked": forked()}
-    print(json.dumps(answers))
+        results = {"forked": forked()}
+    print(json.dumps(results))

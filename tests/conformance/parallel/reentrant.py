@@ -68,9 +68,9 @@ def one_by_one(f, x):
 def in_flight(f, x):
     """The operand is still being computed when the program is dispatched."""
     work = jax.jit(lambda x, number: x @ jnp.eye(extent) + number)
-    answers = [f(work(x, number)) for number in range(4)]
-    for number, answer in enumerate(answers):
-        np.testing.assert_array_equal(answer, 2.0 * number + 4)
+    results = [f(work(x, number)) for number in range(4)]
+    for number, result in enumerate(results):
+        np.testing.assert_array_equal(result, 2.0 * number + 4)
     jax.effects_barrier()
 
 

@@ -1,7 +1,7 @@
 """A program with eight CPU devices: what is called with which shapes, JAX's callbacks and ours.
 
 Run by test_devices.py in a process of its own, as the number of devices is fixed at the start.
-Prints a JSON object: for each check, what JAX's callbacks and ours answered and called.
+Prints a JSON object: for each check, what JAX's callbacks and ours returned and called.
 """
 
 import json

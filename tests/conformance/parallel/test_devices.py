@@ -94,7 +94,7 @@ def summed_in_a_loop(x):
         ("in a branch", lambda x: x),
     ],
 )
-def test_failure_on_the_device_that_calls_fails_all_devices(failing, flavor, program, answer):
-    raised, answered_later = failing[f"{flavor}: {program}"]
+def test_failure_on_the_device_that_calls_fails_all_devices(failing, flavor, program, result):
+    raised, returned_later = failing[f"{flavor}: {program}"]
     assert raised == "ValueError('no luck')"
-    assert answered_later == answer(np.arange(8.0)).sum()
+    assert returned_later == result(np.arange(8.0)).sum()

@@ -9,7 +9,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import SCALAR, TWO
 
-# Host functions that use JAX are what is tried here; that it is told is in tests/stack.
+# Host functions that use JAX are what is tried here; that it is reported is in tests/stack.
 pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
 
 PROGRAM = Path(__file__).with_name("reentrant.py")
@@ -106,8 +106,8 @@ def test_recording_holds_the_calls_of_every_depth():
         return np.asarray(jax.jit(lambda x: jaxcb.pure_callback(inner, x, x))(x)) * 2
 
     with jaxcb.record() as r:
-        answer = jax.jit(lambda x: jaxcb.pure_callback(outer, x, x))(TWO)
-        assert answer == 6
+        result = jax.jit(lambda x: jaxcb.pure_callback(outer, x, x))(TWO)
+        assert result == 6
     assert len(r.recording) == 2
     assert len(r.recording.calls_of("inner")) == len(r.recording.calls_of("outer")) == 1
 

@@ -1,4 +1,4 @@
-"""Many threads at once: every call gets its own arguments, and its answer goes where it belongs."""
+"""Many threads at once: every call gets its own arguments, and its result goes where it belongs."""
 
 import threading
 
@@ -9,7 +9,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import SCALAR
-from tests.conformance._every import EVERY, answering_ways, call_of
+from tests.conformance._every import EVERY, call_of, returning_kinds
 from tests.conformance._parameters import eager_or_jit, ordered_or_not
 
 THREADS, ROUNDS = 8, 25
@@ -36,8 +36,8 @@ def in_threads(work):
 
 
 @eager_or_jit
-@answering_ways
-def test_answers_are_not_mixed_up(way, compiled):
+@returning_kinds
+def test_results_are_not_mixed_up(way, compiled):
     """The same program in all threads; exactly as many calls as runs."""
     lock, seen = threading.Lock(), []
 
@@ -77,7 +77,7 @@ def test_debug_callback_sees_every_value_of_every_thread(name):
     assert sorted(seen) == list(range(THREADS * ROUNDS))
 
 
-def test_calls_in_flight_keep_their_answers(our_pure):
+def test_calls_in_flight_keep_their_results(our_pure):
     """Large operands that are still being computed when the next one is dispatched."""
     like = jax.ShapeDtypeStruct((200, 200), np.float32)
     f = jax.jit(our_pure(lambda x: x + 1, like))
@@ -85,9 +85,9 @@ def test_calls_in_flight_keep_their_answers(our_pure):
     ones = jnp.ones((200, 200))
 
     def many(number):
-        answers = [f(work(ones, number * 10 + turn)) for turn in range(5)]
-        for turn, answer in enumerate(answers):
-            np.testing.assert_allclose(answer, number * 10 + turn + 2)
+        results = [f(work(ones, number * 10 + turn)) for turn in range(5)]
+        for turn, returned_value in enumerate(results):
+            np.testing.assert_allclose(returned_value, number * 10 + turn + 2)
 
     in_threads(many)
 

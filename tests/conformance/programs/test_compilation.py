@@ -8,7 +8,7 @@ from jax import export
 
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import SCALAR, THREE, TWO, X
-from tests.conformance._every import EVERY, answering_ways, call_of
+from tests.conformance._every import EVERY, call_of, returning_kinds
 from tests.conformance._parameters import eager_or_jit, ordered_or_not
 
 LOOKS = {
@@ -36,8 +36,8 @@ def test_looking_at_a_program_never_calls_the_host(name, look):
 def test_program_compiled_ahead_calls_once_a_run(io, run, echo, ordered):
     host, seen = echo()
     f = jax.jit(lambda x: io(host, SCALAR, ordered=ordered)(x) + 1).lower(TWO).compile()
-    answers = [run(f, np.float32(number)) for number in range(50)]
-    assert answers == [number + 1 for number in range(50)]
+    results = [run(f, np.float32(number)) for number in range(50)]
+    assert results == [number + 1 for number in range(50)]
     assert seen == list(range(50))
 
 
@@ -112,8 +112,8 @@ def test_without_jit_values_and_calls_are_those_of_jax(our_io, jax_io, run, echo
     with jax.disable_jit():
         for io in (our_io, jax_io):
             host, seen = echo()
-            answer = run(PROGRAMS[name], io(host, SCALAR))
-            found.append((np.asarray(answer).tolist(), seen))
+            result = run(PROGRAMS[name], io(host, SCALAR))
+            found.append((np.asarray(result).tolist(), seen))
     assert found[0] == found[1]
     assert found[0][1]
 
@@ -138,9 +138,9 @@ NUMBERS = {"nan": (jax.debug_nans, np.nan), "inf": (jax.debug_infs, np.inf)}
 
 
 @eager_or_jit
-@answering_ways
+@returning_kinds
 @pytest.mark.parametrize(("check", "number"), NUMBERS.values(), ids=NUMBERS)
-def test_answer_that_is_checked_for_is_an_error(way, check, number, compiled):
+def test_result_that_is_checked_for_is_an_error(way, check, number, compiled):
     f = way(lambda x: np.float32(number), SCALAR)
     np.testing.assert_array_equal(compiled(f)(TWO), np.float32(number))
     with check(True), pytest.raises(FloatingPointError, match="invalid value"):
@@ -149,7 +149,7 @@ def test_answer_that_is_checked_for_is_an_error(way, check, number, compiled):
 
 @eager_or_jit
 @pytest.mark.parametrize(("check", "number"), NUMBERS.values(), ids=NUMBERS)
-def test_checks_leave_good_answers_and_arguments_of_debug_alone(
+def test_checks_leave_good_results_and_arguments_of_debug_alone(
     pure, debug, run, check, number, compiled
 ):
     seen = []

@@ -37,7 +37,7 @@ def made(name):
 
 
 def beside(f):
-    """A program of the argument and the answer, which may be None."""
+    """A program of the argument and the result, which may be None."""
     return lambda x: (x, f(x))
 
 
@@ -122,16 +122,16 @@ def test_closure_over_a_large_array_is_released(name, run):
 
 
 @our_flavors
-def test_arguments_and_answers_of_a_call_are_released(name, run):
+def test_arguments_and_results_of_a_call_are_released(name, run):
     class Seen(list):
         pass
 
     seen = Seen()
 
     def host(x):
-        answer = np.array(x)
-        seen.extend(weakref.ref(array) for array in (x, answer))
-        return answer
+        result = np.array(x)
+        seen.extend(weakref.ref(array) for array in (x, result))
+        return result
 
     f = call_of(name, host, jax.ShapeDtypeStruct((1000,), np.float32))
     for g in (f, jax.jit(f)):

@@ -27,7 +27,7 @@ class Unhashable(Model):
     __hash__ = None
 
 
-class AnswersArrays(Model):
+class ReturnsArrays(Model):
     """``==`` compares element by element, as numpy's does."""
 
     def __eq__(self, other):
@@ -50,7 +50,7 @@ class UnhashableInside(Model):
         raise TypeError("unhashable contents")
 
 
-class ArraysOfOneHash(AnswersArrays):
+class ArraysOfOneHash(ReturnsArrays):
     """As a frozen dataclass of arrays."""
 
     def __init__(self, shift=0):
@@ -63,7 +63,7 @@ class ArraysOfOneHash(AnswersArrays):
         return 1
 
 
-MODEL, ARRAYS, RAISES, UNHASHABLE = Model(), AnswersArrays(), Raises(), Unhashable()
+MODEL, ARRAYS, RAISES, UNHASHABLE = Model(), ReturnsArrays(), Raises(), Unhashable()
 SAME = {
     "function": lambda: host,
     "bound method": lambda: MODEL.method,
@@ -184,11 +184,11 @@ def test_two_odd_callables_are_never_taken_for_each_other(our_pure, run):
     """Equal by their own ``==``, which says so of everything."""
 
     class Equal:
-        def __init__(self, answer):
-            self.answer = np.float32(answer)
+        def __init__(self, result):
+            self.result = np.float32(result)
 
         def __call__(self, x):
-            return self.answer
+            return self.result
 
         def __eq__(self, other):
             return NotImplemented

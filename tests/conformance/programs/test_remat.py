@@ -86,9 +86,9 @@ PROGRAMS = {
 def test_pure_callback_is_called_as_often_as_by_jax(our_pure, jax_pure, run, policy, name):
     policy = POLICIES[policy]
     (ours, calls), (theirs, jax_calls) = differentiable(our_pure), differentiable(jax_pure)
-    answer = run(PROGRAMS[name], checkpointed(ours, policy))
+    returned_value = run(PROGRAMS[name], checkpointed(ours, policy))
     expected = run(PROGRAMS[name], checkpointed(theirs, policy))
-    jax.tree.map(np.testing.assert_array_equal, answer, expected)
+    jax.tree.map(np.testing.assert_array_equal, returned_value, expected)
     assert collections.Counter(calls) == collections.Counter(jax_calls)
     assert calls
 
@@ -98,7 +98,7 @@ def test_pure_callback_is_called_as_often_as_by_jax(our_pure, jax_pure, run, pol
     [(policy, 0) for policy in SAVING.values()] + [(policy, 1) for policy in FORGETTING.values()],
     ids=[*SAVING, *FORGETTING],
 )
-def test_pure_callback_is_called_again_where_its_answer_was_not_kept(pure, run, policy, again):
+def test_pure_callback_is_called_again_where_its_result_was_not_kept(pure, run, policy, again):
     """The value once forward and once more backward, its derivative once."""
     f, calls = differentiable(pure)
     slope = run(jax.grad(checkpointed(f, policy)), X)

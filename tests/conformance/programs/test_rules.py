@@ -85,8 +85,8 @@ def test_callbacks_in_a_rule_give_the_derivative_with_the_calls_of_jax(
     our_pure, jax_pure, run, rule, name, program, expected
 ):
     (ours, calls), (theirs, jax_calls) = rule(our_pure), rule(jax_pure)
-    answer = run(program, ours)
-    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), answer, expected)
+    returned_value = run(program, ours)
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), returned_value, expected)
     run(program, theirs)
     assert collections.Counter(calls) == collections.Counter(jax_calls)
 

@@ -68,8 +68,8 @@ def test_cond_calls_the_taken_branch_alone(pure, spy, run, taken):
     """One call, none of the other branch."""
     (sin, sins), (cos, coss) = spy(np.sin), spy(np.cos)
     f, g = pure(sin, like_first), pure(cos, like_first)
-    answer = run(jax.jit(lambda yes, x: lax.cond(yes, f, g, x)), taken, FIVE_TO_2)
-    np.testing.assert_allclose(answer, np.sin(FIVE_TO_2) if taken else np.cos(FIVE_TO_2), rtol=1e-6)
+    result = run(jax.jit(lambda yes, x: lax.cond(yes, f, g, x)), taken, FIVE_TO_2)
+    np.testing.assert_allclose(result, np.sin(FIVE_TO_2) if taken else np.cos(FIVE_TO_2), rtol=1e-6)
     assert (len(sins), len(coss)) == (taken, not taken)
 
 
@@ -88,8 +88,8 @@ def test_vmapped_cond_with_a_batched_predicate_calls_both_branches_as_jax_does(p
     (sin, sins), (cos, coss) = spy(np.sin), spy(np.cos)
     f, g = (pure(host, like_first, vmap_method="sequential") for host in (sin, cos))
     above = FIVE_TO_2 > 1
-    answer = run(jax.vmap(lambda yes, x: lax.cond(yes, f, g, x)), above, FIVE_TO_2)
+    result = run(jax.vmap(lambda yes, x: lax.cond(yes, f, g, x)), above, FIVE_TO_2)
     np.testing.assert_allclose(
-        answer, np.where(above, np.sin(FIVE_TO_2), np.cos(FIVE_TO_2)), rtol=1e-6
+        result, np.where(above, np.sin(FIVE_TO_2), np.cos(FIVE_TO_2)), rtol=1e-6
     )
     assert (len(sins), len(coss)) == (5, 5)

@@ -103,8 +103,8 @@ def test_every_derivative_of_bessel_equals_that_of_scipy(make, bessel_spy, run, 
     np.testing.assert_allclose(run(f, Z[1]), expected[1], rtol=1e-4, atol=1e-6)
     assert seen == calls * [((), ())]
     seen.clear()
-    answer = run(jax.jit(jax.vmap(derivative(make(host)))), Z)
-    np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-6)
+    returned_value = run(jax.jit(jax.vmap(derivative(make(host)))), Z)
+    np.testing.assert_allclose(returned_value, expected, rtol=1e-4, atol=1e-6)
     assert seen == 4 * calls * [((), ())]
 
 

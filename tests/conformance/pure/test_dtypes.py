@@ -101,9 +101,9 @@ def test_result_without_any_value_is_not_called_for(pure, run, result, compiled)
         seen.append(x)
         return jax.tree.map(lambda declared: np.zeros(declared.shape, declared.dtype), result)
 
-    answer = run(compiled(pure(host, result)), FIVE_TO_2)
-    assert jax.tree.structure(answer) == jax.tree.structure(result)
-    assert [a.shape for a in jax.tree.leaves(answer)] == [
+    returned_value = run(compiled(pure(host, result)), FIVE_TO_2)
+    assert jax.tree.structure(returned_value) == jax.tree.structure(result)
+    assert [a.shape for a in jax.tree.leaves(returned_value)] == [
         declared.shape for declared in jax.tree.leaves(result)
     ]
     assert seen == []
@@ -134,9 +134,9 @@ def test_64_bit_values_survive_on_worker_threads(our_pure, run, dtype):
         f = our_pure(host, like_first)
         program = jax.jit(lambda x, i: f((x + i) @ jnp.eye(300, dtype=dtype)))
         x = jnp.full((300, 300), big, dtype)
-        answers = [program(x, jnp.asarray(i, dtype)) for i in range(20)]
-        for i, answer in enumerate(answers):
-            np.testing.assert_array_equal(answer, np.full((300, 300), big + i + 1, dtype))
+        results = [program(x, jnp.asarray(i, dtype)) for i in range(20)]
+        for i, returned_value in enumerate(results):
+            np.testing.assert_array_equal(returned_value, np.full((300, 300), big + i + 1, dtype))
     assert len(seen) == 20
     assert sorted(seen, key=lambda call: call[1].real) == [
         (dtype, big + i, big + i) for i in range(20)
@@ -153,8 +153,8 @@ def test_64_bit_elements_survive_vmap_and_loops(our_pure, spy, run):
             return lax.scan(lambda c, _: (f(c), None), x, None, 3)[0]
 
         x = 2**40 + np.arange(5)
-        answer = run(jax.jit(jax.vmap(three_steps)), x)
-    assert_same_bits(answer, x + 3)
+        returned_value = run(jax.jit(jax.vmap(three_steps)), x)
+    assert_same_bits(returned_value, x + 3)
     assert len(seen) == 15
     assert {x.dtype.name for (x,) in seen} == {"int64"}
 

@@ -72,8 +72,8 @@ def test_batch_axes_lead_outermost_first(pure, spy, run, nest, method):
     host, seen = spy(scaled)
     arguments = nest_arguments(nest)
     f = pure(host, like_first, vmap_method=method)
-    answer = run(jax.jit(vmapped(f, nest)), *arguments)
-    np.testing.assert_array_equal(answer, looped(scaled, nest, SIZES, arguments))
+    returned_value = run(jax.jit(vmapped(f, nest)), *arguments)
+    np.testing.assert_array_equal(returned_value, looped(scaled, nest, SIZES, arguments))
 
     def led(position):
         full = method == "broadcast_all"
@@ -92,8 +92,8 @@ def test_nested_elements_are_called_one_by_one(pure, spy, run, nest, method):
     host, seen = spy(scaled)
     arguments = nest_arguments(nest)
     f = pure(host, like_first, vmap_method=method)
-    answer = run(jax.jit(vmapped(f, nest)), *arguments)
-    np.testing.assert_array_equal(answer, looped(scaled, nest, SIZES, arguments))
+    returned_value = run(jax.jit(vmapped(f, nest)), *arguments)
+    np.testing.assert_array_equal(returned_value, looped(scaled, nest, SIZES, arguments))
     assert shapes(seen) == math.prod(SIZES[: len(nest)]) * [((2,), ())]
 
 
@@ -131,10 +131,10 @@ def test_legacy_vectorized_adds_batch_axes_to_mapped_arguments_alone(
         host, seen = spy(host_of)
         f = make(host, like_first, vmap_method="legacy_vectorized")
         try:
-            answer = run(jax.jit(vmapped(f, nest)), *nest_arguments(nest))
+            returned_value = run(jax.jit(vmapped(f, nest)), *nest_arguments(nest))
         except Exception:
             return "refused", shapes(seen)
-        return answer.shape, shapes(seen)
+        return returned_value.shape, shapes(seen)
 
     assert outcome(our_pure) == outcome(jax_pure)
 
@@ -153,9 +153,9 @@ def test_methods_can_be_mixed_by_nesting_callbacks(spy, run, outer, inner, host_
     g = jaxcb.pure(result="x", vmap_method=inner)(second)
     nest = [(0, 0), (0, 0)]
     arguments = nest_arguments(nest)
-    answer = run(jax.jit(vmapped(lambda x, y: f(g(x, y), y), nest)), *arguments)
+    returned_value = run(jax.jit(vmapped(lambda x, y: f(g(x, y), y), nest)), *arguments)
     twice = looped(lambda x, y: scaled(scaled(x, y), y), nest, SIZES, arguments)
-    np.testing.assert_array_equal(answer, twice)
+    np.testing.assert_array_equal(returned_value, twice)
     one_by_one, at_once = 12 * [((2,), ())], [((3, 4, 2), (3, 4))]
     expected = {"sequential": one_by_one, "expand_dims": at_once}
     assert (shapes(firsts), shapes(seconds)) == (expected[outer], expected[inner])

@@ -1,4 +1,4 @@
-"""A pure callback answers with the values and the structure that its host function gave."""
+"""A pure callback returns with the values and the structure that its host function gave."""
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +23,11 @@ Y = np.float32(1.5)
 
 
 def test_elementwise_host_function_is_part_of_a_jitted_program(pure, spy, run):
-    """The host's answer goes into more JAX work."""
+    """The host's result goes into more JAX work."""
     host, seen = spy(wave)
     f = pure(host, like_first)
-    answer = run(jax.jit(lambda x, y: jnp.sum(f(x, y) ** 2)), X, Y)
-    np.testing.assert_allclose(answer, np.sum((np.sin(X) * Y + 1) ** 2), rtol=1e-5)
+    returned_value = run(jax.jit(lambda x, y: jnp.sum(f(x, y) ** 2)), X, Y)
+    np.testing.assert_allclose(returned_value, np.sum((np.sin(X) * Y + 1) ** 2), rtol=1e-5)
     assert shapes(seen) == [((3, 3), ())]
 
 
@@ -64,9 +64,9 @@ def test_vmap_over_one_argument_calls_as_its_method_says(pure, spy, run, method,
     """Over (10, 3, 3), with in_axes (0, None)."""
     host, seen = spy(wave)
     f = pure(host, like_first, vmap_method=method)
-    answer = run(jax.jit(jax.vmap(f, in_axes=(0, None))), XS, Y)
-    assert answer.shape == (10, 3, 3)
-    np.testing.assert_allclose(answer, np.sin(XS) * Y + 1, rtol=1e-6)
+    returned_value = run(jax.jit(jax.vmap(f, in_axes=(0, None))), XS, Y)
+    assert returned_value.shape == (10, 3, 3)
+    np.testing.assert_allclose(returned_value, np.sin(XS) * Y + 1, rtol=1e-6)
     assert shapes(seen) == calls
 
 
@@ -74,8 +74,8 @@ def test_decorated_function_visits_one_element_after_the_other_by_default(spy, r
     """No vmap_method is asked of someone who decorates: the default is always right."""
     host, seen = spy(wave)
     f = jaxcb.pure(result="x")(host)
-    answer = run(jax.vmap(f, in_axes=(0, None)), XS, Y)
-    np.testing.assert_allclose(answer, np.sin(XS) * Y + 1, rtol=1e-6)
+    returned_value = run(jax.vmap(f, in_axes=(0, None)), XS, Y)
+    np.testing.assert_allclose(returned_value, np.sin(XS) * Y + 1, rtol=1e-6)
     np.testing.assert_array_equal(np.stack([x for x, _ in seen]), XS)
 
 
@@ -88,9 +88,9 @@ def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
     """Sum and mean as a tuple of scalar structs."""
     host, seen = spy(lambda x: (x.sum(), x.mean()))
     f = pure(host, (SCALAR, SCALAR))
-    answer = run(jax.jit(f), V)
-    assert type(answer) is tuple
-    assert [(a.shape, a.dtype.name, a.item()) for a in answer] == [
+    returned_value = run(jax.jit(f), V)
+    assert type(returned_value) is tuple
+    assert [(a.shape, a.dtype.name, a.item()) for a in returned_value] == [
         ((), "float32", 9.0),
         ((), "float32", 3.0),
     ]
@@ -109,15 +109,15 @@ def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
     ],
     ids=["leaf", "tuple of one", "list", "dicts", "None inside", "empty ones inside"],
 )
-def test_any_structure_can_be_the_result(pure, spy, run, result, answer):
+def test_any_structure_can_be_the_result(pure, spy, run, result, returned_value):
     """What comes has the declared structure, and the values at their places."""
-    host, seen = spy(lambda x: jax.tree.map(np.float32, answer))
+    host, seen = spy(lambda x: jax.tree.map(np.float32, returned_value))
     f = pure(host, result)
     got = run(f, V)
-    assert jax.tree.structure(got) == jax.tree.structure(answer)
-    jax.tree.map(np.testing.assert_array_equal, got, answer)
+    assert jax.tree.structure(got) == jax.tree.structure(returned_value)
+    jax.tree.map(np.testing.assert_array_equal, got, returned_value)
     got = run(jax.jit(f), V)
-    assert jax.tree.structure(got) == jax.tree.structure(answer)
+    assert jax.tree.structure(got) == jax.tree.structure(returned_value)
     assert len(seen) == 2
 
 
@@ -148,6 +148,6 @@ def test_keyword_arguments_are_mapped_by_vmap_like_the_others(pure, run):
         return np.asarray(x) * np.asarray(y)
 
     f = pure(host, lambda x, *, y: like_first(x), vmap_method="sequential")
-    answer = run(jax.vmap(lambda x, y: f(x, y=y)), V, V + 1)
-    np.testing.assert_allclose(answer, V * (V + 1))
+    returned_value = run(jax.vmap(lambda x, y: f(x, y=y)), V, V + 1)
+    np.testing.assert_allclose(returned_value, V * (V + 1))
     assert seen == [(1.0, 2.0), (2.0, 3.0), (6.0, 7.0)]

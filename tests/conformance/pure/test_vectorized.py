@@ -35,8 +35,8 @@ def test_old_option_does_what_its_method_does_in_jax(spy, run, vectorized, metho
         host, seen = spy(lambda x, y: np.asarray(x) + np.asarray(y))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            answer = run(jax.jit(jax.vmap(f(host), in_axes=(0, None))), X, TWO)
-        np.testing.assert_array_equal(answer, X + TWO)
+            result = run(jax.jit(jax.vmap(f(host), in_axes=(0, None))), X, TWO)
+        np.testing.assert_array_equal(result, X + TWO)
         found.append(shapes(seen))
     assert found[0] == found[1]
     assert len(found[0]) == (1 if vectorized else 3)

@@ -29,8 +29,8 @@ def test_vmap_method_decides_shapes_and_number_of_calls(pure, spy, run, method, 
     host, seen = spy(add)
     f = pure(host, like_first, vmap_method=method)
     x = np.float32([1, 2, 3, 4])
-    answer = run(compiled(jax.vmap(f, in_axes=(0, None))), x, np.float32(10))
-    np.testing.assert_array_equal(answer, x + 10)
+    returned_value = run(compiled(jax.vmap(f, in_axes=(0, None))), x, np.float32(10))
+    np.testing.assert_array_equal(returned_value, x + 10)
     assert shapes(seen) == calls
 
 
@@ -73,8 +73,8 @@ def test_zero_elements_make_zero_calls(our_pure, spy, run, method):
     """Looped batch elements are called one by one, and there is none."""
     host, seen = spy(np.sin)
     f = our_pure(host, like_first, vmap_method=method)
-    answer = run(jax.vmap(f), np.zeros((0, 3), np.float32))
-    assert (answer.shape, answer.dtype) == ((0, 3), np.float32)
+    returned_value = run(jax.vmap(f), np.zeros((0, 3), np.float32))
+    assert (returned_value.shape, returned_value.dtype) == ((0, 3), np.float32)
     assert seen == []
 
 
@@ -83,6 +83,8 @@ def test_vmap_that_maps_no_argument_makes_one_call(pure, spy, run, method):
     """One value for all batch elements."""
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method=method)
-    answer = run(jax.vmap(lambda _: f(np.float32(1)), axis_size=3, in_axes=None, out_axes=None), 0)
-    np.testing.assert_allclose(answer, np.sin(np.float32(1)), rtol=1e-6)
+    returned_value = run(
+        jax.vmap(lambda _: f(np.float32(1)), axis_size=3, in_axes=None, out_axes=None), 0
+    )
+    np.testing.assert_allclose(returned_value, np.sin(np.float32(1)), rtol=1e-6)
     assert len(seen) == 1

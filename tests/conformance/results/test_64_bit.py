@@ -35,12 +35,12 @@ def test_64_bit_result_of_io_without_x64_is_an_error_when_called(io, dtype):
 @pytest.mark.parametrize("dtype", WIDE)
 def test_64_bit_result_with_x64_is_exact(our_pure, run, dtype):
     """The same declaration, in a context that allows it; 1 call."""
-    answer = np.array(2**53 - 1, dtype)
+    returned_value = np.array(2**53 - 1, dtype)
     with jax.enable_x64(True):
-        f = our_pure(lambda x: answer, jax.ShapeDtypeStruct((), np.dtype(dtype)))
+        f = our_pure(lambda x: returned_value, jax.ShapeDtypeStruct((), np.dtype(dtype)))
         got = np.asarray(run(jax.jit(f), X))
     assert got.dtype == dtype
-    assert got == answer
+    assert got == returned_value
 
 
 def test_result_like_a_64_bit_numpy_argument_is_as_wide_as_jax_holds_it(run):
@@ -52,7 +52,7 @@ def test_result_like_a_64_bit_numpy_argument_is_as_wide_as_jax_holds_it(run):
         seen.append(x.dtype.name)
         return 2 * x
 
-    answer = run(double, np.ones(3))
-    assert answer.dtype == np.float32
-    np.testing.assert_array_equal(answer, 2 * np.ones(3))
+    returned_value = run(double, np.ones(3))
+    assert returned_value.dtype == np.float32
+    np.testing.assert_array_equal(returned_value, 2 * np.ones(3))
     assert seen == ["float32"]

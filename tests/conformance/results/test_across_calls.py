@@ -1,4 +1,4 @@
-"""An answer, good or bad, is that of its own call and changes no other."""
+"""An result, good or bad, is that of its own call and changes no other."""
 
 import jax
 import numpy as np
@@ -9,7 +9,7 @@ from tests.conformance._messages import assert_readable
 from tests.conformance._parameters import ordered_or_not
 
 
-def test_answer_may_be_the_argument_itself(our_pure, run):
+def test_result_may_be_the_argument_itself(our_pure, run):
     """Unchanged, or a view of it; 2 calls in one program."""
     seen = []
 
@@ -22,7 +22,7 @@ def test_answer_may_be_the_argument_itself(our_pure, run):
     assert len(seen) == 2
 
 
-def test_answer_changed_after_it_was_returned_does_not_change_the_result(our_pure, run):
+def test_result_changed_after_it_was_returned_does_not_change_the_result(our_pure, run):
     """The host may reuse its buffer; 3 calls."""
     buffer = np.zeros(3, np.float32)
 
@@ -31,19 +31,19 @@ def test_answer_changed_after_it_was_returned_does_not_change_the_result(our_pur
         return buffer
 
     f = our_pure(fill, THREE)
-    answers = [run(f, X + number) for number in range(3)]
+    results = [run(f, X + number) for number in range(3)]
     buffer[:] = -1
-    for number, answer in enumerate(answers):
-        np.testing.assert_array_equal(answer, X + number)
+    for number, result in enumerate(results):
+        np.testing.assert_array_equal(result, X + number)
 
 
 def test_good_calls_after_a_bad_one_are_good(our_pure, run, failure):
     """An error ends one run, not the program; 3 calls."""
-    answers, seen = [X, np.ones(4, np.float32), X * 2], []
+    results, seen = [X, np.ones(4, np.float32), X * 2], []
 
     def oracle(x):
         seen.append(x)
-        return answers[len(seen) - 1]
+        return results[len(seen) - 1]
 
     f = jax.jit(our_pure(oracle, THREE))
     np.testing.assert_array_equal(run(f, X), X)
@@ -54,12 +54,12 @@ def test_good_calls_after_a_bad_one_are_good(our_pure, run, failure):
 
 @ordered_or_not
 def test_io_callbacks_keep_the_same_contract(our_io, run, failure, ordered):
-    """One bad answer, then a good one; 2 calls."""
-    answers, seen = [np.ones(4, np.float32), np.ones(3)], []
+    """One bad result, then a good one; 2 calls."""
+    results, seen = [np.ones(4, np.float32), np.ones(3)], []
 
     def oracle(x):
         seen.append(x)
-        return answers[len(seen) - 1]
+        return results[len(seen) - 1]
 
     f = jax.jit(our_io(oracle, THREE, ordered=ordered))
     assert "(4,)" in assert_readable(failure(f, X))
@@ -67,9 +67,9 @@ def test_io_callbacks_keep_the_same_contract(our_io, run, failure, ordered):
     assert len(seen) == 2
 
 
-def test_bad_answer_is_recorded_as_the_error_of_its_call(answering, failure):
+def test_bad_result_is_recorded_as_the_error_of_its_call(returning, failure):
     """1 call, with its error."""
-    f, _ = answering(np.ones(4, np.float32), THREE)
+    f, _ = returning(np.ones(4, np.float32), THREE)
     with jaxcb.record() as r:
         failure(jax.jit(f), X)
     (call,) = r.recording

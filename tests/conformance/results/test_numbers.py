@@ -9,7 +9,7 @@ import pytest
 from tests.conformance._arrays import X
 from tests.conformance._messages import assert_readable
 
-ACCEPTED = {  # declared, answer, what JAX gets
+ACCEPTED = {  # declared, result, what JAX gets
     "float64 for float32": ("float32", np.float64(1 / 3), np.float32(1 / 3)),
     "float64 for float16": ("float16", np.float64(1 / 3), np.float16(1 / 3)),
     "float64 for bfloat16": ("bfloat16", np.float64(1 / 3), ml_dtypes.bfloat16(1 / 3)),
@@ -33,7 +33,7 @@ ACCEPTED = {  # declared, answer, what JAX gets
     "Python bool": ("bool", True, np.bool_(True)),
     "Python complex": ("complex64", 1 + 2j, np.complex64(1 + 2j)),
 }
-REFUSED = {  # declared, answer, words of the message
+REFUSED = {  # declared, result, words of the message
     "int64 for int8": ("int8", np.int64(128), ["128", "int8"]),
     "int64 for int32": ("int32", np.int64(2**40 + 7), ["1099511627783", "int32"]),
     "just too large for int32": ("int32", np.int64(2**31), ["2147483648", "int32"]),
@@ -61,9 +61,9 @@ REFUSED = {  # declared, answer, words of the message
 
 
 @pytest.mark.parametrize(("dtype", "answer", "expected"), ACCEPTED.values(), ids=ACCEPTED)
-def test_number_that_fits_is_converted(answering, run, dtype, answer, expected):
+def test_number_that_fits_is_converted(returning, run, dtype, result, expected):
     """To exactly the declared dtype, eager and compiled; 2 calls."""
-    f, seen = answering(answer, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
+    f, seen = returning(result, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
     for g in (f, jax.jit(f)):
         got = np.asarray(run(g, X))
         assert got.dtype == dtype
@@ -73,28 +73,28 @@ def test_number_that_fits_is_converted(answering, run, dtype, answer, expected):
 
 @pytest.mark.parametrize(("dtype", "answer", "words"), REFUSED.values(), ids=REFUSED)
 def test_number_that_does_not_fit_is_an_error_that_shows_it(
-    answering, failure, dtype, answer, words
+    returning, failure, dtype, result, words
 ):
     """Nothing wraps around, becomes infinite, or loses a part in silence; 1 call each."""
-    f, seen = answering(answer, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
+    f, seen = returning(result, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
     for g in (f, jax.jit(f)):
         message = assert_readable(failure(g, X))
         assert [word for word in words if word not in message] == []
     assert len(seen) == 2
 
 
-def test_error_shows_the_one_value_among_many_that_does_not_fit(answering, failure):
+def test_error_shows_the_one_value_among_many_that_does_not_fit(returning, failure):
     """Large arrays too; 1 call."""
-    answer = np.zeros(1000)
-    answer[777] = -1.25e300
-    f, seen = answering(answer, jax.ShapeDtypeStruct((1000,), np.float32))
+    result = np.zeros(1000)
+    result[777] = -1.25e300
+    f, seen = returning(result, jax.ShapeDtypeStruct((1000,), np.float32))
     assert "-1.25e+300" in assert_readable(failure(jax.jit(f), X))
     assert len(seen) == 1
 
 
-def test_error_in_a_large_array_stays_short(answering, failure):
+def test_error_in_a_large_array_stays_short(returning, failure):
     """Of the wrong kind, as a whole; 1 call."""
-    f, seen = answering(np.full(10_000, 1.5), jax.ShapeDtypeStruct((10_000,), np.int32))
+    f, seen = returning(np.full(10_000, 1.5), jax.ShapeDtypeStruct((10_000,), np.int32))
     assert "1.5" in assert_readable(failure(jax.jit(f), X))
     assert len(seen) == 1
 
@@ -119,10 +119,10 @@ class Convertible:
     ],
     ids=["Fortran", "strided", "transposed", "broadcast", "big-endian", "__array__", "np.float32"],
 )
-def test_answer_of_any_layout_arrives_with_its_values(answering, run, answer, expected):
+def test_result_of_any_layout_arrives_with_its_values(returning, run, result, expected):
     """Values at their places, whatever the memory looks like; 2 calls."""
-    expected = np.array(answer if expected is None else expected, np.float32)
-    f, seen = answering(answer, jax.ShapeDtypeStruct(expected.shape, np.float32))
+    expected = np.array(result if expected is None else expected, np.float32)
+    f, seen = returning(result, jax.ShapeDtypeStruct(expected.shape, np.float32))
     for g in (f, jax.jit(f)):
         np.testing.assert_array_equal(run(g, X), expected)
     assert len(seen) == 2

@@ -1,4 +1,4 @@
-"""An answer has the declared structure and shape, or the error says where it has not."""
+"""An result has the declared structure and shape, or the error says where it has not."""
 
 import collections
 
@@ -31,16 +31,16 @@ Point = collections.namedtuple("Point", "x y")
         "namedtuple for tuple", "namedtuple in one, for lists",
     ],
 )  # fmt: skip
-def test_lists_and_tuples_stand_for_each_other(answering, run, answer, result):
+def test_lists_and_tuples_stand_for_each_other(returning, run, returned_value, result):
     """Nothing can be permuted by that; the declared structure comes back, 1 call."""
-    f, seen = answering(jax.tree.map(np.float32, answer), result)
+    f, seen = returning(jax.tree.map(np.float32, returned_value), result)
     got = run(jax.jit(f), X)
     assert jax.tree.structure(got) == jax.tree.structure(result)
     assert jax.tree.leaves(got) == [1, 2]
     assert len(seen) == 1
 
 
-def test_what_numpy_answers_with_names_is_a_tuple_as_for_jax():
+def test_what_numpy_returns_names_is_a_tuple_as_for_jax():
     """EighResult where a tuple is declared."""
     m = np.float32([[2, 1], [1, 2]])
     mine = jax.jit(lambda m: jaxcb.pure_callback(np.linalg.eigh, (m[0], m), m))(m)
@@ -63,9 +63,11 @@ WRONG_SHAPES = {
 
 @eager_or_jit
 @pytest.mark.parametrize(("answer", "result", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES)
-def test_answer_of_another_shape_is_an_error(answering, failure, answer, result, words, compiled):
+def test_result_of_another_shape_is_an_error(
+    returning, failure, returned_value, result, words, compiled
+):
     """Nothing is broadcast, though numpy would; both shapes are said, 1 call."""
-    f, seen = answering(answer, result)
+    f, seen = returning(returned_value, result)
     message = assert_readable(failure(compiled(f), X))
     assert [word for word in words if word not in message] == []
     assert len(seen) == 1
@@ -75,13 +77,13 @@ def test_answer_of_another_shape_is_an_error(answering, failure, answer, result,
     ("method", "shape"), [("sequential", (3,)), ("expand_dims", (5, 3)), ("broadcast_all", (5, 3))]
 )
 def test_shape_expected_under_vmap_is_the_one_the_method_hands_out(
-    answering, run, failure, method, shape
+    returning, run, failure, method, shape
 ):
-    """One batch element, or the whole batch; the first wrong answer ends it."""
-    f, seen = answering(np.ones(shape, np.float32), THREE, vmap_method=method)
+    """One batch element, or the whole batch; the first wrong result ends it."""
+    f, seen = returning(np.ones(shape, np.float32), THREE, vmap_method=method)
     np.testing.assert_array_equal(run(jax.vmap(f), np.ones((5, 2), np.float32)), np.ones((5, 3)))
     assert len(seen) == (5 if method == "sequential" else 1)
-    f, seen = answering(np.ones((7, 7), np.float32), THREE, vmap_method=method)
+    f, seen = returning(np.ones((7, 7), np.float32), THREE, vmap_method=method)
     message = assert_readable(failure(jax.vmap(f), np.ones((5, 2), np.float32)))
     assert "(7, 7)" in message and str(shape) in message
     assert len(seen) == 1

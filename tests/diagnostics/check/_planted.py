@@ -15,7 +15,7 @@ def pure(result="x", **options):
     return jaxcb.pure(result=result, **options)
 
 
-def random_answer():
+def random_result():
     generators = [np.random.default_rng(0)]
     return pure()(lambda x: x + generators[0].normal(size=3)), X
 
@@ -162,7 +162,7 @@ def plainly_reads_the_clock():
 
 
 PLANTED = {  # what is planted: kind of the finding, what it says
-    random_answer: ("same inputs twice", r"answers .* at \[0\] instead of"),
+    random_result: ("same inputs twice", r"answers .* at \[0\] instead of"),
     counter: ("same inputs twice", r"answers 2.0 at \[0\] instead of 1.0"),
     memory_of_the_call_before: ("same inputs twice", "called with other arguments in between"),
     writes_its_input: ("inputs unchanged", "fails on read-only arrays"),

@@ -192,7 +192,7 @@ def test_function_with_effects_is_run_once(flavor, capsys):
     assert not calls[0].flags.writeable
 
 
-def test_wrong_answer_of_an_io_callback_is_found():
+def test_wrong_result_of_an_io_callback_is_found():
     assert only(jaxcb.io(lambda x: x[:1], result="x"), X).kind == "declared result"
 
 

@@ -66,7 +66,7 @@ def test_identity_keeps_its_contract_for_a_signalling_nan():
 
 
 @every_dtype
-def test_answer_that_changes_is_found(dtype):
+def test_result_that_changes_is_found(dtype):
     number = itertools.count()
 
     def changing(x):
@@ -77,7 +77,7 @@ def test_answer_that_changes_is_found(dtype):
 
 
 @every_dtype
-def test_batch_that_is_answered_other_than_its_elements_is_found(dtype):
+def test_batch_whose_results_differ_from_those_of_its_elements_is_found(dtype):
     def reversed_whole(x):
         return np.ascontiguousarray(x[::-1])
 

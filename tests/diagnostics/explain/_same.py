@@ -53,13 +53,13 @@ def facts(outcome):
     )
 
 
-def told(recording):
+def reported(recording):
     """The facts of all outcomes, in an order of their own."""
     return sorted(map(facts, recording.outcomes), key=repr)
 
 
 def lowered(recording):
-    """What every site that was lowered is given and answers, by function.
+    """What every site that was lowered is given and results, by function.
 
     What each of several devices got is known of a run only.
     """
@@ -107,7 +107,7 @@ def check_calls(explained, calls):
 
 def check(explained, recorded, calls):
     """What is said ahead is what the run then shows."""
-    assert told(explained) == told(recorded)
+    assert reported(explained) == reported(recorded)
     assert lowered(explained) == lowered(recorded)
     check_calls(explained, calls)
     check_summaries(explained, recorded, calls)

@@ -20,7 +20,7 @@ STRUCT = jax.ShapeDtypeStruct((3,), np.float32)
 
 
 def simple(h):
-    a = h.pure("a", answer=np.array)
+    a = h.pure("a", result=np.array)
     return lambda x: a(jnp.asarray(x))
 
 
@@ -29,7 +29,7 @@ def flagged(h):
     return lambda x, flag=None, *, more=None: a(x) if flag else b(x) if more else x
 
 
-def told_apart(h):
+def distinguished(h):
     """By a string, a number of turns and a shape."""
     a = h.pure("a")
 
@@ -98,8 +98,8 @@ CASES = [
     ("a zero asked by if", static(flagged, static_argnums=1), (X, 0)),
     ("a complex asked by if", static(flagged, static_argnums=1), (X, 2j)),
     ("a keyword asked by if", static(flagged, static_argnames="more"), (X,), {"more": 1.5}),
-    ("a string", static(told_apart, static_argnums=(1, 2)), (X, "row", 2)),
-    ("a tuple", static(told_apart, static_argnums=(1, 2, 3)), (X, "column", 1, (1, 3))),
+    ("a string", static(distinguished, static_argnums=(1, 2)), (X, "row", 2)),
+    ("a tuple", static(distinguished, static_argnums=(1, 2, 3)), (X, "column", 1, (1, 3))),
     ("a function", static(lambda h: lambda x, f: f(h.pure("a")(x)), static_argnums=1), (X, abs)),
     ("a key", lambda h: lambda k: h.pure("a")(jax.random.uniform(k, (3,))), (jax.random.key(0),)),
     ("old keys", lambda h: lambda k: h.io("a")(k), (jax.random.PRNGKey(0),)),
@@ -190,7 +190,7 @@ def test_a_python_number_that_an_if_asks_for_is_taken_as_it_is(number):
 
 def test_a_number_of_turns_and_a_shape_are_taken_as_they_are():
     hosts = Hosts()
-    f = told_apart(hosts)
+    f = distinguished(hosts)
     outcomes = jaxcb.explain(f)(X, "column", 3, shape=(1, 3)).outcomes
     assert sum(o.compiled for o in outcomes) == 3
     assert jaxcb.explain(f)(X, kind="row", turns=0).outcomes == ()

@@ -11,7 +11,7 @@ from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import matrix_to_html, matrix_to_text
 from tests.stack.elision._battery import Hosts
 
-from ._same import alone, check_calls, run, told
+from ._same import alone, check_calls, reported, run
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +113,7 @@ def branching(h):
 
 
 def several(h):
-    a = h.pure("a", result=lambda x, n: x, answer=lambda x, n: x)
+    a = h.pure("a", result=lambda x, n: x, returned_value=lambda x, n: x)
     return lambda x, n: {"p": x * a(lax.stop_gradient(x), n), "q": n}, (X, N)
 
 
@@ -175,7 +175,7 @@ def check_column(matrix, column, make):
         return
     explained = matrix.columns[column]
     assert explained.ahead, column
-    assert told(explained) == told(recording), column
+    assert reported(explained) == reported(recording), column
     check_calls(explained, calls)
 
 

@@ -159,7 +159,7 @@ def _(h):
 
 @program("a dictionary of arrays in and out")
 def _(h):
-    a = h.pure("a", result=lambda t: t, answer=lambda t: t)
+    a = h.pure("a", result=lambda t: t, returned_value=lambda t: t)
     return lambda t: a(t)["p"], ({"p": X, "q": (N, None)},)
 
 
@@ -191,7 +191,7 @@ def test_what_is_said_ahead_is_what_the_run_shows(make):
 
 @pytest.mark.parametrize("make", PROGRAMS.values())
 @alone
-def test_asking_a_second_time_gives_the_same_answer(make):
+def test_asking_a_second_time_gives_the_same_result(make):
     function, args = make(Hosts())
     first, second = (jaxcb.explain(function)(*args) for _ in range(2))
     assert [o.status for o in first.outcomes] == [o.status for o in second.outcomes]

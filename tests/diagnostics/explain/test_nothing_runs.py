@@ -14,7 +14,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Status, active
 from tests.stack.elision._battery import Hosts
 
-from ._same import told
+from ._same import reported
 
 X = np.arange(1, 4, dtype=np.float32)
 
@@ -107,19 +107,19 @@ def test_a_block_hears_its_own_run_and_not_what_is_explained_in_its_middle():
         jaxcb.explain(everything(hosts))(X)
         jax.block_until_ready(f(X))
         jaxcb.explain(everything(hosts))(X)
-    assert told(recorded.recording) == told(expected.recording)
+    assert reported(recorded.recording) == reported(expected.recording)
     assert len(recorded.recording) == len(expected.recording)
     assert hosts.calls == alone.calls
 
 
 def test_a_block_in_another_thread_hears_nothing():
-    hosts, entered, asked, heard = Hosts(), threading.Event(), threading.Event(), []
+    hosts, entered, asked, noted = Hosts(), threading.Event(), threading.Event(), []
 
     def listen():
         with jaxcb.record() as recorded:
             entered.set()
             asked.wait(60)
-        heard.append(recorded.recording)
+        noted.append(recorded.recording)
 
     thread = threading.Thread(target=listen)
     thread.start()
@@ -128,13 +128,13 @@ def test_a_block_in_another_thread_hears_nothing():
     asked.set()
     thread.join()
     assert explained.outcomes
-    assert not heard[0].bound
-    assert not heard[0].outcomes
-    assert not heard[0].lowered
-    assert not heard[0].compilations
+    assert not noted[0].bound
+    assert not noted[0].outcomes
+    assert not noted[0].lowered
+    assert not noted[0].compilations
 
 
-def test_many_threads_are_each_told_of_their_own_function():
+def test_many_threads_are_each_reported_of_their_own_function():
     hosts, told_to = Hosts(), {}
 
     def ask(number):

@@ -11,7 +11,7 @@ from tests.differential._compare import OURS
 from tests.differential._interpret import Interpreter
 from tests.differential._strategy import drawn
 
-from ._same import alone, check_calls, told
+from ._same import alone, check_calls, reported
 
 pytestmark = pytest.mark.slow
 
@@ -43,5 +43,5 @@ def test_a_random_program_is_explained_as_its_run_is_recorded(seed):
             failed = error
     assert type(refused) is type(failed)
     if refused is None:
-        assert told(explained) == told(recorded.recording)
+        assert reported(explained) == reported(recorded.recording)
         check_calls(explained, collections.Counter(call[0] for call in runs.calls))

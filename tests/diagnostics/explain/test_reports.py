@@ -63,7 +63,7 @@ def test_of_calls_that_depend_on_data_no_number_is_given():
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_the_cost_is_told_by_program_site_and_method(method):
+def test_the_cost_is_reported_by_program_site_and_method(method):
     recording = asked(lambda h: jax.vmap(h.pure("a", vmap_method=method)), X)
     head, line = cost_to_text(recording).splitlines()
     assert re.fullmatch(
@@ -83,7 +83,7 @@ def test_the_cost_counts_the_host_calls_of_the_compiled_program():
     assert ": c, 0 host calls in the program" in text
 
 
-def test_one_compilation_is_told_for_one_question():
+def test_one_compilation_is_reported_for_one_question():
     recording = asked(lambda h: h.pure("a"), X)
     (compilation,) = recording.compilations
     assert compilation.compile_ns > 0

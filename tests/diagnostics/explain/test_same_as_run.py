@@ -15,7 +15,7 @@ from tests.stack.elision.programs import (
 )
 from tests.stack.elision.runs import test_programs, test_runs
 
-from ._same import alone, ask, check, check_calls, returns, run, told
+from ._same import alone, ask, check, check_calls, reported, returns, run
 
 pytestmark = pytest.mark.slow
 
@@ -61,13 +61,13 @@ def test_what_is_said_before_a_run_is_what_the_run_shows(row):
     "row", [row for _, row in ROWS[::10]], ids=[name for name, _ in ROWS[::10]]
 )
 @alone
-def test_run_is_the_same_without_being_asked_and_so_is_the_answer_after_it(row):
+def test_run_is_the_same_without_being_asked_and_so_is_the_result_after_it(row):
     asked, hosts = Hosts(), Hosts()
     made = row.program(asked)
     ask(made, asked)
     after, after_calls = run(made, asked)
     again = ask(made, asked)
     recording, calls = run(row.program(hosts), hosts)
-    assert told(after) == told(again) == told(recording)
+    assert reported(after) == reported(again) == reported(recording)
     assert after_calls == calls
     check_calls(again, calls)

@@ -37,7 +37,7 @@ FLAVORS = {
 
 
 def over_all(f, mesh):
-    """What `f` answers here of 8 numbers that all processes have a part of, and its recording."""
+    """What `f` results here of 8 numbers that all processes have a part of, and its recording."""
     x, spread = np.arange(8, dtype=np.float32), NamedSharding(mesh, P("d"))
     whole = jax.make_array_from_callback(x.shape, spread, lambda place: x[place])
     seen.clear()
@@ -47,7 +47,7 @@ def over_all(f, mesh):
     return [part.data.tolist() for part in y.addressable_shards], recorded.recording
 
 
-def told(recording):
+def reported(recording):
     """What the tests look at."""
     (site,) = summarize(recording)
     return {
@@ -76,8 +76,8 @@ def programs():
                 {
                     "parts": parts,
                     "seen": sorted(seen),
-                    "own": told(own),
-                    "all": told(gathered),
+                    "own": reported(own),
+                    "all": reported(gathered),
                 },
             )
 
@@ -131,7 +131,7 @@ def failing():
 
 
 def failing_for_all():
-    """What each process is told where the one that calls for all of them fails.
+    """What each process is reported where the one that calls for all of them fails.
 
     Process 1 has had an error of its own before, of the same number.
     """
@@ -208,7 +208,7 @@ def main():
     failed = jaxcb.gather(failing())
     found = {
         "programs": dict(programs()),
-        "different": told(differing) | {"text": to_text(differing, times=False)},
+        "different": reported(differing) | {"text": to_text(differing, times=False)},
         "left in the store": sorted(left),
         "processes": [process.pid for process in differing.processes],
         "in turn": turns(jaxcb.gather(in_turn())),

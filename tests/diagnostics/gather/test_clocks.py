@@ -9,8 +9,8 @@ import pytest
 from jupyter_jaxcb.diagnostics.gather import _gather
 
 
-class Told:
-    """A meeting in which the other process told these times."""
+class Reported:
+    """A meeting in which the other process reported these times."""
 
     def __init__(self, times):
         self._times = iter(times)
@@ -29,5 +29,5 @@ def test_the_message_that_took_least_bounds_the_difference(index, found, monkeyp
     monkeypatch.setattr(_gather, "time", SimpleNamespace(perf_counter_ns=now.__next__))
     # Two readings a round: before the other's time is read, and after.
     read = [10 * n + 5 for n in range(_gather._ROUNDS)]
-    told = [moment + 1_000 - 2 * late for late, moment in enumerate(read)]
-    assert _gather._compare_clocks(Told(told), index, 2) == found
+    reported = [moment + 1_000 - 2 * late for late, moment in enumerate(read)]
+    assert _gather._compare_clocks(Reported(reported), index, 2) == found

@@ -20,7 +20,7 @@ def test_sites_of_one_place_are_one_site():
     assert site.notes[0] == "1 call in process 0, 2 calls in process 1"
 
 
-def test_equal_counts_are_told_once():
+def test_equal_counts_are_reported_once():
     four = merged([recorded([(1, 2)])] * 3 + [recorded([])])
     assert summarize(four)[0].notes[0] == "1 call in processes 0-2, 0 calls in process 3"
     two = merged([recorded([(1, 2)])] * 2)
@@ -46,7 +46,7 @@ def test_binds_of_a_line_are_those_of_all_processes():
     assert dict(both.bound) == {HERE: 4}
 
 
-def test_statuses_that_differ_are_told_by_process():
+def test_statuses_that_differ_are_reported_by_process():
     both = merged([recorded([], status=Status.UNUSED), recorded([(1, 2)])])
     (site,) = summarize(both)
     assert (site.status, site.reason) == (Status.KEPT, "")
@@ -107,7 +107,7 @@ def test_times_are_those_of_the_first_process():
     assert both.environment["clocks"] == "compared, within 3 µs"
 
 
-def test_an_environment_that_differs_is_told_by_process():
+def test_an_environment_that_differs_is_reported_by_process():
     own = [{"jax": "0.1", "backend": "cpu"}, {"jax": "0.1", "backend": "gpu"}, {"jax": "0.1"}]
     both = merged([recorded([(1, 2)], environment=one) for one in own])
     assert both.environment == {
@@ -192,7 +192,7 @@ def test_a_recording_says_how_many_processes_it_is_of():
         (lambda one: [one, dataclasses.replace(one, ahead=True)], "of jaxcb.explain"),
     ],
 )
-def test_what_cannot_be_merged_is_told(recordings, message):
+def test_what_cannot_be_merged_is_reported(recordings, message):
     with pytest.raises(ValueError, match=message):
         merged(recordings(recorded([])))
 
@@ -209,12 +209,12 @@ def test_alone_a_process_has_its_own_recording():
         ((merged([recorded([])] * 2),), ValueError),
     ],
 )
-def test_alone_the_same_mistakes_are_told(arguments, error):
+def test_alone_the_same_mistakes_are_reported(arguments, error):
     with pytest.raises(error, match="cannot gather"):
         jaxcb.gather(*arguments)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, None, "5", float("nan")])
-def test_a_timeout_that_cannot_be_is_told(timeout):
+def test_a_timeout_that_cannot_be_is_reported(timeout):
     with pytest.raises(ValueError, match=rf"timeout={timeout!r} has to be a number above 0"):
         jaxcb.gather(recorded([]), timeout=timeout)

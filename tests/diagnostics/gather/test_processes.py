@@ -42,7 +42,7 @@ def test_calls_of_all_processes_are_there_in_each(found, flavor, process):
 @pytest.mark.parametrize("flavor", FLAVORS)
 @BOTH
 def test_under_jit_one_process_calls_and_all_have_the_result(found, flavor, process):
-    """JAX's own pure_callback answers zeros on all devices but the first."""
+    """JAX's own pure_callback results zeros on all devices but the first."""
     row = found[process]["programs"][f"{flavor}: jit"]
     whole = list(range(8))
     assert row["seen"] == ([whole] if process == 0 else [])
@@ -63,7 +63,7 @@ def test_a_process_that_another_calls_for_says_so(found, flavor):
 
 
 @BOTH
-def test_statuses_that_differ_are_told_by_process(found, process):
+def test_statuses_that_differ_are_reported_by_process(found, process):
     row = found[process]["different"]
     assert row["status"] == "kept" and [call[0] for call in row["calls"]] == [0, 0, 0]
     counts, status = row["notes"][:2]
@@ -78,7 +78,7 @@ def test_errors_are_those_of_the_process_that_raised(found, process):
     assert calls == [[0, None], [1, "ValueError: no luck here"]]
 
 
-def test_other_process_is_told_which_failed_and_no_error_of_its_own(found):
+def test_other_process_is_reported_which_failed_and_no_error_of_its_own(found):
     own, other = (process["failing for all"] for process in found)
     assert "ValueError: no luck for all" in own
     assert "failed in process 0" in other and "no luck here" not in other
@@ -101,7 +101,7 @@ def test_processes_are_named(found):
 
 
 def test_clocks_of_two_machines_are_compared(found):
-    """Process 1 is told to have a clock that is five seconds ahead."""
+    """Process 1 is reported to have a clock that is five seconds ahead."""
     assert found[0]["skewed"]["processes"] == found[1]["skewed"]["processes"]
     first, second = found[0]["skewed"]["processes"]
     assert (first["offset_ns"], first["error_ns"]) == (0, 0)
@@ -124,7 +124,7 @@ def test_who_comes_late_meets_those_who_try_again(found, process):
     assert found[process]["absent"]["again"] == 2
 
 
-def test_a_mistake_in_one_process_is_told_in_the_others_at_once(found):
+def test_a_mistake_in_one_process_is_reported_in_the_others_at_once(found):
     other, own = (process["absent"]["no recording"] for process in found)
     assert own.startswith("TypeError: cannot gather str 'nonsense': pass a recording, as in")
     assert "process 1 has given up, by \"TypeError: cannot gather str 'nonsense'" in other

@@ -100,7 +100,7 @@ def test_a_display_says_who_made_how_many_calls_and_how_long_these_waited():
 
 
 def test_workers_that_made_no_call_of_a_recording_are_not_counted():
-    """A recorder keeps those that it heard of before."""
+    """A recorder keeps those that it recorded of before."""
     recorder = Recorder(clock=lambda: 0)
     recorded(11, recorder=recorder)
     since = recorder.mark()

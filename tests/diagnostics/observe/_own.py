@@ -37,10 +37,10 @@ NAMES = {"jax pure": "double", "jax io": "double", "jax debug": "look", "jax buf
 
 
 def observed(run):
-    """What `run` answers, and its recording."""
+    """What `run` results, and its recording."""
     with jaxcb.observe_jax() as recorded:
-        answer = jax.block_until_ready(run())
-    return answer, recorded.recording
+        result = jax.block_until_ready(run())
+    return result, recorded.recording
 
 
 def seen(run):

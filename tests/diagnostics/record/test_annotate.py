@@ -12,20 +12,20 @@ import jupyter_jaxcb as jaxcb
 
 @pytest.fixture
 def annotations(monkeypatch):
-    heard = []
+    recorded = []
 
     class Annotation:
         def __init__(self, name, **facts):
             self.name, self.facts = name, facts
 
         def __enter__(self):
-            heard.append((self.name, self.facts["flavor"]))
+            recorded.append((self.name, self.facts["flavor"]))
 
         def __exit__(self, *exc):
-            heard.append("ends")
+            recorded.append("ends")
 
     monkeypatch.setattr(jax.profiler, "TraceAnnotation", Annotation)
-    return heard
+    return recorded
 
 
 double = jaxcb.pure(lambda x: 2 * x, result="x")

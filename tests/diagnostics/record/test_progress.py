@@ -1,4 +1,4 @@
-"""How many host calls are to be expected is told while they are made."""
+"""How many host calls are to be expected is reported while they are made."""
 
 import contextlib
 
@@ -30,9 +30,9 @@ class Looks:
 
 def progress(mark):
     own = Progress(0)
-    heard = active().heard(mark, own.seen)
-    own.add(heard)
-    return own.to_message(heard, 1, [])
+    recorded = active().recorded(mark, own.seen)
+    own.add(recorded)
+    return own.to_message(recorded, 1, [])
 
 
 def call(host, x):
@@ -61,7 +61,7 @@ def test_expected_calls_are_those_that_come(name, runs):
             program(1.0).block_until_ready()
         end = progress(host.mark)
     assert end["expected"] == end["calls"] == host.calls == len(r.recording)
-    # While it runs no call is heard of that is not expected, and the last run is.
+    # While it runs no call is recorded of that is not expected, and the last run is.
     assert all(s["expected"] is None or s["calls"] <= s["expected"] for s in host.seen)
     if name == "a loop":
         assert {s["expected"] for s in host.seen[2:20]} == {20}
@@ -86,22 +86,22 @@ def test_eager_calls_are_expected_as_they_come():
 
 
 def test_eager_call_is_expected_before_it_comes_back():
-    told = []
+    reported = []
 
     def host(x):
         own = Progress(0)
-        heard = active().heard(mark, own.seen)
-        own.add(heard)
-        told.append(own.to_message(heard, 1, running_calls(active())))
+        recorded = active().recorded(mark, own.seen)
+        own.add(recorded)
+        reported.append(own.to_message(recorded, 1, running_calls(active())))
         return x
 
     with jaxcb.record():
         mark = active().mark()
         for _ in range(2):
             call(host, 1.0)
-    assert [(one["calls"], one["expected"]) for one in told] == [(0, 1), (1, 2)]
-    assert [[run["function"] for run in one["running"]] for one in told] == [["host"], ["host"]]
-    assert told[0]["running"][0]["where"] == told[1]["sites"][0]["where"]
+    assert [(one["calls"], one["expected"]) for one in reported] == [(0, 1), (1, 2)]
+    assert [[run["function"] for run in one["running"]] for one in reported] == [["host"], ["host"]]
+    assert reported[0]["running"][0]["where"] == reported[1]["sites"][0]["where"]
 
 
 def test_sites_add_up_their_calls_time_and_failures():
@@ -114,15 +114,15 @@ def test_sites_add_up_their_calls_time_and_failures():
             with contextlib.suppress(jax.errors.JaxRuntimeError):
                 jaxcb.pure_callback(function, SCALAR, np.float32(1))
         own = Progress(0)
-        heard = active().heard(mark, own.seen)
-        own.add(heard)
-        sites = {one.site.function: one for one in own.sites(heard.lowered)}
+        recorded = active().recorded(mark, own.seen)
+        own.add(recorded)
+        sites = {one.site.function: one for one in own.sites(recorded.lowered)}
     assert (sites["fails"].calls, sites["fails"].errors) == (1, 1)
     assert (sites["sin"].calls, sites["sin"].errors) == (2, 0)
     assert sites["sin"].host_ns == sum(
         int(row["end_ns"] - row["start_ns"])
-        for row in heard.calls
-        if heard.lowered[row["lowered"]].site.function == "sin"
+        for row in recorded.calls
+        if recorded.lowered[row["lowered"]].site.function == "sin"
     )
 
 
@@ -134,9 +134,9 @@ def test_looks_add_up_whatever_they_see_at_once():
         step, whole = Progress(0), Progress(0)
         for n in range(7):
             jaxcb.pure_callback(np.sin if n % 2 else np.cos, SCALAR, np.float32(n))
-            heard = active().heard(host.mark, step.seen)
-            step.add(heard)
-        everything = active().heard(host.mark, 0)
+            recorded = active().recorded(host.mark, step.seen)
+            step.add(recorded)
+        everything = active().recorded(host.mark, 0)
         whole.add(everything)
         assert step.sites(everything.lowered) == whole.sites(everything.lowered)
         assert step.seen == whole.seen == 7
@@ -146,9 +146,9 @@ def test_rate_is_that_of_the_last_second():
     own = Progress(0)
     with jaxcb.record():
         mark = active().mark()
-        heard = active().heard(mark, 0)
+        recorded = active().recorded(mark, 0)
     rates = []
     for second in range(1, 5):
         own.seen += 100 * second
-        rates.append(own.to_message(heard, second * 1_000_000_000, [])["rate"])
+        rates.append(own.to_message(recorded, second * 1_000_000_000, [])["rate"])
     assert rates == [100, 200, 300, 400]

@@ -99,22 +99,22 @@ def test_what_is_only_looked_at_while_tracing_is_not_called_unused():
     assert elided(lambda: jax.jit(f)(1.0)) == []
 
 
-def test_shape_that_is_asked_for_while_tracing_is_told():
+def test_shape_that_is_asked_for_while_tracing_is_reported():
     def f(x):
         return jnp.zeros(jax.eval_shape(double, x).shape) + x
 
     with jaxcb.record() as recorded:
         jax.jit(f)(1.0)
-    (told,) = recorded.recording.elisions
-    assert (told.status, told.reason) == (Status.UNUSED, Reason.SHAPE_ONLY)
+    (reported,) = recorded.recording.elisions
+    assert (reported.status, reported.reason) == (Status.UNUSED, Reason.SHAPE_ONLY)
 
 
 def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_said_to_be_of_its_shape():
     inner = jax.jit(lambda x: (double(jax.lax.stop_gradient(x)), x * x)[1])
     with jaxcb.record() as recorded:
         assert float(jax.jit(jax.grad(inner))(3.0)) == 6.0
-    (told,) = recorded.recording.elisions
-    assert (told.status, told.reason) == (Status.UNUSED, Reason.UNUSED_IN_TRACE)
+    (reported,) = recorded.recording.elisions
+    assert (reported.status, reported.reason) == (Status.UNUSED, Reason.UNUSED_IN_TRACE)
 
 
 def test_calls_and_expected_calls_are_known_when_the_log_was_full():

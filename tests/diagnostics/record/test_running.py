@@ -87,7 +87,7 @@ def test_calls_of_two_threads_are_found_longest_first():
     assert calls[0].start_ns < calls[1].start_ns
 
 
-def test_calls_of_another_recorder_are_not_told():
+def test_calls_of_another_recorder_are_not_reported():
     from jupyter_jaxcb.recording import Recorder
 
     host, struct = Stops(), jax.ShapeDtypeStruct((), np.float32)
@@ -158,7 +158,9 @@ def test_elements_that_workers_are_in_are_found(executor):
         thread.start()
         with server.accept()[0]:
             found = None
-            while found is None:  # a chunk that is being sent, or is just back, is not told right
+            while (
+                found is None
+            ):  # a chunk that is being sent, or is just back, is not reported right
                 found = next((one for one in running_calls(active()) if one.element == 2), None)
             call, now = found, active().clock()
         thread.join()

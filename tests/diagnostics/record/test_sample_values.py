@@ -1,4 +1,4 @@
-"""What the first host calls of a site were given and answered is kept, small, and as a copy."""
+"""What the first host calls of a site were given and returned is kept, small, and as a copy."""
 
 import gc
 import threading
@@ -203,23 +203,23 @@ class Watched(np.ndarray):
 @pytest.mark.parametrize("elements", [False, True], ids=["single", "elements"])
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_no_array_of_the_user_is_kept_alive(transform, elements):
-    answers, operands = [], []
+    returned_values, operands = [], []
 
     def host(x):
         operands.append(weakref.ref(x))
-        answer = np.full(3, 5, np.float32).view(Watched)
-        answers.append(weakref.ref(answer))
-        return answer
+        returned_value = np.full(3, 5, np.float32).view(Watched)
+        returned_values.append(weakref.ref(returned_value))
+        return returned_value
 
     f = lambda x: call(host, (3,), np.float32, x, vmap_method="sequential")  # noqa: E731
     x = np.ones((2, 3), np.float32)
     with jaxcb.record() as recorded:
         result = transform(jax.vmap(f) if elements else f)(x if elements else x[0])
         jax.block_until_ready(result)
-        assert len(answers) == (2 if elements else 1)
+        assert len(returned_values) == (2 if elements else 1)
         gc.collect()
         # Inside of the block: the recorder is alive, and has its sample values.
-        assert [ref() for ref in answers] == [None] * len(answers)
+        assert [ref() for ref in returned_values] == [None] * len(returned_values)
         if transform is jax.jit:  # eager operands may be the caller's own array
             assert [ref() for ref in operands] == [None] * len(operands)
     assert set(pairs(recorded.recording)) == {(("[1, 1, 1]",), ("[5, 5, 5]",))}

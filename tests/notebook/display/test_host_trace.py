@@ -75,7 +75,7 @@ def test_data_is_deterministic_and_times_are_metadata(double, unpacked):
         assert leak not in text
 
 
-def test_call_of_a_program_from_another_cell_is_told_apart(double):
+def test_call_of_a_program_from_another_cell_is_distinguished(double):
     double.run("f = jax.jit(lambda x: double(x))")
     assert double.run("f(1.0);").sites[0]["where"] == "line 1, another cell"
     both = [site["where"] for site in double.run("f(1.0); double(1.0);").sites]
@@ -130,7 +130,7 @@ def test_record_keeps_the_recording_under_its_name(double):
     assert [site["calls"] for site in again.sites] == [1, 1]
 
 
-def test_record_of_a_failing_cell_keeps_what_was_heard(double):
+def test_record_of_a_failing_cell_keeps_what_was_recorded(double):
     ran = double.run("%%jax_record r\ndouble(1.0)\n1 / 0")
     assert ran.error[0] == "ZeroDivisionError"
     assert "----> 3 1 / 0" in ran.error[2]

@@ -36,9 +36,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("line", "answer", "call", "advice"), WRONG.values(), ids=WRONG)
-def test_error_says_what_to_type_in_the_line_of_the_cell(kernel, line, answer, call, advice):
+def test_error_says_what_to_type_in_the_line_of_the_cell(kernel, line, result, call, advice):
     parameters = "out, x" if line.startswith("buffer") else "x"
-    kernel.run(f"%%jax_callback {line}\ndef host({parameters}): return {answer}")
+    kernel.run(f"%%jax_callback {line}\ndef host({parameters}): return {result}")
     _, message, _ = kernel.run(call).error
     assert message.partition("\n")[0].endswith(advice)
 

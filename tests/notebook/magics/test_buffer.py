@@ -68,6 +68,6 @@ def test_what_cannot_be_is_a_usage_error(kernel, line, words):
     assert words in ran.text
 
 
-def test_a_function_without_the_output_is_told_where_it_goes(kernel):
+def test_a_function_without_the_output_is_reported_where_it_goes(kernel):
     ran = kernel.run("%%jax_callback buffer --result wave\ndef host(wave):\n    return wave + 1\n")
     assert "The first one, wave, is the output: write def host(out, wave)." in ran.text

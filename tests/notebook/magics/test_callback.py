@@ -137,7 +137,7 @@ def test_only_function_of_a_cell_is_not_advised_to_name_others(kernel):
 
 
 @pytest.mark.parametrize(("x64", "dtype"), [(False, "float32"), (True, "float64")])
-def test_declaration_that_an_answer_of_another_dtype_asks_for_works(kernel, x64, dtype):
+def test_declaration_that_an_result_of_another_dtype_asks_for_works(kernel, x64, dtype):
     """Copied behind --result as it stands; it fits the setting of x64."""
     kernel.run(f"jax.config.update('jax_enable_x64', {x64})")
     cell = "def half(z): return z / 2"
@@ -200,8 +200,8 @@ def test_result_expression_that_fails_says_with_what(kernel):
     ],
 )
 @pytest.mark.parametrize("call", ["f(jnp.ones(3))", "jax.jit(f)(jnp.ones(3))"])
-def test_answer_that_is_not_as_declared_says_what_came(kernel, answer, says, call):
-    kernel.run(f"%%jax_callback pure --result z\ndef f(z): return {answer}")
+def test_result_that_is_not_as_declared_says_what_came(kernel, result, says, call):
+    kernel.run(f"%%jax_callback pure --result z\ndef f(z): return {result}")
     name, message, frames = kernel.run(call).error
     assert name == "ResultError"
     assert says in message

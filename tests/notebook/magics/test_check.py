@@ -34,9 +34,9 @@ def test_the_cell_around_a_check_is_recorded(kernel):
         ("len([])", "takes a call of a registered callback, not of <built-in function len>"),
     ],
 )
-def test_what_cannot_be_checked_says_why(line, told, kernel):
+def test_what_cannot_be_checked_says_why(line, reported, kernel):
     kernel.run(REGISTER)
-    assert told in kernel.run(f"%jax_check {line}").text
+    assert reported in kernel.run(f"%jax_check {line}").text
 
 
 def test_recording_of_a_cell_is_saved(kernel, tmp_path):
@@ -49,7 +49,7 @@ def test_recording_of_a_cell_is_saved(kernel, tmp_path):
     assert kernel.run(f"import jupyter_jaxcb; {loaded}").value == "True"
 
 
-def test_unknown_suffix_is_told_before_the_cell_runs(kernel):
+def test_unknown_suffix_is_reported_before_the_cell_runs(kernel):
     ran = kernel.run("%%jax_record --save cell.xls\nran_anyway = True")
     assert "cannot tell the format of 'cell.xls'" in ran.text
     assert kernel.run("'ran_anyway' in globals()").value == "False"

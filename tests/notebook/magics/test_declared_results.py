@@ -42,7 +42,7 @@ def test_infer_runs_the_function_on_zeros(kernel):
     assert "cannot infer the result of an io callback" in str(ran.error)
 
 
-def test_cast_lets_the_answer_lose(kernel):
+def test_cast_lets_the_result_lose(kernel):
     body = "def big(x):\n    return np.int64(2**40 + 7)"
     kernel.run(f"%%jax_callback pure --result x --cast\n{body}")
     assert kernel.run("int(big(1))").value == "7"

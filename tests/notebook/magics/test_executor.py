@@ -42,8 +42,8 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
 def test_wrong_option_says_what_to_type(kernel, line, words):
     kernel.run("taken = 3")
     ran = kernel.run(f"%%jax_callback pure --result x {line}\ndef thrice(x):\n    return 3 * x")
-    told = ran.text + (" ".join(map(str, ran.error)) if ran.error else "")
-    assert words in told
+    reported = ran.text + (" ".join(map(str, ran.error)) if ran.error else "")
+    assert words in reported
     assert kernel.run("'thrice' in globals()").value == "False"
 
 

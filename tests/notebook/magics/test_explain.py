@@ -68,7 +68,7 @@ def test_it_is_not_in_the_table_of_callbacks(notebook):
     assert notebook.run("%jax_callbacks").value == before
 
 
-def test_with_recording_off_it_answers_all_the_same(notebook):
+def test_with_recording_off_it_works_all_the_same(notebook):
     notebook.run("%jax_record off")
     ran = notebook.run("%jax_explain f(X)")
     assert [site["function"] for site in ran.sites] == ["a", "b"]

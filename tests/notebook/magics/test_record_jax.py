@@ -18,14 +18,14 @@ def _fresh(kernel):
     kernel.run("%jax_record auto")
 
 
-def told(ran):
+def reported(ran):
     return [(s["function"], s["flavor"], s["status"], s["calls"]) for s in ran.sites]
 
 
 def test_cell_with_jax_records_callbacks_of_jaxs_own(kernel):
     ran = kernel.run(f"%%jax_record --jax kept\n{PURE}")
     assert ran.error is None
-    assert told(ran) == [("twice", "jax pure", "kept", 1)]
+    assert reported(ran) == [("twice", "jax pure", "kept", 1)]
     assert ran.sites[0]["where"] == "line 6"
     assert kernel.run("len(kept)").value == "1"
 
@@ -39,8 +39,8 @@ def test_cell_without_it_does_not(kernel):
 
 def test_auto_with_jax_records_every_cell_until_auto_without(kernel):
     kernel.run("%jax_record auto --jax")
-    assert told(kernel.run(PURE)) == [("twice", "jax pure", "kept", 1)]
-    assert told(kernel.run("f(np.float32(3));")) == [("twice", "jax pure", "kept", 1)]
+    assert reported(kernel.run(PURE)) == [("twice", "jax pure", "kept", 1)]
+    assert reported(kernel.run("f(np.float32(3));")) == [("twice", "jax pure", "kept", 1)]
     assert kernel.run("1 + 1").traces == []
     kernel.run("%jax_record auto")
     assert kernel.run("f(np.float32(3));").traces == []
@@ -56,7 +56,7 @@ def test_cell_in_which_nothing_of_jaxs_is_seen_says_so(kernel):
 def test_cell_that_runs_what_was_compiled_before_says_so(kernel):
     kernel.run(PURE)
     ran = kernel.run("%%jax_record --jax\nf(np.float32(3));")
-    ((name, flavor, status, calls),) = told(ran)
+    ((name, flavor, status, calls),) = reported(ran)
     assert (name, flavor, status, calls) == ("twice", "jax pure", "kept", 1)
     assert "compiled before" in ran.trace["text/plain"]
     assert ran.text == ""
@@ -89,12 +89,12 @@ def test_where_recording_is_off_it_is_said_and_no_file_is_written(kernel, tmp_pa
         kernel.run("import os; del os.environ['JUPYTER_JAXCB']")
 
 
-def test_option_that_a_line_cannot_have_is_told(kernel):
+def test_option_that_a_line_cannot_have_is_reported(kernel):
     assert "--save is for one cell" in kernel.run("%jax_record auto --save a.json").text
     assert "did you mean '--jax'?" in kernel.run("%%jax_record --jx\n1").text
 
 
-def test_file_that_is_no_recording_is_told_without_a_frame_of_ours(kernel, tmp_path):
+def test_file_that_is_no_recording_is_reported_without_a_frame_of_ours(kernel, tmp_path):
     (tmp_path / "a.json").write_text("words")
     ran = kernel.run(f"import jupyter_jaxcb\njupyter_jaxcb.load('{tmp_path / 'a.json'}')")
     assert ran.error[0] == "RecordingFileError" and "recording/_" not in ran.error[2]

@@ -7,8 +7,8 @@ import pytest
 from jupyter_jaxcb.report import MIME_TYPE as MIME
 
 # Numbers that stand in no line of code, no shape and, as text with a dot, in no time.
-GIVEN, ANSWER = "1234.5", "2469"
-LINE = f"{GIVEN} → {ANSWER}"
+GIVEN, RESULT = "1234.5", "2469"
+LINE = f"{GIVEN} → {RESULT}"
 CALL = "double(np.float32(2469 / 2));"
 
 

@@ -21,14 +21,14 @@ class Cell:
     """The messages of a cell; `act` is called at the first output with the word "inside"."""
 
     def __init__(self, kernel, code, act):
-        self.text, self.error, self.told, self.shown = "", None, [], []
+        self.text, self.error, self.reported, self.shown = "", None, [], []
 
         def hear(message):
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":
                 self.text += content["text"]
-                if "inside" in content["text"] and not self.told:
-                    self.told.append(1)
+                if "inside" in content["text"] and not self.reported:
+                    self.reported.append(1)
                     act()
             elif kind == "error":
                 self.error = content

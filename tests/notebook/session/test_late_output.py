@@ -99,12 +99,12 @@ def test_output_after_the_end_of_its_cell_is_there_and_marked_once(held):
     first = held.client.execute("y = f(slowly(big))")
     messages = []
     while not any(kind == "status" and text == "idle" for kind, text, _ in messages):
-        messages.append(_heard(held))
+        messages.append(_recorded(held))
     assert not any("printed" in text for _, text, _ in messages)
     second = held.client.execute("%jax_callbacks --wait 5\nz = g(y)\nz.block_until_ready()")
     held.go.touch()
     while not any(who == second and text == "idle" for _, text, who in messages):
-        messages.append(_heard(held))
+        messages.append(_recorded(held))
     of = {
         number: "".join(text for _, text, who in messages if who == number)
         for number in (first, second)
@@ -118,7 +118,7 @@ def test_output_after_the_end_of_its_cell_is_there_and_marked_once(held):
     assert "next" in of[second] and "next" not in of[first]
 
 
-def _heard(kernel):
+def _recorded(kernel):
     message = kernel.client.get_iopub_msg(timeout=60)
     content = message["content"]
     text = content.get("text") or content.get("execution_state") or ""

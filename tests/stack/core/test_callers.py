@@ -1,4 +1,4 @@
-"""A bind is told apart by its callers in the program: a helper that two lines call is two sites."""
+"""A bind is distinguished by its callers in the program: a helper that two lines call is two sites."""
 
 import pytest
 

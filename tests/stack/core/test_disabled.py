@@ -60,13 +60,13 @@ def test_result_that_is_needed_is_not_made_up(flavor, transform):
 
 
 def test_disabled_holds_for_its_own_thread_alone():
-    answers = []
+    results = []
     f = jaxcb.pure(np.sin, result=lambda x: x)
     with jaxcb.disabled():
-        thread = threading.Thread(target=lambda: answers.append(f(X)))
+        thread = threading.Thread(target=lambda: results.append(f(X)))
         thread.start()
         thread.join()
-    assert np.allclose(answers[0], np.sin(X))
+    assert np.allclose(results[0], np.sin(X))
 
 
 @pytest.mark.parametrize("platforms", [None, ["cpu", "cuda"]])

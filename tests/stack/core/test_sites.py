@@ -118,7 +118,7 @@ def test_library_of_another_folder_of_installed_ones_is_not_the_site(folder):
         ("<timed exec>", False, "<timed exec>:1"),
     ],
 )
-def test_cell_is_told_from_other_code_without_a_file(file, cell, where):
+def test_cell_is_reported_from_other_code_without_a_file(file, cell, where):
     with jaxcb.record() as recorded:
         exec(compile("double(1.0)", file, "exec"), {"double": double})
     (site,) = recorded.recording.bound

@@ -18,7 +18,7 @@ def test_no_garbage_is_collected_while_frames_are_made(monkeypatch):
     Every thread but this one is at a frame that nobody has looked at, so each makes an object.
     """
     collected, seen, thresholds = [], [], gc.get_threshold()
-    look, note = sys._current_frames, lambda *told: collected.append(told)
+    look, note = sys._current_frames, lambda *reported: collected.append(reported)
 
     def looked():
         seen.append(gc.isenabled())

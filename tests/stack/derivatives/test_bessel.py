@@ -24,7 +24,7 @@ def jv_jvp(primals, tangents):
 
 @pytest.fixture(params=[False, True], ids=["float32", "x64"])
 def precision(request):
-    """The dtype of z and how near the answer is to come."""
+    """The dtype of z and how near the result is to come."""
     with jax.enable_x64(request.param):
         yield (np.float64, 1e-12) if request.param else (np.float32, 1e-4)
 
@@ -48,10 +48,10 @@ def test_value_and_derivatives_are_those_of_scipy(precision, way, v, order):
 
     for _ in range(order):
         f = jax.grad(f)
-    answer = way(f, jnp.asarray(Z, dtype))
-    assert answer.dtype == dtype
+    returned_value = way(f, jnp.asarray(Z, dtype))
+    assert returned_value.dtype == dtype
     expected = scipy.special.jvp(v, Z, order)
-    np.testing.assert_allclose(answer, expected, rtol=tolerance, atol=tolerance / 100)
+    np.testing.assert_allclose(returned_value, expected, rtol=tolerance, atol=tolerance / 100)
 
 
 def test_orders_may_be_mapped_too():

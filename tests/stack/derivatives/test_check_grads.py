@@ -75,9 +75,9 @@ def reverse(name):
     f = jaxcb.pure(function, result=result)
 
     def solve_back(residuals, ct):
-        a, answer = residuals
+        a, returned_value = residuals
         back = f(a.T, ct)
-        return -jnp.outer(back, answer), back
+        return -jnp.outer(back, returned_value), back
 
     def mixed_back(p, ct):
         turned = f({**p, "a": p["a"] + jnp.pi / 2})["s"]

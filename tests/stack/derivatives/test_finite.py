@@ -221,7 +221,7 @@ def test_integer_arguments_have_no_derivative_and_are_not_moved():
     assert seen == {("int32", 3)}
 
 
-def test_function_that_answers_with_integers_where_floating_numbers_are_declared():
+def test_function_that_returns_integers_where_floating_numbers_are_declared():
     """Whole numbers are numbers: a staircase is flat nearly everywhere, a line is not."""
     stairs = jaxcb.pure(lambda x: int(x), result="x", derivative="finite")
     assert jax.grad(stairs)(1.5) == 0
@@ -278,12 +278,12 @@ def test_flat_function_has_two_runs_where_its_argument_is_no_tiny_one():
     assert len(seen) == 2
 
 
-def test_answers_are_subtracted_before_they_are_rounded():
+def test_results_are_subtracted_before_they_are_rounded():
     f = jaxcb.pure(lambda x: x + 1e6, result=lambda x: x, derivative="finite")
     np.testing.assert_allclose(jax.grad(f)(np.float32(1)), 1, rtol=1e-4)
 
 
-def test_cast_allows_the_perturbed_answers_what_it_allows_the_others():
+def test_cast_allows_the_perturbed_results_what_it_allows_the_others():
     f = jaxcb.pure(
         lambda x: (2 * x, np.int32(300)),
         result=lambda x: (x, jax.ShapeDtypeStruct((), np.int8)),

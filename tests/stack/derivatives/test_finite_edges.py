@@ -78,7 +78,7 @@ def test_complex_arguments_and_results_are_refused_by_name():
         jax.grad(g, holomorphic=True)(1j)
 
 
-def test_imaginary_part_of_a_perturbed_answer_is_not_dropped():
+def test_imaginary_part_of_a_perturbed_result_is_not_dropped():
     f = jaxcb.pure(
         lambda x: np.exp(1j * x) if x.dtype == np.float64 else x,
         result=lambda x: x,
@@ -88,7 +88,7 @@ def test_imaginary_part_of_a_perturbed_answer_is_not_dropped():
         jax.grad(f)(1.0)
 
 
-def test_structure_of_a_perturbed_answer_is_checked():
+def test_structure_of_a_perturbed_result_is_checked():
     f = jaxcb.pure(
         lambda x: {"a": x} if x.dtype == np.float64 else x,
         result=lambda x: x,

@@ -95,7 +95,7 @@ def test_rule_given_later_replaces_the_differences():
     assert jax.grad(f)(0.0) == 7.0
 
 
-def test_answer_of_another_shape_for_moved_arguments_is_named():
+def test_result_of_another_shape_for_moved_arguments_is_named():
     f = jaxcb.pure(
         lambda x: x if x.dtype == np.float32 else x[:1], result=lambda x: x, derivative="finite"
     )

@@ -226,7 +226,7 @@ def test_cotangents_that_jax_takes_are_taken():
     np.testing.assert_array_equal(by_y, 0 * X)
 
 
-def test_reverse_rule_of_one_function_is_told_how_to_give_two():
+def test_reverse_rule_of_one_function_is_reported_how_to_give_two():
     f = jaxcb.pure(np.sin, result=lambda x: x)
     with pytest.raises(TypeError, match=r"of sin: .*with \(forward, backward\) below both"):
 

@@ -52,7 +52,7 @@ def test_every_element_gets_its_own_operands_in_jaxs_order(nest):
             np.testing.assert_array_equal(argument, operands[operand][own])
 
 
-ANSWERS = {
+RESULTS = {
     "scalar": (lambda x: 2 * x, ()),
     "array of no dimension": (lambda x: np.asarray(2 * x), ()),
     "float64": (lambda x: np.float64(2) * x, ()),
@@ -65,10 +65,10 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("answer", RESULTS)
 @pytest.mark.parametrize("recorded", [False, True], ids=["unrecorded", "recorded"])
-def test_answers_are_stacked_as_numpy_stacks_them(answer, recorded):
-    host, shape = ANSWERS[answer]
+def test_results_are_stacked_as_numpy_stacks_them(returned_value, recorded):
+    host, shape = RESULTS[returned_value]
     xs = np.arange(5, dtype=np.float32)
     struct = jax.ShapeDtypeStruct(shape, np.float32)
     f = jax.jit(jax.vmap(lambda x: jaxcb.pure_callback(host, struct, x, vmap_method="sequential")))
@@ -93,7 +93,7 @@ def test_every_dtype_comes_through_the_loop(dtype):
 
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("call", ["pure", "io"])
-def test_host_function_may_answer_with_one_buffer_again_and_again(shape, call):
+def test_host_function_may_return_one_buffer_again_and_again(shape, call):
     buffer = np.zeros(shape, np.float32)
     struct = jax.ShapeDtypeStruct(shape, np.float32)
 

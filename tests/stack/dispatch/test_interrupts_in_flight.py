@@ -162,16 +162,16 @@ def test_every_program_in_flight_is_refused_and_none_after_it(worker, name):
 
 @in_own_thread
 def test_calls_of_another_thread_of_pythons_are_not_refused(worker):
-    held, answers = Holds(), []
+    held, results = Holds(), []
     result = worker(lambda x: CALLBACKS["pure"](held, x))
     assert held.inside.wait(60)
     interrupt()
-    run = lambda: answers.append(jax.jit(lambda x: CALLBACKS["pure"](counted([]), x))(3.0))  # noqa: E731
+    run = lambda: results.append(jax.jit(lambda x: CALLBACKS["pure"](counted([]), x))(3.0))  # noqa: E731
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(60)
     held.go_on.set()
-    assert [float(answer) for answer in answers] == [3]
+    assert [float(returned_value) for returned_value in results] == [3]
     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)):
         jax.block_until_ready(result)
 

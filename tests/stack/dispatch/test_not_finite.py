@@ -1,4 +1,4 @@
-"""Calls that answer NaN or infinity are counted as numpy would count them."""
+"""Calls that result NaN or infinity are counted as numpy would count them."""
 
 import warnings
 
@@ -25,10 +25,10 @@ def counts(recording):
     return [(found.produced, found.passed_on) for found in recording.not_finite]
 
 
-def answering(answer, calls=5, elements=False):
-    """Counts for a host function that always gives `answer`, for a finite argument."""
-    out = struct(answer.shape, answer.dtype)
-    f = lambda x: jaxcb.pure_callback(lambda x: answer, out, x, vmap_method="sequential")  # noqa: E731
+def returning(returned_value, calls=5, elements=False):
+    """Counts for a host function that always gives `result`, for a finite argument."""
+    out = struct(returned_value.shape, returned_value.dtype)
+    f = lambda x: jaxcb.pure_callback(lambda x: returned_value, out, x, vmap_method="sequential")  # noqa: E731
     with jax.enable_x64(True), jaxcb.record() as recorded:
         if elements:
             jax.jit(jax.vmap(f))(jnp.ones(calls)).block_until_ready()
@@ -52,16 +52,16 @@ elements = pytest.mark.parametrize("elements", [False, True], ids=["calls", "ele
 @shapes
 @pytest.mark.parametrize("dtype", WITH_NAN, **NAME)
 def test_one_nan_anywhere_is_seen_in_every_call(dtype, shape, elements):
-    answer = np.ones(shape, dtype)
-    answer.flat[-1] = np.nan
-    assert answering(answer, elements=elements) == [(5, 0)]
+    returned_value = np.ones(shape, dtype)
+    returned_value.flat[-1] = np.nan
+    assert returning(returned_value, elements=elements) == [(5, 0)]
 
 
 @elements
 @pytest.mark.parametrize("dtype", WITH_INFINITY, **NAME)
 def test_infinities_are_seen_also_where_they_would_cancel(dtype, elements):
-    for answer in ([np.inf, -np.inf], [-np.inf, 1]):
-        assert answering(np.array(answer, dtype), elements=elements) == [(5, 0)]
+    for returned_value in ([np.inf, -np.inf], [-np.inf, 1]):
+        assert returning(np.array(returned_value, dtype), elements=elements) == [(5, 0)]
 
 
 @elements
@@ -69,16 +69,16 @@ def test_infinities_are_seen_also_where_they_would_cancel(dtype, elements):
 @pytest.mark.parametrize("dtype", NEVER, **NAME)
 def test_integers_and_truth_values_are_never_flagged(dtype, shape, elements):
     largest = True if dtype is np.bool_ else ml_dtypes.iinfo(dtype).max
-    assert answering(np.full(shape, largest, dtype), elements=elements) == []
+    assert returning(np.full(shape, largest, dtype), elements=elements) == []
 
 
 @elements
 @pytest.mark.parametrize("part", ["real", "imag"])
 @pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
 def test_either_part_of_a_complex_number_counts(part, value, elements):
-    answer = np.ones(3, np.complex64)
-    getattr(answer, part)[1] = value
-    assert answering(answer, elements=elements) == [(5, 0)]
+    returned_value = np.ones(3, np.complex64)
+    getattr(returned_value, part)[1] = value
+    assert returning(returned_value, elements=elements) == [(5, 0)]
 
 
 @elements
@@ -87,54 +87,54 @@ def test_either_part_of_a_complex_number_counts(part, value, elements):
 @pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
 def test_largest_finite_values_are_finite(dtype, shape, elements):
     largest = ml_dtypes.finfo(dtype).max
-    assert answering(np.full(shape, largest, dtype), elements=elements) == []
+    assert returning(np.full(shape, largest, dtype), elements=elements) == []
 
 
 @pytest.mark.parametrize("shape", [(2,), (7,), (64, 64)], ids=str)
 @pytest.mark.parametrize("dtype", HUGE)
 @pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
 def test_finite_values_whose_squares_overflow_are_not_flagged(dtype, shape):
-    answer = np.full(shape, HUGE[dtype], dtype)
-    assert answering(answer) == []
-    answer.flat[0] = np.nan
-    assert answering(answer) == [(5, 0)]
+    returned_value = np.full(shape, HUGE[dtype], dtype)
+    assert returning(returned_value) == []
+    returned_value.flat[0] = np.nan
+    assert returning(returned_value) == [(5, 0)]
 
 
 @pytest.mark.parametrize("dtype", HUGE)
 def test_check_itself_causes_no_warning(dtype):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        answering(np.full(4, HUGE[dtype], dtype))
+        returning(np.full(4, HUGE[dtype], dtype))
     assert [str(warning.message) for warning in caught] == []
 
 
 def test_program_that_runs_with_warnings_as_errors_runs_recorded_too():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert answering(np.full(4, 1e30, np.float32)) == []
+        assert returning(np.full(4, 1e30, np.float32)) == []
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
 @pytest.mark.parametrize("dtype", WITH_INFINITY, **NAME)
-def test_answers_that_are_not_finite_cause_no_warning(dtype, value):
+def test_results_that_are_not_finite_cause_no_warning(dtype, value):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert answering(np.full(4, value, dtype)) == [(5, 0)]
+        assert returning(np.full(4, value, dtype)) == [(5, 0)]
 
 
 @pytest.mark.parametrize(
     ("size", "seen"), [(4_096, 5), (4_097, 3)], ids=["4,096", "more: sampled calls only"]
 )
 def test_results_of_many_elements_are_looked_at_in_the_first_calls(size, seen):
-    answer = np.ones(size, np.float32)
-    answer[-1] = np.inf
-    assert answering(answer) == [(seen, 0)]
+    returned_value = np.ones(size, np.float32)
+    returned_value[-1] = np.inf
+    assert returning(returned_value) == [(seen, 0)]
 
 
 def test_small_result_beside_a_large_one_is_looked_at_in_every_call():
     out = (struct((5_000,)), struct((2,)))
-    answer = (np.ones(5_000, np.float32), np.array([1, np.nan], np.float32))
-    f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: answer, out, x))
+    returned_value = (np.ones(5_000, np.float32), np.array([1, np.nan], np.float32))
+    f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: returned_value, out, x))
     with jaxcb.record() as recorded:
         for _ in range(6):
             jax.block_until_ready(f(1.0))
@@ -152,7 +152,7 @@ def test_without_sample_values_all_calls_are_looked_at_too():
 def test_every_flavor_with_a_result_is_looked_at():
     with jaxcb.record() as recorded:
         jaxcb.io_callback(lambda: np.float32(np.nan), struct())
-        jaxcb.debug_callback(lambda x: np.nan, np.float32(np.nan))  # answers nothing
+        jaxcb.debug_callback(lambda x: np.nan, np.float32(np.nan))  # returns nothing
     assert counts(recorded.recording) == [(1, 0)]
 
 
@@ -203,8 +203,8 @@ def test_counts_of_random_calls_are_those_of_numpy(data, calls, shape, elements)
     )
     arguments = [(data.draw(arrays), data.draw(arrays)) for _ in range(calls)]
     results = [data.draw(arrays) for _ in range(calls)]
-    answers = iter(results)
-    f = lambda x, y: jaxcb.io_callback(lambda x, y: next(answers), struct(shape), x, y)  # noqa: E731
+    returned_values = iter(results)
+    f = lambda x, y: jaxcb.io_callback(lambda x, y: next(returned_values), struct(shape), x, y)  # noqa: E731
     with jaxcb.record() as recorded:
         if elements:
             xs, ys = (np.stack(column) for column in zip(*arguments, strict=True))

@@ -34,10 +34,10 @@ class Hosts:
         with self._lock:
             self.calls[name] += 1
 
-    def host(self, name, answer=lambda *xs: np.asarray(xs[0]) + 0):
+    def host(self, name, returned_value=lambda *xs: np.asarray(xs[0]) + 0):
         def counted(*xs):
             self._count(name)
-            return answer(*xs)
+            return returned_value(*xs)
 
         counted.__name__ = name
         return counted

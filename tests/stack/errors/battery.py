@@ -4,7 +4,7 @@
 
 Run by test_battery.py in a process of its own, with two CPU devices, and Python's stacks and an end
 where one case takes 20 seconds. Prints a JSON object: of each case what is raised, what the user
-sees of it, and what the next call answers.
+sees of it, and what the next call returns.
 """
 
 import dataclasses
@@ -80,13 +80,13 @@ class Host:
 
     def __call__(self, *args):
         x = args[-1]
-        answer = np.float32(x) + np.float32(1)
+        result = np.float32(x) + np.float32(1)
         if x == self.bad:
-            answer = self.failure(x)
+            result = self.failure(x)
         if self.flavor == "buffer":
-            args[1][...] = answer
+            args[1][...] = result
         elif self.flavor != "debug":
-            return answer
+            return result
 
 
 def call(flavor, host, x):
@@ -162,9 +162,9 @@ def impossible(flavor, way, failure):
 
 
 def run(program, f, x):
-    answer = jax.block_until_ready(program(f, x))
+    result = jax.block_until_ready(program(f, x))
     jax.effects_barrier()
-    return np.asarray(answer).tolist()
+    return np.asarray(result).tolist()
 
 
 def outcome(flavor, way, failure):
@@ -176,13 +176,13 @@ def outcome(flavor, way, failure):
 
     host.bad = bad
     try:
-        told = {"raised": f"nothing, but {run(program, f, x)}"}
+        reported = {"raised": f"nothing, but {run(program, f, x)}"}
     except BaseException as error:
-        told = seen(error)
+        reported = seen(error)
     host.bad = None
-    told["next"] = run(program, f, x) == (np.asarray(x) + 1).tolist()
-    told["unrelated"] = run(lambda f, x: f(x), unrelated(flavor), TWO)
-    return told
+    reported["next"] = run(program, f, x) == (np.asarray(x) + 1).tolist()
+    reported["unrelated"] = run(lambda f, x: f(x), unrelated(flavor), TWO)
+    return reported
 
 
 @functools.cache

@@ -59,7 +59,7 @@ def looking(callback, **options):
     return program
 
 
-def answering(ordered):
+def returning(ordered):
     def program(host, later, x):
         y = jaxcb.io_callback(host, x, x, ordered=ordered)
         if ordered:
@@ -82,8 +82,8 @@ def pure(host, later, x):
 
 FLAVORS = {
     "pure": pure,
-    "io": answering(False),
-    "io ordered": answering(True),
+    "io": returning(False),
+    "io ordered": returning(True),
     "io ordered, no result": looking(nothing, ordered=True),
     "debug": looking(jaxcb.debug_callback),
     "tap": looking(hcb.id_tap),
@@ -147,12 +147,15 @@ def unrelated():
 def outcome(flavor, program):
     host, later = Host(), Later()
     run = program(lambda x: flavor(host, later, x))
-    told = {"raised": [raised(lambda: run(X)), raised(lambda: run(X))], "later": len(later.seen)}
-    told["unrelated"] = unrelated()
+    reported = {
+        "raised": [raised(lambda: run(X)), raised(lambda: run(X))],
+        "later": len(later.seen),
+    }
+    reported["unrelated"] = unrelated()
     host.luck = True
-    told["answer"] = np.asarray(run(X)).tolist()
+    reported["answer"] = np.asarray(run(X)).tolist()
     jax.effects_barrier()
-    return told
+    return reported
 
 
 def main():

@@ -52,55 +52,55 @@ def test_every_flavor_fails_in_every_program(cases, flavor):
 
 @flavors
 def test_original_exception_can_always_be_reached(cases, flavor):
-    assert [case for case, told in cases(flavor) if not told["reached"]] == []
+    assert [case for case, reported in cases(flavor) if not reported["reached"]] == []
 
 
 @flavors
 def test_class_is_that_of_jax_and_the_cause_the_users_exception(cases, flavor):
-    for case, told in cases(flavor):
+    for case, reported in cases(flavor):
         if not is_exception(case) or case.startswith("debug: eager"):
             continue
-        assert told["raised"] == ("ValueError" if is_fast(case) else "JaxRuntimeError"), case
-        assert told["is the cause"] or (is_fast(case) and not MONITORED), case
+        assert reported["raised"] == ("ValueError" if is_fast(case) else "JaxRuntimeError"), case
+        assert reported["is the cause"] or (is_fast(case) and not MONITORED), case
 
 
 def test_eager_debug_callback_raises_the_exception_itself(cases):
-    for case, told in cases("debug"):
+    for case, reported in cases("debug"):
         if case.startswith("debug: eager"):
-            assert told["itself"], case
+            assert reported["itself"], case
 
 
 @flavors
 def test_what_is_no_error_of_the_program_is_raised_as_it_is(cases, flavor):
-    for case, told in cases(flavor):
+    for case, reported in cases(flavor):
         if not is_exception(case):
-            assert told["itself"] or (is_fast(case) and not MONITORED), case
+            assert reported["itself"] or (is_fast(case) and not MONITORED), case
 
 
 @flavors
 def test_next_call_and_an_unrelated_one_work(cases, flavor):
-    for case, told in cases(flavor):
-        assert (told["next"], told["unrelated"]) == (True, 3.0), case
+    for case, reported in cases(flavor):
+        assert (reported["next"], reported["unrelated"]) == (True, 3.0), case
 
 
 @flavors
 def test_message_is_short(cases, flavor):
     """Not XLA's stack of every frame below the call."""
-    for case, told in cases(flavor):
+    for case, reported in cases(flavor):
         if not is_fast(case) or MONITORED:
-            assert told["length"] < 400, case
+            assert reported["length"] < 400, case
 
 
-def text(case, told):
-    way = " > ".join(told["frames"][2:])  # from battery.py on
-    lines = [re.sub(r"battery.py:\d+", "battery.py", line) for line in told["shown"]]
+def text(case, reported):
+    way = " > ".join(reported["frames"][2:])  # from battery.py on
+    lines = [re.sub(r"battery.py:\d+", "battery.py", line) for line in reported["shown"]]
     if "shard" in case:  # either of them may be first
         lines = [re.sub(r"in call \d", "in one call", line) for line in lines]
     return "".join(f"    {line}\n" for line in [way, *lines])
 
 
 def test_what_the_user_sees_is_as_agreed(cases):
-    seen = {case: text(case, told) for flavor in FLAVORS for case, told in cases(flavor)}
+    seen = {case: text(case, reported) for flavor in FLAVORS for case, reported in cases(flavor)}
     if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
         GOLDEN.write_text("".join(f"{case}\n{lines}" for case, lines in seen.items()))
     agreed = dict(re.findall(r"^(\S.*)\n((?: {4}.*\n)+)", GOLDEN.read_text(), re.MULTILINE))

@@ -76,9 +76,9 @@ def silent(*arguments):
     [(Array(), SCALAR), (Node(), {"y": SCALAR})],
     ids=["array", "node"],
 )
-def test_answer_that_fails_and_cannot_say_why_is_an_error_of_the_contract(answer, declared):
+def test_result_that_fails_and_cannot_say_why_is_an_error_of_the_contract(returned_value, declared):
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"Silent: <its message raised SystemExit"):
-        jaxcb.pure_callback(lambda x: answer, declared, np.float32(1))
+        jaxcb.pure_callback(lambda x: returned_value, declared, np.float32(1))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_answer_that_fails_and_cannot_say_why_is_an_error_of_the_contract(answer
     ],
     ids=["result", "infer"],
 )
-def test_declaring_function_that_cannot_say_why_it_fails_is_told(made, kind):
+def test_declaring_function_that_cannot_say_why_it_fails_is_reported(made, kind):
     with pytest.raises(kind, match=r"Silent: <its message raised SystemExit"):
         made()(np.float32(1))
 

@@ -194,17 +194,17 @@ def test_original_is_found_in_a_group_of_errors():
 
 
 def test_error_that_nobody_has_seen_outlives_another_that_is_caught():
-    told = []
+    reported = []
 
     def run():  # on JAX 0.8 only a thread without failures dispatches behind its own back
         y = unseen(slow(big))
         while not y.is_ready():  # it has failed, and nobody has looked
             pass
         error = failing(lambda: caught(1.0))
-        told.append(repr(jaxcb.host_error(error)))
+        reported.append(repr(jaxcb.host_error(error)))
         with pytest.raises(CLASS) as raised:
             jax.effects_barrier()
-        told.append(repr(jaxcb.host_error(raised.value)))
+        reported.append(repr(jaxcb.host_error(raised.value)))
         jax.effects_barrier()
 
     big = jnp.ones((1200, 1200))
@@ -215,4 +215,4 @@ def test_error_that_nobody_has_seen_outlives_another_that_is_caught():
     thread = threading.Thread(target=run)
     thread.start()
     thread.join(60)
-    assert told == ["KeyError(1.0)", f"KeyError({number})"]
+    assert reported == ["KeyError(1.0)", f"KeyError({number})"]

@@ -57,7 +57,7 @@ def its_own_cause():
     return error
 
 
-# name: the exception; what XLA and a recording are told
+# name: the exception; what XLA and a recording are reported
 BAD = {
     "str() raises": (Mute(), "Mute: <its message raised RuntimeError>"),
     "str() does not end": (Deep(), "Deep: <its message raised RecursionError>"),
@@ -106,12 +106,14 @@ def caught(error, way):
 
 @pytest.mark.parametrize("way", [eager, once, by_elements])
 @pytest.mark.parametrize(("error", "told"), BAD.values(), ids=BAD)
-def test_whatever_is_raised_is_the_cause_and_told_in_a_few_words(error, told, way):
+def test_whatever_is_raised_is_the_cause_and_reported_in_a_few_words(error, reported, way):
     raised, recording = caught(error, way)
     assert raised.__cause__ is error
     assert jaxcb.host_error(raised) is error
-    assert str(raised).startswith(f"INTERNAL: {told} [raised by the pure callback host, bound at ")
-    assert [call.error for call in recording] == [told]
+    assert str(raised).startswith(
+        f"INTERNAL: {reported} [raised by the pure callback host, bound at "
+    )
+    assert [call.error for call in recording] == [reported]
 
 
 @pytest.mark.parametrize("error", [Closed("x"), with_notes([])])
@@ -180,14 +182,14 @@ def test_writing_into_an_argument_says_that_it_is_read_only(write, way):
         write(x)
         return x
 
-    def answer(host):
+    def result(host):
         return way(lambda x: jaxcb.pure_callback(host, x, x), np.float32([2, 1]))
 
     with pytest.raises(jax.errors.JaxRuntimeError) as raised:
-        jax.block_until_ready(answer(host))
+        jax.block_until_ready(result(host))
     note = jaxcb.host_error(raised.value).__notes__[-1]
     assert note.startswith("the arrays that a host function is called with are read-only")
     assert note.endswith("write into a copy, x.copy()")
     expected = np.float32([2, 1])
     write(expected)
-    np.testing.assert_array_equal(answer(lambda x: host(x.copy())), expected)
+    np.testing.assert_array_equal(result(lambda x: host(x.copy())), expected)

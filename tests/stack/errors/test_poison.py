@@ -37,32 +37,32 @@ def test_every_flavor_failed_in_every_program(found, devices):
 
 @on_devices
 def test_each_run_raises_its_own_error_with_the_users_as_its_cause(found, devices):
-    for case, told in found(devices)["cases"].items():
-        assert told["raised"] == ["JaxRuntimeError from ValueError('no luck')"] * 2, case
+    for case, reported in found(devices)["cases"].items():
+        assert reported["raised"] == ["JaxRuntimeError from ValueError('no luck')"] * 2, case
 
 
 @on_devices
 def test_ordered_calls_after_the_failing_one_are_not_made(found, devices):
-    for case, told in found(devices)["cases"].items():
+    for case, reported in found(devices)["cases"].items():
         if case.startswith(ORDERED):
-            assert told["later"] == 0, case
+            assert reported["later"] == 0, case
 
 
 @on_devices
 def test_unrelated_ordered_callbacks_work_afterwards(found, devices):
-    for case, told in found(devices)["cases"].items():
-        assert told["unrelated"] == [1.0, 2.0, 3.0], case
+    for case, reported in found(devices)["cases"].items():
+        assert reported["unrelated"] == [1.0, 2.0, 3.0], case
 
 
 @on_devices
 def test_same_program_works_when_its_host_function_does(found, devices):
-    told = found(devices)
-    for case, of in told["cases"].items():
+    reported = found(devices)
+    for case, of in reported["cases"].items():
         steps = 2 if case.endswith("loop") else 1
-        assert of["answer"] == [x + steps - (steps - 1) for x in told["x"]], case
+        assert of["answer"] == [x + steps - (steps - 1) for x in reported["x"]], case
 
 
-def test_error_of_a_device_that_others_wait_for_is_told_while_they_do():
+def test_error_of_a_device_that_others_wait_for_is_reported_while_they_do():
     """XLA aborts the process after a minute; JAX never gets to raise it."""
     with subprocess.Popen(
         [sys.executable, HERE / "waiting.py"],
@@ -70,13 +70,13 @@ def test_error_of_a_device_that_others_wait_for_is_told_while_they_do():
         env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"},
     ) as process:  # fmt: skip
         assert process.stderr is not None
-        told = []
+        reported = []
         for line in process.stderr:
-            told.append(line)
+            reported.append(line)
             if line.startswith("raised by the pure callback reactor"):
                 break
         assert process.poll() is None
         process.kill()
-    text = "".join(told)
+    text = "".join(reported)
     assert "ValueError: no luck" in text and "on shard 1" in text
     assert "other devices wait in there for this one" in text

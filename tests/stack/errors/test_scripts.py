@@ -100,7 +100,7 @@ EFFECTS = [
 
 
 @pytest.mark.parametrize("effect", EFFECTS)
-def test_error_that_nobody_waited_for_is_told_once_at_exit(script, effect):
+def test_error_that_nobody_waited_for_is_reported_once_at_exit(script, effect):
     code, _, err = script(ASYNC.format(**effect))
     assert code == 0
     assert err.startswith("A host function failed in a program that nobody waited for:\nTraceback")
@@ -108,7 +108,7 @@ def test_error_that_nobody_waited_for_is_told_once_at_exit(script, effect):
     assert "jupyter_jaxcb" not in err and "atexit" not in err
 
 
-def test_errors_that_were_caught_are_not_told_at_exit(script):
+def test_errors_that_were_caught_are_not_reported_at_exit(script):
     """One of each kind, in one script."""
     caught = "except jax.errors.JaxRuntimeError as error: print(repr(error.__cause__))\n"
     body = "".join(

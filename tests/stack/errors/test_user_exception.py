@@ -1,4 +1,4 @@
-"""A failing host function: the user's exception can be reached, at its own line, told apart."""
+"""A failing host function: the user's exception can be reached, at its own line, distinguished."""
 
 import threading
 import traceback
@@ -91,7 +91,7 @@ def test_elements_after_the_failing_one_are_not_called():
 
 
 @pytest.mark.parametrize("bad", [0, 3, 5])
-def test_element_with_a_wrong_answer_is_named(bad):
+def test_element_with_a_wrong_result_is_named(bad):
     def host(x):
         return np.zeros(2, np.float32) if x == bad else x
 
@@ -104,7 +104,7 @@ def test_element_with_a_wrong_answer_is_named(bad):
     assert failed == [bad]
 
 
-def test_errors_of_several_threads_are_told_apart():
+def test_errors_of_several_threads_are_distinguished():
     def host(x):
         raise NoLuck(f"number {int(x)}")
 
@@ -135,7 +135,7 @@ def test_program_works_again_after_a_failure():
     assert float(f(1.0)) == 1.0
 
 
-def test_record_block_that_fails_keeps_what_was_heard():
+def test_record_block_that_fails_keeps_what_was_recorded():
     with pytest.raises(NoLuck), jaxcb.record() as recorded:
         CALLS["pure"](1.0)
         CALLS["debug"](3.0)

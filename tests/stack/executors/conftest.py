@@ -9,7 +9,7 @@ import jupyter_jaxcb as jaxcb
 
 collect_ignore = ["mpi_elements.py"]  # a script, which nothing may import
 
-# What host functions of these tests answer; they are closures, so that they travel by value.
+# What host functions of these tests result; they are closures, so that they travel by value.
 NUMBER = jax.ShapeDtypeStruct((), np.float32)
 
 

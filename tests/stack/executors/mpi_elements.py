@@ -59,8 +59,8 @@ def vmapped(host, result, **options):
 
 f = vmapped(tripled, lambda pair: {"sine": pair.one, "again": pair}, chunksize=5)
 with jaxcb.record() as r:
-    answer = f(Pair(X))
-    jax.block_until_ready(answer)
+    returned_value = f(Pair(X))
+    jax.block_until_ready(returned_value)
 g = vmapped(failing, lambda x: x, timeout=1.0)
 errors = []
 for elements in (X, X[8:]):
@@ -80,8 +80,8 @@ print(
     json.dumps(
         {
             "equal": [
-                np.asarray(answer["sine"]).tobytes() == np.sin(X).tobytes(),
-                np.asarray(answer["again"].one).tobytes() == (3 * X).tobytes(),
+                np.asarray(returned_value["sine"]).tobytes() == np.sin(X).tobytes(),
+                np.asarray(returned_value["again"].one).tobytes() == (3 * X).tobytes(),
             ],
             "made": collections.Counter(os.path.getsize(p) for p in os.scandir(folder)),
             "elements": sorted(call.element for call in r.recording),

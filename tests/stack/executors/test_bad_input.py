@@ -46,7 +46,7 @@ def never(x):
         ({"executor": "processes", "arrays": "jax"}, ValueError, "pass executor='threads'"),
     ],
 )
-def test_wrong_option_is_told_where_it_is_given(register, options, kind, words):
+def test_wrong_option_is_reported_where_it_is_given(register, options, kind, words):
     with pytest.raises(kind, match=re.escape(words)) as caught:
         register(never, result=lambda x: x, **options)
     one_paragraph(caught.value)
@@ -71,7 +71,7 @@ def test_ordered_callback_takes_no_executor():
 @pytest.mark.parametrize(
     "pool", [concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor]
 )
-def test_executor_that_is_shut_down_is_told_at_once(pool):
+def test_executor_that_is_shut_down_is_reported_at_once(pool):
     executor = pool(1)
     executor.shutdown()
     with pytest.raises(ValueError, match="is shut down and takes no more work") as caught:
@@ -79,7 +79,7 @@ def test_executor_that_is_shut_down_is_told_at_once(pool):
     one_paragraph(caught.value)
 
 
-def test_executor_that_is_shut_down_later_is_told_when_it_is_called(failure):
+def test_executor_that_is_shut_down_later_is_reported_when_it_is_called(failure):
     executor = concurrent.futures.ThreadPoolExecutor(1)
     f = jax.jit(jax.vmap(jaxcb.pure(lambda x: x, result=lambda x: x, executor=executor)))
     f(X).block_until_ready()
@@ -89,7 +89,7 @@ def test_executor_that_is_shut_down_later_is_told_when_it_is_called(failure):
     assert "is shut down and takes no more work" in one_paragraph(error)
 
 
-def test_executor_that_returns_no_future_is_told(failure):
+def test_executor_that_returns_no_future_is_reported(failure):
     class Own(concurrent.futures.Executor):
         def submit(self, function, *args):
             function(*args)
@@ -101,7 +101,7 @@ def test_executor_that_returns_no_future_is_told(failure):
 
 
 @pytest.mark.parametrize("under", [jax.jit, lambda f: f], ids=["jit", "eager"])
-def test_function_that_cannot_be_pickled_is_told_before_anything_runs(under):
+def test_function_that_cannot_be_pickled_is_reported_before_anything_runs(under):
     lock = threading.Lock()
 
     def host(x):
@@ -114,7 +114,7 @@ def test_function_that_cannot_be_pickled_is_told_before_anything_runs(under):
     assert "executor='threads'" in one_paragraph(caught.value)
 
 
-def test_argument_that_cannot_be_pickled_is_told_before_anything_runs():
+def test_argument_that_cannot_be_pickled_is_reported_before_anything_runs():
     def f(x):
         call = functools.partial(jaxcb.pure_callback, executor="processes")
         return call(never, x, x, threading.Lock())
@@ -124,7 +124,7 @@ def test_argument_that_cannot_be_pickled_is_told_before_anything_runs():
     assert "executor='threads'" in one_paragraph(caught.value)
 
 
-def test_address_that_nobody_listens_at_is_told_before_anything_runs(monkeypatch):
+def test_address_that_nobody_listens_at_is_reported_before_anything_runs(monkeypatch):
     from jupyter_jaxcb.stack.executors import _engines
 
     monkeypatch.setattr(_engines, "CONNECT_SECONDS", 0.5)
@@ -134,7 +134,7 @@ def test_address_that_nobody_listens_at_is_told_before_anything_runs(monkeypatch
     one_paragraph(caught.value)
 
 
-def test_dask_without_a_client_is_told_before_anything_runs():
+def test_dask_without_a_client_is_reported_before_anything_runs():
     f = jaxcb.pure(never, result=lambda x: x, executor="dask")
     with pytest.raises(jaxcb.ExecutorError, match=r"Start it first: distributed\.Client\(\)"):
         jax.jit(f)(X)

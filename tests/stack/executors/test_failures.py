@@ -31,7 +31,7 @@ def test_error_of_the_first_failing_element_surfaces_with_its_number(
 
 
 @BOTH
-def test_wrong_answer_of_a_element_is_that_elements_error(elements, failure, executor):
+def test_wrong_result_of_a_element_is_that_elements_error(elements, failure, executor):
     def host(x):
         return np.zeros(3) if x == 4 else x
 
@@ -41,7 +41,7 @@ def test_wrong_answer_of_a_element_is_that_elements_error(elements, failure, exe
 
 @pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
 @pytest.mark.parametrize("more", [{}, {"timeout": 60}, {"record": True}], ids=str)
-def test_element_that_raises_stop_iteration_does_not_end_the_others_unheard(
+def test_element_that_raises_stop_iteration_does_not_end_the_others_unrecorded(
     elements, failure, executor, more
 ):
     def host(x):
@@ -56,7 +56,7 @@ def test_element_that_raises_stop_iteration_does_not_end_the_others_unheard(
 
 
 @BOTH
-def test_answer_that_is_wrong_is_not_asked_for_again(elements, calls, failure, executor):
+def test_result_that_is_wrong_is_not_asked_for_again(elements, calls, failure, executor):
     count = calls.counter()
 
     def host(x):
@@ -94,7 +94,7 @@ def test_error_of_another_process_says_where_it_was_raised(elements, failure):
 
 
 @pytest.mark.parametrize("kind", ["cause", "context", "group"])
-def test_error_of_another_process_has_its_causes_told(elements, failure, kind):
+def test_error_of_another_process_has_its_causes_reported(elements, failure, kind):
     def inner(x):
         raise ZeroDivisionError("by nothing")
 
@@ -114,7 +114,7 @@ def test_error_of_another_process_has_its_causes_told(elements, failure, kind):
 
 
 @pytest.mark.parametrize("kind", ["needs two", "holds a lock"])
-def test_error_that_cannot_travel_is_told_in_words(elements, failure, kind):
+def test_error_that_cannot_travel_is_reported_in_words(elements, failure, kind):
     def host(x):
         class Odd(Exception):
             def __init__(self, one, two):
@@ -130,7 +130,7 @@ def test_error_that_cannot_travel_is_told_in_words(elements, failure, kind):
     assert "odd words" in str(error) and "in batch element 0" in words
 
 
-def test_answer_that_cannot_travel_is_an_error_of_its_element(elements, failure):
+def test_result_that_cannot_travel_is_an_error_of_its_element(elements, failure):
     def host(x):
         return (n for n in ()) if x == 7 else x
 
@@ -151,8 +151,8 @@ def test_element_that_failed_is_called_again_as_often_as_is_allowed(
             raise OSError("not now")
         return 2 * x
 
-    answer = elements(host, executor=executor, retries=2)(X)
-    np.testing.assert_array_equal(answer, 2 * X)
+    returned_value = elements(host, executor=executor, retries=2)(X)
+    np.testing.assert_array_equal(returned_value, 2 * X)
     assert calls.counted() == {str(n): 1 + n % 3 for n in range(12)}
 
 
@@ -261,8 +261,8 @@ def test_several_crossings_share_one_executor(elements):
     f = elements(host, executor="threads:4", chunksize=1)
     x = np.arange(8, dtype=np.float32)
     with concurrent.futures.ThreadPoolExecutor(4) as callers:
-        for answer in callers.map(f, [x + n for n in range(4)]):
-            assert answer.shape == (8,)
+        for returned_value in callers.map(f, [x + n for n in range(4)]):
+            assert returned_value.shape == (8,)
 
 
 def test_worker_that_holds_the_interpreter_lock_past_its_timeout_is_ended_and_named(

@@ -72,8 +72,8 @@ def test_script_that_ends_by_an_interrupt_does_not(end_of_script, tmp_path):
     assert made < 1_000 and ran.stderr.rstrip().endswith("\nKeyboardInterrupt")
 
 
-def test_futures_and_their_answers_are_let_go_at_once():
-    """Not when garbage is collected: on a cluster each holds an answer there."""
+def test_futures_and_their_results_are_let_go_at_once():
+    """Not when garbage is collected: on a cluster each holds a result there."""
     futures = []
 
     class Pool(concurrent.futures.ThreadPoolExecutor):

@@ -95,7 +95,7 @@ def test_only_the_element_that_kills_is_charged(elements, calls):
 
     f = elements(host, executor="processes:2", retries=1, chunksize=5)
     np.testing.assert_array_equal(f(X), X)
-    # Once more where an answer was lost with another batch element's worker.
+    # Once more where a result was lost with another batch element's worker.
     made = calls.counted()
     assert set(made) == {"3", "11", "17"} and min(made.values()) >= 2, made
 
@@ -187,7 +187,7 @@ def test_lost_scheduler_is_an_error_within_the_timeout(elements, failure, tmp_pa
         elements(host, executor=client)(X)
 
 
-def test_engines_of_ipyparallel_run_elements_and_their_loss_is_told(elements, calls, failure):
+def test_engines_of_ipyparallel_run_elements_and_their_loss_is_reported(elements, calls, failure):
     with ipyparallel.Cluster(n=2, log_level=logging.CRITICAL) as engines:
         f = elements(killing(calls.counter(), 99), executor=engines, chunksize=1)
         np.testing.assert_array_equal(f(X[:7]), 2 * X[:7])

@@ -47,7 +47,7 @@ def saw(request, tmp_path_factory):
     return json.loads(last)
 
 
-def test_answers_are_those_of_the_loop_each_made_once(saw):
+def test_results_are_those_of_the_loop_each_made_once(saw):
     assert saw["equal"] == [True, True]
     assert saw["made"] == {"1": 24}
 
@@ -83,7 +83,7 @@ print(jax.vmap(f)(np.arange(4.0)))
     assert done.returncode != 0 and done.stdout == "[1.]\n"
 
 
-def test_launcher_that_is_not_there_is_told_before_mpi_gives_up_python(monkeypatch, tmp_path):
+def test_launcher_that_is_not_there_is_reported_before_mpi_gives_up_python(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in list(os.environ):
         if name.startswith(_mpi._OF_A_JOB):
@@ -111,7 +111,7 @@ def test_workers_that_do_not_come_are_not_waited_for_for_ever(monkeypatch):
     pool.asked.set()
 
 
-def test_workers_that_failed_to_start_are_told_at_once():
+def test_workers_that_failed_to_start_are_reported_at_once():
     """Where its thread that starts them has failed, mpi4py waits for ever."""
     code = """
 import os, sys

@@ -1,4 +1,4 @@
-"""What an executor answers is what the loop over batch elements answers, bit for bit."""
+"""What an executor results is what the loop over batch elements results, bit for bit."""
 
 import concurrent.futures
 import dataclasses
@@ -63,7 +63,7 @@ def same(one, other):
 
 @settings(max_examples=60)
 @given(programs())
-def test_threads_answer_as_the_loop_does(drawn):
+def test_threads_return_results_as_the_loop_does(drawn):
     mapped, arrays, kind, options = drawn
     expected = program(mapped, arrays, kind)
     same(program(mapped, arrays, kind, executor="threads:3", **options), expected)
@@ -71,7 +71,7 @@ def test_threads_answer_as_the_loop_does(drawn):
 
 @settings(max_examples=12)
 @given(programs())
-def test_processes_answer_as_the_loop_does(drawn):
+def test_processes_return_results_as_the_loop_does(drawn):
     mapped, arrays, kind, options = drawn
     expected = program(mapped, arrays, kind)
     same(program(mapped, arrays, kind, executor="processes:2", **options), expected)
@@ -93,8 +93,8 @@ def test_buffer_that_a_host_function_uses_again_is_not_shared_by_elements(execut
         )
     )
     x = np.arange(16, dtype=np.float32)
-    answer = f(x)
-    for array in jax.tree.leaves(answer):
+    returned_value = f(x)
+    for array in jax.tree.leaves(returned_value):
         np.testing.assert_array_equal(array, np.stack([x, x], 1))
 
 
@@ -242,8 +242,10 @@ def test_executor_of_ones_own_is_used(elements):
             return future
 
     own = Here()
-    answer = elements(lambda x: x + 1, executor=own, chunksize=4)(np.arange(10, dtype=np.float32))
-    np.testing.assert_array_equal(answer, np.arange(1, 11))
+    returned_value = elements(lambda x: x + 1, executor=own, chunksize=4)(
+        np.arange(10, dtype=np.float32)
+    )
+    np.testing.assert_array_equal(returned_value, np.arange(1, 11))
     assert own.given == 3
 
 

@@ -48,7 +48,7 @@ def test_operands_are_read_only_and_stay_as_they_are():
         assert x.tolist() == [0, 1, 2]
 
 
-def test_host_function_may_go_on_writing_into_its_answer():
+def test_host_function_may_go_on_writing_into_its_result():
     # Aligned and large: JAX takes such an array over without a copy of its own.
     raw = np.zeros(100_016, np.float32)
     buffer = raw[-raw.ctypes.data % 64 // 4 :][:100_000]

@@ -1,4 +1,4 @@
-"""What a pure function plainly does that is not pure is told when it is registered."""
+"""What a pure function plainly does that is not pure is reported when it is registered."""
 
 import datetime
 import logging
@@ -209,19 +209,19 @@ PLANTED = {  # function: what it does, what is named, the line below its def
 
 
 @pytest.mark.parametrize("function", PLANTED, ids=lambda function: function.__name__)
-def test_impure_function_is_told_with_its_line_and_the_flavor(function):
-    told, below, flavor = PLANTED[function]
+def test_impure_function_is_reported_with_its_line_and_the_flavor(function):
+    reported, below, flavor = PLANTED[function]
     with pytest.warns(jaxcb.ImpureFunctionWarning) as warned:
         jaxcb.pure(function, result="x")
     (one,) = warned
     line = function.__code__.co_firstlineno + below
     message = str(one.message)
-    assert f"the pure callback {function.__name__} {told} test_purity.py:{line})" in message
+    assert f"the pure callback {function.__name__} {reported} test_purity.py:{line})" in message
     assert flavor in message and "\n" not in message
     assert (one.filename, one.lineno) == (__file__, line)
 
 
-def test_function_is_told_of_once():
+def test_function_is_reported_of_once():
     def again(x):
         print(x)
         return x

@@ -115,7 +115,7 @@ HARMLESS = {
 }
 
 
-def told(function):
+def reported(function):
     """The warnings, as texts, and the notes of a program that calls `function`."""
     f = jax.jit(lambda x: jaxcb.pure_callback(function, SCALAR, x))
     with warnings.catch_warnings(record=True) as seen, jaxcb.record() as recorded:
@@ -131,7 +131,7 @@ X = np.arange(3, dtype=np.float32)
 
 @pytest.mark.parametrize(("function", "name"), USES.values(), ids=USES)
 def test_use_of_jax_is_named(function, name):
-    seen, (note,) = told(function)
+    seen, (note,) = reported(function)
     assert name in note
     assert len(seen) == CAN_BLOCK
     for warning in seen:
@@ -142,7 +142,7 @@ def test_use_of_jax_is_named(function, name):
 
 @pytest.mark.parametrize("function", HARMLESS.values(), ids=HARMLESS)
 def test_what_computes_nothing_in_jax_is_not(function):
-    assert told(function) == ([], ())
+    assert reported(function) == ([], ())
 
 
 def test_line_is_that_of_the_use():
@@ -150,7 +150,7 @@ def test_line_is_that_of_the_use():
         y = x + 1
         return jnp.max(y)
 
-    seen, (note,) = told(host)
+    seen, (note,) = reported(host)
     line = host.__code__.co_firstlineno + 2
     assert f"(jax.numpy.max, test_reentry.py:{line})" in note
     assert [(one.filename, one.lineno) for one in seen] == [(__file__, line)] * CAN_BLOCK
@@ -160,8 +160,8 @@ def test_each_body_is_warned_of_once():
     def host(x):
         return jnp.max(x)
 
-    assert [len(told(host)[0]) for _ in range(3)] == [int(CAN_BLOCK), 0, 0]
-    assert told(host)[1]  # the recording has it every time
+    assert [len(reported(host)[0]) for _ in range(3)] == [int(CAN_BLOCK), 0, 0]
+    assert reported(host)[1]  # the recording has it every time
 
 
 def test_new_body_of_a_program_that_is_compiled_is_looked_at(notebook):
@@ -183,7 +183,7 @@ def test_looking_runs_nothing_of_the_users():
         looked = 0
 
         @property
-        def answer(self):
+        def returned_value(self):
             Counted.looked += 1
             return np.max
 
@@ -193,11 +193,11 @@ def test_looking_runs_nothing_of_the_users():
             raise AttributeError(name)
 
         def __call__(self, x):
-            return self.answer(x) + self.missing
+            return self.returned_value(x) + self.missing
 
     counted = Counted()
-    assert told(counted) == ([], ())
-    assert told(lambda x: counted.answer(x) + counted.missing) == ([], ())
+    assert reported(counted) == ([], ())
+    assert reported(lambda x: counted.returned_value(x) + counted.missing) == ([], ())
     assert Counted.looked == 0
 
 
@@ -212,7 +212,7 @@ def test_advice_is_not_asked_for_where_it_was_taken(in_process):
 
 
 @pytest.mark.skipif(not CAN_BLOCK, reason="JAX 0.12 was never seen to block")
-def test_program_that_blocks_has_been_told_before():
+def test_program_that_blocks_has_been_reported_before():
     """Fifty calls in flight, and a host function that uses JAX: it hangs, but after the warning."""
     options = json.dumps({"whose": "ours", "cores": 2, "uses": ["jnp"]})
     with subprocess.Popen(
@@ -242,10 +242,10 @@ class Callable:
 
 def test_object_is_not_called_by_using_its_attributes():
     looked_at = Callable()
-    assert told(lambda x: x[0] * looked_at.factor) == ([], ())
-    assert told(looked_at.plain) == ([], ())
-    assert told(lambda x: jitted.__name__ and x[0]) == ([], ())
-    assert told(lambda x: looked_at(x))[1]
+    assert reported(lambda x: x[0] * looked_at.factor) == ([], ())
+    assert reported(looked_at.plain) == ([], ())
+    assert reported(lambda x: jitted.__name__ and x[0]) == ([], ())
+    assert reported(lambda x: looked_at(x))[1]
 
 
 def test_use_that_no_code_shows_is_noticed_when_it_runs():

@@ -22,7 +22,7 @@ def test_jitted_host_function_is_named_when_it_is_lowered_and_when_it_runs():
     assert named == [True, True] * CAN_BLOCK
 
 
-def test_callback_in_a_host_function_is_told_by_the_line_that_calls_it():
+def test_callback_in_a_host_function_is_reported_by_the_line_that_calls_it():
     """Not by one of this package's."""
     inner = jaxcb.pure(lambda x: x, result="x")
     with pytest.warns(jaxcb.JaxInHostFunctionWarning, match="calls inner"):

@@ -1,1 +1,1 @@
-"""What a host function may answer: exactly right numbers, or an error that one can act upon."""
+"""What a host function may return: exactly right numbers, or an error that one can act upon."""

@@ -1,4 +1,4 @@
-"""What every message about a wrong answer, or a wrong declaration, has in common."""
+"""What every message about a wrong result, or a wrong declaration, has in common."""
 
 import jupyter_jaxcb as jaxcb
 

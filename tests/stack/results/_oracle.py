@@ -47,7 +47,7 @@ def converted(array, name):
 
 
 def expected(array, name, *, cast=False):
-    """The answer `array` in the declared dtype `name`, or None where it has to be refused."""
+    """The result `array` in the declared dtype `name`, or None where it has to be refused."""
     came, declared = meaning(array.dtype.name), meaning(name)
     if declared not in MAY_CONVERT[came]:
         return None

@@ -1,4 +1,4 @@
-"""Random declared results, right answers to them, and answers that are wrong in one place."""
+"""Random declared results, right results to them, and results that are wrong in one place."""
 
 import collections
 import dataclasses
@@ -64,8 +64,8 @@ def places(node, path=(), put=lambda new: new):
         yield from places(child, (*path, key), lambda new, at=at: put(at(new)))
 
 
-def answer_to(declared, seed=0):
-    """A right answer: arrays of exactly the declared shapes and dtypes."""
+def result_to(declared, seed=0):
+    """A right result: arrays of exactly the declared shapes and dtypes."""
     random = np.random.default_rng(seed)
 
     def array(struct):
@@ -80,7 +80,7 @@ def as_namedtuple(elements):
 
 
 def as_others(node, draw):
-    """The same answer, with what may stand for it: lists for tuples, keys in another order.
+    """The same result, with what may stand for it: lists for tuples, keys in another order.
 
     And namedtuples, whose names are in another order than their elements.
     """

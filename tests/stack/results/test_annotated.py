@@ -202,7 +202,7 @@ NOT_BOUND = {
 @pytest.mark.parametrize(
     ("argument", "result", "shape", "words"), NOT_BOUND.values(), ids=NOT_BOUND
 )
-def test_dimensions_that_cannot_be_told_are_named(argument, result, shape, words, monkeypatch):
+def test_dimensions_that_cannot_be_reported_are_named(argument, result, shape, words, monkeypatch):
     monkeypatch.setattr(builtins, "_", 4, raising=False)  # as in an interactive session
 
     def oracle(x): ...
@@ -287,7 +287,7 @@ def test_text_that_names_nothing_is_refused_when_registered():
     message_of(caught.value, "cannot read the annotations of oracle: NameError", "or give result=")
 
 
-def test_answer_is_held_to_its_annotation():
+def test_result_is_held_to_its_annotation():
     @jaxcb.pure
     def oracle(x: Float[Array, "n"]) -> tuple[Float[Array, "n"], Int8[Array, "2"]]:
         return x, np.int64([1, 300])

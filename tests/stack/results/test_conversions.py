@@ -1,4 +1,4 @@
-"""Every pair of dtypes: an answer is converted as numpy does it, or refused by its value."""
+"""Every pair of dtypes: a result is converted as numpy does it, or refused by its value."""
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +16,8 @@ LEAF = jax.tree.structure(0)
 casts = pytest.mark.parametrize("cast", [False, True], ids=["strict", "cast"])
 
 
-def check(answer, shape, name, cast=False):
-    (array,) = answer_checker("oracle", LEAF, [shape], [jnp.dtype(name)], cast=cast)(answer)
+def check(result, shape, name, cast=False):
+    (array,) = answer_checker("oracle", LEAF, [shape], [jnp.dtype(name)], cast=cast)(result)
     return array
 
 
@@ -26,15 +26,15 @@ def assert_same_bits(got, wanted):
     assert got.tobytes() == wanted.tobytes()
 
 
-def assert_as_expected(answer, name, cast):
-    """One answer, of which the oracle says that it is converted or refused."""
-    array = np.asarray(answer)
+def assert_as_expected(result, name, cast):
+    """One result, of which the oracle says that it is converted or refused."""
+    array = np.asarray(result)
     wanted = expected(array, name, cast=cast)
     if wanted is not None:
-        assert_same_bits(check(answer, array.shape, name, cast), wanted)
+        assert_same_bits(check(result, array.shape, name, cast), wanted)
         return
     with pytest.raises(ResultError) as caught:
-        check(answer, array.shape, name, cast)
+        check(result, array.shape, name, cast)
     message = str(caught.value)
     assert "\n" not in message and message.startswith("oracle answered with "), message
     assert array.dtype.name in message and name in message, message
@@ -140,13 +140,13 @@ def test_object_with_an_array_and_a_jax_array_are_that_array(came, cast):
             array = np.asarray(number)
             wanted = expected(array, declared, cast=cast)
             with jax.enable_x64(True):
-                answers = [Convertible(array), jnp.asarray(array)]
-            for answer in answers:
+                returned_values = [Convertible(array), jnp.asarray(array)]
+            for result in returned_values:
                 if wanted is None:
                     with pytest.raises(ResultError, match=declared):
-                        check(answer, (), declared, cast)
+                        check(result, (), declared, cast)
                 else:
-                    assert_same_bits(check(answer, (), declared, cast), wanted)
+                    assert_same_bits(check(result, (), declared, cast), wanted)
 
 
 def test_numbers_are_converted_without_warnings_of_numpys():

@@ -227,7 +227,7 @@ def test_function_that_uses_jax_is_inferred_by_its_values(transform):
     assert np.sum(got["sum"]) == 3
 
 
-def test_value_that_does_not_fit_what_the_zeros_answered_is_an_error_of_its_call():
+def test_value_that_does_not_fit_what_the_zeros_returned_is_an_error_of_its_call():
     oracle = jaxcb.pure(lambda x: {"oracle": 2 ** int(x)}, result="infer")
     assert oracle(4)["oracle"] == 16
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:

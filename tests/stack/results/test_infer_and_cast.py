@@ -1,4 +1,4 @@
-"""``result="infer"`` runs a pure function once, on zeros; ``cast=True`` lets an answer lose."""
+"""``result="infer"`` runs a pure function once, on zeros; ``cast=True`` lets a result lose."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 
 
-def test_structure_shapes_and_dtypes_are_those_of_the_answer():
+def test_structure_shapes_and_dtypes_are_those_of_the_result():
     @jaxcb.pure(result="infer")
     def parts(m, scale=2.0):
         return {"values": np.linalg.eigvalsh(m), "sum": (m.sum() * scale, np.int8(3))}
@@ -42,7 +42,7 @@ def test_function_runs_once_for_each_shape_on_read_only_zeros():
     assert [one[3:] for one in seen[3:]] == [(0.0, "other"), (3.0, "other")]
 
 
-def test_answers_of_64_bits_have_32_while_x64_is_off():
+def test_results_of_64_bits_have_32_while_x64_is_off():
     host = jaxcb.pure(lambda x: np.float64(x) / 3, result="infer")
     assert host(1.0).dtype == jnp.float32
 
@@ -90,12 +90,12 @@ LOSING = [
 
 @pytest.mark.parametrize(("answer", "dtype", "cast"), LOSING, ids=lambda value: str(value))
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io], ids=["pure", "io"])
-def test_cast_lets_an_answer_lose_within_its_kind(register, answer, dtype, cast):
-    host = register(lambda: answer, result=declared(dtype), cast=True)
+def test_cast_lets_an_result_lose_within_its_kind(register, returned_value, dtype, cast):
+    host = register(lambda: returned_value, result=declared(dtype), cast=True)
     for f in (host, jax.jit(host)):
         assert f() == cast
         assert f().dtype == jnp.dtype(dtype)
-    plain = register(lambda: answer, result=declared(dtype))
+    plain = register(lambda: returned_value, result=declared(dtype))
     with pytest.raises(Exception, match=r"does not fit the declared .*cast=True"):
         plain()
 
@@ -106,8 +106,8 @@ def test_cast_lets_an_answer_lose_within_its_kind(register, answer, dtype, cast)
      (ml_dtypes.bfloat16(2), "int8")],
     ids=str,
 )  # fmt: skip
-def test_cast_does_not_change_the_kind(answer, dtype):
-    host = jaxcb.pure(lambda: answer, result=declared(dtype), cast=True)
+def test_cast_does_not_change_the_kind(returned_value, dtype):
+    host = jaxcb.pure(lambda: returned_value, result=declared(dtype), cast=True)
     with pytest.raises(Exception, match=f"where {dtype} was declared"):
         host()
 
@@ -132,7 +132,7 @@ def test_result_whose_size_depends_on_the_data_is_refused_and_not_taken_for_empt
             f(x)
 
 
-def test_answers_that_are_empty_whatever_the_data_are_inferred():
+def test_results_that_are_empty_whatever_the_data_are_inferred():
     double = jaxcb.pure(
         lambda x: {"v": 2 * x, "none": np.zeros(0), "d": np.diff(x)}, result="infer"
     )

@@ -16,14 +16,14 @@ SMALLEST = float(jnp.finfo(np.float32).tiny)  # that is normal
 
 def ways(shape, name, cast):
     """One callback, called directly, in a program, and element by batch element in another."""
-    answers = []
+    results = []
 
     @jaxcb.pure(result=jax.ShapeDtypeStruct(shape, jnp.dtype(name)), cast=cast)
     def oracle(x):
-        return answers[-1]
+        return results[-1]
 
     one, several = np.zeros((), np.float32), np.zeros(ELEMENTS, np.float32)
-    return answers, [(oracle, one), (jax.jit(oracle), one), (jax.jit(jax.vmap(oracle)), several)]
+    return results, [(oracle, one), (jax.jit(oracle), one), (jax.jit(jax.vmap(oracle)), several)]
 
 
 def few(came):
@@ -38,11 +38,11 @@ def few(came):
 
 
 def assert_every_way(name, came, cast, shape):
-    answers, programs = ways(shape, name, cast)
+    results, programs = ways(shape, name, cast)
     for source in came:
         for number in few(source):
-            answers.append(np.full(shape, number))
-            wanted = expected(answers[-1], name, cast=cast)
+            results.append(np.full(shape, number))
+            wanted = expected(results[-1], name, cast=cast)
             for program, x in programs:
                 if wanted is None:
                     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as caught:
@@ -59,12 +59,12 @@ def shape_for(name):
 
 
 @pytest.mark.parametrize("name", NARROW)
-def test_answer_is_converted_alike_on_every_way_without_x64(name):
+def test_result_is_converted_alike_on_every_way_without_x64(name):
     assert_every_way(name, EVERY, False, shape_for(name))
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_answer_is_converted_alike_on_every_way_with_x64(name):
+def test_result_is_converted_alike_on_every_way_with_x64(name):
     with jax.enable_x64(True):
         assert_every_way(name, EVERY[::2], False, shape_for(name))
 
@@ -107,7 +107,7 @@ def test_integer_of_a_loop_is_exact_in_every_step(name):
 
 
 @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
-def test_answer_without_the_batch_axes_is_told_what_vmap_handed_over(method):
+def test_result_without_the_batch_axes_is_reported_what_vmap_handed_over(method):
     total = jaxcb.pure(lambda x: np.sum(x), result="x.shape[:-1]", vmap_method=method)
     batch = jnp.ones((2, 4, 3))
     with pytest.raises(Exception) as caught:

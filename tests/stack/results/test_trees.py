@@ -1,4 +1,4 @@
-"""Random structures: a right answer arrives, a wrong one is told by the key that is wrong."""
+"""Random structures: a right result arrives, a wrong one is reported by the key that is wrong."""
 
 import collections
 
@@ -17,10 +17,10 @@ from ._messages import message_of
 from ._trees import (
     Pair,
     State,
-    answer_to,
     as_others,
     name_of,
     places,
+    result_to,
     results,
     wrong_leaves,
     wrong_nodes,
@@ -41,21 +41,23 @@ def assert_same(got, wanted):
 
 @settings(max_examples=200)
 @given(results, st.data())
-def test_right_answer_arrives_leaf_by_leaf_in_the_declared_order(declared, data):
+def test_right_result_arrives_leaf_by_leaf_in_the_declared_order(declared, data):
     check = checker(declared)
-    for seed in range(3):  # the first answer decides how the next ones are taken apart
-        answer = answer_to(declared, seed)
-        assert_same(check(answer), jax.tree.leaves(answer))
-        assert_same(check(as_others(answer, data.draw)), jax.tree.leaves(answer))
-        scalars = jax.tree.map(lambda x: x[()] if x.shape == () else x.astype(x.dtype), answer)
-        assert_same(check(scalars), jax.tree.leaves(answer))
+    for seed in range(3):  # the first result decides how the next ones are taken apart
+        returned_value = result_to(declared, seed)
+        assert_same(check(returned_value), jax.tree.leaves(returned_value))
+        assert_same(check(as_others(returned_value, data.draw)), jax.tree.leaves(returned_value))
+        scalars = jax.tree.map(
+            lambda x: x[()] if x.shape == () else x.astype(x.dtype), returned_value
+        )
+        assert_same(check(scalars), jax.tree.leaves(returned_value))
 
 
 @settings(max_examples=200)
 @given(results, st.data())
-def test_wrong_answer_is_told_by_the_key_that_is_wrong(declared, data):
-    check, answer = checker(declared), answer_to(declared)
-    path, node, put = data.draw(st.sampled_from(list(places(answer))))
+def test_wrong_result_is_reported_by_the_key_that_is_wrong(declared, data):
+    check, returned_value = checker(declared), result_to(declared)
+    path, node, put = data.draw(st.sampled_from(list(places(returned_value))))
     kinds = wrong_leaves(node) if isinstance(node, np.ndarray) else wrong_nodes(node)
     for what, wrong in list(kinds):
         with pytest.raises(ResultError) as caught:
@@ -63,7 +65,7 @@ def test_wrong_answer_is_told_by_the_key_that_is_wrong(declared, data):
         message = message_of(caught.value)
         if what != "keys that cannot be sorted":
             assert name_of(path) in message, (what, message)
-    assert_same(check(answer), jax.tree.leaves(answer))  # an error changes nothing
+    assert_same(check(returned_value), jax.tree.leaves(returned_value))  # an error changes nothing
 
 
 @jax.tree_util.register_pytree_node_class
@@ -142,18 +144,18 @@ FIRST_DIFFERENCES = {
 @pytest.mark.parametrize(
     ("answer", "declared", "words"), FIRST_DIFFERENCES.values(), ids=FIRST_DIFFERENCES
 )
-def test_first_key_that_differs_is_named(answer, declared, words):
+def test_first_key_that_differs_is_named(returned_value, declared, words):
     with pytest.raises(ResultError) as caught:
-        checker(declared)(answer)
+        checker(declared)(returned_value)
     message_of(caught.value, words)
     assert caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("ways", ["eager", "jit", "vmap"])
 def test_structure_is_checked_on_every_way(ways):
-    answers = [{"pos": np.zeros(2, np.float32), "vel": [ONE]}]
+    returned_values = [{"pos": np.zeros(2, np.float32), "vel": [ONE]}]
     oracle = jaxcb.pure(result={"pos": jax.ShapeDtypeStruct((2,), np.float32), "vel": (SCALAR,)})(
-        lambda x: answers[-1]
+        lambda x: returned_values[-1]
     )
     oracle = jax.jit(oracle) if ways == "jit" else jax.vmap(oracle) if ways == "vmap" else oracle
     x = jnp.zeros(3) if ways == "vmap" else 0.0
@@ -161,11 +163,11 @@ def test_structure_is_checked_on_every_way(ways):
     got = oracle(x)
     assert (got["pos"].shape, got["vel"][0].shape) == ((*lead, 2), lead)
     assert type(got["vel"]) is tuple
-    answers.append({"pos": np.zeros(2, np.float32), "acc": (ONE,)})
+    returned_values.append({"pos": np.zeros(2, np.float32), "acc": (ONE,)})
     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as caught:
         jax.block_until_ready(oracle(x))
     assert "<lambda>['vel'] is missing" in str(jaxcb.host_error(caught.value))
-    answers.pop()
+    returned_values.pop()
     assert oracle(x)["pos"].shape == (*lead, 2)
 
 

@@ -77,12 +77,12 @@ def main():
                 given.clear()
                 jax.clear_caches()
                 try:
-                    answer = around(lambda x: 2 * bind(x))(x)  # noqa: B023
-                    answer = np.asarray(answer).tolist()
+                    result = around(lambda x: 2 * bind(x))(x)  # noqa: B023
+                    result = np.asarray(result).tolist()
                     jax.effects_barrier()
                 except Exception as error:
-                    answer = type(error).__name__, str(error).splitlines()[0]
-                return answer, sorted(map(str, given))
+                    result = type(error).__name__, str(error).splitlines()[0]
+                return result, sorted(map(str, given))
 
             plain = run()
             with jaxcb.observe_jax() as r:
@@ -97,8 +97,8 @@ def main():
             if way == "shard_map without jit" and name not in COMPILED:
                 wanted = []
             same = plain == observed and len(r.recording) == calls and statuses == wanted
-            told = [plain, observed, len(r.recording), statuses]
-            print(name, way, "same" if same else f"FAILED {told}")
+            reported = [plain, observed, len(r.recording), statuses]
+            print(name, way, "same" if same else f"FAILED {reported}")
 
 
 if __name__ == "__main__":

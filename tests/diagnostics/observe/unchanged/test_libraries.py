@@ -25,8 +25,8 @@ def checked(x):
 
 
 def test_error_if_that_passes_makes_no_call():
-    answer, recording = observed(lambda: eqx.filter_jit(checked)(jnp.float32(1)))
-    assert float(answer) == 2
+    result, recording = observed(lambda: eqx.filter_jit(checked)(jnp.float32(1)))
+    assert float(result) == 2
     assert calls(recording) == {"raises": 0, "tpu_msg": 0}
     assert statuses(recording)["raises"] == "not_reached"
 
@@ -66,8 +66,8 @@ def test_filtered_pure_callback_is_recorded_batch_and_all():
         )
 
     xs = jnp.arange(3.0)
-    answer, recording = observed(lambda: eqx.filter_jit(jax.vmap(f))(xs))
-    assert (answer == 2 * xs).all()
+    result, recording = observed(lambda: eqx.filter_jit(jax.vmap(f))(xs))
+    assert (result == 2 * xs).all()
     (fact,) = recording.lowered
     assert len(recording) == 1
     assert [(level.size, level.method) for level in fact.levels] == [(3, "expand_dims")]
@@ -105,8 +105,8 @@ def test_progress_bars_of_elements(capsys):
 
         return [int(one(element)) for element in range(elements)]
 
-    answer, recording = observed(run)
-    assert answer == [n * (n - 1) // 2] * elements
+    result, recording = observed(run)
+    assert result == [n * (n - 1) // 2] * elements
     assert calls(recording) == {
         "_define_tqdm": elements,
         "_update_tqdm": 3 * elements,

@@ -113,7 +113,7 @@ def test_run_outside_of_a_program_compiled_inside_tells_no_status():
     assert r.recording.outcomes == ()
 
 
-def test_statuses_of_a_program_are_told_again_where_it_runs_observed_again():
+def test_statuses_of_a_program_are_reported_again_where_it_runs_observed_again():
     def g(x):
         FLAVORS["jax pure"](x)  # elided
         return FLAVORS["jax io"](x)

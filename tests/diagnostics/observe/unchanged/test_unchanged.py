@@ -215,10 +215,10 @@ def test_host_function_may_use_callbacks_itself():
     with_async = jax.config.read("jax_cpu_enable_async_dispatch")
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     try:
-        answer, recording = observed(lambda: jax.pure_callback(outer, STRUCT, one()))
+        result, recording = observed(lambda: jax.pure_callback(outer, STRUCT, one()))
     finally:
         jax.config.update("jax_cpu_enable_async_dispatch", with_async)
-    assert float(answer) == 6
+    assert float(result) == 6
     names = [recording.lowered[call.lowered].site.function for call in recording]
     assert sorted(names) == ["double", "outer"]
 
@@ -237,6 +237,6 @@ def test_code_of_no_file_binds_where_the_working_directory_is_gone(tmp_path, mon
     names = {"jax": jax, "double": double, "STRUCT": STRUCT}
     code = compile("def f(x):\n    return jax.pure_callback(double, STRUCT, x)\n", "<gone>", "exec")
     exec(code, names)
-    answer, recording = observed(lambda: names["f"](one()))
-    assert float(answer) == 2
+    result, recording = observed(lambda: names["f"](one()))
+    assert float(result) == 2
     assert [(s.file, s.line) for s in recording.bound] == [("<gone>", 2)]

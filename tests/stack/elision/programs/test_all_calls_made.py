@@ -326,7 +326,7 @@ def test_effect_that_no_run_reaches_on_one_way_lacks_nothing(kind, run):
     assert (found.elided, found.reason, found.written, found.expected) == (0, "", 1, 1)
 
 
-def test_unused_way_is_told_where_the_branch_of_the_other_is_not_entered():
+def test_unused_way_is_reported_where_the_branch_of_the_other_is_not_entered():
     a = Hosts().pure("a")
     helper = jax.jit(lambda x: a(x) + 1)
 

@@ -195,7 +195,7 @@ def test_call_without_elements_is_elided_for_want_of_elements(method):
     [(jaxcb.pure, {"result": "x"}), (jaxcb.io, {"result": None}), (jaxcb.debug, {})],
     ids=["pure", "io", "debug"],
 )
-def test_eager_call_without_elements_is_told_of_too(register, options):
+def test_eager_call_without_elements_is_reported_of_too(register, options):
     host = register(lambda x: pytest.fail("it was called"), **options)
     with jaxcb.record() as seen:
         jax.vmap(lambda x: (host(x), x)[1])(jnp.arange(0.0))
@@ -227,7 +227,7 @@ def test_call_whose_result_is_empty_is_not_made_and_it_is_said(flavor):
 
 
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io, jaxcb.debug])
-def test_eager_call_that_no_element_is_mapped_for_is_told_as_one_for_all(register):
+def test_eager_call_that_no_element_is_mapped_for_is_reported_as_one_for_all(register):
     drawn = []
     options = {} if register is jaxcb.debug else {"result": np.float32(0)}
     draw = register(lambda: np.float32(drawn.append(1) or len(drawn)), **options)

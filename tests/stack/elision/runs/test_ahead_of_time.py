@@ -1,4 +1,4 @@
-"""Programs compiled ahead of time: their runs are counted, and what they leave out is told."""
+"""Programs compiled ahead of time: their runs are counted, and what they leave out is reported."""
 
 import threading
 
@@ -66,7 +66,7 @@ def facts(recording):
 
 
 def after(f, runs):
-    """What is to be told of `runs` runs."""
+    """What is to be reported of `runs` runs."""
     calls = runs * (f in (kept, effectful))
     expected = None if f is not_reached else calls
     return [(STATUSES[f], calls, expected)], [runs]
@@ -82,14 +82,14 @@ def test_runs_in_the_block_that_compiled_are_counted(f):
 
 
 @EVERY
-def test_runs_in_later_blocks_are_counted_one_by_one_and_told_each_time(f):
+def test_runs_in_later_blocks_are_counted_one_by_one_and_reported_each_time(f):
     c, _ = compiled(f, 1.0)
     for runs in (1, 2, 5):
         assert facts(recorded(lambda runs=runs: [c(1.0) for _ in range(runs)])) == after(f, runs)
 
 
 @EVERY
-def test_nothing_is_told_in_a_block_in_which_it_did_not_run(f):
+def test_nothing_is_reported_in_a_block_in_which_it_did_not_run(f):
     c, _ = compiled(f, 1.0)
     recorded(lambda: c(1.0))
     assert facts(recorded(lambda: jax.jit(lambda x: x - 1)(1.0))) == ([], [])
@@ -197,7 +197,7 @@ def test_program_that_is_collected_is_no_trouble():
     assert facts(recorded(lambda: c(2.0))) == after(elided, 1)
 
 
-def test_answers_are_those_of_the_program():
+def test_results_are_those_of_the_program():
     c, _ = compiled(kept, jnp.ones(3))
     for _ in range(3):
         np.testing.assert_array_equal(c(jnp.arange(3.0)), [1, 3, 5])
@@ -205,7 +205,7 @@ def test_answers_are_those_of_the_program():
             c(jnp.ones(4))
 
 
-def test_callbacks_dropped_while_tracing_under_grad_are_told():
+def test_callbacks_dropped_while_tracing_under_grad_are_reported():
     def f(x):
         double(jax.lax.stop_gradient(x))
         return x * x

@@ -1,4 +1,4 @@
-"""Runs that went through and runs that failed are told apart, also where no call came of either."""
+"""Runs that went through and runs that failed are distinguished, also where no call came of either."""
 
 import contextlib
 
@@ -41,8 +41,8 @@ def verdict(f, values, **options):
                 f(value).block_until_ready()
             with contextlib.suppress(jax.errors.JaxRuntimeError, ValueError):
                 jax.effects_barrier()
-    (told,) = (one for one in summarize(r.recording) if one.site.function == "inside")
-    return told.status, told.reason, told.advice
+    (reported,) = (one for one in summarize(r.recording) if one.site.function == "inside")
+    return reported.status, reported.reason, reported.advice
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])

@@ -240,7 +240,7 @@ def _(h):
     def fail(x):
         raise KeyError
 
-    a, b = h.pure("a", answer=fail), h.pure("b")
+    a, b = h.pure("a", result=fail), h.pure("b")
     try:
         jax.block_until_ready(jax.jit(lambda x: b(a(x)))(X))
     except jax.errors.JaxRuntimeError:
@@ -268,7 +268,7 @@ def test_each_line_has_its_status(row):
     check(row)
 
 
-def test_runs_are_not_told_any_more_where_two_programs_of_a_function_cannot_be_told_apart():
+def test_runs_are_not_reported_any_more_where_two_programs_of_a_function_cannot_be_distinguished():
     f = jax.jit(lambda x: (jaxcb.pure_callback(np.sin, x, x), x + 1)[1])
     with jaxcb.record() as r:
         for size in (2, 2, 3, 2, 2, 3):

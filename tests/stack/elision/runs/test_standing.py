@@ -1,4 +1,4 @@
-"""A program that an earlier block compiled runs again: what it elides is told again."""
+"""A program that an earlier block compiled runs again: what it elides is reported again."""
 
 import concurrent.futures
 import functools
@@ -96,7 +96,7 @@ def times(lines, factor):
 
 @programs
 @alone
-def test_a_second_block_is_told_again(make, lines):
+def test_a_second_block_is_reported_again(make, lines):
     hosts = Hosts()
     f = jax.jit(make(hosts))
     with jaxcb.record():
@@ -194,17 +194,17 @@ def test_runs_are_seen_in_a_thread_where_jax_has_switched_debug_nans_off():
     hosts = Hosts()
     a, b = hosts.pure("a"), hosts.pure("b")
     f = jax.jit(lambda x: (b(x), a(x))[1])
-    told = []
+    reported = []
 
     def run():
         with jax.debug_nans(False):
             pass
-        told.append(block(hosts, lambda: [f(X) for _ in range(3)]))
-        told.append(block(hosts, lambda: f(X)))
+        reported.append(block(hosts, lambda: [f(X) for _ in range(3)]))
+        reported.append(block(hosts, lambda: f(X)))
 
     with jaxcb.record():
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()
-    compare(told[0][0], {"a": "kept 3", "b": "unused 0"}, told[0][1])
-    compare(told[1][0], {"a": "kept 1", "b": "unused 0"}, told[1][1])
+    compare(reported[0][0], {"a": "kept 3", "b": "unused 0"}, reported[0][1])
+    compare(reported[1][0], {"a": "kept 1", "b": "unused 0"}, reported[1][1])

@@ -76,7 +76,7 @@ def test_a_checkpointed_function_inside_and_outside_of_a_loop_is_written_as_ofte
     assert hosts.calls["a"] == 4
 
 
-def test_elements_of_an_earlier_program_are_not_told_in_a_later_one(hosts):
+def test_elements_of_an_earlier_program_are_not_reported_in_a_later_one(hosts):
     a = hosts.pure("a", vmap_method="expand_dims")
 
     def taken(x):
@@ -93,11 +93,11 @@ def test_elements_of_an_earlier_program_are_not_told_in_a_later_one(hosts):
     assert "shared by 3 batch elements" in str(mapped) and alone[0][3] == ()
 
 
-def test_elements_that_share_a_call_of_a_rule_are_told(hosts):
+def test_elements_that_share_a_call_of_a_rule_are_reported(hosts):
     a = hosts.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), -a(*primals) * tangents[0]))
-    told = seen(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
-    assert "one call is shared by 3 batch elements" in str(told)
+    reported = seen(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
+    assert "one call is shared by 3 batch elements" in str(reported)
 
 
 def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(hosts):
@@ -116,7 +116,7 @@ def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(h
     assert hosts.calls == {"a": 2, "b": 1}
 
 
-def test_a_loop_that_a_derivative_takes_apart_is_told_the_same_when_asked_first(hosts):
+def test_a_loop_that_a_derivative_takes_apart_is_reported_the_same_when_asked_first(hosts):
     a = hosts.draw("a")
 
     def loss(x):

@@ -66,7 +66,7 @@ def test_a_written_value_that_looks_like_the_canary_is_none():
     assert 2_000 < len(calls) < 2_200  # it is asked again where that happened
 
 
-def test_with_side_effects_it_is_called_once_and_told_what_cannot_be_chance():
+def test_with_side_effects_it_is_called_once_and_reported_what_cannot_be_chance():
     calls = []
 
     def make(dtype, size, written):

@@ -1,4 +1,4 @@
-"""Which buffer callbacks run, and what is told of those that do not."""
+"""Which buffer callbacks run, and what is reported of those that do not."""
 
 import math
 
@@ -181,7 +181,7 @@ def test_side_effect_of_each_element_is_made_where_the_results_are_empty(shape):
     assert len(calls) == math.prod(shape[:-1])
 
 
-def test_eager_call_whose_result_is_empty_is_told_as_not_called():
+def test_eager_call_whose_result_is_empty_is_reported_as_not_called():
     host = jaxcb.buffer(lambda out, x: None, result="x")
     with jaxcb.record() as recorded:
         assert host(jnp.zeros(0)).shape == (0,)

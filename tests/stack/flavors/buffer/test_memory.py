@@ -130,9 +130,9 @@ def test_an_array_that_is_kept_is_named_and_gets_memory_of_its_own(x, vmapped):
     compiled = jax.jit(jax.vmap(call) if vmapped else call)
     with pytest.warns(
         jaxcb.RetainedBufferWarning, match="buffer callback host still holds args\\[0\\] after"
-    ) as told:
+    ) as reported:
         jax.block_until_ready(compiled(x))
-    assert (told[0].filename, told[0].lineno) == (__file__, host.__code__.co_firstlineno)
+    assert (reported[0].filename, reported[0].lineno) == (__file__, host.__code__.co_firstlineno)
     if not vmapped:
         assert "Buffer" not in type(kept[0].base).__name__
         assert kept[0].tolist() == x.tolist()

@@ -135,7 +135,7 @@ def _maps(draw):
 
 @settings(max_examples=40)
 @given(_maps(), st.sampled_from(METHODS), st.booleans())
-def test_vmap_answers_what_jax_answers(maps, method, compiled):
+def test_vmap_returns_what_jax_returns(maps, method, compiled):
     inner, shapes, axes = maps
     # Nested, the host function cannot know which leading axes an argument lacks.
     assume(method != "legacy_vectorized" or len(axes) == 1)

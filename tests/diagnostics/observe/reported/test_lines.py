@@ -26,7 +26,7 @@ from tests.diagnostics.observe._own import (
 )
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
-heard = pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
+recorded = pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
 
 
 def by_line(recording):
@@ -38,7 +38,7 @@ def by_line(recording):
     return {line: calls for line, calls in found.items() if calls}
 
 
-@heard
+@recorded
 def test_program_compiled_before_is_not_counted_on_a_line_that_calls_the_same_function(flavor):
     before = jax.jit(lambda x: FLAVORS[flavor](x))
     jax.block_until_ready(before(one()))
@@ -62,8 +62,8 @@ def test_eager_buffer_calls_are_counted_on_their_lines():
         b = double_it(one())
         return a + b + double_it(one() + 1)  # third
 
-    answer, recording = observed(run)
-    assert float(answer) == 8
+    result, recording = observed(run)
+    assert float(result) == 8
     a = line_of(run, "a = double_it")
     assert by_line(recording) == {a: 1, a + 1: 1, a + 2: 1}
 
@@ -89,8 +89,8 @@ def test_buffer_call_while_a_function_is_traced_is_not_taken_for_one_that_it_los
         FLAVORS["jax buffer"](one())  # the program is there, and that of another line
         return jax.jit(f)(one())
 
-    answer, recording = observed(run)
-    assert float(answer) == 3
+    result, recording = observed(run)
+    assert float(result) == 3
     assert (by_line(recording)[line_of(f, "return")], recording.elisions) == (1, ())
 
 
@@ -135,8 +135,8 @@ def test_call_that_a_host_function_makes_of_itself_is_on_the_inner_line(on_this_
     def run():
         return jax.pure_callback(host, STRUCT, jnp.float32(3))
 
-    answer, recording = observed(run)
-    assert float(answer) == 3
+    result, recording = observed(run)
+    assert float(result) == 3
     assert by_line(recording) == {line_of(host, "inner line"): 1, line_of(run, "return"): 1}
 
 

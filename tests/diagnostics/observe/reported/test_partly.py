@@ -1,4 +1,4 @@
-"""What is told of JAX's own callbacks where they were not observed all the time."""
+"""What is reported of JAX's own callbacks where they were not observed all the time."""
 
 import jax
 import pytest
@@ -36,7 +36,7 @@ def test_block_in_which_nobody_observed_tells_nothing_of_jaxs_own(flavor):
 
 
 @flavors
-def test_calls_are_told_and_said_not_to_be_all_where_it_was_observed_for_a_while(flavor):
+def test_calls_are_reported_and_said_not_to_be_all_where_it_was_observed_for_a_while(flavor):
     f = jax.jit(lambda x: FLAVORS[flavor](x))
     with jaxcb.record() as r:
         with jaxcb.observe_jax():

@@ -52,9 +52,9 @@ def test_eager_call_on_a_thread_of_xlas_has_its_line():
     def run():
         return jax.pure_callback(double, STRUCT, slow_one())
 
-    answer, recording = observed(run)
+    result, recording = observed(run)
     (summary,) = summarize(recording)
-    assert float(answer) == 2
+    assert float(result) == 2
     assert summary.site.line == line_of(run, "jax.pure_callback")
 
 

@@ -62,7 +62,7 @@ def test_site_is_the_line_of_the_bind():
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_lines_with_one_function_are_told_apart(around):
+def test_lines_with_one_function_are_distinguished(around):
     def f(x):
         a = jax.pure_callback(double, STRUCT, x)
         b = jax.pure_callback(double, STRUCT, x + 1)
@@ -75,7 +75,7 @@ def test_lines_with_one_function_are_told_apart(around):
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_equal_prints_of_two_lines_are_told_apart(around, ordered, capsys):
+def test_equal_prints_of_two_lines_are_distinguished(around, ordered, capsys):
     def f(x):
         jax.debug.print("x is {}", x, ordered=ordered)
         jax.debug.print("x is {}", x, ordered=ordered)
@@ -132,7 +132,7 @@ def test_branch_that_is_not_entered_is_not_reached():
     assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "not_reached", 0)]
 
 
-def test_io_that_jax_drops_from_a_differentiated_loop_is_told_what_keeps_it():
+def test_io_that_jax_drops_from_a_differentiated_loop_is_reported_what_keeps_it():
     def f(x):
         def step(x, i):
             io_callback(look, None, i)
@@ -158,7 +158,7 @@ def test_io_that_jax_takes_out_of_a_differentiated_loop_is_hoisted():
     assert seen(lambda: jax.jit(jax.grad(f))(one())) == [("jax io", "<lambda>", "hoisted", 1)]
 
 
-def test_callback_that_jax_drops_while_it_traces_is_told():
+def test_callback_that_jax_drops_while_it_traces_is_reported():
     def f(x):
         @jax.jit
         def inner(x):
@@ -211,9 +211,9 @@ def test_equal_buffer_calls_that_jax_lowers_together_are_said_to_be():
         a = buffer_callback(double_into, STRUCT)(x)
         return a + buffer_callback(double_into, STRUCT)(x)
 
-    answer, recording = observed(lambda: jax.jit(f)(one()))
+    returned_value, recording = observed(lambda: jax.jit(f)(one()))
     first, second = summarize(recording)
-    assert float(answer) == 4
+    assert float(returned_value) == 4
     assert (first.status, first.calls) == ("kept", 1)
     assert (second.status, second.calls) == ("unknown", 0)
     assert second.reason.startswith("JAX lowered it together with an equal call")
@@ -300,8 +300,8 @@ def test_callback_of_another_thread_is_recorded():
 
 def test_explain_inside_knows_jaxs_own():
     with jaxcb.observe_jax():
-        answer = jaxcb.explain(jax.jit(FLAVORS["jax pure"]))(one())
-    ((outcome,)) = answer.outcomes
+        returned_value = jaxcb.explain(jax.jit(FLAVORS["jax pure"]))(one())
+    ((outcome,)) = returned_value.outcomes
     assert (outcome.site.flavor, str(outcome.status)) == ("jax pure", "kept")
 
 

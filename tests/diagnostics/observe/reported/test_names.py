@@ -1,4 +1,4 @@
-"""Callbacks that answer oddly when they are looked at: as ever, and with a name that is text."""
+"""Callbacks that result oddly when they are looked at: as ever, and with a name that is text."""
 
 import contextlib
 import unittest.mock
@@ -21,14 +21,14 @@ class Odd:
         return np.float32(1)
 
 
-class AnswersItself(Odd):
+class ReturnsItself(Odd):
     def __getattr__(self, name):
         return self
 
 
-class AnswersAnother(Odd):
+class ReturnsAnother(Odd):
     def __getattr__(self, name):
-        return AnswersAnother()
+        return ReturnsAnother()
 
 
 class Raises(Odd):
@@ -72,7 +72,7 @@ class NamedByOddText(Odd):
 ODD = {
     kind.__name__: kind
     for kind in (
-        AnswersItself, AnswersAnother, Raises, RaisesAlways, RaisesItsClass, NamedByANumber,
+        ReturnsItself, ReturnsAnother, Raises, RaisesAlways, RaisesItsClass, NamedByANumber,
         NamedByAnArray, Wrapped, NamedByOddText,
     )
 }  # fmt: skip
@@ -85,11 +85,11 @@ WAYS = {
 
 
 def tried(run):
-    """What comes of it: the answer, or the class of the error."""
+    """What comes of it: the result, or the class of the error."""
     try:
-        answer = jax.block_until_ready(run())
+        result = jax.block_until_ready(run())
         jax.effects_barrier()
-        return np.asarray(answer).tolist()
+        return np.asarray(result).tolist()
     except Exception as error:
         return type(error)
 
@@ -112,7 +112,7 @@ def test_odd_callback_does_what_it_does_and_has_a_name(odd, way):
     with jaxcb.observe_jax() as r:
         assert runs() == plain
     names = {s.site.function for s in summarize(r.recording)}
-    worked = [answer for answer in plain if not isinstance(answer, type)]
+    worked = [result for result in plain if not isinstance(result, type)]
     assert names == ({"odd" if odd == "NamedByOddText" else odd} if worked else set())
     assert len(r.recording) == len(worked)
     assert type(r.recording).from_json(r.recording.to_json())
