@@ -22,7 +22,6 @@ from .dispatch import RetainedBufferWarning as RetainedBufferWarning
 from .dispatch import interrupt as interrupt
 from .dispatch import interrupt_main as interrupt_main
 from .dispatch import on_thread_of_xla as on_thread_of_xla
-from .dispatch import pass_on as pass_on
 from .dispatch import release as release
 from .elision import all_counted as all_counted
 from .errors import HostCallError as HostCallError

@@ -42,7 +42,7 @@ def _first_operand_late(calls):
 
 
 @pytest.mark.parametrize(
-    ("visit", "answer"),
+    ("visit", "returned_value"),
     [
         (_skip_the_last, _keep),
         (_make_the_first_twice, _keep),

@@ -172,5 +172,5 @@ def test_many_sites_are_counted_where_they_are_not_listed(f):
     assert "40 more sites are not listed" in ran.trace["text/html"]
 
 
-def test_error_of_an_result_for_missing_arguments_names_the_function(f):
+def test_error_of_a_result_for_missing_arguments_names_the_function(f):
     assert f.run("f()").error[1] == "f() missing a required argument: 'x'"

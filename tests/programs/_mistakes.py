@@ -124,7 +124,7 @@ def a_run_is_counted_that_there_was_not(patch):
 
 
 @mistake
-def explain_says_that_all_are_live(patch):
+def explain_says_that_all_are_kept(patch):
     patch.setattr(_summary, "_status_ahead", lambda *args: (Status.KEPT, ()))
 
 

@@ -202,7 +202,7 @@ def test_live_view_counts_calls_past_the_end_of_the_log():
     for n in range(3):
         for fact in facts:
             recorder.called(fact, 1, 0, 10, "ValueError: b" if n and fact is facts[1] else None)
-        recorded = recorder.recorded(mark, progress.seen)
+        recorded = recorder.heard(mark, progress.seen)
         progress.add(recorded)
         message = progress.to_message(recorded, 100, ())
         assert message["calls"] == message["expected"] == 2 * (n + 1)

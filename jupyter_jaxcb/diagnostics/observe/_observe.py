@@ -214,7 +214,8 @@ def _noted(
         held = eager_calls.held_by(callback)
     if held is None:
         return RecordedCall(own, eager_fact(Bind(_defined(flavor, own)), operands, results, ()))
-    return RecordedCall(own, eager_fact(held.bind, operands, results, held.levels))
+    fact = eager_fact(held.bind, operands, results, held.levels, batched=held.mapped)
+    return RecordedCall(own, fact)
 
 
 def _calling_eagerly(flavor: str, ctx: Any) -> Callable[[Any], Callable[..., Any]]:

@@ -9,7 +9,7 @@ import threading
 from types import CodeType, FrameType
 from typing import Any
 
-from ...stack import interrupt, interrupt_main, pass_on
+from ...stack import interrupt, interrupt_main
 from ..errors import SIGNAL_HANDLERS
 
 
@@ -48,11 +48,7 @@ class Stop:
             interrupt()
             if self._is_ending(frame):
                 return None
-            try:
-                return before(number, frame)
-            except KeyboardInterrupt as error:
-                pass_on(error, frame)
-                raise
+            return before(number, frame)
 
         SIGNAL_HANDLERS.add(stop.__code__)
         self._before, self._handler = before, stop

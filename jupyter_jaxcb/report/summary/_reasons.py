@@ -162,13 +162,13 @@ REASONS: Mapping[Reason, Words] = {
 
 NOTES: Mapping[NoteKind, str] = {
     NoteKind.ALL_BRANCHES_RUN: (
-        "the predicate is mapped by vmap, so every branch runs for every element; the answers of "
-        "batch elements that took another branch are thrown away"
+        "the predicate is mapped by vmap, so every branch runs for every batch "
+        "element; the results of elements that took another branch are discarded"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
         "batch elements that have finished are called again until the last one has"
     ),
-    NoteKind.UNBATCHED: "no argument is mapped by vmap: one call is shared by {batch} elements",
+    NoteKind.UNBATCHED: "no argument is mapped by vmap: one call serves {batch} batch elements",
     NoteKind.OUT_OF_EMPTY_LOOP: (
         "the derivative moved it out of a loop of length 0, so it is called all the same"
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -81,7 +82,9 @@ def given_name(function: Any) -> str:
 
 
 def name_of(function: Any) -> str:
-    """What it is called: by its type where it has no name."""
+    """Its name, that of the function a partial is made of, or that of its type."""
+    while isinstance(function, functools.partial):
+        function = function.func
     return given_name(function) or type(function).__name__
 
 

@@ -21,7 +21,6 @@ from ._crossing import parts_of_crossing as parts_of_crossing
 from ._crossing import telling_interrupts as telling_interrupts
 from ._elements import Answers as Answers
 from ._elements import ElementSchedule as ElementSchedule
-from ._failure import pass_on as pass_on
 from ._failure import report_failure as report_failure
 from ._finite import look_at_calls as look_at_calls
 from ._frames import READERS as READERS

@@ -23,6 +23,7 @@ from ..results import AnswerChecker, answer_checker, exact_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
 from ._elements import Answers, ElementSchedule
+from ._entry import starts_unchecked
 from ._failure import report_failure
 from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
 from ._interrupts import NOT_CALLED, elements_left, refuse_call
@@ -105,14 +106,11 @@ def build_crossing(
     return looped_calls(callback.host, lowered, adapt, ElementSchedule(lowered), answers)
 
 
+@starts_unchecked("enter")
 def telling_interrupts(
     cross: Callable[..., Any], lowered: LoweredSite, host: HostFunction
 ) -> Callable[..., Any]:
-    """`cross`; an interrupt between its own instructions is told as one of a host call.
-
-    Not at the very first instruction: of that one XLA makes an error of its own, unless who handles
-    the signal sees to it, see `_failure.pass_on`.
-    """
+    """Return `cross`, but with an interrupt between its own instructions reported as a failure."""
 
     def enter(*operands: Any) -> Any:
         try:
@@ -142,6 +140,7 @@ def crossings_by_shard(
     return of_shard
 
 
+@starts_unchecked("cross")
 def single_call(
     host: HostFunction,
     lowered: LoweredSite,

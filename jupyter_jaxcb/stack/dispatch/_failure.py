@@ -50,20 +50,6 @@ def report_failure(
     return told
 
 
-def pass_on(error: KeyboardInterrupt, at: FrameType | None) -> None:
-    """Has the caller of the program get an interrupt that comes while our own code runs.
-
-    At the first instruction of a crossing, nothing of the crossing can catch it.
-
-    Args:
-        error: what the signal handler is about to raise.
-        at: the frame that the signal has interrupted.
-    """
-    caller = caller_of(at) if is_own(at) and sys.gettrace() is None else None
-    if caller is not None and caller.f_code not in EAGER:
-        _raise_at(caller, error)
-
-
 def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
     """Has `error` raised in place of the one that XLA makes, whatever class that is.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 
 
@@ -16,15 +18,30 @@ def number(thing: Any) -> int:
 
 
 def code_number(function: Any) -> int:
-    """Which code a function runs, with what it wraps: ``vmap(f)`` and ``vmap(grad(f))`` differ."""
-    codes = []
-    while hasattr(function, "__code__") and len(codes) < _MOST:
-        codes.append(number(function.__code__))
-        function = getattr(function, "__wrapped__", None)
+    """Number the code that a function runs, with that of the functions it wraps or closes over.
+
+    ``vmap(f)`` and ``grad(f)`` differ in a function that JAX's wrapper around them closes over.
+    """
+    codes, waiting, known = [], [function], set()
+    while waiting and len(codes) < _MOST:
+        one = waiting.pop()
+        if not isinstance(one, FunctionType) or id(one) in known:
+            continue
+        known.add(id(one))
+        codes.append(number(one.__code__))
+        waiting += [getattr(one, "__wrapped__", None), *_enclosed(one)]
     return _wrapped.setdefault(tuple(codes), next(_numbers)) if codes else 0
 
 
-_MOST = 100  # functions around each other; one may say that it wraps itself
+def _enclosed(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not assigned yet
+            pass
+
+
+_MOST = 100  # functions that are looked at
 _numbers = itertools.count(1)
 _seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _wrapped: dict[tuple[int, ...], int] = {}  # codes, outermost first

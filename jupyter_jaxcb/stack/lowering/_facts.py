@@ -71,12 +71,21 @@ def eager_fact(
     operands: tuple[Aval, ...],
     results: tuple[Aval, ...],
     levels: tuple[VmapLevel, ...],
+    batched: bool = False,
 ) -> LoweredSite:
-    """One fact for all equal eager calls, so that a loop of them is one row in a table."""
-    shared = 1 if levels else math.prod(size or 1 for kind, size in bind.around if kind == "vmap")
-    key = (bind.site, operands, results, levels, shared)
+    """One fact for all equal eager calls, so that a loop of them is one row in a table.
+
+    Args:
+        bind: the bind that was called.
+        operands: as the host function gets them.
+        results: as the host function returns them.
+        levels: the vmaps it went through.
+        batched: whether an argument was, by a vmap whose elements JAX loops over itself.
+    """
+    serves = 1 if levels or batched else math.prod(size or 1 for kind, size in bind.around if kind == "vmap")
+    key = (bind.site, operands, results, levels, serves)
     fact = _facts.get(key)
     if fact is None:
-        fact = LoweredSite(bind.site, None, -1, operands, results, levels, serves=shared)
+        fact = LoweredSite(bind.site, None, -1, operands, results, levels, serves=serves)
         _facts[key] = fact
     return fact

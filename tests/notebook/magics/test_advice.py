@@ -35,7 +35,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "answer", "call", "advice"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("line", "result", "call", "advice"), WRONG.values(), ids=WRONG)
 def test_error_says_what_to_type_in_the_line_of_the_cell(kernel, line, result, call, advice):
     parameters = "out, x" if line.startswith("buffer") else "x"
     kernel.run(f"%%jax_callback {line}\ndef host({parameters}): return {result}")

@@ -137,7 +137,7 @@ def test_only_function_of_a_cell_is_not_advised_to_name_others(kernel):
 
 
 @pytest.mark.parametrize(("x64", "dtype"), [(False, "float32"), (True, "float64")])
-def test_declaration_that_an_result_of_another_dtype_asks_for_works(kernel, x64, dtype):
+def test_declaration_that_a_result_of_another_dtype_asks_for_works(kernel, x64, dtype):
     """Copied behind --result as it stands; it fits the setting of x64."""
     kernel.run(f"jax.config.update('jax_enable_x64', {x64})")
     cell = "def half(z): return z / 2"
@@ -192,7 +192,7 @@ def test_result_expression_that_fails_says_with_what(kernel):
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"),
+    ("result", "says"),
     [
         ("z[:2]", "answered with shape (2,) where (3,) was declared"),
         ("{'a': z}", "where an array float32[3] was declared"),

@@ -27,7 +27,7 @@ def test_the_cell_around_a_check_is_recorded(kernel):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         ("", "%jax_check takes a call: %jax_check f(x, y)"),
         ("scaled", "is not a call. Write the function with its arguments, as in %jax_check scaled"),

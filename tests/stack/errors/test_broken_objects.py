@@ -72,7 +72,7 @@ def silent(*arguments):
 
 
 @pytest.mark.parametrize(
-    ("answer", "declared"),
+    ("returned_value", "declared"),
     [(Array(), SCALAR), (Node(), {"y": SCALAR})],
     ids=["array", "node"],
 )

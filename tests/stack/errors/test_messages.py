@@ -105,7 +105,7 @@ def caught(error, way):
 
 
 @pytest.mark.parametrize("way", [eager, once, by_elements])
-@pytest.mark.parametrize(("error", "told"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("error", "reported"), BAD.values(), ids=BAD)
 def test_whatever_is_raised_is_the_cause_and_reported_in_a_few_words(error, reported, way):
     raised, recording = caught(error, way)
     assert raised.__cause__ is error

@@ -202,8 +202,17 @@ def test_shared_call_of_several_elements_is_pointed_out():
     (summary,) = summarize(recording)
     assert summary.calls == 1
     assert summary.notes == (
-        "no argument is mapped by vmap: one call is shared by 3 batch elements",
+        "no argument is mapped by vmap: one call serves 3 batch elements",
     )
+
+
+@pytest.mark.parametrize("bind", [jax.debug.callback, jax.debug.print], ids=["callback", "print"])
+def test_eager_debug_call_of_each_element_serves_that_element_alone(bind, capsys):
+    """JAX loops over the elements itself, and none of its calls has a batch axis."""
+    what = "{}" if bind is jax.debug.print else lambda x: None
+    _, recording = observed(lambda: jax.vmap(lambda x: (bind(what, x), x)[1])(jnp.ones(3)))
+    (summary,) = summarize(recording)
+    assert (summary.calls, summary.notes) == (3, ())
 
 
 def test_equal_buffer_calls_that_jax_lowers_together_are_said_to_be():
