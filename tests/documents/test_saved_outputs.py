@@ -14,7 +14,7 @@ def test_notebook_says_which_jax_its_host_traces_are_of(path):
 
 def test_all_notebooks_are_of_one_jax():
     assert len({said(path) for path in PATHS}) == 1
-    assert len(PATHS) >= 11
+    assert len(PATHS) >= 12
 
 
 TEN_CALLS = """\
