@@ -155,7 +155,8 @@ def in_process():
             [sys.executable, *options, *started, *map(str, arguments)],
             env=environment, cwd=cwd, capture_output=True, text=True, timeout=seconds,
         )  # fmt: skip
-        assert status is None or done.returncode == status, done.stdout + done.stderr
+        ended = f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+        assert status is None or done.returncode == status, ended
         return Ended(done.args, done.returncode, done.stdout, done.stderr)
 
     return run

@@ -28,7 +28,7 @@ def test_the_comparison_sees_a_call_that_was_lost():
     before = reported.now()
     soak.loads[0].count("w0_step")
     soak.compare(0, "recorded", Recording(), reported.now() - before)
-    assert soak.lost == ["round 0, recorded: ran Counter({'w0_step': 1}), only heard Counter()"]
+    assert soak.lost == ["round 0, recorded: ran Counter({'w0_step': 1}), only recorded Counter()"]
 
 
 @pytest.mark.parametrize(
