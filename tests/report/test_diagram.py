@@ -83,7 +83,7 @@ HEADER = ["", "vmap 4 (outermost)", "vmap 3 (innermost)", "own axes", "host func
 def test_diagram_names_what_each_vmap_did_to_each_axis(method, shapes, rows):
     html = to_html(recorded((*shapes, nested(method))))
     assert table_of(html) == [HEADER, *rows]
-    assert "<p>vmap in planck, line 3</p>" in html
+    assert f"<p>vmap in planck, line 3: {method}</p>" in html
 
 
 def test_shapes_that_contradict_the_vmaps_get_no_diagram():

@@ -37,18 +37,19 @@ def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
         At most `MAX_DIAGRAMS` tables, each below a line that names its call sites. A variant
         without vmap has no diagram.
     """
-    labels: dict[str, list[str]] = {}
+    drawn: dict[tuple[str, str], list[str]] = {}  # call sites by method and table
     for summary in sites:
         for shapes in summary.shapes:
             table = _table(shapes)
             if table:
-                names = labels.setdefault(table, [])
+                methods = ", ".join(dict.fromkeys(v.method for v in shapes.levels[::-1]))
+                names = drawn.setdefault((methods, table), [])
                 name = f"{summary.site.function}, {summary.where}"
                 if name not in names:
                     names.append(name)
     return [
-        f"<p>vmap in {escape('; '.join(names))}</p>{table}"
-        for table, names in list(labels.items())[:MAX_DIAGRAMS]
+        f"<p>vmap in {escape('; '.join(names))}: {escape(methods)}</p>{table}"
+        for (methods, table), names in list(drawn.items())[:MAX_DIAGRAMS]
     ]
 
 
