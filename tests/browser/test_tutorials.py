@@ -1,4 +1,4 @@
-"""The notebooks of the repository, saved or just run, show every view that they have."""
+"""The notebooks of the repository show all their host traces, saved or just run."""
 
 import contextlib
 
@@ -22,7 +22,7 @@ def traces(notebook):
 
 
 def failed(notebook):
-    """The numbers of the cells that ended with an error."""
+    """The numbers of the cells that failed."""
     return [
         number
         for number, cell in enumerate(notebook.cells)
@@ -31,7 +31,7 @@ def failed(notebook):
 
 
 def without_outputs(path):
-    """The notebook at `path` as somebody gets it who has cleared it."""
+    """The notebook at `path`, with its outputs cleared."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -41,7 +41,7 @@ def without_outputs(path):
 
 @pytest.fixture
 def tutorial(servers, desk):
-    """Opens a notebook under a name of its own."""
+    """Return a function that opens a notebook under a name."""
     with contextlib.ExitStack() as opened:
 
         def open_tutorial(name, notebook):
@@ -53,7 +53,7 @@ def tutorial(servers, desk):
 
 
 def check_views(notebook, expected):
-    """Every host trace of the cells of `expected` is a view, and the last one opens."""
+    """Check that each host trace in `expected` has a view, and that the last one opens."""
     for number, count in traces(expected).items():
         cell = notebook.cell(number)
         cell.scroll_into_view_if_needed()
@@ -70,17 +70,18 @@ def test_notebook_as_it_is_saved_shows_every_host_trace(path, tutorial):
     check_views(tutorial(f"saved-{path.name}", saved), saved)
 
 
-# That all of them run, and to what, nbval says. A browser adds that front end and kernel find each
-# other while they do: in the first notebook, and in the one with the most errors that are meant.
-RUN = [path for path in PATHS if path.name.startswith(("01-", "07-"))]
+# nbval checks that all notebooks run, and with which outputs. A browser also checks that the front
+# end and the kernel work together meanwhile: here in the first notebook, and in the one with the
+# most intended errors.
+RUN = [path for path in PATHS if path.stem.endswith(("-quickstart", "-errors-and-contracts"))]
 
 
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
-def test_run_all_shows_every_host_trace_and_no_error_that_is_not_meant(path, tutorial):
+def test_run_all_shows_every_host_trace_and_only_intended_errors(path, tutorial):
     notebook = tutorial(path.name, without_outputs(path))
     notebook.run_and_wait()
     expected = nbformat.read(path, as_version=4)
-    meant = [
+    intended = [
         number
         for number, cell in enumerate(expected.cells)
         if "raises-exception" in cell.metadata.get("tags", [])
@@ -91,5 +92,5 @@ def test_run_all_shows_every_host_trace_and_no_error_that_is_not_meant(path, tut
         "() => !window.jupyterapp.shell.currentWidget.context.model.dirty"
     )
     saved = notebook.server.saved(notebook.name)
-    assert failed(saved) == meant
+    assert failed(saved) == intended
     assert traces(saved) == traces(expected)

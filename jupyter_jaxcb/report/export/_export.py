@@ -50,7 +50,8 @@ def _write_text(recording: Recording, file: BinaryIO) -> None:
 
 def _write_html(recording: Recording, file: BinaryIO) -> None:
     # Opened: a file is looked at for what is in it.
-    table = to_html(recording, times=True).replace("<details ", "<details open ", 1)
+    table = to_html(recording, times=True)
+    table = table.replace('<details class="jaxcb">', '<details class="jaxcb" open>', 1)
     _write(
         file,
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Host calls</title>'

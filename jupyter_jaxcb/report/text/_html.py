@@ -6,6 +6,7 @@ from html import escape
 
 from ...recording import Recording
 from ..summary import SiteSummary, summarize
+from ._diagram import diagrams
 from ._phrases import SIGNS
 from ._words import (
     MAX_SITES,
@@ -74,10 +75,21 @@ def sites_to_html(
     notes = (left_out(sites), full_words(recording))
     notes += tuple(by_worker(recording)) if times else ()
     more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
+    drawn = diagrams(sites[:MAX_SITES])
+    # Opened where the summary line does not tell the whole story: a viewer of saved notebooks may
+    # show nothing else of the host trace, and its readers do not look into closed details.
+    is_open = " open" if drawn or _has_more(sites) else ""
     return (
-        f'{STYLE}<details class="jaxcb"><summary>{escape(headline(sites, times=False))}</summary>'
-        f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{more}</details>"
+        f'{STYLE}<details class="jaxcb"{is_open}>'
+        f"<summary>{escape(headline(sites, times=False))}</summary>"
+        f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{more}"
+        f"{''.join(drawn)}</details>"
     )
+
+
+def _has_more(sites: list[SiteSummary]) -> bool:
+    """Whether some call site has a status to explain, a note or an error."""
+    return any(note(one) or one.notes or one.errors for one in sites)
 
 
 def _rows(summary: SiteSummary, values: bool) -> str:
