@@ -6,6 +6,9 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from ipython_pygments_lexers import IPython3Lexer
+from pygments.token import Comment
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
@@ -123,7 +126,21 @@ def link_tutorials(app, docname, source):
     source[0] = re.sub(r"\]\((?:\.\./)+notebooks/", "](/tutorials/", source[0])
 
 
+class CellLexer(IPython3Lexer):
+    """As IPython's lexer, but the code below a ``%%`` magic is Python too."""
+
+    def get_tokens_unprocessed(self, text, *args):
+        """Yield the line of a cell magic as one token, then those of the code below."""
+        magic = re.match(r"%%jax_\w+.*\n?", text)
+        start = magic.end() if magic else 0
+        if magic:
+            yield 0, Comment.Preproc, magic[0]
+        for index, token, value in super().get_tokens_unprocessed(text[start:], *args):
+            yield start + index, token, value
+
+
 def setup(app):
     """Connect the functions above; Sphinx calls this once."""
+    app.add_lexer("ipython3", CellLexer)
     app.connect("include-read", adapt_readme)
     app.connect("source-read", link_tutorials)
