@@ -51,7 +51,7 @@ def write_pages(folder: Path) -> None:
 
 
 def write(place: Path, text: str) -> None:
-    """Write a file, unless it has this text already: Sphinx rebuilds pages whose files are newer."""
+    """Write a file, unless it has this text already: Sphinx rebuilds pages of newer files."""
     if not place.exists() or place.read_text(encoding="utf-8") != text:
         place.write_text(text, encoding="utf-8")
 
@@ -218,7 +218,9 @@ def _classes() -> Iterator[str]:
         first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
         yield f"## {kind.__name__}\n\n{first}"
         if issubclass(kind, enum.Enum):
-            yield _table(("text", "meaning"), [(f"`{one.value}`", meaning[one.name]) for one in kind])
+            yield _table(
+                ("text", "meaning"), [(f"`{one.value}`", meaning[one.name]) for one in kind]
+            )
             continue
         form = "An object" if dataclasses.is_dataclass(kind) else "A list in this order"
         hints = typing.get_type_hints(kind)

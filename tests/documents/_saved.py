@@ -1,4 +1,4 @@
-"""What the notebooks say of the outputs that are saved in them."""
+"""The outputs that are saved in the notebooks, and the version of JAX that made them."""
 
 import json
 import re
@@ -10,18 +10,18 @@ MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 
 def cells(path):
-    """The cells of the notebook at `path`."""
+    """Return the cells of the notebook at `path`."""
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
-def said(path):
-    """The version of JAX that a notebook's first cell gives for its outputs."""
+def stated_version(path):
+    """Return the version of JAX that a notebook's first cell names for its outputs."""
     (version,) = re.findall(r"of JAX (\d+\.\d+\.\d+) on a CPU", "".join(cells(path)[0]["source"]))
     return version
 
 
-def recorded(path):
-    """The versions of JAX and the backends in the host traces that are saved with a notebook."""
+def recorded_versions(path):
+    """Return the pairs of JAX version and backend in the host traces saved with a notebook."""
     metadata = [
         output.get("metadata", {}).get(MIME)
         for cell in cells(path)

@@ -1,7 +1,7 @@
-"""Runs the notebooks under nbval.
+"""Run the notebooks under nbval.
 
-With the JAX that the saved outputs are of, what comes out is compared with them. What becomes of a
-call is another matter in another JAX, so there the cells are run, and only have to run.
+With the version of JAX that made the saved outputs, nbval compares them with the new outputs.
+Another version may elide other calls, so there the cells only have to run.
 """
 
 import importlib.metadata
@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from ._saved import NOTEBOOKS, PATHS, said
+from ._saved import NOTEBOOKS, PATHS, stated_version
 
 
 def main():
-    """The exit status of pytest."""
-    (version,) = {said(path) for path in PATHS}
+    """Return the exit status of pytest."""
+    (version,) = {stated_version(path) for path in PATHS}
     compared = importlib.metadata.version("jax") == version
     print(f"outputs of JAX {version}:", "compared" if compared else "run, but not compared")
     how = "--nbval" if compared else "--nbval-lax"

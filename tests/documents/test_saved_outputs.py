@@ -1,19 +1,19 @@
-"""Saved outputs are of the JAX that the notebook says, and nbval sees a wrong one."""
+"""Saved outputs are from the version of JAX that the notebook names; nbval finds a wrong output."""
 
 import json
 
 import pytest
 
-from ._saved import MIME, PATHS, cells, recorded, said
+from ._saved import MIME, PATHS, cells, recorded_versions, stated_version
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_notebook_says_which_jax_its_host_traces_are_of(path):
-    assert recorded(path) == {(said(path), "cpu")}
+def test_notebook_names_the_jax_of_its_host_traces(path):
+    assert recorded_versions(path) == {(stated_version(path), "cpu")}
 
 
-def test_all_notebooks_are_of_one_jax():
-    assert len({said(path) for path in PATHS}) == 1
+def test_all_notebooks_are_from_one_jax():
+    assert len({stated_version(path) for path in PATHS}) == 1
     assert len(PATHS) >= 11
 
 
@@ -56,7 +56,7 @@ def executed(in_process, tmp_path_factory):
     return path
 
 
-def test_count_that_is_changed_in_a_saved_output_fails(in_process, executed):
+def test_changed_count_in_a_saved_output_fails(in_process, executed):
     assert len([o for o in cells(executed)[1]["outputs"] if MIME in o["data"]]) == 1
     text = executed.read_text()
     assert "10 calls" in text
