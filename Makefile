@@ -31,7 +31,7 @@ QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/hos
 	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
 export JAX_PLATFORMS ?= cpu
 
-# JupyterLab refuses to run as root (containers, CI) unless told that this is meant.
+# JupyterLab refuses to run as root (containers, CI) unless an option allows it.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 FLOOR := .venv-floor

@@ -40,7 +40,7 @@ myst_heading_anchors = 3
 # `record` in a docstring links to the documented object of this name; any other name is code.
 default_role = "py:obj"
 autodoc_member_order = "bysource"
-# Types come from the annotations and stand beside the documented arguments.
+# Types come from the annotations and are shown beside the documented arguments.
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 napoleon_use_rtype = False  # the text of "Returns:" is a sentence; what precedes a colon is no type
