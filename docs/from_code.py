@@ -92,7 +92,7 @@ def _magic(name: str, function: Any) -> str:
     if parser is not None:
         usage = " ".join(parser.format_usage().split()).partition(f"%{name}")[2]
         line = f"{percent(name).split(', ')[-1]}{usage}"
-        shown = textwrap.fill(line, 84, subsequent_indent="    ", break_on_hyphens=False)
+        shown = textwrap.fill(line, 72, subsequent_indent="    ", break_on_hyphens=False)
         rows = [_option(action) for action in parser._actions if action.dest != "help"]
         parts += [f"```text\n{shown}\n```", _table(("option", "value", "meaning"), rows)]
     return "\n\n".join([*parts, rest]).strip()
