@@ -11,6 +11,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_jaxcb import recording
+from jupyter_jaxcb.stack import Callback
 from jupyter_jaxcb.testing import host_calls as counting_host_calls
 
 from ._blocks import (
@@ -70,17 +71,36 @@ def test_block_with_another_word_behind_python_would_not_run():
         assert set(re.findall(r"^```python (.+)$", text, re.MULTILINE)) <= {"skip"}, name
 
 
-def test_readme_shows_the_trace_of_its_cell(capsys):
+@pytest.fixture
+def shell():
+    """IPython with the extension."""
+    made = InteractiveShell()
+    made.run_line_magic("load_ext", PACKAGE)
+    yield made
+    made.run_line_magic("unload_ext", PACKAGE)
+    InteractiveShell.clear_instance()
+
+
+def cells_of_the_magic():
+    for name, text in standalone_documents().items():
+        found = re.findall(r"^```(?:text)?\n(%%jax_callback .*?)^```", text, re.M | re.S)
+        for number, cell in enumerate(found):
+            yield pytest.param(cell, id=f"{name}-{number}")
+
+
+@pytest.mark.parametrize("cell", list(cells_of_the_magic()))
+def test_cell_of_the_magic_registers_its_functions(cell, shell):
+    assert shell.run_cell("import numpy as np, jax.numpy as jnp").success
+    assert shell.run_cell(cell).success
+    (first, *_) = re.findall(r"^def (\w+)", cell, re.MULTILINE)
+    assert isinstance(shell.user_ns[first], Callback)
+
+
+def test_readme_shows_the_trace_of_its_cell(shell, capsys):
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     (code,) = python_blocks(readme)
     (trace,) = re.findall(r"^```text\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
-    shell = InteractiveShell()
-    shell.run_line_magic("load_ext", PACKAGE)
-    try:
-        assert shell.run_cell(code).success
-    finally:
-        shell.run_line_magic("unload_ext", PACKAGE)
-        InteractiveShell.clear_instance()
+    assert shell.run_cell(code).success
     times = r"(?: ·|  )? *\d[\d.]* [mµn]?s\b"
     shown = re.sub(times, "", capsys.readouterr().out)
     assert trace in shown + "\n"
