@@ -1,19 +1,19 @@
 # make lab        set everything up and open the quickstart in JupyterLab
 # make test       set everything up and run every test
 # make quick      the tests to run between two edits, in about a minute
-# make test-floor the stack's tests with the oldest JAX that is supported
+# make test-floor the tests of the stack with the oldest supported JAX
 # make test-latest every test with the newest JAX, on the newest Python found (or PYTHON=python3.13)
 # make check      ruff, pyright and tsc: before every push
 # make frontend   build the TypeScript front end
-# make bench      the ratios the README quotes
+# make bench      the figures of docs/benchmarks.md
 # make notebooks  run the notebooks and save their outputs
-# make pictures   the screenshots of docs/
-# make docs       the documentation, docs/_build/index.html
-# make dist       sdist and wheel, checked, and used in an empty environment
-# make binder     what Binder would do, in an empty environment
-# make fuzz       random whole programs (EXAMPLES=5000 SEED=1), then many more differential tests
-# make mutants    plants some 80 mistakes, one at a time, each of which a test has to notice
-# make soak       1,000 dropped programs of each kind, 1,000 interrupts, a mixed load for SECONDS=3600
+# make pictures   take the screenshots of docs/pictures, light and dark
+# make docs       build the documentation: docs/_build/html/index.html
+# make dist       build and check sdist and wheel, and use the wheel in an empty environment
+# make binder     do what Binder would do, in an empty environment
+# make fuzz       test random whole programs (EXAMPLES=5000 SEED=1), then many differential tests
+# make mutants    plant some 80 mistakes, one at a time; a test must fail for each
+# make soak       drop 1,000 programs of each kind, interrupt 1,000 times, then load for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -31,7 +31,7 @@ QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/hos
 	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
 export JAX_PLATFORMS ?= cpu
 
-# JupyterLab refuses to run as root (containers, CI) unless told that this is meant.
+# JupyterLab refuses to run as root (containers, CI) unless an option allows it.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 FLOOR := .venv-floor
@@ -128,8 +128,8 @@ notebooks: $(VENV)/.lab
 		--ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx --quiet -E -W --keep-going -b html docs docs/_build
-	@echo docs/_build/index.html
+	$(BIN)/python -m sphinx --quiet -E -W --keep-going -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
 
 # These two take from the network what they need, and end with an error that says what failed.
 dist: $(FRONTEND) $(RELEASE)/.tools
@@ -143,7 +143,7 @@ binder:
 	$(PYTHON) tests/release/replay_binder.py
 
 clean:
-	rm -rf dist docs/_build docs/_generated $(RELEASE)
+	rm -rf dist docs/_build docs/_generated docs/tutorials $(RELEASE)
 	rm -rf jupyter_jaxcb/static jupyter_jaxcb/labextension labextension/lib labextension/node_modules
 	rm -rf $(VENV) $(FLOOR) $(LATEST) .pytest_cache .hypothesis .ruff_cache
 

@@ -1,6 +1,6 @@
-"""What the documentation takes from the code: options of magics, the schema of a recording.
+"""Generate the pages that come from the code: options of magics, the schema of a recording.
 
-`conf.py` writes these pages to ``_generated`` before it builds; `tests/documents` holds them
+`conf.py` writes them to ``_generated`` before each build; `tests/documents` tests that they are
 complete.
 """
 
@@ -29,21 +29,21 @@ from jupyter_jaxcb.recording._columns import ROW
 
 MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics)
 _WORDS = {int: "integer", str: "text", bool: "boolean"}
-# Of the whole, what is not as the annotations of `Recording` say.
-_SITES = "every site there is; others refer to one by its number here"
+# Keys whose type in JSON differs from the annotation of `Recording`.
+_SITES = "every call site; other facts refer to it by its index in this list"
 _SPECIAL = {
-    "schema": ("integer", f"of what is described here: {SCHEMA}"),
+    "schema": ("integer", f"the number of the schema on this page: {SCHEMA}"),
     "environment": ("object of texts", None),
     "sites": ("list of [Site](#site)", _SITES),
-    "bound": ("list of pairs: number of a site, integer", None),
+    "bound": ("list of pairs: index of a site, integer", None),
     "runs": ("list of pairs: [Program](#program), integer", None),
     "stale": ("list of integers", None),
-    "calls": ("object of [columns](#columns)", "the host calls, a list for each column"),
+    "calls": ("object of [columns](#columns)", "the host calls, one list for each column"),
 }
 
 
 def write_pages(folder: Path) -> None:
-    """Writes the generated pages."""
+    """Write all generated pages to `folder`."""
     folder.mkdir(exist_ok=True)
     write(folder / "facts.md", facts_page())
     write(folder / "magics.md", magics_page())
@@ -51,7 +51,7 @@ def write_pages(folder: Path) -> None:
 
 
 def write(place: Path, text: str) -> None:
-    """Writes a file; leaves alone what is as it has to be."""
+    """Write a file, unless it has this text already: Sphinx rebuilds pages of newer files."""
     if not place.exists() or place.read_text(encoding="utf-8") != text:
         place.write_text(text, encoding="utf-8")
 
@@ -60,12 +60,12 @@ def write(place: Path, text: str) -> None:
 
 
 def magics_page() -> str:
-    """Every magic with what its parser takes."""
+    """Return a section for each magic, with the options of its parser."""
     return "\n\n".join(_magic(name, function) for name, function in sorted(all_magics().items()))
 
 
 def all_magics() -> dict[str, Any]:
-    """The functions of all magics by name, without ``%``."""
+    """Return the functions of all magics by name, without ``%``."""
     return {
         name: getattr(kind, method)
         for kind in MAGICS
@@ -75,7 +75,7 @@ def all_magics() -> dict[str, Any]:
 
 
 def percent(name: str) -> str:
-    """``%%jax_callback``: a magic as it is typed; both forms where it has both."""
+    """Return a magic as a user types it, ``%%jax_callback``; line and cell form if it has both."""
     found = [
         prefix
         for kind in MAGICS
@@ -92,14 +92,14 @@ def _magic(name: str, function: Any) -> str:
     if parser is not None:
         usage = " ".join(parser.format_usage().split()).partition(f"%{name}")[2]
         line = f"{percent(name).split(', ')[-1]}{usage}"
-        shown = textwrap.fill(line, 84, subsequent_indent="    ", break_on_hyphens=False)
+        shown = textwrap.fill(line, 72, subsequent_indent="    ", break_on_hyphens=False)
         rows = [_option(action) for action in parser._actions if action.dest != "help"]
-        parts += [f"```text\n{shown}\n```", _table(("option", "takes", "what"), rows)]
+        parts += [f"```text\n{shown}\n```", _table(("option", "value", "meaning"), rows)]
     return "\n\n".join([*parts, rest]).strip()
 
 
 def _own(function: Any) -> Any:
-    """As it was written: `magic_arguments` puts the options into the docstring."""
+    """Return an object with the docstring from the source: `magic_arguments` adds options to it."""
     kept = inspect.unwrap(function)
     text = inspect.getdoc(kept) or ""
     written = re.search(rf'def {kept.__name__}\(.*?"""(.*?)"""', inspect.getsource(kept), re.DOTALL)
@@ -109,7 +109,7 @@ def _own(function: Any) -> Any:
 
 
 def _option(action: argparse.Action) -> tuple[str, str, str]:
-    """How an option is typed, how many values it takes, what it does."""
+    """Return the row of an option: its spelling, its values, its help."""
     names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.dest}`"
     if isinstance(action.metavar, tuple):
         values = " ".join(action.metavar)
@@ -124,7 +124,7 @@ def _option(action: argparse.Action) -> tuple[str, str, str]:
 
 
 def reached() -> list[type]:
-    """The classes of facts that a recording is made of, each after what refers to it."""
+    """Return the classes of facts in a recording, each after the classes that refer to it."""
     found: list[type] = []
 
     def look(hint: Any) -> None:
@@ -143,7 +143,7 @@ def reached() -> list[type]:
 
 
 def fields(kind: Any) -> list[str]:
-    """Names of the fields of a class of facts, in order; members of an enumeration."""
+    """Return the field names of a class of facts, in order; for an enumeration, its members."""
     if issubclass(kind, enum.Enum):
         return [member.name for member in kind]
     if dataclasses.is_dataclass(kind):
@@ -152,51 +152,51 @@ def fields(kind: Any) -> list[str]:
 
 
 def meanings(kind: Any) -> dict[str, str]:
-    """What the code says of each field: the comment beside it, or its line of the docstring."""
+    """Return the description of each field: the comment beside it, or its line in the docstring."""
     source = inspect.getsource(kind)
     beside = re.findall(r"^    (\w+)(?:: | = ).*?  # (.*)$", source, re.MULTILINE)
     text = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2]
     listed = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
-    return {name: " ".join(said.split()).removesuffix(".") for name, said in [*beside, *listed]}
+    return {name: " ".join(words.split()).removesuffix(".") for name, words in [*beside, *listed]}
 
 
 def facts_page() -> str:
-    """The classes of facts as Python has them."""
+    """Return a section for each class of facts, with Python types."""
     return "\n\n".join(_class(kind) for kind in (*reached(), HostCall))
 
 
 def _class(kind: Any) -> str:
     name = f"jupyter_jaxcb.recording.{kind.__name__}"
-    said = meanings(kind)
+    meaning = meanings(kind)
     if issubclass(kind, enum.Enum):
-        rows = [(f"`{one.name}`", f'`"{one.value}"`', said[one.name]) for one in kind]
+        rows = [(f"`{one.name}`", f'`"{one.value}"`', meaning[one.name]) for one in kind]
     else:
         kinds = {one: str(hint) for one, hint in inspect.get_annotations(kind).items()}
-        rows = [(f"`{one}`", f"`{kinds[one]}`", said[one]) for one in fields(kind)]
-    own = [one for one, value in vars(kind).items() if one[0] != "_" and _is_told(value)]
+        rows = [(f"`{one}`", f"`{kinds[one]}`", meaning[one]) for one in fields(kind)]
+    own = [one for one, value in vars(kind).items() if one[0] != "_" and _has_docstring(value)]
     members = [f"   :members: {', '.join(own)}"] * bool(own)
     directive = "\n".join([f".. autoclass:: {name}()", *members])
-    table = _table(("field", "type", "what"), rows)
+    table = _table(("field", "type", "meaning"), rows)
     return f"## {kind.__name__}\n\n```{{eval-rst}}\n{directive}\n```\n\n{table}"
 
 
-def _is_told(value: Any) -> bool:
+def _has_docstring(value: Any) -> bool:
     return isinstance(value, property | types.FunctionType) and bool(value.__doc__)
 
 
 def schema_page() -> str:
-    """The JSON of a recording, field by field."""
-    said = meanings(Recording)
+    """Return the description of a recording in JSON, field by field."""
+    meaning_of = meanings(Recording)
     hints = typing.get_type_hints(Recording)
     rows = []
     for name in json.loads(Recording().to_json()):
         kind, meaning = _SPECIAL.get(name, (None, None))
-        rows.append((f"`{name}`", kind or _words(hints[name]), meaning or said[name]))
+        rows.append((f"`{name}`", kind or _words(hints[name]), meaning or meaning_of[name]))
     columns = [(f"`{name}`", f"`{ROW[name].name}`", _column(name)) for name in ROW.names or ()]
     parts = [
-        _table(("key", "is", "what"), rows),
+        _table(("key", "type", "meaning"), rows),
         "## Columns",
-        _table(("key", "type", "what"), columns),
+        _table(("key", "type", "meaning"), columns),
     ]
     return "\n\n".join([*parts, *_classes()])
 
@@ -214,23 +214,25 @@ def _columns_file() -> str:
 
 def _classes() -> Iterator[str]:
     for kind in reached():
-        said = meanings(kind)
+        meaning = meanings(kind)
         first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
         yield f"## {kind.__name__}\n\n{first}"
         if issubclass(kind, enum.Enum):
-            yield _table(("text", "means"), [(f"`{one.value}`", said[one.name]) for one in kind])
+            yield _table(
+                ("text", "meaning"), [(f"`{one.value}`", meaning[one.name]) for one in kind]
+            )
             continue
-        form = "An object" if dataclasses.is_dataclass(kind) else "A list, in this order"
+        form = "An object" if dataclasses.is_dataclass(kind) else "A list in this order"
         hints = typing.get_type_hints(kind)
-        rows = [(f"`{name}`", _words(hints[name]), said[name]) for name in fields(kind)]
-        yield f"{form}:\n\n{_table(('field', 'is', 'what'), rows)}"
+        rows = [(f"`{name}`", _words(hints[name]), meaning[name]) for name in fields(kind)]
+        yield f"{form}:\n\n{_table(('field', 'type', 'meaning'), rows)}"
 
 
 def _words(hint: Any) -> str:
     if hint in _WORDS:
         return _WORDS[hint]
     if hint is Site:
-        return "number of a [site](#site)"
+        return "index of a [site](#site)"
     if isinstance(hint, types.UnionType):
         inner = next(one for one in typing.get_args(hint) if one is not type(None))
         return f"{_words(inner)} or null"

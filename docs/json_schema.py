@@ -1,4 +1,4 @@
-"""The JSON Schema of a recording, from its classes of facts."""
+"""Generate the JSON Schema of a recording from its classes of facts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NUMBER = {"type": "integer", "minimum": 0}
 
 
 def write_schema(folder: Path) -> None:
-    """Writes ``recording.schema.json``."""
+    """Write ``recording.schema.json`` to `folder`."""
     write(folder / "recording.schema.json", json.dumps(json_schema(), indent=1) + "\n")
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON of a recording as a JSON Schema (draft 2020-12)."""
+    """Return the JSON Schema (draft 2020-12) of a recording."""
     hints = typing.get_type_hints(Recording)
     special: dict[str, Any] = {
         "schema": {"const": SCHEMA},
@@ -50,8 +50,8 @@ def _definition(kind: Any) -> dict[str, Any]:
     if issubclass(kind, enum.Enum):
         return {"enum": [member.value for member in kind]}
     hints = typing.get_type_hints(kind)
-    said = meanings(kind)
-    parts = {name: {**_schema(hints[name]), "description": said[name]} for name in fields(kind)}
+    meaning = meanings(kind)
+    parts = {n: {**_schema(hints[n]), "description": meaning[n]} for n in fields(kind)}
     if dataclasses.is_dataclass(kind):
         return _object(parts)
     return {

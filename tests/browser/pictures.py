@@ -31,7 +31,7 @@ def picture(notebook, name, theme):
 
 def take(browser, server, theme):
     """All pictures in one theme."""
-    page = browser.new_page(viewport={"width": 1180, "height": 760})
+    page = browser.new_page(viewport={"width": 1180, "height": 1020})  # the vmap diagram is in view
     notebook = Notebook(page, server, server.write(f"airy-{theme}.ipynb", CELLS))
     notebook.wear(THEMES[theme])
     notebook.command("application:toggle-left-area")
@@ -41,10 +41,11 @@ def take(browser, server, theme):
         notebook.cell(number).locator(".jaxcb-disclosure").click()
     notebook.cell(1).scroll_into_view_if_needed()
     picture(notebook, "sites", theme)
+    page.set_viewport_size({"width": 1180, "height": 760})
     notebook.run(5)
     notebook.cell(5).locator(".jaxcb-live").locator("summary").click()
     notebook.cell(5).locator(".jaxcb-live").scroll_into_view_if_needed()
-    picture(notebook, "kept", theme)
+    picture(notebook, "live", theme)
     notebook.wait(5)
     notebook.cell(5).locator(".jaxcb-disclosure").click()
     notebook.cell(5).get_by_role("tab", name="Calls").click()

@@ -10,8 +10,8 @@ REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 
 
-def loaded(path):
-    """The module in a file that no package holds."""
+def load_module(path):
+    """Import the module in a file that is in no package."""
     spec = importlib.util.spec_from_file_location(f"docs_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -21,8 +21,8 @@ def loaded(path):
 
 @pytest.fixture(scope="session")
 def from_code():
-    """What the documentation takes from the code."""
-    sys.path.insert(0, str(DOCS))  # as docs/conf.py has it
+    """The module that generates pages from the code."""
+    sys.path.insert(0, str(DOCS))  # as docs/conf.py does
     yield importlib.import_module("from_code")
     sys.path.remove(str(DOCS))
 
@@ -34,14 +34,20 @@ def json_schema(from_code):
 
 
 @pytest.fixture(scope="session")
+def tutorial_pages(from_code):
+    """The module that copies the notebooks into the documentation."""
+    return importlib.import_module("tutorial_pages")
+
+
+@pytest.fixture(scope="session")
 def layers():
-    """The test of the layers, which says what each may import."""
-    return loaded(REPOSITORY / "tests" / "test_layers.py")
+    """The test of the layers, which has the table of allowed imports."""
+    return load_module(REPOSITORY / "tests" / "test_layers.py")
 
 
 @pytest.fixture(scope="session")
 def pages(from_code):
-    """Every page of the documentation by its path in docs/, with what it includes from the code."""
+    """Every page of the documentation by its path in docs/, with its generated parts."""
     generated = {
         "facts.md": from_code.facts_page(),
         "magics.md": from_code.magics_page(),

@@ -1,4 +1,4 @@
-"""The tour of the architecture runs; its pictures and tables are of the code as it is."""
+"""The tour of the architecture runs; its pictures and tables match the code."""
 
 import doctest
 import re
@@ -11,14 +11,14 @@ PACKAGE = REPOSITORY / "jupyter_jaxcb"
 
 
 def arrows(picture):
-    """What a picture says that each layer imports."""
+    """Return the imports of each layer in a picture."""
     found = {}
     for one, other in re.findall(r"<title>(\S+) imports (\S+)</title>", picture):
         found.setdefault(one, set()).add(other)
     return found
 
 
-def test_picture_has_the_arrows_that_the_layers_may_have(layers):
+def test_picture_has_the_allowed_imports_of_each_layer(layers):
     picture = (REPOSITORY / "docs" / "pictures" / "layers.svg").read_text()
     allowed = {layer: others for layer, (others, _) in layers.MAY_IMPORT.items() if others}
     assert arrows(picture) == allowed
@@ -26,7 +26,7 @@ def test_picture_has_the_arrows_that_the_layers_may_have(layers):
     assert drawn == set(layers.MAY_IMPORT)
 
 
-def test_table_of_layers_has_each(layers):
+def test_table_of_layers_has_every_layer(layers):
     contributing = (REPOSITORY / "CONTRIBUTING.md").read_text()
     table = contributing.partition("## The layers")[2].partition("\n## ")[0]
     rows = set(re.findall(r"^\| `([\w.]+)/?` \|", table, re.MULTILINE))
@@ -34,7 +34,7 @@ def test_table_of_layers_has_each(layers):
 
 
 def modules_named(text):
-    """Paths of modules in backticks; `_name.py` alone stands in the folder named before it."""
+    """Yield paths of modules in backticks; a bare `_name.py` is in the folder named before it."""
     folder = ""
     for path in re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|ts|md|json|ipynb|toml))`", text):
         folder = path.rpartition("/")[0] or folder
@@ -56,14 +56,14 @@ def exists(path):
         "docs/schema.md",
     ],
 )
-def test_module_that_is_named_exists(page):
+def test_named_modules_exist(page):
     text = (REPOSITORY / page).read_text()
     shown = re.findall(r"^# jupyter_jaxcb/(\S+)$", text, re.MULTILINE)
-    lost = [path for path in modules_named(text) if not exists(path) and path not in shown]
-    assert not lost
+    missing = [path for path in modules_named(text) if not exists(path) and path not in shown]
+    assert not missing
 
 
-def test_module_that_is_not_there_is_seen():
+def test_missing_module_is_found():
     assert [exists(path) for path in modules_named("`stack/flavors/_pure.py`, `_none.py`")] == [
         True,
         False,
@@ -74,7 +74,7 @@ def test_tour_runs_with_the_values_it_shows():
     page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"^```pycon\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
     tour = doctest.DocTestParser().get_doctest(code, {}, "architecture.md", None, 0)
-    said = []
+    output = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    failed, ran = runner.run(tour, out=said.append)
-    assert ran > 20 and not failed, "".join(said)
+    failed, ran = runner.run(tour, out=output.append)
+    assert ran > 20 and not failed, "".join(output)

@@ -1,12 +1,9 @@
-"""What the documents say can be typed is there: targets, names, magics, options; Python runs."""
+"""Targets, names, magics and options in the documents exist."""
 
-import contextlib
-import io
 import json
 import re
 from pathlib import Path
 
-import jax
 import pytest
 
 import jupyter_jaxcb
@@ -26,7 +23,7 @@ documents = pytest.mark.parametrize(
 
 
 def typed(text):
-    """The code of a document: its blocks line by line, and what stands in backticks."""
+    """Return the code of a document: the lines of its blocks, and the text in backticks."""
     blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines()] + re.findall(
@@ -35,14 +32,14 @@ def typed(text):
 
 
 def targets():
-    """What ``make`` makes, and what ``npm run`` runs."""
+    """Return the targets of ``make`` and the scripts of ``npm run``."""
     rules = (REPOSITORY / "Makefile").read_text()
     scripts = json.loads((REPOSITORY / "labextension" / "package.json").read_text())["scripts"]
     return set(re.findall(r"^([a-z][\w-]*):(?!=)", rules, re.MULTILINE)), set(scripts)
 
 
-def lost_commands(text):
-    """Commands of a document that there are not."""
+def missing_commands(text):
+    """Yield commands of a document that do not exist."""
     make, npm = targets()
     for line in typed(text):
         for name in re.findall(r"(?:^|[;&] )\s*make ([a-z][\w-]*)", line):
@@ -53,8 +50,8 @@ def lost_commands(text):
                 yield f"npm run {name}"
 
 
-def lost_names(text):
-    """Public names of a document that there are not."""
+def missing_names(text):
+    """Yield public names of a document that do not exist."""
     for line in typed(text):
         for name in re.findall(r"\b(?:jaxcb|jupyter_jaxcb)\.([A-Za-z]\w*)", line):
             modules = {"diagnostics", "host_callback", "migrate", "recording"}
@@ -63,8 +60,8 @@ def lost_names(text):
                 yield name
 
 
-def lost_magics(text, magics):
-    """Magics and options of a document that there are not."""
+def missing_magics(text, magics):
+    """Yield magics and options of a document that do not exist."""
     for line in typed(text):
         for name, rest in re.findall(r"%%?(jax_\w+)([^%`]*)", line):
             if name not in magics:
@@ -78,45 +75,23 @@ def lost_magics(text, magics):
 
 
 @documents
-def test_command_that_is_named_exists(text):
-    assert list(lost_commands(text)) == []
+def test_named_commands_exist(text):
+    assert list(missing_commands(text)) == []
 
 
 @documents
-def test_name_that_is_named_exists(text):
-    assert list(lost_names(text)) == []
+def test_named_names_exist(text):
+    assert list(missing_names(text)) == []
 
 
 @documents
-def test_magic_that_is_named_exists_with_its_options(text, from_code):
-    assert list(lost_magics(text, from_code.all_magics())) == []
+def test_named_magics_exist_with_their_options(text, from_code):
+    assert list(missing_magics(text, from_code.all_magics())) == []
 
 
-def test_what_is_not_there_is_seen(from_code):
+def test_missing_commands_names_and_magics_are_found(from_code):
     magics = from_code.all_magics()
-    assert list(lost_commands("`make nothing`")) == ["make nothing"]
-    assert list(lost_names("```python\njaxcb.nothing(x)\n```")) == ["nothing"]
-    assert list(lost_magics("`%jax_nothing`", magics)) == ["%jax_nothing"]
-    assert list(lost_magics("`%jax_record --valu`", magics)) == ["%jax_record --valu"]
-
-
-def blocks():
-    """The Python of README and guide, each block of which runs by itself."""
-    for path in [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/guide/*.md"))]:
-        text = path.read_text(encoding="utf-8")
-        for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-            yield pytest.param(code, id=f"{path.stem}: {code.splitlines()[-1][:30]}")
-
-
-@pytest.mark.parametrize("code", list(blocks()))
-def test_python_runs_and_prints_what_it_says(code):
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
-        jax.effects_barrier()
-    said = re.findall(r"^print\(.*#.*?(\d+)$", code, re.MULTILINE)
-    assert re.findall(r"^\d+$", printed.getvalue(), re.MULTILINE) == said
-
-
-def test_readme_and_guide_have_python():
-    assert len(list(blocks())) >= 4
+    assert list(missing_commands("`make nothing`")) == ["make nothing"]
+    assert list(missing_names("```python\njaxcb.nothing(x)\n```")) == ["nothing"]
+    assert list(missing_magics("`%jax_nothing`", magics)) == ["%jax_nothing"]
+    assert list(missing_magics("`%jax_record --valu`", magics)) == ["%jax_record --valu"]

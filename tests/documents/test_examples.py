@@ -1,25 +1,120 @@
-"""The Python of the pages runs, and a module that they show keeps to the arrows."""
+"""The Python in README and documentation runs, and modules that a page shows keep to the layers."""
 
+import contextlib
+import io
 import re
 import sys
 import types
 
+import jax
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_jaxcb import recording
+from jupyter_jaxcb.stack import Callback
+from jupyter_jaxcb.testing import host_calls as counting_host_calls
+
+from ._blocks import (
+    REPOSITORY,
+    SEQUENTIAL,
+    python_blocks,
+    skipped_blocks,
+    standalone_documents,
+)
 
 PACKAGE = "jupyter_jaxcb"
 
 
-def blocks(text):
-    """The blocks of Python on a page, each with the module that it is, if it is one."""
-    for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+def standalone_blocks():
+    for name, text in standalone_documents().items():
+        for number, code in enumerate(python_blocks(text)):
+            yield pytest.param(name, code, id=f"{name}-{number}")
+
+
+@pytest.mark.parametrize(("page", "code"), list(standalone_blocks()))
+def test_block_runs_alone_and_prints_the_numbers_in_its_comments(page, code):
+    printed, names = io.StringIO(), {"__name__": "page"}
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, page, "exec"), names)
+        jax.effects_barrier()
+    expected = re.findall(r"^print\(.*#.*?(\d+)$", code, re.MULTILINE)
+    assert re.findall(r"^\d+$", printed.getvalue(), re.MULTILINE) == expected
+    for name, test in list(names.items()):
+        if name.startswith("test_"):
+            with counting_host_calls() as host_calls:
+                test(host_calls)
+
+
+def test_documents_with_blocks_are_found():
+    with_blocks = {name for name, text in standalone_documents().items() if python_blocks(text)}
+    assert {
+        "README.md",
+        "cookbook.md",
+        "installation.md",
+        "guide/save-and-export.md",
+    } <= with_blocks
+    assert len(list(standalone_blocks())) >= 20
+
+
+def test_skipped_block_compiles_and_its_page_says_that_it_is_not_run():
+    found = 0
+    for name, text in standalone_documents().items():
+        for before, code in skipped_blocks(text):
+            compile(code, name, "exec")
+            assert "not run" in before
+            found += 1
+    assert found == 1
+
+
+def test_block_with_another_word_behind_python_would_not_run():
+    for name, text in standalone_documents().items():
+        assert set(re.findall(r"^```python (.+)$", text, re.MULTILINE)) <= {"skip"}, name
+
+
+@pytest.fixture
+def shell():
+    """IPython with the extension."""
+    made = InteractiveShell()
+    made.run_line_magic("load_ext", PACKAGE)
+    yield made
+    made.run_line_magic("unload_ext", PACKAGE)
+    InteractiveShell.clear_instance()
+
+
+def cells_of_the_magic():
+    for name, text in standalone_documents().items():
+        found = re.findall(r"^```(?:text)?\n(%%jax_callback .*?)^```", text, re.M | re.S)
+        for number, cell in enumerate(found):
+            yield pytest.param(cell, id=f"{name}-{number}")
+
+
+@pytest.mark.parametrize("cell", list(cells_of_the_magic()))
+def test_cell_of_the_magic_registers_its_functions(cell, shell):
+    assert shell.run_cell("import numpy as np, jax.numpy as jnp").success
+    assert shell.run_cell(cell).success
+    (first, *_) = re.findall(r"^def (\w+)", cell, re.MULTILINE)
+    assert isinstance(shell.user_ns[first], Callback)
+
+
+def test_readme_shows_the_trace_of_its_cell(shell, capsys):
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    (code,) = python_blocks(readme)
+    (trace,) = re.findall(r"^```text\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    assert shell.run_cell(code).success
+    times = r"(?: ·|  )? *\d[\d.]* [mµn]?s\b"
+    shown = re.sub(times, "", capsys.readouterr().out)
+    assert trace in shown + "\n"
+
+
+def blocks_and_modules(text):
+    """Yield the blocks on a page, each with the path of the module that it shows, or None."""
+    for code in python_blocks(text):
         first = re.match(rf"# {PACKAGE}/(\S+)\.py\n", code)
         yield (first[1] if first else None), code
 
 
-def module(name, code, monkeypatch):
-    """What `code` is as a module of the package, there until the test ends."""
+def add_module(name, code, monkeypatch):
+    """Run `code` as a module of the package, which exists until the test ends."""
     made = types.ModuleType(f"{PACKAGE}.{name.replace('/', '.')}")
     made.__package__ = made.__name__.rpartition(".")[0]
     made.__file__ = f"{name}.py"
@@ -28,38 +123,28 @@ def module(name, code, monkeypatch):
     return made
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "extending.md",
-        "reference/facts.md",
-        "reference/host-callback.md",
-        "reference/index.md",
-    ],
-)
-def test_python_of_a_page_runs(page, pages, layers, monkeypatch, tmp_path):
+@pytest.mark.parametrize("page", SEQUENTIAL)
+def test_blocks_of_a_page_run_in_order(page, pages, layers, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     before = dict(recording.FORMATS)
     names = {"__name__": "page"}
     try:
-        for of_module, code in blocks(pages[page]):
-            if of_module is None:
+        for path, code in blocks_and_modules(pages[page]):
+            if path is None:
                 exec(compile(code, page, "exec"), names)
                 continue
-            layer = of_module.rpartition("/")[0]
+            layer = path.rpartition("/")[0]
             assert layers.broken_arrows(code, layer) == []
-            made = module(of_module, code, monkeypatch)
-            for name, thing in vars(made).items():  # as its __init__ would have it
+            made = add_module(path, code, monkeypatch)
+            for name, thing in vars(made).items():  # as the __init__ of its folder would import it
                 if getattr(thing, "__module__", "") == made.__name__ and name[0] != "_":
-                    for room in (made.__package__, ".".join(made.__package__.split(".")[:2])):
-                        monkeypatch.setattr(sys.modules[room], name, thing, raising=False)
+                    for folder in (made.__package__, ".".join(made.__package__.split(".")[:2])):
+                        monkeypatch.setattr(sys.modules[folder], name, thing, raising=False)
     finally:
         recording.FORMATS.clear()
         recording.FORMATS.update(before)
 
 
-def test_every_page_with_python_is_run(pages):
-    """Those of the guide by test_claims, as each of their blocks stands for itself."""
-    run = test_python_of_a_page_runs.pytestmark[0].args[1]
-    with_python = {page for page, text in pages.items() if list(blocks(text))}
-    assert {page for page in with_python if not page.startswith("guide/")} == set(run)
+@pytest.mark.parametrize("page", SEQUENTIAL)
+def test_page_with_a_sequence_of_blocks_exists(page, pages):
+    assert list(blocks_and_modules(pages[page]))

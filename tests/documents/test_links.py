@@ -1,4 +1,4 @@
-"""Links of the documents lead somewhere: to files and headings that are there, or to the web."""
+"""Links in the documents lead to existing files and headings, or to the web."""
 
 import json
 import re
@@ -21,7 +21,7 @@ GENERATED = {"recording.schema.json"}
 
 
 def text_of(path):
-    """The prose of a document, without its code."""
+    """Return the prose of a document, without its code."""
     if path.suffix == ".ipynb":
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
@@ -32,7 +32,7 @@ def text_of(path):
 
 
 def anchors(path):
-    """What ``#...`` may name: headings, as GitHub spells them, also those of what is included."""
+    """Return the targets of ``#...``: headings as GitHub spells them, also of included files."""
     headings = re.findall(r"^#+ (.*)$", text_of(path), re.MULTILINE)
     found = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
     included = re.findall(r"^```\{include\} (\S+\.md)$", path.read_text(encoding="utf-8"), re.M)
@@ -43,11 +43,11 @@ def links(path):
     text = text_of(path)
     found = LINK.findall(text)
     found += re.findall(r"\[!\[[^\]]*\]\(([^()\s]+)\)\]", text)  # the picture of a badge
-    return found
+    return found + re.findall(r'<(?:img|source)\b[^>]*\b(?:src|srcset)="([^"]+)"', text)
 
 
 def wrong(link, path):
-    """What is wrong with a link in the document at `path`; nothing is None."""
+    """Return what is wrong with a link in the document at `path`, or None."""
     parts = urllib.parse.urlsplit(link)
     if parts.scheme in ("http", "https"):
         return None if re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc) else "no address"
@@ -66,7 +66,7 @@ def wrong(link, path):
 @pytest.mark.parametrize(
     "path", DOCUMENTS, ids=lambda path: path.relative_to(REPOSITORY).as_posix()
 )
-def test_links_lead_somewhere(path):
+def test_links_have_a_target(path):
     assert [(link, why) for link in links(path) if (why := wrong(link, path))] == []
 
 
@@ -76,33 +76,33 @@ def test_links_lead_somewhere(path):
         ("none.md", "no such file"),
         ("README.md#nothing-of-this-name", "no such heading"),
         ("http://nowhere", "no address"),
-        ("README.md#which-flavor", None),
+        ("README.md#what-else-it-does", None),
         ("docs/index.md", None),
     ],
 )
-def test_broken_link_is_seen(link, why):
+def test_broken_link_is_found(link, why):
     assert wrong(link, REPOSITORY / "README.md") == why
 
 
-def test_picture_of_a_badge_is_a_link_too():
-    assert links(REPOSITORY / "README.md")
+def test_pictures_are_links_too():
+    assert "docs/pictures/sites-dark.png" in links(REPOSITORY / "README.md")
     assert LINK.findall("[![a](b.svg)](c.md) and [d [e]](f.md)")[0] == "c.md"
 
 
 def test_every_page_is_in_the_tree():
-    """Sphinx says so too, where it is installed."""
+    """`make docs` checks this too; it is not a part of `make test`."""
     docs = REPOSITORY / "docs"
     pages = {path for path in docs.glob("**/*.md") if path in DOCUMENTS}
     tree = {docs / "index.md"}
     for page in pages:
         blocks = re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.M | re.S)
         for line in "".join(blocks).splitlines():
-            if line and line[0] != ":":
+            if line and line[0] != ":" and "*" not in line:
                 tree.add((page.parent / f"{line}.md").resolve())
     assert pages == tree
 
 
-def test_word_that_is_linked_is_in_the_glossary():
+def test_linked_terms_are_in_the_glossary():
     glossary = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```\{glossary\}\n(.*?)^```", glossary, re.M | re.S)
     words = set(re.findall(r"^(\S.*)$", block, re.M))

@@ -1,4 +1,4 @@
-"""Every public name stands in the reference, with an example; every magic with its options."""
+"""Every public name is in the reference with an example, every magic with its options."""
 
 import inspect
 import re
@@ -13,7 +13,7 @@ DIRECTIVE = re.compile(r"^\.\. (?:auto\w+|py:\w+):: ([\w.]+)", re.MULTILINE)
 
 
 def public_names(from_code):
-    """What a user may import, and what that gives to a user."""
+    """Yield the names that a user may import, and the classes of what they return."""
     package = jupyter_jaxcb.__name__
     for name, thing in vars(jupyter_jaxcb).items():
         if name[0] != "_" and not inspect.ismodule(thing):
@@ -39,19 +39,19 @@ def thing_of(name):
     return thing
 
 
-def test_every_public_name_stands_in_the_reference_once(from_code, pages):
-    reported = [name for text in pages.values() for name in DIRECTIVE.findall(text)]
-    assert sorted(set(reported)) == sorted(reported)
-    assert not set(public_names(from_code)) - set(reported)
+def test_every_public_name_is_in_the_reference_once(from_code, pages):
+    documented = [name for text in pages.values() for name in DIRECTIVE.findall(text)]
+    assert sorted(set(documented)) == sorted(documented)
+    assert not set(public_names(from_code)) - set(documented)
 
 
-def test_every_name_of_the_reference_exists(pages):
+def test_every_name_in_the_reference_exists(pages):
     for text in pages.values():
         for name in DIRECTIVE.findall(text):
             assert thing_of(name) is not None
 
 
-def test_every_function_of_the_reference_has_an_example_and_says_its_arguments(pages):
+def test_every_function_in_the_reference_has_an_example_and_its_arguments(pages):
     missing = []
     for text in pages.values():
         blocks = "".join(re.findall(r"^```(?:python|text)\n(.*?)^```", text, re.M | re.S))
@@ -59,27 +59,27 @@ def test_every_function_of_the_reference_has_an_example_and_says_its_arguments(p
             thing = thing_of(name)
             if not inspect.isfunction(thing):
                 continue
-            said = inspect.getdoc(thing)
+            docstring = inspect.getdoc(thing)
             short = name.rpartition(".")[2]
-            if ">>>" not in said and short not in blocks and "_ipython_" not in short:
+            if ">>>" not in docstring and short not in blocks and "_ipython_" not in short:
                 missing.append((name, "example"))
             for parameter in inspect.signature(thing).parameters:
-                if not re.search(rf"^ +\**{parameter}: ", said, re.M) and parameter != "shell":
+                if not re.search(rf"^ +\**{parameter}: ", docstring, re.M) and parameter != "shell":
                     missing.append((name, parameter))
     assert not missing
 
 
-def test_what_a_recording_says_of_itself_is_in_the_reference(pages):
-    reported = pages["reference/recording.md"]
+def test_every_method_of_a_recording_is_in_the_reference(pages):
+    page = pages["reference/recording.md"]
     own = {
         name
         for name, value in vars(Recording).items()
         if name[0] != "_" and (callable(value) or isinstance(value, property | staticmethod))
     }
-    assert own and not {name for name in own if not re.search(rf"\b{name}\b", reported)}
+    assert own and not {name for name in own if not re.search(rf"\b{name}\b", page)}
 
 
-def test_page_of_the_magics_has_all_that_loading_brings(from_code, pages):
+def test_page_of_the_magics_has_every_magic_that_loading_registers(from_code, pages):
     shell = InteractiveShell()
     before = {kind: set(names) for kind, names in shell.magics_manager.magics.items()}
     shell.run_line_magic("load_ext", "jupyter_jaxcb")
@@ -93,8 +93,8 @@ def test_page_of_the_magics_has_all_that_loading_brings(from_code, pages):
     finally:
         shell.run_line_magic("unload_ext", "jupyter_jaxcb")
         InteractiveShell.clear_instance()
-    reported = re.findall(r"^## (%.*)$", pages["magics.md"], re.MULTILINE)
-    assert {one for names in reported for one in names.split(", ")} == loaded
+    documented = re.findall(r"^## (%.*)$", pages["magics.md"], re.MULTILINE)
+    assert {one for names in documented for one in names.split(", ")} == loaded
 
 
 def test_page_of_the_magics_has_every_option_of_the_parsers(from_code, pages):
@@ -118,4 +118,4 @@ def test_statuses_are_in_the_glossary(from_code, pages):
     (status,) = [kind for kind in from_code.reached() if kind.__name__ == "Status"]
     entries = re.findall(r"^(\w[\w ]*)\n  ", pages["glossary.md"], re.MULTILINE)
     assert entries == sorted(entries)
-    assert {one.value for one in status} - {"unknown"} <= set(entries)
+    assert {one.words for one in status} - {"unknown"} <= set(entries)

@@ -1,4 +1,4 @@
-"""The schema on the page is that of what recordings write."""
+"""The schema on the page matches what recordings write."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ from jupyter_jaxcb.recording.files import _json as written
 
 
 def full():
-    """A recording that has something of everything."""
+    """Return a recording in which nothing is empty."""
     double = jaxcb.pure(lambda x: 2 * x, result="x", executor="threads")
     unused = jaxcb.pure(lambda x: x, result="x")
 
@@ -68,7 +68,7 @@ def empty_parts(data):
     return {key for key, value in data.items() if value in ([], {})}
 
 
-def test_schema_has_all_that_a_recording_writes_and_no_more(recording, check):
+def test_schema_has_exactly_the_keys_that_a_recording_writes(recording, check):
     data = json.loads(recording.to_json())
     assert empty_parts(data) == set()  # or nothing would be compared
     check.validate(data)
@@ -76,23 +76,22 @@ def test_schema_has_all_that_a_recording_writes_and_no_more(recording, check):
 
 
 @pytest.mark.parametrize("key", list(json.loads(Recording().to_json())))
-def test_key_that_is_missing_or_more_is_no_recording(key, recording, check):
+def test_missing_or_extra_key_is_refused(key, recording, check):
     data = json.loads(recording.to_json())
     assert not check.is_valid({**data, f"{key}s": data[key]})
     del data[key]
     assert not check.is_valid(data)
 
 
-def test_every_fact_of_the_schema_has_a_meaning_and_stands_on_the_page(from_code, pages):
+def test_every_fact_has_a_meaning_and_is_on_the_page(from_code, pages):
     for kind in from_code.reached():
-        said = from_code.meanings(kind)
-        assert set(from_code.fields(kind)) <= set(said)
+        assert set(from_code.fields(kind)) <= set(from_code.meanings(kind))
         section = pages["schema.md"].partition(f"\n## {kind.__name__}\n")[2].partition("\n## ")[0]
-        reported = section.split("\n| ")
+        rows = section.split("\n| ")
         is_enum = issubclass(kind, enum.Enum)
         values = [one.value for one in kind] if is_enum else from_code.fields(kind)
         for name in values:
-            assert any(row.startswith(f"`{name}` |") for row in reported)
+            assert any(row.startswith(f"`{name}` |") for row in rows)
 
 
 def test_page_has_every_key_and_column(recording, pages):
@@ -102,7 +101,7 @@ def test_page_has_every_key_and_column(recording, pages):
 
 
 def places(data, path=()):
-    """Paths to everything in a JSON value."""
+    """Yield the paths to all values in a JSON value."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data):
         yield (*path, key)
         if isinstance(value, dict | list):
@@ -119,22 +118,22 @@ def changed(data, path, value):
 
 
 @pytest.mark.parametrize("value", [None, False, -1, 3, 0.5, "x", [], {}], ids=repr)
-def test_what_is_read_is_of_the_schema(value, recording, check):
-    """Whatever `from_json` takes, the schema takes: with `value` anywhere, each place in turn."""
+def test_whatever_is_read_matches_the_schema(value, recording, check):
+    """`from_json` accepts nothing that the schema refuses, with `value` at each place in turn."""
     data = json.loads(recording.to_json())
-    taken = []
+    accepted = []
     for path in places(data):
         other = changed(data, path, value)
         with contextlib.suppress(RecordingFileError):
             Recording.from_json(json.dumps(other))
-            taken.append((path, other))
-    assert [path for path, other in taken if not check.is_valid(other)] == []
+            accepted.append((path, other))
+    assert [path for path, other in accepted if not check.is_valid(other)] == []
 
 
-def test_number_of_the_schema_is_that_of_the_code(json_schema):
+def test_schema_number_matches_the_code(json_schema):
     assert json_schema["properties"]["schema"] == {"const": written.SCHEMA}
 
 
-def test_class_without_a_comment_is_seen(from_code):
+def test_meanings_come_from_comments(from_code):
     assert "flavor" in from_code.meanings(Site)
     assert from_code.meanings(LoweredSite)["levels"].endswith("innermost first")

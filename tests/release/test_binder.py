@@ -67,10 +67,9 @@ def test_post_build_can_be_run_and_is_a_script():
     assert "set -euo pipefail" in script.read_text()
 
 
-def test_badge_opens_a_notebook_that_is_there_in_lab():
-    (address,) = re.findall(
-        r"\(https://mybinder\.org/v2/(\S+)\)", (REPOSITORY / "README.md").read_text()
-    )
+def test_address_opens_an_existing_notebook_in_lab():
+    page = (REPOSITORY / "docs" / "installation.md").read_text()
+    (address,) = re.findall(r"^https://mybinder\.org/v2/(\S+)$", page, re.MULTILINE)
     parts = urllib.parse.urlsplit(address)
     assert re.fullmatch(r"gh/[\w.-]+/jupyter_jaxcb/HEAD", parts.path)
     ((kind, place),) = urllib.parse.parse_qsl(parts.query)
