@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._answers import check_ended
-from ._ran import Ran, Who
+from ._outcome import ChunkOutcome, Worker
+from ._results import check_ended
 from ._task import Chunk, StructuredChunk, Task
 
 SLOT = struct.Struct("qqqq")  # of a board: chunk, pid, batch element of the chunk, since when
@@ -26,30 +26,30 @@ _ELEMENT, _SINCE = 2, 3
 
 _boards: dict[str, memoryview | None] = {}
 _lock = threading.Lock()
-# Who runs batch elements of this process right now: the engine, by thread.
+# Worker runs batch elements of this process right now: the engine, by thread.
 running: dict[int, Any] = {}
 
 
-def run_elements(task: Task, chunk: Chunk) -> Ran:
+def run_elements(task: Task, chunk: Chunk) -> ChunkOutcome:
     """Runs the batch elements of `chunk` until one raises, or takes too long."""
-    ran = Ran(_who(task.travelled))
+    outcome = ChunkOutcome(_who(task.travelled))
     thread = threading.get_ident()
     before = running.pop(thread, None)  # a thread that waits for batch elements runs none
     try:
         if chunk.timeout is None:
             running[thread] = chunk.engine
-            _run(task, chunk, ran)
+            _run(task, chunk, outcome)
         else:
-            _run_timed(task, chunk, ran)
+            _run_timed(task, chunk, outcome)
     finally:
         running.pop(thread, None)
         if before is not None:
             running[thread] = before
-    return ran
+    return outcome
 
 
 def _calls(task: Task, chunk: Chunk) -> Iterator[Any]:
-    """The answers, each made when it is asked for."""
+    """The results, each made when it is asked for."""
     call, elements = task.call, chunk.elements()
     if isinstance(chunk, StructuredChunk):
         call = functools.partial(_call_structured, call)
@@ -73,24 +73,24 @@ def _times() -> Iterator[int]:
         yield time.perf_counter_ns()
 
 
-def _run(task: Task, chunk: Chunk, ran: Ran) -> None:
-    clock, stamps = chunk.clock, ran.stamps
+def _run(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
+    clock, stamps = chunk.clock, outcome.stamps
     stamps.append(clock())
     calls = _calls(task, chunk)
     if chunk.stamped:
         calls = _stamped(calls, stamps, clock)
-    ran.answers, ran.error = task.collect(chunk.count, calls)
-    if not chunk.stamped or (ran.error is not None and len(stamps) == len(ran.answers) + 1):
+    outcome.results, outcome.error = task.collect(chunk.count, calls)
+    if not chunk.stamped or (outcome.error is not None and len(stamps) == len(outcome.results) + 1):
         stamps.append(clock())
 
 
 def _stamped(calls: Iterator[Any], stamps: list[int], clock: Callable[[], int]) -> Iterator[Any]:
-    for answer in calls:
+    for result in calls:
         stamps.append(clock())
-        yield answer
+        yield result
 
 
-def _run_timed(task: Task, chunk: Chunk, ran: Ran) -> None:
+def _run_timed(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
     """In a thread of its own, which is left alone where a batch element takes too long."""
     came: queue.SimpleQueue[Any] = queue.SimpleQueue()
     over = threading.Event()
@@ -98,32 +98,32 @@ def _run_timed(task: Task, chunk: Chunk, ran: Ran) -> None:
     thread = threading.Thread(
         target=_run_until, args=(over, came.put, task, chunk), name=name, daemon=True
     )
-    answers: list[Any] = []
-    ran.answers = answers
-    ran.stamps.append(chunk.clock())
+    results: list[Any] = []
+    outcome.results = results
+    outcome.stamps.append(chunk.clock())
     thread.start()
-    while len(answers) < chunk.count and ran.error is None:
+    while len(results) < chunk.count and outcome.error is None:
         try:
-            answer, ran.error = came.get(timeout=chunk.timeout)
+            result, outcome.error = came.get(timeout=chunk.timeout)
         except queue.Empty:
             over.set()
             running.pop(thread.ident or 0, None)
-            ran.timed_out = True
-            ran.error = TimeoutError(f"it took more than {chunk.timeout:g} s (timeout=)")
+            outcome.timed_out = True
+            outcome.error = TimeoutError(f"it took more than {chunk.timeout:g} s (timeout=)")
         else:
-            if ran.error is None:
-                answers.append(answer)
-        if chunk.stamped or ran.error is not None or len(answers) == chunk.count:
-            ran.stamps.append(chunk.clock())
+            if outcome.error is None:
+                results.append(result)
+        if chunk.stamped or outcome.error is not None or len(results) == chunk.count:
+            outcome.stamps.append(chunk.clock())
 
 
 def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, chunk: Chunk) -> None:
-    """Puts each answer and None, or None and what a batch element raised."""
+    """Puts each result and None, or None and what a batch element raised."""
     done = 0
     running[threading.get_ident()] = chunk.engine
     try:
-        for answer in map(task.keep, _calls(task, chunk)):
-            put((answer, None))
+        for result in map(task.keep, _calls(task, chunk)):
+            put((result, None))
             if over.is_set():
                 return
             done += 1
@@ -134,13 +134,13 @@ def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, ch
         running.pop(threading.get_ident(), None)
 
 
-def _who(travelled: bool) -> Who:
+def _who(travelled: bool) -> Worker:
     name = threading.current_thread().name
     if travelled and "distributed" in sys.modules:
         with contextlib.suppress(Exception):  # a worker of dask's
             name = str(sys.modules["distributed"].get_worker().address)
     only = travelled and threading.current_thread() is threading.main_thread()
-    return Who(socket.gethostname(), os.getpid(), 0 if only else threading.get_ident(), name)
+    return Worker(socket.gethostname(), os.getpid(), 0 if only else threading.get_ident(), name)
 
 
 def _marked(chunk: Chunk) -> memoryview | None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._answers import dumps_by_value, kept, kept_numbers, snapshot
+from ._results import dumps_by_value, kept, kept_numbers, snapshot
 from ._shared import Shared, shared_if_large
 
 KEPT_TASKS = 16  # unpickled host functions that a worker keeps
@@ -30,12 +30,12 @@ class Task:
 
     Args:
         call: takes the operands of one batch element, or args and kwargs where it has travelled.
-        keep: makes of an answer something that stays as it is.
+        keep: makes of an result something that stays as it is.
         pickled: the function as bytes; asked for if it leaves the process.
         near: only other processes of this machine get it.
         travelled: it came from another process.
-        collect: makes some calls and keeps their answers: these, and what the next call raised.
-        numbers: what each answer is declared to be; None: no number.
+        collect: makes some calls and keeps their results: these, and what the next call raised.
+        numbers: what each result is declared to be; None: no number.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ import threading
 from types import CodeType, FrameType
 from typing import Any
 
-from ...stack import interrupt, interrupt_main, pass_on
+from ...stack import interrupt, interrupt_main, raise_in_caller
 from ..errors import SIGNAL_HANDLERS
 
 
@@ -51,7 +51,7 @@ class Stop:
             try:
                 return before(number, frame)
             except KeyboardInterrupt as error:
-                pass_on(error, frame)
+                raise_in_caller(error, frame)
                 raise
 
         SIGNAL_HANDLERS.add(stop.__code__)

@@ -18,12 +18,12 @@ from ._crossing import Parts as Parts
 from ._crossing import build_crossing as build_crossing
 from ._crossing import crossings_by_shard as crossings_by_shard
 from ._crossing import parts_of_crossing as parts_of_crossing
-from ._crossing import telling_interrupts as telling_interrupts
-from ._elements import Answers as Answers
+from ._crossing import reporting_interrupts as reporting_interrupts
+from ._elements import CollectedResults as CollectedResults
 from ._elements import ElementSchedule as ElementSchedule
-from ._failure import pass_on as pass_on
+from ._failure import raise_in_caller as raise_in_caller
 from ._failure import report_failure as report_failure
-from ._finite import look_at_calls as look_at_calls
+from ._finite import record_values as record_values
 from ._frames import READERS as READERS
 from ._frames import RECORDED_CALL as RECORDED_CALL
 from ._frames import RECORDED_ELEMENTS as RECORDED_ELEMENTS

@@ -21,7 +21,7 @@ class RetainedBufferWarning(UserWarning):
     """
 
 
-def lend(buffers: Sequence[Any], inputs: int) -> list[np.ndarray]:
+def borrow(buffers: Sequence[Any], inputs: int) -> list[np.ndarray]:
     """Arrays over the memory of `buffers`, the first `inputs` of them read-only; nothing copied."""
     arrays = [buffer.__array__() for buffer in buffers]
     for array in arrays[:inputs]:

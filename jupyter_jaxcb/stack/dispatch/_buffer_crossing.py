@@ -15,9 +15,9 @@ from ..core import HostCallback, Options, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
 from ._arguments import takes_flat_operands, to_arguments
-from ._borrowed_memory import lend, reclaim, rescue, still_held
+from ._borrowed_memory import borrow, reclaim, rescue, still_held
 from ._canary import checked
-from ._crossing import Crossing, looped_calls, single_call, telling_interrupts
+from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
 from ._elements import ElementSchedule
 from ._finite import finite_checker
 
@@ -60,14 +60,14 @@ def build_buffer_crossing(
     count = len(lowered.operands)
     cross = _crossing(callback, lowered, options, on_device)
     if on_device:
-        return telling_interrupts(
+        return reporting_interrupts(
             lambda context, *buffers: cross(context, buffers[:count], buffers[count:]),
             lowered,
             callback.host,
         )
 
     def lending(context: Any, *buffers: Any) -> tuple[()]:
-        arrays = lend(buffers, count)
+        arrays = borrow(buffers, count)
         try:
             cross(context, arrays[:count], arrays[count:])
         except HostCallError as error:
@@ -79,7 +79,7 @@ def build_buffer_crossing(
             reclaim(arrays, _names(callback), host.name, code)
         return ()
 
-    return telling_interrupts(lending, lowered, callback.host)
+    return reporting_interrupts(lending, lowered, callback.host)
 
 
 def build_eager_crossing(
@@ -141,7 +141,7 @@ def _crossing(
                 return lambda *seen: call(function, context, operands, outs)
 
             seen, written = ((), ()) if on_device else (operands, outs)  # by the recorder
-            single_call(host, lowered, adapt, lambda answer: written, finite)(*seen)
+            single_call(host, lowered, adapt, lambda returned: written, finite)(*seen)
 
         return single
     schedule = ElementSchedule(lowered)
@@ -201,10 +201,10 @@ def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call
     own = [n for n in range(len(paths)) if n not in begun]
 
     def writing(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
-        answer = call(function, context, operands, outs)
-        if answer is not None:
+        returned = call(function, context, operands, outs)
+        if returned is not None:
             raise ResultError(
-                f"{name} returned {type(answer).__name__}, but a buffer_callback callback must not "
+                f"{name} returned {type(returned).__name__}, but a buffer_callback callback must not "
                 "return any values: it writes into the arrays it is given, out[...] = value. "
                 "Register it as pure if it is to return its result."
             )

@@ -22,9 +22,9 @@ from ..errors import HostCallError, NotCalledError
 from ..results import AnswerChecker, answer_checker, exact_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
-from ._elements import Answers, ElementSchedule
+from ._elements import CollectedResults, ElementSchedule
 from ._failure import report_failure
-from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
+from ._finite import Finite, finite_checker, is_finite, note_not_finite, record_values
 from ._interrupts import NOT_CALLED, elements_left, refuse_call
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
@@ -33,7 +33,7 @@ Build = Callable[[HostCallback, LoweredSite, Sequence[Any], Sequence[Any]], Cros
 
 
 class Stacking(Protocol):
-    """What becomes of the calls of one crossing over batch elements, see `Answers`."""
+    """What becomes of the calls of one crossing over batch elements, see `CollectedResults`."""
 
     done: int
 
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
 
     Attributes:
         adapt: from the host function to one of flat operands.
-        check: from an answer to the arrays that XLA gets; raises where it does not fit.
+        check: from an returned to the arrays that XLA gets; raises where it does not fit.
         shapes: of the results of one host call.
         dtypes: of the results.
     """
@@ -101,17 +101,17 @@ def build_crossing(
     if lowered.elements is None:
         finite = finite_checker(shapes, dtypes)
         return single_call(callback.host, lowered, adapt, check, finite)
-    answers = functools.partial(Answers, lowered.elements, check, shapes, dtypes)
-    return looped_calls(callback.host, lowered, adapt, ElementSchedule(lowered), answers)
+    collected = functools.partial(CollectedResults, lowered.elements, check, shapes, dtypes)
+    return looped_calls(callback.host, lowered, adapt, ElementSchedule(lowered), collected)
 
 
-def telling_interrupts(
+def reporting_interrupts(
     cross: Callable[..., Any], lowered: LoweredSite, host: HostFunction
 ) -> Callable[..., Any]:
     """`cross`; an interrupt between its own instructions is told as one of a host call.
 
     Not at the very first instruction: of that one XLA makes an error of its own, unless who handles
-    the signal sees to it, see `_failure.pass_on`.
+    the signal sees to it, see `_failure.raise_in_caller`.
     """
 
     def enter(*operands: Any) -> Any:
@@ -155,7 +155,7 @@ def single_call(
         host: the host function.
         lowered: the site.
         adapt: from the host function to one of flat operands.
-        check: from an answer to the arrays that XLA gets; raises where it does not fit.
+        check: from an returned to the arrays that XLA gets; raises where it does not fit.
         finite: whether these are finite; None: they are, or nobody needs to know.
     """
 
@@ -176,9 +176,9 @@ def single_call(
                 call = recorder.around(lowered, call)
             start = recorder.clock()
             try:
-                answer = call(*operands)
+                returned = call(*operands)
                 end = recorder.clock()
-                arrays = check(answer)
+                arrays = check(returned)
             except BaseException as error:
                 crossing = recorder.called(
                     lowered, version, start, recorder.clock(), describe(error)
@@ -207,7 +207,7 @@ def looped_calls(
     lowered: LoweredSite,
     adapt: Adapt,
     schedule: ElementSchedule,
-    new_answers: Callable[[], Stacking],
+    new_collected: Callable[[], Stacking],
 ) -> Crossing:
     """A crossing that makes a host call for each batch element, see `single_call`."""
     order = schedule.order
@@ -221,7 +221,7 @@ def looped_calls(
             recorder.stale(lowered)
         before = host.calls
         host.calls = before + order.size
-        answers = new_answers()
+        collected = new_collected()
         call = adapt(host.current)
         guard = bytearray(b"\1") * order.size
         elements = itertools.compress(schedule.elements(operands), guard)
@@ -232,29 +232,29 @@ def looped_calls(
         calls = itertools.starmap(call, elements)
         try:
             if recorder is None:
-                stacked = answers.stack(calls)
-                if not guard and answers.done < order.size:
+                stacked = collected.stack(calls)
+                if not guard and collected.done < order.size:
                     raise NotCalledError(NOT_CALLED)
-                check_ended(answers.done, order.size)
+                check_ended(collected.done, order.size)
             else:
                 stacked = _stack_recorded(
-                    answers, calls, recorder, lowered, host.version, schedule, operands
+                    collected, calls, recorder, lowered, host.version, schedule, operands
                 )
         except BaseException as error:
-            element = int(order[answers.done]) if answers.done < order.size else None
-            number = before + answers.done + 1
-            host.calls -= max(order.size - answers.done - 1, 0)  # that were not made
+            element = int(order[collected.done]) if collected.done < order.size else None
+            number = before + collected.done + 1
+            host.calls -= max(order.size - collected.done - 1, 0)  # that were not made
             raise report_failure(error, lowered, number, element) from None
         return tuple(
             schedule.by_element(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)
         )
 
-    return telling_interrupts(cross, lowered, host)
+    return reporting_interrupts(cross, lowered, host)
 
 
 def _stack_recorded(
-    answers: Stacking,
+    collected: Stacking,
     calls: Iterator[Any],
     recorder: Recorder,
     lowered: LoweredSite,
@@ -262,15 +262,15 @@ def _stack_recorded(
     schedule: ElementSchedule,
     operands: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
-    """As `answers.stack`, with the calls logged, and some of their values kept."""
+    """As `collected.stack`, with the calls logged, and some of their values kept."""
     elements = schedule.numbered(operands)
     stamps = [recorder.clock()]
     try:
-        stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
-        check_ended(answers.done, schedule.order.size)
+        stacked = collected.stack(_stamped(calls, recorder.clock, stamps.append))
+        check_ended(collected.done, schedule.order.size)
     except BaseException as error:
-        failed = answers.done
-        # Not a wrong answer: the call itself raised, or was not made. An interrupt may come after
+        failed = collected.done
+        # Not a wrong returned: the call itself raised, or was not made. An interrupt may come after
         # the last one.
         raised = len(stamps) == failed + 1 <= schedule.order.size
         if raised and not isinstance(error, NotCalledError):
@@ -278,15 +278,15 @@ def _stack_recorded(
         crossing = recorder.called_elements(
             lowered, version, schedule.order, stamps, failed, describe(error)
         )
-        look_at_calls(
-            recorder, lowered, crossing, itertools.islice(elements, failed), answers.so_far()
+        record_values(
+            recorder, lowered, crossing, itertools.islice(elements, failed), collected.so_far()
         )
         made = len(stamps) - 1
         for element, arguments in itertools.islice(schedule.numbered(operands), failed, made):
             recorder.values.take(lowered, crossing, element, arguments, (), failed=True)
         raise
     crossing = recorder.called_elements(lowered, version, schedule.order, stamps)
-    look_at_calls(recorder, lowered, crossing, elements, stacked)
+    record_values(recorder, lowered, crossing, elements, stacked)
     return stacked
 
 
@@ -294,9 +294,9 @@ def _stamped(
     calls: Iterator[Any], clock: Callable[[], int], stamp: Callable[[int], None]
 ) -> Iterator[Any]:
     """`calls`, with the clock after each one."""
-    for answer in calls:
+    for returned in calls:
         stamp(clock())
-        yield answer
+        yield returned
 
 
 def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:

@@ -1,4 +1,4 @@
-"""The elements of looped vmaps: in which order they are visited, what each gets, what they answer."""
+"""The elements of looped vmaps: in which order they are visited, what each gets, what they returned."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ class ElementSchedule:
         return by_element if self._axes == 1 else by_element[self.order]
 
 
-class Answers:
-    """What the calls of one crossing answer: checked and copied one by one, as they come.
+class CollectedResults:
+    """What the calls of one crossing returned: checked and copied one by one, as they come.
 
-    Copied at once, because a host function may answer with one buffer again and again.
+    Copied at once, because a host function may returned with one buffer again and again.
 
     Attributes:
         done: how many calls have been made and answered as declared.
@@ -115,26 +115,26 @@ class Answers:
             np.empty((self._count, *shape), dtype)
             for shape, dtype in zip(self._shapes, self._dtypes, strict=True)
         ]
-        for answer in calls:
-            for column, array in zip(stacked, self._check(answer), strict=True):
+        for returned in calls:
+            for column, array in zip(stacked, self._check(returned), strict=True):
                 column[self.done] = array
             self.done += 1
         return stacked
 
     def _stack_numbers(self, calls: Iterator[Any], dtype: np.dtype) -> np.ndarray:
-        """One number a call, the commonest answer: as fast as Python's own loop."""
+        """One number a call, the commonest returned: as fast as Python's own loop."""
         check, ndarray, number, shape = self._check, np.ndarray, dtype.type, ()
         buffer = self._numbers
         write: Callable[[Any], int] = buffer.write
         try:
-            for answer in calls:
-                kind = type(answer)
+            for returned in calls:
+                kind = type(returned)
                 if kind is number or (
-                    kind is ndarray and answer.dtype is dtype and answer.shape == shape
+                    kind is ndarray and returned.dtype is dtype and returned.shape == shape
                 ):
-                    write(answer)
+                    write(returned)
                 else:
-                    write(check(answer)[0])
+                    write(check(returned)[0])
         finally:
             self.done = buffer.tell() // dtype.itemsize
         return np.frombuffer(buffer.getbuffer(), dtype)

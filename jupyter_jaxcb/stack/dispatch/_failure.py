@@ -50,7 +50,7 @@ def report_failure(
     return told
 
 
-def pass_on(error: KeyboardInterrupt, at: FrameType | None) -> None:
+def raise_in_caller(error: KeyboardInterrupt, at: FrameType | None) -> None:
     """Has the caller of the program get an interrupt that comes while our own code runs.
 
     At the first instruction of a crossing, nothing of the crossing can catch it.

@@ -94,7 +94,7 @@ def note_elements_not_finite(
     recorder.values.not_finite(lowered, int(wrong.sum()) - passed_on, passed_on)
 
 
-def look_at_calls(
+def record_values(
     recorder: Recorder,
     lowered: LoweredSite,
     crossing: int,

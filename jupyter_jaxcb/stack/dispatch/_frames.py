@@ -32,7 +32,7 @@ def _looped(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
         return None
     order = names["order"]
     if names["recorder"] is None:
-        done, start = names["answers"].done, None
+        done, start = names["collected"].done, None
     elif stamps:
         done, start = len(stamps) - 1, stamps[-1]
     else:

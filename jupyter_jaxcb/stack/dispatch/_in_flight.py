@@ -43,7 +43,7 @@ class InFlight:
         else:
             self._tokens_done.set()
 
-    def over(self, patience: bool = False) -> bool:
+    def is_done(self, patience: bool = False) -> bool:
         """Whether all of it is done by now, or has failed.
 
         Args:
@@ -51,7 +51,7 @@ class InFlight:
         """
         until = None
         while True:
-            self._arrays = [array for array in self._arrays if not jax_compat.is_over(array)]
+            self._arrays = [array for array in self._arrays if not jax_compat.is_done(array)]
             if not self._arrays:
                 return self._tokens_done.wait(_TOKEN_SECONDS if patience else 0.0)
             now = time.monotonic()
@@ -62,7 +62,7 @@ class InFlight:
                 return False
             time.sleep(_POLL_SECONDS)
 
-    def let_go(self) -> None:
+    def forget_finished(self) -> None:
         """Holds only what is not done; nobody is going to ask for `errors`."""
         self._all = []
 
@@ -88,7 +88,7 @@ class InFlight:
         deadline = time.monotonic() + seconds
         pause = _POLL_SECONDS
         self._tokens_done.wait(_POLL_SECONDS)  # mostly there is nothing to wait for but this
-        while not self.over():
+        while not self.is_done():
             if time.monotonic() > deadline:
                 return False
             look()

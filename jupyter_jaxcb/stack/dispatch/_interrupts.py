@@ -41,7 +41,7 @@ class _Stuck:
     def __init__(self) -> None:
         self._frame, self._at = _main_place()
 
-    def over(self, patience: bool = False) -> bool:
+    def is_done(self, patience: bool = False) -> bool:
         """Whether the main thread has gone on; `patience` is what `InFlight` needs."""
         frame, at = _main_place()
         return frame is not self._frame or at != self._at
@@ -49,9 +49,9 @@ class _Stuck:
     def wait(self, seconds: float) -> bool:
         """Whether it is over within `seconds`."""
         deadline = time.monotonic() + seconds
-        while not self.over() and time.monotonic() < deadline:
+        while not self.is_done() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        return self.over()
+        return self.is_done()
 
 
 def interrupt() -> None:
@@ -66,9 +66,9 @@ def interrupt() -> None:
         return
     in_flight = InFlight()
     jax_compat.forget_tokens()
-    if in_flight.over():
+    if in_flight.is_done():
         return
-    in_flight.let_go()
+    in_flight.forget_finished()
     window = in_flight
     end_running()
 
@@ -97,7 +97,7 @@ def release() -> None:
     Over several devices programs do not wait for each other: there nothing is refused any longer.
     """
     global window
-    if window is not None and (window.over() or jax.local_device_count() > 1):
+    if window is not None and (window.is_done() or jax.local_device_count() > 1):
         window = None
 
 
@@ -108,7 +108,7 @@ def refuse() -> None:
     """
     global window
     pending = window
-    if pending is None or pending.over(patience=True):
+    if pending is None or pending.is_done(patience=True):
         window = None
     elif caller_of(sys._getframe(1)) is None:
         raise NotCalledError(NOT_CALLED)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...recording import LoweredSite, Recorder, active
-from ..core import StandsFor, describe, is_observing
+from ..core import Proxy, describe, is_observing
 
 
 def listening() -> Recorder | None:
@@ -24,7 +24,7 @@ class CallCount:
         self.calls = 0
 
 
-class RecordedCall(StandsFor):
+class RecordedCall(Proxy):
     """A callback of JAX's own, as a program calls it: every call is recorded under `fact`.
 
     It goes on in programs that were compiled meanwhile, and records nothing then.
@@ -41,19 +41,19 @@ class RecordedCall(StandsFor):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = listening()
         if recorder is None:
-            return self.own(*args, **kwargs)
+            return self.original(*args, **kwargs)
         # These names are read from outside while the call is running, see `_running`.
         lowered, host = self.fact, self.count
         host.calls = number = host.calls + 1  # noqa: F841
         start = recorder.clock()
         try:
-            answer = self.own(*args, **kwargs)
+            returned = self.original(*args, **kwargs)
         except BaseException as error:
             recorder.called(lowered, 1, start, recorder.clock(), describe(error))
             raise
         end = recorder.clock()
         recorder.called(lowered, 1, start, end)
-        return answer
+        return returned
 
 
 _counts: weakref.WeakKeyDictionary[LoweredSite, CallCount] = weakref.WeakKeyDictionary()

@@ -18,7 +18,7 @@ from .. import jax_compat
 from ..core import JAX_FOLDER, frames_of_threads
 from . import _excepthooks, _monitoring
 from ._classes import EndedError
-from ._store import Kept, told_in, told_number
+from ._store import Kept, error_number_in, kept_error_in
 
 # After which a program over several devices is said to go on, though one of them failed.
 PATIENCE_SECONDS = 5.0
@@ -47,7 +47,7 @@ def expect(kept: Kept, site: Site, *, others_may_wait: bool) -> None:
             _unseen.pop(next(iter(_unseen)), None)
         if _undo is None:
             _undo = contextlib.ExitStack()
-            _undo.callback(jax_compat.meet_errors(_meet))
+            _undo.callback(jax_compat.intercept_errors(_meet))
             _undo.callback(_excepthooks.show_uncaught())
             _undo.callback(_monitoring.unwatch)
     _monitoring.watch(_meet)
@@ -84,8 +84,8 @@ def stop_attaching_causes() -> None:
 
 def _meet(message: str) -> tuple[str, BaseException] | None:
     """Message and cause of the error that JAX raises with `message`, if it is one of ours."""
-    kept = told_in(message)
-    if kept is None or threading.current_thread().name == jax_compat.LOOKING:
+    kept = kept_error_in(message)
+    if kept is None or threading.current_thread().name == jax_compat.TOKEN_CHECK_THREAD:
         return None
     if kept.number in _unseen:
         _met.append((_unseen.pop(kept.number, None), time.monotonic()))
@@ -101,7 +101,7 @@ def _meet(message: str) -> tuple[str, BaseException] | None:
 
 def _is_seen(message: str) -> bool:
     """Whether JAX has raised that error, or one of another device where the same call failed."""
-    number = told_number(message)
+    number = error_number_in(message)
     return bool(number) and (number not in _unseen or _met_lately(_unseen.get(number)))
 
 

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from types import TracebackType
 
-from ._store import seen_by_user
+from ._store import error_for_user
 
 
 def show_uncaught() -> Callable[[], None]:
@@ -35,7 +35,7 @@ def show(error: BaseException, tb: TracebackType | None, heading: str) -> None:
 
 
 def _excepthook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
-    seen = seen_by_user(error, tb)
+    seen = error_for_user(error, tb)
     if seen is None:
         sys.__excepthook__(kind, error, tb)
     else:
@@ -44,7 +44,7 @@ def _excepthook(kind: type[BaseException], error: BaseException, tb: TracebackTy
 
 def _thread_excepthook(args: threading.ExceptHookArgs) -> None:
     error = args.exc_value
-    seen = None if error is None else seen_by_user(error, args.exc_traceback)
+    seen = None if error is None else error_for_user(error, args.exc_traceback)
     if seen is None or args.exc_type is SystemExit:
         threading.__excepthook__(args)
     else:

@@ -75,7 +75,7 @@ def _told(error: BaseException, note: str, site: Site, others_may_wait: bool) ->
     return told
 
 
-def failed_elsewhere(number: int, process: int | None, site: Site) -> HostCallError:
+def failed_on_another_device(number: int, process: int | None, site: Site) -> HostCallError:
     """What the other devices of a program are told of an error.
 
     Args:

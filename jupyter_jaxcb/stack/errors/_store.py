@@ -27,7 +27,7 @@ class Kept(NamedTuple):
         error: the exception.
         traceback: its own frames, the host function's first.
         text: what XLA is told instead; ends with a mark that holds the number.
-        during: what was running then, see `tell_what_runs`.
+        during: what was running then, see `set_running_reporter`.
     """
 
     number: int
@@ -61,7 +61,7 @@ def keep(error: BaseException, note: str) -> Kept:
     return kept
 
 
-def tell_what_runs(running: Callable[[], str] | None) -> None:
+def set_running_reporter(running: Callable[[], str] | None) -> None:
     """Has `running` asked, when a host function fails, what is running; None: nobody is asked."""
     global _running
     _running = running
@@ -80,9 +80,9 @@ def numbered(number: int) -> Kept | None:
         return _kept.get(number)
 
 
-def told_in(message: str) -> Kept | None:
+def kept_error_in(message: str) -> Kept | None:
     """The exception whose text stands in `message`, if it is still kept."""
-    number = told_number(message)
+    number = error_number_in(message)
     return numbered(number) if number else None
 
 
@@ -110,7 +110,7 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        number = told_number(message_of(error))
+        number = error_number_in(message_of(error))
         with _lock:
             if any(error is kept.error for kept in _kept.values()):
                 return error
@@ -125,7 +125,7 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
     return None
 
 
-def seen_by_user(
+def error_for_user(
     error: BaseException | None, tb: TracebackType | None
 ) -> tuple[BaseException, TracebackType | None] | None:
     """What to show in place of `error`: the host function's exception, the user's frames.
@@ -145,7 +145,7 @@ def seen_by_user(
     return original, user_frames(tb, own[-1] if own else original.__traceback__)
 
 
-def told_number(message: str) -> int:
+def error_number_in(message: str) -> int:
     """The number of the host error that `message` is of; 0 for none."""
     # The last one: an earlier mark stands in the message of the host function's exception.
     marks = _MARK.findall(message)

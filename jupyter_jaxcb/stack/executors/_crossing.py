@@ -15,15 +15,15 @@ from ...recording import LoweredSite, Recorder, active
 from .. import dispatch
 from ..core import CROSSINGS, WAITING, ExecutorOptions, HostCallback, HostFunction, describe
 from ..dispatch import (
-    Answers,
+    CollectedResults,
     Crossing,
     ElementSchedule,
     Parts,
-    look_at_calls,
+    record_values,
     refuse_call,
     report_failure,
+    reporting_interrupts,
     takes_flat_operands,
-    telling_interrupts,
     to_arguments,
 )
 from ..results import AnswerChecker, shown
@@ -57,7 +57,7 @@ def build_crossing(
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", spread)
     parts = dispatch.parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
     cross = _Crossing(callback, spread, lowered, parts, engine).cross
-    return telling_interrupts(cross, lowered, callback.host)
+    return reporting_interrupts(cross, lowered, callback.host)
 
 
 class _Crossing:
@@ -78,8 +78,8 @@ class _Crossing:
         one = np.array([-1], np.int32)
         self.order = one if self._schedule is None else self._schedule.order
         self._outer = [aval.shape for aval in lowered.results]
-        self._new_answers = functools.partial(
-            Answers, self.order.size, _opening(check), shapes, kinds
+        self._new_collected = functools.partial(
+            CollectedResults, self.order.size, _opening(check), shapes, kinds
         )
         self._keep, self._structured = _keeping(check), None
         if not takes_flat_operands(callback, len(lowered.operands)):
@@ -95,21 +95,21 @@ class _Crossing:
         recorder = active()
         before = host.calls
         host.calls = before + self.order.size
-        answers, run = self._new_answers(), None
+        collected, run = self._new_collected(), None
         guard = bytearray(b"\1")  # an interrupt takes it away
         log = Log(recorder, lowered, host, self.order)
         try:
             run = self._run(operands, recorder, guard, log)
-            stacked = answers.stack(run.answers())
+            stacked = collected.stack(run.results())
         except BaseException as error:
-            failed = answers.done if run is None or run.failed is None else run.failed
+            failed = collected.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
             element = int(self.order[failed]) if schedule and failed < self.order.size else None
             raise report_failure(error, lowered, before + failed + 1, element) from None
         crossing = log.end()
         if recorder is not None:
             elements = [(-1, operands)] if schedule is None else schedule.numbered(operands)
-            look_at_calls(recorder, lowered, crossing, elements, stacked)
+            record_values(recorder, lowered, crossing, elements, stacked)
         return tuple(
             (array if schedule is None else schedule.by_element(array)).reshape(shape)
             for array, shape in zip(stacked, self._outer, strict=True)
@@ -144,7 +144,7 @@ class _Crossing:
             clock=time.perf_counter_ns if recorder is None else recorder.clock,
             stamped=recorder is not None,
             structured=self._structured,
-            heard=log.heard,
+            record=log.record,
         )
 
 
@@ -180,8 +180,8 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
 def _numbers(
     check: AnswerChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
-    """The answers of some calls that answer with one number, and what the next one raised."""
-    own = Answers(count, check, [()], kinds)
+    """The collected of some calls that returned with one number, and what the next one raised."""
+    own = CollectedResults(count, check, [()], kinds)
     try:
         (array,) = own.stack(calls)
         check_ended(own.done, count)
@@ -191,19 +191,19 @@ def _numbers(
 
 
 def _opening(check: AnswerChecker) -> AnswerChecker:
-    """`check`, also for an answer that has been checked where it was made."""
-    return lambda answer: answer.arrays if type(answer) is Checked else check(answer)
+    """`check`, also for an returned that has been checked where it was made."""
+    return lambda returned: returned.arrays if type(returned) is Checked else check(returned)
 
 
 def _keeping(check: AnswerChecker) -> Callable[[Any], Any]:
-    """Makes of an answer what stays as it is: a host function may use one buffer again."""
+    """Makes of an returned what stays as it is: a host function may use one buffer again."""
 
-    def keep(answer: Any) -> Any:
-        number = number_of(answer)
+    def keep(returned: Any) -> Any:
+        number = number_of(returned)
         if number is not None:
             return number
-        if type(answer) is np.ndarray:
-            return answer.copy()
-        return Checked(tuple(np.array(array) for array in check(answer)))
+        if type(returned) is np.ndarray:
+            return returned.copy()
+        return Checked(tuple(np.array(array) for array in check(returned)))
 
     return keep

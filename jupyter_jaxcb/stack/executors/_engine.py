@@ -86,7 +86,7 @@ class Engine:
             try:
                 count = max(self._count(), 1)
             except Exception as error:
-                raise self.gone_error() or self.refused(error) from error
+                raise self.connection_error() or self.refused(error) from error
             self._counted = time.monotonic(), count
         return count
 
@@ -147,7 +147,7 @@ class Engine:
             "open as long as the callback is used."
         )
 
-    def gone_error(self) -> ExecutorError | None:
+    def connection_error(self) -> ExecutorError | None:
         """What to tell where it has lost what it was connected to; None: it has not."""
         wrong = self.gone()
         if not wrong:

@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Sequence
 
-from jupyter_jaxcb_worker import Chunk, Ran, Who
+from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Worker
 
 from ._board import ElementMark, board, has_ended
 from ._engine import Engine, WorkerLostError
@@ -60,7 +60,7 @@ class SubmittedChunk:
         # A pool breaks as a whole; others tell of a chunk that its worker is gone.
         return not isinstance(error, concurrent.futures.BrokenExecutor) or has_ended(mark.pid)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """It is over: its place on the board is free, and the future, which refers to it, too."""
         self.future = None
         known = board() if self.chunk.board else None
@@ -101,8 +101,8 @@ def lost_error(
     if mark is None and count > 1:
         where = f"in the middle of one of {count} batch elements, of which this is the first"
     last = getattr(error, "last_worker", None)  # dask's
-    who = f"pid {mark.pid}" if mark else getattr(last, "address", "") or "one of several"
-    words = [f"a worker of {engine.word} ended ({who}) {where}."]
+    worker = f"pid {mark.pid}" if mark else getattr(last, "address", "") or "one of several"
+    words = [f"a worker of {engine.word} ended ({worker}) {where}."]
     if engine.make is None and isinstance(error, concurrent.futures.BrokenExecutor):
         words.append("The executor is broken now: make another one.")
     elif not retries:
@@ -110,12 +110,14 @@ def lost_error(
     return WorkerLostError(" ".join(words))
 
 
-def lost_ran(flight: SubmittedChunk, mark: ElementMark | None, error: BaseException) -> Ran:
+def lost_ran(
+    flight: SubmittedChunk, mark: ElementMark | None, error: BaseException
+) -> ChunkOutcome:
     """What a recording has of a batch element whose worker ended: it began, and that is all."""
-    ran = Ran(
-        Who(socket.gethostname(), mark.pid if mark else os.getpid(), 0, "a worker that ended")
+    outcome = ChunkOutcome(
+        Worker(socket.gethostname(), mark.pid if mark else os.getpid(), 0, "a worker that ended")
     )
-    ran.error = error
+    outcome.error = error
     began = max(mark.since_ns, flight.sent_ns) if mark else flight.sent_ns
-    ran.stamps = [began, max(began, flight.received_ns)]
-    return ran
+    outcome.stamps = [began, max(began, flight.received_ns)]
+    return outcome

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jupyter_jaxcb_worker import Ran
+from jupyter_jaxcb_worker import ChunkOutcome
 
 from ...recording import LoweredSite, Recorder, WorkerRows
 from ..core import HostFunction, describe
@@ -29,18 +29,18 @@ class Log:
 
     def __post_init__(self) -> None:
         self._version = self.host.version
-        self._chunks: list[tuple[SubmittedChunk, Ran]] = []
+        self._chunks: list[tuple[SubmittedChunk, ChunkOutcome]] = []
         self._crossing: int | None = None
         self._lock = threading.Lock()
         if self.recorder is not None and self.host.replaced:
             self.recorder.stale(self.lowered)
 
-    def heard(self, flight: SubmittedChunk, ran: Ran) -> None:
+    def record(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
         """A chunk came back."""
         if self.recorder is None:
             return
         with self._lock:
-            self._chunks.append((flight, ran))
+            self._chunks.append((flight, outcome))
             late = self._crossing is not None
         if late:
             self._tell(self._taken(), {})
@@ -54,12 +54,14 @@ class Log:
         self._tell(self._taken(), words)
         return self._crossing
 
-    def _taken(self) -> list[tuple[SubmittedChunk, Ran]]:
+    def _taken(self) -> list[tuple[SubmittedChunk, ChunkOutcome]]:
         with self._lock:
             chunks, self._chunks = self._chunks, []
         return sorted(chunks, key=lambda pair: pair[0].start)
 
-    def _tell(self, chunks: Sequence[tuple[SubmittedChunk, Ran]], words: dict[int, str]) -> None:
+    def _tell(
+        self, chunks: Sequence[tuple[SubmittedChunk, ChunkOutcome]], words: dict[int, str]
+    ) -> None:
         if self.recorder is None or not chunks:
             return
         self.recorder.called_by_workers(
@@ -67,20 +69,20 @@ class Log:
         )
 
     def _rows(
-        self, chunks: Sequence[tuple[SubmittedChunk, Ran]], words: dict[int, str]
+        self, chunks: Sequence[tuple[SubmittedChunk, ChunkOutcome]], words: dict[int, str]
     ) -> Iterator[WorkerRows]:
-        for flight, ran in chunks:
-            made = len(ran.stamps) - 1
+        for flight, outcome in chunks:
+            made = len(outcome.stamps) - 1
             if made < 1:
                 continue
             calls = range(flight.start, flight.start + made)
             errors = {n: word for n, word in words.items() if n in calls}
-            if ran.error is not None:
-                errors[flight.start + len(ran.answers)] = describe(ran.error)
+            if outcome.error is not None:
+                errors[flight.start + len(outcome.results)] = describe(outcome.error)
             yield WorkerRows(
-                ran.who,
+                outcome.worker,
                 self.order[flight.start : flight.start + made],
-                ran.stamps,
+                outcome.stamps,
                 flight.sent_ns,
                 flight.received_ns,
                 {n - flight.start: word for n, word in errors.items()},

@@ -7,7 +7,7 @@ import numbers
 import threading
 from typing import Any
 
-from ..core import ExecutorOptions, nearest
+from ..core import ExecutorOptions, did_you_mean
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of schedulers of dask's
@@ -87,7 +87,7 @@ def _check_executor(executor: Any) -> None:
         if (kind in EXECUTORS and _fits(kind, after)) or executor.startswith(_ADDRESSES):
             return
         raise ValueError(
-            f"unknown executor {executor!r}{nearest(kind, EXECUTORS)} Pass executor= one of "
+            f"unknown executor {executor!r}{did_you_mean(kind, EXECUTORS)} Pass executor= one of "
             f"{known}, with a number of workers as in 'threads:8', 'dask:tcp://host:"
             "8786', or a concurrent.futures.Executor."
         )

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_elements
+from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Task, run_elements, unpickled
 
 from ..core import ExecutorOptions, add_note
 from ..dispatch import NOT_CALLED
@@ -22,7 +22,7 @@ from ._board import ElementMark, board
 from ._chunks import ChunkQueue, ElementCost, OperandSlices
 from ._engine import Engine, ExecutorError
 from ._flight import SubmittedChunk, await_end, lost_error, lost_ran
-from ._stuck import end_stuck_worker, runs_element_of, waits_for_us
+from ._stuck import end_stuck_worker, is_deadlocked, runs_on_this_thread
 
 _POLL_SECONDS = 0.05
 _GONE_SECONDS = 3.0  # after which what an engine is connected to is given up, without a timeout
@@ -42,7 +42,7 @@ class SpreadRun:
         clock: of the recorder, or any.
         stamped: whether each batch element's times are wanted.
         structured: see `Chunk`.
-        heard: told of every chunk that came back, also when the run is over.
+        record: told of every chunk that came back, also when the run is over.
 
     Raises:
         ExecutorError: the engine has lost what it was connected to.
@@ -60,11 +60,11 @@ class SpreadRun:
         clock: Callable[[], int],
         stamped: bool,
         structured: Callable[[Sequence[Any]], tuple[Any, Any]] | None,
-        heard: Callable[[SubmittedChunk, Ran], None],
+        record: Callable[[SubmittedChunk, ChunkOutcome], None],
     ) -> None:
         self._engine, self._task, self._elements, self._spread = engine, task, elements, spread
         self._pace, self._guard, self._clock = pace, guard, clock
-        self._stamped, self._structured, self._heard = stamped, structured, heard
+        self._stamped, self._structured, self._record = stamped, structured, record
         self._workers = engine.workers
         self._parts = ChunkQueue(elements.count, spread, pace, self._workers, engine.target_ns)
         self._tries: collections.Counter[int] = collections.Counter()  # failed, by call
@@ -76,11 +76,11 @@ class SpreadRun:
         self.failed: int | None = None  # a call whose error was raised before its turn
         self._over, self._lock = False, threading.Lock()  # of that: nothing comes back unheard
         self._gone_since: float | None = None
-        wrong = engine.gone_error()
+        wrong = engine.connection_error()
         if wrong is not None:
             raise wrong
 
-    def answers(self) -> Iterator[Any]:
+    def results(self) -> Iterator[Any]:
         """Of the calls, in their order; raises what the first of them raised that failed."""
         call = 0
         try:
@@ -89,7 +89,7 @@ class SpreadRun:
                     raise NotCalledError(NOT_CALLED)
                 piece = self._ready.pop(call, None)
                 if piece is not None:
-                    yield from opened(piece, self._task.numbers)
+                    yield from unpickled(piece, self._task.numbers)
                     call += len(piece)
                 elif self._failed is not None and self._failed[0] == call:
                     raise self._failed[1]
@@ -118,9 +118,9 @@ class SpreadRun:
             except ExecutorError as error:
                 if not self.flights:
                     raise
-                self._broken = error.__cause__ or error  # who broke it is in flight
+                self._broken = error.__cause__ or error  # worker broke it is in flight
                 return
-            if runs_element_of(self._engine):
+            if runs_on_this_thread(self._engine):
                 self._help()
 
     def _submit(self, start: int, stop: int) -> None:
@@ -141,7 +141,7 @@ class SpreadRun:
         try:
             flight.future = self._engine.submit(run_elements, self._task, chunk)
         except ExecutorError:
-            flight.let_go()
+            flight.release()
             raise
         self.flights[chunk.number] = flight
         flight.future.add_done_callback(lambda future: self._came(flight))
@@ -165,8 +165,8 @@ class SpreadRun:
         """A chunk that was running when the run was over: its calls were made all the same."""
         future = flight.future
         if future is not None and not future.cancelled() and future.exception() is None:
-            self._heard(flight, future.result())
-        flight.let_go()
+            self._record(flight, future.result())
+        flight.release()
 
     def _wait(self) -> None:
         """Until something comes back, or it is time to look around."""
@@ -183,11 +183,11 @@ class SpreadRun:
         future = flight.future
         mark = flight.mark
         self._engine.marks |= mark is not None
-        flight.let_go()
+        flight.release()
         if self.flights.pop(flight.chunk.number, None) is None or future is None:
             return
         if future.cancelled():
-            raise self._engine.gone_error() or ExecutorError(
+            raise self._engine.connection_error() or ExecutorError(
                 f"{self._engine.word} cancelled what it was to run. Was it shut down?"
             )
         error = future.exception()
@@ -196,23 +196,23 @@ class SpreadRun:
         elif self._engine.lost_worker(error):
             self._lost(flight, mark, ended, error)
         else:
-            raise self._engine.gone_error() or self._engine.refused(error) from error
+            raise self._engine.connection_error() or self._engine.refused(error) from error
 
-    def _take(self, flight: SubmittedChunk, ran: Ran) -> None:
+    def _take(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
         """Answers, and perhaps a call that failed."""
-        done = len(ran.answers)
-        stamps = ran.stamps
-        if not ran.timed_out and len(stamps) > 1:
-            elements = done + (ran.error is not None)
+        done = len(outcome.results)
+        stamps = outcome.stamps
+        if not outcome.timed_out and len(stamps) > 1:
+            elements = done + (outcome.error is not None)
             self._pace.measured(elements, stamps[-1] - stamps[0])
-        self._heard(flight, ran)
+        self._record(flight, outcome)
         if done:
-            self._ready[flight.start] = ran.answers
-        if ran.error is not None:
-            if ran.trace:
-                where = f"pid {ran.who.pid}, {ran.who.host}"
-                add_note(ran.error, f"raised in a worker ({where}):\n{ran.trace}")
-            self._failing(flight.start + done, flight.stop, ran.error)
+            self._ready[flight.start] = outcome.results
+        if outcome.error is not None:
+            if outcome.trace:
+                where = f"pid {outcome.worker.pid}, {outcome.worker.host}"
+                add_note(outcome.error, f"raised in a worker ({where}):\n{outcome.trace}")
+            self._failing(flight.start + done, flight.stop, outcome.error)
 
     def _failing(self, call: int, stop: int, error: BaseException) -> None:
         """`call` failed, and those behind it in its chunk were not made."""
@@ -239,7 +239,7 @@ class SpreadRun:
         ended: bool | None,
         error: BaseException,
     ) -> None:
-        """A worker ended; `ended` says whether it is the one that ran this chunk."""
+        """A worker ended; `ended` says whether it is the one that outcome this chunk."""
         if isinstance(error, concurrent.futures.BrokenExecutor) and not self._engine.renew():
             self._broken = self._broken or (self._engine.make is None and error) or None
         if ended is False and not flight.killed:  # another chunk's worker ended
@@ -255,7 +255,7 @@ class SpreadRun:
         found.__cause__ = error
         call = flight.start + (mark.element if mark else 0)
         part = dataclasses.replace(flight, start=call, stop=call + 1)
-        self._heard(part, lost_ran(part, mark, found))
+        self._record(part, lost_ran(part, mark, found))
         self._parts.one_by_one(flight.start, call)
         self._parts.one_by_one(call + 1, flight.stop)
         self._failing(call, call + 1, found)
@@ -266,11 +266,11 @@ class SpreadRun:
         if self._spread.timeout is not None:
             for flight in self.flights.values():
                 end_stuck_worker(flight, self._spread.timeout, self._engine)
-        if waits_for_us(self._engine):
+        if is_deadlocked(self._engine):
             self._help()
 
     def _look_at_engine(self) -> None:
-        wrong, now = self._engine.gone_error(), time.monotonic()
+        wrong, now = self._engine.connection_error(), time.monotonic()
         self._gone_since = since = None if wrong is None else self._gone_since or now
         if wrong and since and now - since >= (self._spread.timeout or _GONE_SECONDS):
             raise wrong
@@ -279,10 +279,10 @@ class SpreadRun:
         """Runs a chunk that nobody has begun, here: its workers wait for what this thread makes."""
         for flight in list(self.flights.values()):
             if self._engine.cancel(flight.future):
-                ran = run_elements(self._task, flight.chunk)
+                outcome = run_elements(self._task, flight.chunk)
                 flight.received_ns = self._clock()
                 del self.flights[flight.chunk.number]
-                self._take(flight, ran)
+                self._take(flight, outcome)
                 return
 
     def _end(self) -> None:
@@ -298,4 +298,4 @@ class SpreadRun:
                 return
             if flight.chunk.number in self.flights:
                 self._late(flight)
-            flight.let_go()
+            flight.release()

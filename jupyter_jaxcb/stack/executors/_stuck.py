@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 5.0  # that a worker gets to say itself that a batch element takes too long
 
 
-def waits_for_us(engine: Engine) -> bool:
+def is_deadlocked(engine: Engine) -> bool:
     """Whether all threads that run elements for `engine` are inside of JAX, or wait for elements too.
 
     Then nothing says that one of them will ever take the next chunk: a host function has called
@@ -60,6 +60,6 @@ def end_stuck_worker(flight: SubmittedChunk, timeout: float, engine: Engine) -> 
             os.kill(mark.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def runs_element_of(engine: Engine) -> bool:
+def runs_on_this_thread(engine: Engine) -> bool:
     """Whether this thread runs a element for `engine`: what it waits for, it had better do itself."""
     return _is(engine, running.get(threading.get_ident()))

@@ -54,7 +54,7 @@ def frames_of(traceback: Any) -> list[tuple[Any, int]]:
     return list(zip(codes, instructions, strict=True))
 
 
-def own_function(held: Any) -> Any:
+def user_function(held: Any) -> Any:
     """The user's function that a bind of JAX's own calls; None for a print.
 
     Where JAX keeps it elsewhere, what JAX calls.

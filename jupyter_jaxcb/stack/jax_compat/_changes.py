@@ -21,7 +21,7 @@ class Changes:
         self._undo.append(undo)
         change()
 
-    def take_back(self) -> None:
+    def revert(self) -> None:
         """Takes back all that was made; after an interrupt of this, the rest of it."""
         while self._undo:
             self._undo[-1]()

@@ -24,7 +24,7 @@ except ImportError:
     _dce_jaxpr: Any = None
 
 from ._changes import Changes
-from ._environment import not_to_be_kept
+from ._environment import uncached_copy
 from ._execution import Compiled, RunWatch, Watcher, runs
 
 
@@ -39,7 +39,7 @@ def watch(watcher: Watcher, changes: Changes) -> None:
     def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter_ns()
         with watcher.lowering(jaxpr, fun_name) as when_compiled:
-            computation = original(not_to_be_kept(jaxpr), api_name, fun_name, *args, **kwargs)
+            computation = original(uncached_copy(jaxpr), api_name, fun_name, *args, **kwargs)
             took = time.perf_counter_ns() - start
         if when_compiled:
             _call_after_compile(computation, when_compiled, bool(jaxpr.effects), took, runs)
@@ -87,7 +87,7 @@ def _call_after_compile(
     computation.compile = compile_and_tell
 
 
-def let_go(lowered: Any) -> None:
+def drop_executable(lowered: Any) -> None:
     """Drops the program that a `jax.stages.Lowered` was compiled to; nobody is to run it.
 
     Without it JAX keeps the executable as long as the jitted function that was lowered.

@@ -30,7 +30,7 @@ _own_caches = itertools.count(1_000_000)
 
 
 class _Asking(threading.local):
-    """Whether this thread is inside of `caches_of_its_own`."""
+    """Whether this thread is inside of `fresh_caches`."""
 
     now = False
 
@@ -68,7 +68,7 @@ def held_weakly(kind: type) -> type:
 
 
 @contextlib.contextmanager
-def caches_of_its_own() -> Iterator[None]:
+def fresh_caches() -> Iterator[None]:
     """Everything this thread traces or lowers inside is traced and lowered anew.
 
     What is traced here is not found by later calls either. `jax.make_user_context` would do the
@@ -85,8 +85,8 @@ def caches_of_its_own() -> Iterator[None]:
         _asking.now = before
 
 
-def not_to_be_kept(jaxpr: Any) -> Any:
-    """`jaxpr`, or a copy inside of `caches_of_its_own`: what is made of that goes with it.
+def uncached_copy(jaxpr: Any) -> Any:
+    """`jaxpr`, or a copy inside of `fresh_caches`: what is made of that goes with it.
 
     JAX keeps the jaxpr as long as the function that was traced, and with it the executable.
     """

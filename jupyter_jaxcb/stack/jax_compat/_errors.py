@@ -24,11 +24,11 @@ from ._required import runtime_tokens
 Meet = Callable[[str], tuple[str, BaseException] | None]
 
 _PATIENCE_SECONDS = 0.2
-LOOKING = "jupyter_jaxcb looks at tokens"  # name of threads that see errors for nobody
+TOKEN_CHECK_THREAD = "jupyter_jaxcb looks at tokens"  # name of threads that see errors for nobody
 _KIND = jax.errors.JaxRuntimeError
 
 
-def meet_errors(meet: Meet) -> Callable[[], None]:
+def intercept_errors(meet: Meet) -> Callable[[], None]:
     """Shows `meet` every JaxRuntimeError while it is made, in the thread that sees it raised.
 
     The class is C++'s and makes its errors by calling the class, so its ``__init__`` is where
@@ -114,7 +114,8 @@ def forget_failed_tokens(is_seen: Callable[[str], bool]) -> None:
 
     tokens = [token for copy in copies for token in copy.values()]
     threads = [
-        threading.Thread(target=look, args=(token,), name=LOOKING, daemon=True) for token in tokens
+        threading.Thread(target=look, args=(token,), name=TOKEN_CHECK_THREAD, daemon=True)
+        for token in tokens
     ]
     for thread in threads:
         thread.start()

@@ -77,12 +77,12 @@ class RunWatch:
         self._watcher = None
         with self._lock:
             self._watching = False
-            self._changes.take_back()
+            self._changes.revert()
 
     def _watch(self) -> None:
         with self._lock:
             if not self._watching and self._watcher is not None:
-                self._changes.take_back()  # what an interrupt has left
+                self._changes.revert()  # what an interrupt has left
                 self._watch_python()
                 self._watch_fast_path()
                 self._watching = True

@@ -28,20 +28,20 @@ def note_run(results: Any) -> None:
     if _runs:
         _let_go()
     own = [results] if hasattr(results, "is_ready") else jax.tree.leaves(results)
-    if own and hasattr(own[0], "is_ready") and not is_over(own[0]):
+    if own and hasattr(own[0], "is_ready") and not is_done(own[0]):
         arrays = [array for array in own if hasattr(array, "is_ready")]
         _runs.append(min(arrays, key=lambda array: array.nbytes))
 
 
 def _let_go() -> None:
     with contextlib.suppress(IndexError):  # another thread does the same
-        while is_over(_runs[0]):
+        while is_done(_runs[0]):
             _runs.popleft()
 
 
 def unfinished_runs() -> list[Any]:
     """An array of each run that was seen, wherever it was dispatched, and is not done."""
-    return [array for array in list(_runs) if not is_over(array)]
+    return [array for array in list(_runs) if not is_done(array)]
 
 
 def unfinished_arrays() -> list[Any]:
@@ -57,7 +57,7 @@ def unfinished_arrays() -> list[Any]:
         *_runs,
         *(array for array in ordered if hasattr(array, "is_ready")),
     ]
-    return [array for array in found if not is_over(array)]
+    return [array for array in found if not is_done(array)]
 
 
 def unfinished_tokens() -> list[Any]:
@@ -65,6 +65,6 @@ def unfinished_tokens() -> list[Any]:
     return list(getattr(_tokens, "output_runtime_tokens", {}).values())
 
 
-def is_over(array: Any) -> bool:
+def is_done(array: Any) -> bool:
     """Whether an array is computed, has failed, or is gone."""
     return array.is_deleted() or array.is_ready()

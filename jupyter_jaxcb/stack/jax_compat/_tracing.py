@@ -128,6 +128,6 @@ def calls_a_rule(code: CodeType) -> bool:
     return os.path.basename(code.co_filename) == "custom_derivatives.py"
 
 
-def has_the_batch_in_hand(code: CodeType) -> bool:
+def handles_whole_batch(code: CodeType) -> bool:
     """Whether `code` is JAX's around the rule of a `custom_vmap`; False where that has moved."""
     return code.co_filename.endswith(_CUSTOM_VMAP)

@@ -31,7 +31,7 @@ def hold_finished_elements(effect: Any) -> None:
 
     JAX's lowering of such a loop goes on with the elements that have finished. All other loops are
     left to it. In a JAX where the rule is elsewhere nothing is done, and such a loop is refused
-    (`lowers_predicate_that_goes_wrong`). Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
+    (`lowers_broken_predicate`). Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
     """
     if _while_p is None or effect in _held:
         return
@@ -108,7 +108,7 @@ def _select(on: Any, new: Any, old: Any) -> Any:
     return jnp.where(on.reshape(on.shape + (1,) * (jnp.ndim(new) - on.ndim)), new, old)
 
 
-def lowers_predicate_that_goes_wrong() -> bool:
+def lowers_broken_predicate() -> bool:
     """Whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
 
     That lowering forgets to hold the elements that have finished, in all versions: wrong numbers, no

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupyter_jaxcb.stack import in_the_line
+from jupyter_jaxcb.stack import as_magic_options
 
 WRONG = {
     "gradient, pure": (
@@ -57,7 +57,7 @@ def test_keywords_in_an_error_are_options_in_the_line_of_the_magic():
         "vmap_method='fast' is wrong: pass vmap_method= one of 'a', 'b', drop ordered=True or "
         "executor=<Pool>, or give a rule: defjvp or defvjp. Wrap it: lambda x: f(arrays=x)."
     )
-    assert in_the_line(text, {"vmap_method", "ordered", "executor", "arrays"}) == (
+    assert as_magic_options(text, {"vmap_method", "ordered", "executor", "arrays"}) == (
         "--vmap-method fast is wrong: pass --vmap-method one of 'a', 'b', drop --ordered or "
         "--executor <Pool>, or give a rule: --jvp NAME or --vjp FORWARD BACKWARD. Wrap it: "
         "lambda x: f(arrays=x)."

@@ -123,7 +123,7 @@ def test_block_begins_and_ends_wherever_an_interrupt_comes(block):
             assert active() is None, place
             assert changed() == whole, place
             assert not _listening._users | _listening._silent | _listening._annotating, place
-            assert not _observe._users and not _listener.is_asking(), place
+            assert not _observe._users and not _listener.has_thread_recorder(), place
             assert [len(recorded.recording) for recorded in seen] in ([], [1]), place
             with jaxcb.record() as after:
                 program(1.0), program(2.0)

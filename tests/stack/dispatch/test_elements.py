@@ -65,7 +65,7 @@ RESULTS = {
 }
 
 
-@pytest.mark.parametrize("answer", RESULTS)
+@pytest.mark.parametrize("returned_value", RESULTS)
 @pytest.mark.parametrize("recorded", [False, True], ids=["unrecorded", "recorded"])
 def test_results_are_stacked_as_numpy_stacks_them(returned_value, recorded):
     host, shape = RESULTS[returned_value]

@@ -21,7 +21,7 @@ import numpy as np
 from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import seen_by_user
+from jupyter_jaxcb.stack import error_for_user
 
 LIMIT_SECONDS = 20
 
@@ -199,7 +199,7 @@ def plus(*args):
 
 def seen(error):
     """What there is to catch, and what a notebook or a script shows."""
-    shown = seen_by_user(error, error.__traceback__)
+    shown = error_for_user(error, error.__traceback__)
     original, frames = shown if shown else (error, error.__traceback__)
     lines = traceback.format_exception_only(original)
     return {

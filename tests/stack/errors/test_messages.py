@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import seen_by_user
+from jupyter_jaxcb.stack import error_for_user
 
 
 class Mute(Exception):
@@ -133,7 +133,7 @@ def test_exception_that_is_raised_again_and_again_keeps_one_traceback():
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt) as raised:
             f(np.float32(1))
-        _, frames = seen_by_user(raised.value, raised.value.__traceback__)
+        _, frames = error_for_user(raised.value, raised.value.__traceback__)
         names = []
         while frames is not None:
             names.append(frames.tb_frame.f_code.co_name)

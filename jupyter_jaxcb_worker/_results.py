@@ -1,4 +1,4 @@
-"""What host functions answer, on its way back."""
+"""What host functions result, on its way back."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ _NUMBERS = {*_NUMPY_NUMBERS, bool, int, float, complex}
 
 
 class Checked(NamedTuple):
-    """An answer that has been looked at where it was made."""
+    """An result that has been looked at where it was made."""
 
     arrays: tuple[np.ndarray, ...]
 
 
-def number_of(answer: Any) -> Any:
-    """`answer`, if it is a number, which stays as it is; else None, also for None itself.
+def number_of(result: Any) -> Any:
+    """`result`, if it is a number, which stays as it is; else None, also for None itself.
 
     One in an array of no dimension is taken out of it.
     """
-    kind = type(answer)
+    kind = type(result)
     if kind is np.ndarray:
-        number = answer[()]  # of more dimensions, a view
+        number = result[()]  # of more dimensions, a view
         own = type(number)
-        return number if own in _NUMPY_NUMBERS and own is answer.dtype.type else None
-    return answer if kind in _NUMBERS else None
+        return number if own in _NUMPY_NUMBERS and own is result.dtype.type else None
+    return result if kind in _NUMBERS else None
 
 
 def kept(
     keep: Callable[[Any], Any], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
-    """The answers of `count` calls as `keep` makes them, and what the next one raised."""
-    answers: list[Any] = []
+    """The results of `count` calls as `keep` makes them, and what the next one raised."""
+    results: list[Any] = []
     try:
-        answers.extend(map(keep, calls))
-        check_ended(len(answers), count)
+        results.extend(map(keep, calls))
+        check_ended(len(results), count)
     except BaseException as error:
-        return answers, error
-    return answers, None
+        return results, error
+    return results, None
 
 
 def kept_numbers(
     dtype: np.dtype, count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
-    """As `kept`, faster where each answers with a number of `dtype`: the array of them."""
+    """As `kept`, faster where each results with a number of `dtype`: the array of them."""
     buffer, number, ndarray, shape = io.BytesIO(), dtype.type, np.ndarray, ()
     write: Callable[[Any], int] = buffer.write
     first: list[Any] = []  # that is none, if one is
     error: BaseException | None = None
     try:
-        for answer in calls:
-            kind = type(answer)
+        for result in calls:
+            kind = type(result)
             if kind is number or (
-                kind is ndarray and answer.dtype is dtype and answer.shape == shape
+                kind is ndarray and result.dtype is dtype and result.shape == shape
             ):
-                write(answer)
+                write(result)
             else:
-                first.append(answer)
+                first.append(result)
                 break
     except BaseException as raised:
         error = raised
@@ -89,20 +89,20 @@ def check_ended(done: int, count: int) -> None:
         raise stopped()
 
 
-def snapshot(answer: Any) -> Any:
-    """`answer`, not to be changed by who made it, and fit to travel."""
-    number = number_of(answer)
-    if number is not None or answer is None:
+def snapshot(result: Any) -> Any:
+    """`result`, not to be changed by who made it, and fit to travel."""
+    number = number_of(result)
+    if number is not None or result is None:
         return number
-    if type(answer) is np.ndarray and answer.dtype.kind != "O":
-        return answer.copy()
-    if hasattr(answer, "__array__") and not isinstance(answer, np.ndarray):
-        return np.array(answer)
+    if type(result) is np.ndarray and result.dtype.kind != "O":
+        return result.copy()
+    if hasattr(result, "__array__") and not isinstance(result, np.ndarray):
+        return np.array(result)
     try:
-        return _Pickled(dumps(answer))
+        return _Pickled(dumps(result))
     except Exception as error:
         raise TypeError(
-            f"its answer, {type(answer).__name__}, cannot be sent back ({error}). Return "
+            f"its result, {type(result).__name__}, cannot be sent back ({error}). Return "
             "numbers or arrays."
         ) from None
 
@@ -118,44 +118,44 @@ class _Stack(NamedTuple):
     numbers: bool
 
 
-def stacked(answers: Sequence[Any]) -> Any:
-    """`answers` as one array where they are of one kind, else as they are."""
-    if isinstance(answers, np.ndarray):
-        return _Stack(answers, True)
-    kinds = set(map(type, answers))
+def stacked(results: Sequence[Any]) -> Any:
+    """`results` as one array where they are of one kind, else as they are."""
+    if isinstance(results, np.ndarray):
+        return _Stack(results, True)
+    kinds = set(map(type, results))
     (kind,) = kinds if len(kinds) == 1 else (None,)
     if kind in _NUMPY_NUMBERS:
-        return _Stack(np.array(answers), True)
-    if kind is np.ndarray and len({(one.dtype, one.shape) for one in answers}) == 1:
-        array = np.empty((len(answers), *answers[0].shape), answers[0].dtype)
-        for place, one in enumerate(answers):
+        return _Stack(np.array(results), True)
+    if kind is np.ndarray and len({(one.dtype, one.shape) for one in results}) == 1:
+        array = np.empty((len(results), *results[0].shape), results[0].dtype)
+        for place, one in enumerate(results):
             array[place] = one
         return _Stack(array, False)
-    return list(answers)
+    return list(results)
 
 
-def unstacked(answers: Any) -> Any:
+def unstacked(results: Any) -> Any:
     """What `stacked` was given; numbers of one kind stay the array of them."""
-    if not isinstance(answers, _Stack):
-        return answers
-    array = answers.array
-    return array if answers.numbers else [array[n, ...] for n in range(len(array))]
+    if not isinstance(results, _Stack):
+        return results
+    array = results.array
+    return array if results.numbers else [array[n, ...] for n in range(len(array))]
 
 
-def opened(answers: Sequence[Any], numbers: np.dtype | None) -> Iterator[Any]:
+def unpickled(results: Sequence[Any], numbers: np.dtype | None) -> Iterator[Any]:
     """Answers as the host function gave them; numbers that need no look all at once.
 
     Args:
-        answers: of some batch elements, from one worker.
+        results: of some batch elements, from one worker.
         numbers: what each of them is declared to be; None: no number.
     """
-    if numbers is not None and isinstance(answers, np.ndarray) and answers.dtype == numbers:
-        return iter((Checked((answers,)),))
-    return map(_opened, answers)
+    if numbers is not None and isinstance(results, np.ndarray) and results.dtype == numbers:
+        return iter((Checked((results,)),))
+    return map(_opened, results)
 
 
-def _opened(answer: Any) -> Any:
-    return pickle.loads(answer.data) if type(answer) is _Pickled else answer
+def _opened(result: Any) -> Any:
+    return pickle.loads(result.data) if type(result) is _Pickled else result
 
 
 def dumps(value: Any) -> bytes:

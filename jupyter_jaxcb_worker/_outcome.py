@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ._answers import dumps, stacked, unstacked
+from ._results import dumps, stacked, unstacked
 
 _OWN = os.path.dirname(os.path.abspath(__file__))
 
@@ -17,7 +17,7 @@ class ElementError(RuntimeError):
     """Stands for an exception of another process that cannot be pickled."""
 
 
-class Who(NamedTuple):
+class Worker(NamedTuple):
     """A worker."""
 
     host: str
@@ -26,21 +26,21 @@ class Who(NamedTuple):
     name: str
 
 
-class Ran:
+class ChunkOutcome:
     """What became of a chunk.
 
     Attributes:
-        who: ran it.
-        answers: of the batch elements that are done.
+        worker: outcome it.
+        results: of the batch elements that are done.
         stamps: the worker's clock before the first element and after each, or at the ends alone.
         error: what the next batch element raised, if it did.
         trace: of that, where it came from another process.
         timed_out: the next element took too long, and goes on in a thread that nobody waits for.
     """
 
-    def __init__(self, who: Who) -> None:
-        self.who = who
-        self.answers: Sequence[Any] = []
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.results: Sequence[Any] = []
         self.stamps: list[int] = []
         self.error: BaseException | None = None
         self.trace = ""
@@ -49,20 +49,22 @@ class Ran:
     def __reduce__(self) -> Any:
         error = None if self.error is None else _portable(self.error)
         trace = self.trace or ("" if self.error is None else _trace_words(self.error))
-        facts = self.who, self.stamps, self.timed_out
-        return _came_back, (facts, stacked(self.answers), error, trace)
+        facts = self.worker, self.stamps, self.timed_out
+        return _came_back, (facts, stacked(self.results), error, trace)
 
 
-def _came_back(facts: tuple[Any, ...], answers: Any, error: bytes | None, trace: str) -> Ran:
-    ran = Ran(facts[0])
-    _, ran.stamps, ran.timed_out = facts
-    ran.answers, ran.trace = unstacked(answers), trace
+def _came_back(
+    facts: tuple[Any, ...], results: Any, error: bytes | None, trace: str
+) -> ChunkOutcome:
+    outcome = ChunkOutcome(facts[0])
+    _, outcome.stamps, outcome.timed_out = facts
+    outcome.results, outcome.trace = unstacked(results), trace
     if error is not None:
         try:
-            ran.error = pickle.loads(error)
+            outcome.error = pickle.loads(error)
         except Exception as wrong:  # a class that this process does not have
-            ran.error = ElementError(f"{(trace or 'an exception').splitlines()[-1]} ({wrong})")
-    return ran
+            outcome.error = ElementError(f"{(trace or 'an exception').splitlines()[-1]} ({wrong})")
+    return outcome
 
 
 def _portable(error: BaseException) -> bytes:
