@@ -1,6 +1,7 @@
-"""What runs in a worker of an executor: some elements of a host function, one after the other.
+"""The code that runs in a worker of an executor: it calls a host function for a chunk of elements.
 
-A package beside the other: a worker process imports it, and neither that nor JAX.
+A package separate from `jupyter_jaxcb`: a worker process imports this one, and neither
+`jupyter_jaxcb` nor JAX.
 """
 
 from ._outcome import ChunkOutcome as ChunkOutcome

@@ -1,4 +1,4 @@
-"""What became of some batch elements, on its way back."""
+"""The outcome of a chunk: results, times and the exception, in a form that can be sent back."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _OWN = os.path.dirname(os.path.abspath(__file__))
 
 
 class ElementError(RuntimeError):
-    """Stands for an exception of another process that cannot be pickled."""
+    """Replaces an exception of another process that cannot be pickled."""
 
 
 class Worker(NamedTuple):
-    """A worker."""
+    """A worker: its machine, process and thread."""
 
     host: str
     pid: int
@@ -27,15 +27,16 @@ class Worker(NamedTuple):
 
 
 class ChunkOutcome:
-    """What became of a chunk.
+    """The outcome of a chunk.
 
     Attributes:
-        worker: outcome it.
-        results: of the batch elements that are done.
-        stamps: the worker's clock before the first element and after each, or at the ends alone.
-        error: what the next batch element raised, if it did.
-        trace: of that, where it came from another process.
-        timed_out: the next element took too long, and goes on in a thread that nobody waits for.
+        worker: the worker that ran it.
+        results: the results of the batch elements that returned.
+        stamps: the worker's clock, in nanoseconds, before the first batch element and after each;
+            only the first and the last of these if elements are not timed.
+        error: the exception of the next batch element, if any.
+        trace: the formatted traceback of that exception, if it comes from another process.
+        timed_out: whether the next element timed out; its thread was abandoned.
     """
 
     def __init__(self, worker: Worker) -> None:
@@ -62,13 +63,13 @@ def _came_back(
     if error is not None:
         try:
             outcome.error = pickle.loads(error)
-        except Exception as wrong:  # a class that this process does not have
+        except Exception as wrong:  # its class does not exist in this process
             outcome.error = ElementError(f"{(trace or 'an exception').splitlines()[-1]} ({wrong})")
     return outcome
 
 
 def _portable(error: BaseException) -> bytes:
-    """`error` as bytes that can be read; another one in its place where there are none."""
+    """Pickle `error`, or an `ElementError` with its text if that does not work."""
     try:
         data = dumps(error)
         pickle.loads(data)
@@ -85,14 +86,14 @@ def _words(error: BaseException) -> str:
 
 
 def _trace_words(error: BaseException) -> str:
-    """The traceback, with those of its causes, without frames of this package."""
-    told = traceback.TracebackException.from_exception(error)
-    _leave_out_own(told)
-    return "".join(told.format()).rstrip() if told.stack else ""
+    """Format the traceback of `error` and its causes, without frames of this package."""
+    trace = traceback.TracebackException.from_exception(error)
+    _drop_own_frames(trace)
+    return "".join(trace.format()).rstrip() if trace.stack else ""
 
 
-def _leave_out_own(told: traceback.TracebackException | None) -> None:
-    if told is not None:
-        told.stack[:] = [frame for frame in told.stack if not frame.filename.startswith(_OWN)]
-        for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
-            _leave_out_own(other)
+def _drop_own_frames(trace: traceback.TracebackException | None) -> None:
+    if trace is not None:
+        trace.stack[:] = [frame for frame in trace.stack if not frame.filename.startswith(_OWN)]
+        for other in (trace.__cause__, trace.__context__, *(trace.exceptions or ())):
+            _drop_own_frames(other)

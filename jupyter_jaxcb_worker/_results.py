@@ -1,4 +1,4 @@
-"""What host functions result, on its way back."""
+"""Copy the results of host functions and send them back."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _NUMBERS = {*_NUMPY_NUMBERS, bool, int, float, complex}
 
 
 class Checked(NamedTuple):
-    """An result that has been looked at where it was made."""
+    """A result that was checked where the host function ran."""
 
     arrays: tuple[np.ndarray, ...]
 
 
 def number_of(result: Any) -> Any:
-    """`result`, if it is a number, which stays as it is; else None, also for None itself.
+    """Return `result` if it is a number, which is immutable; else None.
 
-    One in an array of no dimension is taken out of it.
+    A number in an array of shape () is taken out of the array.
     """
     kind = type(result)
     if kind is np.ndarray:
-        number = result[()]  # of more dimensions, a view
+        number = result[()]  # a view if the array has dimensions
         own = type(number)
         return number if own in _NUMPY_NUMBERS and own is result.dtype.type else None
     return result if kind in _NUMBERS else None
@@ -36,7 +36,7 @@ def number_of(result: Any) -> Any:
 def kept(
     keep: Callable[[Any], Any], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
-    """The results of `count` calls as `keep` makes them, and what the next one raised."""
+    """Return the results of up to `count` calls, copied by `keep`, and what the next one raised."""
     results: list[Any] = []
     try:
         results.extend(map(keep, calls))
@@ -49,10 +49,10 @@ def kept(
 def kept_numbers(
     dtype: np.dtype, count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
-    """As `kept`, faster where each results with a number of `dtype`: the array of them."""
+    """As `kept`, but faster if all results are numbers of `dtype`, and as an array of them."""
     buffer, number, ndarray, shape = io.BytesIO(), dtype.type, np.ndarray, ()
     write: Callable[[Any], int] = buffer.write
-    first: list[Any] = []  # that is none, if one is
+    first: list[Any] = []  # the first result that is not such a number, if any
     error: BaseException | None = None
     try:
         for result in calls:
@@ -76,21 +76,21 @@ def kept_numbers(
 
 
 def stopped() -> RuntimeError:
-    """What to raise where a loop over calls has ended too early."""
+    """Return the error to raise if a loop over calls ended too early."""
     return RuntimeError(
-        "it raised StopIteration, which ends the loop over the elements as if there were no more. "
-        "Raise another exception, or give next() a default."
+        "the host function raised StopIteration, which would silently end the loop over the batch "
+        "elements. Raise another exception, or give next() a default."
     )
 
 
 def check_ended(done: int, count: int) -> None:
-    """Raises where a loop over `count` calls has ended after `done`."""
+    """Raise if a loop over `count` calls ended after `done`."""
     if done < count:
         raise stopped()
 
 
 def snapshot(result: Any) -> Any:
-    """`result`, not to be changed by who made it, and fit to travel."""
+    """Return a copy of `result` that can be sent, and that the host function cannot change."""
     number = number_of(result)
     if number is not None or result is None:
         return number
@@ -102,7 +102,7 @@ def snapshot(result: Any) -> Any:
         return _Pickled(dumps(result))
     except Exception as error:
         raise TypeError(
-            f"its result, {type(result).__name__}, cannot be sent back ({error}). Return "
+            f"its result ({type(result).__name__}) cannot be sent back ({error}). Return "
             "numbers or arrays."
         ) from None
 
@@ -112,14 +112,14 @@ class _Pickled(NamedTuple):
 
 
 class _Stack(NamedTuple):
-    """Answers of one kind, as one array."""
+    """Results of one type, as one array."""
 
     array: np.ndarray
     numbers: bool
 
 
 def stacked(results: Sequence[Any]) -> Any:
-    """`results` as one array where they are of one kind, else as they are."""
+    """Return `results` as one array if they have one type, else as a list."""
     if isinstance(results, np.ndarray):
         return _Stack(results, True)
     kinds = set(map(type, results))
@@ -135,7 +135,7 @@ def stacked(results: Sequence[Any]) -> Any:
 
 
 def unstacked(results: Any) -> Any:
-    """What `stacked` was given; numbers of one kind stay the array of them."""
+    """Undo `stacked`, but leave numbers of one type as an array."""
     if not isinstance(results, _Stack):
         return results
     array = results.array
@@ -143,11 +143,13 @@ def unstacked(results: Any) -> Any:
 
 
 def unpickled(results: Sequence[Any], numbers: np.dtype | None) -> Iterator[Any]:
-    """Answers as the host function gave them; numbers that need no look all at once.
+    """Yield the results as the host function returned them.
+
+    Numbers that need no further check are yielded as a single `Checked` array.
 
     Args:
-        results: of some batch elements, from one worker.
-        numbers: what each of them is declared to be; None: no number.
+        results: the results of a chunk.
+        numbers: the declared dtype, if each result is a number; else None.
     """
     if numbers is not None and isinstance(results, np.ndarray) and results.dtype == numbers:
         return iter((Checked((results,)),))
@@ -166,7 +168,7 @@ def dumps(value: Any) -> bytes:
 
 
 def dumps_by_value(value: Any) -> bytes:
-    """With the classes that cannot be imported, of a cell say."""
+    """Pickle `value` by value, including classes that cannot be imported (such as a cell's)."""
     import cloudpickle
 
     return cloudpickle.dumps(value, 5)

@@ -1,4 +1,4 @@
-"""The loop over batch elements of a worker."""
+"""The worker's loop over the batch elements of a chunk."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ._outcome import ChunkOutcome, Worker
 from ._results import check_ended
 from ._task import Chunk, StructuredChunk, Task
 
-SLOT = struct.Struct("qqqq")  # of a board: chunk, pid, batch element of the chunk, since when
+SLOT = struct.Struct("qqqq")  # one place on a board: chunk, pid, element of the chunk, start time
 _ELEMENT, _SINCE = 2, 3
 
 _boards: dict[str, memoryview | None] = {}
 _lock = threading.Lock()
-# Worker runs batch elements of this process right now: the engine, by thread.
+# The engine for which each thread of this process is running batch elements now.
 running: dict[int, Any] = {}
 
 
 def run_elements(task: Task, chunk: Chunk) -> ChunkOutcome:
-    """Runs the batch elements of `chunk` until one raises, or takes too long."""
+    """Run the batch elements of `chunk` until one raises or times out."""
     outcome = ChunkOutcome(_who(task.travelled))
     thread = threading.get_ident()
-    before = running.pop(thread, None)  # a thread that waits for batch elements runs none
+    before = running.pop(thread, None)  # while a thread waits for batch elements, it runs none
     try:
         if chunk.timeout is None:
             running[thread] = chunk.engine
@@ -49,13 +49,13 @@ def run_elements(task: Task, chunk: Chunk) -> ChunkOutcome:
 
 
 def _calls(task: Task, chunk: Chunk) -> Iterator[Any]:
-    """The results, each made when it is asked for."""
+    """Yield the results; each call is made when its result is requested."""
     call, elements = task.call, chunk.elements()
     if isinstance(chunk, StructuredChunk):
         call = functools.partial(_call_structured, call)
     cells = _marked(chunk) if task.travelled else None
     if cells is not None:
-        # In C, as it is done for every batch element.
+        # In C, because this happens for every batch element.
         marks = map(cells.__setitem__, itertools.repeat(_ELEMENT), itertools.count())
         if chunk.stamped or chunk.timeout is not None:
             since = map(cells.__setitem__, itertools.repeat(_SINCE), _times())
@@ -91,7 +91,7 @@ def _stamped(calls: Iterator[Any], stamps: list[int], clock: Callable[[], int]) 
 
 
 def _run_timed(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
-    """In a thread of its own, which is left alone where a batch element takes too long."""
+    """Run the calls in a separate thread, which is abandoned if a batch element times out."""
     came: queue.SimpleQueue[Any] = queue.SimpleQueue()
     over = threading.Event()
     name = threading.current_thread().name
@@ -109,7 +109,7 @@ def _run_timed(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
             over.set()
             running.pop(thread.ident or 0, None)
             outcome.timed_out = True
-            outcome.error = TimeoutError(f"it took more than {chunk.timeout:g} s (timeout=)")
+            outcome.error = TimeoutError(f"the call took more than {chunk.timeout:g} s (timeout=)")
         else:
             if outcome.error is None:
                 results.append(result)
@@ -118,7 +118,7 @@ def _run_timed(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
 
 
 def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, chunk: Chunk) -> None:
-    """Puts each result and None, or None and what a batch element raised."""
+    """Put ``(result, None)`` for each call, or ``(None, error)`` for one that raises."""
     done = 0
     running[threading.get_ident()] = chunk.engine
     try:
@@ -137,14 +137,14 @@ def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, ch
 def _who(travelled: bool) -> Worker:
     name = threading.current_thread().name
     if travelled and "distributed" in sys.modules:
-        with contextlib.suppress(Exception):  # a worker of dask's
+        with contextlib.suppress(Exception):  # not in a dask worker
             name = str(sys.modules["distributed"].get_worker().address)
     only = travelled and threading.current_thread() is threading.main_thread()
     return Worker(socket.gethostname(), os.getpid(), 0 if only else threading.get_ident(), name)
 
 
 def _marked(chunk: Chunk) -> memoryview | None:
-    """The place on the board of this machine where it says which element is run; None: no board."""
+    """Return the cells on the board where this chunk marks its element; None without a board."""
     if chunk.board is None:
         return None
     path, place = chunk.board
@@ -156,7 +156,7 @@ def _marked(chunk: Chunk) -> memoryview | None:
         return None
     cells = board[place * SLOT.size : (place + 1) * SLOT.size].cast("q")
     cells[_ELEMENT], cells[_SINCE] = 0, time.perf_counter_ns()
-    cells[1], cells[0] = os.getpid(), chunk.number  # the last one makes it a mark of this chunk
+    cells[1], cells[0] = os.getpid(), chunk.number  # last: the chunk number makes the mark valid
     return cells
 
 
@@ -164,5 +164,5 @@ def _opened(path: str) -> memoryview | None:
     try:
         with open(path, "r+b") as file:
             return memoryview(mmap.mmap(file.fileno(), 0))
-    except OSError:  # another machine's
+    except OSError:  # the board is on another machine
         return None

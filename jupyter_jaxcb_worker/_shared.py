@@ -1,4 +1,4 @@
-"""Large arrays, which workers of this machine read from a file, not with each chunk."""
+"""Send large arrays to local workers through a file, once, instead of with each chunk."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LARGE_BYTES = 1 << 20
 
 
 class Shared:
-    """An array that many chunks take along; it is written once, when the first of them leaves.
+    """An array that many chunks need; written to a file when the first of them is pickled.
 
-    The file is there as long as this is.
+    The file exists as long as this object.
     """
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
-        self._path: str | None = None  # empty: it could not be written
+        self._path: str | None = None  # empty if the file could not be written
         self._lock = threading.Lock()
 
     def __reduce__(self) -> Any:
@@ -42,21 +42,21 @@ class Shared:
             weakref.finalize(self, remove_own, path, os.getpid())
             with open(number, "wb") as file:
                 file.write(data.data)
-        except OSError:  # the disk is full, say
+        except OSError:  # the disk may be full
             remove_own(path, os.getpid())
             return ""
         return path
 
 
 def remove_own(path: str, owner: int) -> None:
-    """Removes a file of the process `owner`, if this is it, and not a forked child."""
+    """Remove a file if this process is its `owner`, and not a forked child of that."""
     if os.getpid() == owner:
         with contextlib.suppress(OSError):
             os.unlink(path)
 
 
 def shared_if_large(array: np.ndarray) -> Shared | None:
-    """`array` as it is to travel; None: as it is."""
+    """Return `array` wrapped to be sent through a file; None if it is small."""
     return Shared(array) if array.nbytes >= LARGE_BYTES else None
 
 

@@ -70,7 +70,6 @@ class Observed(Proxy):
         self.bind = bind
         self.levels = levels  # the vmaps whose batch reaches the host function
         self.batched = batched  # by any vmap, even one that JAX loops over itself
-        )
 
     def with_level(self, level: VmapLevel | None) -> Observed:
         """Return a copy, batched once more; `level` is None if JAX loops over the elements."""

@@ -1,8 +1,8 @@
-"""One crossing: XLA calls Python, Python calls the host function, the result goes back.
+"""One crossing: XLA calls Python, Python calls the host function, the result goes back to XLA.
 
-This is the hot path. Read `_crossing` first; `_elements` holds the order of looped vmaps, `_failure`
-what becomes of an exception, `_interrupts` what Ctrl-C does, `_buffer_crossing` how a host function
-writes into XLA's memory.
+This is the hot path. Read `_crossing` first. `_elements` orders the calls of looped vmaps,
+`_failure` turns exceptions into errors XLA can carry, `_interrupts` handles Ctrl-C, and
+`_buffer_crossing` lets a host function write into XLA's memory.
 """
 
 from ._arguments import takes_flat_operands as takes_flat_operands

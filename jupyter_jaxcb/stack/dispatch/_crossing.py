@@ -1,7 +1,7 @@
-"""One crossing: arrays in, host function, contract, arrays out, record, error.
+"""One crossing: arrays in, host function, result check, arrays out, recording, errors.
 
-This is the path of every host call. It never calls JAX on arrays (unless the user asked for JAX
-arrays), holds no lock while user code runs, and keeps no reference to what passes through.
+Every host call takes this path. It never calls JAX on arrays (unless the user asked for JAX
+arrays), holds no lock while user code runs, and keeps no reference to the arrays.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ._finite import Finite, finite_checker, is_finite, note_not_finite, record_
 from ._interrupts import NOT_CALLED, elements_left, refuse_call
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
-# `build_crossing`, or what a flavor has in its place.
+# The signature of `build_crossing`, which a flavor may replace.
 Build = Callable[[HostCallback, LoweredSite, Sequence[Any], Sequence[Any]], Crossing]
 
 
 class Stacking(Protocol):
-    """What becomes of the calls of one crossing over batch elements, see `CollectedResults`."""
+    """Makes the calls of one looped crossing and stacks their results, see `CollectedResults`."""
 
     done: int
 
@@ -43,13 +43,13 @@ class Stacking(Protocol):
 
 
 class Parts(NamedTuple):
-    """What a crossing is made of.
+    """The parts of a crossing.
 
     Attributes:
-        adapt: from the host function to one of flat operands.
-        check: from an returned to the arrays that XLA gets; raises where it does not fit.
-        shapes: of the results of one host call.
-        dtypes: of the results.
+        adapt: wraps the host function to take flat operands.
+        check: turns a return value into the arrays XLA gets; raises if it does not fit.
+        shapes: the result shapes of one host call.
+        dtypes: the result dtypes.
     """
 
     adapt: Adapt
@@ -64,7 +64,7 @@ def parts_of_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Parts:
-    """What a crossing is made of, wherever its host calls are made; see `build_crossing`."""
+    """Build the parts of a crossing, which do not depend on where the host calls run."""
     operands, results = lowered.host_avals()
     shapes = [aval.shape for aval in results]
     declared = callback.host.name, callback.out_tree, shapes, result_dtypes
@@ -87,13 +87,13 @@ def build_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """The function XLA calls: numpy arrays in, a tuple of numpy arrays out.
+    """Build the function XLA calls: NumPy arrays in, a tuple of NumPy arrays out.
 
     Args:
         callback: the host function and its trees.
-        lowered: the site this is the crossing of; host calls are recorded under it.
-        operand_dtypes: as JAX's avals have them.
-        result_dtypes: as numpy dtypes.
+        lowered: the lowered site under which host calls are recorded.
+        operand_dtypes: the operand dtypes, as in JAX's avals.
+        result_dtypes: the result dtypes, as NumPy dtypes.
     """
     adapt, check, shapes, dtypes = parts_of_crossing(
         callback, lowered, operand_dtypes, result_dtypes
@@ -108,10 +108,10 @@ def build_crossing(
 def reporting_interrupts(
     cross: Callable[..., Any], lowered: LoweredSite, host: HostFunction
 ) -> Callable[..., Any]:
-    """`cross`; an interrupt between its own instructions is told as one of a host call.
+    """Wrap `cross` so that an interrupt anywhere in it is reported like one in a host call.
 
-    Not at the very first instruction: of that one XLA makes an error of its own, unless who handles
-    the signal sees to it, see `_failure.raise_in_caller`.
+    Except at the very first instruction, where XLA turns the interrupt into an error of its own
+    unless the signal handler calls `_failure.raise_in_caller`.
     """
 
     def enter(*operands: Any) -> Any:
@@ -128,7 +128,7 @@ def reporting_interrupts(
 def crossings_by_shard(
     lowered: LoweredSite, devices: Sequence[str], build: Callable[[LoweredSite], Crossing]
 ) -> Callable[[int], Crossing]:
-    """The crossing of each shard by its number: what `build` makes of the shard's own fact."""
+    """Return a function from a shard number to its crossing, built and recorded per shard."""
     crossings: dict[int, Crossing] = {}
 
     def of_shard(shard: int) -> Crossing:
@@ -149,14 +149,14 @@ def single_call(
     check: Callable,
     finite: Finite | None,
 ) -> Crossing:
-    """A crossing that makes one host call.
+    """Build a crossing that makes one host call.
 
     Args:
         host: the host function.
         lowered: the site.
-        adapt: from the host function to one of flat operands.
-        check: from an returned to the arrays that XLA gets; raises where it does not fit.
-        finite: whether these are finite; None: they are, or nobody needs to know.
+        adapt: wraps the host function to take flat operands.
+        check: turns a return value into the arrays XLA gets; raises if it does not fit.
+        finite: returns whether those arrays are finite; None if there is nothing to check.
     """
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -196,7 +196,7 @@ def single_call(
             return arrays
         except HostCallError:
             raise
-        except BaseException as error:  # the host function's, or an interrupt of all of this
+        except BaseException as error:  # from the host function, or an interrupt of this function
             raise report_failure(error, lowered, number or host.calls) from None
 
     return cross
@@ -209,7 +209,7 @@ def looped_calls(
     schedule: ElementSchedule,
     new_collected: Callable[[], Stacking],
 ) -> Crossing:
-    """A crossing that makes a host call for each batch element, see `single_call`."""
+    """Build a crossing that makes a host call for each batch element, see `single_call`."""
     order = schedule.order
     outer = [aval.shape for aval in lowered.results]
 
@@ -225,7 +225,7 @@ def looped_calls(
         call = adapt(host.current)
         guard = bytearray(b"\1") * order.size
         elements = itertools.compress(schedule.elements(operands), guard)
-        if recorder is not None:  # which has to know before all else; it costs time
+        if recorder is not None:  # raise before an interrupted loop is recorded; costs time
             elements = itertools.chain(elements, elements_left(guard, order.size))
             if recorder.around is not None:
                 call = recorder.around(lowered, call)
@@ -243,7 +243,7 @@ def looped_calls(
         except BaseException as error:
             element = int(order[collected.done]) if collected.done < order.size else None
             number = before + collected.done + 1
-            host.calls -= max(order.size - collected.done - 1, 0)  # that were not made
+            host.calls -= max(order.size - collected.done - 1, 0)  # calls that were not made
             raise report_failure(error, lowered, number, element) from None
         return tuple(
             schedule.by_element(array).reshape(shape)
@@ -262,7 +262,7 @@ def _stack_recorded(
     schedule: ElementSchedule,
     operands: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
-    """As `collected.stack`, with the calls logged, and some of their values kept."""
+    """As `collected.stack`, but records the calls and some of their values."""
     elements = schedule.numbered(operands)
     stamps = [recorder.clock()]
     try:
@@ -270,8 +270,8 @@ def _stack_recorded(
         check_ended(collected.done, schedule.order.size)
     except BaseException as error:
         failed = collected.done
-        # Not a wrong returned: the call itself raised, or was not made. An interrupt may come after
-        # the last one.
+        # Without a stamp for the failed call, the call itself raised or was not made: its result
+        # was not wrong. An interrupt may arrive after the last call.
         raised = len(stamps) == failed + 1 <= schedule.order.size
         if raised and not isinstance(error, NotCalledError):
             stamps.append(recorder.clock())
@@ -293,7 +293,7 @@ def _stack_recorded(
 def _stamped(
     calls: Iterator[Any], clock: Callable[[], int], stamp: Callable[[int], None]
 ) -> Iterator[Any]:
-    """`calls`, with the clock after each one."""
+    """Yield from `calls`, and read the clock after each."""
     for returned in calls:
         stamp(clock())
         yield returned

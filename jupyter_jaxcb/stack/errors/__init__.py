@@ -1,7 +1,8 @@
-"""Exceptions of host functions on their way to the user.
+"""Bring exceptions of host functions back to the user.
 
-`_host_call` keeps an exception in `_store` and tells XLA its number; `_causes` attaches it to the
-error that JAX raises. `_excepthooks`, `_monitoring` and `_tracebacks` decide what a person sees.
+`_host_call` keeps an exception in `_store` and puts its number into the error raised into XLA.
+`_causes` attaches the exception to the error that JAX raises. `_excepthooks`, `_monitoring` and
+`_tracebacks` decide what the user sees.
 """
 
 from ._causes import forget_error as forget_error

@@ -1,4 +1,4 @@
-"""Errors of host functions that nobody catches: shown as the user's own exception, once."""
+"""Show uncaught errors of host functions as the user's own exception."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ._store import error_for_user
 
 
 def show_uncaught() -> Callable[[], None]:
-    """Shows what ends a script or a thread, where nobody else does: in place of Python's hooks.
+    """Install excepthooks for scripts and threads, unless others are installed already.
 
     Returns:
-        A function that takes the hooks back.
+        A function that removes the hooks.
     """
     undo = contextlib.ExitStack()
     if sys.excepthook is sys.__excepthook__:
@@ -29,7 +29,7 @@ def show_uncaught() -> Callable[[], None]:
 
 
 def show(error: BaseException, tb: TracebackType | None, heading: str) -> None:
-    """Writes `heading` and the traceback to stderr, at once."""
+    """Write `heading` and the traceback to stderr in one piece."""
     lines = [heading, "\n", *traceback.format_exception(type(error), error, tb)]
     print("".join(lines), file=sys.stderr, end="", flush=True)
 

@@ -1,4 +1,4 @@
-"""One crossing whose calls an executor makes."""
+"""One crossing whose host calls run in an executor."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def build_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """As `dispatch.build_crossing`, of a callback whose calls an executor may make.
+    """As `dispatch.build_crossing`, but runs the host calls in the callback's executor, if any.
 
     Raises:
-        ExecutorError: the executor cannot be reached.
-        TypeError: the function, or an argument of it, cannot be sent to it.
+        ExecutorError: if the executor cannot be reached.
+        TypeError: if the function or one of its arguments cannot be pickled.
     """
     __tracebackhide__ = True
     spread = callback.spread
@@ -61,7 +61,7 @@ def build_crossing(
 
 
 class _Crossing:
-    """What does not change from one crossing to the next."""
+    """The state that all crossings of one lowered site share."""
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class _Crossing:
             self._collect, self._numbers = functools.partial(_numbers, check, kinds), kinds[0]
 
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What XLA calls; `guard` and others are read from other threads, see `_code_owner`."""
+        """The function XLA calls. Other threads read its local variables, see `_code_owner`."""
         host, lowered, schedule = self._host, self._lowered, self._schedule
         refuse_call(lowered, host)
         recorder = active()
         before = host.calls
         host.calls = before + self.order.size
         collected, run = self._new_collected(), None
-        guard = bytearray(b"\1")  # an interrupt takes it away
+        guard = bytearray(b"\1")  # an interrupt clears it
         log = Log(recorder, lowered, host, self.order)
         try:
             run = self._run(operands, recorder, guard, log)
@@ -154,10 +154,10 @@ WAITING.add(CROSS)
 
 
 def pickled(host: HostFunction, spread: ExecutorOptions) -> bytes:
-    """The host function, as bytes for another process.
+    """Pickle the host function for another process.
 
     Raises:
-        TypeError: it cannot be sent; says why.
+        TypeError: if it cannot be pickled; the message says why.
     """
     __tracebackhide__ = True
     return _bytes_of(host.current, host.name, spread)
@@ -171,16 +171,15 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
         raise
     except Exception as error:
         raise TypeError(
-            f"cannot send {name} to {spread.word}: it cannot be pickled "
-            f"({describe(error)}). What a host function refers to has to travel with "
-            "it: open files, locks and connections inside of it, or pass executor='threads'."
+            f"cannot send {name} to {spread.word}: it cannot be pickled ({describe(error)}). Open "
+            "files, locks and connections inside the function, or pass executor='threads'."
         ) from error
 
 
 def _numbers(
     check: AnswerChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
-    """The collected of some calls that returned with one number, and what the next one raised."""
+    """Collect the results of calls that return one number, and the exception that ended them."""
     own = CollectedResults(count, check, [()], kinds)
     try:
         (array,) = own.stack(calls)
@@ -191,12 +190,12 @@ def _numbers(
 
 
 def _opening(check: AnswerChecker) -> AnswerChecker:
-    """`check`, also for an returned that has been checked where it was made."""
+    """Wrap `check` to accept results that the worker has already checked."""
     return lambda returned: returned.arrays if type(returned) is Checked else check(returned)
 
 
 def _keeping(check: AnswerChecker) -> Callable[[Any], Any]:
-    """Makes of an returned what stays as it is: a host function may use one buffer again."""
+    """Return a function that copies a result, because the host function may reuse its buffer."""
 
     def keep(returned: Any) -> Any:
         number = number_of(returned)

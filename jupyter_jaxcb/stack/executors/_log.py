@@ -1,4 +1,4 @@
-"""What a recorder hears of host calls that workers of an executor made."""
+"""Record the host calls that workers of an executor made."""
 
 from __future__ import annotations
 
@@ -17,15 +17,12 @@ from ._flight import SubmittedChunk
 
 @dataclasses.dataclass(eq=False)
 class Log:
-    """What a recorder hears of the calls of one crossing, when all that are known are known.
-
-    Chunks that come back later are told then.
-    """
+    """Records the calls of one crossing when it ends, and late chunks as they come back."""
 
     recorder: Recorder | None
     lowered: LoweredSite
     host: HostFunction
-    order: np.ndarray  # the batch element of each call
+    order: np.ndarray  # batch element of each call
 
     def __post_init__(self) -> None:
         self._version = self.host.version
@@ -36,30 +33,30 @@ class Log:
             self.recorder.stale(self.lowered)
 
     def record(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
-        """A chunk came back."""
+        """Add a chunk that came back; record it at once if the crossing has ended."""
         if self.recorder is None:
             return
         with self._lock:
             self._chunks.append((flight, outcome))
             late = self._crossing is not None
         if late:
-            self._tell(self._taken(), {})
+            self._record_chunks(self._take_chunks(), {})
 
     def end(self, failed: int | None = None, error: BaseException | None = None) -> int:
-        """The number of the crossing; `failed` is the call whose answer, or error, was `error`."""
+        """Record the crossing and return its number; `error` belongs to the call `failed`."""
         if self.recorder is None:
             return -1
         self._crossing = self.recorder.crossing()
         words = {} if failed is None or error is None else {failed: describe(error)}
-        self._tell(self._taken(), words)
+        self._record_chunks(self._take_chunks(), words)
         return self._crossing
 
-    def _taken(self) -> list[tuple[SubmittedChunk, ChunkOutcome]]:
+    def _take_chunks(self) -> list[tuple[SubmittedChunk, ChunkOutcome]]:
         with self._lock:
             chunks, self._chunks = self._chunks, []
         return sorted(chunks, key=lambda pair: pair[0].start)
 
-    def _tell(
+    def _record_chunks(
         self, chunks: Sequence[tuple[SubmittedChunk, ChunkOutcome]], words: dict[int, str]
     ) -> None:
         if self.recorder is None or not chunks:

@@ -1,4 +1,4 @@
-"""The elements of one crossing, run by an executor: sent in chunks, answered in the order of calls."""
+"""Run the batch elements of one crossing in an executor, in chunks, and return ordered results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ._flight import SubmittedChunk, await_end, lost_error, lost_ran
 from ._stuck import end_stuck_worker, is_deadlocked, runs_on_this_thread
 
 _POLL_SECONDS = 0.05
-_GONE_SECONDS = 3.0  # after which what an engine is connected to is given up, without a timeout
+_GONE_SECONDS = 3.0  # without a timeout, give up a lost connection after this
 _numbers = itertools.count(1)
 
 
@@ -33,19 +33,19 @@ class SpreadRun:
     """Runs the calls of one crossing.
 
     Args:
-        engine: where.
+        engine: the executor.
         task: the host function.
         elements: the operands.
-        spread: the options.
-        pace: what a batch element costs.
-        guard: empty when an interrupt has taken the batch elements away.
-        clock: of the recorder, or any.
-        stamped: whether each batch element's times are wanted.
+        spread: the executor options.
+        cost: the measured cost of a batch element.
+        guard: emptied by an interrupt, which ends the run.
+        clock: the recorder's clock, or any other.
+        stamped: whether to time each batch element.
         structured: see `Chunk`.
-        record: told of every chunk that came back, also when the run is over.
+        record: called with every chunk that comes back, even after the run has ended.
 
     Raises:
-        ExecutorError: the engine has lost what it was connected to.
+        ExecutorError: if the engine has lost its connection.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class SpreadRun:
         task: Task,
         elements: OperandSlices,
         spread: ExecutorOptions,
-        pace: ElementCost,
+        cost: ElementCost,
         guard: bytearray,
         *,
         clock: Callable[[], int],
@@ -63,25 +63,25 @@ class SpreadRun:
         record: Callable[[SubmittedChunk, ChunkOutcome], None],
     ) -> None:
         self._engine, self._task, self._elements, self._spread = engine, task, elements, spread
-        self._pace, self._guard, self._clock = pace, guard, clock
+        self._cost, self._guard, self._clock = cost, guard, clock
         self._stamped, self._structured, self._record = stamped, structured, record
         self._workers = engine.workers
-        self._parts = ChunkQueue(elements.count, spread, pace, self._workers, engine.target_ns)
-        self._tries: collections.Counter[int] = collections.Counter()  # failed, by call
-        self.flights: dict[int, SubmittedChunk] = {}  # that are sent and not back
+        self._parts = ChunkQueue(elements.count, spread, cost, self._workers, engine.target_ns)
+        self._tries: collections.Counter[int] = collections.Counter()  # failed tries, by call
+        self.flights: dict[int, SubmittedChunk] = {}  # chunks in flight, by number
         self._back: queue.SimpleQueue[tuple[SubmittedChunk, bool | None]] = queue.SimpleQueue()
-        self._ready: dict[int, Sequence[Any]] = {}  # answers, by the first call
-        self._failed: tuple[int, BaseException] | None = None  # the first call that failed for good
-        self._broken: BaseException | None = None  # the user's executor, for good
+        self._ready: dict[int, Sequence[Any]] = {}  # results, by the first call
+        self._failed: tuple[int, BaseException] | None = None  # the first call out of retries
+        self._broken: BaseException | None = None  # why the user's executor cannot be used again
         self.failed: int | None = None  # a call whose error was raised before its turn
-        self._over, self._lock = False, threading.Lock()  # of that: nothing comes back unheard
+        self._over, self._lock = False, threading.Lock()  # the lock guards `_over`
         self._gone_since: float | None = None
         wrong = engine.connection_error()
         if wrong is not None:
             raise wrong
 
     def results(self) -> Iterator[Any]:
-        """Of the calls, in their order; raises what the first of them raised that failed."""
+        """Yield the results in call order; raise the error of the first call that failed."""
         call = 0
         try:
             while call < self._elements.count:
@@ -100,14 +100,14 @@ class SpreadRun:
             self._end()
 
     def _send(self) -> None:
-        """Hands over as much as the workers need to be busy."""
+        """Submit enough chunks to keep the workers busy."""
         if self._broken is not None:
             if not self.flights:
                 self.failed, error = self._failed or (None, self._engine.refused(self._broken))
                 raise error
             return
         ahead = (
-            self._engine.ahead if self._pace.mean_ns is not None or self._spread.chunksize else 1
+            self._engine.ahead if self._cost.mean_ns is not None or self._spread.chunksize else 1
         )
         while len(self.flights) < ahead * self._workers:
             part = self._parts.next(None if self._failed is None else self._failed[0])
@@ -118,10 +118,10 @@ class SpreadRun:
             except ExecutorError as error:
                 if not self.flights:
                     raise
-                self._broken = error.__cause__ or error  # worker broke it is in flight
+                self._broken = error.__cause__ or error  # a chunk in flight broke it
                 return
             if runs_on_this_thread(self._engine):
-                self._help()
+                self._run_one_here()
 
     def _submit(self, start: int, stop: int) -> None:
         known = board() if self._engine.travels else None
@@ -147,7 +147,7 @@ class SpreadRun:
         flight.future.add_done_callback(lambda future: self._came(flight))
 
     def _came(self, flight: SubmittedChunk) -> None:
-        """On a thread of the executor's, before it does anything about a lost worker."""
+        """Take back a chunk, on the executor's thread, before it handles a lost worker."""
         flight.received_ns = self._clock()
         future = flight.future
         error = None if future is None or future.cancelled() else future.exception()
@@ -162,14 +162,14 @@ class SpreadRun:
             self._late(flight)
 
     def _late(self, flight: SubmittedChunk) -> None:
-        """A chunk that was running when the run was over: its calls were made all the same."""
+        """Record a chunk that came back after the run had ended: its calls were made."""
         future = flight.future
         if future is not None and not future.cancelled() and future.exception() is None:
             self._record(flight, future.result())
         flight.release()
 
     def _wait(self) -> None:
-        """Until something comes back, or it is time to look around."""
+        """Wait until a chunk comes back; after `_POLL_SECONDS` check for trouble instead."""
         if not self.flights:
             return
         try:
@@ -188,7 +188,8 @@ class SpreadRun:
             return
         if future.cancelled():
             raise self._engine.connection_error() or ExecutorError(
-                f"{self._engine.word} cancelled what it was to run. Was it shut down?"
+                f"{self._engine.word} cancelled the work it was given. Keep it open while the "
+                "callback is in use."
             )
         error = future.exception()
         if error is None:
@@ -199,12 +200,12 @@ class SpreadRun:
             raise self._engine.connection_error() or self._engine.refused(error) from error
 
     def _take(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
-        """Answers, and perhaps a call that failed."""
+        """Store the results of a chunk, and handle the call that failed in it, if any."""
         done = len(outcome.results)
         stamps = outcome.stamps
         if not outcome.timed_out and len(stamps) > 1:
             elements = done + (outcome.error is not None)
-            self._pace.measured(elements, stamps[-1] - stamps[0])
+            self._cost.measured(elements, stamps[-1] - stamps[0])
         self._record(flight, outcome)
         if done:
             self._ready[flight.start] = outcome.results
@@ -215,7 +216,7 @@ class SpreadRun:
             self._failing(flight.start + done, flight.stop, outcome.error)
 
     def _failing(self, call: int, stop: int, error: BaseException) -> None:
-        """`call` failed, and those behind it in its chunk were not made."""
+        """Retry or fail `call`; the calls after it in its chunk were not made."""
         self._tries[call] += 1
         allowed = self._spread.retries if self._broken is None else 0
         raised = isinstance(error, Exception) and not isinstance(error, ResultError)
@@ -239,16 +240,19 @@ class SpreadRun:
         ended: bool | None,
         error: BaseException,
     ) -> None:
-        """A worker ended; `ended` says whether it is the one that outcome this chunk."""
+        """Handle a chunk that failed because a worker died.
+
+        `ended` says whether it was the worker of this chunk; None if unknown.
+        """
         if isinstance(error, concurrent.futures.BrokenExecutor) and not self._engine.renew():
             self._broken = self._broken or (self._engine.make is None and error) or None
-        if ended is False and not flight.killed:  # another chunk's worker ended
+        if ended is False and not flight.killed:  # the worker of another chunk died
             self._parts.one_by_one(flight.start, flight.stop)
             return
         if flight.killed:
             found: Exception = TimeoutError(
-                f"it took more than {self._spread.timeout:g} s (timeout=), and did not let its "
-                "worker do anything else, which was ended"
+                f"the call took more than {self._spread.timeout:g} s (timeout=) and held the GIL, "
+                "so its worker was killed"
             )
         else:
             found = lost_error(flight, mark, self._engine, error, self._spread.retries)
@@ -261,13 +265,13 @@ class SpreadRun:
         self._failing(call, call + 1, found)
 
     def _look(self) -> None:
-        """Nothing has come back for a moment: is there still something to wait for?"""
+        """Check for lost connections, stuck workers and deadlocks while nothing comes back."""
         self._look_at_engine()
         if self._spread.timeout is not None:
             for flight in self.flights.values():
                 end_stuck_worker(flight, self._spread.timeout, self._engine)
         if is_deadlocked(self._engine):
-            self._help()
+            self._run_one_here()
 
     def _look_at_engine(self) -> None:
         wrong, now = self._engine.connection_error(), time.monotonic()
@@ -275,8 +279,8 @@ class SpreadRun:
         if wrong and since and now - since >= (self._spread.timeout or _GONE_SECONDS):
             raise wrong
 
-    def _help(self) -> None:
-        """Runs a chunk that nobody has begun, here: its workers wait for what this thread makes."""
+    def _run_one_here(self) -> None:
+        """Run a pending chunk on this thread, because all workers wait for this thread."""
         for flight in list(self.flights.values()):
             if self._engine.cancel(flight.future):
                 outcome = run_elements(self._task, flight.chunk)
@@ -286,12 +290,12 @@ class SpreadRun:
                 return
 
     def _end(self) -> None:
-        """What is not running is cancelled, the rest is left to finish."""
+        """Cancel the chunks that are not running; let the others finish."""
         with self._lock:
             self._over = True
         for flight in self.flights.values():
             self._engine.cancel(flight.future)
-        while True:  # what came back before it was over
+        while True:  # chunks that came back before `_over` was set
             try:
                 flight, _ = self._back.get_nowait()
             except queue.Empty:

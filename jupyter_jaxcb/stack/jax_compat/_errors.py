@@ -21,19 +21,19 @@ except ImportError:
 from ._required import runtime_tokens
 
 # From the message of an error to the message it is to have, and its cause; None: not one of ours.
-Meet = Callable[[str], tuple[str, BaseException] | None]
+Intercept = Callable[[str], tuple[str, BaseException] | None]
 
 _PATIENCE_SECONDS = 0.2
 TOKEN_CHECK_THREAD = "jupyter_jaxcb looks at tokens"  # name of threads that see errors for nobody
 _KIND = jax.errors.JaxRuntimeError
 
 
-def intercept_errors(meet: Meet) -> Callable[[], None]:
-    """Shows `meet` every JaxRuntimeError while it is made, in the thread that sees it raised.
+def intercept_errors(intercept: Intercept) -> Callable[[], None]:
+    """Shows `intercept` every JaxRuntimeError while it is made, in the thread that sees it raised.
 
     The class is C++'s and makes its errors by calling the class, so its ``__init__`` is where
     Python sees them, whether they come from a call, from ``block_until_ready`` or a barrier. What
-    `meet` raises is raised instead.
+    `intercept` raises is raised instead.
 
     Returns:
         A function that puts the class back as it was.
@@ -42,12 +42,12 @@ def intercept_errors(meet: Meet) -> Callable[[], None]:
     inherited = "__init__" not in vars(_KIND)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        met = meet(args[0]) if args and isinstance(args[0], str) else None
-        if met is None:
+        replacement = intercept(args[0]) if args and isinstance(args[0], str) else None
+        if replacement is None:
             original(self, *args, **kwargs)
             return
-        original(self, met[0], *args[1:], **kwargs)
-        self.__cause__ = met[1]
+        original(self, replacement[0], *args[1:], **kwargs)
+        self.__cause__ = replacement[1]
 
     def undo() -> None:
         if vars(_KIND).get("__init__") is not init:

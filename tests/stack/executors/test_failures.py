@@ -52,7 +52,7 @@ def test_element_that_raises_stop_iteration_does_not_end_the_others_unrecorded(
     with record:
         error, words = failure(elements(host, executor=executor, **options), X)
     assert type(error) is RuntimeError
-    assert "it raised StopIteration" in str(error) and "in batch element 5," in words
+    assert "the host function raised StopIteration" in str(error) and "in batch element 5," in words
 
 
 @BOTH
@@ -136,7 +136,7 @@ def test_result_that_cannot_travel_is_an_error_of_its_element(elements, failure)
 
     error, words = failure(elements(host, executor="processes:2"), X)
     assert (
-        "its answer, generator, cannot be sent back" in str(error) and "in batch element 7" in words
+        "its result (generator) cannot be sent back" in str(error) and "in batch element 7" in words
     )
 
 
@@ -280,4 +280,4 @@ def test_worker_that_holds_the_interpreter_lock_past_its_timeout_is_ended_and_na
     error, words = failure(
         elements(host, executor="processes:2", timeout=0.3, chunksize=1), np.arange(6, dtype="f")
     )
-    assert type(error) is TimeoutError and "batch element 3" in words and "was ended" in str(error)
+    assert type(error) is TimeoutError and "batch element 3" in words and "was killed" in str(error)

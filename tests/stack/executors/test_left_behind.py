@@ -141,7 +141,7 @@ def test_interrupt_ends_elements_that_come_back_quickly():
         assert inside.wait(60)
         interrupt()
         go_on.set()
-        with pytest.raises(Exception, match="not called, as its run was interrupted"):
+        with pytest.raises(Exception, match="not called, because its run was interrupted"):
             y.block_until_ready()
 
     with concurrent.futures.ThreadPoolExecutor(1) as thread:

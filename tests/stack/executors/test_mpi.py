@@ -83,12 +83,12 @@ print(jax.vmap(f)(np.arange(4.0)))
     assert done.returncode != 0 and done.stdout == "[1.]\n"
 
 
-def test_launcher_that_is_not_there_is_reported_before_mpi_gives_up_python(monkeypatch, tmp_path):
+def test_missing_launcher_is_reported_before_mpi_aborts_python(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in list(os.environ):
         if name.startswith(_mpi._OF_A_JOB):
             monkeypatch.delenv(name)
-    with pytest.raises(jaxcb.ExecutorError, match=r"mpiexec, which is not there.*'processes'"):
+    with pytest.raises(jaxcb.ExecutorError, match=r"mpiexec, which was not found.*'processes'"):
         _mpi.named_mpi(NeverThere, "mpi", "2")
 
 
@@ -102,7 +102,7 @@ class NeverThere(concurrent.futures.Executor):
         self.asked.wait()
 
 
-def test_workers_that_do_not_come_are_not_waited_for_for_ever(monkeypatch):
+def test_workers_that_never_start_are_not_waited_for_forever(monkeypatch):
     monkeypatch.setattr(_mpi, "_START_SECONDS", 0.01)
     monkeypatch.setenv("PMI_RANK", "0")
     pool = NeverThere(2)
