@@ -1,7 +1,8 @@
-"""Every piece of JAX that is not public API, and nothing else.
+"""Every use of JAX that is not public API, and nothing else.
 
-When a JAX release breaks us, this is the folder to read. Seen in JAX 0.8.0, 0.10.2 and 0.12.0.
-`jax.extend` and `jax.interpreters` carry no stability promise either, so they live here too.
+If a JAX release breaks this package, read this folder. Checked against JAX 0.8.0, 0.10.2 and
+0.12.0. `jax.extend` and `jax.interpreters` have no stability guarantee either, so their uses are
+here too.
 """
 
 from ._builtin_callbacks import watch_builtin_callbacks as watch_builtin_callbacks

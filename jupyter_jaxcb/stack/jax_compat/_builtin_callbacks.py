@@ -1,7 +1,7 @@
-"""JAX's own callbacks: where they are bound, batched, lowered and called.
+"""Hook into JAX's own callbacks where they are bound, batched, lowered and called.
 
-Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. Nothing here is needed for callbacks of ours; in a JAX
-whose insides have moved `watch_builtin_callbacks` says so before it has touched anything.
+Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. This package's own callbacks do not need it.
+If JAX's internals have moved, `watch_builtin_callbacks` raises before it changes anything.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ from ._changes import Changes
 
 _CALLBACK = "jax._src.callback"
 _DEBUGGING = "jax._src.debugging"
-# flavor, module, primitive, and the parameter that says what is called.
-_OWN = (
+# flavor, module, primitive, and the parameter that holds the callback.
+_PRIMITIVES = (
     ("jax pure", _CALLBACK, "pure_callback_p", "callback"),
     ("jax io", _CALLBACK, "io_callback_p", "callback"),
     ("jax debug", _DEBUGGING, "debug_callback_p", "callback"),
     ("jax debug", _DEBUGGING, "debug_print_p", "fmt"),
     ("jax buffer", "jax._src.buffer_callback", "buffer_callback_p", "callback"),
 )
-# Functions that a host call goes through, by the names under which their modules look them up.
+# The functions that make host calls, by the names under which their modules look them up.
 _HOST_CALLS = (
     ("jax pure", _CALLBACK, "pure_callback_impl"),
     ("jax io", _CALLBACK, "io_callback_impl"),
     ("jax debug", _DEBUGGING, "debug_callback_impl"),
     ("jax debug", _DEBUGGING, "debug_callback_p.impl"),
 )
-# Eager calls of these are programs of their own.
+# JAX compiles a program for eager calls of these.
 _COMPILED_WHEN_EAGER = {"pure_callback_p", "io_callback_p", "buffer_callback_p"}
-_MAKES_PRINTS = "_make_flat_callback"  # what makes the callback of a print, in `_DEBUGGING`
+_MAKES_PRINTS = "_make_flat_callback"  # the function in `_DEBUGGING` that makes print callbacks
 
 
 class BuiltinWatcher(Protocol):
-    """Who is watcher of JAX's own callbacks, and may put something equal in place of what is held.
+    """Watches JAX's own callbacks, and may replace the held value by an equal one.
 
-    What is held is the parameter of a bind that says what is called: for a print its format.
+    The held value is the parameter of a bind that says what is called; for a print, its format.
     """
 
     def bound(self, flavor: str, held: Any) -> Any:
-        """A callback is bound; what the bind is to hold."""
+        """Handle a bind; return the value it should hold."""
         ...
 
     def batched(self, held: Any, method: str | None, size: int, batched: tuple[bool, ...]) -> Any:
-        """A bind goes through vmap; what the batched one is to hold."""
+        """Handle a bind under vmap; return the value the batched bind should hold."""
         ...
 
     def lowered(
         self, flavor: str, ctx: Any, held: Any, partitioned: bool
     ) -> Callable[[Any], Any] | None:
-        """A bind goes into a program: what makes the callback of it that JAX is to call."""
+        """Handle a bind that is lowered; return a function that wraps the callback, or None."""
         ...
 
     def eager(
         self, held: Any, kept: Callable[[Any], Any] | None
     ) -> contextlib.AbstractContextManager[Any]:
-        """Around a call outside of any trace; what it is to hold.
+        """Return a context manager around an eager call, which yields the value it should hold.
 
-        Such a call is a program of its own, one for all equal calls: `kept` says what that calls,
-        given what this one is to hold. None: there is no program.
+        JAX compiles one program for all equal eager calls. `kept` returns the value that program
+        holds, given the value for this call; it is None if there is no program.
         """
         ...
 
     def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
-        """A host call comes: what is to be called with JAX's arrays."""
+        """Handle a host call; return the function to call with JAX's arrays."""
         ...
 
 
 class _Printing(threading.local):
-    """What becomes of the callback of the print that this thread makes one of now, if anything."""
+    """The wrapper for the callback of the print that this thread is lowering or calling now."""
 
     make: Callable[[Any], Any] | None = None
 
@@ -87,24 +87,24 @@ _printing = _Printing()
 
 
 def watch_builtin_callbacks(watcher: BuiltinWatcher, changes: Changes) -> None:
-    """Tells `watcher` of every callback of JAX's own from now on, until `changes` are taken back.
+    """Report JAX's own callbacks to `watcher`, until `changes` are reverted.
 
     Raises:
-        RuntimeError: JAX's insides are not where they were seen; says which is missing.
+        RuntimeError: if JAX's internals have moved; names the missing one.
     """
     try:
         wanted = list(_changes(watcher))
     except (ImportError, AttributeError, KeyError, TypeError) as error:
         raise RuntimeError(
-            f"cannot observe the callbacks of JAX {jax.__version__}: {error}. It was tested with "
-            "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
+            f"cannot observe the callbacks of JAX {jax.__version__}: {error}. Install JAX 0.8.0 to "
+            "0.12.0, or a newer jupyter_jaxcb."
         ) from error
     for change in wanted:
         changes.make(change.make, change.undo)
 
 
 class _Change:
-    """One entry of a namespace or table that is replaced."""
+    """A replacement of one entry of a namespace or table."""
 
     def __init__(self, table: Any, key: Any, new: Any) -> None:
         self._table = table  # a dict
@@ -114,11 +114,11 @@ class _Change:
         self._old = table.get(key)
 
     def make(self) -> None:
-        """Replaces it."""
+        """Replace the entry."""
         self._table[self._key] = self._new
 
     def undo(self) -> None:
-        """Puts it back unless somebody else has replaced it since."""
+        """Restore the entry, unless something else has replaced it since."""
         if self._table.get(self._key) is not self._new:
             return
         if self._there:
@@ -130,11 +130,11 @@ class _Change:
 def _changes(watcher: BuiltinWatcher) -> Iterator[_Change]:
     batching: Any = importlib.import_module("jax._src.interpreters.batching")
     mlir: Any = importlib.import_module("jax._src.interpreters.mlir")
-    for flavor, module, name, slot in _OWN:
+    for flavor, module, name, slot in _PRIMITIVES:
         primitive = getattr(importlib.import_module(module), name)
         attributes = vars(primitive)
         yield _Change(attributes, "bind", _binding(watcher, flavor, slot, primitive.bind))
-        # One table for all since JAX 0.9; before, the others got an argument less.
+        # JAX 0.9 merged the two tables. Before, plain batchers took one argument less.
         fancy = primitive in batching.fancy_primitive_batchers
         batchers = batching.fancy_primitive_batchers if fancy else batching.primitive_batchers
         yield _Change(batchers, primitive, _batching(watcher, slot, batchers[primitive]))
@@ -157,7 +157,7 @@ def _changes(watcher: BuiltinWatcher) -> Iterator[_Change]:
 
 
 def _changes_of_debug(watcher: BuiltinWatcher) -> Iterator[_Change]:
-    """What becomes of prints, and of debug callbacks in a ``shard_map`` without jit."""
+    """Yield the changes for prints, and for debug callbacks in a ``shard_map`` without jit."""
     debugging: Any = importlib.import_module(_DEBUGGING)
     original = getattr(debugging, _MAKES_PRINTS)
     yield _Change(vars(debugging), _MAKES_PRINTS, _making_print(original))
@@ -264,5 +264,5 @@ def _printing_blocks(watcher: BuiltinWatcher, original: Callable) -> Callable:
 
 
 def _blocks(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What one device has of each: the devices are the first axis here."""
+    """Return the shape one device has of each argument; the first axis is the devices."""
     return tuple(jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in args)
