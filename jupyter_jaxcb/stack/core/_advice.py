@@ -1,7 +1,6 @@
 """Word the advice in error messages to match how the callback was registered.
 
-A callback made by the magic is told about magic options, one made by a decorator about keyword
-arguments.
+Advice on a callback made by the magic names magic options; otherwise it names keyword arguments.
 """
 
 from __future__ import annotations
@@ -62,8 +61,10 @@ def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:
         return f"Wrap the call in jax.custom_jvp or jax.custom_vjp{others if finite else ''}."
     rules = f"Give it a rule: @{name}.defjvp or {name}.defvjp"
     if host.made_by == "magic":
-        more = " or --derivative finite" if finite else ""
-        return f"{rules}, or in the line of its cell --jvp NAME, --vjp FORWARD BACKWARD{more}."
+        options = "--jvp NAME, --vjp FORWARD BACKWARD or --derivative finite"
+        if not finite:
+            options = "--jvp NAME or --vjp FORWARD BACKWARD"
+        return f"{rules}, or add {options} to its magic line."
     return f'{rules}, or register it with derivative="finite".' if finite else f"{rules}."
 
 
@@ -71,8 +72,8 @@ def how_to_transpose(host: HostFunction) -> str:
     """Return how to give `host` a reverse-mode rule."""
     if host.made_by == "call":
         return "Wrap the call in jax.custom_vjp."
-    cell = ", or in the line of its cell --vjp FORWARD BACKWARD" if host.made_by == "magic" else ""
-    return f"Give it a rule: {host.name}.defvjp(forward, backward){cell}."
+    more = ", or add --vjp FORWARD BACKWARD to its magic line" if host.made_by == "magic" else ""
+    return f"Give it a rule: {host.name}.defvjp(forward, backward){more}."
 
 
 def debug_equivalent(host: HostFunction) -> str:

@@ -16,8 +16,9 @@ from ..results import AnswerChecker
 class ElementSchedule:
     """The order in which looped vmaps visit their batch elements, and the operands of each.
 
-    JAX batches the loop of an inner vmap inside the loop of an outer one, so the outermost axis
-    runs fastest: vmap of vmap over (2, 3) visits the row-major batch elements 0, 3, 1, 4, 2, 5.
+    JAX turns the inner vmap into a loop first, and batching that loop puts the loop of the outer
+    vmap inside it. So the outermost axis runs fastest: vmap of vmap over (2, 3) visits the
+    row-major batch elements 0, 3, 1, 4, 2, 5.
     """
 
     def __init__(self, lowered: LoweredSite) -> None:
@@ -29,11 +30,11 @@ class ElementSchedule:
         # Per operand: its number of batch axes, and its row for each call (None: unbatched).
         self.plan: list[tuple[int, np.ndarray | None]] = []
         for operand in range(len(lowered.operands)):
-            mapped = [level[operand] for level in batched]
-            own = [n if on else 1 for n, on in zip(sizes, mapped, strict=True)][::-1]
+            is_batched = [level[operand] for level in batched]
+            own = [n if on else 1 for n, on in zip(sizes, is_batched, strict=True)][::-1]
             rows = np.arange(int(np.prod(own)), dtype=np.int64).reshape(own)
             rows = np.broadcast_to(rows, grid.shape).transpose().reshape(-1)
-            self.plan.append((sum(mapped), rows if any(mapped) else None))
+            self.plan.append((sum(is_batched), rows if any(is_batched) else None))
 
     def elements(self, operands: Sequence[np.ndarray]) -> Iterator[tuple]:
         """Yield the arguments of every call, in call order."""

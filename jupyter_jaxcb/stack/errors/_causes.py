@@ -114,16 +114,16 @@ def _raised_lately(site: Site | None) -> bool:
 def _warn_if_others_wait(kept: KeptError, site: Site) -> None:
     _watched.discard(site)
     if _raised_lately(site):
-        _pending.pop(kept.number, None)  # where several devices fail, JAX raises the error of one
+        _pending.pop(kept.number, None)  # if several devices fail, JAX raises the error of one
         if not _pending:
             _monitoring.unwatch()
     elif kept.number in _pending and _anything_waits():
         _excepthooks.show(
             kept.error,
             kept.traceback,
-            f"A host function failed on one of several devices {PATIENCE_SECONDS:g} s ago, and the "
-            "program is still running. If the other devices wait for this one in a collective, "
-            "XLA will abort the process: restart the kernel. The error is:",
+            f"A host function failed on one of several devices {PATIENCE_SECONDS:g} s ago, and JAX "
+            "has not raised its error yet. If the other devices wait for this one in a collective, "
+            "XLA will abort the process; restart the kernel. The error is:",
         )
 
 

@@ -39,7 +39,9 @@ def user_frames(tb: TracebackType | None, own: TracebackType | None) -> Tracebac
     for one in _entries(tb):
         if own is not None and one.tb_frame is own.tb_frame:
             break
-        again = lead and lead[-1].tb_frame is one.tb_frame  # as tracing leaves it on Python 3.11.2
+        again = (
+            lead and lead[-1].tb_frame is one.tb_frame
+        )  # tracing duplicates frames on Python 3.11.2
         if is_user_code(_file(one)) and not again:
             lead.append(one)
     return _joined(lead, own)

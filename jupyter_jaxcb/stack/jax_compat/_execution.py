@@ -113,7 +113,7 @@ class RunWatch:
                 self._by_function[called_by] = None if several else program
                 if several:
                     return
-        except TypeError:  # not to be held weakly
+        except TypeError:  # no weak references
             return
         watcher.counts(program)
 
@@ -139,7 +139,7 @@ class RunWatch:
         try:
             self._by_executable[run] = program
             setattr(executable, _MAKES, make_and_note)
-        except (TypeError, AttributeError):  # not to be held weakly, or closed
+        except (TypeError, AttributeError):  # no weak references, or no new attributes
             return
         if self._watcher is not None:
             self._watcher.counts(program)

@@ -7,16 +7,16 @@ from jupyter_jaxcb.stack import as_magic_options
 WRONG = {
     "gradient, pure": (
         "pure --result x", "x", "jax.grad(host)(1.)",
-        "Give it a rule: @host.defjvp or host.defvjp, or in the line of its cell --jvp NAME, "
-        "--vjp FORWARD BACKWARD or --derivative finite.",
+        "Give it a rule: @host.defjvp or host.defvjp, or add --jvp NAME, --vjp FORWARD BACKWARD "
+        "or --derivative finite to its magic line.",
     ),
     "gradient, buffer": (
         "buffer --result x", "x", "jax.grad(host)(1.)",
-        "or in the line of its cell --jvp NAME, --vjp FORWARD BACKWARD.",
+        "or add --jvp NAME or --vjp FORWARD BACKWARD to its magic line.",
     ),
     "transpose": (
         "pure --result x", "x", "jax.linear_transpose(host, 1.)(1.)",
-        "host.defvjp(forward, backward), or in the line of its cell --vjp FORWARD BACKWARD.",
+        "host.defvjp(forward, backward), or add --vjp FORWARD BACKWARD to its magic line.",
     ),
     "gradient, io": (
         "io --result None", "None", "jax.grad(lambda x: (host(x), x)[1])(1.)",

@@ -43,7 +43,9 @@ f = jax.jit(lambda x: jaxcb.io_callback(outer, None, x, ordered=True))
 for x in range(3):
     f(float(x))
 jax.effects_barrier()
-assert seen == [(name, float(x + (name == "inner"))) for x in range(3) for name in ("inner", "outer")]
+assert seen == [
+    (name, float(x + (name == "inner"))) for x in range(3) for name in ("inner", "outer")
+]
 """
 
 
