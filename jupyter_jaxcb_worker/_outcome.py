@@ -49,12 +49,12 @@ class ChunkOutcome:
 
     def __reduce__(self) -> Any:
         error = None if self.error is None else _portable(self.error)
-        trace = self.trace or ("" if self.error is None else _trace_words(self.error))
+        trace = self.trace or ("" if self.error is None else _format_trace(self.error))
         facts = self.worker, self.stamps, self.timed_out
-        return _came_back, (facts, stacked(self.results), error, trace)
+        return _received, (facts, stacked(self.results), error, trace)
 
 
-def _came_back(
+def _received(
     facts: tuple[Any, ...], results: Any, error: bytes | None, trace: str
 ) -> ChunkOutcome:
     outcome = ChunkOutcome(facts[0])
@@ -74,18 +74,18 @@ def _portable(error: BaseException) -> bytes:
         data = dumps(error)
         pickle.loads(data)
     except Exception:
-        return pickle.dumps(ElementError(f"{type(error).__name__}: {_words(error)}"))
+        return pickle.dumps(ElementError(f"{type(error).__name__}: {_message(error)}"))
     return data
 
 
-def _words(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     try:
         return str(error)
     except Exception as broken:
         return f"<its message raised {type(broken).__name__}>"
 
 
-def _trace_words(error: BaseException) -> str:
+def _format_trace(error: BaseException) -> str:
     """Format the traceback of `error` and its causes, without frames of this package."""
     trace = traceback.TracebackException.from_exception(error)
     _drop_own_frames(trace)

@@ -33,7 +33,7 @@ def number_of(result: Any) -> Any:
     return result if kind in _NUMBERS else None
 
 
-def kept(
+def collect_results(
     keep: Callable[[Any], Any], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
     """Return the results of up to `count` calls, copied by `keep`, and what the next one raised."""
@@ -46,10 +46,10 @@ def kept(
     return results, None
 
 
-def kept_numbers(
+def collect_numbers(
     dtype: np.dtype, count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
-    """As `kept`, but faster if all results are numbers of `dtype`, and as an array of them."""
+    """As `collect_results`, but faster for numbers of `dtype`, which come as one array."""
     buffer, number, ndarray, shape = io.BytesIO(), dtype.type, np.ndarray, ()
     write: Callable[[Any], int] = buffer.write
     first: list[Any] = []  # the first result that is not such a number, if any
@@ -68,7 +68,9 @@ def kept_numbers(
         error = raised
     numbers = np.frombuffer(buffer.getbuffer(), dtype)
     if first:
-        others, error = kept(snapshot, count - len(numbers), itertools.chain(first, calls))
+        others, error = collect_results(
+            snapshot, count - len(numbers), itertools.chain(first, calls)
+        )
         return [*numbers, *others], error
     if error is None and len(numbers) < count:
         error = stopped()
@@ -153,10 +155,10 @@ def unpickled(results: Sequence[Any], numbers: np.dtype | None) -> Iterator[Any]
     """
     if numbers is not None and isinstance(results, np.ndarray) and results.dtype == numbers:
         return iter((Checked((results,)),))
-    return map(_opened, results)
+    return map(_unpickled, results)
 
 
-def _opened(result: Any) -> Any:
+def _unpickled(result: Any) -> Any:
     return pickle.loads(result.data) if type(result) is _Pickled else result
 
 

@@ -32,7 +32,7 @@ running: dict[int, Any] = {}
 
 def run_elements(task: Task, chunk: Chunk) -> ChunkOutcome:
     """Run the batch elements of `chunk` until one raises or times out."""
-    outcome = ChunkOutcome(_who(task.travelled))
+    outcome = ChunkOutcome(_this_worker(task.travelled))
     thread = threading.get_ident()
     before = running.pop(thread, None)  # while a thread waits for batch elements, it runs none
     try:
@@ -53,7 +53,7 @@ def _calls(task: Task, chunk: Chunk) -> Iterator[Any]:
     call, elements = task.call, chunk.elements()
     if isinstance(chunk, StructuredChunk):
         call = functools.partial(_call_structured, call)
-    cells = _marked(chunk) if task.travelled else None
+    cells = _board_cells(chunk) if task.travelled else None
     if cells is not None:
         # In C, because this happens for every batch element.
         marks = map(cells.__setitem__, itertools.repeat(_ELEMENT), itertools.count())
@@ -134,7 +134,7 @@ def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, ch
         running.pop(threading.get_ident(), None)
 
 
-def _who(travelled: bool) -> Worker:
+def _this_worker(travelled: bool) -> Worker:
     name = threading.current_thread().name
     if travelled and "distributed" in sys.modules:
         with contextlib.suppress(Exception):  # not in a dask worker
@@ -143,14 +143,14 @@ def _who(travelled: bool) -> Worker:
     return Worker(socket.gethostname(), os.getpid(), 0 if only else threading.get_ident(), name)
 
 
-def _marked(chunk: Chunk) -> memoryview | None:
+def _board_cells(chunk: Chunk) -> memoryview | None:
     """Return the cells on the board where this chunk marks its element; None without a board."""
     if chunk.board is None:
         return None
     path, place = chunk.board
     with _lock:
         if path not in _boards:
-            _boards[path] = _opened(path)
+            _boards[path] = _map_board(path)
         board = _boards[path]
     if board is None:
         return None
@@ -160,7 +160,7 @@ def _marked(chunk: Chunk) -> memoryview | None:
     return cells
 
 
-def _opened(path: str) -> memoryview | None:
+def _map_board(path: str) -> memoryview | None:
     try:
         with open(path, "r+b") as file:
             return memoryview(mmap.mmap(file.fileno(), 0))

@@ -31,8 +31,8 @@ class Shared:
             if self._path is None:
                 self._path = self._written()
         if not self._path:
-            return _itself, (self._array,)
-        return _mapped, (self._path, self._array.dtype, self._array.shape)
+            return _identity, (self._array,)
+        return _read_file, (self._path, self._array.dtype, self._array.shape)
 
     def _written(self) -> str:
         data = np.ascontiguousarray(self._array).reshape(-1).view(np.uint8)
@@ -60,11 +60,11 @@ def shared_if_large(array: np.ndarray) -> Shared | None:
     return Shared(array) if array.nbytes >= LARGE_BYTES else None
 
 
-def _itself(array: np.ndarray) -> np.ndarray:
+def _identity(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _mapped(path: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+def _read_file(path: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     with open(path, "rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return np.ndarray(shape, dtype, buffer=data)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._results import dumps_by_value, kept, kept_numbers, snapshot
+from ._results import collect_numbers, collect_results, dumps_by_value, snapshot
 from ._shared import Shared, shared_if_large
 
 KEPT_TASKS = 16  # number of unpickled host functions that a worker caches
@@ -53,7 +53,7 @@ class Task:
         self.keep = keep
         self.near = near
         self.travelled = travelled
-        self.collect = collect or functools.partial(kept, keep)
+        self.collect = collect or functools.partial(collect_results, keep)
         self.numbers = numbers
         self._pickled = pickled
 
@@ -77,7 +77,7 @@ def _known_task(key: bytes, blob: Any, numbers: str | None) -> Task:
         declared = collect = None
         if numbers is not None:
             declared = np.dtype(numbers)
-            collect = functools.partial(kept_numbers, declared)
+            collect = functools.partial(collect_numbers, declared)
         task = Task(
             pickle.loads(blob),
             snapshot,
@@ -183,7 +183,7 @@ class Chunk:
         facts = self.number, self.count, self.timeout, self.stamped, self.board
         if self.structured is not None and self.by_value:
             return _by_value, (dumps_by_value((arguments, True, facts)),)
-        return _travelled, (arguments, self.structured is not None, facts)
+        return _received_chunk, (arguments, self.structured is not None, facts)
 
 
 class StructuredChunk(Chunk):
@@ -196,14 +196,14 @@ class StructuredChunk(Chunk):
 
     def __reduce__(self) -> Any:  # dask may move work from one worker to another
         facts = self.number, self.count, self.timeout, self.stamped, self.board
-        return _travelled, (self.calls, True, facts)
+        return _received_chunk, (self.calls, True, facts)
 
 
 def _by_value(blob: bytes) -> Chunk:
-    return _travelled(*pickle.loads(blob))
+    return _received_chunk(*pickle.loads(blob))
 
 
-def _travelled(arguments: Any, structured: bool, facts: tuple[Any, ...]) -> Chunk:
+def _received_chunk(arguments: Any, structured: bool, facts: tuple[Any, ...]) -> Chunk:
     number, count, timeout, stamped, board = facts
     if structured:
         for array in _arrays(arguments):

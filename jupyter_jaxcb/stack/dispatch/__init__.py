@@ -11,7 +11,7 @@ from ._borrowed_memory import RetainedBufferWarning as RetainedBufferWarning
 from ._buffer_crossing import BufferOptions as BufferOptions
 from ._buffer_crossing import build_buffer_crossing as build_buffer_crossing
 from ._buffer_crossing import build_eager_crossing as build_eager_crossing
-from ._canary import checked as checked
+from ._canary import run_checked as run_checked
 from ._crossing import Build as Build
 from ._crossing import Crossing as Crossing
 from ._crossing import Parts as Parts

@@ -16,7 +16,7 @@ from ..errors import HostCallError, host_error
 from ..results import ResultError
 from ._arguments import takes_flat_operands, to_arguments
 from ._borrowed_memory import borrow, reclaim, rescue, still_held
-from ._canary import checked
+from ._canary import run_checked
 from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
 from ._elements import ElementSchedule
 from ._finite import finite_checker
@@ -196,7 +196,7 @@ def _rows_by_call(rows: Sequence[np.ndarray], schedule: ElementSchedule) -> Iter
 
 def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call:
     """Return a function that calls the host function and checks that it only writes."""
-    call = _handing_over(callback, count, options.with_context)
+    call = _passing_arguments(callback, count, options.with_context)
     name, paths = callback.host.name, _paths(callback.out_tree)
     begun = {result for _, result in options.aliases}
     own = [n for n in range(len(paths)) if n not in begun]
@@ -210,8 +210,8 @@ def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call
                 "or register the function as pure."
             )
 
-    def looked_at(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
-        checked(
+    def checking(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
+        run_checked(
             lambda: writing(function, context, operands, outs),
             [outs[n] for n in own],
             [paths[n] for n in own],
@@ -219,10 +219,10 @@ def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call
             again=not options.has_side_effect and not begun,
         )
 
-    return looked_at if options.check else writing
+    return checking if options.check else writing
 
 
-def _handing_over(callback: HostCallback, count: int, with_context: bool) -> Call:
+def _passing_arguments(callback: HostCallback, count: int, with_context: bool) -> Call:
     """Return a function that passes the arguments flat, or as the trees they came in."""
     tree: Any = callback.out_tree
     if takes_flat_operands(callback, count) and tree == tree_structure(0):

@@ -15,7 +15,7 @@ _CHANCE = 1e-9
 _SURE = 4  # bytes; an element this wide practically never equals its canary by chance
 
 
-def checked(
+def run_checked(
     run: Callable[[], None],
     outs: Sequence[np.ndarray],
     paths: Sequence[str],

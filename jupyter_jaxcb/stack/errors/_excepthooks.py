@@ -21,10 +21,10 @@ def show_uncaught() -> Callable[[], None]:
     undo = contextlib.ExitStack()
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _excepthook
-        undo.callback(_take_back_excepthook)
+        undo.callback(_remove_excepthook)
     if threading.excepthook is threading.__excepthook__:
         threading.excepthook = _thread_excepthook
-        undo.callback(_take_back_thread_excepthook)
+        undo.callback(_remove_thread_excepthook)
     return undo.close
 
 
@@ -52,11 +52,11 @@ def _thread_excepthook(args: threading.ExceptHookArgs) -> None:
         show(*seen, f"Exception in thread {name}:")
 
 
-def _take_back_excepthook() -> None:
+def _remove_excepthook() -> None:
     if sys.excepthook is _excepthook:
         sys.excepthook = sys.__excepthook__
 
 
-def _take_back_thread_excepthook() -> None:
+def _remove_thread_excepthook() -> None:
     if threading.excepthook is _thread_excepthook:
         threading.excepthook = threading.__excepthook__

@@ -46,13 +46,13 @@ def host_call_error(
     by = f"raised by the {site.flavor} callback {site.function}, bound at {site.where}, "
     note = f"{by}{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
     add_note(error, note, instead_of=by)  # a host function may raise the same exception again
-    if type(error) is ValueError and any(map(_is_of_writing, error.args)):
+    if type(error) is ValueError and any(map(_is_read_only_error, error.args)):
         add_note(error, _READ_ONLY)
     BaseException.with_traceback(error, own_frames(error.__traceback__))
     return _kept(error, note, lowered.site, others_may_wait=lowered.shard is not None)
 
 
-def _is_of_writing(message: Any) -> bool:
+def _is_read_only_error(message: Any) -> bool:
     return isinstance(message, str) and message.endswith("is read-only")  # NumPy's, and Cython's
 
 

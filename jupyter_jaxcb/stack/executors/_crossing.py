@@ -79,14 +79,17 @@ class _Crossing:
         self.order = one if self._schedule is None else self._schedule.order
         self._outer = [aval.shape for aval in lowered.results]
         self._new_collected = functools.partial(
-            CollectedResults, self.order.size, _opening(check), shapes, kinds
+            CollectedResults, self.order.size, _accepting_checked(check), shapes, kinds
         )
-        self._keep, self._structured = _keeping(check), None
+        self._keep, self._structured = _copying(check), None
         if not takes_flat_operands(callback, len(lowered.operands)):
             self._structured = to_arguments(callback)
         self._collect = self._numbers = None
         if shapes == [()] and kinds[0].kind in "biufc":
-            self._collect, self._numbers = functools.partial(_numbers, check, kinds), kinds[0]
+            self._collect, self._numbers = (
+                functools.partial(_collect_numbers, check, kinds),
+                kinds[0],
+            )
 
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         """The function XLA calls. Other threads read its local variables, see `_code_owner`."""
@@ -176,7 +179,7 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
         ) from error
 
 
-def _numbers(
+def _collect_numbers(
     check: AnswerChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
     """Collect the results of calls that return one number, and the exception that ended them."""
@@ -189,12 +192,12 @@ def _numbers(
     return array, None
 
 
-def _opening(check: AnswerChecker) -> AnswerChecker:
+def _accepting_checked(check: AnswerChecker) -> AnswerChecker:
     """Wrap `check` to accept results that the worker has already checked."""
     return lambda returned: returned.arrays if type(returned) is Checked else check(returned)
 
 
-def _keeping(check: AnswerChecker) -> Callable[[Any], Any]:
+def _copying(check: AnswerChecker) -> Callable[[Any], Any]:
     """Return a function that copies a result, because the host function may reuse its buffer."""
 
     def keep(returned: Any) -> Any:

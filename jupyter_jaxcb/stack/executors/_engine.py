@@ -86,7 +86,7 @@ class Engine:
             try:
                 count = max(self._count(), 1)
             except Exception as error:
-                raise self.connection_error() or self.refused(error) from error
+                raise self.connection_error() or self.submit_error(error) from error
             self._counted = time.monotonic(), count
         return count
 
@@ -101,7 +101,7 @@ class Engine:
                 future = self.executor.submit(*work)
             except Exception as error:
                 if last or self.make is None or not self.renew():
-                    raise self.refused(error) from error
+                    raise self.submit_error(error) from error
                 continue
             if not hasattr(future, "add_done_callback"):
                 raise ExecutorError(
@@ -133,7 +133,7 @@ class Engine:
         """
         return future is not None and not self.broken and future.cancel()
 
-    def refused(self, error: BaseException) -> ExecutorError:
+    def submit_error(self, error: BaseException) -> ExecutorError:
         """Return the error to raise when the executor rejects work."""
         text = describe(error)
         if self.lost_worker(error):

@@ -119,7 +119,7 @@ def _mpi(name: str, after: str) -> Engine:
 def _dask(name: str, after: str) -> Engine:
     distributed = needed("distributed")
     if not after:
-        return _dask_client(_or_say(distributed.get_client, name, "distributed.Client()"), name)
+        return _dask_client(_connect(distributed.get_client, name, "distributed.Client()"), name)
     try:
         client = distributed.Client(after, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
@@ -153,7 +153,7 @@ def _ipyparallel(name: str, after: str) -> Engine:
     if after:
         make = functools.partial(make, profile=after)
     start = f"ipcluster start{f' --profile={after}' if after else ''}"
-    return _ipyparallel_view(_or_say(make, name, start), name)
+    return _ipyparallel_view(_connect(make, name, start), name)
 
 
 def _ipyparallel_view(view: Any, named: Any) -> Engine:
@@ -171,7 +171,7 @@ def _ipyparallel_view(view: Any, named: Any) -> Engine:
     )
 
 
-def _or_say(make: Callable[[], Any], name: str, start: str) -> Any:
+def _connect(make: Callable[[], Any], name: str, start: str) -> Any:
     try:
         return make()
     except Exception as error:  # each library has its own error classes

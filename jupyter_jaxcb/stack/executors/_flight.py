@@ -110,7 +110,7 @@ def lost_error(
     return WorkerLostError(" ".join(words))
 
 
-def lost_ran(
+def lost_outcome(
     flight: SubmittedChunk, mark: ElementMark | None, error: BaseException
 ) -> ChunkOutcome:
     """Return the outcome to record for a batch element whose worker died: only when it started."""

@@ -21,7 +21,7 @@ from ..results import ResultError
 from ._board import ElementMark, board
 from ._chunks import ChunkQueue, ElementCost, OperandSlices
 from ._engine import Engine, ExecutorError
-from ._flight import SubmittedChunk, await_end, lost_error, lost_ran
+from ._flight import SubmittedChunk, await_end, lost_error, lost_outcome
 from ._stuck import end_stuck_worker, is_deadlocked, runs_on_this_thread
 
 _POLL_SECONDS = 0.05
@@ -69,7 +69,7 @@ class SpreadRun:
         self._parts = ChunkQueue(elements.count, spread, cost, self._workers, engine.target_ns)
         self._tries: collections.Counter[int] = collections.Counter()  # failed tries, by call
         self.flights: dict[int, SubmittedChunk] = {}  # chunks in flight, by number
-        self._back: queue.SimpleQueue[tuple[SubmittedChunk, bool | None]] = queue.SimpleQueue()
+        self._returned: queue.SimpleQueue[tuple[SubmittedChunk, bool | None]] = queue.SimpleQueue()
         self._ready: dict[int, Sequence[Any]] = {}  # results, by the first call
         self._failed: tuple[int, BaseException] | None = None  # the first call out of retries
         self._broken: BaseException | None = None  # why the user's executor cannot be used again
@@ -94,16 +94,16 @@ class SpreadRun:
                 elif self._failed is not None and self._failed[0] == call:
                     raise self._failed[1]
                 else:
-                    self._send()
+                    self._submit_chunks()
                     self._wait()
         finally:
             self._end()
 
-    def _send(self) -> None:
+    def _submit_chunks(self) -> None:
         """Submit enough chunks to keep the workers busy."""
         if self._broken is not None:
             if not self.flights:
-                self.failed, error = self._failed or (None, self._engine.refused(self._broken))
+                self.failed, error = self._failed or (None, self._engine.submit_error(self._broken))
                 raise error
             return
         ahead = (
@@ -144,9 +144,9 @@ class SpreadRun:
             flight.release()
             raise
         self.flights[chunk.number] = flight
-        flight.future.add_done_callback(lambda future: self._came(flight))
+        flight.future.add_done_callback(lambda future: self._chunk_done(flight))
 
-    def _came(self, flight: SubmittedChunk) -> None:
+    def _chunk_done(self, flight: SubmittedChunk) -> None:
         """Take back a chunk, on the executor's thread, before it handles a lost worker."""
         flight.received_ns = self._clock()
         future = flight.future
@@ -157,11 +157,11 @@ class SpreadRun:
         with self._lock:
             over = self._over
             if not over:
-                self._back.put((flight, ended))
+                self._returned.put((flight, ended))
         if over:
-            self._late(flight)
+            self._record_late_chunk(flight)
 
-    def _late(self, flight: SubmittedChunk) -> None:
+    def _record_late_chunk(self, flight: SubmittedChunk) -> None:
         """Record a chunk that came back after the run had ended: its calls were made."""
         future = flight.future
         if future is not None and not future.cancelled() and future.exception() is None:
@@ -173,13 +173,13 @@ class SpreadRun:
         if not self.flights:
             return
         try:
-            flight, ended = self._back.get(timeout=_POLL_SECONDS)
+            flight, ended = self._returned.get(timeout=_POLL_SECONDS)
         except queue.Empty:
-            self._look()
+            self._check_workers()
             return
-        self._landed(flight, ended)
+        self._process_chunk(flight, ended)
 
-    def _landed(self, flight: SubmittedChunk, ended: bool | None) -> None:
+    def _process_chunk(self, flight: SubmittedChunk, ended: bool | None) -> None:
         future = flight.future
         mark = flight.mark
         self._engine.marks |= mark is not None
@@ -193,13 +193,13 @@ class SpreadRun:
             )
         error = future.exception()
         if error is None:
-            self._take(flight, future.result())
+            self._take_results(flight, future.result())
         elif self._engine.lost_worker(error):
-            self._lost(flight, mark, ended, error)
+            self._handle_lost_worker(flight, mark, ended, error)
         else:
-            raise self._engine.connection_error() or self._engine.refused(error) from error
+            raise self._engine.connection_error() or self._engine.submit_error(error) from error
 
-    def _take(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
+    def _take_results(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
         """Store the results of a chunk, and handle the call that failed in it, if any."""
         done = len(outcome.results)
         stamps = outcome.stamps
@@ -213,9 +213,9 @@ class SpreadRun:
             if outcome.trace:
                 where = f"pid {outcome.worker.pid}, {outcome.worker.host}"
                 add_note(outcome.error, f"raised in a worker ({where}):\n{outcome.trace}")
-            self._failing(flight.start + done, flight.stop, outcome.error)
+            self._handle_failed_call(flight.start + done, flight.stop, outcome.error)
 
-    def _failing(self, call: int, stop: int, error: BaseException) -> None:
+    def _handle_failed_call(self, call: int, stop: int, error: BaseException) -> None:
         """Retry or fail `call`; the calls after it in its chunk were not made."""
         self._tries[call] += 1
         allowed = self._spread.retries if self._broken is None else 0
@@ -233,7 +233,7 @@ class SpreadRun:
                 flight.stop = flight.start
         self.flights = {n: f for n, f in self.flights.items() if f.stop > f.start}
 
-    def _lost(
+    def _handle_lost_worker(
         self,
         flight: SubmittedChunk,
         mark: ElementMark | None,
@@ -259,21 +259,21 @@ class SpreadRun:
         found.__cause__ = error
         call = flight.start + (mark.element if mark else 0)
         part = dataclasses.replace(flight, start=call, stop=call + 1)
-        self._record(part, lost_ran(part, mark, found))
+        self._record(part, lost_outcome(part, mark, found))
         self._parts.one_by_one(flight.start, call)
         self._parts.one_by_one(call + 1, flight.stop)
-        self._failing(call, call + 1, found)
+        self._handle_failed_call(call, call + 1, found)
 
-    def _look(self) -> None:
+    def _check_workers(self) -> None:
         """Check for lost connections, stuck workers and deadlocks while nothing comes back."""
-        self._look_at_engine()
+        self._check_connection()
         if self._spread.timeout is not None:
             for flight in self.flights.values():
                 end_stuck_worker(flight, self._spread.timeout, self._engine)
         if is_deadlocked(self._engine):
             self._run_one_here()
 
-    def _look_at_engine(self) -> None:
+    def _check_connection(self) -> None:
         wrong, now = self._engine.connection_error(), time.monotonic()
         self._gone_since = since = None if wrong is None else self._gone_since or now
         if wrong and since and now - since >= (self._spread.timeout or _GONE_SECONDS):
@@ -286,7 +286,7 @@ class SpreadRun:
                 outcome = run_elements(self._task, flight.chunk)
                 flight.received_ns = self._clock()
                 del self.flights[flight.chunk.number]
-                self._take(flight, outcome)
+                self._take_results(flight, outcome)
                 return
 
     def _end(self) -> None:
@@ -297,9 +297,9 @@ class SpreadRun:
             self._engine.cancel(flight.future)
         while True:  # chunks that came back before `_over` was set
             try:
-                flight, _ = self._back.get_nowait()
+                flight, _ = self._returned.get_nowait()
             except queue.Empty:
                 return
             if flight.chunk.number in self.flights:
-                self._late(flight)
+                self._record_late_chunk(flight)
             flight.release()

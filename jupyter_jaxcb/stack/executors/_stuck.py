@@ -27,18 +27,18 @@ def is_deadlocked(engine: Engine) -> bool:
     Then none of them may ever take the next chunk: a host function has called something that needs
     the same executor.
     """
-    busy = [thread for thread, other in list(running.items()) if _is(engine, other)]
+    busy = [thread for thread, other in list(running.items()) if _same_executor(engine, other)]
     if len(busy) < engine.workers:
         return False
     frames = frames_of_threads()
-    return all(_waits(frames.get(thread)) for thread in busy)
+    return all(_is_waiting(frames.get(thread)) for thread in busy)
 
 
-def _is(engine: Engine, other: Engine | None) -> bool:
+def _same_executor(engine: Engine, other: Engine | None) -> bool:
     return other is not None and other.executor is engine.executor
 
 
-def _waits(frame: FrameType | None) -> bool:
+def _is_waiting(frame: FrameType | None) -> bool:
     while frame is not None and frame.f_code is not run_elements.__code__:
         if frame.f_code in WAITING or frame.f_code.co_filename.startswith(JAX_FOLDER):
             return True
@@ -65,4 +65,4 @@ def runs_on_this_thread(engine: Engine) -> bool:
 
     If it does, it should run its own chunks: the workers it would wait for may wait for it.
     """
-    return _is(engine, running.get(threading.get_ident()))
+    return _same_executor(engine, running.get(threading.get_ident()))

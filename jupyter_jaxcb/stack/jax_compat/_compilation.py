@@ -79,7 +79,7 @@ def _call_after_compile(
         executable = type(own).compile(own, *args, **kwargs)
         took = time.perf_counter_ns() - start
         while functions:
-            program = functions.pop(0)(lambda: _optimised(executable), lower_ns, took)
+            program = functions.pop(0)(lambda: _optimized(executable), lower_ns, took)
         if program is not None:
             runs.expect(program, executable, effects, *called_from())
         return executable
@@ -98,7 +98,7 @@ def drop_executable(lowered: Any) -> None:
             setattr(computation, name, None)
 
 
-def _optimised(executable: Any) -> bytes:
+def _optimized(executable: Any) -> bytes:
     """Return the serialized optimized HLO; raise AttributeError if this JAX does not expose it."""
     (module,) = executable.xla_executable.hlo_modules()
     return module.as_serialized_hlo_module_proto()

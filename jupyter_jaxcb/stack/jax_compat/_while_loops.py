@@ -23,7 +23,7 @@ except (ImportError, AttributeError):
 
 _held: set[Any] = set()  # ordered effects
 # JAX's functions that hoist loop-invariant code out of a scan.
-_TAKE_OUT = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
+_HOISTING = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
 
 
 def hold_finished_elements(effect: Any) -> None:
@@ -57,17 +57,17 @@ def stay_in_loops(primitive: Any) -> None:
     """
 
     def rule(trace: Any, *tracers: Any, **params: Any) -> Any:
-        if _takes_out():
+        if _is_hoisting():
             tracers = tuple(map(trace.instantiate_const, tracers))
         return trace.default_process_primitive(primitive, tracers, params)
 
     custom_partial_eval_rules[primitive] = rule
 
 
-def _takes_out() -> bool:
+def _is_hoisting() -> bool:
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name in _TAKE_OUT:
+        if frame.f_code.co_name in _HOISTING:
             return True
         frame = frame.f_back
     return False
