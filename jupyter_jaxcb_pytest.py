@@ -84,7 +84,7 @@ def _as_user_sees(error: pytest.ExceptionInfo[Any] | None) -> pytest.ExceptionIn
     stack = sys.modules.get("jupyter_jaxcb.stack")
     if error is None or stack is None:
         return None
-    original, frames = stack.seen_by_user(error.value, error.tb) or (None, None)
+    original, frames = stack.error_for_user(error.value, error.tb) or (None, None)
     if not isinstance(original, Exception) or frames is None:
         return None
     return pytest.ExceptionInfo.from_exc_info((type(original), original, frames))

@@ -1,15 +1,16 @@
-"""What runs in a worker of an executor: some elements of a host function, one after the other.
+"""The code that runs in a worker of an executor: it calls a host function for a chunk of elements.
 
-A package beside the other: a worker process imports it, and neither that nor JAX.
+A package separate from `jupyter_jaxcb`: a worker process imports this one, and neither
+`jupyter_jaxcb` nor JAX.
 """
 
-from ._answers import Checked as Checked
-from ._answers import check_ended as check_ended
-from ._answers import number_of as number_of
-from ._answers import opened as opened
-from ._ran import ElementError as ElementError
-from ._ran import Ran as Ran
-from ._ran import Who as Who
+from ._outcome import ChunkOutcome as ChunkOutcome
+from ._outcome import ElementError as ElementError
+from ._outcome import Worker as Worker
+from ._results import Checked as Checked
+from ._results import check_ended as check_ended
+from ._results import number_of as number_of
+from ._results import unpickled as unpickled
 from ._run import SLOT as SLOT
 from ._run import run_elements as run_elements
 from ._run import running as running

@@ -1,4 +1,4 @@
-"""The loop over batch elements of a worker."""
+"""The worker's loop over the batch elements of a chunk."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._answers import check_ended
-from ._ran import Ran, Who
+from ._outcome import ChunkOutcome, Worker
+from ._results import check_ended
 from ._task import Chunk, StructuredChunk, Task
 
-SLOT = struct.Struct("qqqq")  # of a board: chunk, pid, batch element of the chunk, since when
+SLOT = struct.Struct("qqqq")  # one place on a board: chunk, pid, element of the chunk, start time
 _ELEMENT, _SINCE = 2, 3
 
 _boards: dict[str, memoryview | None] = {}
 _lock = threading.Lock()
-# Who runs batch elements of this process right now: the engine, by thread.
+# The engine for which each thread of this process is running batch elements now.
 running: dict[int, Any] = {}
 
 
-def run_elements(task: Task, chunk: Chunk) -> Ran:
-    """Runs the batch elements of `chunk` until one raises, or takes too long."""
-    ran = Ran(_who(task.travelled))
+def run_elements(task: Task, chunk: Chunk) -> ChunkOutcome:
+    """Run the batch elements of `chunk` until one raises or times out."""
+    outcome = ChunkOutcome(_this_worker(task.travelled))
     thread = threading.get_ident()
-    before = running.pop(thread, None)  # a thread that waits for batch elements runs none
+    before = running.pop(thread, None)  # while a thread waits for batch elements, it runs none
     try:
         if chunk.timeout is None:
             running[thread] = chunk.engine
-            _run(task, chunk, ran)
+            _run(task, chunk, outcome)
         else:
-            _run_timed(task, chunk, ran)
+            _run_timed(task, chunk, outcome)
     finally:
         running.pop(thread, None)
         if before is not None:
             running[thread] = before
-    return ran
+    return outcome
 
 
 def _calls(task: Task, chunk: Chunk) -> Iterator[Any]:
-    """The answers, each made when it is asked for."""
+    """Yield the results; each call is made when its result is requested."""
     call, elements = task.call, chunk.elements()
     if isinstance(chunk, StructuredChunk):
         call = functools.partial(_call_structured, call)
-    cells = _marked(chunk) if task.travelled else None
+    cells = _board_cells(chunk) if task.travelled else None
     if cells is not None:
-        # In C, as it is done for every batch element.
+        # In C, because this happens for every batch element.
         marks = map(cells.__setitem__, itertools.repeat(_ELEMENT), itertools.count())
         if chunk.stamped or chunk.timeout is not None:
             since = map(cells.__setitem__, itertools.repeat(_SINCE), _times())
@@ -73,57 +73,57 @@ def _times() -> Iterator[int]:
         yield time.perf_counter_ns()
 
 
-def _run(task: Task, chunk: Chunk, ran: Ran) -> None:
-    clock, stamps = chunk.clock, ran.stamps
+def _run(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
+    clock, stamps = chunk.clock, outcome.stamps
     stamps.append(clock())
     calls = _calls(task, chunk)
     if chunk.stamped:
         calls = _stamped(calls, stamps, clock)
-    ran.answers, ran.error = task.collect(chunk.count, calls)
-    if not chunk.stamped or (ran.error is not None and len(stamps) == len(ran.answers) + 1):
+    outcome.results, outcome.error = task.collect(chunk.count, calls)
+    if not chunk.stamped or (outcome.error is not None and len(stamps) == len(outcome.results) + 1):
         stamps.append(clock())
 
 
 def _stamped(calls: Iterator[Any], stamps: list[int], clock: Callable[[], int]) -> Iterator[Any]:
-    for answer in calls:
+    for result in calls:
         stamps.append(clock())
-        yield answer
+        yield result
 
 
-def _run_timed(task: Task, chunk: Chunk, ran: Ran) -> None:
-    """In a thread of its own, which is left alone where a batch element takes too long."""
+def _run_timed(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
+    """Run the calls in a separate thread, which is abandoned if a batch element times out."""
     came: queue.SimpleQueue[Any] = queue.SimpleQueue()
     over = threading.Event()
     name = threading.current_thread().name
     thread = threading.Thread(
         target=_run_until, args=(over, came.put, task, chunk), name=name, daemon=True
     )
-    answers: list[Any] = []
-    ran.answers = answers
-    ran.stamps.append(chunk.clock())
+    results: list[Any] = []
+    outcome.results = results
+    outcome.stamps.append(chunk.clock())
     thread.start()
-    while len(answers) < chunk.count and ran.error is None:
+    while len(results) < chunk.count and outcome.error is None:
         try:
-            answer, ran.error = came.get(timeout=chunk.timeout)
+            result, outcome.error = came.get(timeout=chunk.timeout)
         except queue.Empty:
             over.set()
             running.pop(thread.ident or 0, None)
-            ran.timed_out = True
-            ran.error = TimeoutError(f"it took more than {chunk.timeout:g} s (timeout=)")
+            outcome.timed_out = True
+            outcome.error = TimeoutError(f"the call took more than {chunk.timeout:g} s (timeout=)")
         else:
-            if ran.error is None:
-                answers.append(answer)
-        if chunk.stamped or ran.error is not None or len(answers) == chunk.count:
-            ran.stamps.append(chunk.clock())
+            if outcome.error is None:
+                results.append(result)
+        if chunk.stamped or outcome.error is not None or len(results) == chunk.count:
+            outcome.stamps.append(chunk.clock())
 
 
 def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, chunk: Chunk) -> None:
-    """Puts each answer and None, or None and what a batch element raised."""
+    """Put ``(result, None)`` for each call, or ``(None, error)`` for one that raises."""
     done = 0
     running[threading.get_ident()] = chunk.engine
     try:
-        for answer in map(task.keep, _calls(task, chunk)):
-            put((answer, None))
+        for result in map(task.keep, _calls(task, chunk)):
+            put((result, None))
             if over.is_set():
                 return
             done += 1
@@ -134,35 +134,35 @@ def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, ch
         running.pop(threading.get_ident(), None)
 
 
-def _who(travelled: bool) -> Who:
+def _this_worker(travelled: bool) -> Worker:
     name = threading.current_thread().name
     if travelled and "distributed" in sys.modules:
-        with contextlib.suppress(Exception):  # a worker of dask's
+        with contextlib.suppress(Exception):  # not in a dask worker
             name = str(sys.modules["distributed"].get_worker().address)
     only = travelled and threading.current_thread() is threading.main_thread()
-    return Who(socket.gethostname(), os.getpid(), 0 if only else threading.get_ident(), name)
+    return Worker(socket.gethostname(), os.getpid(), 0 if only else threading.get_ident(), name)
 
 
-def _marked(chunk: Chunk) -> memoryview | None:
-    """The place on the board of this machine where it says which element is run; None: no board."""
+def _board_cells(chunk: Chunk) -> memoryview | None:
+    """Return the cells on the board where this chunk marks its element; None without a board."""
     if chunk.board is None:
         return None
     path, place = chunk.board
     with _lock:
         if path not in _boards:
-            _boards[path] = _opened(path)
+            _boards[path] = _map_board(path)
         board = _boards[path]
     if board is None:
         return None
     cells = board[place * SLOT.size : (place + 1) * SLOT.size].cast("q")
     cells[_ELEMENT], cells[_SINCE] = 0, time.perf_counter_ns()
-    cells[1], cells[0] = os.getpid(), chunk.number  # the last one makes it a mark of this chunk
+    cells[1], cells[0] = os.getpid(), chunk.number  # last: the chunk number makes the mark valid
     return cells
 
 
-def _opened(path: str) -> memoryview | None:
+def _map_board(path: str) -> memoryview | None:
     try:
         with open(path, "r+b") as file:
             return memoryview(mmap.mmap(file.fileno(), 0))
-    except OSError:  # another machine's
+    except OSError:  # the board is on another machine
         return None

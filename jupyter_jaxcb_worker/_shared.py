@@ -1,4 +1,4 @@
-"""Large arrays, which workers of this machine read from a file, not with each chunk."""
+"""Send large arrays to local workers through a file, once, instead of with each chunk."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LARGE_BYTES = 1 << 20
 
 
 class Shared:
-    """An array that many chunks take along; it is written once, when the first of them leaves.
+    """An array that many chunks need; written to a file when the first of them is pickled.
 
-    The file is there as long as this is.
+    The file exists as long as this object.
     """
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
-        self._path: str | None = None  # empty: it could not be written
+        self._path: str | None = None  # empty if the file could not be written
         self._lock = threading.Lock()
 
     def __reduce__(self) -> Any:
@@ -31,8 +31,8 @@ class Shared:
             if self._path is None:
                 self._path = self._written()
         if not self._path:
-            return _itself, (self._array,)
-        return _mapped, (self._path, self._array.dtype, self._array.shape)
+            return _identity, (self._array,)
+        return _read_file, (self._path, self._array.dtype, self._array.shape)
 
     def _written(self) -> str:
         data = np.ascontiguousarray(self._array).reshape(-1).view(np.uint8)
@@ -42,29 +42,29 @@ class Shared:
             weakref.finalize(self, remove_own, path, os.getpid())
             with open(number, "wb") as file:
                 file.write(data.data)
-        except OSError:  # the disk is full, say
+        except OSError:  # the disk may be full
             remove_own(path, os.getpid())
             return ""
         return path
 
 
 def remove_own(path: str, owner: int) -> None:
-    """Removes a file of the process `owner`, if this is it, and not a forked child."""
+    """Remove a file if this process is its `owner`, and not a forked child of that."""
     if os.getpid() == owner:
         with contextlib.suppress(OSError):
             os.unlink(path)
 
 
 def shared_if_large(array: np.ndarray) -> Shared | None:
-    """`array` as it is to travel; None: as it is."""
+    """Return `array` wrapped to be sent through a file; None if it is small."""
     return Shared(array) if array.nbytes >= LARGE_BYTES else None
 
 
-def _itself(array: np.ndarray) -> np.ndarray:
+def _identity(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _mapped(path: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+def _read_file(path: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     with open(path, "rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return np.ndarray(shape, dtype, buffer=data)

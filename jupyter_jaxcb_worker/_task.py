@@ -1,4 +1,4 @@
-"""What is sent: a host function, and operands of some of its batch elements."""
+"""What is sent to a worker: the host function, and the operands of a chunk of batch elements."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._answers import dumps_by_value, kept, kept_numbers, snapshot
+from ._results import collect_numbers, collect_results, dumps_by_value, snapshot
 from ._shared import Shared, shared_if_large
 
-KEPT_TASKS = 16  # unpickled host functions that a worker keeps
+KEPT_TASKS = 16  # number of unpickled host functions that a worker caches
 
 Collect = Callable[[int, Iterator[Any]], tuple[Any, BaseException | None]]
 
@@ -26,16 +26,16 @@ _lock = threading.Lock()
 
 
 class Task:
-    """A host function as an executor gets it: itself in this process, pickled in another.
+    """A host function for an executor, pickled if it leaves the process.
 
     Args:
-        call: takes the operands of one batch element, or args and kwargs where it has travelled.
-        keep: makes of an answer something that stays as it is.
-        pickled: the function as bytes; asked for if it leaves the process.
-        near: only other processes of this machine get it.
-        travelled: it came from another process.
-        collect: makes some calls and keeps their answers: these, and what the next call raised.
-        numbers: what each answer is declared to be; None: no number.
+        call: takes the operands of one batch element; args and kwargs in another process.
+        keep: copies a result.
+        pickled: returns the function as bytes; called if it leaves the process.
+        near: whether only other processes of this machine get it.
+        travelled: whether it came from another process.
+        collect: makes calls, and returns their results and the exception that ended them.
+        numbers: the declared dtype, if each result is a number; else None.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Task:
         self.keep = keep
         self.near = near
         self.travelled = travelled
-        self.collect = collect or functools.partial(kept, keep)
+        self.collect = collect or functools.partial(collect_results, keep)
         self.numbers = numbers
         self._pickled = pickled
 
@@ -70,14 +70,14 @@ class Task:
 
 
 def _known_task(key: bytes, blob: Any, numbers: str | None) -> Task:
-    """The task of these bytes; unpickled once in a worker."""
+    """Return the task for a pickled function; each worker unpickles it once."""
     with _lock:
         task = _tasks.get(key)
     if task is None:
         declared = collect = None
         if numbers is not None:
             declared = np.dtype(numbers)
-            collect = functools.partial(kept_numbers, declared)
+            collect = functools.partial(collect_numbers, declared)
         task = Task(
             pickle.loads(blob),
             snapshot,
@@ -95,24 +95,22 @@ def _known_task(key: bytes, blob: Any, numbers: str | None) -> Task:
 
 
 class Column(NamedTuple):
-    """One operand of some batch elements."""
+    """One operand of a chunk."""
 
     array: np.ndarray
-    places: np.ndarray | None = (
-        None  # the row of each batch element; None: row n is of batch element n
-    )
-    whole: bool = False  # each batch element gets all of the array
-    shared: Shared | None = None  # the array as it travels
+    places: np.ndarray | None = None  # row of each batch element; None: element n has row n
+    whole: bool = False  # unbatched: each batch element gets the whole array
+    shared: Shared | None = None  # the array as it is sent
 
     def __reduce__(self) -> Any:
         return _column, (self.shared or self.array, self.places, self.whole)
 
     def sent(self) -> Iterator[Any]:
-        """Of each batch element, as it travels."""
+        """Yield the argument of each batch element as it is sent."""
         return itertools.repeat(self.shared) if self.shared else self.arguments()
 
     def arguments(self) -> Iterator[np.ndarray]:
-        """Of each batch element, read-only as they are."""
+        """Yield the argument of each batch element."""
         array = self.array
         if self.whole:
             return itertools.repeat(array)
@@ -126,7 +124,7 @@ class Column(NamedTuple):
 
 
 def _column(array: np.ndarray, places: np.ndarray | None, whole: bool) -> Column:
-    """As it is unpickled, with a dtype that is numpy's own again, known by identity."""
+    """Unpickle a column; give it NumPy's own dtype object, which is compared by identity."""
     own = np.dtype(array.dtype.str) if array.dtype.kind in "biufc" else array.dtype
     array = array.view(own)
     array.flags.writeable = False
@@ -134,20 +132,20 @@ def _column(array: np.ndarray, places: np.ndarray | None, whole: bool) -> Column
 
 
 class Chunk:
-    """Some batch elements that one worker runs.
+    """Batch elements that one worker runs together.
 
     Args:
-        number: of it, in this process.
-        count: of batch elements.
-        columns: operands.
-        structured: from operands to args and kwargs; None: the operands are the arguments.
-        timeout: seconds that one batch element may take; None: as long as it likes.
-        clock: nanoseconds; another process has its own.
-        stamped: look at the clock after each batch element, not at the ends alone.
-        board: the file and place where a worker of this machine writes which element it is at.
-        engine: that runs it, while it is in this process.
-        by_value: arguments may be of classes that no worker can import, and its executor does not
-            know how to send those.
+        number: numbers the chunks of this process.
+        count: the number of batch elements.
+        columns: the operands.
+        structured: turns operands into args and kwargs; None if the operands are the arguments.
+        timeout: seconds that one batch element may take; None for no limit.
+        clock: returns nanoseconds; another process uses its own clock.
+        stamped: read the clock after each batch element, not only at the start and the end.
+        board: the file and place where a local worker marks the element it is running.
+        engine: the engine that runs it, in this process.
+        by_value: pickle arguments by value, because the executor cannot send classes that workers
+            cannot import.
     """
 
     def __init__(
@@ -170,7 +168,7 @@ class Chunk:
         self.stamped, self.board, self.engine = stamped, board, engine
 
     def elements(self) -> Iterator[tuple]:
-        """The operands of each."""
+        """Yield the operands of each batch element."""
         return self._of_columns([column.arguments() for column in self.columns])
 
     def _of_columns(self, columns: Sequence[Iterator[Any]]) -> Iterator[tuple]:
@@ -185,27 +183,27 @@ class Chunk:
         facts = self.number, self.count, self.timeout, self.stamped, self.board
         if self.structured is not None and self.by_value:
             return _by_value, (dumps_by_value((arguments, True, facts)),)
-        return _travelled, (arguments, self.structured is not None, facts)
+        return _received_chunk, (arguments, self.structured is not None, facts)
 
 
 class StructuredChunk(Chunk):
-    """A chunk that came from another process, with args and kwargs of each batch element."""
+    """A chunk from another process, with the args and kwargs of each batch element."""
 
     calls: Sequence[tuple[Any, Any]] = ()
 
     def elements(self) -> Iterator[tuple]:
         return iter(self.calls)
 
-    def __reduce__(self) -> Any:  # dask hands work of one worker to another
+    def __reduce__(self) -> Any:  # dask may move work from one worker to another
         facts = self.number, self.count, self.timeout, self.stamped, self.board
-        return _travelled, (self.calls, True, facts)
+        return _received_chunk, (self.calls, True, facts)
 
 
 def _by_value(blob: bytes) -> Chunk:
-    return _travelled(*pickle.loads(blob))
+    return _received_chunk(*pickle.loads(blob))
 
 
-def _travelled(arguments: Any, structured: bool, facts: tuple[Any, ...]) -> Chunk:
+def _received_chunk(arguments: Any, structured: bool, facts: tuple[Any, ...]) -> Chunk:
     number, count, timeout, stamped, board = facts
     if structured:
         for array in _arrays(arguments):
@@ -219,7 +217,7 @@ def _travelled(arguments: Any, structured: bool, facts: tuple[Any, ...]) -> Chun
 
 
 def _arrays(arguments: Any) -> Iterator[np.ndarray]:
-    """Those in columns, or in plain containers of arguments."""
+    """Yield the arrays in columns, or in plain containers of arguments."""
     if isinstance(arguments, np.ndarray):
         yield arguments
     elif isinstance(arguments, dict):

@@ -12,7 +12,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 from ...stack.core import describe, is_array, without_leading
-from ...stack.dispatch import checked
+from ...stack.dispatch import run_checked
 from ...stack.register import BufferCallback, Callback
 from ...stack.results import answer_checker, leaf_paths, result_avals
 from ._captured_output import printed
@@ -169,7 +169,7 @@ class Subject:
             with self.quiet():
                 self._call(operands, tree_unflatten(tree, outs))
 
-        checked(run, outs, self.paths, self.name, not self.settings.get("has_side_effect"))
+        run_checked(run, outs, self.paths, self.name, not self.settings.get("has_side_effect"))
         return outs
 
     @contextlib.contextmanager

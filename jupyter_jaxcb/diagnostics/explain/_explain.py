@@ -10,7 +10,7 @@ import jax
 
 from ...recording import Recorder, Recording
 from ...stack import jax_compat
-from ...stack.core import Asking, name_of
+from ...stack.core import ThreadRecorder, name_of
 from ..record import Listening, environment
 
 
@@ -83,10 +83,10 @@ def _compiled(lower: Callable[[], Any]) -> Recording:
     """What XLA makes of a program that nothing known of before goes into."""
     recorder = Recorder()
     # What JAX lowers is looked at while anybody listens.
-    with Listening(), Asking(recorder), jax_compat.caches_of_its_own(), jax.disable_jit(False):
+    with Listening(), ThreadRecorder(recorder), jax_compat.fresh_caches(), jax.disable_jit(False):
         lowered = lower()
         lowered.compile()
-        jax_compat.let_go(lowered)
+        jax_compat.drop_executable(lowered)
     return recorder.freeze(environment=environment(), ahead=True)
 
 

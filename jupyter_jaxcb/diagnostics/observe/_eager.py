@@ -42,12 +42,12 @@ class EagerCalls:
         elision.executed(held.bind)
         here, program = self._here, None
         if kept is not None:
-            program = kept(held.own)
+            program = kept(held.original)
             self._remember(program, held)
         before = here.held, here.kept
         here.held, here.kept = held, program
         try:
-            yield held.own
+            yield held.original
         finally:
             here.held, here.kept = before
 

@@ -19,16 +19,16 @@ from ...stack.core import (
     Block,
     Observed,
     ObservedFormat,
-    calls_may_come,
+    expect_host_calls,
     find_site,
     is_cell,
     is_held,
     is_observing,
     listener,
-    own_name,
     site_of_frames,
     switch,
     to_aval,
+    user_function_name,
 )
 from ...stack.dispatch import RecordedCall
 from ...stack.jax_compat import Changes
@@ -126,15 +126,15 @@ def _fit() -> None:
     with _lock:
         if not _users:
             switch(False)
-            _changes.take_back()
+            _changes.revert()
             eager_calls.forget()
             return
         if not is_observing():
             for flavor, ordered in itertools.product(("io", "debug"), (False, True)):
                 jax_compat.jax_effect(flavor, ordered)  # which binds one of each, the first time
-            _changes.take_back()  # what an interrupt has left
-            jax_compat.watch_own_callbacks(_Watcher(), _changes)
-            calls_may_come()
+            _changes.revert()  # what an interrupt has left
+            jax_compat.watch_builtin_callbacks(_Watcher(), _changes)
+            expect_host_calls()
             switch(True)
         recorder = active()
         if recorder is not None:  # it began without us
@@ -142,24 +142,24 @@ def _fit() -> None:
 
 
 class _Watcher:
-    """What JAX's own callbacks are told to, see `jax_compat.watch_own_callbacks`."""
+    """What JAX's own callbacks are told to, see `jax_compat.watch_builtin_callbacks`."""
 
     def bound(self, flavor: str, held: Any) -> Any:
         if _is_ours(held) or eager_calls.is_under_way(held):
             return held
         if listener() is None:  # between the two ends of the last block
             return held
-        found = find_site(flavor, own_name(held))
+        found = find_site(flavor, user_function_name(held))
         bind = Bind(found.site, found.around)
         elision.bound(bind, found)
         kind = ObservedFormat.of if issubclass(type(held), str) else Observed
         return kind(held, bind)
 
-    def batched(self, held: Any, method: str | None, size: int, mapped: tuple[bool, ...]) -> Any:
+    def batched(self, held: Any, method: str | None, size: int, batched: tuple[bool, ...]) -> Any:
         if not is_held(held):
             return held
         return held.with_level(
-            VmapLevel(size, method, mapped) if method is not None and method in _BATCHED else None
+            VmapLevel(size, method, batched) if method is not None and method in _BATCHED else None
         )
 
     def lowered(
@@ -172,7 +172,9 @@ class _Watcher:
         if is_held(held):
             bind, levels = held.bind, held.levels
         else:  # traced before: nothing is known of it but what JAX keeps
-            site = site_of_frames(flavor, own_name(held), jax_compat.frames_of(ctx.traceback))
+            site = site_of_frames(
+                flavor, user_function_name(held), jax_compat.frames_of(ctx.traceback)
+            )
             bind, levels = Bind(site or _defined(flavor, held)), ()
         called = jax_compat.times_called(ctx, everywhere=partitioned)
         times = max(called, jax_compat.group_count(ctx))
@@ -180,7 +182,7 @@ class _Watcher:
             ctx, bind, levels, times=times,
             gathered=jax_compat.device_count(ctx) > 1 and not partitioned,
         )  # fmt: skip
-        return lambda own: RecordedCall(own.own if type(own) is Observed else own, fact)
+        return lambda own: RecordedCall(own.original if type(own) is Observed else own, fact)
 
     @contextlib.contextmanager
     def eager(self, held: Any, kept: Callable[[Any], Any] | None) -> Iterator[Any]:
@@ -209,7 +211,7 @@ def _noted(
     own, held = callback, None
     if type(callback) is Observed:  # debug: nothing comes before the host call
         elision.executed(callback.bind)
-        own, held = callback.own, callback
+        own, held = callback.original, callback
     else:
         held = eager_calls.held_by(callback)
     if held is None:
@@ -237,9 +239,9 @@ def _calling_eagerly(flavor: str, ctx: Any) -> Callable[[Any], Callable[..., Any
 
 def _defined(flavor: str, held: Any) -> Site:
     """Stands for a bind that nobody saw: where the host function is defined."""
-    code, name = None, own_name(held)
+    code, name = None, user_function_name(held)
     with contextlib.suppress(Exception):  # whatever it answers with where it has no code
-        code = getattr(inspect.unwrap(jax_compat.own_function(held)), "__code__", None)
+        code = getattr(inspect.unwrap(jax_compat.user_function(held)), "__code__", None)
     if type(code) is CodeType:
         file, line = code.co_filename, code.co_firstlineno
     else:

@@ -164,7 +164,7 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
     runs = jax_compat.unfinished_runs()
     while runs and time.monotonic() <= deadline:
         time.sleep(_POLL_SECONDS)
-        runs = [array for array in runs if not jax_compat.is_over(array)]
+        runs = [array for array in runs if not jax_compat.is_done(array)]
     return len(runs)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any, NamedTuple
 
-from jupyter_jaxcb_worker import Ran, run_elements
+from jupyter_jaxcb_worker import ChunkOutcome, run_elements
 
 from ...recording import Frame, LoweredSite, Recorder
 from ...stack.core import JAX_FOLDER, HostFunction, frames_of_threads, is_user_code
@@ -123,7 +123,7 @@ class _WorkerCall(NamedTuple):
 
 class _Begun(NamedTuple):
     thread: str
-    ran: Ran
+    outcome: ChunkOutcome
     inside: list[FrameType]
 
 
@@ -141,8 +141,10 @@ def _elements_of_workers(
         while frame is not None:
             if frame.f_code is CROSS:
                 crossings.append(frame.f_locals)
-            elif frame.f_code is run_elements.__code__ and "ran" in frame.f_locals:
-                found = _Begun(names.get(ident, f"thread {ident}"), frame.f_locals["ran"], inside)
+            elif frame.f_code is run_elements.__code__ and "outcome" in frame.f_locals:
+                found = _Begun(
+                    names.get(ident, f"thread {ident}"), frame.f_locals["outcome"], inside
+                )
                 begun[frame.f_locals["chunk"].number] = found
             inside = [*inside, frame]
             frame = frame.f_back
@@ -159,7 +161,7 @@ def _call_of_worker(
 ) -> _WorkerCall | None:
     recorded = crossing["recorder"] is not None
     if begun is not None:
-        stamps = begun.ran.stamps
+        stamps = begun.outcome.stamps
         place = len(stamps) - 1 if recorded else 0
         call, start = flight.start + place, stamps[-1] if recorded and stamps else None
         if not stamps or call >= flight.stop:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import CallbackException, refused_frames, seen_by_user
+from ...stack import CallbackException, error_for_user, refused_frames
 from ._late_errors import LateErrors
 
 # What is raised for a failed host function: JAX's class, ValueError by its C++, Ctrl-C itself, and
@@ -66,7 +66,7 @@ class ErrorDisplay:
     ) -> None:
         # The text of a CallbackException repeats all of its cause.
         told = value.__cause__ if isinstance(value, CallbackException) else value
-        seen = seen_by_user(told, tb)
+        seen = error_for_user(told, tb)
         if seen is not None:
             self._late.mark(seen[0])
             original, frames = _showable(seen[0]), seen[1]

@@ -6,7 +6,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import add_note, failed_while, tell_what_runs
+from ...stack import add_note, failed_while, set_running_reporter
 
 
 class LateErrors:
@@ -20,12 +20,12 @@ class LateErrors:
         """Looks on as cells begin."""
         self._begins()
         self._shell.events.register("pre_run_cell", self._begins)
-        tell_what_runs(self._running)
+        set_running_reporter(self._running)
 
     def remove(self) -> None:
         """Takes everything back."""
         self._shell.events.unregister("pre_run_cell", self._begins)
-        tell_what_runs(None)
+        set_running_reporter(None)
 
     def mark(self, error: BaseException) -> None:
         """Says in a note of `error` in which cell it happened, unless it is shown in that one."""

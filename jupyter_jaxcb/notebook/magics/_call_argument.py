@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from IPython.core.error import UsageError
 
-from ._options import nearest
+from ._options import did_you_mean
 
 OPTIONS = ("--matrix", "--cost")
 _EXPLAIN = "%jax_explain"
@@ -35,7 +35,7 @@ def split_options(line: str) -> tuple[set[str], str]:
     while rest.startswith("--"):
         word, _, rest = rest.partition(" ")
         if word not in OPTIONS:
-            raise UsageError(f"unknown option {word}{nearest(word, OPTIONS)}")
+            raise UsageError(f"unknown option {word}{did_you_mean(word, OPTIONS)}")
         given.add(word)
         rest = rest.strip()
     behind = [option for option in OPTIONS if rest.endswith(f" {option}")]

@@ -13,11 +13,11 @@ from IPython.core.error import UsageError
 
 from ...stack import (
     INFER,
+    as_magic_options,
     buffer,
     debug,
-    in_the_line,
+    did_you_mean,
     io,
-    nearest,
     nothing_in,
     pure,
     scalar_of,
@@ -52,7 +52,7 @@ def option_hint(line: str, known: Collection[str]) -> str:
     given = [word.partition("=")[0] for word in line.split() if word.startswith("--")]
     wrong = [option for option in given if option not in known]
     if wrong:
-        return nearest(wrong[0], known)
+        return did_you_mean(wrong[0], known)
     if "--vjp" in given:
         return ". Name both functions of the rule: --vjp FORWARD BACKWARD."
     if "--result" in given:
@@ -99,7 +99,9 @@ def decorator_of(
     """
     flavor = options.flavor
     if flavor not in FLAVORS:
-        wrong = f"unknown flavor {flavor!r}{nearest(flavor, FLAVORS)}" if flavor else "no flavor."
+        wrong = (
+            f"unknown flavor {flavor!r}{did_you_mean(flavor, FLAVORS)}" if flavor else "no flavor."
+        )
         raise UsageError(f"{wrong} Write %%jax_callback followed by one of {', '.join(FLAVORS)}.")
     known = set().union(*_TAKES.values())
     given = {
@@ -117,7 +119,7 @@ def decorator_of(
     try:
         decorator = FLAVORS[flavor](**given) if given else FLAVORS[flavor]
     except (TypeError, ValueError) as error:
-        raise UsageError(in_the_line(str(error), known)) from None
+        raise UsageError(as_magic_options(str(error), known)) from None
     return by_magic(decorator), given.get("result")
 
 
@@ -150,7 +152,7 @@ def chosen_functions(
     for name in names:
         if name not in functions:
             raise UsageError(
-                f"no function {name!r} in this cell{nearest(name, functions)} It defines "
+                f"no function {name!r} in this cell{did_you_mean(name, functions)} It defines "
                 f"{', '.join(functions)}."
             )
     return [functions[name] for name in names] if names else list(functions.values())
@@ -173,7 +175,7 @@ def check_rule(
         raise UsageError(f"{option} does not go with {flavor}: it is for {' and '.join(_RULED)}.")
     for name in rule:
         if name not in functions:
-            raise UsageError(f"no function {name!r} in this cell{nearest(name, functions)}")
+            raise UsageError(f"no function {name!r} in this cell{did_you_mean(name, functions)}")
     if len(set(rule)) < len(rule):
         raise UsageError(
             f"{option} takes two functions, and {rule[0]} is one. Write {option} FORWARD BACKWARD: "
@@ -250,7 +252,7 @@ def check_result(
         if isinstance(node, ast.Name) and node.id not in known | bound:
             raise UsageError(
                 f"--result {result!r} uses {node.id!r}, which is not defined"
-                f"{nearest(node.id, parameters)} The parameters of {function.name} are "
+                f"{did_you_mean(node.id, parameters)} The parameters of {function.name} are "
                 f"{', '.join(parameters) or 'none'}{_written_first(flavor, function)}."
                 + ("" if alone else _or_name_others(function))
             )

@@ -66,9 +66,9 @@ class Routes:
         """The running cell ends, whatever of it is still `in_flight`."""
         header = getattr(self._shell.display_pub, "parent_header", None)
         with self._lock:
-            self._late = [late for late in self._late if not late.in_flight.over()]
-            if self._replaced and header and not in_flight.over():
-                in_flight.let_go()
+            self._late = [late for late in self._late if not late.in_flight.is_done()]
+            if self._replaced and header and not in_flight.is_done():
+                in_flight.forget_finished()
                 self._late.append(_Late(header, number, in_flight))
 
     def header(self) -> dict[str, Any] | None:
@@ -76,7 +76,7 @@ class Routes:
         if not self._late or not on_thread_of_xla():
             return None
         with self._lock:
-            while self._late and self._late[0].in_flight.over(patience=True):
+            while self._late and self._late[0].in_flight.is_done(patience=True):
                 del self._late[0]
             if not self._late:
                 return None

@@ -1,14 +1,15 @@
-"""The nouns of the stack: callbacks, binds, call sites, and the arrays that pass between them.
+"""The basic types of the stack: callbacks, binds, call sites and arrays.
 
-Read `_callback` (the static parameter of every bind), then `_site` (the line of user code that made
-it) and `_late_binding` (which function a registered name calls). The rest supports those three.
+Read `_callback` first (the static parameter of every bind), then `_site` (the line of user code
+that made the bind) and `_late_binding` (which function a registered name calls). The other modules
+support these three.
 """
 
-from ._advice import as_debug as as_debug
+from ._advice import as_magic_options as as_magic_options
+from ._advice import debug_equivalent as debug_equivalent
+from ._advice import did_you_mean as did_you_mean
 from ._advice import how_to_differentiate as how_to_differentiate
 from ._advice import how_to_transpose as how_to_transpose
-from ._advice import in_the_line as in_the_line
-from ._advice import nearest as nearest
 from ._advice import option as option
 from ._arrays import ARRAYS as ARRAYS
 from ._arrays import aligned as aligned
@@ -51,19 +52,19 @@ from ._late_binding import cell_begins as cell_begins
 from ._late_binding import cell_ends as cell_ends
 from ._late_binding import cell_known_as as cell_known_as
 from ._late_binding import register as register
-from ._listener import Asking as Asking
+from ._listener import ThreadRecorder as ThreadRecorder
 from ._listener import any_lowered as any_lowered
-from ._listener import calls_may_come as calls_may_come
-from ._listener import is_asking as is_asking
+from ._listener import expect_host_calls as expect_host_calls
+from ._listener import has_thread_recorder as has_thread_recorder
 from ._listener import listener as listener
 from ._observed import Observed as Observed
 from ._observed import ObservedFormat as ObservedFormat
-from ._observed import StandsFor as StandsFor
+from ._observed import Proxy as Proxy
 from ._observed import is_held as is_held
 from ._observed import is_observing as is_observing
-from ._observed import own_name as own_name
 from ._observed import switch as switch
 from ._observed import switches as switches
+from ._observed import user_function_name as user_function_name
 from ._options import ExecutorOptions as ExecutorOptions
 from ._options import Options as Options
 from ._options import executor_word as executor_word

@@ -1,4 +1,7 @@
-"""What to type, in the words of the place where a host function was made a callback."""
+"""Word the advice in error messages to match how the callback was registered.
+
+Advice on a callback made by the magic names magic options; otherwise it names keyword arguments.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ _RULES = {"defjvp": "--jvp NAME", "defvjp": "--vjp FORWARD BACKWARD"}
 
 
 def option(host: HostFunction, name: str, value: str | bool = True) -> str:
-    """``vmap_method='sequential'``, or for the magic ``--vmap-method sequential``."""
+    """Return ``vmap_method='sequential'``, or ``--vmap-method sequential`` for the magic."""
     keyword = f"{name}={value!r}"
-    return in_the_line(keyword, [name]) if host.made_by == "magic" else keyword
+    return as_magic_options(keyword, [name]) if host.made_by == "magic" else keyword
 
 
-def in_the_line(text: str, names: Iterable[str]) -> str:
-    """`text` with keyword arguments as options in the line of the magic.
+def as_magic_options(text: str, names: Iterable[str]) -> str:
+    """Return `text` with its keyword arguments rewritten as options of the magic.
 
     Args:
         text: ``"pass vmap_method='sequential', or a rule: defjvp"``.
-        names: of the keyword arguments that are options there.
+        names: the keyword arguments that the magic has as options.
 
     Returns:
         ``"pass --vmap-method sequential, or a rule: --jvp NAME"``.
@@ -44,33 +47,35 @@ def in_the_line(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def nearest(word: str, choices: Iterable[str]) -> str:
-    """``; did you mean 'pure'?`` where one of `choices` is close, else a full stop."""
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return ``; did you mean 'pure'?`` if one of `choices` is close to `word`, else ``.``."""
     close = difflib.get_close_matches(word, list(choices), 1)
     return f"; did you mean {close[0]!r}?" if close else "."
 
 
 def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:
-    """The ways to give `host` a derivative; `finite` differences may be one."""
+    """Return how to give `host` a derivative; mention finite differences if `finite`."""
     name = host.name
     if host.made_by == "call":
         others = ', or register the function: jaxcb.pure(..., derivative="finite")'
         return f"Wrap the call in jax.custom_jvp or jax.custom_vjp{others if finite else ''}."
     rules = f"Give it a rule: @{name}.defjvp or {name}.defvjp"
     if host.made_by == "magic":
-        more = " or --derivative finite" if finite else ""
-        return f"{rules}, or in the line of its cell --jvp NAME, --vjp FORWARD BACKWARD{more}."
+        options = "--jvp NAME, --vjp FORWARD BACKWARD or --derivative finite"
+        if not finite:
+            options = "--jvp NAME or --vjp FORWARD BACKWARD"
+        return f"{rules}, or add {options} to its magic line."
     return f'{rules}, or register it with derivative="finite".' if finite else f"{rules}."
 
 
 def how_to_transpose(host: HostFunction) -> str:
-    """The ways to give `host` a reverse rule."""
+    """Return how to give `host` a reverse-mode rule."""
     if host.made_by == "call":
         return "Wrap the call in jax.custom_vjp."
-    cell = ", or in the line of its cell --vjp FORWARD BACKWARD" if host.made_by == "magic" else ""
-    return f"Give it a rule: {host.name}.defvjp(forward, backward){cell}."
+    more = ", or add --vjp FORWARD BACKWARD to its magic line" if host.made_by == "magic" else ""
+    return f"Give it a rule: {host.name}.defvjp(forward, backward){more}."
 
 
-def as_debug(host: HostFunction) -> str:
-    """What would have made `host` a debug callback."""
+def debug_equivalent(host: HostFunction) -> str:
+    """Return the name of the API that registers `host` as a debug callback."""
     return _DEBUG[host.made_by]

@@ -1,6 +1,7 @@
-"""What a host function gets: numpy arrays as they come, or JAX arrays on the local CPU.
+"""Convert the arrays that pass between XLA and host functions.
 
-And what is recorded of an array: its aval.
+A host function takes NumPy arrays, or JAX arrays on the local CPU. A recording keeps only the aval
+of an array.
 """
 
 from __future__ import annotations
@@ -17,39 +18,39 @@ from jax.tree_util import keystr, tree_flatten_with_path
 
 from ...recording import Aval
 from .. import jax_compat
-from ._advice import nearest
+from ._advice import did_you_mean
 
 ARRAYS = ("numpy", "jax")
-_ALIGNMENT_BYTES = 64  # of memory that XLA's CPU client uses as it is
-_COPIED_BY_XLA_BYTES = 100 * 1024  # smaller arrays are copied at once, by the thread that asks
+_ALIGNMENT_BYTES = 64  # XLA's CPU client takes memory with this alignment without copying it
+_COPIED_BY_XLA_BYTES = 100 * 1024  # smaller arrays are copied at once, on the calling thread
 
 
 def check_arrays(arrays: str) -> None:
-    """Raises ValueError for what is not one of `ARRAYS`."""
+    """Raise ValueError if `arrays` is not one of `ARRAYS`."""
     __tracebackhide__ = True
     if arrays not in ARRAYS:
         raise ValueError(
-            f"unknown arrays {arrays!r}{nearest(str(arrays), ARRAYS)} Pass arrays= one of "
-            "'numpy' or 'jax', the kind of arrays that the host function gets. To pass an argument "
-            "of that name on, wrap the host function: lambda x: f(arrays=x)."
+            f"unknown arrays {arrays!r}{did_you_mean(str(arrays), ARRAYS)} Pass arrays='numpy' or "
+            "arrays='jax', the kind of array the host function takes. If the host function itself "
+            "has an argument of that name, wrap it: lambda x: f(arrays=x)."
         )
 
 
 def taking_jax_arrays(
     dtypes: Sequence[Any], *, without_mesh: bool
 ) -> Callable[[Callable], Callable]:
-    """A wrapper of flat host functions: called with numpy arrays, they get JAX arrays.
+    """Return a decorator that passes JAX arrays to a host function called with NumPy arrays.
 
-    These are committed to the first local CPU device, which is the default device meanwhile, as
-    with JAX's own callbacks. 64-bit values keep their width on threads that know nothing of x64,
-    and PRNG keys are keys again.
+    As with JAX's own callbacks, the arrays are committed to the first local CPU device, which is
+    also the default device during the call. 64-bit values keep their width on threads where x64 is
+    not enabled, and PRNG key data is wrapped as keys again.
 
     Args:
-        dtypes: of the arguments, as JAX's avals have them.
-        without_mesh: let the host function see no mesh, as JAX's debug callbacks do.
+        dtypes: dtypes of the arguments, as in JAX's avals.
+        without_mesh: hide the mesh from the host function, as JAX's debug callbacks do.
 
     Raises:
-        RuntimeError: there is no CPU backend.
+        RuntimeError: if there is no CPU backend.
     """
     cpu = _local_cpu()
     x64 = bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
@@ -74,28 +75,29 @@ def taking_jax_arrays(
 
 
 def is_big(aval: Aval, dtype: Any) -> bool:
-    """Whether JAX, given such an array, leaves copying it to a thread of XLA's.
+    """Return whether JAX copies an array like this on one of XLA's threads.
 
-    It does if the array is this big and its memory not aligned. In a host function that thread may
-    be the one that waits for the host function: JAX up to 0.10 then hangs for ever.
+    JAX does so if the array is at least this big and its memory is not aligned. Inside a host
+    function, that thread may be the one that waits for the host function to return: JAX up to 0.10
+    then deadlocks.
     """
     size = math.prod(aval.shape) * getattr(dtype, "itemsize", 8)
     return size >= _COPIED_BY_XLA_BYTES
 
 
 def to_array(x: Any) -> Any:
-    """`x` as a JAX array: weakly typed if it is a number of Python's; nothing is compiled.
+    """Convert `x` to a JAX array without compiling anything; a Python number is weakly typed.
 
-    An array of float0, which JAX itself keeps in numpy, stays what it is.
+    An array of float0 is returned unchanged, because JAX itself keeps those in NumPy.
     """
     if isinstance(x, jax.Array) or getattr(x, "dtype", None) == jax.dtypes.float0:
         return x
-    # A copy: JAX may take the memory of a numpy array over, and its owner go on writing into it.
+    # A copy: JAX may take over the memory of a NumPy array, and its owner may still write to it.
     return jax.device_put(aligned(np.array(x)) if isinstance(x, np.ndarray) else x)
 
 
 def aligned(array: np.ndarray) -> np.ndarray:
-    """`array`, or a copy of it, in memory that JAX takes over without copying; read-only."""
+    """Return `array` if JAX can take its memory without copying, else a read-only aligned copy."""
     if array.__array_interface__["data"][0] % _ALIGNMENT_BYTES == 0:
         return array
     copy = empty_aligned(array.shape, array.dtype)
@@ -105,7 +107,7 @@ def aligned(array: np.ndarray) -> np.ndarray:
 
 
 def aligning(adapt: Callable[[Callable], Callable]) -> Callable[[Callable], Callable]:
-    """Lets the host function hand its operands to JAX, see `is_big`."""
+    """Align the operands, so that the host function may pass them to JAX (see `is_big`)."""
 
     def align(function: Callable) -> Callable:
         call = adapt(function)
@@ -115,7 +117,7 @@ def aligning(adapt: Callable[[Callable], Callable]) -> Callable[[Callable], Call
 
 
 def empty_aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """As `numpy.empty`, in memory that JAX takes over without copying."""
+    """As `numpy.empty`, but in memory that JAX can take over without copying."""
     size = math.prod(shape) * dtype.itemsize
     memory = np.empty(size + _ALIGNMENT_BYTES, np.uint8)
     start = -memory.__array_interface__["data"][0] % _ALIGNMENT_BYTES
@@ -127,26 +129,26 @@ def _local_cpu() -> Any:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError as error:
         raise RuntimeError(
-            'arrays="jax" found no local CPU device to put the arguments on: list "cpu" in the '
-            "JAX_PLATFORMS environment variable (or the jax_platforms option), or leave arrays as "
-            '"numpy", which needs no device.'
+            'arrays="jax" needs a local CPU device for the arguments, and there is none. Add "cpu" '
+            "to the JAX_PLATFORMS environment variable (or the jax_platforms option), or use "
+            'arrays="numpy".'
         ) from error
 
 
 def check_leaves(tree: Any, taker: str) -> None:
-    """Raises TypeError if a leaf of `tree` is no array; `taker` says who wants arrays alone."""
+    """Raise TypeError if a leaf of `tree` is not an array; `taker` names the API in the message."""
     __tracebackhide__ = True
     for path, leaf in tree_flatten_with_path(tree)[0]:
         if not is_array(leaf):
             where = f" at {keystr(path)}" if path else ""
             raise TypeError(
-                f"{taker} takes arrays and numbers, but got {leaf!r}{where}: a "
+                f"{taker} takes arrays and numbers, but got {leaf!r}{where}: "
                 f"{type(leaf).__name__} is not a valid JAX type. Bind it with functools.partial."
             )
 
 
 def is_array(leaf: Any) -> bool:
-    """Whether JAX takes it for an array; what is none is a static argument."""
+    """Return whether JAX accepts `leaf` as an array; anything else is a static argument."""
     try:
         jax.typeof(leaf)
     except TypeError:
@@ -155,8 +157,8 @@ def is_array(leaf: Any) -> bool:
 
 
 def to_aval(aval: Any) -> Aval:
-    """The aval of anything with shape and dtype, as a recorded fact."""
+    """Return the aval of anything with a shape and a dtype, in the form recordings keep."""
     return Aval(tuple(aval.shape), _dtype_name(aval.dtype))
 
 
-_dtype_name = functools.cache(str)  # numpy composes it anew every time
+_dtype_name = functools.cache(str)  # NumPy builds the string on every call

@@ -1,4 +1,4 @@
-"""A ``with`` block that ends, wherever an interrupt comes."""
+"""A ``with`` block that always ends, even if Ctrl-C interrupts its entry or its exit."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 
 class _Exit:
-    """What Python finds as ``__exit__``, before it calls ``__enter__``.
+    """The descriptor behind ``__exit__``, which Python looks up before it calls ``__enter__``.
 
-    An interrupt may come at the very first instruction of an ``__exit__``, or at the last one of an
-    ``__enter__``, where no code of theirs can catch it. But what was found is dropped as soon as
-    the block is left, and no frame or traceback refers to it. So its end is that of the block.
+    An interrupt may arrive at the first instruction of ``__exit__`` or the last one of
+    ``__enter__``, where neither can catch it. But Python drops the bound ``__exit__`` it looked up
+    as soon as the block is left, and no frame or traceback refers to it. So a weak reference to
+    that object ends the block.
     """
 
     def __get__(self, block: Block | None, kind: type[Block]) -> Any:
         if block is None:
             return _leave
-        if block._left is not None and block._left() is not None:  # somebody only looks
+        if block._left is not None and block._left() is not None:  # `with` has its own already
             return functools.partial(_leave, block)
         found = functools.partial(_leave, block)
         block._left = weakref.ref(found, lambda _: block.finish())
@@ -27,9 +28,9 @@ class _Exit:
 
 
 class Block(contextlib.ContextDecorator):
-    """A ``with`` block; what begins here ends, whatever interrupts which step of it.
+    """A ``with`` block whose `end` always follows its `begin`, whatever interrupts either.
 
-    As a decorator it needs a `_recreate_cm` that makes another one like it.
+    To be usable as a decorator, a subclass needs a `_recreate_cm` that returns an equal block.
     """
 
     _left: weakref.ref | None = None
@@ -39,23 +40,23 @@ class Block(contextlib.ContextDecorator):
         return self.begin()
 
     def begin(self) -> Any:
-        """Begins the block; returns what ``as`` names. `end` follows even if it is interrupted."""
+        """Begin the block, return the ``as`` target. `end` follows even if this is interrupted."""
         raise NotImplementedError
 
     def leave(self, error: BaseException | None) -> None:
-        """The body has ended, with `error` or without; an interrupt of this may skip the rest."""
+        """Handle the end of the body, which may have raised `error`; an interrupt may skip this."""
 
     def end(self) -> None:
-        """Ends the block; done again if it was interrupted, and also if nothing has begun."""
+        """End the block. Called again if interrupted, and also if `begin` did nothing."""
         raise NotImplementedError
 
     @property
     def is_left(self) -> bool:
-        """Whether the block is left, and its end has not been carried out, or not wholly."""
+        """Whether the block has been left but its `end` has not run to completion."""
         return self._left is not None and self._left() is None
 
     def finish(self) -> None:
-        """Ends the block, once."""
+        """End the block, once."""
         if self._left is not None:
             self.end()
             self._left = None

@@ -1,4 +1,4 @@
-"""The registered callback: the one static parameter of a bind."""
+"""The registered callback: the only static parameter of a bind."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ._options import ExecutorOptions
 
 
 class HostFunction:
-    """The user's function as programs refer to it.
+    """The user's function, as compiled programs refer to it.
 
     A function that a notebook cell or a module registers is *late bound*: programs hold this
-    object, and running that cell or module again swaps `current`, so that what is compiled already
-    calls the new body (see `_late_binding`). Anything else is bound by itself, for ever: two of
-    these are equal if their functions are.
+    object, and running the cell or module again replaces `current`, so that compiled programs call
+    the new body (see `_late_binding`). Any other function is bound permanently, and two
+    HostFunctions are equal if their functions are.
     """
 
     __slots__ = (
@@ -32,14 +32,14 @@ class HostFunction:
         self.current = function
         self.late_bound = late_bound
         self.name = name_of(function)
-        self.made_by = "call"  # what made it a callback: a "call", a "decorator", the "magic"
-        self.version = 1  # of the body
-        self.calls = 0  # host calls begun; threads that count at once may lose one
-        self.replaced = False  # its name is registered again, and it still calls the old body
-        self.definition: Any = None  # it was made by, see `_late_binding.Definition`
+        self.made_by = "call"  # what registered it: a "call", a "decorator" or the "magic"
+        self.version = 1  # version of the body
+        self.calls = 0  # host calls started; approximate if several threads call at once
+        self.replaced = False  # another function took its name, and this one calls the old body
+        self.definition: Any = None  # the `_late_binding.Definition` that made it
 
     def rebind(self, function: Callable[..., Any]) -> None:
-        """Swaps the body under every program that calls this function."""
+        """Replace the body in every program that calls this function."""
         if function is not self.current:
             self.current = function
             self.version += 1
@@ -57,12 +57,12 @@ class HostFunction:
         if not self.late_bound and isinstance(self.current, Hashable):
             try:
                 return hash(self.current)
-            except TypeError:  # hashable by its type, not by its contents
+            except TypeError:  # its type is hashable, its contents are not
                 pass
         return id(self.current) if not self.late_bound else id(self)
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """What is sent to a worker, where no cell runs again."""
+        """Leave out `definition` when pickled: no cell runs again in a worker process."""
         names = (name for name in self.__slots__ if name != "__weakref__")
         return None, {name: getattr(self, name) for name in names} | {"definition": None}
 
@@ -71,27 +71,27 @@ class HostFunction:
 
 
 def given_name(function: Any) -> str:
-    """Its name; empty where it has none, or none that is text."""
+    """Return ``function.__name__``, or an empty string if that is missing or not a string."""
     try:
         name = function.__name__
     except KeyboardInterrupt:
         raise
-    except BaseException:  # it may answer, or fail, as it likes
+    except BaseException:  # a user's class may raise anything
         name = ""
     return str.__str__(name) if issubclass(type(name), str) else ""
 
 
 def name_of(function: Any) -> str:
-    """Its name, that of the function a partial is made of, or that of its type."""
+    """Return the name of `function`, of what a partial calls, or of its type if there is none."""
     while isinstance(function, functools.partial):
         function = function.func
     return given_name(function) or type(function).__name__
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether they say that they are equal; JAX's caches compare with anything.
+    """Return whether ``one == other`` is exactly True; JAX's caches compare with anything.
 
-    One that answers with an array, or raises, is another one.
+    A comparison that returns an array, or raises, counts as unequal.
     """
     if one is other:
         return True
@@ -103,12 +103,12 @@ def _same(one: Any, other: Any) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Bind:
-    """One bind, while JAX has it in hand; told from others by identity.
+    """One bind while JAX processes it; compared by identity.
 
     Attributes:
-        site: where it was made.
-        around: the loops, branches and vmaps that were being traced around it, innermost first,
-            as far as the innermost jit: ("scan", 5), ("while", None), ("cond", None), ("vmap", 4).
+        site: the call site.
+        around: the loops, branches and vmaps being traced around it, innermost first, up to the
+            innermost jit: ("scan", 5), ("while", None), ("cond", None), ("vmap", 4).
     """
 
     site: Site
@@ -116,10 +116,10 @@ class Bind:
 
 
 class Static:
-    """Arguments that are no arrays, by position among the flat leaves.
+    """The arguments that are not arrays, by position among the flat leaves.
 
-    Those of a debug callback may be anything, unhashable things included, and are compared by
-    identity. Those of the others are compared as jit compares its static arguments.
+    Static arguments of a debug callback may be anything, even unhashable, and are compared by
+    identity. Those of the other flavors are compared as jit compares its static arguments.
     """
 
     __slots__ = ("by_value", "values")
@@ -154,19 +154,19 @@ NO_STATIC = Static({})
 class HostCallback:
     """A host function, callable with flat arrays: the static parameter of a bind.
 
-    Equal for equal functions and argument trees, wherever they were bound: with the site in the
-    equality, eager code would compile once per line.
+    Two are equal if their functions and argument trees are, wherever they were bound. If the site
+    took part in the comparison, eager code would compile once per line.
     """
 
     host: HostFunction
     in_tree: PyTreeDef  # of (args, kwargs)
-    out_tree: PyTreeDef | None  # of the declared result; None: the answer is ignored
+    out_tree: PyTreeDef | None  # of the declared result; None: the return value is ignored
     bind: Bind = dataclasses.field(compare=False)
     static: Static = NO_STATIC
-    arrays: str = "numpy"  # what the host function gets, see `_arrays`
-    cast: bool = False  # whether an answer may lose when it is converted within its kind
-    exact: bool = False  # whether an answer must have the declared dtypes and structure as they are
-    spread: ExecutorOptions | None = None  # over workers; None: on XLA's own thread
+    arrays: str = "numpy"  # the kind of array the host function takes, see `_arrays`
+    cast: bool = False  # whether a result may lose precision when converted within its kind
+    exact: bool = False  # whether a result must already have the declared dtypes and structure
+    spread: ExecutorOptions | None = None  # runs on workers; None: on XLA's own thread
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"

@@ -1,4 +1,4 @@
-"""Whose code is in a file, or runs in a frame: ours, JAX's, a library's, the user's."""
+"""Classify code by its owner: this package, JAX, a library, or the user."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _LIBRARIES = tuple(
         if name in ("stdlib", "platstdlib", "purelib", "platlib")
     }
 )
-_INSTALLED = {"site-packages", "dist-packages"}  # of any environment
+_INSTALLED = {"site-packages", "dist-packages"}  # in any environment
 
-# Functions of ours are looked for on the stacks of threads by their code; what their variables hold
-# is said where they are read, see `_running`.
-# What XLA, or an eager call, calls, and what makes the host calls.
+# Code objects of this package that are recognized on thread stacks. `diagnostics.record._running`
+# reads the local variables of these frames.
+# The functions that XLA (or an eager call) calls, and that make the host calls.
 CROSSINGS: set[CodeType] = set()
-# Those among them that wait for others to make the calls, and look at their `guard` meanwhile.
+# The crossings that wait for workers to make the calls, and check their `guard` while they wait.
 WAITING: set[CodeType] = set()
-# What calls a crossing itself, outside of any program.
+# The functions that call a crossing directly, outside any program.
 EAGER: set[CodeType] = set()
 
 _OURS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in ("stack", "diagnostics"))
@@ -43,7 +43,7 @@ _OURS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in ("stack", "diag
 
 @functools.lru_cache(maxsize=4096)
 def owner(file: str) -> str:
-    """Who wrote the code in `file`: "machinery" (ours or JAX's), "library" or "user"."""
+    """Return the owner of the code in `file`: "machinery" (JAX or us), "library" or "user"."""
     try:
         path = os.path.abspath(file)
     except OSError:  # the working directory is gone
@@ -58,29 +58,29 @@ def owner(file: str) -> str:
 
 
 def is_user_code(file: str) -> bool:
-    """Whether the code in `file` is neither JAX's, nor ours, nor an installed library's."""
+    """Return whether the code in `file` belongs to the user: not to JAX, us or a library."""
     return owner(file) == "user"
 
 
 def is_machinery(file: str) -> bool:
-    """Whether the code in `file` is JAX's or ours."""
+    """Return whether the code in `file` belongs to JAX or this package."""
     return owner(file) == "machinery"
 
 
 def is_ours(file: str) -> bool:
-    """Whether the code in `file` is this package's."""
+    """Return whether the code in `file` belongs to this package."""
     return os.path.abspath(file).startswith(_PACKAGE)
 
 
 def is_cell(file: str) -> bool:
-    """Whether a code's file name stands for a notebook cell.
+    """Return whether `file` is the file name of a notebook cell.
 
     A kernel compiles cells under names of files that do not exist, a terminal under
-    <ipython-input-...>; other names in brackets are code without a cell, as %timeit's.
+    <ipython-input-...>. Other names in angle brackets are code outside a cell, such as %timeit's.
     """
     return not os.path.exists(file) and (not file.startswith("<") or "ipython-input" in file)
 
 
 def is_own_module(name: str) -> bool:
-    """Whether the module called `name` is one of ours that host calls run through."""
+    """Return whether host calls run through the module `name` of this package."""
     return name.startswith(_OURS)

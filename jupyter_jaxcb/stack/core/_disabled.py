@@ -1,4 +1,4 @@
-"""disabled(): what is traced meanwhile has none of our callbacks in it."""
+"""Leave callbacks out of programs that are traced inside ``disabled()``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax
 
 from .. import jax_compat
 
-# Part of the key of JAX's caches: a program traced in here is another than the one outside.
+# A user context is part of JAX's cache keys, so programs traced inside and outside stay apart.
 _disabled = jax.make_user_context(False)
 
 left_out_p = jax_compat.Primitive("jaxcb_left_out")
@@ -19,14 +19,17 @@ left_out_p.multiple_results = True
 
 @contextlib.contextmanager
 def disabled() -> Iterator[None]:
-    """Leaves our callbacks out of what is traced: for `jax.export`, caching, timing.
+    """Leave this package's callbacks out of what is traced: for `jax.export`, caching, timing.
 
-    Those that return nothing are gone. One that returns something may stand in the program as long
-    as nothing needs its result: no number is made up in its place.
+    Callbacks that return nothing are removed. A callback that returns something is allowed as long
+    as nothing uses its result: `disabled` never makes up a value.
+
+    Yields:
+        None.
 
     Raises:
-        NotImplementedError: a result is needed; raised when the program is compiled, or at once
-            by a call outside of jit.
+        NotImplementedError: if a result is used. Raised when the program is compiled, or
+            immediately for a call outside jit.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jax.jit
@@ -43,25 +46,25 @@ def disabled() -> Iterator[None]:
 
 
 def enabled() -> contextlib.AbstractContextManager[None]:
-    """Steps out of `disabled`, for runs that have to have the callbacks in them."""
+    """Undo an enclosing `disabled`, for runs that need the callbacks."""
     return _disabled(False)
 
 
 def is_disabled() -> bool:
-    """Whether callbacks are to be left out of what is traced now."""
+    """Return whether callbacks are left out of what this thread traces now."""
     return _disabled.value
 
 
 def left_out(name: str, avals: tuple[Any, ...]) -> list[Any]:
-    """Stands for the results of the callback `name`, which nothing may need."""
+    """Return placeholders for the results of the callback `name`; using them is an error."""
     return left_out_p.bind(name=name, avals=avals) if avals else []
 
 
 def _refuse(name: str) -> NoReturn:
     __tracebackhide__ = True
     raise NotImplementedError(
-        f"cannot leave out {name}: its result is needed, and jaxcb.disabled() makes up no numbers. "
-        "Compute it in JAX meanwhile, or leave the with block."
+        f"cannot leave out {name}: its result is used, and jaxcb.disabled() never makes up values. "
+        "Compute the value in JAX, or move this code out of the with block."
     )
 
 

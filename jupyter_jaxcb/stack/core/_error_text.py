@@ -1,16 +1,16 @@
-"""What an exception says: its text, also of one that cannot say it, and its notes."""
+"""Read the text of exceptions safely, and add notes to them."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 
-LONGEST = 2_000  # characters of a message that XLA and recordings are told
+LONGEST = 2_000  # characters of a message that are passed to XLA and to recordings
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def describe(error: BaseException) -> str:
-    """``ValueError: no luck``; also of an exception that cannot say what it is, or says a lot."""
+    """Return ``ValueError: no luck``, even if ``str(error)`` raises or is very long."""
     try:
         message = str(error)
     except KeyboardInterrupt:
@@ -23,7 +23,7 @@ def describe(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """``no luck``; nothing of an exception that cannot say it."""
+    """Return ``no luck``, or an empty string if ``str(error)`` raises."""
     try:
         return str(error)
     except KeyboardInterrupt:
@@ -33,16 +33,16 @@ def message_of(error: BaseException) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` as C++ takes it and a terminal shows it: no colours, no half characters."""
+    """Return `text` without control sequences and lone surrogates, which C++ cannot take."""
     return _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")
 
 
 def add_note(error: BaseException, note: str, *, instead_of: str = "") -> None:
-    """Adds `note`, once; a class that allows no new attributes gets it all the same.
+    """Add `note` to `error`, once, even if its class forbids new attributes.
 
-    It takes the place of the notes that begin with `instead_of`.
+    The note replaces existing notes that begin with `instead_of`.
     """
-    with contextlib.suppress(Exception):  # whatever a class makes of its attributes
+    with contextlib.suppress(Exception):  # a class may do anything with its attributes
         notes = vars(error).setdefault("__notes__", [])
         if note not in notes:
             if instead_of:

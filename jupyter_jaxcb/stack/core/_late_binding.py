@@ -1,7 +1,7 @@
-"""Late binding: code that runs again swaps the functions that compiled programs call.
+"""Late binding: running a cell or module again replaces the functions compiled programs call.
 
-Only a notebook cell and a module can run again (see `Run`). Anywhere else a callback calls the
-function it was made from, for ever.
+Only notebook cells and modules can run again (see `Run`). A callback registered anywhere else
+always calls the function it was made from.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Run:
     """One execution of a cell or a module.
 
     Args:
-        namespace: the globals of the functions that it defines.
-        place: which cell or module it is, equal in each execution; None: it cannot be executed
-            again, as far as is known.
-        token: of this execution; compared by identity.
+        namespace: the globals of the functions it defines.
+        place: identifies the cell or module, equal in every execution of it; None if it cannot be
+            recognized when it runs again.
+        token: identifies this execution; compared by identity.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Run:
 
 
 class _Cells(threading.local):
-    """The cells that this thread executes, innermost last: `run_cell` nests."""
+    """The cells that this thread is executing, innermost last (`run_cell` nests)."""
 
     def __init__(self) -> None:
         self.running: list[Run] = []
@@ -50,14 +50,14 @@ _lock = threading.RLock()
 
 
 def cell_begins(namespace: dict[str, Any], place: Hashable) -> Run:
-    """This thread executes a cell from now on; see `Run`."""
+    """Note that this thread starts to execute a cell; see `Run`."""
     run = Run(namespace, place)
     _cells.running.append(run)
     return run
 
 
 def cell_ends(run: Run) -> None:
-    """The execution of a cell is over, and so is that of all cells which it has begun."""
+    """Note that a cell has ended, and with it every cell that it started."""
     if run in _cells.running:
         del _cells.running[_cells.running.index(run) :]
     with _lock:
@@ -68,7 +68,7 @@ def cell_ends(run: Run) -> None:
 
 @contextlib.contextmanager
 def cell_known_as(place: Hashable) -> Iterator[None]:
-    """A part of the running cell, which is known as `place` if the cell itself is not known."""
+    """Identify this part of the running cell as `place`, unless the cell has a place already."""
     running = _cells.running
     if not running or running[-1].is_known:
         yield
@@ -81,14 +81,14 @@ def cell_known_as(place: Hashable) -> Iterator[None]:
 
 
 class Definition:
-    """What one place has registered under one name and interface, in its latest run.
+    """The functions that one place registered under one name and interface, in its latest run.
 
     Attributes:
         run: the token of that run.
-        function: registered first in it.
-        single: whether it is the only one there; the next run then takes its place.
-        version: of the function.
-        hosts: that call it.
+        function: the function that was registered first in that run.
+        single: whether it is the only one; only then does the next run replace it.
+        version: the version of the function.
+        hosts: the host functions that call it.
     """
 
     __slots__ = (
@@ -101,9 +101,9 @@ class Definition:
     ) -> None:
         self.run, self.function, self._name, self.single = run.token, function, name, True
         self.hosts: weakref.WeakSet[HostFunction] = weakref.WeakSet()
-        self._older: list[HostFunction] = []  # taken over from the run before
-        self._before = function  # what these called
-        self._marked: list[HostFunction] = []  # called replaced on account of this one
+        self._older: list[HostFunction] = []  # taken over from the previous run
+        self._before = function  # the function that `_older` called
+        self._marked: list[HostFunction] = []  # marked as replaced because of this definition
         self.version = 1 if known is None else known.version + 1
         if known is not None and known.single:
             self._older, self._before = list(known.hosts), known.function
@@ -113,11 +113,11 @@ class Definition:
         name.definitions.add(self)
 
     def host(self, function: Callable[..., Any]) -> HostFunction:
-        """The host function for `function`, registered in this run."""
+        """Return the host function for `function`, which this run registers."""
         if function is not self.function:
             self._give_back()
             host = HostFunction(function)
-            host.definition = self  # which tells the next run that there were two
+            host.definition = self  # keeps this definition alive, so the next run sees two
             return host
         for host in self.hosts:
             if host not in self._older:
@@ -128,7 +128,7 @@ class Definition:
         return host
 
     def settle(self) -> None:
-        """No other function comes in this run."""
+        """Note that this run registers no further function under the name."""
         self._older, self._before, self._marked = [], self.function, []
 
     def _take(self, host: HostFunction) -> None:
@@ -138,7 +138,7 @@ class Definition:
         self.hosts.add(host)
 
     def _give_back(self) -> None:
-        """Another function of the name: nothing says which one takes the place of the old one."""
+        """Undo the takeover: with two functions of the name, either could replace the old one."""
         self.single = False
         for host in self._older:
             host.rebind(self._before)
@@ -148,7 +148,7 @@ class Definition:
         self.settle()
 
     def _mark(self) -> None:
-        """Who calls what another run has registered under the name calls what is replaced."""
+        """Mark the host functions of other places that registered the same name as replaced."""
         for other in list(self._name.definitions):
             if other.single and other.run is not self.run:
                 for host in other.hosts:
@@ -158,28 +158,28 @@ class Definition:
 
 
 class _Name:
-    """All that is registered under one name of a namespace."""
+    """All definitions registered under one name of a namespace."""
 
     def __init__(self) -> None:
         self.definitions: weakref.WeakSet[Definition] = weakref.WeakSet()
 
 
-# A host function keeps its definition alive, and that its name.
+# A host function keeps its definition alive, and a definition keeps its name alive.
 _definitions: weakref.WeakValueDictionary[tuple[Hashable, str, Hashable], Definition]
 _definitions = weakref.WeakValueDictionary()
 _names: weakref.WeakValueDictionary[tuple[int, str], _Name] = weakref.WeakValueDictionary()
 
 
 def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
-    """The `HostFunction` for `function`.
+    """Return the `HostFunction` for `function`.
 
-    If a cell or a module runs again and registers one function of a name, where its run before
-    registered one, programs that call the old function call the new one from now on.
+    If a cell or a module runs again, and both runs register exactly one function under a name,
+    programs that call the old function call the new one from now on.
 
     Args:
         function: the host function.
-        interface: what programs were compiled against (flavor, result, vmap method); a function
-            takes the place of one with an equal interface only.
+        interface: what programs were compiled against (flavor, result, vmap method). A function
+            only replaces one with an equal interface.
     """
     run = _run_of(function) if _is_defined_at_top_level(function) else None
     if run is None:
@@ -195,7 +195,7 @@ def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
 
 
 def _name_of(function: Callable[..., Any]) -> _Name:
-    if not function.__qualname__.strip("_"):  # def _(x): no name that a person goes by
+    if not function.__qualname__.strip("_"):  # def _(x) is anonymous
         return _Name()
     key = (id(function.__globals__), function.__qualname__)
     name = _names.get(key)
@@ -205,14 +205,14 @@ def _name_of(function: Callable[..., Any]) -> _Name:
 
 
 def _run_of(function: types.FunctionType) -> Run | None:
-    """The run that registers a function at top level now; None where nothing can run again."""
+    """Return the run that registers `function` at top level; None if its code cannot run again."""
     names = function.__globals__
     running = _cells.running
     if running and names is running[-1].namespace:
-        # Not of a file or a string that the cell executes in its own namespace.
+        # A file or a string that the cell executes in its own namespace is not the cell.
         return running[-1] if is_cell(function.__code__.co_filename) else None
     module = sys.modules.get(function.__module__)
-    # Each importlib.reload makes a spec of its own; a script has none.
+    # Each importlib.reload makes a new spec; a script has none.
     spec = getattr(module, "__spec__", None)
     if spec is None or getattr(module, "__dict__", None) is not names:
         return None
@@ -220,7 +220,7 @@ def _run_of(function: types.FunctionType) -> Run | None:
 
 
 def _is_defined_at_top_level(function: Callable[..., Any]) -> bool:
-    """Whether its name says which function it is: no closure, lambda, method or wrapper."""
+    """Return whether its name identifies it: not a closure, lambda, method or wrapper."""
     return (
         isinstance(function, types.FunctionType)
         and function.__code__.co_qualname == function.__qualname__

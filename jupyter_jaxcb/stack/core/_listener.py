@@ -1,4 +1,4 @@
-"""Who hears of what is traced, lowered and compiled; whether any host call can come at all."""
+"""Which recorder records what this thread traces, and whether any host call is possible."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from ...recording import Recorder, active
 from ._block import Block
 
 
-class _Asking(threading.local):
-    recorder: Recorder | None = None  # hears of this thread's programs instead of the active one
+class _ThreadState(threading.local):
+    recorder: Recorder | None = None  # records this thread's programs instead of the active one
 
 
-_asking = _Asking()
+_thread = _ThreadState()
 _any_lowered = False
 
 
 def listener() -> Recorder | None:
-    """Who hears of what this thread traces, lowers and compiles, if anyone."""
-    return _asking.recorder or active()
+    """Return the recorder for what this thread traces, lowers and compiles, if any."""
+    return _thread.recorder or active()
 
 
-class Asking(Block):
-    """A block of which `recorder` alone hears what this thread traces, lowers and compiles."""
+class ThreadRecorder(Block):
+    """A block in which only `recorder` records what this thread traces, lowers and compiles."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._before = _asking.recorder
+        self._before = _thread.recorder
 
     def begin(self) -> None:
-        _asking.recorder = self._recorder
+        _thread.recorder = self._recorder
 
     def end(self) -> None:
-        _asking.recorder = self._before
+        _thread.recorder = self._before
 
 
-def is_asking() -> bool:
-    """Whether this thread is in a block of `Asking`: what it compiles does not run."""
-    return _asking.recorder is not None
+def has_thread_recorder() -> bool:
+    """Return whether this thread is in a `ThreadRecorder` block, whose programs never run."""
+    return _thread.recorder is not None
 
 
 def any_lowered() -> bool:
-    """Whether there is, or was, any program with a callback that is recorded."""
+    """Return whether any program with a recordable callback has been lowered."""
     return _any_lowered
 
 
-def calls_may_come() -> None:
-    """Notes that host calls may come from now on."""
+def expect_host_calls() -> None:
+    """Note that host calls are possible from now on."""
     global _any_lowered
     _any_lowered = True

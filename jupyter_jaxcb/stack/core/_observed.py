@@ -1,7 +1,7 @@
-"""What stands in programs in the place of the callbacks of JAX's own, while they are observed.
+"""Proxies for the callbacks of JAX's own API, used in programs while JAX is observed.
 
-Each of these is equal to what it stands for, calls it and prints like it: JAX's caches, jaxprs and
-results stay what they are.
+A proxy compares equal to the original, calls it and prints like it, so JAX's caches, jaxprs and
+results do not change.
 """
 
 from __future__ import annotations
@@ -17,116 +17,116 @@ _switches = 0
 
 
 def switch(on: bool) -> None:
-    """Begins or ends the observation, see `_observe`."""
+    """Turn the observation of JAX's callbacks on or off, see `diagnostics.observe`."""
     global _switches
     _switches += on is not is_observing()
 
 
 def switches() -> int:
-    """How often the observation has begun or ended; odd while it is on."""
+    """Return how often the observation was turned on or off; odd while it is on."""
     return _switches
 
 
 def is_observing() -> bool:
-    """Whether callbacks of JAX's own are recorded now."""
+    """Return whether callbacks of JAX's own API are recorded now."""
     return _switches % 2 == 1
 
 
-class StandsFor:
-    """Is what it stands for, to whoever looks: equal to it, printed and copied as it."""
+class Proxy:
+    """Compares, prints and copies as the original."""
 
-    __slots__ = ("__weakref__", "own")
+    __slots__ = ("__weakref__", "original")
 
-    def __init__(self, own: Any) -> None:
-        self.own = own
+    def __init__(self, original: Any) -> None:
+        self.original = original
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python asks for these before there is an `own`
+        if name.startswith("__"):  # Python looks these up before `original` is set
             raise AttributeError(name)
-        return getattr(self.own, name)
+        return getattr(self.original, name)
 
     def __eq__(self, other: Any) -> bool:
-        return self.own == (other.own if issubclass(type(other), StandsFor) else other)
+        return self.original == (other.original if issubclass(type(other), Proxy) else other)
 
     def __hash__(self) -> int:
-        return hash(self.own)
+        return hash(self.original)
 
     def __repr__(self) -> str:  # printed in every jaxpr
-        return repr(self.own)
+        return repr(self.original)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return copy.copy, (self.own,)
+        return copy.copy, (self.original,)
 
 
-class Observed(StandsFor):
-    """A callback of JAX's own, as a bind holds it, with the bind."""
+class Observed(Proxy):
+    """The callback that a bind of JAX's own API holds, together with the bind."""
 
-    __slots__ = ("bind", "levels", "mapped")
+    __slots__ = ("batched", "bind", "levels")
 
     def __init__(
-        self, own: Any, bind: Bind, levels: tuple[VmapLevel, ...] = (), mapped: bool = False
+        self, original: Any, bind: Bind, levels: tuple[VmapLevel, ...] = (), batched: bool = False
     ) -> None:
-        super().__init__(own)
+        super().__init__(original)
         self.bind = bind
-        self.levels = levels  # the vmaps that JAX passed on to it
-        self.mapped = mapped  # by any vmap: JAX loops over the batch elements of the others itself
+        self.levels = levels  # the vmaps whose batch reaches the host function
+        self.batched = batched  # by any vmap, even one that JAX loops over itself
 
     def with_level(self, level: VmapLevel | None) -> Observed:
-        """The same one, mapped once more; None: JAX loops over the batch elements."""
+        """Return a copy, batched once more; `level` is None if JAX loops over the elements."""
         levels = self.levels if level is None else (*self.levels, level)
-        return Observed(self.own, self.bind, levels, True)
+        return Observed(self.original, self.bind, levels, True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.own(*args, **kwargs)
+        return self.original(*args, **kwargs)
 
 
 class ObservedFormat(str):
-    """The format of a `jax.debug.print`, with the bind."""
+    """The format string of a `jax.debug.print`, together with the bind."""
 
-    __slots__ = ("bind", "mapped", "own")
+    __slots__ = ("batched", "bind", "original")
     bind: Bind
-    mapped: bool
-    own: str
+    batched: bool
+    original: str
 
     @classmethod
-    def of(cls, own: str, bind: Bind, mapped: bool = False) -> ObservedFormat:
-        """The format `own` of the print that `bind` is the bind of."""
-        self = cls(str.__str__(own))
-        self.own, self.bind, self.mapped = own, bind, mapped
+    def of(cls, original: str, bind: Bind, batched: bool = False) -> ObservedFormat:
+        """Return the format string `original` of the print bound by `bind`."""
+        self = cls(str.__str__(original))
+        self.original, self.bind, self.batched = original, bind, batched
         return self
 
     @property
     def levels(self) -> tuple[VmapLevel, ...]:
-        """JAX loops over the batch elements of a print itself."""
+        """Empty: JAX itself loops over the batch elements of a print."""
         return ()
 
     def with_level(self, level: VmapLevel | None) -> ObservedFormat:
-        """The same one, mapped once more."""
-        return ObservedFormat.of(self.own, self.bind, True)
+        """Return a copy, batched once more."""
+        return ObservedFormat.of(self.original, self.bind, True)
 
     def format(self, *args: Any, **kwargs: Any) -> str:
-        """As `own` does it, whose class may have a way of its own."""
-        return self.own.format(*args, **kwargs)
+        """Format with `original`, whose class may override ``format``."""
+        return self.original.format(*args, **kwargs)
 
     def __str__(self) -> str:  # printed in every jaxpr
-        return str(self.own)
+        return str(self.original)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return copy.copy, (self.own,)
+        return copy.copy, (self.original,)
 
 
 _HELD = frozenset({Observed, ObservedFormat})
 
 
 def is_held(held: Any) -> bool:
-    """Whether a bind of JAX's own holds one of these, with its `Bind`.
+    """Return whether `held`, held by a bind of JAX's own API, is one of these proxies.
 
-    Not `isinstance`: it asks the user's callback for its class, which may answer as it likes.
+    Not `isinstance`: that reads ``__class__`` of the user's callback, which may return anything.
     """
     return type(held) in _HELD
 
 
-def own_name(held: Any) -> str:
-    """The name of the user's function that a bind of JAX's own calls."""
-    function = jax_compat.own_function(held)
+def user_function_name(held: Any) -> str:
+    """Return the name of the user's function that a bind of JAX's own API calls."""
+    function = jax_compat.user_function(held)
     return "debug.print" if function is None else HostFunction(function).name

@@ -1,4 +1,4 @@
-"""What a user chose when registering a callback."""
+"""The options a callback is registered with."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 
 class Options:
-    """The options of a flavor: a frozen dataclass whose fields are the decorator's keywords."""
+    """Base of each flavor's options: a frozen dataclass, one field per decorator keyword."""
 
     __slots__ = ()
 
     def settings(self) -> dict[str, Any]:
-        """All options by name; those of an executor only where there is one."""
+        """Return all options by name; executor options only if there is an executor."""
         return {name: value for name, value, _ in _fields(self)}
 
     def words(self) -> str:
-        """``vmap_method=expand_dims, ordered``: the options that differ from their defaults."""
+        """Return the options that differ from the default: ``vmap_method=sequential, ordered``."""
         return ", ".join(
             name if value is True else f"{name}={value}"
             for name, value, default in _fields(self)
@@ -26,7 +26,7 @@ class Options:
 
 
 def _fields(options: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The name, value and default of each option."""
+    """Yield the name, value and default of each option."""
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         if isinstance(value, ExecutorOptions):
@@ -39,12 +39,12 @@ def _fields(options: Any) -> Iterator[tuple[str, Any, Any]]:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class ExecutorOptions:
-    """Where and how the batch elements run. Equal for the same executor and equal options."""
+    """How an executor runs the batch elements. Equal for the same executor and equal options."""
 
     executor: Any  # a name, or the object itself
-    chunksize: int | None = None  # batch elements that are sent together; None: by what they cost
-    timeout: float | None = None  # seconds a batch element
-    retries: int = 0  # of a batch element
+    chunksize: int | None = None  # batch elements sent together; None: chosen by measured cost
+    timeout: float | None = None  # seconds per batch element
+    retries: int = 0  # per batch element
 
     def _key(self) -> tuple[Any, ...]:
         executor = self.executor if isinstance(self.executor, str) else id(self.executor)
@@ -58,10 +58,10 @@ class ExecutorOptions:
 
     @property
     def word(self) -> str:
-        """``executor='threads'``, for messages."""
+        """The executor as error messages name it: ``executor='threads'``."""
         return f"executor={executor_word(self.executor)}"
 
 
 def executor_word(executor: Any) -> str:
-    """A name in quotes, or the class of an object."""
+    """Return a name in quotes, or ``<Client>`` for an object of class Client."""
     return repr(executor) if isinstance(executor, str) else f"<{type(executor).__name__}>"

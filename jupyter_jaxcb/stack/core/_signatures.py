@@ -1,4 +1,4 @@
-"""Host functions that are given something before the arguments of a call: outputs to write into."""
+"""Signatures of host functions that take output buffers before the arguments of a call."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 
 
 def without_leading(function: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """What stands for `function` where its parameters are asked for: without the first `count`.
+    """Return a stand-in for `function` whose signature lacks the first `count` parameters.
 
-    The annotation of the last of these says what is written, as if it were returned.
+    The annotation of the last removed parameter becomes the return annotation: it describes what
+    the function writes.
     """
     if not count:
         return function
     try:
         signature = inspect.signature(function)
-    except ValueError:  # Python does not know its parameters
+    except ValueError:  # a builtin without a signature
         return function
     names = list(signature.parameters)
     if count > len(names) or any(
@@ -26,7 +27,7 @@ def without_leading(function: Callable[..., Any], count: int) -> Callable[..., A
         return function
 
     def stand_in() -> None:
-        """Asked for its parameters, never called."""
+        """Has the signature; is never called."""
 
     functools.update_wrapper(stand_in, function)
     rest = [parameter for name, parameter in signature.parameters.items() if name in names[count:]]

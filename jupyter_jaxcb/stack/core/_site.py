@@ -1,4 +1,4 @@
-"""From a bind to the line of user code it was made on."""
+"""Find the line of user code that makes a bind: its call site."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...recording import Frame, Site
 from .. import jax_compat
 from ._code_owner import CROSSINGS, is_cell, owner
 
-MAX_CALLERS = 8  # of the user's frames, and twice as many of libraries
-_MAX_PLACES = 4096  # that are remembered
+MAX_CALLERS = 8  # user frames kept per site; twice as many library frames
+_MAX_PLACES = 4096  # instructions kept in each cache
 _AROUND = {"scan", "while", "cond", "vmap"}
 
 _T = TypeVar("_T")
 
 
 class _Code:
-    """Code by identity: its own hash and equality look at all of it, but not at its file."""
+    """A code object compared by identity: its own equality ignores the file name and is slow."""
 
     __slots__ = ("code",)
 
@@ -37,17 +37,17 @@ class _Code:
 
 @functools.lru_cache(maxsize=64)
 def _positions(own: _Code) -> list[tuple[int | None, int | None]]:
-    """Line and column of each instruction: Python finds each by going through those before it."""
+    """Return line and column of each instruction, because Python decodes all to find one."""
     return [(line, column) for line, _, column, _ in own.code.co_positions()]
 
 
 def _remembered(make: Callable[[CodeType, int], _T]) -> Callable[[CodeType, int], _T]:
-    """`make`, a cache of a code and an instruction in it in front.
+    """Cache `make` by code object and instruction.
 
-    Not `functools.lru_cache`: the hash of a large code takes longer than all else here, and codes
-    are equal that differ in the name of their file only.
+    Not `functools.lru_cache`: hashing a large code object takes longer than everything else in this
+    module, and code objects that differ only in their file name compare equal.
     """
-    kept: dict[tuple[int, int], tuple[CodeType, _T]] = {}  # the code, so that its id stays its own
+    kept: dict[tuple[int, int], tuple[CodeType, _T]] = {}  # holds the code: its id is not reused
 
     @functools.wraps(make)
     def look(code: CodeType, instruction: int) -> _T:
@@ -63,7 +63,7 @@ def _remembered(make: Callable[[CodeType, int], _T]) -> Callable[[CodeType, int]
 
 @_remembered
 def _frame(code: CodeType, instruction: int) -> Frame:
-    """The place of an instruction."""
+    """Return the frame of an instruction: function, file, line and column."""
     file, library = code.co_filename, owner(code.co_filename) != "user"
     line, column = _positions(_Code(code))[instruction // 2]
     cell = not library and is_cell(file)
@@ -72,25 +72,25 @@ def _frame(code: CodeType, instruction: int) -> Frame:
 
 @_remembered
 def _source(code: CodeType, instruction: int) -> str:
-    """The line of source of an instruction, stripped."""
+    """Return the source line of an instruction, stripped."""
     return linecache.getline(code.co_filename, _frame(code, instruction).line).strip()
 
 
 class Found(NamedTuple):
-    """The site of the bind that is being made now, and what the stack says beyond it."""
+    """The site of the bind being made now, and what else its stack shows."""
 
     site: Site
     around: tuple[tuple[str, int | None], ...]  # see `Bind`
-    dispatches: tuple[FrameType, ...]  # of jitted functions that are called and not compiled yet
-    loops: tuple[tuple[tuple[str, int | None], ...], ...]  # within each of these, innermost first
-    kinds: frozenset[str]  # of all that is being traced, see `jax_compat.traced_by`
+    dispatches: tuple[FrameType, ...]  # frames of jitted functions that are being compiled
+    loops: tuple[tuple[tuple[str, int | None], ...], ...]  # inside each of them, innermost first
+    kinds: frozenset[str]  # everything being traced, see `jax_compat.traced_by`
 
 
 def find_site(flavor: str, function: str) -> Found:
-    """Looks for the line of user code that makes a bind now.
+    """Find the call site of the bind being made now.
 
-    It is the innermost frame of user code; where there is none (a library's own thread, say) the
-    innermost frame outside JAX and this package.
+    The call site is the innermost frame of user code. If there is none (on a library's thread, for
+    example), it is the innermost frame outside JAX and this package.
     """
     frames, reach, traced = _frames()
     if not frames:
@@ -101,9 +101,9 @@ def find_site(flavor: str, function: str) -> Found:
 def site_of_frames(
     flavor: str, function: str, frames: Sequence[tuple[CodeType, int]]
 ) -> Site | None:
-    """As `find_site`, of a bind whose stack is gone: code and instruction, innermost first.
+    """As `find_site`, but from saved frames: code and instruction of each, innermost first.
 
-    None where no user code is in it.
+    Returns None if none of the frames is user code.
     """
     own: list[tuple[CodeType, int]] = []
     reach = limit = None
@@ -122,17 +122,17 @@ def site_of_frames(
 
 
 def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach: int) -> Site:
-    """The site of a bind.
+    """Build the site of a bind.
 
-    Its callers are the library's frames up to the user's line, and the user's around that as far
-    as they are in the program: who calls a compiled program is no part of it, and JAX calls rules
-    of differentiation. A frame that recurs (recursion) counts once.
+    Its callers are the library frames up to the user's line, and the user frames around that line
+    as far as they belong to the program. The caller of a compiled program does not, and neither
+    does the caller of a differentiation rule, which is JAX. A recursive frame counts once.
 
     Args:
-        flavor: of the bind.
+        flavor: the flavor of the bind.
         function: the name of its host function.
-        frames: code and instruction outside of JAX and this package, innermost first; at least one.
-        reach: how many of `frames` are in the program.
+        frames: code and instruction outside JAX and this package, innermost first; at least one.
+        reach: how many of `frames` belong to the program.
     """
     innermost = next(
         (place for place, (code, _) in enumerate(frames) if owner(code.co_filename) == "user"), 0
@@ -149,21 +149,22 @@ def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach:
 
 
 def _ends_the_stack(code: CodeType) -> bool:
-    """Whether `code` is a module of the user's: a script, a notebook cell."""
+    """Return whether `code` is a user module: a script or a notebook cell."""
     return code.co_name == "<module>" and owner(code.co_filename) == "user"
 
 
 def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any]]:
-    """The stack without JAX and this package, innermost first, up to the first user module.
+    """Walk the stack, innermost first, up to the first user module.
 
-    How many of these frames are in the program that is traced, or in the host function or rule of
-    differentiation that runs: all where there is none. And what JAX's own frames tell, as in
-    `Found`.
+    Returns:
+        The frames outside JAX and this package; how many of them belong to the program being
+        traced, or to the running host function or differentiation rule (all, if there is none);
+        and what JAX's own frames show, as the fields of `Found` after `site`.
     """
     frames, around, dispatches, loops, kinds = [], [], [], [], set()
     within: list[tuple[str, int | None]] = []
     frame: FrameType | None = sys._getframe(2)
-    inner = False  # the vmaps around do not map what is inside
+    inner = False  # the surrounding vmaps do not batch this bind
     reach, limit, host_call = None, None, False
     while frame is not None:
         code = frame.f_code
@@ -172,8 +173,8 @@ def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any
                 host_call = inner = True
             if limit is None and (host_call or jax_compat.calls_a_rule(code)):
                 limit = len(frames)
-            # The rule of a `jax.custom_batching.custom_vmap` has the whole batch in hand.
-            inner = inner or jax_compat.has_the_batch_in_hand(code)
+            # The rule of a `jax.custom_batching.custom_vmap` gets the whole batch.
+            inner = inner or jax_compat.handles_whole_batch(code)
             traced = jax_compat.traced_by(frame)
             if traced is not None:
                 if traced[0] == "dispatch":
@@ -193,8 +194,8 @@ def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any
                 break
         frame = frame.f_back
     inside = [traced for traced in around if traced[0] in _AROUND]
-    told = tuple(inside), tuple(dispatches), tuple(loops), frozenset(kinds)
-    return frames, _least(reach, limit, len(frames)), told
+    shown = tuple(inside), tuple(dispatches), tuple(loops), frozenset(kinds)
+    return frames, _least(reach, limit, len(frames)), shown
 
 
 def _least(*counts: int | None) -> int:

@@ -1,4 +1,4 @@
-"""Which frame every thread is at."""
+"""Read the current frame of every thread without a deadlock."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-# A signal handler may come here again; two threads might leave the collector off for good.
+# Reentrant, because a signal handler may call this again. Without a lock, two threads at once could
+# leave the garbage collector off.
 _lock = threading.RLock()
 
 
 @contextlib.contextmanager
 def without_collecting() -> Iterator[None]:
-    """No garbage is collected meanwhile, which might run anything."""
+    """Disable garbage collection inside the block, because a collection may run any code."""
     with _lock:
         collects = gc.isenabled()
         try:
@@ -27,10 +28,10 @@ def without_collecting() -> Iterator[None]:
 
 
 def frames_of_threads() -> dict[int, FrameType]:
-    """As `sys._current_frames`, which in Python 3.11 may wait for ever.
+    """As `sys._current_frames`, but never deadlocks on Python 3.11.
 
-    It makes objects while it holds a lock of the interpreter's. Where that collects garbage,
-    another thread may run, and need the lock (python/cpython#106883).
+    `sys._current_frames` allocates objects while it holds an interpreter lock. If that triggers a
+    garbage collection, another thread may run and need the same lock (python/cpython#106883).
     """
     with without_collecting():
         return sys._current_frames()

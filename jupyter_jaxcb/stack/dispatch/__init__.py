@@ -1,8 +1,8 @@
-"""One crossing: XLA calls Python, Python calls the host function, the result goes back.
+"""One crossing: XLA calls Python, Python calls the host function, the result goes back to XLA.
 
-This is the hot path. Read `_crossing` first; `_elements` holds the order of looped vmaps, `_failure`
-what becomes of an exception, `_interrupts` what Ctrl-C does, `_buffer_crossing` how a host function
-writes into XLA's memory.
+This is the hot path. Read `_crossing` first. `_elements` orders the calls of looped vmaps,
+`_failure` turns exceptions into errors XLA can carry, `_interrupts` handles Ctrl-C, and
+`_buffer_crossing` lets a host function write into XLA's memory.
 """
 
 from ._arguments import takes_flat_operands as takes_flat_operands
@@ -11,18 +11,18 @@ from ._borrowed_memory import RetainedBufferWarning as RetainedBufferWarning
 from ._buffer_crossing import BufferOptions as BufferOptions
 from ._buffer_crossing import build_buffer_crossing as build_buffer_crossing
 from ._buffer_crossing import build_eager_crossing as build_eager_crossing
-from ._canary import checked as checked
+from ._canary import run_checked as run_checked
 from ._crossing import Build as Build
 from ._crossing import Crossing as Crossing
 from ._crossing import Parts as Parts
 from ._crossing import build_crossing as build_crossing
 from ._crossing import crossings_by_shard as crossings_by_shard
 from ._crossing import parts_of_crossing as parts_of_crossing
-from ._crossing import telling_interrupts as telling_interrupts
-from ._elements import Answers as Answers
+from ._crossing import reporting_interrupts as reporting_interrupts
+from ._elements import CollectedResults as CollectedResults
 from ._elements import ElementSchedule as ElementSchedule
 from ._failure import report_failure as report_failure
-from ._finite import look_at_calls as look_at_calls
+from ._finite import record_values as record_values
 from ._frames import READERS as READERS
 from ._frames import RECORDED_CALL as RECORDED_CALL
 from ._frames import RECORDED_ELEMENTS as RECORDED_ELEMENTS

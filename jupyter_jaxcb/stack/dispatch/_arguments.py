@@ -1,4 +1,4 @@
-"""From the flat operands of a call to the arguments that the host function takes."""
+"""Turn the flat operands of a call into the arguments of the host function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Adapt = Callable[[Callable], Callable]  # from the host function to one of flat 
 
 
 def adapting(callback: HostCallback, count: int) -> Adapt:
-    """From the host function to one of flat operands: the same one, if its arguments are flat."""
+    """Return a wrapper that lets the host function take flat operands.
+
+    The wrapper returns the function unchanged if its arguments are flat already.
+    """
     if takes_flat_operands(callback, count):
         return lambda function: function
     static = callback.static.values
@@ -34,7 +37,7 @@ def adapting(callback: HostCallback, count: int) -> Adapt:
 
 
 def takes_flat_operands(callback: HostCallback, count: int) -> bool:
-    """Whether the arguments of the host function are the `count` operands, one by one."""
+    """Return whether the arguments of the host function are exactly the `count` operands."""
     return not callback.static.values and callback.in_tree == _flat(count)
 
 
@@ -43,7 +46,7 @@ def _flat(count: int) -> PyTreeDef:
 
 
 def to_arguments(callback: HostCallback) -> Callable[[Sequence[Any]], tuple[Any, Any]]:
-    """From operands to positional and keyword arguments, with what is static among them."""
+    """Return a function from operands to ``(args, kwargs)``, static arguments included."""
     in_tree, static = callback.in_tree, callback.static.values
 
     def arguments(operands: Sequence[Any]) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Memory that XLA lends a host function for the length of one call."""
+"""Memory of XLA's that a host function borrows for one call."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-# What `sys.getrefcount` says of an object that nothing but a list holds.
+# `sys.getrefcount` of an object that only a list refers to.
 _ALONE = next(map(sys.getrefcount, [object()]))
 
 
 class RetainedBufferWarning(UserWarning):
-    """A buffer callback still holds an array after its call.
+    """A buffer callback kept one of its arrays after it returned.
 
-    The array is memory of XLA's, which writes other numbers there. The message names the callback
-    and the argument; `numpy.ndarray.copy` is the way out.
+    The array borrows memory that XLA reuses for other values. The message names the callback and
+    the argument; keep a copy instead (`numpy.ndarray.copy`).
     """
 
 
-def lend(buffers: Sequence[Any], inputs: int) -> list[np.ndarray]:
-    """Arrays over the memory of `buffers`, the first `inputs` of them read-only; nothing copied."""
+def borrow(buffers: Sequence[Any], inputs: int) -> list[np.ndarray]:
+    """Return arrays that share the memory of `buffers`; the first `inputs` are read-only."""
     arrays = [buffer.__array__() for buffer in buffers]
     for array in arrays[:inputs]:
         array.setflags(write=False)
@@ -30,20 +30,20 @@ def lend(buffers: Sequence[Any], inputs: int) -> list[np.ndarray]:
 
 
 def still_held(arrays: list[Any]) -> list[int]:
-    """Which of `arrays`, held by that list alone, somebody else holds too, or a view of them."""
+    """Return the indices of `arrays` that something besides that list (or a view) refers to."""
     return [n for n, count in enumerate(map(sys.getrefcount, arrays)) if count > _ALONE]
 
 
 def reclaim(arrays: list[np.ndarray], names: Sequence[str], callback: str, code: Any) -> None:
-    """Warns if one of `arrays` is still held after the call, and gives it memory of its own.
+    """Warn about `arrays` that the host function kept, and copy their data out of XLA's memory.
+
+    Existing views of a kept array cannot be found, so they still point into XLA's memory.
 
     Args:
-        arrays: held by that list alone, if all is well.
-        names: of the arrays, for the message.
-        callback: which had them.
-        code: of the host function, if it has some.
-
-    Views of an array stay where they are: nothing finds them.
+        arrays: the arrays of the call, which only this list should refer to.
+        names: their names in the message.
+        callback: the name of the host function.
+        code: its code object, or None.
     """
     held = still_held(arrays)
     if not held:
@@ -52,9 +52,9 @@ def reclaim(arrays: list[np.ndarray], names: Sequence[str], callback: str, code:
         _own(arrays[n])
     which = " and ".join(names[n] for n in held)
     warnings.warn_explicit(
-        f"the buffer callback {callback} still holds {which} after its call. Such an array is "
-        "borrowed for one call: XLA writes other numbers there. Keep a copy of it, x.copy(): it was "
-        "made one now, but parts taken of it before (x[1:]) turn to garbage.",
+        f"buffer callback {callback} kept {which} after it returned, but XLA reuses that memory. "
+        "Keep a copy instead: x.copy(). The array was copied this time; existing views of it "
+        "(x[1:]) are invalid.",
         RetainedBufferWarning,
         getattr(code, "co_filename", callback),
         getattr(code, "co_firstlineno", 1),
@@ -62,9 +62,9 @@ def reclaim(arrays: list[np.ndarray], names: Sequence[str], callback: str, code:
 
 
 def rescue(error: BaseException | None, arrays: Sequence[np.ndarray]) -> None:
-    """Copies what the frames of `error` hold of `arrays`, for who looks at them later.
+    """Copy `arrays`, and the views of them in the frames of `error`, out of XLA's memory.
 
-    A traceback keeps the frames of the failed call, and a debugger shows what is in them.
+    A traceback keeps the frames of the failed call alive, and a debugger shows their variables.
     """
     views = [view for view in _locals(error) if any(np.may_share_memory(view, x) for x in arrays)]
     for array in (*views, *arrays):
@@ -72,13 +72,13 @@ def rescue(error: BaseException | None, arrays: Sequence[np.ndarray]) -> None:
 
 
 def _own(array: np.ndarray) -> None:
-    """Gives `array` its own copy of what it shows."""
+    """Replace the memory of `array` by a copy, in place."""
     state: Any = (1, array.shape, array.dtype, False, array.tobytes())  # version, ..., order
     array.__setstate__(state)
 
 
 def _locals(error: BaseException | None) -> Iterator[np.ndarray]:
-    """The arrays among the local variables of a traceback's frames."""
+    """Yield the arrays among the local variables of a traceback's frames."""
     trace = None if error is None else error.__traceback__
     while trace is not None:
         for value in trace.tb_frame.f_locals.values():

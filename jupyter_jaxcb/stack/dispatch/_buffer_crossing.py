@@ -1,4 +1,4 @@
-"""One crossing of a buffer callback: it writes into the memory that XLA gives it."""
+"""One crossing of a buffer callback, which writes into memory that XLA provides."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..core import HostCallback, Options, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
 from ._arguments import takes_flat_operands, to_arguments
-from ._borrowed_memory import lend, reclaim, rescue, still_held
-from ._canary import checked
-from ._crossing import Crossing, looped_calls, single_call, telling_interrupts
+from ._borrowed_memory import borrow, reclaim, rescue, still_held
+from ._canary import run_checked
+from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
 from ._elements import ElementSchedule
 from ._finite import finite_checker
 
-# The host function called: its body, the context, operands, outputs.
+# Calls the host function, given its body, XLA's context, the operands and the outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]
 
 
@@ -31,10 +31,10 @@ class BufferOptions(Options):
 
     Attributes:
         vmap_method: how vmap calls it.
-        has_side_effect: it runs exactly as often as the program says.
-        check: look whether it writes all of its outputs.
-        aliases: (operand, result) pairs that share memory: the output begins as the input.
-        with_context: the host function takes XLA's execution context first, as JAX's does.
+        has_side_effect: run it exactly as often as the program says.
+        check: check that it writes all of its outputs.
+        aliases: (operand, result) pairs that share memory: the output starts out as the input.
+        with_context: pass XLA's execution context as the first argument, as JAX does.
         replayed: on GPUs, run once and replay what it enqueued (``command_buffer_compatible``).
     """
 
@@ -49,37 +49,37 @@ class BufferOptions(Options):
 def build_buffer_crossing(
     callback: HostCallback, lowered: LoweredSite, options: BufferOptions, *, on_device: bool
 ) -> Crossing:
-    """The function XLA calls, with its context and the buffers of operands and results.
+    """Build the function XLA calls with its context and the operand and result buffers.
 
     Args:
         callback: the host function and its trees.
-        lowered: the site this is the crossing of.
-        options: of the flavor.
-        on_device: the memory is that of a GPU: the host function gets JAX's buffers as they are.
+        lowered: the lowered site under which host calls are recorded.
+        options: the options of the flavor.
+        on_device: the buffers are in GPU memory, and the host function gets them as they are.
     """
     count = len(lowered.operands)
     cross = _crossing(callback, lowered, options, on_device)
     if on_device:
-        return telling_interrupts(
+        return reporting_interrupts(
             lambda context, *buffers: cross(context, buffers[:count], buffers[count:]),
             lowered,
             callback.host,
         )
 
-    def lending(context: Any, *buffers: Any) -> tuple[()]:
-        arrays = lend(buffers, count)
+    def borrowing(context: Any, *buffers: Any) -> tuple[()]:
+        arrays = borrow(buffers, count)
         try:
             cross(context, arrays[:count], arrays[count:])
         except HostCallError as error:
             rescue(host_error(error), arrays)
             raise
         host = callback.host
-        if still_held(arrays):  # a view of it, or it itself
+        if still_held(arrays):
             code = getattr(host.current, "__code__", None)
             reclaim(arrays, _names(callback), host.name, code)
         return ()
 
-    return telling_interrupts(lending, lowered, callback.host)
+    return reporting_interrupts(borrowing, lowered, callback.host)
 
 
 def build_eager_crossing(
@@ -90,7 +90,7 @@ def build_eager_crossing(
     *,
     options: BufferOptions,
 ) -> Crossing:
-    """As `_crossing.build_crossing`, for arrays outside of a program: nothing is borrowed."""
+    """As `_crossing.build_crossing`, but outside a program: nothing is borrowed."""
     cross = _crossing(callback, lowered, options, on_device=False)
     shapes = [aval.shape for aval in lowered.results]
 
@@ -99,7 +99,7 @@ def build_eager_crossing(
         for operand, result in options.aliases:
             outs[result][...] = operands[operand]
         cross(_NO_CONTEXT, operands, outs[:])
-        for n in still_held(outs):  # JAX's arrays do not change
+        for n in still_held(outs):  # the host function may write to it again
             outs[n] = outs[n].copy()
         return tuple(outs)
 
@@ -107,19 +107,19 @@ def build_eager_crossing(
 
 
 class _NoContext:
-    """Stands for XLA's execution context where no program is."""
+    """Stands for XLA's execution context outside a program."""
 
     @property
     def stage(self) -> Any:
-        """As in a program that runs."""
+        """The stage of a running program."""
         from jax.experimental.buffer_callback import ExecutionStage
 
         return ExecutionStage.EXECUTE
 
     @property
     def stream(self) -> Any:
-        """None; raises as on a CPU."""
-        raise RuntimeError("there is no stream outside of a compiled program on a GPU: use jax.jit")
+        """Raises RuntimeError, as on a CPU."""
+        raise RuntimeError("only a program compiled for a GPU has a stream. Use jax.jit on a GPU.")
 
 
 _NO_CONTEXT = _NoContext()
@@ -128,7 +128,7 @@ _NO_CONTEXT = _NoContext()
 def _crossing(
     callback: HostCallback, lowered: LoweredSite, options: BufferOptions, on_device: bool
 ) -> Callable[[Any, Sequence[Any], Sequence[Any]], Any]:
-    """A crossing of context, operands and outputs; records, and says who raised."""
+    """Build a crossing over context, operands and outputs that records calls and errors."""
     call = _calling(callback, len(lowered.operands), options)
     host = callback.host
     _, results = lowered.host_avals()
@@ -138,10 +138,11 @@ def _crossing(
 
         def single(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
             def adapt(function: Callable) -> Callable:
-                return lambda *seen: call(function, context, operands, outs)
+                return lambda *shown: call(function, context, operands, outs)
 
-            seen, written = ((), ()) if on_device else (operands, outs)  # by the recorder
-            single_call(host, lowered, adapt, lambda answer: written, finite)(*seen)
+            # What the recorder takes sample values from: it cannot read GPU memory.
+            shown, written = ((), ()) if on_device else (operands, outs)
+            single_call(host, lowered, adapt, lambda returned: written, finite)(*shown)
 
         return single
     schedule = ElementSchedule(lowered)
@@ -162,10 +163,10 @@ def _crossing(
 
 
 class _Written:
-    """The outputs of a crossing that makes a call for each batch element: written by the calls.
+    """Collects the outputs of a looped crossing, whose calls write them in place.
 
     Attributes:
-        done: how many calls have been made.
+        done: the number of calls that have returned.
     """
 
     def __init__(self, rows: Sequence[np.ndarray], schedule: ElementSchedule) -> None:
@@ -174,18 +175,18 @@ class _Written:
         self._schedule = schedule
 
     def so_far(self) -> list[np.ndarray]:
-        """The outputs of the calls that are done, a row for each."""
+        """Return the outputs of the calls done so far, one row per call."""
         return [rows[self._schedule.order[: self.done]] for rows in self._rows]
 
     def stack(self, calls: Iterator[Any]) -> list[np.ndarray]:
-        """Makes all `calls`; the outputs, a row for each, in the order of the calls."""
+        """Make all `calls` and return the outputs, one row per call, in call order."""
         for _ in calls:
             self.done += 1
         return [self._schedule.by_call(rows) for rows in self._rows]
 
 
 def _rows_by_call(rows: Sequence[np.ndarray], schedule: ElementSchedule) -> Iterator[tuple]:
-    """The outputs of every call, in the order of the calls: views, of single numbers too."""
+    """Yield the outputs of every call, in call order, as views (of scalars too)."""
     order = schedule.order.tolist()
     if not rows:
         return iter([()] * len(order))
@@ -194,23 +195,23 @@ def _rows_by_call(rows: Sequence[np.ndarray], schedule: ElementSchedule) -> Iter
 
 
 def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call:
-    """How the host function is called: with what before its arguments, and looked at how."""
-    call = _handing_over(callback, count, options.with_context)
+    """Return a function that calls the host function and checks that it only writes."""
+    call = _passing_arguments(callback, count, options.with_context)
     name, paths = callback.host.name, _paths(callback.out_tree)
     begun = {result for _, result in options.aliases}
     own = [n for n in range(len(paths)) if n not in begun]
 
     def writing(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
-        answer = call(function, context, operands, outs)
-        if answer is not None:
+        returned = call(function, context, operands, outs)
+        if returned is not None:
             raise ResultError(
-                f"{name} returned {type(answer).__name__}, but a buffer_callback callback must not "
-                "return any values: it writes into the arrays it is given, out[...] = value. "
-                "Register it as pure if it is to return its result."
+                f"{name} returned {type(returned).__name__}, but a buffer_callback callback must "
+                "not return any values. Write the result into the output array, out[...] = value, "
+                "or register the function as pure."
             )
 
-    def looked_at(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
-        checked(
+    def checking(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
+        run_checked(
             lambda: writing(function, context, operands, outs),
             [outs[n] for n in own],
             [paths[n] for n in own],
@@ -218,11 +219,11 @@ def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call
             again=not options.has_side_effect and not begun,
         )
 
-    return looked_at if options.check else writing
+    return checking if options.check else writing
 
 
-def _handing_over(callback: HostCallback, count: int, with_context: bool) -> Call:
-    """How the arguments are handed over: one by one, or as the trees they came in."""
+def _passing_arguments(callback: HostCallback, count: int, with_context: bool) -> Call:
+    """Return a function that passes the arguments flat, or as the trees they came in."""
     tree: Any = callback.out_tree
     if takes_flat_operands(callback, count) and tree == tree_structure(0):
         if with_context:
@@ -239,7 +240,7 @@ def _handing_over(callback: HostCallback, count: int, with_context: bool) -> Cal
 
 
 def _names(callback: HostCallback) -> list[str]:
-    """What the arrays of a call are, in words: operands, then outputs."""
+    """Name the arrays of a call for messages: operands, then outputs."""
     static = callback.static.values
     places = tree_unflatten(callback.in_tree, range(callback.in_tree.num_leaves))
     operands = [

@@ -1,4 +1,4 @@
-"""``check=True``: outputs that a buffer callback forgot to write."""
+"""``check=True``: find outputs that a buffer callback did not write."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ import numpy as np
 
 from ..results import ResultError
 
-# A function may write by chance what the canary is, in bytes one time of 256. Told is only what is
-# less likely than this.
+# A function may happen to write the canary itself: for a byte, once in 256. Only findings less
+# likely than this are reported.
 _CHANCE = 1e-9
-_SURE = 4  # bytes of an element that nothing writes by chance
+_SURE = 4  # bytes; an element this wide practically never equals its canary by chance
 
 
-def checked(
+def run_checked(
     run: Callable[[], None],
     outs: Sequence[np.ndarray],
     paths: Sequence[str],
     name: str,
     again: bool,
 ) -> None:
-    """``run()``, which is to write all of `outs`.
+    """Call ``run()`` and check that it writes every element of `outs`.
 
-    They are filled with random bytes before. Where one of these is still there, `run` is called
-    once more, on their complement: what shows neither was written. Where it must not be called
-    again, what cannot be chance is told.
+    The outputs are first filled with random bytes, the canary. If some elements still hold it
+    afterwards, `run` is called again on the complement of the canary: elements that hold the canary
+    both times were not written. If `run` must not be called again, only findings that cannot be
+    chance are reported.
 
     Args:
         run: calls the host function.
-        outs: that it writes into.
-        paths: of these in the declared structure, for the message.
-        name: of the host function.
+        outs: the outputs it should write.
+        paths: their paths in the declared structure, for the message.
+        name: the name of the host function.
         again: whether it may be called twice.
 
     Raises:
-        ResultError: it did not write all; names the output, and the first element.
+        ResultError: if it did not write every element; names the output and the first element.
     """
     canaries = [_random(out) for out in outs]
     run()
@@ -60,22 +61,22 @@ def checked(
             if again or out.dtype.itemsize >= _SURE:
                 first = np.unravel_index(int(where.argmax()), out.shape)
                 place = f", the first at {list(map(int, first))}"
-            else:  # some of these may be what it wrote
+            else:  # some may have been written by chance
                 count, place = f"about {count}", ""
             raise ResultError(
                 f"{name} did not write {count} of the {out.size:,} elements of out{path} "
-                f"{out.dtype.name}{list(out.shape)}{place}: what stands there is whatever the "
-                "memory held. Write all of it, out[...] = 0 at the start, say."
+                f"{out.dtype.name}{list(out.shape)}{place}: they hold arbitrary values. Write "
+                "every element, for example start with out[...] = 0."
             )
 
 
 def _bytes(out: np.ndarray) -> np.ndarray:
-    """The memory of `out`, a row for each element."""
+    """View the memory of `out` as bytes, one row per element."""
     return out.reshape(-1).view(np.uint8).reshape(out.size, out.dtype.itemsize)
 
 
 def _random(out: np.ndarray) -> np.ndarray:
-    """Fills `out`, and returns what with."""
+    """Fill `out` with random bytes and return them."""
     memory = _bytes(out)
     canary = np.random.default_rng().integers(0, 256, memory.shape, np.uint8)
     memory[...] = canary
@@ -83,14 +84,14 @@ def _random(out: np.ndarray) -> np.ndarray:
 
 
 def _shows(out: np.ndarray, canary: np.ndarray) -> np.ndarray:
-    """Of which elements all bytes are those of `canary`."""
+    """Return a mask of the elements whose bytes all equal `canary`."""
     return (_bytes(out) == canary).all(axis=1)
 
 
 def _beyond_chance(untouched: np.ndarray, itemsize: int) -> np.ndarray:
-    """`untouched`, or nothing of it if the function may well have written so many by chance.
+    """Return `untouched`, or an empty mask if that many matches may well be chance.
 
-    How many it writes by chance is Poisson distributed.
+    The number of elements that equal the canary by chance is Poisson distributed.
     """
     count, likely = int(untouched.sum()), untouched.size * 256.0**-itemsize
     if count <= likely:

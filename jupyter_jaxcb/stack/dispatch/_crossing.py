@@ -1,7 +1,7 @@
-"""One crossing: arrays in, host function, contract, arrays out, record, error.
+"""One crossing: arrays in, host function, result check, arrays out, recording, errors.
 
-This is the path of every host call. It never calls JAX on arrays (unless the user asked for JAX
-arrays), holds no lock while user code runs, and keeps no reference to what passes through.
+Every host call takes this path. It never calls JAX on arrays (unless the user asked for JAX
+arrays), holds no lock while user code runs, and keeps no reference to the arrays.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ..errors import HostCallError, NotCalledError
 from ..results import AnswerChecker, answer_checker, exact_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
-from ._elements import Answers, ElementSchedule
+from ._elements import CollectedResults, ElementSchedule
 from ._entry import starts_unchecked
 from ._failure import report_failure
-from ._finite import Finite, finite_checker, is_finite, look_at_calls, note_not_finite
+from ._finite import Finite, finite_checker, is_finite, note_not_finite, record_values
 from ._interrupts import NOT_CALLED, elements_left, refuse_call
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
-# `build_crossing`, or what a flavor has in its place.
+# The signature of `build_crossing`, which a flavor may replace.
 Build = Callable[[HostCallback, LoweredSite, Sequence[Any], Sequence[Any]], Crossing]
 
 
 class Stacking(Protocol):
-    """What becomes of the calls of one crossing over batch elements, see `Answers`."""
+    """Makes the calls of one looped crossing and stacks their results, see `CollectedResults`."""
 
     done: int
 
@@ -44,13 +44,13 @@ class Stacking(Protocol):
 
 
 class Parts(NamedTuple):
-    """What a crossing is made of.
+    """The parts of a crossing.
 
     Attributes:
-        adapt: from the host function to one of flat operands.
-        check: from an answer to the arrays that XLA gets; raises where it does not fit.
-        shapes: of the results of one host call.
-        dtypes: of the results.
+        adapt: wraps the host function to take flat operands.
+        check: turns a return value into the arrays XLA gets; raises if it does not fit.
+        shapes: the result shapes of one host call.
+        dtypes: the result dtypes.
     """
 
     adapt: Adapt
@@ -65,7 +65,7 @@ def parts_of_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Parts:
-    """What a crossing is made of, wherever its host calls are made; see `build_crossing`."""
+    """Build the parts of a crossing, which do not depend on where the host calls run."""
     operands, results = lowered.host_avals()
     shapes = [aval.shape for aval in results]
     declared = callback.host.name, callback.out_tree, shapes, result_dtypes
@@ -88,13 +88,13 @@ def build_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """The function XLA calls: numpy arrays in, a tuple of numpy arrays out.
+    """Build the function XLA calls: NumPy arrays in, a tuple of NumPy arrays out.
 
     Args:
         callback: the host function and its trees.
-        lowered: the site this is the crossing of; host calls are recorded under it.
-        operand_dtypes: as JAX's avals have them.
-        result_dtypes: as numpy dtypes.
+        lowered: the lowered site under which host calls are recorded.
+        operand_dtypes: the operand dtypes, as in JAX's avals.
+        result_dtypes: the result dtypes, as NumPy dtypes.
     """
     adapt, check, shapes, dtypes = parts_of_crossing(
         callback, lowered, operand_dtypes, result_dtypes
@@ -102,15 +102,15 @@ def build_crossing(
     if lowered.elements is None:
         finite = finite_checker(shapes, dtypes)
         return single_call(callback.host, lowered, adapt, check, finite)
-    answers = functools.partial(Answers, lowered.elements, check, shapes, dtypes)
-    return looped_calls(callback.host, lowered, adapt, ElementSchedule(lowered), answers)
+    collected = functools.partial(CollectedResults, lowered.elements, check, shapes, dtypes)
+    return looped_calls(callback.host, lowered, adapt, ElementSchedule(lowered), collected)
 
 
 @starts_unchecked("enter")
-def telling_interrupts(
+def reporting_interrupts(
     cross: Callable[..., Any], lowered: LoweredSite, host: HostFunction
 ) -> Callable[..., Any]:
-    """Return `cross`, but with an interrupt between its own instructions reported as a failure."""
+    """Wrap `cross` so that an interrupt anywhere in it is reported like one in a host call."""
 
     def enter(*operands: Any) -> Any:
         try:
@@ -126,7 +126,7 @@ def telling_interrupts(
 def crossings_by_shard(
     lowered: LoweredSite, devices: Sequence[str], build: Callable[[LoweredSite], Crossing]
 ) -> Callable[[int], Crossing]:
-    """The crossing of each shard by its number: what `build` makes of the shard's own fact."""
+    """Return a function from a shard number to its crossing, built and recorded per shard."""
     crossings: dict[int, Crossing] = {}
 
     def of_shard(shard: int) -> Crossing:
@@ -148,14 +148,14 @@ def single_call(
     check: Callable,
     finite: Finite | None,
 ) -> Crossing:
-    """A crossing that makes one host call.
+    """Build a crossing that makes one host call.
 
     Args:
         host: the host function.
         lowered: the site.
-        adapt: from the host function to one of flat operands.
-        check: from an answer to the arrays that XLA gets; raises where it does not fit.
-        finite: whether these are finite; None: they are, or nobody needs to know.
+        adapt: wraps the host function to take flat operands.
+        check: turns a return value into the arrays XLA gets; raises if it does not fit.
+        finite: returns whether those arrays are finite; None if there is nothing to check.
     """
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -175,9 +175,9 @@ def single_call(
                 call = recorder.around(lowered, call)
             start = recorder.clock()
             try:
-                answer = call(*operands)
+                returned = call(*operands)
                 end = recorder.clock()
-                arrays = check(answer)
+                arrays = check(returned)
             except BaseException as error:
                 crossing = recorder.called(
                     lowered, version, start, recorder.clock(), describe(error)
@@ -195,7 +195,7 @@ def single_call(
             return arrays
         except HostCallError:
             raise
-        except BaseException as error:  # the host function's, or an interrupt of all of this
+        except BaseException as error:  # from the host function, or an interrupt of this function
             raise report_failure(error, lowered, number or host.calls) from None
 
     return cross
@@ -206,9 +206,9 @@ def looped_calls(
     lowered: LoweredSite,
     adapt: Adapt,
     schedule: ElementSchedule,
-    new_answers: Callable[[], Stacking],
+    new_collected: Callable[[], Stacking],
 ) -> Crossing:
-    """A crossing that makes a host call for each batch element, see `single_call`."""
+    """Build a crossing that makes a host call for each batch element, see `single_call`."""
     order = schedule.order
     outer = [aval.shape for aval in lowered.results]
 
@@ -220,40 +220,40 @@ def looped_calls(
             recorder.stale(lowered)
         before = host.calls
         host.calls = before + order.size
-        answers = new_answers()
+        collected = new_collected()
         call = adapt(host.current)
         guard = bytearray(b"\1") * order.size
         elements = itertools.compress(schedule.elements(operands), guard)
-        if recorder is not None:  # which has to know before all else; it costs time
+        if recorder is not None:  # raise before an interrupted loop is recorded; costs time
             elements = itertools.chain(elements, elements_left(guard, order.size))
             if recorder.around is not None:
                 call = recorder.around(lowered, call)
         calls = itertools.starmap(call, elements)
         try:
             if recorder is None:
-                stacked = answers.stack(calls)
-                if not guard and answers.done < order.size:
+                stacked = collected.stack(calls)
+                if not guard and collected.done < order.size:
                     raise NotCalledError(NOT_CALLED)
-                check_ended(answers.done, order.size)
+                check_ended(collected.done, order.size)
             else:
                 stacked = _stack_recorded(
-                    answers, calls, recorder, lowered, host.version, schedule, operands
+                    collected, calls, recorder, lowered, host.version, schedule, operands
                 )
         except BaseException as error:
-            element = int(order[answers.done]) if answers.done < order.size else None
-            number = before + answers.done + 1
-            host.calls -= max(order.size - answers.done - 1, 0)  # that were not made
+            element = int(order[collected.done]) if collected.done < order.size else None
+            number = before + collected.done + 1
+            host.calls -= max(order.size - collected.done - 1, 0)  # calls that were not made
             raise report_failure(error, lowered, number, element) from None
         return tuple(
             schedule.by_element(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)
         )
 
-    return telling_interrupts(cross, lowered, host)
+    return reporting_interrupts(cross, lowered, host)
 
 
 def _stack_recorded(
-    answers: Stacking,
+    collected: Stacking,
     calls: Iterator[Any],
     recorder: Recorder,
     lowered: LoweredSite,
@@ -261,41 +261,41 @@ def _stack_recorded(
     schedule: ElementSchedule,
     operands: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
-    """As `answers.stack`, with the calls logged, and some of their values kept."""
+    """As `collected.stack`, but records the calls and some of their values."""
     elements = schedule.numbered(operands)
     stamps = [recorder.clock()]
     try:
-        stacked = answers.stack(_stamped(calls, recorder.clock, stamps.append))
-        check_ended(answers.done, schedule.order.size)
+        stacked = collected.stack(_stamped(calls, recorder.clock, stamps.append))
+        check_ended(collected.done, schedule.order.size)
     except BaseException as error:
-        failed = answers.done
-        # Not a wrong answer: the call itself raised, or was not made. An interrupt may come after
-        # the last one.
+        failed = collected.done
+        # Without a stamp for the failed call, the call itself raised or was not made: its result
+        # was not wrong. An interrupt may arrive after the last call.
         raised = len(stamps) == failed + 1 <= schedule.order.size
         if raised and not isinstance(error, NotCalledError):
             stamps.append(recorder.clock())
         crossing = recorder.called_elements(
             lowered, version, schedule.order, stamps, failed, describe(error)
         )
-        look_at_calls(
-            recorder, lowered, crossing, itertools.islice(elements, failed), answers.so_far()
+        record_values(
+            recorder, lowered, crossing, itertools.islice(elements, failed), collected.so_far()
         )
         made = len(stamps) - 1
         for element, arguments in itertools.islice(schedule.numbered(operands), failed, made):
             recorder.values.take(lowered, crossing, element, arguments, (), failed=True)
         raise
     crossing = recorder.called_elements(lowered, version, schedule.order, stamps)
-    look_at_calls(recorder, lowered, crossing, elements, stacked)
+    record_values(recorder, lowered, crossing, elements, stacked)
     return stacked
 
 
 def _stamped(
     calls: Iterator[Any], clock: Callable[[], int], stamp: Callable[[int], None]
 ) -> Iterator[Any]:
-    """`calls`, with the clock after each one."""
-    for answer in calls:
+    """Yield from `calls`, and read the clock after each."""
+    for returned in calls:
         stamp(clock())
-        yield answer
+        yield returned
 
 
 def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:

@@ -1,8 +1,8 @@
-"""Ends the host calls that run on threads of XLA's, where Python is.
+"""End host calls that are running Python code on XLA's threads.
 
-An exception is raised in such a thread at its next bytecode. It is never set for a thread that has
-gone on meanwhile: it would be raised in a call of another run. And once it is set it is raised
-before the crossing ends, whose code after the host function makes calls of its own.
+An exception is set asynchronously and raised at the next bytecode of that thread. It is never set
+for a thread that has moved on, where it would be raised in a call of another run. Once set, it is
+raised before the crossing ends, because the crossing runs bytecode after the host function.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from ..core import CROSSINGS, WAITING, frames_of_threads, is_own_module, without_collecting
 from ..errors import EndedError
 
-# With one argument too many: a weak reference hands itself over, and C does not mind.
+# Declared with an extra argument, which C ignores: a weakref callback is passed the reference.
 raise_in_thread: Any = ctypes.PYFUNCTYPE(
     ctypes.c_int, ctypes.c_ulong, ctypes.py_object, ctypes.py_object
 )(("PyThreadState_SetAsyncExc", ctypes.pythonapi))
 
 
 def end_running() -> None:
-    """Raises EndedError in every host call on a thread of XLA's; ends loops over batch elements."""
+    """Raise EndedError in every host call on XLA's threads, and end loops over batch elements."""
     for thread, frame in frames_of_threads().items():
         crossing = outermost(frame)
         if is_own(crossing):
@@ -37,22 +37,22 @@ def end_running() -> None:
 
 
 def outermost(frame: FrameType | None) -> FrameType | None:
-    """Whom a thread, or XLA, has called first."""
+    """Return the outermost frame of the stack of `frame`."""
     while frame is not None and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
 def is_own(frame: FrameType | None) -> bool:
-    """Whether it is a frame of this package's."""
+    """Return whether `frame` runs code of this package."""
     return frame is not None and is_own_module(frame.f_globals.get("__name__", ""))
 
 
 def _raise_at(thread: int, frame: FrameType | None) -> bool:
-    """Raises EndedError in `thread` if it is at `frame`; whether it is.
+    """Raise EndedError in `thread` if it is at `frame`; return whether it was.
 
-    C all the way from the look to the exception: no other thread runs in between, unless garbage
-    is collected, which may run anything.
+    From the comparison to the exception this runs in C, so no other thread runs in between. A
+    garbage collection could let one run, so the collector is off.
     """
     with without_collecting():
         now = map(operator.itemgetter(thread), itertools.starmap(sys._current_frames, [()]))
@@ -64,7 +64,7 @@ def _raise_at(thread: int, frame: FrameType | None) -> bool:
 
 
 def _is_in_host_function(frame: FrameType | None) -> bool:
-    """Whether a thread of XLA's is at code that is not ours, and comes back to a crossing."""
+    """Return whether `frame` is outside this package and not below a crossing that waits."""
     if is_own(frame):
         return False
     while frame is not None:
@@ -75,7 +75,7 @@ def _is_in_host_function(frame: FrameType | None) -> bool:
 
 
 def _end_elements(frame: FrameType | None) -> None:
-    """Takes the batch elements away from the crossings of a thread of XLA's."""
+    """Clear the guards of the crossings on the stack of `frame`, which ends their loops."""
     while frame is not None:
         guard = frame.f_locals.get("guard") if frame.f_code in CROSSINGS else None
         if isinstance(guard, bytearray):

@@ -1,11 +1,12 @@
-"""What a failed host call raises, into XLA and past it.
+"""Raise the right exception for a failed host call, through XLA or around it.
 
-XLA makes an error of its own of whatever a host function raises, of a class that is not always
-JAX's. An interrupt is no error of the program: whoever called it is to get KeyboardInterrupt. Two
-ways lead past XLA. While nobody traces, a trace function (`sys.settrace`) is set for the caller's
-frame: Python calls it on the way back from C++, before anybody can catch what XLA raised, and what
-it raises comes instead. Where a debugger or coverage traces already, the exception is set for the
-thread (`PyThreadState_SetAsyncExc`) as soon as XLA has dropped ours.
+XLA replaces every exception of a host function by its own error, whose class is not always JAX's.
+But an interrupt is not an error of the program: the caller of the program must get
+KeyboardInterrupt. There are two ways around XLA. If no trace function is set, one is set
+(`sys.settrace`) for the caller's frame: Python calls it on the way back from C++, before anything
+can catch XLA's error, and the exception it raises replaces that error. If a debugger or coverage
+already traces, the exception is set for the thread (`PyThreadState_SetAsyncExc`) as soon as XLA
+has dropped ours.
 """
 
 from __future__ import annotations
@@ -22,38 +23,39 @@ from ..core import EAGER
 from ..errors import HostCallError, forget_error, host_call_error
 from ._ending import is_own, raise_in_thread
 
-_raised: dict[int, weakref.ref] = {}  # what is waited for to be dropped, by number
+_raised: dict[int, weakref.ref] = {}  # errors that XLA has not dropped yet, by number
 
 
 def report_failure(
     error: BaseException, lowered: LoweredSite, call: int, element: int | None = None
 ) -> HostCallError:
-    """Keeps `error` for the user, and returns what is raised into XLA instead.
+    """Keep `error` for the user, and return the error to raise into XLA instead.
 
-    To be called by a crossing. No name may refer to what it returns, or XLA cannot drop it.
+    Only crossings call this. They must not keep a reference to the returned error, or XLA cannot
+    drop it.
 
     Args:
-        error: what the host function raised, what is wrong with its answer, or an interrupt.
+        error: the host function's exception, a result error, or an interrupt.
         lowered: the site.
-        call: the number of the host call, among all of the host function.
-        element: of a looped vmap.
+        call: the number of the host call, counted per host function.
+        element: the batch element of a looped vmap, if any.
     """
-    told = host_call_error(error, lowered, call, element)
+    raised = host_call_error(error, lowered, call, element)
     caller = caller_of(sys._getframe(1))
     own = caller is not None and caller.f_code in EAGER
     if isinstance(error, KeyboardInterrupt) and caller is not None and not own:
         if sys.gettrace() is None:
             _raise_at(caller, error)
         else:  # a debugger, coverage
-            _raise_after(told)
-            forget_error(told.number)  # it comes before the error of JAX's does
-    return told
+            _raise_after(raised)
+            forget_error(raised.number)  # the KeyboardInterrupt comes before JAX's error
+    return raised
 
 
 def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
-    """Has `error` raised in place of the one that XLA makes, whatever class that is.
+    """Raise `error` in `caller` instead of the error XLA makes of it.
 
-    Only Python's tracing sees an exception before those who may catch it.
+    Only a trace function sees an exception before any handler can catch it.
     """
 
     def interrupted(at: FrameType, event: str, argument: Any) -> None:
@@ -66,26 +68,29 @@ def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
         caller.f_trace = None
         if event == "exception" and argument[1] is error:  # raised already
             return
-        # A frame that is being left when it is traced is in no traceback.
+        # Python leaves a frame that is being exited out of the traceback, so add it.
         raise error.with_traceback(TracebackType(error.__traceback__, at, at.f_lasti, at.f_lineno))
 
     caller.f_trace = interrupted
     sys.settrace(interrupted)
 
 
-def _raise_after(told: HostCallError) -> None:
-    """Has KeyboardInterrupt raised as soon as XLA has dropped `told` and Python code runs."""
-    thread, number = threading.get_ident(), told.number
-    # C all the way: a callback in Python would be interrupted itself.
+def _raise_after(raised: HostCallError) -> None:
+    """Raise KeyboardInterrupt in this thread as soon as XLA has dropped `raised`."""
+    thread, number = threading.get_ident(), raised.number
+    # A weakref callback in C: one in Python would itself be interrupted.
     _raised[number] = weakref.ref(
-        told, functools.partial(raise_in_thread, thread, KeyboardInterrupt)
+        raised, functools.partial(raise_in_thread, thread, KeyboardInterrupt)
     )
     for known in [n for n, dropped in _raised.items() if dropped() is None]:
         del _raised[known]
 
 
 def caller_of(frame: FrameType | None) -> FrameType | None:
-    """Who called into a crossing; None on a thread of XLA's. Eager calls are made by our own."""
+    """Return the frame that called into a crossing; None on XLA's threads.
+
+    For an eager call this is our own frame, one of `EAGER`.
+    """
     while frame is not None:
         if not is_own(frame) or frame.f_code in EAGER:
             return frame

@@ -1,4 +1,4 @@
-"""Whether a host function answered with NaN or infinity; looked at while recording."""
+"""While recording, count calls whose results contain NaN or infinity."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ import numpy as np
 
 from ...recording import LoweredSite, Recorder
 
-LARGEST = 4_096  # elements of a result that is looked at in every call
-FEW = 16
+LARGEST = 4_096  # elements; larger results are not checked in every call
+FEW = 16  # elements; checked faster in Python than in NumPy
 
 Finite = Callable[[Sequence[np.ndarray]], bool]
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def finite_checker(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> Finite | None:
-    """Tells whether all results of a call are finite; None where they cannot be anything else.
+    """Return a function that checks that all results of a call are finite.
+
+    Results with more than `LARGEST` elements are not checked.
 
     Args:
-        shapes: of one call's results.
-        dtypes: of these; large ones are left out.
+        shapes: the shapes of one call's results.
+        dtypes: their dtypes.
+
+    Returns:
+        The check; None if there is nothing to check.
     """
     places = [
         place
@@ -40,13 +45,13 @@ def finite_checker(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> 
         isfinite = math.isfinite
         return lambda results: isfinite(results[place])  # type: ignore[arg-type]
     if np.dtype(dtypes[place]) in _FAST:
-        if math.prod(shapes[place]) <= FEW:  # faster than numpy
+        if math.prod(shapes[place]) <= FEW:
             return lambda results: all(map(math.isfinite, results[place].ravel().tolist()))
     return lambda results: is_finite(results[place])
 
 
 def is_finite(array: Any) -> bool:
-    """Whether no element is NaN or infinite; True for what can be neither."""
+    """Return whether no element is NaN or infinite; True for dtypes that have neither."""
     dtype = getattr(array, "dtype", None)
     return dtype is None or not _can_be_infinite(dtype) or bool(np.isfinite(array).all())
 
@@ -57,7 +62,7 @@ def _can_be_infinite(dtype: Any) -> bool:
         return False
     try:
         np.isfinite(np.zeros(1, dtype))
-    except TypeError:  # small integers, and whatever else has no such question
+    except TypeError:  # dtypes without isfinite, such as int4
         return False
     return True
 
@@ -65,7 +70,7 @@ def _can_be_infinite(dtype: Any) -> bool:
 def note_not_finite(
     recorder: Recorder, lowered: LoweredSite, operands: Sequence[np.ndarray]
 ) -> None:
-    """Notes that a call answered NaN or infinity, and whether its arguments held some already."""
+    """Record that a call returned NaN or infinity, and whether its arguments had some already."""
     passed_on = not all(map(is_finite, operands))
     recorder.values.not_finite(lowered, int(not passed_on), int(passed_on))
 
@@ -79,10 +84,10 @@ def note_elements_not_finite(
     """As `note_not_finite`, for all calls of one crossing.
 
     Args:
-        recorder: to be told.
+        recorder: the recorder.
         lowered: the site.
-        arguments: of each call.
-        results: stacked, a row for each call.
+        arguments: the arguments of each call.
+        results: the stacked results, one row per call.
     """
     wrong = np.zeros(len(results[0]), bool)
     for array in results:
@@ -94,21 +99,21 @@ def note_elements_not_finite(
     recorder.values.not_finite(lowered, int(wrong.sum()) - passed_on, passed_on)
 
 
-def look_at_calls(
+def record_values(
     recorder: Recorder,
     lowered: LoweredSite,
     crossing: int,
     elements: Iterable[tuple[int, Sequence[np.ndarray]]],
     stacked: Sequence[np.ndarray],
 ) -> None:
-    """Keeps the values of the first calls of a crossing, and notes those that are not finite.
+    """Record sample values of a crossing's first calls, and count calls with non-finite results.
 
     Args:
-        recorder: to be told.
+        recorder: the recorder.
         lowered: the site.
-        crossing: its number.
-        elements: number and operands of each call; -1: no batch element.
-        stacked: results, a row for each call.
+        crossing: the number of the crossing.
+        elements: batch element (-1 if there is none) and operands of each call.
+        stacked: the stacked results, one row per call.
     """
     if not all(map(is_finite, stacked)):
         elements, again = itertools.tee(elements)

@@ -1,6 +1,6 @@
-"""The frames of crossings, and what their variables say to another thread.
+"""Read the running host call from the local variables of a crossing's frame.
 
-A name in here is that of a local variable of a crossing: who renames one there does it here too.
+The quoted names in this module are local variables of the crossings; rename them in both places.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ..core import CROSSINGS
 from . import _crossing
 from ._observed_call import RecordedCall
 
-# What a crossing makes a call of now: element, start and number of it; None before and after it.
+# The call a crossing is making now: batch element, start and number; None between calls.
 HostCallNow = tuple[int, int | None, int] | None
 
 
 def _single(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
-    """Of a crossing that makes one host call."""
+    """Read a crossing that makes one host call."""
     if "number" not in names or "recorder" not in names or "end" in names:
         return None
     if names["recorder"] is None:
@@ -27,12 +27,12 @@ def _single(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
 
 
 def _looped(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
-    """Of a crossing that loops over batch elements."""
+    """Read a crossing that loops over batch elements."""
     if "calls" not in names or "stacked" in names:
         return None
     order = names["order"]
     if names["recorder"] is None:
-        done, start = names["answers"].done, None
+        done, start = names["collected"].done, None
     elif stamps:
         done, start = len(stamps) - 1, stamps[-1]
     else:
@@ -41,7 +41,7 @@ def _looped(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
 
 
 def _code_of(function: Callable, inner: str) -> CodeType:
-    """The code of the function `inner` that `function` defines."""
+    """Return the code of the function `inner` that `function` defines."""
     return next(
         code
         for code in function.__code__.co_consts
@@ -49,13 +49,12 @@ def _code_of(function: Callable, inner: str) -> CodeType:
     )
 
 
-RECORDED_ELEMENTS = (
-    _crossing._stack_recorded.__code__
-)  # its `stamps` are those of the batch elements done
+# The local variable `stamps` of this function has the clock after each finished batch element.
+RECORDED_ELEMENTS = _crossing._stack_recorded.__code__
 RECORDED_CALL = RecordedCall.__call__.__code__
 _SINGLE = _code_of(_crossing.single_call, "cross")
 _LOOPED = _code_of(_crossing.looped_calls, "cross")
-# By the code of a frame: from its variables, and the `stamps` of its elements, to what it calls.
+# Maps the code of a frame to a reader of its variables and the `stamps` of its batch elements.
 READERS: Mapping[CodeType, Callable[[dict[str, Any], list[int] | None], HostCallNow]] = {
     RECORDED_CALL: _single,
     _SINGLE: _single,

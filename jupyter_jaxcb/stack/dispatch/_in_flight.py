@@ -1,4 +1,4 @@
-"""What has been dispatched and is not done."""
+"""Programs that have been dispatched and are not done."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from ..errors import host_error
 
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02
-_LAST = 8  # arrays that are not known as done: perhaps of the last program, which is
-_LAG_SECONDS = 0.2  # until these are known as done, on a busy machine
-_TOKEN_SECONDS = 0.2  # until a thread that waits for a token has woken up
+_LAST = 8  # with so few arrays left, the last program may be done without JAX having noticed
+_LAG_SECONDS = 0.2  # time for JAX to notice that, on a busy machine
+_TOKEN_SECONDS = 0.2  # time for a thread that waits for a token to wake up
 
 
 class InFlight:
-    """What this thread has dispatched and is not done now; it holds the arrays until it is.
+    """The unfinished programs this thread has dispatched; holds their arrays until they are done.
 
-    A thread's programs run in the order they were dispatched in, if they run behind its back and on
-    one device: while any of this is not done, no host call on a thread of XLA's is of a program
-    that is dispatched later.
+    Asynchronous programs of one thread on one device run in the order of their dispatch. So until
+    all of these are done, no host call on XLA's threads belongs to a program dispatched later.
     """
 
     def __init__(self) -> None:
@@ -38,20 +37,20 @@ class InFlight:
         self._arrays = self._all = jax_compat.unfinished_arrays()
         tokens = jax_compat.unfinished_tokens()
         if tokens:
-            # Not `threading.Thread`, whose locks an interrupted thread may hold.
+            # Not `threading.Thread`: an interrupted thread may hold its locks.
             _thread.start_new_thread(_wait_for, (tokens, self._tokens_done))
         else:
             self._tokens_done.set()
 
-    def over(self, patience: bool = False) -> bool:
-        """Whether all of it is done by now, or has failed.
+    def is_done(self, patience: bool = False) -> bool:
+        """Return whether all programs are done or have failed.
 
         Args:
-            patience: give what is done a moment to be known as done.
+            patience: wait a moment for JAX to notice programs that have just finished.
         """
         until = None
         while True:
-            self._arrays = [array for array in self._arrays if not jax_compat.is_over(array)]
+            self._arrays = [array for array in self._arrays if not jax_compat.is_done(array)]
             if not self._arrays:
                 return self._tokens_done.wait(_TOKEN_SECONDS if patience else 0.0)
             now = time.monotonic()
@@ -62,12 +61,12 @@ class InFlight:
                 return False
             time.sleep(_POLL_SECONDS)
 
-    def let_go(self) -> None:
-        """Holds only what is not done; nobody is going to ask for `errors`."""
+    def forget_finished(self) -> None:
+        """Release the finished arrays; `errors` will not be called."""
         self._all = []
 
     def errors(self) -> list[BaseException]:
-        """Those of the arrays, once it is over; lets go of all of them."""
+        """Return the errors of the finished programs, and release all arrays."""
         found = []
         for array in self._all:
             try:
@@ -75,20 +74,20 @@ class InFlight:
                     array.block_until_ready()
             except BaseException as error:
                 if not isinstance(error, Exception) and host_error(error) is None:
-                    raise  # an interrupt of the waiting itself
+                    raise  # an interrupt of this wait
                 found.append(error)
         self._all = []
         return found
 
     def wait(self, seconds: float, look: Callable[[], None] = lambda: None) -> bool:
-        """Waits until it is over, but no longer than `seconds`; whether it is.
+        """Wait at most `seconds` until all programs are done; return whether they are.
 
-        A signal ends the waiting, as it does any of Python's. `look` is called every now and then.
+        A signal interrupts the wait, as usual in Python. `look` is called regularly.
         """
         deadline = time.monotonic() + seconds
         pause = _POLL_SECONDS
-        self._tokens_done.wait(_POLL_SECONDS)  # mostly there is nothing to wait for but this
-        while not self.over():
+        self._tokens_done.wait(_POLL_SECONDS)  # usually all there is to wait for
+        while not self.is_done():
             if time.monotonic() > deadline:
                 return False
             look()
@@ -99,6 +98,6 @@ class InFlight:
 
 def _wait_for(tokens: list[Any], done: threading.Event) -> None:
     for token in tokens:
-        with contextlib.suppress(BaseException):  # told to who waits for JAX's effects
+        with contextlib.suppress(BaseException):  # jax.effects_barrier() raises it
             token.block_until_ready()
     done.set()

@@ -1,9 +1,9 @@
-"""Ctrl-C, the stop button: host calls that are waiting are not made any more.
+"""Ctrl-C and the stop button: cancel the host calls of the programs in flight.
 
-A host call does not know which run it is of. But the programs that a thread dispatches run one
-after the other behind its back, so the runs that are to be ended are those in flight when the
-interrupt came: until they are done, host calls on XLA's threads are refused. Nothing has to be
-taken back afterwards, and a run that is dispatched later is never refused.
+A host call does not know which run it belongs to. But the asynchronous programs of a thread run in
+the order of their dispatch, so the runs to cancel are those in flight when the interrupt arrives:
+until they are done, host calls on XLA's threads are refused. Nothing needs to be undone afterwards,
+and a run that is dispatched later is never refused.
 """
 
 from __future__ import annotations
@@ -29,55 +29,56 @@ from ._in_flight import InFlight
 
 _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.5
-NOT_CALLED = "not called, as its run was interrupted"
+NOT_CALLED = "not called, because its run was interrupted"
 
-# While it is not over, host calls on XLA's threads are refused.
+# Host calls on XLA's threads are refused until this is done.
 window: InFlight | _Stuck | None = None
 
 
 class _Stuck:
-    """The main thread waits in C++, where no signal is looked at, for a program it runs itself."""
+    """A main thread that waits in C++ for its own program, where Python handles no signals."""
 
     def __init__(self) -> None:
         self._frame, self._at = _main_place()
 
-    def over(self, patience: bool = False) -> bool:
-        """Whether the main thread has gone on; `patience` is what `InFlight` needs."""
+    def is_done(self, patience: bool = False) -> bool:
+        """Return whether the main thread has moved on; `patience` is only used by `InFlight`."""
         frame, at = _main_place()
         return frame is not self._frame or at != self._at
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is over within `seconds`."""
+        """Return whether it moves on within `seconds`."""
         deadline = time.monotonic() + seconds
-        while not self.over() and time.monotonic() < deadline:
+        while not self.is_done() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        return self.over()
+        return self.is_done()
 
 
 def interrupt() -> None:
-    """Refuses every host call that the programs in flight would still make.
+    """Refuse every host call that the programs in flight have not made yet.
 
-    In those that are running EndedError is raised: Python code ends, C code is left to return.
-    Ordering tokens of this thread are dropped, or every later ordered call would fail with the
-    same error. May be called from a signal handler.
+    Running host calls get an EndedError: Python code ends, C code runs until it returns. The
+    ordering tokens of this thread are dropped; otherwise every later ordered call would fail with
+    the same error. Safe to call from a signal handler.
     """
     global window
     if not any_lowered():
         return
     in_flight = InFlight()
     jax_compat.forget_tokens()
-    if in_flight.over():
+    if in_flight.is_done():
         return
-    in_flight.let_go()
+    in_flight.forget_finished()
     window = in_flight
     end_running()
 
 
 def interrupt_main() -> None:
-    """The same for a main thread that does not get to its signal handler; from another thread.
+    """As `interrupt`, but called from another thread while the main thread is stuck in C++.
 
-    It runs a program whose host calls XLA makes on other threads, and waits for them in C++. Does
-    nothing if it goes on within a moment. An error of the refused call sets it free.
+    The main thread runs a program whose host calls XLA makes on other threads, and never gets to
+    its signal handler. The error of a refused call releases it. Does nothing if the main thread
+    moves on within a moment.
     """
     global window
     stuck = _Stuck()
@@ -92,30 +93,30 @@ def _main_place() -> tuple[FrameType | None, int]:
 
 
 def release() -> None:
-    """Lets go of what an interrupt left behind, if it is over.
+    """Stop refusing host calls if the interrupted programs are done.
 
-    Over several devices programs do not wait for each other: there nothing is refused any longer.
+    With several devices, programs do not wait for each other, so nothing is refused any longer.
     """
     global window
-    if window is not None and (window.over() or jax.local_device_count() > 1):
+    if window is not None and (window.is_done() or jax.local_device_count() > 1):
         window = None
 
 
 def refuse() -> None:
-    """Raises NotCalledError if this host call is of an interrupted run.
+    """Raise NotCalledError if this host call belongs to an interrupted run.
 
-    To be called first thing in a crossing, while there is a `window`.
+    A crossing calls this first if there is a `window`.
     """
     global window
     pending = window
-    if pending is None or pending.over(patience=True):
+    if pending is None or pending.is_done(patience=True):
         window = None
     elif caller_of(sys._getframe(1)) is None:
         raise NotCalledError(NOT_CALLED)
 
 
 def refuse_call(lowered: LoweredSite, host: HostFunction) -> None:
-    """Raises what XLA is told if this call is of an interrupted run, see `refuse`."""
+    """Raise the error for XLA if this call belongs to an interrupted run, see `refuse`."""
     try:
         refuse()
     except NotCalledError as error:
@@ -123,18 +124,18 @@ def refuse_call(lowered: LoweredSite, host: HostFunction) -> None:
 
 
 def on_thread_of_xla() -> bool:
-    """Whether this is inside of a host call that XLA makes behind Python's back."""
+    """Return whether this runs inside a host call on one of XLA's threads."""
     return is_own(outermost(sys._getframe(1)))
 
 
 def elements_left(guard: bytearray, elements: int) -> Iterator[Any]:
-    """What comes after the last batch element: nothing, or NotCalledError if it was not the last.
+    """Raise NotCalledError at the end of the loop if an interrupt cut it short.
 
-    A generator that yields nothing: what is in it runs when the elements have come to their end.
+    A generator that yields nothing: its body runs when the batch elements are exhausted.
 
     Args:
-        guard: one byte for each batch element; an interrupt takes them away.
-        elements: how many there are.
+        guard: one byte for each batch element; an interrupt clears it.
+        elements: the number of batch elements.
     """
     if elements and not guard:
         raise NotCalledError(NOT_CALLED)
@@ -143,10 +144,10 @@ def elements_left(guard: bytearray, elements: int) -> Iterator[Any]:
 
 
 def interrupt_at_exit() -> None:
-    """A script that ends with KeyboardInterrupt does not make the calls that are left.
+    """Cancel the remaining host calls if a script ends with KeyboardInterrupt.
 
-    It ends with the one that is running: XLA's threads must not outlive Python. In a session what
-    was interrupted last says nothing of its end.
+    Waits for the running call, because XLA's threads must not outlive Python. In an interactive
+    session the last exception says nothing about why it ends, so this does nothing.
     """
     if hasattr(sys, "ps1") or sys.flags.interactive:
         return

@@ -1,4 +1,4 @@
-"""A callback of JAX's own, as a program calls it while it is observed."""
+"""Record the host calls of callbacks that were made with JAX's own API."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ...recording import LoweredSite, Recorder, active
-from ..core import StandsFor, describe, is_observing
+from ..core import Proxy, describe, is_observing
 
 
 def listening() -> Recorder | None:
-    """Who hears of calls of JAX's own callbacks, if anyone."""
+    """Return the recorder for calls of JAX's own callbacks, if any."""
     return active() if is_observing() else None
 
 
 class CallCount:
-    """Host calls begun at one site; threads that count at once may lose one."""
+    """Host calls started at one site; approximate if several threads call at once."""
 
     __slots__ = ("calls",)
 
@@ -24,10 +24,10 @@ class CallCount:
         self.calls = 0
 
 
-class RecordedCall(StandsFor):
-    """A callback of JAX's own, as a program calls it: every call is recorded under `fact`.
+class RecordedCall(Proxy):
+    """A callback of JAX's own API in a compiled program; records every call under `fact`.
 
-    It goes on in programs that were compiled meanwhile, and records nothing then.
+    Programs compiled during the observation keep it afterwards, when it records nothing.
     """
 
     __slots__ = ("count", "fact")
@@ -35,25 +35,25 @@ class RecordedCall(StandsFor):
     def __init__(self, own: Callable[..., Any], fact: LoweredSite) -> None:
         super().__init__(own)
         self.fact = fact
-        count = _counts.get(fact)  # one for all calls of a loop that is not compiled
+        count = _counts.get(fact)  # shared by all calls of a loop that is not compiled
         self.count = _counts.setdefault(fact, CallCount()) if count is None else count
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = listening()
         if recorder is None:
-            return self.own(*args, **kwargs)
-        # These names are read from outside while the call is running, see `_running`.
+            return self.original(*args, **kwargs)
+        # Other threads read these local variables while the call runs, see `_frames`.
         lowered, host = self.fact, self.count
         host.calls = number = host.calls + 1  # noqa: F841
         start = recorder.clock()
         try:
-            answer = self.own(*args, **kwargs)
+            returned = self.original(*args, **kwargs)
         except BaseException as error:
             recorder.called(lowered, 1, start, recorder.clock(), describe(error))
             raise
         end = recorder.clock()
         recorder.called(lowered, 1, start, end)
-        return answer
+        return returned
 
 
 _counts: weakref.WeakKeyDictionary[LoweredSite, CallCount] = weakref.WeakKeyDictionary()

@@ -143,7 +143,7 @@ def _walk(
             continue
         if is_observing() and is_held(held):
             any_found = True
-            yield Path(held.bind, held.levels, len(equation.invars), steps, held.mapped)
+            yield Path(held.bind, held.levels, len(equation.invars), steps, held.batched)
             continue
         for inner, step in _inner(equation, carried):
             for path in _walk(inner, (*steps, step), barren, carried):

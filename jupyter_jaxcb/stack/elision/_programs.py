@@ -16,7 +16,16 @@ from typing import Any
 
 from ...recording import Aval, Compilation, Note, Outcome, Program, Recorder, active
 from .. import jax_compat
-from ..core import Bind, Block, Found, calls_may_come, is_asking, is_observing, listener, to_aval
+from ..core import (
+    Bind,
+    Block,
+    Found,
+    expect_host_calls,
+    has_thread_recorder,
+    is_observing,
+    listener,
+    to_aval,
+)
 from ..jax_compat import Changes
 from ._dropped import Dropped, PendingBinds, forget_all
 from ._evidence import Evidence, HostCallIndex
@@ -116,7 +125,7 @@ class _Lowered:
         )
         for told in outcomes:
             recorder.compiled(told)
-        if is_asking():
+        if has_thread_recorder():
             return None
         _memory.compiled(self.program, outcomes)
         return self.program
@@ -192,7 +201,7 @@ def lowered(
         index: of its host call in the program; without batch elements it makes none.
         note: what is worth knowing of its calls.
     """
-    calls_may_come()
+    expect_host_calls()
     if not _lowerings.under_way:
         program = Program(name, platform, next(_numbers))
         _uncounted.add(program)
@@ -203,7 +212,7 @@ def lowered(
         here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
-        if not is_asking():  # what is only asked about does not run
+        if not has_thread_recorder():  # what is only asked about does not run
             _uncounted.add(here.program)
     return here.program
 
@@ -222,7 +231,7 @@ def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
         recorder: the active one.
         look: called whenever JAX lowers a program, on the thread that has it do so.
     """
-    _changes.take_back()  # what an interrupt has left
+    _changes.revert()  # what an interrupt has left
     _memory.tell(recorder, observed=False)
     if is_observing():
         watch_own(recorder)
@@ -239,7 +248,7 @@ def watch_own(recorder: Recorder) -> None:
 
 def unwatch() -> None:
     """Stops looking, and puts JAX back as it was."""
-    _changes.take_back()
+    _changes.revert()
     forget_all()
 
 

@@ -1,7 +1,8 @@
-"""Exceptions of host functions on their way to the user.
+"""Bring exceptions of host functions back to the user.
 
-`_host_call` keeps an exception in `_store` and tells XLA its number; `_causes` attaches it to the
-error that JAX raises. `_excepthooks`, `_monitoring` and `_tracebacks` decide what a person sees.
+`_host_call` keeps an exception in `_store` and puts its number into the error raised into XLA.
+`_causes` attaches the exception to the error that JAX raises. `_excepthooks`, `_monitoring` and
+`_tracebacks` decide what the user sees.
 """
 
 from ._causes import forget_error as forget_error
@@ -9,11 +10,11 @@ from ._causes import stop_attaching_causes as stop_attaching_causes
 from ._classes import EndedError as EndedError
 from ._classes import NotCalledError as NotCalledError
 from ._host_call import HostCallError as HostCallError
-from ._host_call import failed_elsewhere as failed_elsewhere
+from ._host_call import failed_on_another_device as failed_on_another_device
 from ._host_call import host_call_error as host_call_error
+from ._store import error_for_user as error_for_user
 from ._store import failed_while as failed_while
 from ._store import host_error as host_error
-from ._store import seen_by_user as seen_by_user
-from ._store import tell_what_runs as tell_what_runs
+from ._store import set_running_reporter as set_running_reporter
 from ._strict import strict_errors as strict_errors
 from ._tracebacks import refused_frames as refused_frames

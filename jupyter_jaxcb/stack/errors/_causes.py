@@ -1,6 +1,6 @@
-"""What JAX raises for a failed host function is met on its way to the user.
+"""Attach the host exception as `__cause__` of the error JAX raises.
 
-Nothing of JAX or Python is changed before the first host function fails.
+Nothing in JAX or Python is patched before the first host function fails.
 """
 
 from __future__ import annotations
@@ -18,63 +18,63 @@ from .. import jax_compat
 from ..core import JAX_FOLDER, frames_of_threads
 from . import _excepthooks, _monitoring
 from ._classes import EndedError
-from ._store import Kept, told_in, told_number
+from ._store import KeptError, error_number_in, kept_error_in
 
-# After which a program over several devices is said to go on, though one of them failed.
+# After a failure on one of several devices, warn about a possible deadlock after this long.
 PATIENCE_SECONDS = 5.0
-_NOBODY_WAITED = "A host function failed in a program that nobody waited for:"
+_NOBODY_WAITED = "A host function failed in a program whose result was never waited for:"
 
-_unseen: dict[int, Site] = {}  # by number: raised by a host function, not yet by JAX
-_new: collections.deque[Kept] = collections.deque(maxlen=1)  # the last one that JAX raised
-_met: collections.deque[tuple[Site | None, float]] = collections.deque(maxlen=100)  # and when
+_pending: dict[int, Site] = {}  # by number: raised by a host function, not yet by JAX
+_new: collections.deque[KeptError] = collections.deque(maxlen=1)  # the last one JAX raised
+_raised: collections.deque[tuple[Site | None, float]] = collections.deque(maxlen=100)  # and when
 _watched: set[Site] = set()
 _undo: contextlib.ExitStack | None = None
 _lock = threading.Lock()
 
 
-def expect(kept: Kept, site: Site, *, others_may_wait: bool) -> None:
-    """A host function has failed; what JAX raises for it is to have it as its cause.
+def expect(kept: KeptError, site: Site, *, others_may_wait: bool) -> None:
+    """Give the error that JAX is about to raise for a failed host function its cause.
 
     Args:
-        kept: its exception.
-        site: of the call.
-        others_may_wait: it failed on one of several devices that each make the call.
+        kept: the host function's exception.
+        site: the site of the call.
+        others_may_wait: whether it failed on one of several devices that each make the call.
     """
     global _undo
     with _lock:
-        _unseen[kept.number] = site
-        while len(_unseen) > 1_000:  # of programs that nobody waits for
-            _unseen.pop(next(iter(_unseen)), None)
+        _pending[kept.number] = site
+        while len(_pending) > 1_000:  # from programs that are never waited for
+            _pending.pop(next(iter(_pending)), None)
         if _undo is None:
             _undo = contextlib.ExitStack()
-            _undo.callback(jax_compat.meet_errors(_meet))
+            _undo.callback(jax_compat.intercept_errors(_intercept))
             _undo.callback(_excepthooks.show_uncaught())
             _undo.callback(_monitoring.unwatch)
-    _monitoring.watch(_meet)
+    _monitoring.watch(_intercept)
     if others_may_wait:
         _watch_others(kept, site)
 
 
-def _watch_others(kept: Kept, site: Site) -> None:
-    """One timer a site: others that fail meanwhile have the same to say."""
+def _watch_others(kept: KeptError, site: Site) -> None:
+    """Start one timer per site: further failures at the site would give the same warning."""
     if site in _watched:
         return
-    timer = threading.Timer(PATIENCE_SECONDS, _say_what_others_wait_for, (kept, site))
+    timer = threading.Timer(PATIENCE_SECONDS, _warn_if_others_wait, (kept, site))
     timer.daemon = True
-    with contextlib.suppress(RuntimeError):  # no more threads, or Python is about to end
+    with contextlib.suppress(RuntimeError):  # out of threads, or Python is shutting down
         timer.start()
         _watched.add(site)
 
 
 def forget_error(number: int) -> None:
-    """Expects nothing for the error `number` any more."""
-    _unseen.pop(number, None)
-    if not _unseen:
+    """Stop expecting an error of JAX's for the host error `number`."""
+    _pending.pop(number, None)
+    if not _pending:
         _monitoring.unwatch()
 
 
 def stop_attaching_causes() -> None:
-    """Puts back what was changed in JAX and Python, until the next host function fails."""
+    """Undo the patches of JAX and Python, until the next host function fails."""
     global _undo
     with _lock:
         undo, _undo = _undo, None
@@ -82,53 +82,53 @@ def stop_attaching_causes() -> None:
         undo.close()
 
 
-def _meet(message: str) -> tuple[str, BaseException] | None:
-    """Message and cause of the error that JAX raises with `message`, if it is one of ours."""
-    kept = told_in(message)
-    if kept is None or threading.current_thread().name == jax_compat.LOOKING:
+def _intercept(message: str) -> tuple[str, BaseException] | None:
+    """Return the new message and the cause for JAX's error `message`; None if it is not ours."""
+    kept = kept_error_in(message)
+    if kept is None or threading.current_thread().name == jax_compat.TOKEN_CHECK_THREAD:
         return None
-    if kept.number in _unseen:
-        _met.append((_unseen.pop(kept.number, None), time.monotonic()))
+    if kept.number in _pending:
+        _raised.append((_pending.pop(kept.number, None), time.monotonic()))
         _new.append(kept)
-    if not _unseen:
+    if not _pending:
         _monitoring.unwatch()
-    jax_compat.forget_failed_tokens(_is_seen)
-    # Ctrl-C is no error of the program; that of an earlier run is none of who asks for its result.
+    jax_compat.forget_failed_tokens(_is_raised)
+    # Ctrl-C is not an error of the program, so raise it as it is. An EndedError belongs to an
+    # earlier run and must not interrupt the code that asks for that run's result.
     if not isinstance(kept.error, (Exception, EndedError)):
         raise BaseException.with_traceback(kept.error, kept.traceback)
     return f"INTERNAL: {kept.text}", kept.error
 
 
-def _is_seen(message: str) -> bool:
-    """Whether JAX has raised that error, or one of another device where the same call failed."""
-    number = told_number(message)
-    return bool(number) and (number not in _unseen or _met_lately(_unseen.get(number)))
+def _is_raised(message: str) -> bool:
+    """Return whether JAX has raised that error, or that of the same call on another device."""
+    number = error_number_in(message)
+    return bool(number) and (number not in _pending or _raised_lately(_pending.get(number)))
 
 
-def _met_lately(site: Site | None) -> bool:
+def _raised_lately(site: Site | None) -> bool:
     recently = time.monotonic() - 2 * PATIENCE_SECONDS
-    return any(other == site and at > recently for other, at in list(_met))
+    return any(other == site and at > recently for other, at in list(_raised))
 
 
-def _say_what_others_wait_for(kept: Kept, site: Site) -> None:
+def _warn_if_others_wait(kept: KeptError, site: Site) -> None:
     _watched.discard(site)
-    if _met_lately(site):
-        _unseen.pop(kept.number, None)  # where several devices fail, JAX raises the error of one
-        if not _unseen:
+    if _raised_lately(site):
+        _pending.pop(kept.number, None)  # if several devices fail, JAX raises the error of one
+        if not _pending:
             _monitoring.unwatch()
-    elif kept.number in _unseen and _somebody_waits():
+    elif kept.number in _pending and _anything_waits():
         _excepthooks.show(
             kept.error,
             kept.traceback,
-            f"{PATIENCE_SECONDS:g} s ago a host function failed on one of several devices, and "
-            "nobody has seen its error yet. If its program goes on to a collective, the other "
-            "devices wait in there for this one, until XLA aborts the process; restart the kernel. "
-            "The error is:",
+            f"A host function failed on one of several devices {PATIENCE_SECONDS:g} s ago, and JAX "
+            "has not raised its error yet. If the other devices wait for this one in a collective, "
+            "XLA will abort the process; restart the kernel. The error is:",
         )
 
 
-def _somebody_waits() -> bool:
-    """Whether anything is being computed, or a thread has called into JAX."""
+def _anything_waits() -> bool:
+    """Return whether anything is being computed, or a thread is inside JAX."""
     if jax_compat.unfinished_arrays():
         return True
     innermost = (frame.f_code.co_filename for frame in frames_of_threads().values())
@@ -136,16 +136,16 @@ def _somebody_waits() -> bool:
 
 
 def _wait_at_exit() -> None:
-    """As JAX does at exit, but an error that nobody saw is shown once, as the user's own."""
+    """Wait for effects at exit, as JAX does, but show a pending host error once, unwrapped."""
     failing = True
     while failing:
         _new.clear()
         try:
             jax.effects_barrier()
         except Exception:
-            failing = bool(_new)  # if not, it is none of ours and JAX is going to say it
+            failing = bool(_new)  # an error that is not ours is reported by JAX
         except BaseException:
-            if not _new:  # Ctrl-C while this waits: what is left is not waited for
+            if not _new:  # Ctrl-C during this wait: stop waiting
                 raise
         else:
             failing = False

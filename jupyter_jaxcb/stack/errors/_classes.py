@@ -1,11 +1,11 @@
-"""What host calls of an interrupted run end with."""
+"""The exceptions that end the host calls of an interrupted run."""
 
 
 class EndedError(KeyboardInterrupt):
     """Raised in a host call that was running when its run was interrupted.
 
-    No failure of a program, so nothing takes it for one that it can go on after. Who asks later for
-    a result of that run is not interrupted by it: JAX's error has it as its cause.
+    A KeyboardInterrupt, so that ``except Exception`` does not swallow it. Code that later asks for
+    a result of that run gets JAX's error with this exception as its cause.
     """
 
     def __init__(self, message: str = "its run was interrupted") -> None:
@@ -13,4 +13,4 @@ class EndedError(KeyboardInterrupt):
 
 
 class NotCalledError(EndedError):
-    """A host call that was not made, as its run was interrupted."""
+    """A host call was not made because its run was interrupted."""

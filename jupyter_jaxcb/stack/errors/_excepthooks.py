@@ -1,4 +1,4 @@
-"""Errors of host functions that nobody catches: shown as the user's own exception, once."""
+"""Show uncaught errors of host functions as the user's own exception."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import traceback
 from collections.abc import Callable
 from types import TracebackType
 
-from ._store import seen_by_user
+from ._store import error_for_user
 
 
 def show_uncaught() -> Callable[[], None]:
-    """Shows what ends a script or a thread, where nobody else does: in place of Python's hooks.
+    """Install excepthooks for scripts and threads, unless others are installed already.
 
     Returns:
-        A function that takes the hooks back.
+        A function that removes the hooks.
     """
     undo = contextlib.ExitStack()
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _excepthook
-        undo.callback(_take_back_excepthook)
+        undo.callback(_remove_excepthook)
     if threading.excepthook is threading.__excepthook__:
         threading.excepthook = _thread_excepthook
-        undo.callback(_take_back_thread_excepthook)
+        undo.callback(_remove_thread_excepthook)
     return undo.close
 
 
 def show(error: BaseException, tb: TracebackType | None, heading: str) -> None:
-    """Writes `heading` and the traceback to stderr, at once."""
+    """Write `heading` and the traceback to stderr in one piece."""
     lines = [heading, "\n", *traceback.format_exception(type(error), error, tb)]
     print("".join(lines), file=sys.stderr, end="", flush=True)
 
 
 def _excepthook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
-    seen = seen_by_user(error, tb)
+    seen = error_for_user(error, tb)
     if seen is None:
         sys.__excepthook__(kind, error, tb)
     else:
@@ -44,7 +44,7 @@ def _excepthook(kind: type[BaseException], error: BaseException, tb: TracebackTy
 
 def _thread_excepthook(args: threading.ExceptHookArgs) -> None:
     error = args.exc_value
-    seen = None if error is None else seen_by_user(error, args.exc_traceback)
+    seen = None if error is None else error_for_user(error, args.exc_traceback)
     if seen is None or args.exc_type is SystemExit:
         threading.__excepthook__(args)
     else:
@@ -52,11 +52,11 @@ def _thread_excepthook(args: threading.ExceptHookArgs) -> None:
         show(*seen, f"Exception in thread {name}:")
 
 
-def _take_back_excepthook() -> None:
+def _remove_excepthook() -> None:
     if sys.excepthook is _excepthook:
         sys.excepthook = sys.__excepthook__
 
 
-def _take_back_thread_excepthook() -> None:
+def _remove_thread_excepthook() -> None:
     if threading.excepthook is _thread_excepthook:
         threading.excepthook = threading.__excepthook__

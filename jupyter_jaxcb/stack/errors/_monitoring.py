@@ -1,8 +1,8 @@
-"""The ValueError that JAX's C++ raises: on Python 3.12 and later it gets its cause as well.
+"""Attach the cause to the ValueError of JAX's C++ fast path, on Python 3.12 and later.
 
-A program without effects is run by C++ alone from its second call on, and no class of JAX's is
-made there. What does see its error is Python's own monitoring, which is told of every exception
-that is raised. It is on from a failed host call until that has been seen, and costs nothing else.
+From its second call on, a program without effects runs in C++ only, which raises ValueError
+without going through any class of JAX's. Python's `sys.monitoring` still sees that exception. It is
+enabled only between a failed host call and the error that JAX raises for it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-Meet = Callable[[str], tuple[str, BaseException] | None]
+Intercept = Callable[[str], tuple[str, BaseException] | None]
 
-_TOOLS = (4, 3)  # that nobody has a claim to: 0 to 2 and 5 are for debuggers and the like
-_ENOUGH = 10_000  # exceptions seen in vain: the one waited for was dropped
+_TOOLS = (4, 3)  # free tool ids: 0 to 2 and 5 are reserved for debuggers and the like
+_ENOUGH = 10_000  # stop after this many other exceptions: the expected one was dropped
 
 _lock = threading.Lock()
 _tool: int | None = None
 _left = 0
 
 
-def watch(meet: Meet) -> None:
-    """Shows `meet` the message of every ValueError that is raised, until `unwatch`."""
+def watch(intercept: Intercept) -> None:
+    """Pass the message of every ValueError that is raised to `intercept`, until `unwatch`."""
     global _tool, _left
     monitoring: Any = getattr(sys, "monitoring", None)
     if monitoring is None:
@@ -35,12 +35,12 @@ def watch(meet: Meet) -> None:
         _tool = next((tool for tool in _TOOLS if monitoring.get_tool(tool) is None), None)
         if _tool is not None:
             monitoring.use_tool_id(_tool, "jupyter_jaxcb")
-            monitoring.register_callback(_tool, monitoring.events.RAISE, _raised(meet))
+            monitoring.register_callback(_tool, monitoring.events.RAISE, _raised(intercept))
             monitoring.set_events(_tool, monitoring.events.RAISE)
 
 
 def unwatch() -> None:
-    """Looks at no exception any more."""
+    """Stop monitoring exceptions."""
     global _tool
     with _lock:
         if _tool is not None:
@@ -51,21 +51,23 @@ def unwatch() -> None:
             _tool = None
 
 
-def _raised(meet: Meet) -> Callable[[Any, int, BaseException], None]:
+def _raised(intercept: Intercept) -> Callable[[Any, int, BaseException], None]:
     def raised(code: Any, instruction: int, error: BaseException) -> None:
         global _left
         _left -= 1
         if type(error) is ValueError and error.__cause__ is None:
-            give_cause(error, meet)
+            give_cause(error, intercept)
         if _left < 0:
             unwatch()
 
     return raised
 
 
-def give_cause(error: BaseException, meet: Meet) -> None:
-    """Gives an `error` of JAX's C++ the message and the cause that `meet` knows, if it does."""
-    met = meet(error.args[0]) if error.args and isinstance(error.args[0], str) else None
-    if met is not None:
-        error.args = (met[0], *error.args[1:])
-        error.__cause__ = met[1]
+def give_cause(error: BaseException, intercept: Intercept) -> None:
+    """Give an `error` of JAX's C++ the message and cause that `intercept` returns, if any."""
+    replacement = (
+        intercept(error.args[0]) if error.args and isinstance(error.args[0], str) else None
+    )
+    if replacement is not None:
+        error.args = (replacement[0], *error.args[1:])
+        error.__cause__ = replacement[1]

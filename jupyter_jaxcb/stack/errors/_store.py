@@ -1,4 +1,4 @@
-"""The live exceptions of host functions, and the way back to them from what JAX raises."""
+"""Keep the exceptions of host functions, and find them again from the errors JAX raises."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from typing import NamedTuple
 from ..core import describe, message_of, plain
 from ._tracebacks import user_frames
 
-# Exceptions kept, of each thread that raised them: each keeps its traceback, and with it the
-# frames' arrays, alive. By thread, so that nobody's is pushed out before he has looked at it.
+# How many exceptions are kept per thread and in all: each keeps its traceback alive, and with it
+# the arrays in its frames. The limit is per thread, so that failures in one thread do not push out
+# the exception another thread is about to look up.
 KEPT = 16
 KEPT_IN_ALL = 256
 
 
-class Kept(NamedTuple):
+class KeptError(NamedTuple):
     """An exception of a host function.
 
     Attributes:
-        number: of it, among all of this process.
+        number: counts the host errors of this process.
         error: the exception.
-        traceback: its own frames, the host function's first.
-        text: what XLA is told instead; ends with a mark that holds the number.
-        during: what was running then, see `tell_what_runs`.
+        traceback: its frames, starting with the host function's.
+        text: the message of the error raised into XLA; ends with a mark that has the number.
+        during: what was running at the time, see `set_running_reporter`.
     """
 
     number: int
@@ -37,65 +38,65 @@ class Kept(NamedTuple):
     during: str
 
 
-_kept: dict[int, Kept] = {}
+_kept: dict[int, KeptError] = {}
 _raised_by: collections.OrderedDict[int, int] = collections.OrderedDict()  # number: thread
 _numbers = itertools.count(1)
-_lock = threading.RLock()  # garbage is collected anywhere, and its destructors may raise
+_lock = threading.RLock()  # reentrant: a destructor run by the garbage collector may come here
 _running: Callable[[], str] | None = None
 _MARK = re.compile(r"; jaxcb host error (\d+)\]")
-# Colours and the like, and characters that end a text for C++.
 
 
-def keep(error: BaseException, note: str) -> Kept:
-    """Keeps `error`, of which `note` says where it happened."""
+def keep(error: BaseException, note: str) -> KeptError:
+    """Keep `error`; `note` says where it happened."""
     number, thread = next(_numbers), threading.get_ident()
     text = plain(f"{describe(error)} [{note}; jaxcb host error {number}]")
-    kept = Kept(number, error, error.__traceback__, text, _running() if _running else "")
-    let_go = []  # out of the lock: what dies with their frames may do anything
+    kept = KeptError(number, error, error.__traceback__, text, _running() if _running else "")
+    dropped = []  # freed outside the lock: destructors of objects in their frames may do anything
     with _lock:
         _kept[number], _raised_by[number] = kept, thread
         own = [n for n, by in _raised_by.items() if by == thread]
         for old in own[:-KEPT] or list(_raised_by)[:-KEPT_IN_ALL]:
-            let_go.append(_kept.pop(old))
+            dropped.append(_kept.pop(old))
             del _raised_by[old]
     return kept
 
 
-def tell_what_runs(running: Callable[[], str] | None) -> None:
-    """Has `running` asked, when a host function fails, what is running; None: nobody is asked."""
+def set_running_reporter(running: Callable[[], str] | None) -> None:
+    """Set the function that names what is running when a host function fails, such as a cell."""
     global _running
     _running = running
 
 
 def failed_while(error: BaseException) -> str:
-    """What was running when the host function raised `error`; empty where nobody knows."""
+    """Return what was running when the host function raised `error`; empty if unknown."""
     with _lock:
         during = [kept.during for kept in _kept.values() if kept.error is error]
     return during[-1] if during else ""
 
 
-def numbered(number: int) -> Kept | None:
-    """The exception of that number, if it is still kept."""
+def error_by_number(number: int) -> KeptError | None:
+    """Return the exception with that number, if it is still kept."""
     with _lock:
         return _kept.get(number)
 
 
-def told_in(message: str) -> Kept | None:
-    """The exception whose text stands in `message`, if it is still kept."""
-    number = told_number(message)
-    return numbered(number) if number else None
+def kept_error_in(message: str) -> KeptError | None:
+    """Return the exception whose mark is in `message`, if it is still kept."""
+    number = error_number_in(message)
+    return error_by_number(number) if number else None
 
 
 def host_error(error: BaseException | None, *, chained: bool = True) -> BaseException | None:
-    """The exception a host function raised, given the one JAX made of it.
+    """Return the exception a host function raised, given the error JAX raised for it.
 
     Args:
         error: any exception caught around a JAX computation, or None.
-        chained: look at its causes too, not at `error` alone.
+        chained: follow ``__cause__``, instead of looking at `error` alone.
 
     Returns:
-        The original exception with its own traceback; None if no callback of ours raised it (or
-        if JAX's C++ raised it and more than 16 others have failed since on its thread).
+        The original exception with its own traceback. None if no callback of this package raised
+        it, or if the error has no ``__cause__`` (it came from JAX's C++ fast path) and at least 16
+        host calls have failed on its thread since.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> def boom(x):
@@ -110,32 +111,32 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        number = told_number(message_of(error))
+        number = error_number_in(message_of(error))
         with _lock:
             if any(error is kept.error for kept in _kept.values()):
                 return error
             if number in _kept:
                 return _kept[number].error
-        if number and error.__cause__ is not None:  # not kept any more, but its cause
+        if number and error.__cause__ is not None:  # no longer kept, but still attached
             return error.__cause__
-        if isinstance(error, BaseExceptionGroup):  # JAX 0.12's barrier, of several effects
+        if isinstance(error, BaseExceptionGroup):  # JAX 0.12's barrier raises it for many effects
             inside = (host_error(one, chained=chained) for one in error.exceptions)
             return next(filter(None, inside), None)
         error = error.__cause__ if chained else None
     return None
 
 
-def seen_by_user(
+def error_for_user(
     error: BaseException | None, tb: TracebackType | None
 ) -> tuple[BaseException, TracebackType | None] | None:
-    """What to show in place of `error`: the host function's exception, the user's frames.
+    """Return what to show instead of `error`: the host exception and the user's frames.
 
     Args:
-        error: that was raised, JAX's or the host function's own.
-        tb: of it.
+        error: the exception that was raised, JAX's or the host function's own.
+        tb: its traceback.
 
     Returns:
-        None if no callback of ours raised it.
+        The exception and its traceback; None if no callback of this package raised it.
     """
     original = host_error(error, chained=False)
     if original is None:
@@ -145,8 +146,8 @@ def seen_by_user(
     return original, user_frames(tb, own[-1] if own else original.__traceback__)
 
 
-def told_number(message: str) -> int:
-    """The number of the host error that `message` is of; 0 for none."""
-    # The last one: an earlier mark stands in the message of the host function's exception.
+def error_number_in(message: str) -> int:
+    """Return the number of the host error that `message` belongs to; 0 for none."""
+    # The last mark: earlier ones are part of the message of the host function's exception.
     marks = _MARK.findall(message)
     return int(marks[-1]) if marks else 0

@@ -1,4 +1,4 @@
-"""strict_errors(): one class for the error of a failed host function, at the price of speed."""
+"""Make every failed host function raise JaxRuntimeError, at some cost in speed."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _lock = threading.Lock()
 
 
 def strict_errors(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Makes JaxRuntimeError the class of every failed host function, from its first call on.
+    """Make every failed host function raise JaxRuntimeError, in every call.
 
-    JAX runs a program without effects, one with pure callbacks only, by C++ alone from its second
-    call on, and C++ raises a builtin ValueError. Strict programs keep coming through Python, which
-    takes some 40 µs more a call.
+    From the second call on, JAX's C++ fast path runs programs without effects (with only pure
+    callbacks) and raises a builtin ValueError if a host function fails. Strict errors keep these
+    programs off the fast path, which costs about 40 µs a call.
 
-    It counts for all threads, and for programs whose second call is still to come;
-    `jax.clear_caches` makes that true of all.
+    The setting applies to all threads, and to programs that have not been called twice yet. Call
+    `jax.clear_caches` to apply it to all programs.
 
     Args:
-        on: whether they are to be strict.
+        on: whether to make errors strict.
 
     Returns:
-        A context manager that puts back what was before; to be ignored if it is to stay.
+        A context manager that restores the previous setting on exit. To keep the setting, ignore
+        it.
 
     Raises:
-        RuntimeError: this version of JAX has another way to its C++; install one that the error
-            names.
+        RuntimeError: if this version of JAX is not supported. Install one that the error names.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jax.jit
@@ -68,9 +68,9 @@ def _set(on: bool) -> None:
             _undo = jax_compat.stay_in_python()
             if _undo is None:
                 raise RuntimeError(
-                    f"cannot make errors strict: JAX {jax.__version__} decides elsewhere which "
-                    "programs C++ runs. Install JAX 0.8.0 to 0.12.0, or look at "
-                    "jaxcb.host_error(error), whatever its class."
+                    f"cannot make errors strict: JAX {jax.__version__} is not supported. Install "
+                    "JAX 0.8.0 to 0.12.0, or use jaxcb.host_error(error), which works for every "
+                    "class of error."
                 )
         elif not on and _undo is not None:
             _undo()

@@ -1,4 +1,4 @@
-"""Tracebacks with the frames that say something to the user, and no others."""
+"""Reduce tracebacks to the frames that matter to the user."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from ..core import is_machinery, is_ours, is_user_code
 
 
 def own_frames(tb: TracebackType | None) -> TracebackType | None:
-    """`tb` without the frames of JAX and of this package."""
+    """Return `tb` without the frames of JAX and of this package."""
     return _joined([one for one in _entries(tb) if not is_machinery(_file(one))], None)
 
 
 def refused_frames(tb: TracebackType | None) -> TracebackType | None:
-    """`tb` up to the user's code that we refuse something to, without frames of ours.
+    """Return the traceback of an error we raise on purpose, ending at the user's code.
 
-    IPython shows the last frame even if it asks to be hidden. An error that we did not mean to
-    raise, in a frame of ours that does not ask for that, keeps all of its frames, as do JAX's own.
+    Needed because IPython shows the last frame even if it has ``__tracebackhide__``. An unexpected
+    error, raised in a frame of this package without ``__tracebackhide__`` or in JAX, keeps all of
+    its frames.
     """
     entries = _entries(tb)
     meant = [e for e in entries[-1:] if "__tracebackhide__" in e.tb_frame.f_locals]
@@ -28,17 +29,19 @@ def refused_frames(tb: TracebackType | None) -> TracebackType | None:
 
 
 def user_frames(tb: TracebackType | None, own: TracebackType | None) -> TracebackType | None:
-    """What led to a host call, then all of what happened in it.
+    """Return the user's frames that led to a host call, followed by the frames inside it.
 
     Args:
-        tb: of what was raised; of it the frames of the user's code count.
-        own: of the host function's exception, see `own_frames`; `tb` may end with it.
+        tb: the traceback of the error that was raised; only its user frames are kept.
+        own: the traceback of the host function's exception, see `own_frames`. `tb` may end with it.
     """
     lead = []
     for one in _entries(tb):
         if own is not None and one.tb_frame is own.tb_frame:
             break
-        again = lead and lead[-1].tb_frame is one.tb_frame  # as tracing leaves it on Python 3.11.2
+        again = (
+            lead and lead[-1].tb_frame is one.tb_frame
+        )  # tracing duplicates frames on Python 3.11.2
         if is_user_code(_file(one)) and not again:
             lead.append(one)
     return _joined(lead, own)

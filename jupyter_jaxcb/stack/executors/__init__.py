@@ -1,7 +1,7 @@
-"""Crossings whose host calls run in threads, processes or on a cluster.
+"""Run host calls in threads, in processes or on a cluster.
 
-`_crossing` replaces the crossing of `dispatch`; `_run` submits chunks and retries them; `_engine`
-wraps each kind of executor.
+`_crossing` replaces the crossing of `dispatch`, `_run` submits chunks and retries them, and
+`_engine` wraps each kind of executor.
 """
 
 from ._crossing import CROSS as CROSS

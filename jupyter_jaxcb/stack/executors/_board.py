@@ -1,6 +1,6 @@
-"""Where workers of this machine write which element they are at: a small file that all of them map.
+"""A memory-mapped file where local workers write which batch element they are running.
 
-It says what a worker did that is not there any more, or does not answer.
+It shows what a worker was doing when it died or stopped responding.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _PLACES = 4_096
 
 
 class ElementMark(NamedTuple):
-    """What a worker wrote."""
+    """What a worker wrote on the board."""
 
-    chunk: int  # by its number
+    chunk: int  # the number of the chunk
     pid: int
-    element: int  # of the chunk
-    since_ns: int  # of the worker's clock; since the chunk began, where no batch element is timed
+    element: int  # counted within the chunk
+    since_ns: int  # the worker's clock when the element (if untimed: the chunk) started
 
 
 class Board:
-    """The file, as long as this lives."""
+    """The file; it exists as long as this object."""
 
     def __init__(self) -> None:
         number, self.path = tempfile.mkstemp(prefix="jaxcb-", suffix=".board")
@@ -41,12 +41,12 @@ class Board:
         weakref.finalize(self, remove_own, self.path, os.getpid())
 
     def take(self) -> tuple[str, int] | None:
-        """A place to write to; None: all are taken."""
+        """Reserve a place to write to; return None if all are taken."""
         with self._lock:
             return (self.path, self._free.pop()) if self._free else None
 
     def give_back(self, place: tuple[str, int]) -> None:
-        """Nobody reads it any more; a late worker's mark is known by its chunk's number."""
+        """Free a place. A late mark of its last worker is harmless: it has the old chunk number."""
         with self._lock:
             self._free.append(place[1])
 
@@ -56,7 +56,7 @@ class Board:
 
 @functools.cache
 def board() -> Board | None:
-    """That of this process; None where no file can be made."""
+    """Return the board of this process; None if the file cannot be created."""
     try:
         return Board()
     except OSError:
@@ -64,9 +64,9 @@ def board() -> Board | None:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether no process of this number runs any more; one that nobody waited for has ended."""
+    """Return whether the process `pid` has ended; a zombie has."""
     if hasattr(os, "waitid"):
-        with contextlib.suppress(ChildProcessError):  # somebody has waited, or it is not ours
+        with contextlib.suppress(ChildProcessError):  # already waited for, or not our child
             options = os.WEXITED | os.WNOHANG | os.WNOWAIT
             return os.waitid(os.P_PID, pid, options) is not None
     try:

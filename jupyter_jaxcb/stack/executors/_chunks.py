@@ -1,4 +1,4 @@
-"""Which batch elements are sent together, and what of the operands goes with them."""
+"""Group batch elements into chunks, and cut the operands to match."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from jupyter_jaxcb_worker import Column, shared_if_large
 from ..core import ExecutorOptions, HostFunction
 from ..dispatch import ElementSchedule
 
-_SHARE = 2  # of what is left, each worker gets one part in so many
-_MEMORY = 0.5  # of the running mean: how much the last chunk weighs
+_SHARE = 2  # a chunk has at most 1/_SHARE of a worker's share of the remaining elements
+_MEMORY = 0.5  # weight of the latest chunk in the running mean
 
 
 class ElementCost:
-    """What a batch element of one host function costs, as measured by who ran some."""
+    """The measured cost of one batch element of a host function."""
 
     def __init__(self) -> None:
         self.mean_ns: float | None = None
-        self.version = 0  # of the host function's body
+        self.version = 0  # version of the host function's body
 
     def measured(self, elements: int, took_ns: int) -> None:
-        """`elements` took so long together."""
+        """Update the mean: `elements` batch elements took `took_ns` together."""
         if elements:
             own = max(took_ns, 1) / elements
             known = self.mean_ns
             self.mean_ns = own if known is None else known + _MEMORY * (own - known)
 
     def chunk(self, left: int, workers: int, target_ns: int) -> int:
-        """How many of the elements that are left to send together: enough to be worth it, not more.
+        """Return how many of the `left` elements to send together: about `target_ns` of work.
 
-        All of them, if together they take no longer than that.
+        All of them if together they take no longer than that.
         """
         if self.mean_ns is None:
             return 1
@@ -45,54 +45,54 @@ class ElementCost:
         return max(1, min(worth, -(-left // (_SHARE * workers))))
 
 
-_paces: weakref.WeakKeyDictionary[HostFunction, ElementCost] = weakref.WeakKeyDictionary()
+_costs: weakref.WeakKeyDictionary[HostFunction, ElementCost] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def element_cost_of(host: HostFunction) -> ElementCost:
-    """What is known of the cost of a host function; nothing, of a new body."""
+    """Return the measured cost of a host function; empty again if it has a new body."""
     with _lock:
-        pace = _paces.get(host)
-        if pace is None:
-            pace = _paces[host] = ElementCost()
-    if pace.version != host.version:
-        pace.mean_ns, pace.version = None, host.version
-    return pace
+        cost = _costs.get(host)
+        if cost is None:
+            cost = _costs[host] = ElementCost()
+    if cost.version != host.version:
+        cost.mean_ns, cost.version = None, host.version
+    return cost
 
 
 class ChunkQueue:
-    """Which calls of a crossing are to be sent next.
+    """Decides which calls of a crossing to send next.
 
     Args:
-        count: of calls.
-        spread: the options.
-        pace: what a call costs.
-        workers: that share them.
-        target_ns: what calls that are sent together should take, at least.
+        count: the number of calls.
+        spread: the executor options.
+        cost: the measured cost of a call.
+        workers: the number of workers.
+        target_ns: how long the calls of one chunk should take, at least.
     """
 
     def __init__(
-        self, count: int, spread: ExecutorOptions, pace: ElementCost, workers: int, target_ns: int
+        self, count: int, spread: ExecutorOptions, cost: ElementCost, workers: int, target_ns: int
     ) -> None:
-        self._count, self._size, self._pace = count, spread.chunksize, pace
+        self._count, self._size, self._cost = count, spread.chunksize, cost
         self._workers, self._target_ns = workers, target_ns
         self._next = 0
         self._again: collections.deque[tuple[int, int]] = collections.deque()
 
     def again(self, start: int, stop: int) -> None:
-        """These are to be sent once more, before any others."""
+        """Send these calls again, before any others."""
         if start < stop:
             self._again.append((start, stop))
 
     def one_by_one(self, start: int, stop: int) -> None:
-        """As `again`, so that what goes wrong does so for one of them."""
+        """As `again`, but each call in its own chunk, so that a failure affects only one."""
         self._again.extend((call, call + 1) for call in range(start, stop))
 
     def next(self, before: int | None) -> tuple[int, int] | None:
-        """The first call and the one behind the last; None: no more is to be sent.
+        """Return the next calls to send as ``(start, stop)``; None if there are none.
 
         Args:
-            before: a call that failed; those from there on are not made.
+            before: the first call that failed, if any; it and later calls are not sent.
         """
         before = self._count if before is None else before
         while self._again:
@@ -102,18 +102,18 @@ class ChunkQueue:
         left = before - self._next
         if left <= 0:
             return None
-        size = self._size or self._pace.chunk(left, self._workers, self._target_ns)
+        size = self._size or self._cost.chunk(left, self._workers, self._target_ns)
         start, self._next = self._next, self._next + min(size, left)
         return start, self._next
 
 
 class OperandSlices:
-    """The operands of one crossing, to be cut into chunks by the numbers of its calls.
+    """The operands of one crossing, cut into chunks by call numbers.
 
     Args:
-        operands: as XLA hands them over.
-        schedule: which element the n-th call is of; None: there is one call, and no batch element.
-        near: only processes of this machine get them.
+        operands: the operands as XLA passes them.
+        schedule: the batch element of each call; None for a single call without a batch.
+        near: whether only processes of this machine get them.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class OperandSlices:
         self.count = 1 if schedule is None else schedule.order.size
 
     def cut(self, start: int, stop: int) -> list[Column]:
-        """What the calls from `start` to `stop` get."""
+        """Return the operands of the calls from `start` to `stop`."""
         return [
             Column(operand, whole=True, shared=shared)
             if rows is None

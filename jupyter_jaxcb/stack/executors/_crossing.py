@@ -1,4 +1,4 @@
-"""One crossing whose calls an executor makes."""
+"""One crossing whose host calls run in an executor."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ...recording import LoweredSite, Recorder, active
 from .. import dispatch
 from ..core import CROSSINGS, WAITING, ExecutorOptions, HostCallback, HostFunction, describe
 from ..dispatch import (
-    Answers,
+    CollectedResults,
     Crossing,
     ElementSchedule,
     Parts,
-    look_at_calls,
+    record_values,
     refuse_call,
     report_failure,
+    reporting_interrupts,
     takes_flat_operands,
-    telling_interrupts,
     to_arguments,
 )
 from ..results import AnswerChecker, shown
@@ -40,11 +40,11 @@ def build_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """As `dispatch.build_crossing`, of a callback whose calls an executor may make.
+    """As `dispatch.build_crossing`, but runs the host calls in the callback's executor, if any.
 
     Raises:
-        ExecutorError: the executor cannot be reached.
-        TypeError: the function, or an argument of it, cannot be sent to it.
+        ExecutorError: if the executor cannot be reached.
+        TypeError: if the function or one of its arguments cannot be pickled.
     """
     __tracebackhide__ = True
     spread = callback.spread
@@ -57,11 +57,11 @@ def build_crossing(
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", spread)
     parts = dispatch.parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
     cross = _Crossing(callback, spread, lowered, parts, engine).cross
-    return telling_interrupts(cross, lowered, callback.host)
+    return reporting_interrupts(cross, lowered, callback.host)
 
 
 class _Crossing:
-    """What does not change from one crossing to the next."""
+    """The state that all crossings of one lowered site share."""
 
     def __init__(
         self,
@@ -78,38 +78,41 @@ class _Crossing:
         one = np.array([-1], np.int32)
         self.order = one if self._schedule is None else self._schedule.order
         self._outer = [aval.shape for aval in lowered.results]
-        self._new_answers = functools.partial(
-            Answers, self.order.size, _opening(check), shapes, kinds
+        self._new_collected = functools.partial(
+            CollectedResults, self.order.size, _accepting_checked(check), shapes, kinds
         )
-        self._keep, self._structured = _keeping(check), None
+        self._keep, self._structured = _copying(check), None
         if not takes_flat_operands(callback, len(lowered.operands)):
             self._structured = to_arguments(callback)
         self._collect = self._numbers = None
         if shapes == [()] and kinds[0].kind in "biufc":
-            self._collect, self._numbers = functools.partial(_numbers, check, kinds), kinds[0]
+            self._collect, self._numbers = (
+                functools.partial(_collect_numbers, check, kinds),
+                kinds[0],
+            )
 
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What XLA calls; `guard` and others are read from other threads, see `_code_owner`."""
+        """The function XLA calls. Other threads read its local variables, see `_code_owner`."""
         host, lowered, schedule = self._host, self._lowered, self._schedule
         refuse_call(lowered, host)
         recorder = active()
         before = host.calls
         host.calls = before + self.order.size
-        answers, run = self._new_answers(), None
-        guard = bytearray(b"\1")  # an interrupt takes it away
+        collected, run = self._new_collected(), None
+        guard = bytearray(b"\1")  # an interrupt clears it
         log = Log(recorder, lowered, host, self.order)
         try:
             run = self._run(operands, recorder, guard, log)
-            stacked = answers.stack(run.answers())
+            stacked = collected.stack(run.results())
         except BaseException as error:
-            failed = answers.done if run is None or run.failed is None else run.failed
+            failed = collected.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
             element = int(self.order[failed]) if schedule and failed < self.order.size else None
             raise report_failure(error, lowered, before + failed + 1, element) from None
         crossing = log.end()
         if recorder is not None:
             elements = [(-1, operands)] if schedule is None else schedule.numbered(operands)
-            look_at_calls(recorder, lowered, crossing, elements, stacked)
+            record_values(recorder, lowered, crossing, elements, stacked)
         return tuple(
             (array if schedule is None else schedule.by_element(array)).reshape(shape)
             for array, shape in zip(stacked, self._outer, strict=True)
@@ -144,7 +147,7 @@ class _Crossing:
             clock=time.perf_counter_ns if recorder is None else recorder.clock,
             stamped=recorder is not None,
             structured=self._structured,
-            heard=log.heard,
+            record=log.record,
         )
 
 
@@ -154,10 +157,10 @@ WAITING.add(CROSS)
 
 
 def pickled(host: HostFunction, spread: ExecutorOptions) -> bytes:
-    """The host function, as bytes for another process.
+    """Pickle the host function for another process.
 
     Raises:
-        TypeError: it cannot be sent; says why.
+        TypeError: if it cannot be pickled; the message says why.
     """
     __tracebackhide__ = True
     return _bytes_of(host.current, host.name, spread)
@@ -171,17 +174,16 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
         raise
     except Exception as error:
         raise TypeError(
-            f"cannot send {name} to {spread.word}: it cannot be pickled "
-            f"({describe(error)}). What a host function refers to has to travel with "
-            "it: open files, locks and connections inside of it, or pass executor='threads'."
+            f"cannot send {name} to {spread.word}: it cannot be pickled ({describe(error)}). Open "
+            "files, locks and connections inside the function, or pass executor='threads'."
         ) from error
 
 
-def _numbers(
+def _collect_numbers(
     check: AnswerChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
-    """The answers of some calls that answer with one number, and what the next one raised."""
-    own = Answers(count, check, [()], kinds)
+    """Collect the results of calls that return one number, and the exception that ended them."""
+    own = CollectedResults(count, check, [()], kinds)
     try:
         (array,) = own.stack(calls)
         check_ended(own.done, count)
@@ -190,20 +192,20 @@ def _numbers(
     return array, None
 
 
-def _opening(check: AnswerChecker) -> AnswerChecker:
-    """`check`, also for an answer that has been checked where it was made."""
-    return lambda answer: answer.arrays if type(answer) is Checked else check(answer)
+def _accepting_checked(check: AnswerChecker) -> AnswerChecker:
+    """Wrap `check` to accept results that the worker has already checked."""
+    return lambda returned: returned.arrays if type(returned) is Checked else check(returned)
 
 
-def _keeping(check: AnswerChecker) -> Callable[[Any], Any]:
-    """Makes of an answer what stays as it is: a host function may use one buffer again."""
+def _copying(check: AnswerChecker) -> Callable[[Any], Any]:
+    """Return a function that copies a result, because the host function may reuse its buffer."""
 
-    def keep(answer: Any) -> Any:
-        number = number_of(answer)
+    def keep(returned: Any) -> Any:
+        number = number_of(returned)
         if number is not None:
             return number
-        if type(answer) is np.ndarray:
-            return answer.copy()
-        return Checked(tuple(np.array(array) for array in check(answer)))
+        if type(returned) is np.ndarray:
+            return returned.copy()
+        return Checked(tuple(np.array(array) for array in check(returned)))
 
     return keep

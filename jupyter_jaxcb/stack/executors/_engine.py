@@ -1,4 +1,4 @@
-"""What our code asks of an executor, whichever it is."""
+"""A uniform interface to every kind of executor."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 from ..core import describe, executor_word
 from ._options import is_shut_down, leaves_process, stays_on_machine
 
-_LOST = {"BrokenExecutor", "KilledWorker", "EngineError"}  # classes that say: a worker is gone
-_LOOK_AGAIN_SECONDS = 5.0
-_AHEAD, _AHEAD_AWAY = 2, 4  # chunks in flight for each worker, here and over a network
-_TARGET_NS = 5_000_000  # of batch elements that are sent together, at least
+_LOST = {"BrokenExecutor", "KilledWorker", "EngineError"}  # classes that report a lost worker
+_LOOK_AGAIN_SECONDS = 5.0  # how long a count of workers is reused
+_AHEAD, _AHEAD_AWAY = 2, 4  # chunks in flight for each worker: local, over a network
+_TARGET_NS = 5_000_000  # least duration of the batch elements in one chunk
 
 
 class ExecutorError(RuntimeError):
-    """An executor that takes no work, or cannot be reached; the message says what to do."""
+    """An executor rejects work or cannot be reached; the message says what to do."""
 
 
 class WorkerLostError(RuntimeError):
-    """The worker that ran a batch element ended in the middle of it."""
+    """A worker died while it was running a batch element."""
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """Return the number of CPU cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
@@ -37,19 +37,19 @@ class Engine:
     """An executor.
 
     Args:
-        executor: of `concurrent.futures`' kind.
-        named: as the user has it, for messages.
-        workers: asks how many there are; None: the executor says.
-        target_ns: what batch elements that are sent together should take, at least.
-        make: another executor in place of one that broke; None: it is the user's.
-        gone: asks what is wrong with what the executor is connected to, if anything.
+        executor: an object with the interface of `concurrent.futures.Executor`.
+        named: the executor as the user passed it, for messages.
+        workers: returns the number of workers; None to read it off the executor.
+        target_ns: least duration of the batch elements in one chunk; None for a local executor.
+        make: makes a replacement for a broken executor; None if the executor is the user's.
+        gone: returns what is wrong with the connection, or an empty string.
 
     Attributes:
-        travels: whether batch elements leave the process; None: nobody knows.
-        near: whether they are known to go to other processes of this machine.
-        by_value: whether it sends nothing of classes that its workers cannot import.
-        ahead: chunks that are in flight for each worker.
-        marks: whether its workers are seen to write on the board of this machine.
+        travels: whether batch elements leave the process; None if unknown.
+        near: whether they are known to run in other processes of this machine.
+        by_value: whether it cannot pickle classes that its workers cannot import.
+        ahead: the number of chunks in flight for each worker.
+        marks: whether its workers have been seen to write on the board of this machine.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class Engine:
         self.ahead = _AHEAD if target_ns is None else _AHEAD_AWAY
         self.make = make
         self.gone = gone
-        self.marks = False  # whether its workers can write on the board
+        self.marks = False
         self._count = workers
         self._counted: tuple[float, int] = (0.0, 0)
 
     @property
     def workers(self) -> int:
-        """How many there are, at least one."""
+        """The number of workers, at least one."""
         if self._count is None:
             known = getattr(self.executor, "_max_workers", None)
             return known if isinstance(known, int) and known > 0 else cores()
@@ -86,33 +86,33 @@ class Engine:
             try:
                 count = max(self._count(), 1)
             except Exception as error:
-                raise self.gone_error() or self.refused(error) from error
+                raise self.connection_error() or self.submit_error(error) from error
             self._counted = time.monotonic(), count
         return count
 
     def submit(self, *work: Any) -> concurrent.futures.Future:
-        """Hands work over; a broken executor of ours is replaced.
+        """Submit work; replace the executor if it is ours and broken.
 
         Raises:
-            ExecutorError: it takes none.
+            ExecutorError: if the executor rejects the work.
         """
         for last in (False, True):
             try:
                 future = self.executor.submit(*work)
             except Exception as error:
                 if last or self.make is None or not self.renew():
-                    raise self.refused(error) from error
+                    raise self.submit_error(error) from error
                 continue
             if not hasattr(future, "add_done_callback"):
                 raise ExecutorError(
-                    f"the submit of {self.word} returned {type(future).__name__}, which is no "
-                    "concurrent.futures.Future. Have it return one that is told of the answer."
+                    f"the submit method of {self.word} returned {type(future).__name__}; it must "
+                    "return a concurrent.futures.Future."
                 )
             return future
         raise AssertionError("not reached")
 
     def renew(self) -> bool:
-        """Makes the executor anew if it is ours, and takes no more work."""
+        """Replace the executor if it is ours and rejects work; return whether it was replaced."""
         if self.make is not None and (self.broken or is_shut_down(self.executor)):
             self.executor = self.make()
             return True
@@ -120,42 +120,42 @@ class Engine:
 
     @property
     def broken(self) -> bool:
-        """Whether the executor says that a worker of it has ended, and all of it with it."""
+        """Whether the executor says it is broken, because one of its workers died."""
         flags = getattr(self.executor, "_flags", None)  # loky's
         return bool(getattr(flags, "broken", None) or getattr(self.executor, "_broken", False))
 
     def cancel(self, future: concurrent.futures.Future | None) -> bool:
-        """Takes back what nobody has begun; says whether it did.
+        """Cancel work that has not started; return whether it was cancelled.
 
-        Not from a pool that is breaking: it fails each of its futures in turn, and Python 3.11's
-        ends in the middle of that, with other callers waiting for ever, where one is cancelled. (It
-        does so for one that was cancelled shortly before, too, by whomever.)
+        Never cancels in a pool that is breaking. Such a pool fails its futures one by one, and in
+        Python 3.11 a cancelled future stops that halfway, so that other callers wait forever. (A
+        future that anyone cancelled shortly before does the same.)
         """
         return future is not None and not self.broken and future.cancel()
 
-    def refused(self, error: BaseException) -> ExecutorError:
-        """What to tell where the executor did not take work."""
-        said = describe(error)
+    def submit_error(self, error: BaseException) -> ExecutorError:
+        """Return the error to raise when the executor rejects work."""
+        text = describe(error)
         if self.lost_worker(error):
-            what = f"is broken ({said})"
-        elif is_shut_down(self.executor) or "after shutdown" in said:
-            what = "is shut down and takes no more work"
+            what = f"is broken ({text})"
+        elif is_shut_down(self.executor) or "after shutdown" in text:
+            what = "is shut down"
         else:
-            what = f"does not take work ({said})"
+            what = f"rejected the work ({text})"
         return ExecutorError(
-            f"{self.word} {what}. Make another one, register the callback with it, and keep it "
-            "open as long as the callback is used."
+            f"{self.word} {what}. Register the callback with a new executor, and keep that open "
+            "while the callback is in use."
         )
 
-    def gone_error(self) -> ExecutorError | None:
-        """What to tell where it has lost what it was connected to; None: it has not."""
+    def connection_error(self) -> ExecutorError | None:
+        """Return the error to raise if the connection is lost; None if it is not."""
         wrong = self.gone()
         if not wrong:
             return None
-        return ExecutorError(f"{self.word}: {wrong}. Start it again, and connect to it.")
+        return ExecutorError(f"{self.word}: {wrong}. Restart it and connect again.")
 
     @staticmethod
     def lost_worker(error: BaseException) -> bool:
-        """Whether `error`, of a future, says that a worker has ended."""
+        """Return whether `error`, raised by a future, means that a worker died."""
         names = {kind.__name__ for kind in type(error).__mro__}
         return bool(_LOST & {*names, getattr(error, "ename", "")})  # ipyparallel wraps it

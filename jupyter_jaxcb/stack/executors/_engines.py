@@ -1,6 +1,6 @@
-"""From the name of an executor, or an object, to an engine.
+"""Make the engine for an executor's name or object.
 
-No library is imported before it is named.
+A library is imported only when an executor needs it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ._engine import Engine, ExecutorError, cores
 from ._mpi import mpi_engine, named_mpi
 from ._options import library_of
 
-CONNECT_SECONDS = 10.0  # to a scheduler
-_REMOTE_NS = 20_000_000  # of batch elements that are sent together over a network, at least
-_IDLE_SECONDS = 300  # after which a worker process ends
+CONNECT_SECONDS = 10.0  # timeout for connecting to a scheduler
+_REMOTE_NS = 20_000_000  # least duration of the batch elements in one chunk over a network
+_IDLE_SECONDS = 300  # an idle worker process ends after this
 _NEEDS = {
     "loky": ("processes", "loky and cloudpickle"),
     "cloudpickle": ("processes", "loky and cloudpickle"),
@@ -33,17 +33,17 @@ _NEEDS = {
     "mpi4py.futures": ("mpi", "mpi4py, and an MPI library"),
 }
 
-_process = os.getpid()  # JAX does not work in a forked one
+_process = os.getpid()  # JAX does not work in a forked child
 _named: dict[str, Engine] = {}
 _lock = threading.Lock()
 
 
 def engine_of(spread: ExecutorOptions) -> Engine:
-    """The engine of a callback's executor; one of a name is made once.
+    """Return the engine of a callback's executor; each named engine is made once.
 
     Raises:
-        ModuleNotFoundError: what the name stands for is not installed.
-        ExecutorError: nobody listens at an address, or there is no client to be used.
+        ModuleNotFoundError: if the library of a named executor is not installed.
+        ExecutorError: if no scheduler listens at an address, or there is no client to use.
     """
     __tracebackhide__ = True
     executor = spread.executor
@@ -55,7 +55,7 @@ def engine_of(spread: ExecutorOptions) -> Engine:
     kind, _, after = executor.partition(":")
     if kind not in _NAMES:  # an address
         kind, after = "dask", executor
-    if executor == "dask":  # whatever is the client now
+    if executor == "dask":  # the current default client
         return _dask(executor, "")
     with _lock:
         engine = _named.get(executor)
@@ -71,10 +71,10 @@ def _finish_before(kind: type) -> None:
 
 
 def needed(module: str) -> Any:
-    """The module of an optional library.
+    """Import the module of an optional library.
 
     Raises:
-        ModuleNotFoundError: it is not installed; says what to type.
+        ModuleNotFoundError: if it is not installed; the message has the install command.
     """
     __tracebackhide__ = True
     try:
@@ -82,8 +82,8 @@ def needed(module: str) -> Any:
     except ImportError as error:
         extra, what = _NEEDS[module]
         raise ModuleNotFoundError(
-            f"executor={extra!r} needs {what}, which cannot be imported ({error}). Install it: "
-            f"pip install 'jupyter_jaxcb[{extra}]'; executor='threads' needs nothing."
+            f"executor={extra!r} needs {what}, but the import failed ({error}). Install it with "
+            f"pip install 'jupyter_jaxcb[{extra}]', or use executor='threads'."
         ) from error
 
 
@@ -103,9 +103,9 @@ def _processes(name: str, after: str) -> Engine:
             int(after or cores()),
             timeout=_IDLE_SECONDS,
             initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),  # the stop button is for who waits
+            initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is handled by the waiting process
         )
-        pool.submit(int)  # it starts with its first work, which at the end of Python it cannot
+        pool.submit(int)  # starts the workers now: they cannot start while Python shuts down
         _finish_first()
         return pool
 
@@ -119,13 +119,13 @@ def _mpi(name: str, after: str) -> Engine:
 def _dask(name: str, after: str) -> Engine:
     distributed = needed("distributed")
     if not after:
-        return _dask_client(_or_say(distributed.get_client, name, "distributed.Client()"), name)
+        return _dask_client(_connect(distributed.get_client, name, "distributed.Client()"), name)
     try:
         client = distributed.Client(after, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ExecutorError(
-            f"executor={name!r} cannot be reached: nobody listens at {after} ({error}). Start a "
-            "scheduler there (dask scheduler), or pass a distributed.Client that is connected."
+            f"executor={name!r} cannot be reached: no scheduler listens at {after} ({error}). "
+            "Start one there (dask scheduler), or pass a connected distributed.Client."
         ) from error
     return _dask_client(client, name)
 
@@ -136,7 +136,7 @@ def _dask_client(client: Any, named: Any) -> Engine:
     def gone() -> str:
         if client.status == "running":
             return ""
-        return f"the scheduler at {address} is lost (client {client.status})"
+        return f"lost the connection to the scheduler at {address} (client {client.status})"
 
     return Engine(
         client.get_executor(pure=False),
@@ -153,7 +153,7 @@ def _ipyparallel(name: str, after: str) -> Engine:
     if after:
         make = functools.partial(make, profile=after)
     start = f"ipcluster start{f' --profile={after}' if after else ''}"
-    return _ipyparallel_view(_or_say(make, name, start), name)
+    return _ipyparallel_view(_connect(make, name, start), name)
 
 
 def _ipyparallel_view(view: Any, named: Any) -> Engine:
@@ -164,21 +164,20 @@ def _ipyparallel_view(view: Any, named: Any) -> Engine:
             view = client.load_balanced_view(targets)
         except Exception as error:
             raise ExecutorError(
-                f"{client!r} has no engine to run anything ({error}). Start some: ipcluster "
-                "engines."
+                f"{client!r} has no engines ({error}). Start some with ipcluster engines."
             ) from error
     return Engine(
         view.executor, named, workers=lambda: len(view.targets or client.ids), target_ns=_REMOTE_NS
     )
 
 
-def _or_say(make: Callable[[], Any], name: str, start: str) -> Any:
+def _connect(make: Callable[[], Any], name: str, start: str) -> Any:
     try:
         return make()
-    except Exception as error:  # of a class of the library's own
+    except Exception as error:  # each library has its own error classes
         raise ExecutorError(
-            f"executor={name!r} found nothing to connect to ({type(error).__name__}: {error}). "
-            f"Start it first: {start}; or pass a client."
+            f"executor={name!r} has nothing to connect to ({type(error).__name__}: {error}). "
+            f"Start it first with {start}, or pass a client."
         ) from error
 
 
@@ -194,18 +193,18 @@ _OBJECTS: dict[str, Callable[..., Engine]] = {
     "ipyparallel": _ipyparallel_view,
     "mpi": mpi_engine,
 }
-# A forked process has none of its parent's threads and processes.
+# A forked child has none of its parent's threads and processes.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_named.clear)
 
 
 def _finish_first() -> None:
-    """Has programs in flight finished before executors end that are there by now.
+    """Finish the programs in flight before the existing executors shut down at exit.
 
-    These end where the end of Python begins, and JAX waits for its programs where it is over. Who
-    asks last is called first.
+    Executors shut down early in Python's exit, but JAX waits for its programs only at the end.
+    The function registered last is called first.
     """
-    with contextlib.suppress(AttributeError, RuntimeError):  # another Python, or its end
+    with contextlib.suppress(AttributeError, RuntimeError):  # another Python, or shutting down
         threading._register_atexit(_finish)  # type: ignore[attr-defined]
 
 

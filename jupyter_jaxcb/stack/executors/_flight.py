@@ -1,4 +1,4 @@
-"""A chunk on its way."""
+"""A chunk that was submitted to an executor, and the error for a lost one."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import socket
 import time
 from collections.abc import Sequence
 
-from jupyter_jaxcb_worker import Chunk, Ran, Who
+from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Worker
 
 from ._board import ElementMark, board, has_ended
 from ._engine import Engine, WorkerLostError
 
-_ENDING_SECONDS = 0.5  # that a process may take to end, once its files are closed
+_ENDING_SECONDS = 0.5  # time a process gets to end after its files are closed
 
 
 @dataclasses.dataclass(eq=False)
 class SubmittedChunk:
-    """A chunk that has been sent.
+    """A chunk that was submitted.
 
     Attributes:
         start: the first of its calls.
-        stop: behind the last one.
-        chunk: what was sent.
-        sent_ns: when.
-        received_ns: when it was back; 0: it is not.
-        killed: its worker was ended by us, as it did not answer.
+        stop: one past the last of its calls.
+        chunk: the chunk that was sent.
+        sent_ns: when it was sent.
+        received_ns: when it came back; 0 if it has not.
+        killed: whether we killed its worker, which did not respond.
     """
 
     start: int
@@ -40,7 +40,7 @@ class SubmittedChunk:
 
     @property
     def mark(self) -> ElementMark | None:
-        """What its worker wrote on the board, if it has begun."""
+        """What its worker wrote on the board; None if it has not started."""
         known = board() if self.chunk.board else None
         if known is None or self.chunk.board is None:
             return None
@@ -48,20 +48,20 @@ class SubmittedChunk:
         return mark if mark.chunk == self.chunk.number else None
 
     def worker_ended(self, error: BaseException, marks: bool) -> bool | None:
-        """Whether the worker of this chunk is the one that ended; None: nobody knows.
+        """Return whether the worker of this chunk is the one that died; None if unknown.
 
         Args:
-            error: of the chunk.
+            error: the error of the chunk's future.
             marks: whether workers of its engine are known to write on the board.
         """
         mark = self.mark
         if mark is None:
             return False if marks else None
-        # A pool breaks as a whole; others tell of a chunk that its worker is gone.
+        # A pool breaks as a whole; other executors report the lost worker of a single chunk.
         return not isinstance(error, concurrent.futures.BrokenExecutor) or has_ended(mark.pid)
 
-    def let_go(self) -> None:
-        """It is over: its place on the board is free, and the future, which refers to it, too."""
+    def release(self) -> None:
+        """Free its place on the board, and drop the future, which refers back to it."""
         self.future = None
         known = board() if self.chunk.board else None
         if known is not None and self.chunk.board is not None:
@@ -70,9 +70,9 @@ class SubmittedChunk:
 
 
 def await_end(flights: Sequence[SubmittedChunk]) -> None:
-    """Waits for the end of a worker of one of `flights`, or a moment if it is none of these.
+    """Wait until a worker of one of `flights` has ended, at most `_ENDING_SECONDS`.
 
-    A pool says that it is broken when a worker has closed its files, and is still to end.
+    A pool reports that it is broken when a worker has closed its files but may not have ended yet.
     """
     pids = {mark.pid for mark in (flight.mark for flight in flights) if mark is not None}
     until = time.monotonic() + _ENDING_SECONDS
@@ -87,35 +87,37 @@ def lost_error(
     error: BaseException,
     retries: int,
 ) -> WorkerLostError:
-    """What to tell where a worker ended.
+    """Return the error to raise when a worker died.
 
     Args:
-        flight: what it was to run.
-        mark: what it wrote of that.
-        engine: its.
-        error: that says so.
-        retries: that are allowed.
+        flight: the chunk it was running.
+        mark: what it wrote on the board, if anything.
+        engine: its engine.
+        error: the error of the chunk's future.
+        retries: how many retries the user allows.
     """
     count = flight.stop - flight.start
-    where = "in the middle of this batch element"
+    where = "while running this batch element"
     if mark is None and count > 1:
-        where = f"in the middle of one of {count} batch elements, of which this is the first"
-    last = getattr(error, "last_worker", None)  # dask's
-    who = f"pid {mark.pid}" if mark else getattr(last, "address", "") or "one of several"
-    words = [f"a worker of {engine.word} ended ({who}) {where}."]
+        where = f"while running one of {count} batch elements starting with this one"
+    last = getattr(error, "last_worker", None)  # set by dask
+    worker = f"pid {mark.pid}" if mark else getattr(last, "address", "") or "one of several"
+    words = [f"a worker of {engine.word} died ({worker}) {where}."]
     if engine.make is None and isinstance(error, concurrent.futures.BrokenExecutor):
-        words.append("The executor is broken now: make another one.")
+        words.append("The executor is broken: replace it with a new one.")
     elif not retries:
-        words.append("Pass retries=1 to have such a batch element called again, in another worker.")
+        words.append("Pass retries=1 to run such a batch element again in another worker.")
     return WorkerLostError(" ".join(words))
 
 
-def lost_ran(flight: SubmittedChunk, mark: ElementMark | None, error: BaseException) -> Ran:
-    """What a recording has of a batch element whose worker ended: it began, and that is all."""
-    ran = Ran(
-        Who(socket.gethostname(), mark.pid if mark else os.getpid(), 0, "a worker that ended")
+def lost_outcome(
+    flight: SubmittedChunk, mark: ElementMark | None, error: BaseException
+) -> ChunkOutcome:
+    """Return the outcome to record for a batch element whose worker died: only when it started."""
+    outcome = ChunkOutcome(
+        Worker(socket.gethostname(), mark.pid if mark else os.getpid(), 0, "a worker that died")
     )
-    ran.error = error
+    outcome.error = error
     began = max(mark.since_ns, flight.sent_ns) if mark else flight.sent_ns
-    ran.stamps = [began, max(began, flight.received_ns)]
-    return ran
+    outcome.stamps = [began, max(began, flight.received_ns)]
+    return outcome

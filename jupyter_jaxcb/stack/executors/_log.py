@@ -1,4 +1,4 @@
-"""What a recorder hears of host calls that workers of an executor made."""
+"""Record the host calls that workers of an executor made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jupyter_jaxcb_worker import Ran
+from jupyter_jaxcb_worker import ChunkOutcome
 
 from ...recording import LoweredSite, Recorder, WorkerRows
 from ..core import HostFunction, describe
@@ -17,49 +17,48 @@ from ._flight import SubmittedChunk
 
 @dataclasses.dataclass(eq=False)
 class Log:
-    """What a recorder hears of the calls of one crossing, when all that are known are known.
-
-    Chunks that come back later are told then.
-    """
+    """Records the calls of one crossing when it ends, and late chunks as they come back."""
 
     recorder: Recorder | None
     lowered: LoweredSite
     host: HostFunction
-    order: np.ndarray  # the batch element of each call
+    order: np.ndarray  # batch element of each call
 
     def __post_init__(self) -> None:
         self._version = self.host.version
-        self._chunks: list[tuple[SubmittedChunk, Ran]] = []
+        self._chunks: list[tuple[SubmittedChunk, ChunkOutcome]] = []
         self._crossing: int | None = None
         self._lock = threading.Lock()
         if self.recorder is not None and self.host.replaced:
             self.recorder.stale(self.lowered)
 
-    def heard(self, flight: SubmittedChunk, ran: Ran) -> None:
-        """A chunk came back."""
+    def record(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
+        """Add a chunk that came back; record it at once if the crossing has ended."""
         if self.recorder is None:
             return
         with self._lock:
-            self._chunks.append((flight, ran))
+            self._chunks.append((flight, outcome))
             late = self._crossing is not None
         if late:
-            self._tell(self._taken(), {})
+            self._record_chunks(self._take_chunks(), {})
 
     def end(self, failed: int | None = None, error: BaseException | None = None) -> int:
-        """The number of the crossing; `failed` is the call whose answer, or error, was `error`."""
+        """Record the crossing and return its number; `error` belongs to the call `failed`."""
         if self.recorder is None:
             return -1
         self._crossing = self.recorder.crossing()
         words = {} if failed is None or error is None else {failed: describe(error)}
-        self._tell(self._taken(), words)
+        self._record_chunks(self._take_chunks(), words)
         return self._crossing
 
-    def _taken(self) -> list[tuple[SubmittedChunk, Ran]]:
+    def _take_chunks(self) -> list[tuple[SubmittedChunk, ChunkOutcome]]:
         with self._lock:
             chunks, self._chunks = self._chunks, []
         return sorted(chunks, key=lambda pair: pair[0].start)
 
-    def _tell(self, chunks: Sequence[tuple[SubmittedChunk, Ran]], words: dict[int, str]) -> None:
+    def _record_chunks(
+        self, chunks: Sequence[tuple[SubmittedChunk, ChunkOutcome]], words: dict[int, str]
+    ) -> None:
         if self.recorder is None or not chunks:
             return
         self.recorder.called_by_workers(
@@ -67,20 +66,20 @@ class Log:
         )
 
     def _rows(
-        self, chunks: Sequence[tuple[SubmittedChunk, Ran]], words: dict[int, str]
+        self, chunks: Sequence[tuple[SubmittedChunk, ChunkOutcome]], words: dict[int, str]
     ) -> Iterator[WorkerRows]:
-        for flight, ran in chunks:
-            made = len(ran.stamps) - 1
+        for flight, outcome in chunks:
+            made = len(outcome.stamps) - 1
             if made < 1:
                 continue
             calls = range(flight.start, flight.start + made)
             errors = {n: word for n, word in words.items() if n in calls}
-            if ran.error is not None:
-                errors[flight.start + len(ran.answers)] = describe(ran.error)
+            if outcome.error is not None:
+                errors[flight.start + len(outcome.results)] = describe(outcome.error)
             yield WorkerRows(
-                ran.who,
+                outcome.worker,
                 self.order[flight.start : flight.start + made],
-                ran.stamps,
+                outcome.stamps,
                 flight.sent_ns,
                 flight.received_ns,
                 {n - flight.start: word for n, word in errors.items()},

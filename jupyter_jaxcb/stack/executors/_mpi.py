@@ -1,4 +1,4 @@
-"""Workers of MPI's, through mpi4py.futures."""
+"""MPI workers, through mpi4py.futures."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from typing import Any
 from ..core import executor_word
 from ._engine import Engine, ExecutorError
 
-_START_SECONDS = 60.0  # that workers may take to start
+_START_SECONDS = 60.0  # timeout for workers to start
 _LOOK_SECONDS = 0.05
-_OF_A_JOB = ("PMI_", "PMIX_", "OMPI_")  # variables of a process that an MPI launcher started
+_OF_A_JOB = ("PMI_", "PMIX_", "OMPI_")  # environment variables that an MPI launcher sets
 
 
 def named_mpi(pool: type, name: str, count: str) -> Engine:
-    """The engine of ``"mpi"``.
+    """Make the engine of ``"mpi"``.
 
     Args:
         pool: ``mpi4py.futures.MPIPoolExecutor``.
-        name: as the user has it.
-        count: of workers, in digits; empty: as many as the job has.
+        name: the name as the user passed it.
+        count: the number of workers as digits; empty for as many as the job has.
 
     Raises:
-        ExecutorError: the workers do not start.
+        ExecutorError: if the workers do not start.
     """
     __tracebackhide__ = True
     make = functools.partial(
         pool,
         int(count) if count else None,
         initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),  # the stop button is for who waits
-        main=False,  # functions travel by value: a script is not run again in each worker
+        initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C is handled by the waiting process
+        main=False,  # functions are pickled by value, so workers need not run the script again
     )
     return mpi_engine(make(), name, make)
 
 
 def mpi_engine(executor: Any, named: Any, make: Callable[[], Any] | None = None) -> Engine:
-    """The engine of an ``MPIPoolExecutor``, whose workers are there then.
+    """Make the engine of an ``MPIPoolExecutor``, after its workers have started.
 
     Raises:
-        ExecutorError: they do not start.
+        ExecutorError: if the workers do not start.
     """
     __tracebackhide__ = True
     _start(executor, executor_word(named))
@@ -55,17 +55,17 @@ def mpi_engine(executor: Any, named: Any, make: Callable[[], Any] | None = None)
 
 
 def _start(executor: Any, word: str) -> None:
-    """Waits for the workers; mpi4py itself would wait for ever."""
+    """Wait for the workers to start; mpi4py itself would wait forever."""
     __tracebackhide__ = True
     how = (
-        "start Python as in: mpiexec -n 4 python -m mpi4py.futures script.py; executor='processes' "
-        "needs no MPI."
+        "start Python with mpiexec -n 4 python -m mpi4py.futures script.py, or use "
+        "executor='processes', which needs no MPI."
     )
     started = getattr(executor, "_pool", None) is not None
     if not (started or shutil.which("mpiexec") or any(map(_of_a_job, os.environ))):
         raise ExecutorError(
-            f"executor={word} starts its workers by mpiexec, which is not there. Put its folder in "
-            f"os.environ['PATH'] first, or {how}"
+            f"executor={word} starts its workers with mpiexec, which was not found. Add its folder "
+            f"to os.environ['PATH'] first, {how}"
         )
     waiting = threading.Thread(target=executor.bootup, daemon=True)
     waiting.start()
@@ -73,14 +73,14 @@ def _start(executor: Any, word: str) -> None:
     while waiting.is_alive():
         if time.monotonic() > until or _has_given_up(executor):
             raise ExecutorError(
-                f"executor={word} has no workers: MPI did not start them; what it said is in the "
-                f"terminal. Mend that, or {how}"
+                f"executor={word} has no workers: MPI did not start them. Fix the error it printed "
+                f"in the terminal, {how}"
             )
         waiting.join(_LOOK_SECONDS)
 
 
 def _has_given_up(executor: Any) -> bool:
-    """Whether the thread of mpi4py's that starts the workers has failed; False: nobody knows."""
+    """Return whether mpi4py's thread that starts the workers has failed; False if unknown."""
     thread = getattr(getattr(executor, "_pool", None), "thread", None)
     return isinstance(thread, threading.Thread) and bool(thread.ident) and not thread.is_alive()
 

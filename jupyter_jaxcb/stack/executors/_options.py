@@ -1,4 +1,4 @@
-"""How the elements of a callback are spread over workers: the options, checked when they are given."""
+"""Check the executor options of a callback when it is registered."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import numbers
 import threading
 from typing import Any
 
-from ..core import ExecutorOptions, nearest
+from ..core import ExecutorOptions, did_you_mean
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
-_ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of schedulers of dask's
+_ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of dask schedulers
 
 
 def spread_of(
@@ -19,12 +19,12 @@ def spread_of(
     timeout: float | None,
     retries: int,
 ) -> ExecutorOptions | None:
-    """The options of a callback; None without an executor.
+    """Return the executor options of a callback; None without an executor.
 
     Raises:
-        ValueError: an unknown name, an executor that is shut down, or an option that needs an
+        ValueError: for an unknown name, an executor that is shut down, or an option that needs an
             executor.
-        TypeError: `executor` is none.
+        TypeError: if `executor` is not an executor.
     """
     __tracebackhide__ = True
     if executor is None:
@@ -33,7 +33,7 @@ def spread_of(
             if value is not None and value is not False and value != default:
                 raise ValueError(
                     f"{name}={value!r} needs an executor: without one the host function runs on "
-                    "XLA's own thread, where nobody can leave it. Pass executor='threads' too."
+                    "XLA's own thread and cannot be abandoned. Pass executor='threads' too."
                 )
         return None
     _check_executor(executor)
@@ -52,34 +52,35 @@ def spread_of(
 
 
 def check_spread(spread: ExecutorOptions | None, arrays: str, *, ordered: bool = False) -> None:
-    """Raises ValueError for an executor that does not go with `arrays` or `ordered`."""
+    """Raise ValueError if the executor cannot be combined with `arrays` or `ordered`."""
     __tracebackhide__ = True
     if spread is None:
         return
     if ordered:
         raise ValueError(
-            "an ordered callback takes no executor: its calls come one after the other, in program "
-            f"order, and {spread.word} makes them side by side. Drop ordered=True, or executor=."
+            "an ordered callback cannot use an executor: its calls run one after the other, in "
+            f"program order, but {spread.word} runs them in parallel. "
+            "Drop ordered=True or executor=."
         )
     if arrays == "jax" and leaves_process(spread.executor):
         raise ValueError(
-            f"arrays='jax' does not go with {spread.word}: JAX arrays stay in the process that "
-            "made them. Leave arrays='numpy', or pass executor='threads'."
+            f"arrays='jax' cannot be combined with {spread.word}: JAX arrays cannot leave their "
+            "process. Use arrays='numpy', or pass executor='threads'."
         )
 
 
 def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
-    """`value` as one of Python's own numbers, if it is one that the option may have."""
+    """Return `value` as a Python number, or raise ValueError if the option cannot have it."""
     __tracebackhide__ = True
     if isinstance(value, kind) and not isinstance(value, bool):
         number = int(value) if kind is numbers.Integral else float(value)  # type: ignore[arg-type]
         if 0 < number < threading.TIMEOUT_MAX or (name == "retries" and number == 0):
             return number
-    raise ValueError(f"{name}={value!r} is no number of {what}. Write {name}={some}, say.")
+    raise ValueError(f"{name}={value!r} is not a valid number of {what}. Try {name}={some}.")
 
 
 def _check_executor(executor: Any) -> None:
-    """Raises for what is no executor, or one that takes no more work."""
+    """Raise if `executor` is not an executor, or is shut down."""
     __tracebackhide__ = True
     known = ", ".join(map(repr, EXECUTORS))
     if isinstance(executor, str):
@@ -87,31 +88,31 @@ def _check_executor(executor: Any) -> None:
         if (kind in EXECUTORS and _fits(kind, after)) or executor.startswith(_ADDRESSES):
             return
         raise ValueError(
-            f"unknown executor {executor!r}{nearest(kind, EXECUTORS)} Pass executor= one of "
-            f"{known}, with a number of workers as in 'threads:8', 'dask:tcp://host:"
-            "8786', or a concurrent.futures.Executor."
+            f"unknown executor {executor!r}{did_you_mean(kind, EXECUTORS)} Pass one of {known}, "
+            "optionally with details, as in 'threads:8' or 'dask:tcp://host:8786', or a "
+            "concurrent.futures.Executor."
         )
     if is_shut_down(executor):
         raise ValueError(
-            f"the executor {executor!r} is shut down and takes no more work. Make another one, and "
-            "keep it open (leave its `with` block last) as long as the callback is used."
+            f"executor {executor!r} is shut down. Pass a new one, and keep it open (do not leave "
+            "its `with` block) while the callback is in use."
         )
     if not isinstance(executor, concurrent.futures.Executor) and library_of(executor) is None:
         raise TypeError(
-            f"executor={executor!r} is no executor. Pass one of {known}, a "
-            "concurrent.futures.Executor, a distributed.Client or a view of ipyparallel's."
+            f"executor={executor!r} is not an executor. Pass one of {known}, a "
+            "concurrent.futures.Executor, a distributed.Client or an ipyparallel view."
         )
 
 
 def _fits(kind: str, after: str) -> bool:
-    """Whether what stands behind the colon is a number of workers, an address or a profile."""
+    """Return whether the text after the colon is valid: a number, an address or a profile."""
     if not after or kind == "ipyparallel":
         return True
     return after.startswith(_ADDRESSES) if kind == "dask" else after.isdecimal() and int(after) > 0
 
 
 def library_of(executor: Any) -> str | None:
-    """Whose client, view or pool it is: ``"dask"``, ``"ipyparallel"``, ``"mpi"``; None: other."""
+    """Return the library of a client, view or pool: "dask", "ipyparallel", "mpi" or None."""
     root = type(executor).__module__.partition(".")[0]
     if root == "distributed" and hasattr(executor, "get_executor"):
         return "dask"
@@ -122,7 +123,7 @@ def library_of(executor: Any) -> str | None:
 
 
 def is_shut_down(executor: Any) -> bool:
-    """Whether it says so; of a class that nobody knows it shows when it is given work."""
+    """Return whether the executor says it is shut down; unknown classes are found out by submit."""
     flags = getattr(executor, "_flags", None)  # loky's
     return bool(
         getattr(executor, "_shutdown", False) is True
@@ -133,7 +134,7 @@ def is_shut_down(executor: Any) -> bool:
 
 
 def leaves_process(executor: Any) -> bool | None:
-    """Whether batch elements run in other processes; None where nobody knows."""
+    """Return whether batch elements run in other processes; None if unknown."""
     if isinstance(executor, str):
         return not executor.startswith("threads")
     if isinstance(executor, concurrent.futures.ThreadPoolExecutor):
@@ -144,7 +145,7 @@ def leaves_process(executor: Any) -> bool | None:
 
 
 def stays_on_machine(executor: Any) -> bool:
-    """Whether batch elements are known to run in other processes of this machine."""
+    """Return whether batch elements are known to run in other processes of this machine."""
     if isinstance(executor, str):
         return executor.startswith("processes")
     root = type(executor).__module__.partition(".")[0]

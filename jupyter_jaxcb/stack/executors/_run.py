@@ -1,4 +1,4 @@
-"""The elements of one crossing, run by an executor: sent in chunks, answered in the order of calls."""
+"""Run the batch elements of one crossing in an executor, in chunks, and return ordered results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jupyter_jaxcb_worker import Chunk, Ran, Task, opened, run_elements
+from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Task, run_elements, unpickled
 
 from ..core import ExecutorOptions, add_note
 from ..dispatch import NOT_CALLED
@@ -21,11 +21,11 @@ from ..results import ResultError
 from ._board import ElementMark, board
 from ._chunks import ChunkQueue, ElementCost, OperandSlices
 from ._engine import Engine, ExecutorError
-from ._flight import SubmittedChunk, await_end, lost_error, lost_ran
-from ._stuck import end_stuck_worker, runs_element_of, waits_for_us
+from ._flight import SubmittedChunk, await_end, lost_error, lost_outcome
+from ._stuck import end_stuck_worker, is_deadlocked, runs_on_this_thread
 
 _POLL_SECONDS = 0.05
-_GONE_SECONDS = 3.0  # after which what an engine is connected to is given up, without a timeout
+_GONE_SECONDS = 3.0  # without a timeout, give up a lost connection after this
 _numbers = itertools.count(1)
 
 
@@ -33,19 +33,19 @@ class SpreadRun:
     """Runs the calls of one crossing.
 
     Args:
-        engine: where.
+        engine: the executor.
         task: the host function.
         elements: the operands.
-        spread: the options.
-        pace: what a batch element costs.
-        guard: empty when an interrupt has taken the batch elements away.
-        clock: of the recorder, or any.
-        stamped: whether each batch element's times are wanted.
+        spread: the executor options.
+        cost: the measured cost of a batch element.
+        guard: emptied by an interrupt, which ends the run.
+        clock: the recorder's clock, or any other.
+        stamped: whether to time each batch element.
         structured: see `Chunk`.
-        heard: told of every chunk that came back, also when the run is over.
+        record: called with every chunk that comes back, even after the run has ended.
 
     Raises:
-        ExecutorError: the engine has lost what it was connected to.
+        ExecutorError: if the engine has lost its connection.
     """
 
     def __init__(
@@ -54,34 +54,34 @@ class SpreadRun:
         task: Task,
         elements: OperandSlices,
         spread: ExecutorOptions,
-        pace: ElementCost,
+        cost: ElementCost,
         guard: bytearray,
         *,
         clock: Callable[[], int],
         stamped: bool,
         structured: Callable[[Sequence[Any]], tuple[Any, Any]] | None,
-        heard: Callable[[SubmittedChunk, Ran], None],
+        record: Callable[[SubmittedChunk, ChunkOutcome], None],
     ) -> None:
         self._engine, self._task, self._elements, self._spread = engine, task, elements, spread
-        self._pace, self._guard, self._clock = pace, guard, clock
-        self._stamped, self._structured, self._heard = stamped, structured, heard
+        self._cost, self._guard, self._clock = cost, guard, clock
+        self._stamped, self._structured, self._record = stamped, structured, record
         self._workers = engine.workers
-        self._parts = ChunkQueue(elements.count, spread, pace, self._workers, engine.target_ns)
-        self._tries: collections.Counter[int] = collections.Counter()  # failed, by call
-        self.flights: dict[int, SubmittedChunk] = {}  # that are sent and not back
-        self._back: queue.SimpleQueue[tuple[SubmittedChunk, bool | None]] = queue.SimpleQueue()
-        self._ready: dict[int, Sequence[Any]] = {}  # answers, by the first call
-        self._failed: tuple[int, BaseException] | None = None  # the first call that failed for good
-        self._broken: BaseException | None = None  # the user's executor, for good
+        self._parts = ChunkQueue(elements.count, spread, cost, self._workers, engine.target_ns)
+        self._tries: collections.Counter[int] = collections.Counter()  # failed tries, by call
+        self.flights: dict[int, SubmittedChunk] = {}  # chunks in flight, by number
+        self._returned: queue.SimpleQueue[tuple[SubmittedChunk, bool | None]] = queue.SimpleQueue()
+        self._ready: dict[int, Sequence[Any]] = {}  # results, by the first call
+        self._failed: tuple[int, BaseException] | None = None  # the first call out of retries
+        self._broken: BaseException | None = None  # why the user's executor cannot be used again
         self.failed: int | None = None  # a call whose error was raised before its turn
-        self._over, self._lock = False, threading.Lock()  # of that: nothing comes back unheard
+        self._over, self._lock = False, threading.Lock()  # the lock guards `_over`
         self._gone_since: float | None = None
-        wrong = engine.gone_error()
+        wrong = engine.connection_error()
         if wrong is not None:
             raise wrong
 
-    def answers(self) -> Iterator[Any]:
-        """Of the calls, in their order; raises what the first of them raised that failed."""
+    def results(self) -> Iterator[Any]:
+        """Yield the results in call order; raise the error of the first call that failed."""
         call = 0
         try:
             while call < self._elements.count:
@@ -89,25 +89,25 @@ class SpreadRun:
                     raise NotCalledError(NOT_CALLED)
                 piece = self._ready.pop(call, None)
                 if piece is not None:
-                    yield from opened(piece, self._task.numbers)
+                    yield from unpickled(piece, self._task.numbers)
                     call += len(piece)
                 elif self._failed is not None and self._failed[0] == call:
                     raise self._failed[1]
                 else:
-                    self._send()
+                    self._submit_chunks()
                     self._wait()
         finally:
             self._end()
 
-    def _send(self) -> None:
-        """Hands over as much as the workers need to be busy."""
+    def _submit_chunks(self) -> None:
+        """Submit enough chunks to keep the workers busy."""
         if self._broken is not None:
             if not self.flights:
-                self.failed, error = self._failed or (None, self._engine.refused(self._broken))
+                self.failed, error = self._failed or (None, self._engine.submit_error(self._broken))
                 raise error
             return
         ahead = (
-            self._engine.ahead if self._pace.mean_ns is not None or self._spread.chunksize else 1
+            self._engine.ahead if self._cost.mean_ns is not None or self._spread.chunksize else 1
         )
         while len(self.flights) < ahead * self._workers:
             part = self._parts.next(None if self._failed is None else self._failed[0])
@@ -118,10 +118,10 @@ class SpreadRun:
             except ExecutorError as error:
                 if not self.flights:
                     raise
-                self._broken = error.__cause__ or error  # who broke it is in flight
+                self._broken = error.__cause__ or error  # a chunk in flight broke it
                 return
-            if runs_element_of(self._engine):
-                self._help()
+            if runs_on_this_thread(self._engine):
+                self._run_one_here()
 
     def _submit(self, start: int, stop: int) -> None:
         known = board() if self._engine.travels else None
@@ -141,13 +141,13 @@ class SpreadRun:
         try:
             flight.future = self._engine.submit(run_elements, self._task, chunk)
         except ExecutorError:
-            flight.let_go()
+            flight.release()
             raise
         self.flights[chunk.number] = flight
-        flight.future.add_done_callback(lambda future: self._came(flight))
+        flight.future.add_done_callback(lambda future: self._chunk_done(flight))
 
-    def _came(self, flight: SubmittedChunk) -> None:
-        """On a thread of the executor's, before it does anything about a lost worker."""
+    def _chunk_done(self, flight: SubmittedChunk) -> None:
+        """Take back a chunk, on the executor's thread, before it handles a lost worker."""
         flight.received_ns = self._clock()
         future = flight.future
         error = None if future is None or future.cancelled() else future.exception()
@@ -157,65 +157,66 @@ class SpreadRun:
         with self._lock:
             over = self._over
             if not over:
-                self._back.put((flight, ended))
+                self._returned.put((flight, ended))
         if over:
-            self._late(flight)
+            self._record_late_chunk(flight)
 
-    def _late(self, flight: SubmittedChunk) -> None:
-        """A chunk that was running when the run was over: its calls were made all the same."""
+    def _record_late_chunk(self, flight: SubmittedChunk) -> None:
+        """Record a chunk that came back after the run had ended: its calls were made."""
         future = flight.future
         if future is not None and not future.cancelled() and future.exception() is None:
-            self._heard(flight, future.result())
-        flight.let_go()
+            self._record(flight, future.result())
+        flight.release()
 
     def _wait(self) -> None:
-        """Until something comes back, or it is time to look around."""
+        """Wait until a chunk comes back; after `_POLL_SECONDS` check for trouble instead."""
         if not self.flights:
             return
         try:
-            flight, ended = self._back.get(timeout=_POLL_SECONDS)
+            flight, ended = self._returned.get(timeout=_POLL_SECONDS)
         except queue.Empty:
-            self._look()
+            self._check_workers()
             return
-        self._landed(flight, ended)
+        self._process_chunk(flight, ended)
 
-    def _landed(self, flight: SubmittedChunk, ended: bool | None) -> None:
+    def _process_chunk(self, flight: SubmittedChunk, ended: bool | None) -> None:
         future = flight.future
         mark = flight.mark
         self._engine.marks |= mark is not None
-        flight.let_go()
+        flight.release()
         if self.flights.pop(flight.chunk.number, None) is None or future is None:
             return
         if future.cancelled():
-            raise self._engine.gone_error() or ExecutorError(
-                f"{self._engine.word} cancelled what it was to run. Was it shut down?"
+            raise self._engine.connection_error() or ExecutorError(
+                f"{self._engine.word} cancelled the work it was given. Keep it open while the "
+                "callback is in use."
             )
         error = future.exception()
         if error is None:
-            self._take(flight, future.result())
+            self._take_results(flight, future.result())
         elif self._engine.lost_worker(error):
-            self._lost(flight, mark, ended, error)
+            self._handle_lost_worker(flight, mark, ended, error)
         else:
-            raise self._engine.gone_error() or self._engine.refused(error) from error
+            raise self._engine.connection_error() or self._engine.submit_error(error) from error
 
-    def _take(self, flight: SubmittedChunk, ran: Ran) -> None:
-        """Answers, and perhaps a call that failed."""
-        done = len(ran.answers)
-        stamps = ran.stamps
-        if not ran.timed_out and len(stamps) > 1:
-            elements = done + (ran.error is not None)
-            self._pace.measured(elements, stamps[-1] - stamps[0])
-        self._heard(flight, ran)
+    def _take_results(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
+        """Store the results of a chunk, and handle the call that failed in it, if any."""
+        done = len(outcome.results)
+        stamps = outcome.stamps
+        if not outcome.timed_out and len(stamps) > 1:
+            elements = done + (outcome.error is not None)
+            self._cost.measured(elements, stamps[-1] - stamps[0])
+        self._record(flight, outcome)
         if done:
-            self._ready[flight.start] = ran.answers
-        if ran.error is not None:
-            if ran.trace:
-                where = f"pid {ran.who.pid}, {ran.who.host}"
-                add_note(ran.error, f"raised in a worker ({where}):\n{ran.trace}")
-            self._failing(flight.start + done, flight.stop, ran.error)
+            self._ready[flight.start] = outcome.results
+        if outcome.error is not None:
+            if outcome.trace:
+                where = f"pid {outcome.worker.pid}, {outcome.worker.host}"
+                add_note(outcome.error, f"raised in a worker ({where}):\n{outcome.trace}")
+            self._handle_failed_call(flight.start + done, flight.stop, outcome.error)
 
-    def _failing(self, call: int, stop: int, error: BaseException) -> None:
-        """`call` failed, and those behind it in its chunk were not made."""
+    def _handle_failed_call(self, call: int, stop: int, error: BaseException) -> None:
+        """Retry or fail `call`; the calls after it in its chunk were not made."""
         self._tries[call] += 1
         allowed = self._spread.retries if self._broken is None else 0
         raised = isinstance(error, Exception) and not isinstance(error, ResultError)
@@ -232,70 +233,73 @@ class SpreadRun:
                 flight.stop = flight.start
         self.flights = {n: f for n, f in self.flights.items() if f.stop > f.start}
 
-    def _lost(
+    def _handle_lost_worker(
         self,
         flight: SubmittedChunk,
         mark: ElementMark | None,
         ended: bool | None,
         error: BaseException,
     ) -> None:
-        """A worker ended; `ended` says whether it is the one that ran this chunk."""
+        """Handle a chunk that failed because a worker died.
+
+        `ended` says whether it was the worker of this chunk; None if unknown.
+        """
         if isinstance(error, concurrent.futures.BrokenExecutor) and not self._engine.renew():
             self._broken = self._broken or (self._engine.make is None and error) or None
-        if ended is False and not flight.killed:  # another chunk's worker ended
+        if ended is False and not flight.killed:  # the worker of another chunk died
             self._parts.one_by_one(flight.start, flight.stop)
             return
         if flight.killed:
             found: Exception = TimeoutError(
-                f"it took more than {self._spread.timeout:g} s (timeout=), and did not let its "
-                "worker do anything else, which was ended"
+                f"the call took more than {self._spread.timeout:g} s (timeout=) and held the GIL, "
+                "so its worker was killed"
             )
         else:
             found = lost_error(flight, mark, self._engine, error, self._spread.retries)
         found.__cause__ = error
         call = flight.start + (mark.element if mark else 0)
         part = dataclasses.replace(flight, start=call, stop=call + 1)
-        self._heard(part, lost_ran(part, mark, found))
+        self._record(part, lost_outcome(part, mark, found))
         self._parts.one_by_one(flight.start, call)
         self._parts.one_by_one(call + 1, flight.stop)
-        self._failing(call, call + 1, found)
+        self._handle_failed_call(call, call + 1, found)
 
-    def _look(self) -> None:
-        """Nothing has come back for a moment: is there still something to wait for?"""
-        self._look_at_engine()
+    def _check_workers(self) -> None:
+        """Check for lost connections, stuck workers and deadlocks while nothing comes back."""
+        self._check_connection()
         if self._spread.timeout is not None:
             for flight in self.flights.values():
                 end_stuck_worker(flight, self._spread.timeout, self._engine)
-        if waits_for_us(self._engine):
-            self._help()
+        if is_deadlocked(self._engine):
+            self._run_one_here()
 
-    def _look_at_engine(self) -> None:
-        wrong, now = self._engine.gone_error(), time.monotonic()
+    def _check_connection(self) -> None:
+        wrong, now = self._engine.connection_error(), time.monotonic()
         self._gone_since = since = None if wrong is None else self._gone_since or now
         if wrong and since and now - since >= (self._spread.timeout or _GONE_SECONDS):
             raise wrong
 
-    def _help(self) -> None:
-        """Runs a chunk that nobody has begun, here: its workers wait for what this thread makes."""
+    def _run_one_here(self) -> None:
+        """Run a pending chunk on this thread, because all workers wait for this thread."""
         for flight in list(self.flights.values()):
             if self._engine.cancel(flight.future):
-                ran = run_elements(self._task, flight.chunk)
+                outcome = run_elements(self._task, flight.chunk)
                 flight.received_ns = self._clock()
                 del self.flights[flight.chunk.number]
-                self._take(flight, ran)
+                self._take_results(flight, outcome)
                 return
 
     def _end(self) -> None:
-        """What is not running is cancelled, the rest is left to finish."""
+        """Cancel the chunks that are not running; let the others finish."""
         with self._lock:
             self._over = True
         for flight in self.flights.values():
             self._engine.cancel(flight.future)
-        while True:  # what came back before it was over
+        while True:  # chunks that came back before `_over` was set
             try:
-                flight, _ = self._back.get_nowait()
+                flight, _ = self._returned.get_nowait()
             except queue.Empty:
                 return
             if flight.chunk.number in self.flights:
-                self._late(flight)
-            flight.let_go()
+                self._record_late_chunk(flight)
+            flight.release()

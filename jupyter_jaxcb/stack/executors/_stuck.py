@@ -1,4 +1,4 @@
-"""Workers that wait for who waits for them, or do not answer."""
+"""Detect deadlocked or unresponsive workers."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from ._engine import Engine
 if TYPE_CHECKING:
     from ._flight import SubmittedChunk
 
-GRACE_SECONDS = 5.0  # that a worker gets to say itself that a batch element takes too long
+GRACE_SECONDS = 5.0  # a worker gets this long after the timeout to report it itself
 
 
-def waits_for_us(engine: Engine) -> bool:
-    """Whether all threads that run elements for `engine` are inside of JAX, or wait for elements too.
+def is_deadlocked(engine: Engine) -> bool:
+    """Return whether all threads of `engine` are inside JAX or wait for batch elements themselves.
 
-    Then nothing says that one of them will ever take the next chunk: a host function has called
-    what needs the same executor.
+    Then none of them may ever take the next chunk: a host function has called something that needs
+    the same executor.
     """
-    busy = [thread for thread, other in list(running.items()) if _is(engine, other)]
+    busy = [thread for thread, other in list(running.items()) if _same_executor(engine, other)]
     if len(busy) < engine.workers:
         return False
     frames = frames_of_threads()
-    return all(_waits(frames.get(thread)) for thread in busy)
+    return all(_is_waiting(frames.get(thread)) for thread in busy)
 
 
-def _is(engine: Engine, other: Engine | None) -> bool:
+def _same_executor(engine: Engine, other: Engine | None) -> bool:
     return other is not None and other.executor is engine.executor
 
 
-def _waits(frame: FrameType | None) -> bool:
+def _is_waiting(frame: FrameType | None) -> bool:
     while frame is not None and frame.f_code is not run_elements.__code__:
         if frame.f_code in WAITING or frame.f_code.co_filename.startswith(JAX_FOLDER):
             return True
@@ -47,9 +47,9 @@ def _waits(frame: FrameType | None) -> bool:
 
 
 def end_stuck_worker(flight: SubmittedChunk, timeout: float, engine: Engine) -> None:
-    """Ends a worker process of ours whose batch element takes too long, and that does not say so.
+    """Kill our worker process if its batch element timed out and it did not report that itself.
 
-    It holds the interpreter lock, so that no other thread of it gets to look at the clock.
+    Such a worker holds the GIL, so its own timeout thread cannot run.
     """
     mark = flight.mark
     if mark is None or engine.make is None or flight.killed or mark.pid == os.getpid():
@@ -60,6 +60,9 @@ def end_stuck_worker(flight: SubmittedChunk, timeout: float, engine: Engine) -> 
             os.kill(mark.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def runs_element_of(engine: Engine) -> bool:
-    """Whether this thread runs a element for `engine`: what it waits for, it had better do itself."""
-    return _is(engine, running.get(threading.get_ident()))
+def runs_on_this_thread(engine: Engine) -> bool:
+    """Return whether this thread runs a batch element for `engine`.
+
+    If it does, it should run its own chunks: the workers it would wait for may wait for it.
+    """
+    return _same_executor(engine, running.get(threading.get_ident()))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import jax_compat
-from ..core import HostCallback, HostFunction, as_debug, option
+from ..core import HostCallback, HostFunction, debug_equivalent, option
 from ..executors import build_crossing, spread_of
 from ..lowering import lower_host_call
 from ..results import result_avals as declared
@@ -61,7 +61,7 @@ def _jvp(
     if result_avals:
         advice = "Pass its arguments"
     else:
-        by = as_debug(callback.host)
+        by = debug_equivalent(callback.host)
         advice = (
             f"It returns nothing: gradients pass by a debug callback ({by}). Or pass its arguments"
         )

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from ...recording import VmapLevel
 from .. import jax_compat
-from ..core import nearest
+from ..core import did_you_mean
 
 
 def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
@@ -49,7 +49,7 @@ def check_vmap_method(vmap_method: str | None) -> None:
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         new = [method for method in VMAP_METHODS if method != "legacy_vectorized"]
         raise ValueError(
-            f"unknown vmap method {vmap_method!r}{nearest(str(vmap_method), new)} Pass "
+            f"unknown vmap method {vmap_method!r}{did_you_mean(str(vmap_method), new)} Pass "
             f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is always "
             "right."
         )

@@ -1,17 +1,18 @@
-"""Every piece of JAX that is not public API, and nothing else.
+"""Every use of JAX that is not public API, and nothing else.
 
-When a JAX release breaks us, this is the folder to read. Seen in JAX 0.8.0, 0.10.2 and 0.12.0.
-`jax.extend` and `jax.interpreters` carry no stability promise either, so they live here too.
+If a JAX release breaks this package, read this folder. Checked against JAX 0.8.0, 0.10.2 and
+0.12.0. `jax.extend` and `jax.interpreters` have no stability guarantee either, so their uses are
+here too.
 """
 
-from ._builtin_callbacks import watch_own_callbacks as watch_own_callbacks
+from ._builtin_callbacks import watch_builtin_callbacks as watch_builtin_callbacks
 from ._builtin_functions import frames_of as frames_of
-from ._builtin_functions import own_function as own_function
+from ._builtin_functions import user_function as user_function
 from ._changes import Changes as Changes
 from ._compilation import dispatched as dispatched
 from ._compilation import dispatching as dispatching
+from ._compilation import drop_executable as drop_executable
 from ._compilation import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
-from ._compilation import let_go as let_go
 from ._compilation import watch as watch
 from ._compilation import without_dead_equations as without_dead_equations
 from ._distributed import Store as Store
@@ -20,15 +21,15 @@ from ._distributed import process_number as process_number
 from ._distributed import shared_store as shared_store
 from ._distributed import start_backends as start_backends
 from ._environment import backend_name as backend_name
-from ._environment import caches_of_its_own as caches_of_its_own
+from ._environment import fresh_caches as fresh_caches
 from ._environment import held_weakly as held_weakly
 from ._environment import host_function_can_block as host_function_can_block
 from ._environment import key_implementation as key_implementation
 from ._environment import leave_out_of_tracebacks
 from ._environment import without_mesh as without_mesh
-from ._errors import LOOKING as LOOKING
+from ._errors import TOKEN_CHECK_THREAD as TOKEN_CHECK_THREAD
 from ._errors import forget_failed_tokens as forget_failed_tokens
-from ._errors import meet_errors as meet_errors
+from ._errors import intercept_errors as intercept_errors
 from ._errors import stay_in_python as stay_in_python
 from ._execution import Compiled as Compiled
 from ._lowering_context import automatic_axes as automatic_axes
@@ -61,19 +62,19 @@ from ._required import requires_devices_during_lowering as requires_devices_duri
 from ._required import set_sharding as set_sharding
 from ._required import shaped_array as shaped_array
 from ._required import wait_for_ordered as wait_for_ordered
-from ._tokens import is_over as is_over
+from ._tokens import is_done as is_done
 from ._tokens import unfinished_arrays as unfinished_arrays
 from ._tokens import unfinished_runs as unfinished_runs
 from ._tokens import unfinished_tokens as unfinished_tokens
 from ._tracing import calls_a_rule as calls_a_rule
 from ._tracing import differentiates as differentiates
 from ._tracing import first_operation as first_operation
-from ._tracing import has_the_batch_in_hand as has_the_batch_in_hand
+from ._tracing import handles_whole_batch as handles_whole_batch
 from ._tracing import is_dispatch as is_dispatch
 from ._tracing import traced_by as traced_by
 from ._while_loops import hold_finished_elements as hold_finished_elements
 from ._while_loops import leave_loops_to_jax as leave_loops_to_jax
-from ._while_loops import lowers_predicate_that_goes_wrong as lowers_predicate_that_goes_wrong
+from ._while_loops import lowers_broken_predicate as lowers_broken_predicate
 from ._while_loops import stay_in_loops as stay_in_loops
 
 leave_out_of_tracebacks()

@@ -1,7 +1,7 @@
-"""JAX's own callbacks: where they are bound, batched, lowered and called.
+"""Hook into JAX's own callbacks where they are bound, batched, lowered and called.
 
-Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. Nothing here is needed for callbacks of ours; in a JAX
-whose insides have moved `watch_own_callbacks` says so before it has touched anything.
+Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. This package's own callbacks do not need it.
+If JAX's internals have moved, `watch_builtin_callbacks` raises before it changes anything.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ from ._changes import Changes
 
 _CALLBACK = "jax._src.callback"
 _DEBUGGING = "jax._src.debugging"
-# flavor, module, primitive, and the parameter that says what is called.
-_OWN = (
+# flavor, module, primitive, and the parameter that holds the callback.
+_PRIMITIVES = (
     ("jax pure", _CALLBACK, "pure_callback_p", "callback"),
     ("jax io", _CALLBACK, "io_callback_p", "callback"),
     ("jax debug", _DEBUGGING, "debug_callback_p", "callback"),
     ("jax debug", _DEBUGGING, "debug_print_p", "fmt"),
     ("jax buffer", "jax._src.buffer_callback", "buffer_callback_p", "callback"),
 )
-# Functions that a host call goes through, by the names under which their modules look them up.
+# The functions that make host calls, by the names under which their modules look them up.
 _HOST_CALLS = (
     ("jax pure", _CALLBACK, "pure_callback_impl"),
     ("jax io", _CALLBACK, "io_callback_impl"),
     ("jax debug", _DEBUGGING, "debug_callback_impl"),
     ("jax debug", _DEBUGGING, "debug_callback_p.impl"),
 )
-# Eager calls of these are programs of their own.
+# JAX compiles a program for eager calls of these.
 _COMPILED_WHEN_EAGER = {"pure_callback_p", "io_callback_p", "buffer_callback_p"}
-_MAKES_PRINTS = "_make_flat_callback"  # what makes the callback of a print, in `_DEBUGGING`
+_MAKES_PRINTS = "_make_flat_callback"  # the function in `_DEBUGGING` that makes print callbacks
 
 
 class BuiltinWatcher(Protocol):
-    """Who is told of JAX's own callbacks, and may put something equal in place of what is held.
+    """Watches JAX's own callbacks, and may replace the held value by an equal one.
 
-    What is held is the parameter of a bind that says what is called: for a print its format.
+    The held value is the parameter of a bind that says what is called; for a print, its format.
     """
 
     def bound(self, flavor: str, held: Any) -> Any:
-        """A callback is bound; what the bind is to hold."""
+        """Handle a bind; return the value it should hold."""
         ...
 
-    def batched(self, held: Any, method: str | None, size: int, mapped: tuple[bool, ...]) -> Any:
-        """A bind goes through vmap; what the batched one is to hold."""
+    def batched(self, held: Any, method: str | None, size: int, batched: tuple[bool, ...]) -> Any:
+        """Handle a bind under vmap; return the value the batched bind should hold."""
         ...
 
     def lowered(
         self, flavor: str, ctx: Any, held: Any, partitioned: bool
     ) -> Callable[[Any], Any] | None:
-        """A bind goes into a program: what makes the callback of it that JAX is to call."""
+        """Handle a bind that is lowered; return a function that wraps the callback, or None."""
         ...
 
     def eager(
         self, held: Any, kept: Callable[[Any], Any] | None
     ) -> contextlib.AbstractContextManager[Any]:
-        """Around a call outside of any trace; what it is to hold.
+        """Return a context manager around an eager call, which yields the value it should hold.
 
-        Such a call is a program of its own, one for all equal calls: `kept` says what that calls,
-        given what this one is to hold. None: there is no program.
+        JAX compiles one program for all equal eager calls. `kept` returns the value that program
+        holds, given the value for this call; it is None if there is no program.
         """
         ...
 
     def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
-        """A host call comes: what is to be called with JAX's arrays."""
+        """Handle a host call; return the function to call with JAX's arrays."""
         ...
 
 
 class _Printing(threading.local):
-    """What becomes of the callback of the print that this thread makes one of now, if anything."""
+    """The wrapper for the callback of the print that this thread is lowering or calling now."""
 
     make: Callable[[Any], Any] | None = None
 
@@ -86,25 +86,25 @@ class _Printing(threading.local):
 _printing = _Printing()
 
 
-def watch_own_callbacks(told: BuiltinWatcher, changes: Changes) -> None:
-    """Tells `told` of every callback of JAX's own from now on, until `changes` are taken back.
+def watch_builtin_callbacks(watcher: BuiltinWatcher, changes: Changes) -> None:
+    """Report JAX's own callbacks to `watcher`, until `changes` are reverted.
 
     Raises:
-        RuntimeError: JAX's insides are not where they were seen; says which is missing.
+        RuntimeError: if JAX's internals have moved; names the missing one.
     """
     try:
-        wanted = list(_changes(told))
+        wanted = list(_changes(watcher))
     except (ImportError, AttributeError, KeyError, TypeError) as error:
         raise RuntimeError(
-            f"cannot observe the callbacks of JAX {jax.__version__}: {error}. It was tested with "
-            "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
+            f"cannot observe the callbacks of JAX {jax.__version__}: {error}. Install JAX 0.8.0 to "
+            "0.12.0, or a newer jupyter_jaxcb."
         ) from error
     for change in wanted:
         changes.make(change.make, change.undo)
 
 
 class _Change:
-    """One entry of a namespace or table that is replaced."""
+    """A replacement of one entry of a namespace or table."""
 
     def __init__(self, table: Any, key: Any, new: Any) -> None:
         self._table = table  # a dict
@@ -114,11 +114,11 @@ class _Change:
         self._old = table.get(key)
 
     def make(self) -> None:
-        """Replaces it."""
+        """Replace the entry."""
         self._table[self._key] = self._new
 
     def undo(self) -> None:
-        """Puts it back unless somebody else has replaced it since."""
+        """Restore the entry, unless something else has replaced it since."""
         if self._table.get(self._key) is not self._new:
             return
         if self._there:
@@ -127,37 +127,37 @@ class _Change:
             del self._table[self._key]
 
 
-def _changes(told: BuiltinWatcher) -> Iterator[_Change]:
+def _changes(watcher: BuiltinWatcher) -> Iterator[_Change]:
     batching: Any = importlib.import_module("jax._src.interpreters.batching")
     mlir: Any = importlib.import_module("jax._src.interpreters.mlir")
-    for flavor, module, name, slot in _OWN:
+    for flavor, module, name, slot in _PRIMITIVES:
         primitive = getattr(importlib.import_module(module), name)
         attributes = vars(primitive)
-        yield _Change(attributes, "bind", _binding(told, flavor, slot, primitive.bind))
-        # One table for all since JAX 0.9; before, the others got an argument less.
+        yield _Change(attributes, "bind", _binding(watcher, flavor, slot, primitive.bind))
+        # JAX 0.9 merged the two tables. Before, plain batchers took one argument less.
         fancy = primitive in batching.fancy_primitive_batchers
         batchers = batching.fancy_primitive_batchers if fancy else batching.primitive_batchers
-        yield _Change(batchers, primitive, _batching(told, slot, batchers[primitive]))
+        yield _Change(batchers, primitive, _batching(watcher, slot, batchers[primitive]))
         if name != "debug_callback_p":
             keeps = program_keeps(primitive, slot) if name in _COMPILED_WHEN_EAGER else None
-            yield _Change(attributes, "impl", _eager(told, slot, keeps, primitive.impl))
+            yield _Change(attributes, "impl", _eager(watcher, slot, keeps, primitive.impl))
         tables = [mlir._lowerings, *mlir._platform_specific_lowerings.values()]
         found = [table for table in tables if primitive in table]
         if not found:
             raise KeyError(f"no lowering of {name}")
         for table in found:
-            rule = _lowering(told, flavor, slot, table[primitive].rule)
+            rule = _lowering(watcher, flavor, slot, table[primitive].rule)
             yield _Change(table, primitive, dataclasses.replace(table[primitive], rule=rule))
     for flavor, module, name in _HOST_CALLS:
         *owner, last = name.split(".")
         place: Any = importlib.import_module(module)
         place = operator.attrgetter(*owner)(place) if owner else place
-        yield _Change(vars(place), last, _calling(told, flavor, getattr(place, last)))
-    yield from _changes_of_debug(told)
+        yield _Change(vars(place), last, _calling(watcher, flavor, getattr(place, last)))
+    yield from _changes_of_debug(watcher)
 
 
-def _changes_of_debug(told: BuiltinWatcher) -> Iterator[_Change]:
-    """What becomes of prints, and of debug callbacks in a ``shard_map`` without jit."""
+def _changes_of_debug(watcher: BuiltinWatcher) -> Iterator[_Change]:
+    """Yield the changes for prints, and for debug callbacks in a ``shard_map`` without jit."""
     debugging: Any = importlib.import_module(_DEBUGGING)
     original = getattr(debugging, _MAKES_PRINTS)
     yield _Change(vars(debugging), _MAKES_PRINTS, _making_print(original))
@@ -168,34 +168,34 @@ def _changes_of_debug(told: BuiltinWatcher) -> Iterator[_Change]:
     ):
         if primitive not in rules:
             raise KeyError(f"no eager rule of {primitive} in a shard_map")
-        yield _Change(rules, primitive, around(told, rules[primitive]))
+        yield _Change(rules, primitive, around(watcher, rules[primitive]))
 
 
-def _binding(told: BuiltinWatcher, flavor: str, slot: str, original: Callable) -> Callable:
+def _binding(watcher: BuiltinWatcher, flavor: str, slot: str, original: Callable) -> Callable:
     @functools.wraps(original)
     def bind(*args: Any, **params: Any) -> Any:
-        params[slot] = told.bound(flavor, params[slot])
+        params[slot] = watcher.bound(flavor, params[slot])
         return original(*args, **params)
 
     return bind
 
 
-def _batching(told: BuiltinWatcher, slot: str, original: Callable) -> Callable:
+def _batching(watcher: BuiltinWatcher, slot: str, original: Callable) -> Callable:
     def batch(*given: Any, **params: Any) -> Any:
         *_, args, dims = given
-        mapped = tuple(isinstance(dim, int) for dim in dims)
+        batched = tuple(isinstance(dim, int) for dim in dims)
         sizes = [x.shape[dim] for x, dim in zip(args, dims, strict=True) if isinstance(dim, int)]
         if sizes:
             method = params.get("vmap_method")
-            params[slot] = told.batched(params[slot], method, sizes[0], mapped)
+            params[slot] = watcher.batched(params[slot], method, sizes[0], batched)
         return original(*given, **params)
 
     return batch
 
 
-def _lowering(told: BuiltinWatcher, flavor: str, slot: str, original: Callable) -> Callable:
+def _lowering(watcher: BuiltinWatcher, flavor: str, slot: str, original: Callable) -> Callable:
     def lower(ctx: Any, *args: Any, **params: Any) -> Any:
-        make = told.lowered(flavor, ctx, params[slot], params.get("partitioned", False))
+        make = watcher.lowered(flavor, ctx, params[slot], params.get("partitioned", False))
         if make is None:
             return original(ctx, *args, **params)
         if slot == "callback":
@@ -223,38 +223,38 @@ def _making_print(original: Callable) -> Callable:
 Keeps = Callable[[dict[str, Any], Any], Any]  # see `program_keeps`
 
 
-def _eager(told: BuiltinWatcher, slot: str, keeps: Keeps | None, original: Callable) -> Callable:
+def _eager(watcher: BuiltinWatcher, slot: str, keeps: Keeps | None, original: Callable) -> Callable:
     def impl(*args: Any, **params: Any) -> Any:
         kept = None if keeps is None else functools.partial(keeps, params)
-        with told.eager(params[slot], kept) as held:
+        with watcher.eager(params[slot], kept) as held:
             return original(*args, **{**params, slot: held})
 
     return impl
 
 
-def _calling(told: BuiltinWatcher, flavor: str, original: Callable) -> Callable:
+def _calling(watcher: BuiltinWatcher, flavor: str, original: Callable) -> Callable:
     @functools.wraps(original)
     def call(*args: Any, callback: Any, **params: Any) -> Any:
-        callback = told.called(flavor, callback, args, params.get("result_avals", ()))
+        callback = watcher.called(flavor, callback, args, params.get("result_avals", ()))
         return original(*args, callback=callback, **params)
 
     return call
 
 
-def _calling_blocks(told: BuiltinWatcher, original: Callable) -> Callable:
+def _calling_blocks(watcher: BuiltinWatcher, original: Callable) -> Callable:
     @functools.wraps(original)
     def rule(mesh: Any, *args: Any, callback: Any, **params: Any) -> Any:
-        callback = told.called("jax debug", callback, _blocks(args), ())
+        callback = watcher.called("jax debug", callback, _blocks(args), ())
         return original(mesh, *args, callback=callback, **params)
 
     return rule
 
 
-def _printing_blocks(told: BuiltinWatcher, original: Callable) -> Callable:
+def _printing_blocks(watcher: BuiltinWatcher, original: Callable) -> Callable:
     @functools.wraps(original)
     def rule(mesh: Any, *args: Any, fmt: Any, **params: Any) -> Any:
-        with told.eager(fmt, None) as held:
-            _printing.make = lambda made: told.called("jax debug", made, _blocks(args), ())
+        with watcher.eager(fmt, None) as held:
+            _printing.make = lambda made: watcher.called("jax debug", made, _blocks(args), ())
             try:
                 return original(mesh, *args, fmt=held, **params)
             finally:
@@ -264,5 +264,5 @@ def _printing_blocks(told: BuiltinWatcher, original: Callable) -> Callable:
 
 
 def _blocks(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What one device has of each: the devices are the first axis here."""
+    """Return the shape one device has of each argument; the first axis is the devices."""
     return tuple(jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in args)

@@ -1,7 +1,7 @@
-"""What binds of JAX's own callbacks hold: the user's function, the program, the frames.
+"""Read the user's function, the program and the frames from binds of JAX's own callbacks.
 
-Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. What is held may be anything that can be called, and
-is asked for nothing but what Python itself knows of it: not even ``isinstance`` is safe.
+Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. The held value may be any callable, so only
+its type and what Python itself stores is read: even ``isinstance`` could run user code.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from types import CodeType, FunctionType
 from typing import Any
 
 _DEBUGGING = "jax._src.debugging"
-_PRINTS = "_format_print_callback"  # what a print calls, lowered
-_HOLDS = "jax._src.callback", "_FlatCallback"  # what pure and io callbacks hold
+_PRINTS = "_format_print_callback"  # the function a lowered print calls
+_HOLDS = "jax._src.callback", "_FlatCallback"  # the class that pure and io callbacks hold
 
 
 def program_keeps(primitive: Any, slot: str) -> Callable[[dict[str, Any], Any], Any]:
-    """What the program of an eager call keeps, given its parameters and what is to be called.
+    """Return a function that reads the value held by the program of an eager call.
 
-    JAX compiles one for all equal calls: that keeps what the first of them held. It is what host
-    calls come with, and the one way to tell them from those of other programs.
+    JAX compiles one program for all equal calls, which keeps the value that the first of them held.
+    Host calls are made with that value, which is the only way to recognize them.
 
     Raises:
-        KeyError: the program does not keep the parameters where they were seen.
+        KeyError: if the program does not keep its parameters where they are expected.
     """
     dispatch: Any = importlib.import_module("jax._src.dispatch")
     programs = dispatch.xla_primitive_callable
@@ -35,7 +35,7 @@ def program_keeps(primitive: Any, slot: str) -> Callable[[dict[str, Any], Any], 
         raise KeyError("no params in xla_primitive_callable")
 
     def keeps(params: dict[str, Any], own: Any) -> Any:
-        # Whatever fails here, JAX does next, and says so: it may not be hashable.
+        # JAX does the same next and raises the error itself, for example if this is not hashable.
         with contextlib.suppress(Exception):
             function = programs(primitive, **{**params, slot: own}).__wrapped__
             names = function.__code__.co_freevars
@@ -46,18 +46,18 @@ def program_keeps(primitive: Any, slot: str) -> Callable[[dict[str, Any], Any], 
 
 
 def frames_of(traceback: Any) -> list[tuple[Any, int]]:
-    """Code and instruction of each frame of a traceback as JAX keeps it, innermost first."""
+    """Return code and instruction of each frame of a JAX traceback, innermost first."""
     try:
         codes, instructions = traceback.raw_frames()
-    except AttributeError:  # None, or another kind
+    except AttributeError:  # None, or another type
         return []
     return list(zip(codes, instructions, strict=True))
 
 
-def own_function(held: Any) -> Any:
-    """The user's function that a bind of JAX's own calls; None for a print.
+def user_function(held: Any) -> Any:
+    """Return the user's function that a bind of JAX's own API calls; None for a print.
 
-    Where JAX keeps it elsewhere, what JAX calls.
+    If JAX stores it somewhere unexpected, return the function that JAX calls.
     """
     kind = type(held)
     if issubclass(kind, str):
@@ -68,7 +68,7 @@ def own_function(held: Any) -> Any:
         function = getattr(held, "callback_func", held)
     elif kind is FunctionType and held.__module__ == _DEBUGGING:
         names, cells = held.__code__.co_freevars, held.__closure__ or ()
-        with contextlib.suppress(ValueError):  # a cell that is empty
+        with contextlib.suppress(ValueError):  # an empty cell
             parts = {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
             function = parts.get("callback", held)
     while issubclass(type(function), functools.partial):

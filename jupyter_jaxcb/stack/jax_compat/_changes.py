@@ -1,4 +1,4 @@
-"""What is changed in JAX and Python, and is put back: whole again wherever an interrupt comes."""
+"""Patches of JAX and Python that can be undone, even if an interrupt cuts either step short."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Callable
 
 
 class Changes:
-    """Changes that are taken back together, the last one first; not locked."""
+    """Changes that are reverted together, the last one first. Not thread-safe."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
 
     def make(self, change: Callable[[], object], undo: Callable[[], None]) -> None:
-        """Makes a change.
+        """Make a change.
 
         Args:
-            change: what makes it.
-            undo: what takes it back; does no harm if it was not made, or is taken back twice.
+            change: makes it.
+            undo: reverts it; must be harmless if the change was not made or is already reverted.
         """
         self._undo.append(undo)
         change()
 
-    def take_back(self) -> None:
-        """Takes back all that was made; after an interrupt of this, the rest of it."""
+    def revert(self) -> None:
+        """Revert all changes; if an interrupt cut this short, a second call reverts the rest."""
         while self._undo:
             self._undo[-1]()
             self._undo.pop()

@@ -1,7 +1,7 @@
-"""Programs that are lowered, compiled, run.
+"""Hook into the lowering and compilation of programs.
 
-Nothing in here is needed for callbacks to work: where a piece is gone in a later JAX, less is known
-of the programs, and the recording says so.
+Callbacks work without this module. If a later JAX lacks one of its pieces, less is known about the
+programs, and the recording says so.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ except ImportError:
     _dce_jaxpr: Any = None
 
 from ._changes import Changes
-from ._environment import not_to_be_kept
+from ._environment import uncached_copy
 from ._execution import Compiled, RunWatch, Watcher, runs
 
 
 def watch(watcher: Watcher, changes: Changes) -> None:
-    """Tells `watcher` of every program from now on, until `changes` are taken back."""
+    """Report every program to `watcher`, until `changes` are reverted."""
     pxla: Any = _pxla
     original = getattr(pxla, "lower_sharding_computation", None)
     if original is None:
@@ -39,7 +39,7 @@ def watch(watcher: Watcher, changes: Changes) -> None:
     def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter_ns()
         with watcher.lowering(jaxpr, fun_name) as when_compiled:
-            computation = original(not_to_be_kept(jaxpr), api_name, fun_name, *args, **kwargs)
+            computation = original(uncached_copy(jaxpr), api_name, fun_name, *args, **kwargs)
             took = time.perf_counter_ns() - start
         if when_compiled:
             _call_after_compile(computation, when_compiled, bool(jaxpr.effects), took, runs)
@@ -57,7 +57,7 @@ def watch(watcher: Watcher, changes: Changes) -> None:
 
 
 def without_dead_equations(jaxpr: Any) -> Any:
-    """`jaxpr` as JAX lowers it; as it is where that is not known."""
+    """Apply the dead-code elimination JAX applies before lowering, if this JAX has it."""
     if _dce_jaxpr is None:
         return jaxpr
     inner = getattr(jaxpr, "jaxpr", jaxpr)
@@ -67,30 +67,30 @@ def without_dead_equations(jaxpr: Any) -> Any:
 def _call_after_compile(
     computation: Any, functions: list[Compiled], effects: bool, lower_ns: int, runs: RunWatch
 ) -> None:
-    # JAX keeps `computation` as long as its jaxpr, and its jaxpr as long as the jitted function. So
-    # nothing here may refer to either, or all three live for ever, with the executable.
+    # JAX keeps `computation` as long as its jaxpr, and the jaxpr as long as the jitted function. A
+    # reference to either in here would keep all three, and the executable, alive forever.
     this = weakref.ref(computation)
     program: Any = None
 
-    def compile_and_tell(*args: Any, **kwargs: Any) -> Any:
+    def compile_and_report(*args: Any, **kwargs: Any) -> Any:
         nonlocal program
         own: Any = this()
         start = time.perf_counter_ns()
         executable = type(own).compile(own, *args, **kwargs)
         took = time.perf_counter_ns() - start
         while functions:
-            program = functions.pop(0)(lambda: _optimised(executable), lower_ns, took)
+            program = functions.pop(0)(lambda: _optimized(executable), lower_ns, took)
         if program is not None:
             runs.expect(program, executable, effects, *called_from())
         return executable
 
-    computation.compile = compile_and_tell
+    computation.compile = compile_and_report
 
 
-def let_go(lowered: Any) -> None:
-    """Drops the program that a `jax.stages.Lowered` was compiled to; nobody is to run it.
+def drop_executable(lowered: Any) -> None:
+    """Drop the executable that a `jax.stages.Lowered` was compiled to, if it is never run.
 
-    Without it JAX keeps the executable as long as the jitted function that was lowered.
+    Otherwise JAX keeps it as long as the jitted function that was lowered.
     """
     computation = getattr(lowered, "_lowering", None)
     for name in ("_executable", "_hlo"):
@@ -98,16 +98,16 @@ def let_go(lowered: Any) -> None:
             setattr(computation, name, None)
 
 
-def _optimised(executable: Any) -> bytes:
-    """The optimised HLO, serialized; raises AttributeError where JAX has no way to it."""
+def _optimized(executable: Any) -> bytes:
+    """Return the serialized optimized HLO; raise AttributeError if this JAX does not expose it."""
     (module,) = executable.xla_executable.hlo_modules()
     return module.as_serialized_hlo_module_proto()
 
 
 def dispatching() -> FrameType | None:
-    """JAX's frame of the jitted function that is called, or lowered, for the first time.
+    """Return JAX's frame of the jitted function that is being called or lowered, if any.
 
-    Programs that JAX itself compiles for an eager transformation have none.
+    A program that JAX itself compiles for an eager transformation has none.
     """
     ahead: FrameType | None = None
     for frame in _frames():
@@ -119,12 +119,12 @@ def dispatching() -> FrameType | None:
         if code.co_name == "jit_lower" and "jit_func" in frame.f_locals:
             return frame
         if code.co_name == "lower" and code.co_filename.endswith("stages.py"):
-            ahead = ahead or frame  # of what was traced before; jit_lower comes this way too
+            ahead = ahead or frame  # traced earlier, then lowered; jit_lower has this frame too
     return ahead
 
 
 def dispatched() -> Any:
-    """The Python function that is compiled now, if it is known."""
+    """Return the Python function that is being compiled; None if unknown."""
     frame = dispatching()
     if frame is None:
         return None
@@ -132,10 +132,10 @@ def dispatched() -> Any:
 
 
 def called_from() -> tuple[bool, Any]:
-    """Whether the program being compiled is compiled ahead of time, else the function called.
+    """Return whether the program is compiled ahead of time, and otherwise the called function.
 
-    None where it is neither: nothing tells when a program runs again that JAX itself compiled for
-    an eager transformation.
+    The function is None for a program that JAX itself compiles for an eager transformation: later
+    runs of it cannot be detected.
     """
     for frame in _frames():
         name = frame.f_code.co_name
@@ -154,9 +154,9 @@ def _frames() -> Iterator[FrameType]:
 
 
 def keeps_callbacks_out_of_cache() -> bool:
-    """Whether the persistent compilation cache is on, and keeps no program with host callbacks.
+    """Return whether the persistent compilation cache is on but skips programs with host callbacks.
 
-    So up to JAX 0.10.2; 0.11.2 and 0.12.0 keep them.
+    JAX skips them up to version 0.10.2; 0.11.2 and 0.12.0 cache them.
     """
     on = bool(jax.config.jax_compilation_cache_dir)  # type: ignore
     return on and jax.__version_info__ < (0, 11)

@@ -1,6 +1,6 @@
-"""The processes of `jax.distributed`, and the store that they share.
+"""The processes of `jax.distributed` and the key-value store they share.
 
-The store is that of JAX's coordination service, which every such run has, whatever it computes on.
+The store belongs to JAX's coordination service, which every distributed run has on every backend.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import jax
 
 
 class Store:
-    """Bytes by name, which any of the processes writes once and all can read.
+    """A store of bytes by name, written once by any process and readable by all.
 
     Args:
-        client: of the coordination service.
+        client: the client of the coordination service.
     """
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def put(self, name: str, data: bytes) -> None:
-        """Writes; at most a few megabytes."""
+        """Write `data`, at most a few megabytes."""
         self._client.key_value_set_bytes(name, data)
 
     def get(self, name: str, seconds: float) -> bytes | None:
-        """What is, or within that time will be, written there; else None."""
+        """Return the data under `name`, waiting up to `seconds` for it; None on timeout."""
         try:
             return self._client.blocking_key_value_get_bytes(name, max(1, int(seconds * 1000)))
         except jax.errors.JaxRuntimeError as error:
@@ -36,18 +36,18 @@ class Store:
             raise
 
     def under(self, folder: str) -> dict[str, bytes]:
-        """Everything whose name begins with ``folder/``."""
+        """Return everything whose name begins with ``folder/``."""
         return dict(self._client.key_value_dir_get_bytes(f"{folder}/"))
 
     def delete(self, folder: str) -> None:
-        """Forgets everything whose name begins with ``folder/``."""
+        """Delete everything whose name begins with ``folder/``."""
         self._client.key_value_delete(f"{folder}/")
 
 
 def shared_store() -> Store | None:
-    """The store of this run; None where JAX has none that we know.
+    """Return the store of this run; None if there is none, or this JAX hides it.
 
-    `jax._src.distributed.global_state.client` is private: seen in JAX 0.8.0, 0.10.2 and 0.12.0.
+    `jax._src.distributed.global_state.client` is private; checked in JAX 0.8.0, 0.10.2 and 0.12.0.
     """
     try:
         from jax._src.distributed import global_state
@@ -65,10 +65,10 @@ def shared_store() -> Store | None:
 
 
 def process_number() -> tuple[int, int]:
-    """Which process this is, and of how many: 0 of 1 without `jax.distributed`."""
+    """Return this process's number and the number of processes: ``(0, 1)`` if not distributed."""
     if not jax.distributed.is_initialized():
         return 0, 1
-    # Public, jax.process_index() would wait for the backends of all processes to start.
+    # Not the public jax.process_index(): it waits until all processes have started their backends.
     try:
         from jax._src.distributed import global_state
 
@@ -78,21 +78,21 @@ def process_number() -> tuple[int, int]:
 
 
 def start_backends() -> None:
-    """Starts those of this process, if that has not been done, and does not wait for it.
+    """Start the backends of this process in the background.
 
-    The first computation of a process waits until all processes have started theirs: one that has
-    nothing to compute would keep it from ever coming to its end.
+    The first computation of any process waits until all processes have started their backends. A
+    process that computes nothing would block it forever.
     """
 
     def start() -> None:
-        with contextlib.suppress(Exception):  # told by the computation that needs them
+        with contextlib.suppress(Exception):  # the computation that needs them raises it
             jax.local_devices()
 
     threading.Thread(target=start, name="jaxcb-backends", daemon=True).start()
 
 
 def from_all(data: Any) -> Any:
-    """The array `data` of each process, by process: a computation that all of them take part in."""
+    """Return the array `data` of every process, stacked; all processes must call this together."""
     from jax.experimental import multihost_utils
 
     return multihost_utils.process_allgather(data)

@@ -1,4 +1,4 @@
-"""What is around a call: meshes, caches, backends, tracebacks. Each piece has a fallback."""
+"""Meshes, caches, backends and tracebacks of JAX. Every piece has a fallback."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ except ImportError:
 _own_caches = itertools.count(1_000_000)
 
 
-class _Asking(threading.local):
-    """Whether this thread is inside of `caches_of_its_own`."""
+class _FreshCaches(threading.local):
+    """Whether this thread is inside `fresh_caches`."""
 
-    now = False
+    active = False
 
 
-_asking = _Asking()
+_fresh_caches = _FreshCaches()
 
 
 @contextlib.contextmanager
 def without_mesh() -> Iterator[None]:
-    """Hides the meshes that the surrounding code has set; does nothing in a JAX without these."""
+    """Hide the meshes that the surrounding code has set, if this JAX has them."""
     hide_concrete = getattr(_sharding_impls, "_internal_use_concrete_mesh", None)
     hide_abstract = getattr(_mesh, "use_abstract_mesh", None)
     with contextlib.ExitStack() as around:
@@ -55,10 +55,10 @@ def without_mesh() -> Iterator[None]:
 
 
 def held_weakly(kind: type) -> type:
-    """Has JAX's caches hold parameters of the class `kind` weakly; works as a decorator.
+    """Make JAX's caches hold parameters of the class `kind` weakly; a class decorator.
 
-    JAX does so with functions, and with jaxprs by this table. Without it the cache of abstract
-    evaluation keeps each host function that was traced, and all that it refers to, until
+    JAX does so for functions, and for jaxprs through this table. Otherwise the cache of abstract
+    evaluation keeps every traced host function, and everything it refers to, alive until
     `jax.clear_caches`.
     """
     kinds = getattr(_util, "weakref_cache_key_types", None)
@@ -68,37 +68,37 @@ def held_weakly(kind: type) -> type:
 
 
 @contextlib.contextmanager
-def caches_of_its_own() -> Iterator[None]:
-    """Everything this thread traces or lowers inside is traced and lowered anew.
+def fresh_caches() -> Iterator[None]:
+    """Trace and lower everything inside the block again, without using JAX's caches.
 
-    What is traced here is not found by later calls either. `jax.make_user_context` would do the
-    same, but making one costs every function that is compiled already another compilation. So this
-    takes a number of JAX's that is part of every cache's key, and means something to profile-guided
-    optimisation alone. Without it explain may miss what JAX has traced before.
+    Later calls do not find what was traced here either. `jax.make_user_context` would do the same,
+    but creating one makes JAX recompile every function once. So this sets a number that is part of
+    every cache key and otherwise only matters to profile-guided optimization. If JAX lacks it,
+    explain may miss what JAX has traced before.
     """
     state = getattr(_config, "pgle_profiling_runs", None)
-    before, _asking.now = _asking.now, True
+    before, _fresh_caches.active = _fresh_caches.active, True
     try:
         with contextlib.nullcontext() if state is None else state(next(_own_caches)):
             yield
     finally:
-        _asking.now = before
+        _fresh_caches.active = before
 
 
-def not_to_be_kept(jaxpr: Any) -> Any:
-    """`jaxpr`, or a copy inside of `caches_of_its_own`: what is made of that goes with it.
+def uncached_copy(jaxpr: Any) -> Any:
+    """Return `jaxpr`, or inside `fresh_caches` a copy, so that its executable can be freed.
 
-    JAX keeps the jaxpr as long as the function that was traced, and with it the executable.
+    JAX keeps the original jaxpr, and the executable compiled from it, as long as the function.
     """
     inner: Any = getattr(jaxpr, "jaxpr", None)
-    copies = _asking.now and hasattr(jaxpr, "replace") and hasattr(inner, "replace")
+    copies = _fresh_caches.active and hasattr(jaxpr, "replace") and hasattr(inner, "replace")
     return jaxpr.replace(jaxpr=inner.replace()) if copies else jaxpr
 
 
 def backend_name() -> str:
-    """The default backend, ``cpu``; ``not started`` before JAX is used.
+    """Return the default backend, such as ``cpu``; ``not started`` before JAX is used.
 
-    Asking `jax.default_backend` would start it: too late then for options and
+    `jax.default_backend` would start the backend, and then it is too late for some options and for
     ``jax.distributed.initialize``.
     """
     started = getattr(_xla_bridge, "backends_are_initialized", lambda: True)
@@ -106,19 +106,19 @@ def backend_name() -> str:
 
 
 def host_function_can_block() -> bool:
-    """Whether XLA's CPU client can wait for ever for a host function that uses JAX.
+    """Return whether XLA's CPU client can deadlock with a host function that uses JAX.
 
-    Seen in JAX 0.8.0 to 0.11.2, with asynchronous dispatch; not in 0.12.0.
+    It can in JAX 0.8.0 to 0.11.2 with asynchronous dispatch, but not in 0.12.0.
     """
     asynchronous = jax.config.read("jax_cpu_enable_async_dispatch")
     return jax.__version_info__ < (0, 12) and bool(asynchronous)
 
 
 def key_implementation(dtype: Any) -> str | None:
-    """The name of the implementation of PRNG keys of `dtype`; None for what is no key.
+    """Return the name of the PRNG implementation of a key `dtype`; None for other dtypes.
 
-    A key has public ways to ask this; its dtype has none. Where the attribute is gone, host
-    functions that ask for JAX arrays get the key's data.
+    Keys have a public API for this, but their dtype has none. If the attribute is gone, host
+    functions with ``arrays="jax"`` get the key data instead of keys.
     """
     return getattr(getattr(dtype, "_impl", None), "name", None)
 
@@ -132,10 +132,10 @@ def _package() -> str:
 
 
 def leave_out_of_tracebacks() -> None:
-    """Makes JAX take the frames of our stack for its own, as the ones around them are.
+    """Make JAX treat the frames of this package's stack as its own.
 
-    Else the places that JAX notes in programs, and shows in errors, would be in there. Without
-    these functions they are.
+    Otherwise the source locations in JAX's programs and errors would point into this package. They
+    do if JAX lacks these functions.
     """
     for name in ("source_info_util", "traceback_util"):
         with contextlib.suppress(ImportError, AttributeError):

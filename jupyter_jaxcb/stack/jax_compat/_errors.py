@@ -1,7 +1,7 @@
-"""What JAX raises for a program that failed: its class, and the tokens that such a program leaves.
+"""Hook into the errors JAX raises for failed programs, and drop the tokens these leave behind.
 
-Nothing in here is needed for callbacks to work: where a piece is gone in a later JAX, an error has
-no cause, or poisons later ordered calls as it does with JAX's own callbacks.
+Callbacks work without this module. If a later JAX lacks one of its pieces, errors have no cause, or
+make later ordered calls fail as they do with JAX's own callbacks.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ except ImportError:
 
 from ._required import runtime_tokens
 
-# From the message of an error to the message it is to have, and its cause; None: not one of ours.
-Meet = Callable[[str], tuple[str, BaseException] | None]
+# Maps the message of an error to its new message and its cause; None if the error is not ours.
+Intercept = Callable[[str], tuple[str, BaseException] | None]
 
 _PATIENCE_SECONDS = 0.2
-LOOKING = "jupyter_jaxcb looks at tokens"  # name of threads that see errors for nobody
+TOKEN_CHECK_THREAD = "jupyter_jaxcb-tokens"  # threads of this name do not report errors to users
 _KIND = jax.errors.JaxRuntimeError
 
 
-def meet_errors(meet: Meet) -> Callable[[], None]:
-    """Shows `meet` every JaxRuntimeError while it is made, in the thread that sees it raised.
+def intercept_errors(intercept: Intercept) -> Callable[[], None]:
+    """Pass every JaxRuntimeError to `intercept` while it is created, on the thread that raises it.
 
-    The class is C++'s and makes its errors by calling the class, so its ``__init__`` is where
-    Python sees them, whether they come from a call, from ``block_until_ready`` or a barrier. What
-    `meet` raises is raised instead.
+    C++ creates these errors by calling the class, so its ``__init__`` sees all of them, whether
+    they come from a call, from ``block_until_ready`` or from a barrier. If `intercept` raises, its
+    exception is raised instead.
 
     Returns:
-        A function that puts the class back as it was.
+        A function that restores the class.
     """
     original: Any = _KIND.__init__
     inherited = "__init__" not in vars(_KIND)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        met = meet(args[0]) if args and isinstance(args[0], str) else None
-        if met is None:
+        replacement = intercept(args[0]) if args and isinstance(args[0], str) else None
+        if replacement is None:
             original(self, *args, **kwargs)
             return
-        original(self, met[0], *args[1:], **kwargs)
-        self.__cause__ = met[1]
+        original(self, replacement[0], *args[1:], **kwargs)
+        self.__cause__ = replacement[1]
 
     def undo() -> None:
         if vars(_KIND).get("__init__") is not init:
@@ -59,16 +59,16 @@ def meet_errors(meet: Meet) -> Callable[[], None]:
 
     try:
         _KIND.__init__ = init
-    except (TypeError, AttributeError):  # a class that does not change
+    except (TypeError, AttributeError):  # an immutable class
         return lambda: None
     return undo
 
 
 def stay_in_python() -> Callable[[], None] | None:
-    """Keeps programs with host callbacks off JAX's C++ dispatch, which raises ValueError.
+    """Keep programs with host callbacks off JAX's C++ fast path, which raises ValueError.
 
     Returns:
-        A function that puts JAX back as it was; None where JAX does not decide it here.
+        A function that restores JAX; None if this version of JAX is not supported.
     """
     pjit: Any = _pjit
     original = getattr(pjit, "_get_fastpath_data", None)
@@ -89,15 +89,15 @@ def stay_in_python() -> Callable[[], None] | None:
     return undo
 
 
-def forget_failed_tokens(is_seen: Callable[[str], bool]) -> None:
-    """Drops those of this thread's runtime tokens whose program has failed with what was seen.
+def forget_failed_tokens(is_raised: Callable[[str], bool]) -> None:
+    """Drop this thread's runtime tokens of failed programs whose error has been raised.
 
-    Each of them would raise that error again, in the next program with the same ordered effect and
-    in every barrier. The tokens of programs that still run are kept: later ones wait for them; and
-    those of programs whose error nobody has seen.
+    Such a token would raise its error again in the next program with the same ordered effect and in
+    every barrier. Tokens of running programs are kept, because later programs wait for them, and so
+    are tokens of failed programs whose error has not been raised yet.
 
     Args:
-        is_seen: whether the error with this message was.
+        is_raised: returns whether the error with this message has been raised.
     """
     held = (runtime_tokens.current_tokens, runtime_tokens.output_runtime_tokens)
     if not any(held):
@@ -107,18 +107,19 @@ def forget_failed_tokens(is_seen: Callable[[str], bool]) -> None:
 
     def look(token: Any) -> None:
         try:
-            token.block_until_ready()  # the only way to see that it has failed
+            token.block_until_ready()  # the only way to find out whether it failed
         except BaseException as error:
-            if is_seen(str(error)):
+            if is_raised(str(error)):
                 failed.add(id(token))
 
     tokens = [token for copy in copies for token in copy.values()]
     threads = [
-        threading.Thread(target=look, args=(token,), name=LOOKING, daemon=True) for token in tokens
+        threading.Thread(target=look, args=(token,), name=TOKEN_CHECK_THREAD, daemon=True)
+        for token in tokens
     ]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + _PATIENCE_SECONDS  # what is not done by then has not failed
+    deadline = time.monotonic() + _PATIENCE_SECONDS  # a token not done by then has not failed
     for thread in threads:
         thread.join(max(deadline - time.monotonic(), 0))
     runtime_tokens.current_tokens, runtime_tokens.output_runtime_tokens = (

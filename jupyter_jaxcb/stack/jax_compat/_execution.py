@@ -1,7 +1,7 @@
-"""Runs of compiled programs.
+"""Hook into the runs of compiled programs.
 
-Nothing in here is needed for callbacks to work: where a piece is gone in a later JAX, less is known
-of the runs, and the recording says so.
+Callbacks work without this module. If a later JAX lacks one of its pieces, less is known about the
+runs, and the recording says so.
 """
 
 from __future__ import annotations
@@ -23,66 +23,66 @@ except ImportError:
     _api: Any = None
     _pxla: Any = None
 
-# Called when a program has been compiled: with what reads its optimised HLO, and the nanoseconds
-# that lowering and compiling took.
+# Called when a program has been compiled, with a function that reads its optimized HLO and the
+# nanoseconds that lowering and compiling took.
 Compiled = Callable[[Callable[[], bytes], int, int], Any]
 
 
 class Watcher(Protocol):
-    """Who is told of programs."""
+    """Receives events about programs."""
 
     def lowering(self, jaxpr: Any, name: str) -> contextlib.AbstractContextManager[list[Compiled]]:
-        """Around the lowering of a program, given its jaxpr before dead equations are dropped.
+        """Return a context manager around lowering, given the jaxpr before dead-code elimination.
 
-        What is in the list afterwards is called once the program is compiled; what that returns
-        names the program to `ran`, None if its runs are of no interest.
+        The functions in the list it yields are called once the program is compiled. Their return
+        value identifies the program to `ran`; None if its runs do not matter.
         """
         ...
 
     def counts(self, program: Any) -> None:
-        """Runs of a program will be told, from its first one on."""
+        """Handle a program whose runs will all be reported."""
         ...
 
     def ran(self, program: Any) -> None:
-        """A program is run."""
+        """Handle a run of a program."""
         ...
 
     def lost_count(self, program: Any) -> None:
-        """Runs of a program cannot be told any more."""
+        """Handle a program whose runs can no longer be reported."""
         ...
 
 
-_MAKES = "create_cpp_call"  # a method of JAX's executables
+_MAKES = "create_cpp_call"  # method of JAX's executables that makes their C++ fast path
 
 
 class RunWatch:
-    """Sees programs run: those with effects in Python, the others through JAX's post hook."""
+    """Detects runs of programs: those with effects in Python, the others by JAX's post hook."""
 
     def __init__(self) -> None:
         self._watcher: Watcher | None = None
         self._by_executable: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._by_function: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._changes = Changes()
-        self._lock = threading.RLock()  # garbage is collected anywhere
+        self._lock = threading.RLock()  # reentrant: the garbage collector may call this again
         self._watching = False
         self._unmask: Callable[[], None] = lambda: None
 
     def start(self, watcher: Watcher) -> None:
-        """Tells `watcher` from now on, of programs that were compiled before too."""
+        """Report runs to `watcher` from now on, including those of programs compiled earlier."""
         self._watcher = watcher
         self._watch()
 
     def stop(self) -> None:
-        """Tells nobody, and puts JAX back as it was."""
+        """Stop reporting, and restore JAX."""
         self._watcher = None
         with self._lock:
             self._watching = False
-            self._changes.take_back()
+            self._changes.revert()
 
     def _watch(self) -> None:
         with self._lock:
             if not self._watching and self._watcher is not None:
-                self._changes.take_back()  # what an interrupt has left
+                self._changes.revert()  # left over from an interrupted call
                 self._watch_python()
                 self._watch_fast_path()
                 self._watching = True
@@ -91,7 +91,7 @@ class RunWatch:
     def expect(
         self, program: Any, executable: Any, effects: bool, ahead: bool, called_by: Any
     ) -> None:
-        """Runs of `executable` are runs of `program`; says so where they will be seen."""
+        """Report runs of `executable` as runs of `program`, as far as they can be detected."""
         if ahead:
             self._expect_ahead(program, executable)
             return
@@ -104,7 +104,7 @@ class RunWatch:
             return
         try:
             self._by_executable[run] = program
-            if not effects:  # from its second run on it does not come through Python
+            if not effects:  # from the second run on it uses the C++ fast path
                 # The hook does not say which program of a function ran.
                 known = self._by_function.get(called_by, program)
                 several = known != program
@@ -113,15 +113,15 @@ class RunWatch:
                 self._by_function[called_by] = None if several else program
                 if several:
                     return
-        except TypeError:  # not to be held weakly
+        except TypeError:  # no weak references
             return
         watcher.counts(program)
 
     def _expect_ahead(self, program: Any, executable: Any) -> None:
-        """Runs of `executable`, which was compiled ahead of time, are runs of `program`.
+        """As `expect`, for an `executable` that was compiled ahead of time.
 
-        Its first run comes through Python; for later ones JAX makes a function in C++, if the
-        program has no host callbacks left.
+        Its first run goes through Python. If the program has no host callbacks left, JAX makes a
+        C++ function for later runs.
         """
         run = getattr(executable, "unsafe_call", None)
         make = getattr(type(executable), _MAKES, None)
@@ -139,7 +139,7 @@ class RunWatch:
         try:
             self._by_executable[run] = program
             setattr(executable, _MAKES, make_and_note)
-        except (TypeError, AttributeError):  # not to be held weakly, or closed
+        except (TypeError, AttributeError):  # no weak references, or no new attributes
             return
         if self._watcher is not None:
             self._watcher.counts(program)
@@ -186,8 +186,8 @@ class RunWatch:
             note_run(output)
 
         def unmask() -> None:
-            # jax.debug_nans(False), which JAX itself enters in many places (vmap, jnp.var), leaves
-            # the thread with no hook of its own instead of with the one of all threads.
+            # jax.debug_nans(False), which JAX itself uses in many places (vmap, jnp.var), sets the
+            # thread's hook to None instead of unsetting it, which hides the global hook.
             if previous is None and state.get_local() is None and state.get_global() is hook:
                 state.set_local(_api.config_ext.unset)
 
@@ -201,4 +201,4 @@ class RunWatch:
             self._unmask = unmask
 
 
-runs = RunWatch()  # programs outlive the recorders that heard of them
+runs = RunWatch()  # global, because programs outlive recorders

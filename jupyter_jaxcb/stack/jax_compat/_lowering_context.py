@@ -1,4 +1,4 @@
-"""What a lowering context says of the program."""
+"""Read facts about the program from a lowering context."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ except ImportError:
 
 
 def automatic_axes(ctx: Any) -> tuple[str, ...]:
-    """The mesh axes that a partly manual ``shard_map`` leaves to XLA; none anywhere else."""
+    """Return the mesh axes that a partly manual ``shard_map`` leaves to XLA; else none."""
     context = ctx.module_context.axis_context
     manual = getattr(context, "manual_axes", None)
     if manual is None:
@@ -24,18 +24,18 @@ def automatic_axes(ctx: Any) -> tuple[str, ...]:
 
 
 def is_for_export(ctx: Any) -> bool:
-    """Whether `jax.export` lowers; if it does not say so, its own words follow later."""
+    """Return whether `jax.export` is lowering; if unknown, export raises its own error later."""
     parameters = getattr(ctx.module_context, "lowering_parameters", None)
     return getattr(parameters, "for_export", False)
 
 
 def device_count(ctx: Any) -> int:
-    """For how many devices one call stands: those of jit over several; 1 in a ``shard_map``."""
+    """Return how many devices one call covers under jit; 1 in a ``shard_map``."""
     return getattr(ctx.module_context.axis_context, "num_devices", 1)
 
 
 def shard_count(ctx: Any) -> int:
-    """On how many devices a call is made, each with its shard: ``shard_map``, ``pmap``; else 1."""
+    """Return how many devices call, each on its shard (``shard_map``, ``pmap``); else 1."""
     context = ctx.module_context.axis_context
     if getattr(context, "manual_axes", None) and not automatic_axes(ctx):
         return context.mesh.size
@@ -43,7 +43,7 @@ def shard_count(ctx: Any) -> int:
 
 
 def group_count(ctx: Any) -> int:
-    """How many shards the manual axes of a partly manual ``shard_map`` make; 1 anywhere else."""
+    """Return the number of shards on the manual axes of a partly manual ``shard_map``; else 1."""
     if not automatic_axes(ctx):
         return 1
     context = ctx.module_context.axis_context
@@ -51,16 +51,16 @@ def group_count(ctx: Any) -> int:
 
 
 def times_called(ctx: Any, *, everywhere: bool, sharding: Any = None) -> int:
-    """How many calls this process makes of one in the program: one for each of its devices.
+    """Return how often this process makes one call of the program: once per calling device.
 
-    Under jit over the devices of several processes one device calls for all, and 0 is the answer in
-    those processes which it is not of. All devices are counted where JAX does not say which they
-    are: under ``pmap`` without ``shard_map``.
+    Under jit over several processes, one device calls for all, so processes without that device
+    make 0 calls. If JAX does not expose the devices (``pmap`` without ``shard_map``), all devices
+    are counted.
 
     Args:
         ctx: JAX's lowering context.
-        everywhere: each device of jit calls, too.
-        sharding: as in `callback_sharding`: which device of jit calls.
+        everywhere: every device of jit makes the call.
+        sharding: the device of jit that makes the call, as in `callback_sharding`.
     """
     devices, shards = device_count(ctx), shard_count(ctx)
     alone = jax.process_count() == 1
@@ -75,7 +75,7 @@ def times_called(ctx: Any, *, everywhere: bool, sharding: Any = None) -> int:
 
 
 def _devices(ctx: Any) -> Sequence[Any]:
-    """The devices of a program, in its order; none where JAX does not say."""
+    """Return the devices of a program, in its order; empty if JAX does not expose them."""
     context = ctx.module_context.axis_context
     if getattr(context, "manual_axes", None):
         try:
@@ -86,7 +86,8 @@ def _devices(ctx: Any) -> Sequence[Any]:
         assigned = getattr(context, "device_assignment", None)
         if assigned is not None:
             return assigned
-    # JAX does not tell the devices of jit to what can do without; nearly always it is all.
+    # Under jit JAX passes the devices only to primitives that require them. If the count matches,
+    # assume all devices, which is nearly always right.
     every = jax.devices()
     return every if len(every) == max(device_count(ctx), shard_count(ctx)) else ()
 
@@ -97,9 +98,9 @@ def _own(devices: Sequence[Any], otherwise: int) -> int:
 
 
 def shard_devices(ctx: Any) -> tuple[str, ...]:
-    """The devices of a ``shard_map`` by the number of their shard, ``cpu:3``; empty elsewhere.
+    """Return the device of each shard of a ``shard_map``, such as ``cpu:3``; else empty.
 
-    What is lowered for an abstract mesh does not say; nor does ``pmap`` without ``shard_map``.
+    Also empty for an abstract mesh, and for ``pmap`` without ``shard_map``.
     """
     context = ctx.module_context.axis_context
     if not getattr(context, "manual_axes", None) or automatic_axes(ctx):
@@ -112,13 +113,13 @@ def shard_devices(ctx: Any) -> tuple[str, ...]:
 
 
 def shard_number(ctx: Any) -> Any:
-    """The IR value of which of these devices it is, uint32; None where JAX has no way to it."""
+    """Return the IR value (uint32) of the shard's number; None if this JAX does not expose it."""
     manual = getattr(ctx.module_context.axis_context, "manual_axes", None)
     number = getattr(_hlo, "partition_id" if manual else "replica_id", None)
     return None if number is None else number()
 
 
 def program_name(ctx: Any) -> str:
-    """The name of the module being lowered, ``jit_f``."""
+    """Return the name of the module being lowered, such as ``jit_f``."""
     attributes = ctx.module_context.module.operation.attributes
     return attributes["sym_name"].value if "sym_name" in attributes else "unnamed"

@@ -1,7 +1,7 @@
-"""What callbacks cannot do without: without any of it the import of this package fails.
+"""The private JAX API that callbacks cannot work without.
 
-What is imported at the top, or listed there, has no fallback. Every other use says what happens
-without it.
+If anything imported or listed at the top is missing, importing this package fails. Every other use
+of private API says what happens without it.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ try:
         operator.attrgetter(_needed)(jax._src)  # type: ignore
 except (ImportError, AttributeError) as error:
     raise ImportError(
-        f"jupyter_jaxcb does not know JAX {jax.__version__}: {error}. It was tested with "
-        "JAX 0.8.0 to 0.12.0; install one of these, or a newer jupyter_jaxcb."
+        f"jupyter_jaxcb does not support JAX {jax.__version__}: {error}. Install JAX 0.8.0 to "
+        "0.12.0, or a newer jupyter_jaxcb."
     ) from error
 
-runtime_tokens = _dispatch.runtime_tokens  # of each thread
+runtime_tokens = _dispatch.runtime_tokens  # thread-local
 abstract_token = _core.abstract_token  # the aval of an ordering token; no public name in 0.8
 
 
 def shaped_array(shape: tuple[int, ...], dtype: Any) -> Any:
-    """The aval of an array without weak type."""
+    """Return the aval of an array that is not weakly typed."""
     return ShapedArray(shape, dtype)
 
 
 @functools.cache
 def jax_effect(flavor: str, ordered: bool) -> Effect:
-    """JAX's own effect object for io or debug callbacks, read off a jaxpr that has one.
+    """Return JAX's own effect object for io or debug callbacks, read from a jaxpr that has one.
 
-    Ours carry the same object: JAX's refusals (vmap of cond and while, several devices) and its
-    token order then hold for ours and among JAX's callbacks and ours.
+    This package's callbacks carry the same object. So JAX applies its checks (vmap of cond and
+    while, several devices) to them, and its tokens order them together with JAX's own callbacks.
     """
-    # Both functions are kept from when this module was imported: in a program that has put ours
-    # in their place, looking them up now would find ours.
+    # Both functions were imported with this module: a program that replaced JAX's callbacks by ours
+    # would find ours if it looked them up now.
     if flavor == "io":
         jaxpr = jax.make_jaxpr(lambda: _io_callback(_nothing, None, ordered=ordered))()
     else:
@@ -82,9 +82,9 @@ def _nothing() -> None: ...
 
 
 def keep_under_partial_evaluation(effect_type: type[Effect]) -> None:
-    """Registers an unordered effect that gradients of loops do not drop.
+    """Register an unordered effect that gradients of loops do not drop.
 
-    The four sets are private; `mlir.lowerable_effects` alone has a public name.
+    The four sets are private; only `mlir.lowerable_effects` has a public name.
     """
     _effects.lowerable_effects.add_type(effect_type)
     _effects.control_flow_allowed_effects.add_type(effect_type)
@@ -93,9 +93,9 @@ def keep_under_partial_evaluation(effect_type: type[Effect]) -> None:
 
 
 def keep_and_order(effect_type: type[Effect]) -> None:
-    """Registers an ordered effect that is kept everywhere, once or twice in a checkpoint.
+    """Register an ordered effect that is kept everywhere; in a checkpoint it may run twice.
 
-    Over several devices too: one token goes through the program.
+    It works over several devices too, because a single token goes through the program.
     """
     keep_under_partial_evaluation(effect_type)
     _effects.ordered_effects.add_type(effect_type)
@@ -104,15 +104,15 @@ def keep_and_order(effect_type: type[Effect]) -> None:
 
 
 def has_ordered_effects(jaxpr: Any) -> bool:
-    """Whether a closed jaxpr holds an effect that keeps the order of the program."""
+    """Return whether a closed jaxpr has an ordered effect."""
     return bool(_effects.ordered_effects.filter_in(jaxpr.effects))
 
 
 def leaves_references_as_they_are(primitive: Primitive) -> None:
-    """Lets `primitive`, which returns nothing, read mutable references inside of loops.
+    """Let `primitive`, which returns nothing, be used in loops that hold mutable references.
 
-    A rule gets the avals before the operands in JAX 0.8 and 0.10, one context in 0.12: as many
-    leading arguments as JAX's own rule for its debug callback.
+    Before the operands, JAX passes a rule the avals (0.8, 0.10) or a single context (0.12). The
+    number of leading arguments is read from JAX's own rule for its debug callback.
     """
     own = _discharge._discharge_rules[_jax_debug_callback_p]
     kinds = [p.kind for p in inspect.signature(own).parameters.values()]
@@ -125,23 +125,23 @@ def leaves_references_as_they_are(primitive: Primitive) -> None:
 
 
 def requires_devices_during_lowering(primitive: Primitive) -> None:
-    """Makes JAX pass the device assignment to the lowering; ``sharding=`` needs it."""
+    """Make JAX pass the device assignment to the lowering, which ``sharding=`` needs."""
     _dispatch.prim_requires_devices_during_lowering.add(primitive)
 
 
 def apply_primitive(primitive: Primitive, *args: Any, **params: Any) -> Any:
-    """Compiles and runs one primitive: eager operands that span several devices."""
+    """Compile and run one primitive eagerly, on operands that span several devices."""
     return _dispatch.apply_primitive(primitive, *args, **params)
 
 
 def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
-    """Where the custom call runs: once on the whole array, or once per device with its shard.
+    """Return where the custom call runs: once on the whole array, or per device on its shard.
 
     Args:
         ctx: JAX's lowering context.
-        sharding: a SingleDeviceSharding, None, or a number: the device's place in the program,
-            for what has no other choice, as it does not know the devices.
-        avals_out: of the call.
+        sharding: a SingleDeviceSharding, None, or the index of the device in the program, for
+            callers that do not know the devices.
+        avals_out: the output avals of the call.
 
     Raises:
         NotImplementedError: in a partly manual ``shard_map``, as JAX's own callbacks do.
@@ -162,7 +162,7 @@ def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
 
 
 def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:
-    """Annotates `op`; JAX 0.8 does not take the module context that later versions want."""
+    """Annotate `op`; later versions of JAX than 0.8 also take the module context."""
     if len(inspect.signature(_set_sharding).parameters) == 2:
         _set_sharding(op, sharding)  # type: ignore
     else:
@@ -170,10 +170,10 @@ def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:
 
 
 def wait_for_ordered(effect: Effect) -> None:
-    """Blocks until every dispatched program that this thread ordered by `effect` is done.
+    """Block until all programs that this thread dispatched with the ordered `effect` are done.
 
-    Inside a host call it does not wait for the program it is in: that one's token is set when its
-    dispatch returns, and threads of XLA's have tokens of their own.
+    Inside a host call this does not wait for the surrounding program: its token is only set when
+    the dispatch returns, and XLA's threads have their own tokens.
     """
     token = runtime_tokens.current_tokens.get(effect)
     if token is None:
@@ -181,10 +181,10 @@ def wait_for_ordered(effect: Effect) -> None:
     try:
         token.block_until_ready()
     except BaseException:
-        forget_tokens()  # or every later ordered call raises this again
+        forget_tokens()  # otherwise every later ordered call raises this again
         raise
 
 
 def forget_tokens() -> None:
-    """Drops this thread's runtime tokens, so that a failed call does not poison later ones."""
+    """Drop this thread's runtime tokens, so that a failed call does not make later ones fail."""
     runtime_tokens.clear()

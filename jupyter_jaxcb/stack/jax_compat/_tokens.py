@@ -1,7 +1,7 @@
-"""What has been dispatched and JAX does not know to be done.
+"""Find the dispatched programs that are not known to be done.
 
-Nothing in here is needed for callbacks to work: where a piece is gone in a later JAX, less is
-waited for, and less is refused after an interrupt.
+Callbacks work without this module. If a later JAX lacks one of its pieces, blocks wait for fewer
+programs, and an interrupt refuses fewer calls.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ except ImportError:
     _tokens: Any = None
 
 
-# The smallest result of each run that was seen and is not done, so that it can be waited for though
-# nobody keeps it. The same object as the user's: who donates it deletes it here too.
+# The smallest result of each unfinished run, so that it can be waited for even if the user drops
+# the result. These are the user's own objects: donating one deletes it in this list too.
 _runs: collections.deque[Any] = collections.deque()
 
 
 def note_run(results: Any) -> None:
-    """Notes a run by its results; lets go of those of earlier runs that are done."""
+    """Note a run by its results, and drop the results of finished runs."""
     if _runs:
-        _let_go()
+        _drop_finished()
     own = [results] if hasattr(results, "is_ready") else jax.tree.leaves(results)
-    if own and hasattr(own[0], "is_ready") and not is_over(own[0]):
+    if own and hasattr(own[0], "is_ready") and not is_done(own[0]):
         arrays = [array for array in own if hasattr(array, "is_ready")]
         _runs.append(min(arrays, key=lambda array: array.nbytes))
 
 
-def _let_go() -> None:
-    with contextlib.suppress(IndexError):  # another thread does the same
-        while is_over(_runs[0]):
+def _drop_finished() -> None:
+    with contextlib.suppress(IndexError):  # another thread may do the same
+        while is_done(_runs[0]):
             _runs.popleft()
 
 
 def unfinished_runs() -> list[Any]:
-    """An array of each run that was seen, wherever it was dispatched, and is not done."""
-    return [array for array in list(_runs) if not is_over(array)]
+    """Return an array of each noted run that is not done, whichever thread dispatched it."""
+    return [array for array in list(_runs) if not is_done(array)]
 
 
 def unfinished_arrays() -> list[Any]:
-    """The arrays that are alive and still being computed, and the tokens that are arrays inside.
+    """Return all live arrays that are still being computed, and ordered tokens, which hold arrays.
 
-    Of runs that were seen also where nobody keeps their results.
+    Includes an array of each noted run, even if the user has dropped its results.
     """
     ordered = [
         getattr(token, "_buf", None) for token in getattr(_tokens, "current_tokens", {}).values()
@@ -57,14 +57,14 @@ def unfinished_arrays() -> list[Any]:
         *_runs,
         *(array for array in ordered if hasattr(array, "is_ready")),
     ]
-    return [array for array in found if not is_over(array)]
+    return [array for array in found if not is_done(array)]
 
 
 def unfinished_tokens() -> list[Any]:
-    """The tokens of programs with unordered effects: they can be waited for, and not be asked."""
+    """Return the tokens of programs with unordered effects, which can only be waited for."""
     return list(getattr(_tokens, "output_runtime_tokens", {}).values())
 
 
-def is_over(array: Any) -> bool:
-    """Whether an array is computed, has failed, or is gone."""
+def is_done(array: Any) -> bool:
+    """Return whether an array is computed, has failed, or is deleted."""
     return array.is_deleted() or array.is_ready()

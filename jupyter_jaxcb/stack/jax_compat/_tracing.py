@@ -1,8 +1,8 @@
-"""What JAX's own frames say: what is being traced, and which operation comes first.
+"""Read from JAX's own frames what is being traced, and find the first operation of a call.
 
-Seen in JAX 0.8.0, 0.10.2 and 0.12.0: a program that is not in JAX's caches is traced and compiled
-in Python, by the functions named here; the value of a user context is part of the key of these
-caches. Were they renamed, none would be seen.
+Checked against JAX 0.8.0, 0.10.2 and 0.12.0: a program that is not in JAX's caches is traced and
+compiled in Python by the functions named here, and the value of a user context is part of the keys
+of these caches. If these functions are renamed, nothing is found.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MACHINERY = ("jax", "jupyter_jaxcb", "contextlib", "functools")
 
 
 def first_operation(call: Callable[[], Any]) -> tuple[str, int] | None:
-    """Runs `call`; file and line of the code that first makes JAX compute in it, if any does."""
+    """Run `call`; return file and line of the first code in it that uses JAX, if any."""
     found: list[tuple[str, int]] = []
 
     def look(frame: FrameType, event: str, argument: Any) -> None:
@@ -39,7 +39,7 @@ def first_operation(call: Callable[[], Any]) -> tuple[str, int] | None:
                 found.append(_outside(frame))
 
     previous = sys.getprofile()
-    with _looked(next(_numbers)):  # nothing is in the caches: C++ would answer from there unseen
+    with _looked(next(_numbers)):  # makes the caches miss: a hit would stay in C++ unnoticed
         sys.setprofile(look)
         try:
             call()
@@ -49,7 +49,7 @@ def first_operation(call: Callable[[], Any]) -> tuple[str, int] | None:
 
 
 def _outside(frame: FrameType) -> tuple[str, int]:
-    """The nearest caller that is not JAX's, or ours: a host function may call a callback."""
+    """Return the nearest caller outside JAX and this package."""
     here: FrameType | None = frame
     while here is not None:
         name = str(here.f_globals.get("__name__", ""))
@@ -59,7 +59,7 @@ def _outside(frame: FrameType) -> tuple[str, int]:
     return "", 0
 
 
-# JAX's functions that trace what they are given: what for, and the variable with its size.
+# JAX's functions that trace their argument: the kind of trace, and the variable with its size.
 _TRACES = {
     ("loops.py", "scan"): ("scan", "length"),
     ("loops.py", "while_loop"): ("while", ""),
@@ -77,10 +77,10 @@ _TRACERS = frozenset(name for _, name in _TRACES)
 
 
 def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
-    """What a frame of JAX's traces: ``("scan", 5)``, ``("jit", None)``; None for most frames.
+    """Return what a frame of JAX traces: ``("scan", 5)``, ``("jit", None)``; None for most frames.
 
-    In a JAX whose functions have other names nothing is known of what is around a bind, and no
-    callback is said to have left its loop.
+    If a JAX renames these functions, nothing is known about what surrounds a bind, and no callback
+    is reported as hoisted.
     """
     code = frame.f_code
     if code.co_name not in _TRACERS:
@@ -94,10 +94,9 @@ def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
 
 
 def is_dispatch(code: CodeType) -> bool:
-    """Whether `code` is JAX's around a jitted function that is traced to be compiled.
+    """Return whether `code` is JAX's dispatch of a jitted function that is being compiled.
 
-    In a JAX where it has another name, who calls a compiled program counts among the callers of
-    the binds in it.
+    If a JAX renames it, the code that calls a compiled program counts as a caller of its binds.
     """
     kind, _ = _TRACES.get((os.path.basename(code.co_filename), code.co_name), ("", ""))
     return kind == "dispatch"
@@ -107,10 +106,9 @@ _DERIVATIVES = os.path.join("jax", "_src", "interpreters", "ad.py")
 
 
 def differentiates(code: CodeType) -> bool:
-    """Whether `code` is JAX's that takes a derivative.
+    """Return whether `code` is JAX's code that takes a derivative.
 
-    In a JAX where it stands elsewhere, a bind of a rule that a derivative replaces is said to be
-    dropped.
+    If a JAX moves it, a bind that a differentiation rule replaces is reported as dropped.
     """
     return code.co_filename.endswith(_DERIVATIVES)
 
@@ -119,15 +117,15 @@ _CALLS_RULES = frozenset({"_flatten_jvp", "_flatten_fwd", "_flatten_bwd"})
 
 
 def calls_a_rule(code: CodeType) -> bool:
-    """Whether `code` is JAX's around a rule of differentiation.
+    """Return whether `code` is JAX's code that calls a differentiation rule.
 
-    In a JAX where it has another name, a bind in a rule has a row for each who differentiates.
+    If a JAX renames it, a bind in a rule has a separate row for each place that differentiates.
     """
     if code.co_name not in _CALLS_RULES:
         return False
     return os.path.basename(code.co_filename) == "custom_derivatives.py"
 
 
-def has_the_batch_in_hand(code: CodeType) -> bool:
-    """Whether `code` is JAX's around the rule of a `custom_vmap`; False where that has moved."""
+def handles_whole_batch(code: CodeType) -> bool:
+    """Return whether `code` is JAX's code around a `custom_vmap` rule; False if it has moved."""
     return code.co_filename.endswith(_CUSTOM_VMAP)

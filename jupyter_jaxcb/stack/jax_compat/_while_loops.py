@@ -1,4 +1,4 @@
-"""While loops of JAX's, where its own lowering goes wrong."""
+"""Work around JAX's lowering of vmapped while loops and its hoisting out of scans."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ except (ImportError, AttributeError):
     _while_lowering: Any = None
 
 _held: set[Any] = set()  # ordered effects
-# Functions of JAX's that take out of a scan what its steps have in common.
-_TAKE_OUT = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
+# JAX's functions that hoist loop-invariant code out of a scan.
+_HOISTING = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
 
 
 def hold_finished_elements(effect: Any) -> None:
-    """Lets vmapped while loops have the ordered `effect` in their predicate.
+    """Let vmapped while loops have the ordered `effect` in their predicate.
 
-    JAX's lowering of such a loop goes on with the elements that have finished. All other loops are
-    left to it. In a JAX where the rule is elsewhere nothing is done, and such a loop is refused
-    (`lowers_predicate_that_goes_wrong`). Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
+    JAX's own lowering of such a loop keeps updating batch elements that have finished. All other
+    loops still use JAX's lowering. If a JAX moves the rule, this does nothing, and such loops are
+    rejected (`lowers_broken_predicate`). Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
     """
     if _while_p is None or effect in _held:
         return
@@ -41,32 +41,33 @@ def hold_finished_elements(effect: Any) -> None:
 
 
 def leave_loops_to_jax() -> None:
-    """Takes back what `hold_finished_elements` did; until its next call such loops are refused."""
+    """Undo `hold_finished_elements`; such loops are rejected until its next call."""
     if _held:
         mlir.register_lowering(_while_p, _while_lowering)
         _held.clear()
 
 
 def stay_in_loops(primitive: Any) -> None:
-    """Keeps `primitive` in a scan that is differentiated, where its operands do not change too.
+    """Keep `primitive` inside a differentiated scan even if its operands are loop-invariant.
 
-    JAX evaluates what depends on constants alone once, before the scan. There it is made to look
-    as if it depended on the rest. Seen in JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0; where the functions
-    are others, it is taken out, and the recording says so. Without operands it is taken out too.
+    JAX evaluates equations that depend only on constants once, before the scan (loop-invariant code
+    motion). This makes the operands look loop-dependent. Checked against JAX 0.8.0, 0.10.2, 0.11.2
+    and 0.12.0. If a JAX renames the functions, or the primitive has no operands, it is hoisted, and
+    the recording says so.
     """
 
     def rule(trace: Any, *tracers: Any, **params: Any) -> Any:
-        if _takes_out():
+        if _is_hoisting():
             tracers = tuple(map(trace.instantiate_const, tracers))
         return trace.default_process_primitive(primitive, tracers, params)
 
     custom_partial_eval_rules[primitive] = rule
 
 
-def _takes_out() -> bool:
+def _is_hoisting() -> bool:
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name in _TAKE_OUT:
+        if frame.f_code.co_name in _HOISTING:
             return True
         frame = frame.f_back
     return False
@@ -83,7 +84,7 @@ def _lower(ctx: Any, *args: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: Any
 def _element_by_element(
     cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int
 ) -> Any:
-    """The loop with its predicate carried along, which has no effect of its own then."""
+    """Return the loop with its predicate computed in the body, so that the predicate is pure."""
     predicate = _core.jaxpr_as_fun(cond_jaxpr)
     body = _core.jaxpr_as_fun(body_jaxpr)
 
@@ -104,15 +105,15 @@ def _element_by_element(
 
 
 def _select(on: Any, new: Any, old: Any) -> Any:
-    # Batch elements come first in every carry, also where none is mapped: JAX sees to that.
+    # The batch axis comes first in every carry: JAX batches even those that were unbatched.
     return jnp.where(on.reshape(on.shape + (1,) * (jnp.ndim(new) - on.ndim)), new, old)
 
 
-def lowers_predicate_that_goes_wrong() -> bool:
-    """Whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
+def lowers_broken_predicate() -> bool:
+    """Return whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
 
-    That lowering forgets to hold the elements that have finished, in all versions: wrong numbers, no
-    error. The rule's own frame tells; nothing else does once it has begun.
+    In all versions that lowering keeps updating finished batch elements, which gives wrong numbers
+    without an error. Only the frame of the rule shows it.
     """
     frame = sys._getframe()
     while frame is not None:

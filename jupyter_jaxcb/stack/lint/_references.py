@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-MAX_FUNCTIONS = 60  # that are read for one host function, the nearest first
+MAX_FUNCTIONS = 60  # that are read for one host function, the did_you_mean first
 _NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_module_names}
 UNKNOWN: Any = object()
 
@@ -35,7 +35,7 @@ class Load(NamedTuple):
 
 
 def loads(function: Callable[..., Any]) -> Iterator[Load]:
-    """References of `function`, and of the Python functions it refers to in turn, nearest first.
+    """References of `function`, and of the Python functions it refers to in turn, did_you_mean first.
 
     Globals, closures, imports inside of a function, and attributes of these, one by one. What is
     looked up in arguments or is computed is not known before it runs. JAX, NumPy, SciPy and the

@@ -18,7 +18,7 @@ from ..dispatch import (
     build_buffer_crossing,
     build_crossing,
     crossings_by_shard,
-    telling_interrupts,
+    reporting_interrupts,
 )
 from ..lint import warn_of_jax_inside
 from ._custom_call import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
@@ -97,7 +97,7 @@ def lower_host_call(
             called, cross, operands, token=token, has_side_effect=has_side_effect,
             partitioned=partitioned,
             sharding=jax_compat.callback_sharding(ctx, sharding, ctx.avals_out),
-            guard=lambda call: telling_interrupts(call, lowered, callback.host),
+            guard=lambda call: reporting_interrupts(call, lowered, callback.host),
         )  # fmt: skip
     if ordered is not None:
         _set_token(ctx, ordered, token)
@@ -191,7 +191,7 @@ def _refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None)
             f"cannot lower {callback} for several platforms at once ({', '.join(platforms)}): a "
             "host callback belongs to one process. Lower for one platform."
         )
-    if ordered is not None and jax_compat.lowers_predicate_that_goes_wrong():
+    if ordered is not None and jax_compat.lowers_broken_predicate():
         raise NotImplementedError(
             f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
             "would go on with batch elements that have finished, and answer wrong numbers. Drop "

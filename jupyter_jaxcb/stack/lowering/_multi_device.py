@@ -22,7 +22,7 @@ import numpy as np
 
 from ...recording import Site
 from .. import jax_compat
-from ..errors import HostCallError, failed_elsewhere
+from ..errors import HostCallError, failed_on_another_device
 from ._custom_call import emit_call
 
 _FAILURE = jax_compat.shaped_array((2,), np.dtype(np.uint32))  # the error's number, its process
@@ -181,7 +181,7 @@ def _lower(
 
     def fail(failure: np.ndarray) -> Any:
         number, process = failure.tolist()
-        raise failed_elsewhere(number, None if process == here else process, site)
+        raise failed_on_another_device(number, None if process == here else process, site)
 
     sharding = jax_compat.callback_sharding(ctx, None, ctx.avals_out)
     _, *results = emit_call(

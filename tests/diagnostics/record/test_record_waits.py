@@ -123,7 +123,7 @@ def test_program_without_results_is_in_flight_until_its_host_function_has_ended(
         f(x)
         x.block_until_ready()
         in_flight = InFlight()
-        before = in_flight.over()
+        before = in_flight.is_done()
         ended.set()
         return before, in_flight.wait(60)
 

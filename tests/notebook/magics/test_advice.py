@@ -2,21 +2,21 @@
 
 import pytest
 
-from jupyter_jaxcb.stack import in_the_line
+from jupyter_jaxcb.stack import as_magic_options
 
 WRONG = {
     "gradient, pure": (
         "pure --result x", "x", "jax.grad(host)(1.)",
-        "Give it a rule: @host.defjvp or host.defvjp, or in the line of its cell --jvp NAME, "
-        "--vjp FORWARD BACKWARD or --derivative finite.",
+        "Give it a rule: @host.defjvp or host.defvjp, or add --jvp NAME, --vjp FORWARD BACKWARD "
+        "or --derivative finite to its magic line.",
     ),
     "gradient, buffer": (
         "buffer --result x", "x", "jax.grad(host)(1.)",
-        "or in the line of its cell --jvp NAME, --vjp FORWARD BACKWARD.",
+        "or add --jvp NAME or --vjp FORWARD BACKWARD to its magic line.",
     ),
     "transpose": (
         "pure --result x", "x", "jax.linear_transpose(host, 1.)(1.)",
-        "host.defvjp(forward, backward), or in the line of its cell --vjp FORWARD BACKWARD.",
+        "host.defvjp(forward, backward), or add --vjp FORWARD BACKWARD to its magic line.",
     ),
     "gradient, io": (
         "io --result None", "None", "jax.grad(lambda x: (host(x), x)[1])(1.)",
@@ -57,7 +57,7 @@ def test_keywords_in_an_error_are_options_in_the_line_of_the_magic():
         "vmap_method='fast' is wrong: pass vmap_method= one of 'a', 'b', drop ordered=True or "
         "executor=<Pool>, or give a rule: defjvp or defvjp. Wrap it: lambda x: f(arrays=x)."
     )
-    assert in_the_line(text, {"vmap_method", "ordered", "executor", "arrays"}) == (
+    assert as_magic_options(text, {"vmap_method", "ordered", "executor", "arrays"}) == (
         "--vmap-method fast is wrong: pass --vmap-method one of 'a', 'b', drop --ordered or "
         "--executor <Pool>, or give a rule: --jvp NAME or --vjp FORWARD BACKWARD. Wrap it: "
         "lambda x: f(arrays=x)."

@@ -20,22 +20,22 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
     ("line", "words"),
     [
         ("--executor threds", "did you mean 'threads'?"),
-        ("--executor processes --arrays jax", "--arrays jax does not go with --executor processes"),
+        ("--executor processes --arrays jax", "--arrays jax cannot be combined with --executor processes"),
         ("--timeout 3", "--timeout 3.0 needs an executor"),
         (
             "--executor threads --retries soon",
-            "--retries soon is no number of times to call a batch element again",
+            "--retries soon is not a valid number of times to call a batch element again",
         ),
-        ("--executor taken", "--executor 3 is no executor"),
+        ("--executor taken", "--executor 3 is not an executor"),
         (
             "--executor threads --chunksize 0",
-            "--chunksize 0 is no number of batch elements sent together",
+            "--chunksize 0 is not a valid number of batch elements sent together",
         ),
-        ("--executor threads --timeout -1", "--timeout -1.0 is no number of seconds"),
-        ("--executor threads --timeout nan", "--timeout nan is no number of seconds"),
+        ("--executor threads --timeout -1", "--timeout -1.0 is not a valid number of seconds"),
+        ("--executor threads --timeout nan", "--timeout nan is not a valid number of seconds"),
         (
             "--executor threads --retries -1",
-            "--retries -1 is no number of times to call a batch element again. Write --retries 1",
+            "--retries -1 is not a valid number of times to call a batch element again. Try --retries 1",
         ),
     ],
 )
@@ -49,7 +49,7 @@ def test_wrong_option_says_what_to_type(kernel, line, words):
 
 def test_order_and_executor_are_refused_in_the_words_of_the_magic(kernel):
     line = "%%jax_callback io --ordered --result x --executor threads"
-    assert "Drop --ordered, or --executor" in kernel.run(f"{line}\ndef f(x): return x").text
+    assert "Drop --ordered or --executor" in kernel.run(f"{line}\ndef f(x): return x").text
 
 
 def test_names_of_executors_complete(kernel):

@@ -1,4 +1,4 @@
-"""Modules that run again."""
+"""Modules that tests write and reload."""
 
 import importlib
 import sys
@@ -8,12 +8,12 @@ import pytest
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """``module(source)`` writes the module, and imports it, or reloads it."""
+    """``module(source)`` writes the module and imports or reloads it."""
     monkeypatch.syspath_prepend(tmp_path)
     name = "a_module_that_changes"
 
     def write(source):
-        # Of another size each time: else the byte code of the second before is taken.
+        # No .pyc: Python would use it for a file of equal size written within the same second.
         (tmp_path / f"{name}.py").write_text(f"import jupyter_jaxcb as jaxcb\n{source}\n")
         sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
         try:

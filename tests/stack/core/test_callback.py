@@ -1,4 +1,4 @@
-"""The registered callback as the one static parameter of a bind: equality, repr, signatures."""
+"""The registered callback as the static parameter of a bind: equality, repr, signatures."""
 
 import inspect
 
@@ -12,7 +12,7 @@ import jupyter_jaxcb as jaxcb
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
 
-def shared(x):
+def plus_one(x):
     return x + 1
 
 
@@ -22,17 +22,17 @@ def parameter(function):
     return equation.params["callback"]
 
 
-def test_parameters_of_equal_functions_are_equal_from_whatever_line():
-    a = parameter(lambda x: jaxcb.pure_callback(shared, SCALAR, x))
-    b = parameter(lambda x: jaxcb.pure_callback(shared, SCALAR, x))
-    assert a is not b and a.bind.site != b.bind.site  # the test's own premise
+def test_parameters_of_equal_functions_are_equal_from_any_line():
+    a = parameter(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x))
+    b = parameter(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x))
+    assert a is not b and a.bind.site != b.bind.site  # the premise of this test
     assert a == b and hash(a) == hash(b)
 
 
 def test_parameters_of_other_functions_or_trees_differ():
-    a = parameter(lambda x: jaxcb.pure_callback(shared, SCALAR, x))
+    a = parameter(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x))
     assert a != parameter(lambda x: jaxcb.pure_callback(np.sin, SCALAR, x))
-    assert a != parameter(lambda x: jaxcb.pure_callback(shared, SCALAR, x=x))
+    assert a != parameter(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x=x))
     assert a != object() and (a == 1) is False  # JAX's caches compare with anything
 
 
@@ -61,13 +61,13 @@ def test_unhashable_callable_works():
 
 
 def test_repr_in_a_jaxpr_is_short():
-    text = str(jax.make_jaxpr(lambda x: jaxcb.pure_callback(shared, SCALAR, x))(1.0))
-    assert "callback=shared@test_callback.py:" in text
+    text = str(jax.make_jaxpr(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x))(1.0))
+    assert "callback=plus_one@test_callback.py:" in text
 
 
 def test_callback_is_not_registered_twice():
     with pytest.raises(TypeError, match=r"cannot register <pure callback .* again as io"):
-        jaxcb.io(jaxcb.pure(shared, result="x"), result="x")
+        jaxcb.io(jaxcb.pure(plus_one, result="x"), result="x")
 
 
 EXECUTOR = ("executor", "chunksize", "timeout", "retries")

@@ -1,4 +1,4 @@
-"""A bind is distinguished by its callers in the program: a helper that two lines call is two sites."""
+"""Callers distinguish binds: a helper that is called on two lines has two sites."""
 
 import pytest
 
@@ -21,8 +21,8 @@ def test_jitted_helper_that_is_traced_once_is_one_row():
     assert rows(recording) == {"line 2": "deduplicated 1"}
 
 
-def test_who_runs_a_compiled_program_is_no_caller():
-    """It is compiled by the first that calls it, and run by others."""
+def test_code_that_runs_a_compiled_program_is_no_caller():
+    """The first call compiles it, the others only run it."""
     recording = recording_of(
         """
         g = jax.jit(lambda x: jaxcb.pure_callback(np.sin, x, x))
@@ -99,7 +99,7 @@ def test_recursion_counts_once():
     ],
     ids=["vmap", "grad", "scan", "checkpoint", "partial and decorator", "loop without jit"],
 )
-def test_frames_of_jax_in_between_are_no_callers(around):
+def test_frames_of_jax_are_no_callers(around):
     recording = recording_of(
         """
         def f(x):
@@ -116,8 +116,8 @@ def test_frames_of_jax_in_between_are_no_callers(around):
     assert files <= {"model.py", "run.py"}
 
 
-def test_deep_library_names_the_frame_at_which_calls_part():
-    """Each layer is called through wrappers of the library's, as Equinox does it."""
+def test_deep_library_names_the_frame_where_calls_diverge():
+    """Each layer is called through wrappers of the library, as in Equinox."""
     names = library(
         """
         def wrapped(f):
@@ -144,7 +144,7 @@ def test_deep_library_names_the_frame_at_which_calls_part():
 
 
 def test_rule_of_a_derivative_is_called_by_jax():
-    """Who differentiates is no caller, nor is a rule that differentiates a rule."""
+    """The code that differentiates is no caller, nor is a rule that differentiates a rule."""
     recording = recording_of(
         """
         f = jaxcb.pure(np.sin, result="x")

@@ -11,7 +11,7 @@ X = np.arange(3, dtype=np.float32)
 
 @pytest.fixture
 def silent_callbacks():
-    """A jitted function with one callback of every flavor, none of which is needed; their calls."""
+    """A jitted function with an unused callback of every flavor, and the list of their calls."""
     called = []
 
     @jax.jit
@@ -25,7 +25,7 @@ def silent_callbacks():
     return double, called
 
 
-def test_disabled_leaves_callbacks_out_and_the_rest_as_it_is(silent_callbacks, capsys):
+def test_disabled_leaves_out_callbacks_and_nothing_else(silent_callbacks, capsys):
     double, called = silent_callbacks
     with jaxcb.disabled():
         assert double(X).tolist() == [0, 2, 4]
@@ -36,7 +36,7 @@ def test_disabled_leaves_callbacks_out_and_the_rest_as_it_is(silent_callbacks, c
     assert capsys.readouterr().out == ""
 
 
-def test_callbacks_are_back_after_the_block_and_gone_in_the_next_one(silent_callbacks):
+def test_callbacks_are_left_out_inside_the_block_only(silent_callbacks):
     double, called = silent_callbacks
     for runs in (1, 2):
         with jaxcb.disabled():
@@ -50,7 +50,7 @@ def test_callbacks_are_back_after_the_block_and_gone_in_the_next_one(silent_call
 @pytest.mark.parametrize(
     "transform", [jax.jit, jax.vmap, lambda f: f], ids=["jit", "vmap", "eager"]
 )
-def test_result_that_is_needed_is_not_made_up(flavor, transform):
+def test_result_that_is_used_is_not_made_up(flavor, transform):
     f = getattr(jaxcb, flavor)(np.sin, result=lambda x: x)
     with (
         jaxcb.disabled(),
@@ -59,7 +59,7 @@ def test_result_that_is_needed_is_not_made_up(flavor, transform):
         transform(f)(X)
 
 
-def test_disabled_holds_for_its_own_thread_alone():
+def test_disabled_applies_to_its_own_thread_only():
     results = []
     f = jaxcb.pure(np.sin, result=lambda x: x)
     with jaxcb.disabled():
@@ -70,7 +70,7 @@ def test_disabled_holds_for_its_own_thread_alone():
 
 
 @pytest.mark.parametrize("platforms", [None, ["cpu", "cuda"]])
-def test_export_refuses_and_names_the_way_out_which_works(silent_callbacks, platforms):
+def test_export_fails_and_names_a_fix_that_works(silent_callbacks, platforms):
     double, _ = silent_callbacks
     with pytest.raises(NotImplementedError, match=r"cannot export <lambda>@.*jaxcb\.disabled\(\)"):
         jax.export.export(double, platforms=platforms)(X)

@@ -1,4 +1,4 @@
-"""KeyboardInterrupt between any two instructions of a block's begin and end."""
+"""KeyboardInterrupt between any two instructions of the entry and exit of a block."""
 
 import traceback
 
@@ -23,7 +23,7 @@ program = jax.jit(lambda x: double(x) + 1)
 
 
 def changed():
-    """What of JAX is changed while anybody listens."""
+    """The parts of JAX that are patched during a recording."""
     return [
         pxla.lower_sharding_computation,
         pxla.ExecuteReplicated.__call__,
@@ -84,8 +84,8 @@ def explained(interrupts, seen):
     jaxcb.explain(lambda x: double(x))(1.0)
 
 
-# And after how many places the next one is tried; explain compiles each time. What is
-# begun and ended by the first one is by the next ones too, and there other places are tried.
+# Each block and the stride between the instructions that are interrupted; explain compiles each
+# time. The later blocks contain the first one, so the strides sample different instructions of it.
 BLOCKS = {
     record_block: 2,
     annotated_block: 5,
@@ -98,8 +98,8 @@ BLOCKS = {
 
 
 @pytest.fixture(autouse=True)
-def _nothing_known_of_other_tests(monkeypatch):
-    """A block begins with all that is known: thousands of places, after thousands of tests."""
+def _no_memory_of_other_tests(monkeypatch):
+    """A block handles everything remembered, which is a lot after thousands of tests."""
     monkeypatch.setattr(_programs, "_memory", type(_programs._memory)())
 
 
@@ -115,7 +115,7 @@ def test_block_begins_and_ends_wherever_an_interrupt_comes(block):
             with interrupts:
                 block(interrupts, seen)
         except KeyboardInterrupt as error:
-            # Its traceback holds every frame that it went through.
+            # The traceback has every frame the interrupt passed through.
             interrupted += 1
             frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
             own = [one for one in frames if one.f_code.co_filename.startswith(OWN)]
@@ -123,12 +123,12 @@ def test_block_begins_and_ends_wherever_an_interrupt_comes(block):
             assert active() is None, place
             assert changed() == whole, place
             assert not _listening._users | _listening._silent | _listening._annotating, place
-            assert not _observe._users and not _listener.is_asking(), place
+            assert not _observe._users and not _listener.has_thread_recorder(), place
             assert [len(recorded.recording) for recorded in seen] in ([], [1]), place
             with jaxcb.record() as after:
                 program(1.0), program(2.0)
             assert len(after.recording) == 2, place
-        if interrupts.left > 0:  # it has no n-th place
+        if interrupts.left > 0:  # there is no n-th instruction
             break
     assert interrupted > 10
     assert len(recording_of(block) or [0]) == 1

@@ -1,4 +1,4 @@
-"""A cell or module that runs again swaps the functions programs call; any other function stays."""
+"""Running a cell or module again replaces the functions programs call, and no others."""
 
 import gc
 import threading
@@ -36,11 +36,11 @@ def test_cell_that_runs_again_reaches_compiled_programs_without_tracing(notebook
     assert [call.version for call in recorded.recording] == [3]
 
 
-def test_old_registration_and_new_one_call_a_body_of_the_same_version(notebook):
-    notebook.run(HOST.format(1), "a cell of its own")
+def test_old_and_new_registration_call_the_same_version_of_the_body(notebook):
+    notebook.run(HOST.format(1), "another cell")
     first = notebook.names["host"]
     for version in (2, 3):
-        notebook.run(HOST.format(version), "a cell of its own")
+        notebook.run(HOST.format(version), "another cell")
         with jaxcb.record() as recorded:
             assert float(first(0.0)) == float(notebook.names["host"](0.0)) == version
         assert [call.version for call in recorded.recording] == [version, version]
@@ -68,7 +68,7 @@ def test_module_that_is_reloaded_reaches_compiled_programs(module):
 
 
 @pytest.mark.parametrize("cells", [("a", "b"), (None, None)], ids=["other cell", "unknown cells"])
-def test_another_cell_leaves_the_callback_alone_and_the_trace_says_so(notebook, cells):
+def test_another_cell_leaves_the_callback_alone_and_marks_it_stale(notebook, cells):
     notebook.run(HOST.format(1), cells[0])
     first = notebook.names["host"]
     f = jax.jit(lambda x: first(x))
@@ -141,7 +141,7 @@ def test_new_interface_makes_a_new_callback_and_leaves_old_programs_alone(module
     assert old.host.replaced
 
 
-def test_program_keeps_its_host_function_and_lets_it_go_with_itself():
+def test_host_function_lives_as_long_as_its_program():
     class Host:
         def __call__(self, x):
             return x

@@ -1,4 +1,4 @@
-"""A site is the user's line and column, whatever lies between it and the bind."""
+"""A site is the user's line and column, whatever code runs between it and the bind."""
 
 import inspect
 import linecache
@@ -49,7 +49,7 @@ def test_equal_eager_calls_of_one_line_are_one_row():
     assert len(recorded.recording) == 5
 
 
-def test_eager_calls_from_two_lines_are_two_sites_though_nothing_is_compiled_twice():
+def test_eager_calls_on_two_lines_are_two_sites_of_one_program():
     with jaxcb.record() as recorded:
         double(1.0)
         double(1.0)
@@ -98,8 +98,8 @@ def test_library_in_between_is_a_caller_and_not_the_site():
 
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
-def test_library_of_another_folder_of_installed_ones_is_not_the_site(folder):
-    """The user's own (pip install --user), Debian's, those of an environment below this one."""
+def test_installed_library_in_any_environment_is_not_the_site(folder):
+    """For example pip install --user, Debian's packages, or a parent environment."""
     names = {}
     file = os.path.join(os.sep, "elsewhere", folder, "library.py")
     exec(compile("def through(f, x): return f(x)", file, "exec"), names)
@@ -118,7 +118,7 @@ def test_library_of_another_folder_of_installed_ones_is_not_the_site(folder):
         ("<timed exec>", False, "<timed exec>:1"),
     ],
 )
-def test_cell_is_reported_from_other_code_without_a_file(file, cell, where):
+def test_cell_is_distinguished_from_other_code_without_a_file(file, cell, where):
     with jaxcb.record() as recorded:
         exec(compile("double(1.0)", file, "exec"), {"double": double})
     (site,) = recorded.recording.bound
@@ -126,7 +126,7 @@ def test_cell_is_reported_from_other_code_without_a_file(file, cell, where):
 
 
 def test_equal_code_in_two_files_keeps_its_file_and_its_source():
-    """Python calls two code objects equal that differ in the name of their file only."""
+    """Python compares code objects as equal if they differ only in their file name."""
     for file in ("/tmp/a.py", "/tmp/b.py"):
         code = compile("double(1.0)", file, "exec")
         linecache.cache[file] = (0, None, [f"double(1.0)  # {file}\n"], file)

@@ -1,4 +1,4 @@
-"""Which frame every thread is at, without waiting for ever in Python 3.11."""
+"""Reading the frames of all threads never deadlocks on Python 3.11."""
 
 import ast
 import gc
@@ -13,9 +13,9 @@ PACKAGE = Path(jupyter_jaxcb.__file__).parent
 
 
 def test_no_garbage_is_collected_while_frames_are_made(monkeypatch):
-    """A collection there may let another thread run, which then has the lock that this one needs.
+    """A collection could let another thread run and take the lock that this one needs.
 
-    Every thread but this one is at a frame that nobody has looked at, so each makes an object.
+    `sys._current_frames` creates one frame object for each other thread.
     """
     collected, seen, thresholds = [], [], gc.get_threshold()
     look, note = sys._current_frames, lambda *reported: collected.append(reported)
@@ -56,8 +56,8 @@ def test_collector_is_as_it_was_after_many_threads_looked():
         gc.enable()
 
 
-def test_nobody_asks_python_for_the_frames_but_where_no_garbage_is_collected():
-    allowed = {"_threads.py", "_ending.py"}  # the latter inside of `without_collecting`
+def test_current_frames_is_only_called_while_the_collector_is_off():
+    allowed = {"_threads.py", "_ending.py"}  # the latter inside `without_collecting`
     asking = {
         path.name
         for path in PACKAGE.rglob("*.py")

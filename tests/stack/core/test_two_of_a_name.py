@@ -1,4 +1,4 @@
-"""Two functions of one name are two host functions, however they are registered."""
+"""Two functions with the same name are two host functions, however they are registered."""
 
 import jax
 import numpy as np
@@ -25,7 +25,7 @@ TWO_OF_A_NAME = {
         "@jaxcb.pure(result='x')\ndef _(x): return np.cos(x)\n"
         "made.append(_)"
     ),
-    "a function registered when the first is gone": (
+    "a function registered after the first is gone": (
         "import numpy as np\nmade = []\n"
         "def step(x): return np.tan(x)\njaxcb.pure(step, result='x')\n"
         "def step(x): return np.sin(x)\nmade.append(jaxcb.pure(step, result='x'))\n"
@@ -37,7 +37,7 @@ TWO_OF_A_NAME = {
         "    def step(x, wave=wave): return wave(x)\n"
         "    made.append(jaxcb.pure(step, result='x'))"
     ),
-    "closures that bear another function's name": (
+    "closures with the name of another function": (
         "import functools, numpy as np\n"
         "def base(x): return x\n"
         "def make(wave):\n"
@@ -76,10 +76,10 @@ def as_cell_run_again(source, notebook, module):
 
 
 @pytest.mark.parametrize("source", TWO_OF_A_NAME.values(), ids=TWO_OF_A_NAME)
-@pytest.mark.parametrize("way", [as_script, as_module, as_reloaded_module, as_cell,
+@pytest.mark.parametrize("define", [as_script, as_module, as_reloaded_module, as_cell,
                                  as_cell_run_again])  # fmt: skip
-def test_two_functions_of_one_name_stay_two(way, source, notebook, module):
-    made = way(source, notebook, module)
+def test_two_functions_of_one_name_stay_two(define, source, notebook, module):
+    made = define(source, notebook, module)
     right = pytest.approx([np.sin(1.0), np.cos(1.0)], rel=1e-6)
     with jaxcb.record() as recorded:
         assert [float(f(1.0)) for f in made] == right
@@ -88,7 +88,7 @@ def test_two_functions_of_one_name_stay_two(way, source, notebook, module):
 
 
 def test_two_namespaces_of_one_name_stay_two():
-    """As plugins have them that are executed under one ``__name__``."""
+    """Plugins may all be executed under one ``__name__``."""
     plugins = []
     for n in (1, 10):
         scope = {"jaxcb": jaxcb, "__name__": "plugin"}
@@ -98,7 +98,7 @@ def test_two_namespaces_of_one_name_stay_two():
     assert not any(f.host.replaced for f in plugins)
 
 
-def test_source_executed_again_outside_of_a_cell_is_another_function():
+def test_source_executed_again_outside_a_cell_is_another_function():
     scope = {"jaxcb": jaxcb, "__name__": "__main__"}
     exec(HOST.format(1), scope)
     first = scope["host"]
@@ -129,15 +129,15 @@ def test_second_function_of_the_name_gives_back_what_the_first_took(notebook):
         cell = "ipykernel_1/1.py"
         exec(compile(HOST.format(10), cell, "exec"), notebook.names)
         first = notebook.names["host"]
-        assert float(f(0.0)) == float(first(0.0)) == 10.0  # so far it is the only one
+        assert float(f(0.0)) == float(first(0.0)) == 10.0  # the only one so far
         exec(compile(HOST.format(100), cell, "exec"), notebook.names)
     second = notebook.names["host"]
     assert [float(g(0.0)) for g in (f, old, first, second)] == [1.0, 1.0, 10.0, 100.0]
-    notebook.run(HOST.format(1000), "a")  # alone again, but not in the run before
+    notebook.run(HOST.format(1000), "a")  # the only one again, but the previous run had two
     assert [float(g(0.0)) for g in (f, old, first, second)] == [1.0, 1.0, 10.0, 100.0]
 
 
-def test_closures_are_bound_by_themselves():
+def test_closures_are_bound_permanently():
     def make(n):
         @jaxcb.pure(result="x")
         def add(x):

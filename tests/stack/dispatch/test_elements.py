@@ -1,4 +1,4 @@
-"""The host-side loop over batch elements is what numpy would make of single calls, stacked."""
+"""The loop over batch elements gives what NumPy gives by stacking single calls."""
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ def nests(draw):
 
 @settings(max_examples=60)
 @given(nests())
-def test_every_element_gets_its_own_operands_in_jaxs_order(nest):
+def test_every_element_gets_its_operands_in_jaxs_order(nest):
     sizes, batched = nest
     inner = [(), (2,)]
     operands = []
@@ -61,7 +61,7 @@ RESULTS = {
     "strided": (lambda x: np.arange(6, dtype=np.float32)[::2] * x, (3,)),
     "fortran": (lambda x: np.asfortranarray(np.outer([1, 2], [x, x, x])), (2, 3)),
     "a view of the operand": (lambda x: x, ()),
-    "nothing in it": (lambda x: np.zeros((0, 3), np.float32), (0, 3)),
+    "empty": (lambda x: np.zeros((0, 3), np.float32), (0, 3)),
 }
 
 
@@ -75,7 +75,9 @@ def test_results_are_stacked_as_numpy_stacks_them(returned_value, recorded):
     if recorded:
         with jaxcb.record() as r:
             result = f(xs)
-        assert len(r.recording) == (5 if np.prod(shape) else 0)  # no value to ask for: no call
+        assert len(r.recording) == (
+            5 if np.prod(shape) else 0
+        )  # an empty result: XLA makes no call
     else:
         result = f(xs)
     expected = np.stack([np.asarray(host(x), np.float32) for x in xs])
@@ -93,7 +95,7 @@ def test_every_dtype_comes_through_the_loop(dtype):
 
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("call", ["pure", "io"])
-def test_host_function_may_return_one_buffer_again_and_again(shape, call):
+def test_host_function_may_return_the_same_buffer_every_time(shape, call):
     buffer = np.zeros(shape, np.float32)
     struct = jax.ShapeDtypeStruct(shape, np.float32)
 
@@ -112,8 +114,8 @@ def test_host_function_may_return_one_buffer_again_and_again(shape, call):
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_vmap_of_no_elements_calls_nothing_and_keeps_nothing_alive(transform):
-    """Not even the unbatched callback whose result only those batch elements would have used."""
+def test_vmap_over_no_elements_makes_no_calls(transform):
+    """Not even of the unbatched callback whose result only the batch elements would use."""
     seen = []
     scalar = jax.ShapeDtypeStruct((), np.float32)
 
@@ -133,7 +135,7 @@ def test_vmap_of_no_elements_calls_nothing_and_keeps_nothing_alive(transform):
     assert len(r.recording) == 0
 
 
-def test_several_results_are_stacked_each():
+def test_each_of_several_results_is_stacked():
     def host(x):
         return {"sum": x.sum(), "twice": 2 * x}
 

@@ -30,7 +30,7 @@ spread = jaxcb.pure(double, result="x", executor="threads")
 buffer = jaxcb.buffer(write_double, result="x")
 debug = jaxcb.debug(double)
 
-# On so few numbers, JAX runs a program on the thread that calls it.
+# With so few numbers, JAX runs a program on the calling thread.
 PROGRAMS = {
     "pure": (pure, 1.0),
     "io": (io, 1.0),
@@ -68,7 +68,7 @@ def test_interrupt_anywhere_in_a_crossing_is_a_keyboard_interrupt(name, recorded
 
 
 class Memory(bytearray):
-    """Presses Ctrl-C when XLA drops the array that is in it: C all the way."""
+    """Interrupts when XLA drops the array in it, without running Python code."""
 
     __del__ = _thread.interrupt_main
 

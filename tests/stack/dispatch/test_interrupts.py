@@ -1,4 +1,4 @@
-"""Ctrl-C is a KeyboardInterrupt for who called, and ends the host calls that are left."""
+"""Ctrl-C raises KeyboardInterrupt in the caller and cancels the remaining host calls."""
 
 import signal
 import sys
@@ -37,7 +37,7 @@ def writes(f, out, x):
 
 
 class Pressed:
-    """A host function in which Ctrl-C is pressed at one of its calls."""
+    """A host function that presses Ctrl-C in one of its calls."""
 
     def __init__(self, at):
         self.at, self.calls, self.threads = at, 0, set()
@@ -51,7 +51,7 @@ class Pressed:
 
 
 def works_again():
-    """Ordered and unordered calls of new programs, with right results."""
+    """Return whether ordered and unordered calls of new programs work."""
     calls = []
     host = lambda x: calls.append(1) or np.float32(x + 1)  # noqa: E731
     for callback in ("pure", "io", "io ordered"):
@@ -69,8 +69,8 @@ def test_interrupt_on_the_callers_thread_is_a_keyboard_interrupt(callback, run):
     assert works_again()
 
 
-def test_interrupt_of_the_fast_path_is_one_too():
-    """From its second call on a pure program does not come through Python."""
+def test_interrupt_on_the_fast_path_is_a_keyboard_interrupt():
+    """From its second call on, a pure program does not go through Python."""
     host = Pressed(at=4)
     f = jax.jit(lambda x: CALLBACKS["pure"](host, x))
     assert [float(f(1.0)) for _ in range(3)] == [1, 1, 1]
@@ -105,17 +105,17 @@ def test_elements_after_the_interrupted_one_are_not_called(recorded):
     assert works_again()
 
 
-def test_interrupt_leaves_nothing_that_comes_later():
-    """Neither the exception, raised once more, nor what it was raised by."""
+def test_interrupt_leaves_no_exception_for_later_code():
+    """Nor the trace function that raised it."""
     host = Pressed(at=1)
     with pytest.raises(KeyboardInterrupt):
         jax.jit(lambda x: CALLBACKS["pure"](host, x))(1.0)
-    assert sum(range(100_000)) == 4_999_950_000  # an exception that waits comes in any loop
+    assert sum(range(100_000)) == 4_999_950_000  # a pending exception would be raised in any loop
     assert sys.gettrace() is None
 
 
 def test_interrupt_under_a_debugger_leaves_it_in_place():
-    """What traces already goes on; the exception comes a moment later."""
+    """The debugger keeps tracing; the exception is raised a moment later."""
     host, seen = Pressed(at=1), []
 
     def debugger(frame, event, argument):
@@ -154,15 +154,15 @@ SCRIPT = """
         calls += 1
         if calls == 5:
             os.kill(os.getpid(), signal.SIGINT)
-            told.wait(60)
+            waited.wait(60)
         return np.float32(x)
-    told = threading.Event()
+    waited = threading.Event()
     f = jax.jit(lambda x: jax.lax.fori_loop(
         0, 1_000_000, lambda i, y: jaxcb.io_callback(host, S, y, ordered=True), x))
     f = f.lower(S).compile()
     import atexit
     atexit.register(lambda: os.write(1, f"{{calls}} calls\\n".encode()))
-    atexit.register(told.set)
+    atexit.register(waited.set)
 """
 ENDS = {
     "uncaught": "f(slowly(big)).block_until_ready()",
@@ -171,7 +171,7 @@ ENDS = {
         with jaxcb.record():
             f(slowly(big)).block_until_ready()
     except KeyboardInterrupt:
-        told.set()
+        waited.set()
         assert jax.jit(lambda x: jaxcb.io_callback(
             lambda x: x, S, x, ordered=True))(np.float32(3)) == 3
         print("caught", flush=True)
@@ -181,7 +181,7 @@ ENDS = {
 
 @pytest.mark.parametrize("one_core", [False, True], ids=["all cores", "one core"])
 @pytest.mark.parametrize("end", ENDS)
-def test_script_that_is_killed_makes_no_call_more(in_process, end, one_core):
+def test_interrupted_script_makes_no_more_calls(in_process, end, one_core):
     program = textwrap.dedent(SCRIPT.format(one_core=one_core)) + textwrap.dedent(ENDS[end])
     done = in_process(program, status=None)
     assert done.stdout.splitlines()[-1] == "5 calls", done.stderr

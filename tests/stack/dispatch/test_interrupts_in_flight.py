@@ -1,4 +1,4 @@
-"""Ctrl-C while programs run behind Python's back: what waits is refused, and nothing else."""
+"""Ctrl-C during asynchronous programs refuses their pending host calls, and no others."""
 
 import contextlib
 import functools
@@ -29,7 +29,7 @@ CALLBACKS = {
 
 
 def in_own_thread(test):
-    """A thread on which a host call has failed dispatches nothing behind its back on JAX 0.8."""
+    """Run in a new thread: on JAX 0.8 a thread with a failed call dispatches synchronously."""
 
     @functools.wraps(test)
     def run(**arguments):
@@ -76,7 +76,7 @@ def late():
 
 @pytest.fixture
 def worker(late):
-    """Runs a program whose operand is still being computed: on a thread of XLA's."""
+    """Runs a program on one of XLA's threads, because its operand is still being computed."""
 
     def run(f):
         compiled = jax.jit(f).lower(STRUCT).compile()
@@ -88,7 +88,7 @@ def worker(late):
 
 
 class Holds:
-    """A host function that stops at one of its calls until it may go on."""
+    """A host function that blocks in one of its calls until `go_on` is set."""
 
     def __init__(self, at=1):
         self.at, self.calls, self.inside, self.go_on = at, 0, threading.Event(), threading.Event()
@@ -114,7 +114,7 @@ def elements(callback, host):
 @pytest.mark.parametrize("name", ["pure", "io", "debug"])
 @pytest.mark.parametrize("recorded", [True, False])
 @in_own_thread
-def test_calls_that_wait_are_refused_and_the_running_one_ends(worker, many, name, recorded):
+def test_pending_calls_are_refused_and_the_running_one_ends(worker, many, name, recorded):
     host = Holds(at=4)
     if recorded:
         with jaxcb.record() as r:
@@ -150,18 +150,20 @@ def test_every_program_in_flight_is_refused_and_none_after_it(worker, name):
     assert first.inside.wait(60)
     waiting = [f(1.0, 2.0) for f in others]
     interrupt()
-    after = jax.jit(lambda x: CALLBACKS["pure"](counted(called), x))(7.0)  # behind all of these
+    after = jax.jit(lambda x: CALLBACKS["pure"](counted(called), x))(
+        7.0
+    )  # queued after all of these
     first.go_on.set()
     assert after == 7
     assert refused == []
-    assert called != [threading.current_thread().name]  # a thread of XLA's
+    assert called != [threading.current_thread().name]  # one of XLA's threads
     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)):
         jax.block_until_ready(result)
     assert len(waiting) == 6 and _interrupts.window is None
 
 
 @in_own_thread
-def test_calls_of_another_thread_of_pythons_are_not_refused(worker):
+def test_calls_of_another_python_thread_are_not_refused(worker):
     held, results = Holds(), []
     result = worker(lambda x: CALLBACKS["pure"](held, x))
     assert held.inside.wait(60)
@@ -177,7 +179,7 @@ def test_calls_of_another_thread_of_pythons_are_not_refused(worker):
 
 
 class Loops:
-    """A host function that is in Python code until it is interrupted."""
+    """A host function that runs Python code until it is interrupted."""
 
     def __init__(self):
         self.inside, self.ended_by, self.calls = threading.Event(), None, 0
@@ -212,7 +214,7 @@ def test_host_function_in_python_ends_and_the_next_run_is_whole(worker, name, re
 
 
 @in_own_thread
-def test_exception_is_set_for_a_thread_at_that_very_place_alone(worker):
+def test_exception_is_only_set_for_a_thread_at_the_given_frame(worker):
     host = Holds()
     result = worker(lambda x: CALLBACKS["pure"](host, x))
     assert host.inside.wait(60)
@@ -230,7 +232,7 @@ def test_exception_is_set_for_a_thread_at_that_very_place_alone(worker):
 
 @in_own_thread
 def test_interrupts_at_random_moments_reach_no_other_run(worker):
-    """At host functions of a few bytecodes to many."""
+    """The host functions run from a few to many bytecodes."""
     draw = random.Random(7)
     inside = threading.Event()
     loops = 0

@@ -1,4 +1,4 @@
-"""Calls that result NaN or infinity are counted as numpy would count them."""
+"""Calls that return NaN or infinity are counted as NumPy would count them."""
 
 import warnings
 
@@ -26,7 +26,7 @@ def counts(recording):
 
 
 def returning(returned_value, calls=5, elements=False):
-    """Counts for a host function that always gives `result`, for a finite argument."""
+    """Return the counts for a host function that returns `returned_value` for finite arguments."""
     out = struct(returned_value.shape, returned_value.dtype)
     f = lambda x: jaxcb.pure_callback(lambda x: returned_value, out, x, vmap_method="sequential")  # noqa: E731
     with jax.enable_x64(True), jaxcb.record() as recorded:
@@ -51,7 +51,7 @@ elements = pytest.mark.parametrize("elements", [False, True], ids=["calls", "ele
 @elements
 @shapes
 @pytest.mark.parametrize("dtype", WITH_NAN, **NAME)
-def test_one_nan_anywhere_is_seen_in_every_call(dtype, shape, elements):
+def test_one_nan_anywhere_is_counted_in_every_call(dtype, shape, elements):
     returned_value = np.ones(shape, dtype)
     returned_value.flat[-1] = np.nan
     assert returning(returned_value, elements=elements) == [(5, 0)]
@@ -59,7 +59,7 @@ def test_one_nan_anywhere_is_seen_in_every_call(dtype, shape, elements):
 
 @elements
 @pytest.mark.parametrize("dtype", WITH_INFINITY, **NAME)
-def test_infinities_are_seen_also_where_they_would_cancel(dtype, elements):
+def test_infinities_that_would_cancel_are_counted(dtype, elements):
     for returned_value in ([np.inf, -np.inf], [-np.inf, 1]):
         assert returning(np.array(returned_value, dtype), elements=elements) == [(5, 0)]
 
@@ -67,7 +67,7 @@ def test_infinities_are_seen_also_where_they_would_cancel(dtype, elements):
 @elements
 @shapes
 @pytest.mark.parametrize("dtype", NEVER, **NAME)
-def test_integers_and_truth_values_are_never_flagged(dtype, shape, elements):
+def test_integers_and_booleans_are_never_counted(dtype, shape, elements):
     largest = True if dtype is np.bool_ else ml_dtypes.iinfo(dtype).max
     assert returning(np.full(shape, largest, dtype), elements=elements) == []
 
@@ -93,7 +93,7 @@ def test_largest_finite_values_are_finite(dtype, shape, elements):
 @pytest.mark.parametrize("shape", [(2,), (7,), (64, 64)], ids=str)
 @pytest.mark.parametrize("dtype", HUGE)
 @pytest.mark.filterwarnings("ignore:overflow encountered in dot:RuntimeWarning")
-def test_finite_values_whose_squares_overflow_are_not_flagged(dtype, shape):
+def test_finite_values_whose_squares_overflow_are_not_counted(dtype, shape):
     returned_value = np.full(shape, HUGE[dtype], dtype)
     assert returning(returned_value) == []
     returned_value.flat[0] = np.nan
@@ -149,7 +149,7 @@ def test_without_sample_values_all_calls_are_looked_at_too():
     assert counts(recorded.recording) == [(2, 1)]
 
 
-def test_every_flavor_with_a_result_is_looked_at():
+def test_every_flavor_with_a_result_is_checked():
     with jaxcb.record() as recorded:
         jaxcb.io_callback(lambda: np.float32(np.nan), struct())
         jaxcb.debug_callback(lambda x: np.nan, np.float32(np.nan))  # returns nothing
@@ -218,9 +218,9 @@ def test_counts_of_random_calls_are_those_of_numpy(data, calls, shape, elements)
 
 @settings(max_examples=30)
 @given(st.lists(values, min_size=6, max_size=6), st.lists(values, min_size=3, max_size=3))
-def test_counts_of_nested_elements_are_those_of_numpy_with_the_elements_own_arguments(rows, shared):
-    """The results tell of the element: elements are visited in JAX's order, not row by row."""
-    xs, ys = np.array(rows, np.float32).reshape(2, 3), np.array(shared, np.float32)
+def test_counts_of_nested_elements_use_the_arguments_of_each_element(rows, columns):
+    """The results identify the element: elements are visited in JAX's order, not row by row."""
+    xs, ys = np.array(rows, np.float32).reshape(2, 3), np.array(columns, np.float32)
     host = lambda x, y: np.where(np.isfinite(y), np.float32(np.nan), x)  # noqa: E731
     f = lambda x, y: jaxcb.pure_callback(host, struct(), x, y, vmap_method="sequential")  # noqa: E731
     with jaxcb.record() as recorded:

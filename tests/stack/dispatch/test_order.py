@@ -1,4 +1,4 @@
-"""Ordered callbacks keep order across programs and eager calls, and never wait for themselves."""
+"""Ordered callbacks stay in order across programs and eager calls, and never deadlock."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import jupyter_jaxcb as jaxcb
 
 @pytest.mark.parametrize("flavor", ["io", "debug"])
 def test_eager_call_comes_after_a_program_that_is_still_running(flavor):
-    """The program's operand is being computed when it is dispatched, so it runs on its own."""
+    """The program's operand is still being computed at dispatch, so it runs asynchronously."""
     seen = []
 
     def bind(host, x):
@@ -43,16 +43,18 @@ f = jax.jit(lambda x: jaxcb.io_callback(outer, None, x, ordered=True))
 for x in range(3):
     f(float(x))
 jax.effects_barrier()
-assert seen == [(who, float(x + (who == "inner"))) for x in range(3) for who in ("inner", "outer")]
+assert seen == [
+    (name, float(x + (name == "inner"))) for x in range(3) for name in ("inner", "outer")
+]
 """
 
 
 def test_ordered_call_inside_an_ordered_call_does_not_wait_for_itself(in_process):
-    """In a process of its own: if it hung, it would hang for ever."""
+    """In a separate process, because a deadlock could not be interrupted."""
     in_process(NESTED)
 
 
-def test_failure_that_nobody_waited_for_ends_its_block_and_poisons_no_other():
+def test_failure_never_waited_for_fails_its_block_and_no_other():
     """The operand is still being computed, so the program fails after its dispatch returned."""
 
     def host(x):
@@ -70,7 +72,7 @@ def test_failure_that_nobody_waited_for_ends_its_block_and_poisons_no_other():
         jax.effects_barrier()
 
 
-def test_failed_ordered_call_does_not_poison_later_ones():
+def test_failed_ordered_call_does_not_make_later_ones_fail():
     seen = []
 
     def host(x):

@@ -1,10 +1,10 @@
-"""Every flavor fails in every way that a host function can fail, in every kind of program.
+"""Make every flavor fail with every kind of failure, in every kind of program.
 
     battery.py FLAVOR
 
-Run by test_battery.py in a process of its own, with two CPU devices, and Python's stacks and an end
-where one case takes 20 seconds. Prints a JSON object: of each case what is raised, what the user
-sees of it, and what the next call returns.
+test_battery.py runs this in a separate process with two CPU devices. A case that takes more than 20
+seconds dumps all stacks and exits. Prints a JSON object with, for each case, the exception raised,
+what the user sees of it, and what the next call returns.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ import numpy as np
 from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import seen_by_user
+from jupyter_jaxcb.stack import error_for_user
 
 LIMIT_SECONDS = 20
 
@@ -71,7 +71,7 @@ FAILURES = {
 
 
 class Host:
-    """x + 1, but at `bad` what the failure makes of it."""
+    """Returns x + 1, but fails at `bad`."""
 
     __name__ = "host"
 
@@ -90,7 +90,7 @@ class Host:
 
 
 def call(flavor, host, x):
-    """x + 1 by way of the host."""
+    """Return x + 1, computed by the host function or beside it."""
     if flavor == "debug":
         jaxcb.debug_callback(host, x)
         return x + 1
@@ -105,14 +105,14 @@ _programs = {}
 
 
 def once(f, make):
-    """What `make` makes of `f`: compiled when it fails, and not again when it is to work."""
+    """Return the program `make()`, cached so that the call that must work reuses the failed one."""
     if f not in _programs:
         _programs[f] = make()
     return _programs[f]
 
 
 def third_call(f, x):
-    """Where nothing has an effect, the call is not made by Python any more."""
+    """Without effects, the third call runs on JAX's C++ fast path."""
     again = once(f, lambda: jax.jit(f))
     again(ZERO)
     again(ONE)
@@ -141,8 +141,8 @@ def by_pmap(f, x):
     return once(f, lambda: jax.pmap(f))(x)
 
 
-# name: how it runs, given f and x; x; where the host is to fail
-WAYS = {
+# name: (how to run f(x), x, the value at which the host function fails)
+PROGRAMS = {
     "eager": (lambda f, x: f(x), TWO, 2),
     "jit, first call": (lambda f, x: jax.jit(f)(x), TWO, 2),
     "jit, third call": (third_call, TWO, 2),
@@ -154,9 +154,9 @@ WAYS = {
 }
 
 
-def impossible(flavor, way, failure):
-    """JAX refuses the program, or the failure is none of that flavor."""
-    if flavor == "io ordered" and way.startswith("vmap"):
+def impossible(flavor, kind, failure):
+    """Return whether JAX refuses the program, or the flavor cannot fail like this."""
+    if flavor == "io ordered" and kind.startswith("vmap"):
         return True
     return failure.startswith("wrong") and flavor in ("debug", "buffer")
 
@@ -167,8 +167,8 @@ def run(program, f, x):
     return np.asarray(result).tolist()
 
 
-def outcome(flavor, way, failure):
-    program, x, bad = WAYS[way]
+def outcome(flavor, kind, failure):
+    program, x, bad = PROGRAMS[kind]
     host = Host(flavor, FAILURES[failure])
 
     def f(x):
@@ -178,7 +178,7 @@ def outcome(flavor, way, failure):
     try:
         reported = {"raised": f"nothing, but {run(program, f, x)}"}
     except BaseException as error:
-        reported = seen(error)
+        reported = description(error)
     host.bad = None
     reported["next"] = run(program, f, x) == (np.asarray(x) + 1).tolist()
     reported["unrelated"] = run(lambda f, x: f(x), unrelated(flavor), TWO)
@@ -197,9 +197,9 @@ def plus(*args):
         return args[0] + np.float32(1)
 
 
-def seen(error):
-    """What there is to catch, and what a notebook or a script shows."""
-    shown = seen_by_user(error, error.__traceback__)
+def description(error):
+    """Describe the exception, and what a notebook or a script shows of it."""
+    shown = error_for_user(error, error.__traceback__)
     original, frames = shown if shown else (error, error.__traceback__)
     lines = traceback.format_exception_only(original)
     return {
@@ -217,11 +217,11 @@ def seen(error):
 
 def main(flavor):
     found = {}
-    for way in WAYS:
+    for kind in PROGRAMS:
         for failure in FAILURES:
-            if not impossible(flavor, way, failure):
+            if not impossible(flavor, kind, failure):
                 faulthandler.dump_traceback_later(LIMIT_SECONDS, exit=True)
-                found[f"{flavor}: {way}: {failure}"] = outcome(flavor, way, failure)
+                found[f"{flavor}: {kind}: {failure}"] = outcome(flavor, kind, failure)
     faulthandler.cancel_dump_traceback_later()
     print(json.dumps(found))
 

@@ -1,1 +1,5 @@
-collect_ignore = ["battery.py", "poison.py", "waiting.py"]  # programs of their own
+collect_ignore = [
+    "battery.py",
+    "poison.py",
+    "waiting.py",
+]  # scripts that tests run in separate processes

@@ -1,8 +1,8 @@
-"""Ordered and other callbacks fail; what comes after must not know of it.
+"""Make callbacks fail, and check that later programs are not affected.
 
-Run by test_poison.py in a process of its own. Prints a JSON object: of each flavor in each program
-what is raised, how often the ordered call after the failing one is made, and what an unrelated one
-sees afterwards.
+test_poison.py runs this in a separate process. Prints a JSON object with, for each flavor in each
+program, the exceptions raised, how often the ordered call after the failing one is made, and what
+unrelated callbacks see afterwards.
 """
 
 import faulthandler
@@ -27,7 +27,7 @@ X = jax.device_put(jnp.arange(float(4 * DEVICES)), NamedSharding(MESH, P("d")))
 
 
 class Host:
-    """Fails as long as `luck` is not set."""
+    """Fails until `luck` is set."""
 
     __name__ = "host"
     luck = False
@@ -49,7 +49,7 @@ class Later:
 
 
 def looking(callback, **options):
-    """Two calls that return nothing, one after the other."""
+    """Bind two calls that return nothing, one after the other."""
 
     def program(host, later, x):
         callback(host, x, **options)
@@ -104,7 +104,7 @@ def in_a_loop(f):
     return jax.jit(lambda x: jax.lax.fori_loop(0, 2, lambda i, x: f(x) - x.sum() + x.sum(), x) - 1)
 
 
-def mapped(f):
+def sharded(f):
     return jax.jit(jax.shard_map(f, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False))
 
 
@@ -116,7 +116,7 @@ def resharded(f):
     return jax.jit(f, out_shardings=NamedSharding(MESH, P("d")))
 
 
-PROGRAMS = {"jit": jitted, "sum": summed, "loop": in_a_loop, "shard_map": mapped, "pmap": pmapped,
+PROGRAMS = {"jit": jitted, "sum": summed, "loop": in_a_loop, "shard_map": sharded, "pmap": pmapped,
             "resharded": resharded}  # fmt: skip
 
 
@@ -134,7 +134,7 @@ tapped = jax.jit(lambda x: (hcb.id_tap(LATER, x), x)[1])
 
 
 def unrelated():
-    """What ordered callbacks see that have nothing to do with those that failed."""
+    """Return what ordered callbacks see that are unrelated to the failed ones."""
     LATER.seen.clear()
     jax.block_until_ready(in_program(1.0))
     jax.effects_barrier()
@@ -153,7 +153,7 @@ def outcome(flavor, program):
     }
     reported["unrelated"] = unrelated()
     host.luck = True
-    reported["answer"] = np.asarray(run(X)).tolist()
+    reported["result"] = np.asarray(run(X)).tolist()
     jax.effects_barrier()
     return reported
 

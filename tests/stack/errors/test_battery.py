@@ -1,7 +1,7 @@
-"""What the user gets, whatever fails in whatever kind of program: battery.py has the tables.
+"""What the user sees of every failure in every kind of program; battery.py has the tables.
 
-golden.txt is what he sees: the functions on the way, innermost last, and the last lines.
-JAXCB_WRITE_GOLDEN=1 writes it anew, after a change that is meant.
+golden.txt has what the user sees: the functions in the traceback, innermost last, and the last
+lines. JAXCB_WRITE_GOLDEN=1 writes it again, after an intended change.
 """
 
 import functools
@@ -15,19 +15,22 @@ import pytest
 PROGRAM = Path(__file__).with_name("battery.py")
 GOLDEN = Path(__file__).with_name("golden.txt")
 FLAVORS = ("pure", "io", "io ordered", "debug", "buffer")
-FAST = ("pure: jit, third call", "buffer: jit, third call")  # run by C++ alone, which says so
+FAST = (
+    "pure: jit, third call",
+    "buffer: jit, third call",
+)  # on the C++ fast path, which raises ValueError
 NO_EXCEPTION = ("BaseException", "SystemExit", "KeyboardInterrupt")
-MONITORED = sys.version_info >= (3, 12)  # Python tells of what C++ raises
+MONITORED = sys.version_info >= (3, 12)  # Python reports what C++ raises
 
 
 @pytest.fixture(scope="module")
 def cases(in_process):
-    """What was seen in each case of a flavor, as pairs."""
+    """What was reported for each case of a flavor, as pairs."""
 
     @functools.cache
     def cases(flavor):
         done = in_process(PROGRAM, flavor, devices=2)
-        assert "Traceback" not in done.stderr, done.stderr  # nothing is said at exit, or twice
+        assert "Traceback" not in done.stderr, done.stderr  # nothing is printed twice, or at exit
         return done.value.items()
 
     return cases
@@ -46,7 +49,7 @@ flavors = pytest.mark.parametrize("flavor", FLAVORS)
 
 @flavors
 def test_every_flavor_fails_in_every_program(cases, flavor):
-    """So that none of the others holds because nothing was run."""
+    """Otherwise the tests below could pass because nothing was run."""
     assert len(cases(flavor)) == {"io ordered": 63, "debug": 56, "buffer": 56}.get(flavor, 72)
 
 
@@ -56,7 +59,7 @@ def test_original_exception_can_always_be_reached(cases, flavor):
 
 
 @flavors
-def test_class_is_that_of_jax_and_the_cause_the_users_exception(cases, flavor):
+def test_error_has_jaxs_class_and_the_users_exception_as_cause(cases, flavor):
     for case, reported in cases(flavor):
         if not is_exception(case) or case.startswith("debug: eager"):
             continue
@@ -71,7 +74,7 @@ def test_eager_debug_callback_raises_the_exception_itself(cases):
 
 
 @flavors
-def test_what_is_no_error_of_the_program_is_raised_as_it_is(cases, flavor):
+def test_exceptions_that_are_not_errors_are_raised_unchanged(cases, flavor):
     for case, reported in cases(flavor):
         if not is_exception(case):
             assert reported["itself"] or (is_fast(case) and not MONITORED), case
@@ -85,28 +88,28 @@ def test_next_call_and_an_unrelated_one_work(cases, flavor):
 
 @flavors
 def test_message_is_short(cases, flavor):
-    """Not XLA's stack of every frame below the call."""
+    """It does not have XLA's stack of every frame below the call."""
     for case, reported in cases(flavor):
         if not is_fast(case) or MONITORED:
             assert reported["length"] < 400, case
 
 
 def text(case, reported):
-    way = " > ".join(reported["frames"][2:])  # from battery.py on
+    path = " > ".join(reported["frames"][2:])  # from battery.py on
     lines = [re.sub(r"battery.py:\d+", "battery.py", line) for line in reported["shown"]]
-    if "shard" in case:  # either of them may be first
+    if "shard" in case:  # either shard may be first
         lines = [re.sub(r"in call \d", "in one call", line) for line in lines]
-    return "".join(f"    {line}\n" for line in [way, *lines])
+    return "".join(f"    {line}\n" for line in [path, *lines])
 
 
-def test_what_the_user_sees_is_as_agreed(cases):
-    seen = {case: text(case, reported) for flavor in FLAVORS for case, reported in cases(flavor)}
+def test_what_the_user_sees_is_golden(cases):
+    shown = {case: text(case, reported) for flavor in FLAVORS for case, reported in cases(flavor)}
     if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
-        GOLDEN.write_text("".join(f"{case}\n{lines}" for case, lines in seen.items()))
+        GOLDEN.write_text("".join(f"{case}\n{lines}" for case, lines in shown.items()))
     agreed = dict(re.findall(r"^(\S.*)\n((?: {4}.*\n)+)", GOLDEN.read_text(), re.MULTILINE))
-    assert seen.keys() == agreed.keys()
-    for case, lines in seen.items():
+    assert shown.keys() == agreed.keys()
+    for case, lines in shown.items():
         if is_fast(case) and MONITORED and not is_exception(case):
-            # Python leaves out the frame in which the one exception took the other's place.
+            # Python leaves out the frame in which one exception replaced the other.
             lines, agreed[case] = lines.split("\n", 1)[1], agreed[case].split("\n", 1)[1]
         assert lines == agreed[case], case

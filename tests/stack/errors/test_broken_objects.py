@@ -1,4 +1,4 @@
-"""Callables and exceptions that fail when they are asked what they are; one raised many times."""
+"""Callables and exceptions whose own attributes raise, and exceptions raised many times."""
 
 import jax
 import numpy as np
@@ -76,7 +76,7 @@ def silent(*arguments):
     [(Array(), SCALAR), (Node(), {"y": SCALAR})],
     ids=["array", "node"],
 )
-def test_result_that_fails_and_cannot_say_why_is_an_error_of_the_contract(returned_value, declared):
+def test_result_whose_conversion_fails_without_a_message_is_a_host_error(returned_value, declared):
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"Silent: <its message raised SystemExit"):
         jaxcb.pure_callback(lambda x: returned_value, declared, np.float32(1))
 
@@ -89,12 +89,12 @@ def test_result_that_fails_and_cannot_say_why_is_an_error_of_the_contract(return
     ],
     ids=["result", "infer"],
 )
-def test_declaring_function_that_cannot_say_why_it_fails_is_reported(made, kind):
+def test_result_function_that_fails_without_a_message_is_reported(made, kind):
     with pytest.raises(kind, match=r"Silent: <its message raised SystemExit"):
         made()(np.float32(1))
 
 
-def test_check_tells_of_a_function_that_cannot_say_why_it_fails():
+def test_check_reports_a_function_that_fails_without_a_message():
     findings = jaxcb.check(jaxcb.pure(silent, result=SCALAR), np.float32(1))
     assert "Silent: <its message raised SystemExit>" in str(findings)
 

@@ -1,4 +1,4 @@
-"""The hook into JAX's class of errors: nothing before a failure, and no trace of it afterwards."""
+"""The hook into JAX's error class: absent before a failure, and removed without a trace."""
 
 import sys
 import threading
@@ -37,20 +37,20 @@ def untouched():
     stop_attaching_causes()
 
 
-def test_everything_is_put_back(untouched):
+def test_all_hooks_are_removed(untouched):
     failing(lambda: jax.jit(f)(1.0))
     assert vars(CLASS).get("__init__") is not untouched[0]
     stop_attaching_causes()
     assert (vars(CLASS).get("__init__"), sys.excepthook, threading.excepthook) == untouched
 
 
-def test_hooks_are_back_after_the_next_failure(untouched):
+def test_hooks_are_installed_again_by_the_next_failure(untouched):
     failing(lambda: jax.jit(f)(1.0))
     stop_attaching_causes()
     assert isinstance(failing(lambda: jax.jit(f)(1.0)).__cause__, KeyError)
 
 
-def test_errors_of_jax_stay_as_they_are(untouched):
+def test_errors_of_jax_itself_are_unchanged(untouched):
     plain = CLASS("INTERNAL: out of luck")
     failing(lambda: jax.jit(f)(1.0))
     error = CLASS("INTERNAL: out of luck")
@@ -58,7 +58,7 @@ def test_errors_of_jax_stay_as_they_are(untouched):
     assert isinstance(error, RuntimeError) and repr(error) == repr(plain)
 
 
-def test_hook_that_somebody_put_over_ours_is_left_alone(untouched):
+def test_hook_installed_over_ours_is_left_alone(untouched):
     failing(lambda: jax.jit(f)(1.0))
     ours = CLASS.__init__
 
@@ -78,7 +78,7 @@ def test_hook_that_somebody_put_over_ours_is_left_alone(untouched):
 
 
 def test_each_thread_gets_the_exception_of_its_own_call():
-    """All of them fail at once: none returns before all have been called."""
+    """All of them fail at once, because none returns before all have been called."""
     together = threading.Barrier(4, timeout=20)
 
     def host(x):
@@ -102,12 +102,12 @@ def test_each_thread_gets_the_exception_of_its_own_call():
 
 
 def test_programs_that_still_run_are_waited_for_after_a_failure():
-    """The tokens that a failure drops are those of failed programs only."""
+    """A failure only drops the tokens of failed programs."""
     entered, go, seen = threading.Event(), threading.Event(), []
 
     def host(x):
         entered.set()
-        # JAX 0.8 may call from the thread that dispatches, which then has nothing to wait for.
+        # JAX 0.8 may call on the dispatching thread, which must not wait.
         assert threading.current_thread() is threading.main_thread() or go.wait(20)
         seen.append("waited for")
 
@@ -116,7 +116,7 @@ def test_programs_that_still_run_are_waited_for_after_a_failure():
     ordered = jax.jit(lambda x: jaxcb.io_callback(host, None, x[0, 0], ordered=True))
     run = ordered.lower(x).compile()
     jax.block_until_ready(slow(x))
-    run(slow(x))  # on a thread of XLA's, as its operand is still being computed
+    run(slow(x))  # on one of XLA's threads, because its operand is still being computed
     assert entered.wait(20)
     failing(lambda: f(np.float32(1)))
     threading.Timer(0.1, go.set).start()
@@ -136,7 +136,7 @@ def third_call():
         g(np.float32(x))
 
 
-def test_errors_are_strict_inside_of_the_block_alone():
+def test_errors_are_strict_inside_the_block_only():
     with jaxcb.strict_errors(), pytest.raises(CLASS, match="no luck") as caught:
         third_call()
     assert repr(caught.value.__cause__) == "KeyError('no luck')"
@@ -161,7 +161,7 @@ def test_programs_without_callbacks_are_not_kept_in_python(monkeypatch):
     seen = []
 
     def python_calls(function):
-        """Runs that came through Python, of three."""
+        """Count how many of three runs go through Python."""
         seen.clear()
         with monkeypatch.context() as patch:
             original = pxla.ExecuteReplicated.__call__
@@ -180,9 +180,9 @@ def test_programs_without_callbacks_are_not_kept_in_python(monkeypatch):
     assert python_calls(jax.jit(lambda x: jaxcb.pure_callback(later, x, x))) == 1
 
 
-def test_version_of_jax_that_decides_elsewhere_is_named(monkeypatch):
+def test_unsupported_version_of_jax_is_named(monkeypatch):
     monkeypatch.setattr(jax_compat, "stay_in_python", lambda: None)
-    with pytest.raises(RuntimeError, match=f"JAX {jax.__version__} decides elsewhere.*host_error"):
+    with pytest.raises(RuntimeError, match=f"JAX {jax.__version__} is not supported.*host_error"):
         jaxcb.strict_errors()
 
 
@@ -193,12 +193,12 @@ def test_original_is_found_in_a_group_of_errors():
     assert jaxcb.host_error(ExceptionGroup("", [ValueError()])) is None
 
 
-def test_error_that_nobody_has_seen_outlives_another_that_is_caught():
+def test_error_not_raised_yet_survives_another_that_is_caught():
     reported = []
 
-    def run():  # on JAX 0.8 only a thread without failures dispatches behind its own back
-        y = unseen(slow(big))
-        while not y.is_ready():  # it has failed, and nobody has looked
+    def run():  # on JAX 0.8 only a thread without failures dispatches asynchronously
+        y = failed(slow(big))
+        while not y.is_ready():  # it has failed, and nothing has raised it
             pass
         error = failing(lambda: caught(1.0))
         reported.append(repr(jaxcb.host_error(error)))
@@ -210,7 +210,7 @@ def test_error_that_nobody_has_seen_outlives_another_that_is_caught():
     big = jnp.ones((1200, 1200))
     slow = jax.jit(lambda x: (x @ big @ big @ big @ big)[0, 0])
     caught = jax.jit(lambda x: jaxcb.pure_callback(boom, x, x))
-    unseen = jax.jit(lambda x: (jaxcb.debug_callback(boom, x), x)[1]).lower(1.0).compile()
+    failed = jax.jit(lambda x: (jaxcb.debug_callback(boom, x), x)[1]).lower(1.0).compile()
     number = float(slow(big))
     thread = threading.Thread(target=run)
     thread.start()

@@ -1,11 +1,11 @@
-"""Exceptions that cannot say what they are, or say what nobody can take."""
+"""Exceptions whose message raises, or contains what XLA or a terminal cannot take."""
 
 import jax
 import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import seen_by_user
+from jupyter_jaxcb.stack import error_for_user
 
 
 class Mute(Exception):
@@ -57,12 +57,15 @@ def its_own_cause():
     return error
 
 
-# name: the exception; what XLA and a recording are reported
+# name: (the exception, the text that is reported to XLA and to a recording)
 BAD = {
     "str() raises": (Mute(), "Mute: <its message raised RuntimeError>"),
     "str() does not end": (Deep(), "Deep: <its message raised RecursionError>"),
     "str() gives no text": (NoText(), "NoText: <its message raised TypeError>"),
-    "holds what cannot say": (ValueError(Mute()), "ValueError: <its message raised RuntimeError>"),
+    "holds an exception without a message": (
+        ValueError(Mute()),
+        "ValueError: <its message raised RuntimeError>",
+    ),
     "takes no attributes": (Closed("x"), "Closed: x"),
     "shows no attributes": (NoDict("x"), "NoDict: x"),
     "of a class without repr": (OfMeta("x"), "OfMeta: x"),
@@ -92,7 +95,7 @@ def by_elements(f, x):
     return jax.jit(jax.vmap(f))(x[None])
 
 
-def caught(error, way):
+def caught(error, run):
     def host(x):
         raise error
 
@@ -100,14 +103,14 @@ def caught(error, way):
         return jaxcb.pure_callback(host, x, x, vmap_method="sequential")
 
     with jaxcb.record() as recorded, pytest.raises(jax.errors.JaxRuntimeError) as raised:
-        jax.block_until_ready(way(call, np.float32(1)))
+        jax.block_until_ready(run(call, np.float32(1)))
     return raised.value, recorded.recording
 
 
-@pytest.mark.parametrize("way", [eager, once, by_elements])
+@pytest.mark.parametrize("run", [eager, once, by_elements])
 @pytest.mark.parametrize(("error", "reported"), BAD.values(), ids=BAD)
-def test_whatever_is_raised_is_the_cause_and_reported_in_a_few_words(error, reported, way):
-    raised, recording = caught(error, way)
+def test_every_exception_is_the_cause_and_is_reported_briefly(error, reported, run):
+    raised, recording = caught(error, run)
     assert raised.__cause__ is error
     assert jaxcb.host_error(raised) is error
     assert str(raised).startswith(
@@ -117,12 +120,12 @@ def test_whatever_is_raised_is_the_cause_and_reported_in_a_few_words(error, repo
 
 
 @pytest.mark.parametrize("error", [Closed("x"), with_notes([])])
-def test_note_is_added_whatever_the_class_makes_of_attributes(error):
+def test_note_is_added_even_to_a_class_that_forbids_attributes(error):
     caught(error, once)
     assert "raised by the pure callback host" in error.__notes__[-1]
 
 
-def test_exception_that_is_raised_again_and_again_keeps_one_traceback():
+def test_exception_that_is_raised_repeatedly_keeps_one_traceback():
     error = KeyboardInterrupt()
 
     def host(x):
@@ -133,7 +136,7 @@ def test_exception_that_is_raised_again_and_again_keeps_one_traceback():
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt) as raised:
             f(np.float32(1))
-        _, frames = seen_by_user(raised.value, raised.value.__traceback__)
+        _, frames = error_for_user(raised.value, raised.value.__traceback__)
         names = []
         while frames is not None:
             names.append(frames.tb_frame.f_code.co_name)
@@ -143,7 +146,7 @@ def test_exception_that_is_raised_again_and_again_keeps_one_traceback():
     assert len(depths) == 1
 
 
-def notes_of(flavor, method, way, arrays):
+def notes_of(flavor, method, run, arrays):
     def host(*buffers):
         raise ValueError("no luck")
 
@@ -153,42 +156,42 @@ def notes_of(flavor, method, way, arrays):
         return jaxcb.pure_callback(host, arrays[0], *arrays, vmap_method=method)
 
     with pytest.raises(jax.errors.JaxRuntimeError) as raised:
-        jax.block_until_ready(jax.jit(way(call))(*arrays))
+        jax.block_until_ready(jax.jit(run(call))(*arrays))
     return jaxcb.host_error(raised.value).__notes__
 
 
 @pytest.mark.parametrize("flavor", ["pure", "buffer"])
 @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
-def test_call_of_a_batch_says_which_method_made_it(flavor, method):
+def test_note_on_a_batched_call_names_the_vmap_method(flavor, method):
     (note,) = notes_of(flavor, method, jax.vmap, [np.ones((4, 3), np.float32)])
     assert note.endswith(
-        f"called with float32[4,3] for a batch by vmap_method={method!r}; 'sequential' calls each "
-        "batch element alone"
+        f"called with float32[4,3] for a batch (vmap_method={method!r}; 'sequential' calls each "
+        "batch element alone)"
     )
 
 
-@pytest.mark.parametrize(("method", "way"), [("sequential", jax.vmap), ("expand_dims", jax.jit)])
-def test_call_of_one_element_is_not_said_to_be_of_a_batch(method, way):
-    (note,) = notes_of("pure", method, way, [np.ones((4, 3), np.float32)])
+@pytest.mark.parametrize(("method", "run"), [("sequential", jax.vmap), ("expand_dims", jax.jit)])
+def test_note_on_a_call_of_one_element_mentions_no_batch(method, run):
+    (note,) = notes_of("pure", method, run, [np.ones((4, 3), np.float32)])
     assert "called with float32[" in note and note.endswith("3]")
 
 
 @pytest.mark.parametrize("write", [lambda x: x.sort(), lambda x: np.add(x, 1, out=x)])
-@pytest.mark.parametrize("way", [eager, once])
-def test_writing_into_an_argument_says_that_it_is_read_only(write, way):
-    """What it advises works."""
+@pytest.mark.parametrize("run", [eager, once])
+def test_writing_into_an_argument_says_that_it_is_read_only(write, run):
+    """The advice works."""
 
     def host(x):
         write(x)
         return x
 
     def result(host):
-        return way(lambda x: jaxcb.pure_callback(host, x, x), np.float32([2, 1]))
+        return run(lambda x: jaxcb.pure_callback(host, x, x), np.float32([2, 1]))
 
     with pytest.raises(jax.errors.JaxRuntimeError) as raised:
         jax.block_until_ready(result(host))
     note = jaxcb.host_error(raised.value).__notes__[-1]
-    assert note.startswith("the arrays that a host function is called with are read-only")
+    assert note.startswith("the arguments of a host function are read-only")
     assert note.endswith("write into a copy, x.copy()")
     expected = np.float32([2, 1])
     write(expected)

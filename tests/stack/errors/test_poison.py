@@ -1,4 +1,4 @@
-"""A failure ends the run it is in, on all devices, and nothing after it."""
+"""A failure ends its own run, on all devices, and no later one."""
 
 import functools
 import os
@@ -20,7 +20,7 @@ def found(in_process):
     @functools.cache
     def found(devices):
         done = in_process(HERE / "poison.py", devices=devices)
-        assert "Traceback" not in done.stderr and "no luck" not in done.stderr  # at exit, say
+        assert "Traceback" not in done.stderr and "no luck" not in done.stderr  # nor at exit
         return done.value
 
     return found
@@ -36,7 +36,7 @@ def test_every_flavor_failed_in_every_program(found, devices):
 
 
 @on_devices
-def test_each_run_raises_its_own_error_with_the_users_as_its_cause(found, devices):
+def test_each_run_raises_its_own_error_with_the_host_error_as_cause(found, devices):
     for case, reported in found(devices)["cases"].items():
         assert reported["raised"] == ["JaxRuntimeError from ValueError('no luck')"] * 2, case
 
@@ -59,11 +59,11 @@ def test_same_program_works_when_its_host_function_does(found, devices):
     reported = found(devices)
     for case, of in reported["cases"].items():
         steps = 2 if case.endswith("loop") else 1
-        assert of["answer"] == [x + steps - (steps - 1) for x in reported["x"]], case
+        assert of["result"] == [x + steps - (steps - 1) for x in reported["x"]], case
 
 
-def test_error_of_a_device_that_others_wait_for_is_reported_while_they_do():
-    """XLA aborts the process after a minute; JAX never gets to raise it."""
+def test_error_of_a_device_is_reported_while_other_devices_wait_for_it():
+    """XLA aborts the process after a minute, before JAX can raise the error."""
     with subprocess.Popen(
         [sys.executable, HERE / "waiting.py"],
         stderr=subprocess.PIPE, text=True,
@@ -79,4 +79,4 @@ def test_error_of_a_device_that_others_wait_for_is_reported_while_they_do():
         process.kill()
     text = "".join(reported)
     assert "ValueError: no luck" in text and "on shard 1" in text
-    assert "other devices wait in there for this one" in text
+    assert "If the other devices wait for this one in a collective" in text

@@ -1,4 +1,4 @@
-"""What a script that nobody guards puts on the screen: the user's own traceback, once."""
+"""An uncaught error in a script shows the user's own traceback, once."""
 
 import textwrap
 
@@ -37,7 +37,7 @@ def script(in_process):
     [
         ("f(np.float32(1))", 1),
         ("jax.jit(f)(1.0)", 1),
-        ("g = jax.jit(f)\nfor _ in range(3): g(1.0)", 3),  # by C++ alone, which raises ValueError
+        ("g = jax.jit(f)\nfor _ in range(3): g(1.0)", 3),  # the C++ fast path raises ValueError
         ("jax.jit(lambda x: jaxcb.io_callback(boom, x, x, ordered=True))(1.0)", 1),
         ("jax.block_until_ready(jax.jit(lambda x: (jaxcb.debug_callback(boom, x), x)[1])(1.0))", 1),
         ("jaxcb.debug_callback(boom, 1.0)", 1),
@@ -83,7 +83,7 @@ def test_uncaught_error_of_a_thread_is_the_users_traceback(script):
     assert err.count("KeyError: 'no luck'") == 1 and "jupyter_jaxcb" not in err
 
 
-# The operand is still being computed, so that XLA calls from a thread of its own.
+# The operand is still being computed, so XLA calls on one of its own threads.
 ASYNC = """
     x = jnp.ones((1000, 1000))
     slow = jax.jit(lambda x: x @ x @ x @ x)
@@ -100,16 +100,17 @@ EFFECTS = [
 
 
 @pytest.mark.parametrize("effect", EFFECTS)
-def test_error_that_nobody_waited_for_is_reported_once_at_exit(script, effect):
+def test_error_of_a_program_never_waited_for_is_reported_once_at_exit(script, effect):
     code, _, err = script(ASYNC.format(**effect))
     assert code == 0
-    assert err.startswith("A host function failed in a program that nobody waited for:\nTraceback")
+    heading = "A host function failed in a program whose result was never waited for:"
+    assert err.startswith(f"{heading}\nTraceback")
     assert err.count("KeyError: 'no luck'") == 1
     assert "jupyter_jaxcb" not in err and "atexit" not in err
 
 
 def test_errors_that_were_caught_are_not_reported_at_exit(script):
-    """One of each kind, in one script."""
+    """One of each kind in one script."""
     caught = "except jax.errors.JaxRuntimeError as error: print(repr(error.__cause__))\n"
     body = "".join(
         f"try:\n{ASYNC.format(**effect)}    jax.effects_barrier()\n{caught}" for effect in EFFECTS

@@ -1,4 +1,4 @@
-"""A failing host function: the user's exception can be reached, at its own line, distinguished."""
+"""The user's exception can be reached, points to its line, and is not confused with others."""
 
 import threading
 import traceback
@@ -67,7 +67,7 @@ def test_eager_error_has_the_original_as_its_cause():
     assert isinstance(error.__cause__, NoLuck)
 
 
-def test_note_says_flavor_line_element_and_shapes():
+def test_note_names_flavor_line_element_and_shapes():
     f = jax.jit(jax.vmap(CALLS["pure"]))
     original = jaxcb.host_error(failing(lambda: f(jnp.arange(6.0))))
     (note,) = original.__notes__
@@ -143,7 +143,7 @@ def test_record_block_that_fails_keeps_what_was_recorded():
 
 
 def test_exceptions_kept_are_bounded():
-    """Each keeps the arrays of its frames alive."""
+    """Each one keeps the arrays in its frames alive."""
 
     def fail(n):
         for _ in range(40):

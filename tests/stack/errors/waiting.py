@@ -1,6 +1,6 @@
-"""A program over two devices: the host function fails on one, the other goes on to a collective.
+"""A host function fails on one of two devices while the other waits in a collective.
 
-Run by test_poison.py in a process of its own, which never ends by itself.
+test_poison.py runs this in a separate process, which never ends by itself.
 """
 
 import jax

@@ -7,14 +7,14 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 
-collect_ignore = ["mpi_elements.py"]  # a script, which nothing may import
+collect_ignore = ["mpi_elements.py"]  # a script that must not be imported
 
-# What host functions of these tests result; they are closures, so that they travel by value.
+# The result of these tests' host functions, which are closures so that they are pickled by value.
 NUMBER = jax.ShapeDtypeStruct((), np.float32)
 
 
 class Calls:
-    """Counts by name, also of other processes: one byte a call, appended to a file."""
+    """Counts calls by name across processes, by appending one byte per call to a file."""
 
     def __init__(self, folder):
         self.folder = str(folder)
@@ -46,7 +46,7 @@ def calls(tmp_path):
 
 @pytest.fixture
 def elements():
-    """``elements(host, executor=...)``: `host` of every number of an array, jitted and vmapped."""
+    """``elements(host, executor=...)`` is a jitted vmap of `host` over an array of numbers."""
 
     def vmapped(host, **options):
         return jax.jit(
@@ -60,7 +60,7 @@ def elements():
 
 @pytest.fixture
 def failure():
-    """``failure(function, *args)``: what its host function raised, and the notes on it."""
+    """``failure(function, *args)`` returns the host function's exception, and text with notes."""
 
     def raised(function, *args):
         with pytest.raises(Exception) as caught:

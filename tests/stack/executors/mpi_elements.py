@@ -1,6 +1,6 @@
-"""A script of one process that MPI's workers serve; prints what it saw as JSON.
+"""A script that runs batch elements on MPI workers and prints the outcome as JSON.
 
-No ``if __name__ == "__main__":`` on purpose: the workers must not run it again.
+It has no ``if __name__ == "__main__":`` on purpose: the workers must not run it again.
 """
 
 import collections
@@ -22,7 +22,7 @@ print("script", flush=True)
 
 
 @dataclasses.dataclass
-class Pair:  # that no worker can import
+class Pair:  # no worker can import it
     one: np.ndarray
 
 

@@ -1,4 +1,4 @@
-"""What raises, takes too long or cannot come back: the first element's error, and nothing hangs."""
+"""Errors, timeouts and results that cannot be sent raise the first element's error."""
 
 import concurrent.futures
 import contextlib
@@ -31,7 +31,7 @@ def test_error_of_the_first_failing_element_surfaces_with_its_number(
 
 
 @BOTH
-def test_wrong_result_of_a_element_is_that_elements_error(elements, failure, executor):
+def test_wrong_result_of_an_element_is_that_elements_error(elements, failure, executor):
     def host(x):
         return np.zeros(3) if x == 4 else x
 
@@ -41,7 +41,7 @@ def test_wrong_result_of_a_element_is_that_elements_error(elements, failure, exe
 
 @pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
 @pytest.mark.parametrize("more", [{}, {"timeout": 60}, {"record": True}], ids=str)
-def test_element_that_raises_stop_iteration_does_not_end_the_others_unrecorded(
+def test_stop_iteration_in_an_element_does_not_silently_end_the_loop(
     elements, failure, executor, more
 ):
     def host(x):
@@ -52,11 +52,11 @@ def test_element_that_raises_stop_iteration_does_not_end_the_others_unrecorded(
     with record:
         error, words = failure(elements(host, executor=executor, **options), X)
     assert type(error) is RuntimeError
-    assert "it raised StopIteration" in str(error) and "in batch element 5," in words
+    assert "the host function raised StopIteration" in str(error) and "in batch element 5," in words
 
 
 @BOTH
-def test_result_that_is_wrong_is_not_asked_for_again(elements, calls, failure, executor):
+def test_wrong_result_is_not_retried(elements, calls, failure, executor):
     count = calls.counter()
 
     def host(x):
@@ -67,7 +67,7 @@ def test_result_that_is_wrong_is_not_asked_for_again(elements, calls, failure, e
     assert "answered with shape (3,)" in str(error) and calls.counted()["0"] == 1
 
 
-def test_elements_behind_the_failing_one_are_not_begun(elements, failure):
+def test_elements_after_the_failing_one_are_not_started(elements, failure):
     begun = []
 
     def host(x):
@@ -80,7 +80,7 @@ def test_elements_behind_the_failing_one_are_not_begun(elements, failure):
     assert {0, 1, 2} <= set(begun) and len(begun) < 20
 
 
-def test_error_of_another_process_says_where_it_was_raised(elements, failure):
+def test_error_of_another_process_has_its_traceback(elements, failure):
     def inner(x):
         raise ZeroDivisionError("by nothing")
 
@@ -94,7 +94,7 @@ def test_error_of_another_process_says_where_it_was_raised(elements, failure):
 
 
 @pytest.mark.parametrize("kind", ["cause", "context", "group"])
-def test_error_of_another_process_has_its_causes_reported(elements, failure, kind):
+def test_error_of_another_process_has_the_tracebacks_of_its_causes(elements, failure, kind):
     def inner(x):
         raise ZeroDivisionError("by nothing")
 
@@ -114,7 +114,7 @@ def test_error_of_another_process_has_its_causes_reported(elements, failure, kin
 
 
 @pytest.mark.parametrize("kind", ["needs two", "holds a lock"])
-def test_error_that_cannot_travel_is_reported_in_words(elements, failure, kind):
+def test_error_that_cannot_be_pickled_is_reported_by_its_text(elements, failure, kind):
     def host(x):
         class Odd(Exception):
             def __init__(self, one, two):
@@ -130,24 +130,22 @@ def test_error_that_cannot_travel_is_reported_in_words(elements, failure, kind):
     assert "odd words" in str(error) and "in batch element 0" in words
 
 
-def test_result_that_cannot_travel_is_an_error_of_its_element(elements, failure):
+def test_result_that_cannot_be_sent_is_an_error_of_its_element(elements, failure):
     def host(x):
         return (n for n in ()) if x == 7 else x
 
     error, words = failure(elements(host, executor="processes:2"), X)
     assert (
-        "its answer, generator, cannot be sent back" in str(error) and "in batch element 7" in words
+        "its result (generator) cannot be sent back" in str(error) and "in batch element 7" in words
     )
 
 
 @BOTH
-def test_element_that_failed_is_called_again_as_often_as_is_allowed(
-    elements, calls, failure, executor
-):
+def test_failed_element_is_retried_as_often_as_allowed(elements, calls, failure, executor):
     count = calls.counter()
 
     def host(x):
-        if count(int(x)) <= int(x) % 3:  # batch elements fail never, once, twice
+        if count(int(x)) <= int(x) % 3:  # elements fail zero, one or two times
             raise OSError("not now")
         return 2 * x
 
@@ -157,7 +155,7 @@ def test_element_that_failed_is_called_again_as_often_as_is_allowed(
 
 
 @BOTH
-def test_element_that_fails_too_often_is_an_error(elements, calls, failure, executor):
+def test_element_out_of_retries_is_an_error(elements, calls, failure, executor):
     count = calls.counter()
 
     def host(x):
@@ -176,7 +174,7 @@ def test_element_that_fails_too_often_is_an_error(elements, calls, failure, exec
 
 
 @BOTH
-def test_element_that_takes_too_long_is_named(elements, failure, executor):
+def test_element_that_times_out_is_named(elements, failure, executor):
     def host(x):
         if x == 3:
             import threading
@@ -192,7 +190,7 @@ def test_element_that_takes_too_long_is_named(elements, failure, executor):
     )
 
 
-def test_element_that_took_too_long_once_is_called_again(elements, calls):
+def test_element_that_timed_out_is_retried(elements, calls):
     count = calls.counter()
 
     def host(x):
@@ -221,7 +219,7 @@ def test_retries_and_timeout_hold_without_vmap():
     assert jax.jit(f)(np.float32(4)) == 4 and len(tries) == 3
 
 
-def test_interrupt_that_a_host_function_raises_is_not_called_again(elements):
+def test_interrupt_raised_by_a_host_function_is_not_retried(elements):
     tried = []
 
     def host(x):
@@ -230,14 +228,14 @@ def test_interrupt_that_a_host_function_raises_is_not_called_again(elements):
 
     with pytest.raises(KeyboardInterrupt):
         elements(host, executor="threads:1", retries=5, chunksize=1)(X).block_until_ready()
-    assert len(tried) <= 2  # and what was in flight
+    assert len(tried) <= 2  # one more may have been in flight
 
 
 @pytest.mark.filterwarnings("ignore:.*which is a callback itself")
 @pytest.mark.parametrize("pool", ["threads:1", "threads:2", "mine"])
 @pytest.mark.parametrize("timeouts", [(None, None), (20, None), (20, 20)])
-def test_host_function_may_call_what_needs_the_same_executor(pool, timeouts):
-    """The threads that it would need are all waiting for it."""
+def test_host_function_may_use_the_same_executor(pool, timeouts):
+    """All the threads it needs are waiting for it."""
     mine = concurrent.futures.ThreadPoolExecutor(1)
     executor = mine if pool == "mine" else pool
     inner = jaxcb.pure(lambda x: x + 1, result=lambda x: x, executor=executor, timeout=timeouts[1])
@@ -255,7 +253,7 @@ def test_several_crossings_share_one_executor(elements):
     together = threading.Barrier(2, timeout=30)
 
     def host(x):
-        together.wait()  # two batch elements at a time, or none gets on
+        together.wait()  # deadlocks unless two elements run at a time
         return x
 
     f = elements(host, executor="threads:4", chunksize=1)
@@ -265,7 +263,7 @@ def test_several_crossings_share_one_executor(elements):
             assert returned_value.shape == (8,)
 
 
-def test_worker_that_holds_the_interpreter_lock_past_its_timeout_is_ended_and_named(
+def test_worker_that_holds_the_gil_past_its_timeout_is_killed_and_reported(
     elements, failure, monkeypatch
 ):
     monkeypatch.setattr(_stuck, "GRACE_SECONDS", 0.2)
@@ -280,4 +278,4 @@ def test_worker_that_holds_the_interpreter_lock_past_its_timeout_is_ended_and_na
     error, words = failure(
         elements(host, executor="processes:2", timeout=0.3, chunksize=1), np.arange(6, dtype="f")
     )
-    assert type(error) is TimeoutError and "batch element 3" in words and "was ended" in str(error)
+    assert type(error) is TimeoutError and "batch element 3" in words and "was killed" in str(error)

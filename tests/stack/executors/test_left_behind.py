@@ -1,4 +1,4 @@
-"""What a crossing and a script leave behind: no call that is not made, nothing not needed."""
+"""A crossing or a script that ends loses no calls and leaves nothing behind."""
 
 import concurrent.futures
 import gc
@@ -32,7 +32,7 @@ def main():
     slowly = jax.jit(lambda x: jax.lax.fori_loop(0, 8, lambda i, y: y @ x / 1_200, x)[0, 0])
     big = jnp.ones((1_200, 1_200))
     slowly(big).block_until_ready()
-    f(slowly(big))  # runs behind the script's back, and nobody waits for it
+    f(slowly(big))  # runs asynchronously, and the script never waits for it
 
 main()
 {last}
@@ -40,7 +40,7 @@ main()
 
 
 class Here(concurrent.futures.Executor):
-    """Runs at once what it is given; `seen` gets the future."""
+    """Runs work immediately and passes the future to `seen`."""
 
     def __init__(self, seen):
         self.seen = seen
@@ -62,18 +62,18 @@ def end_of_script(in_process):
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_script_that_ends_has_the_elements_of_its_programs_run(end_of_script, tmp_path, executor):
+def test_script_that_ends_first_finishes_its_programs(end_of_script, tmp_path, executor):
     ran, made = end_of_script(tmp_path / "made", executor, "")
     assert (made, ran.returncode, ran.stderr) == (1_000, 0, "")
 
 
-def test_script_that_ends_by_an_interrupt_does_not(end_of_script, tmp_path):
+def test_script_that_is_interrupted_does_not_finish_its_programs(end_of_script, tmp_path):
     ran, made = end_of_script(tmp_path / "made", "threads:2", "raise KeyboardInterrupt")
     assert made < 1_000 and ran.stderr.rstrip().endswith("\nKeyboardInterrupt")
 
 
-def test_futures_and_their_results_are_let_go_at_once():
-    """Not when garbage is collected: on a cluster each holds a result there."""
+def test_futures_and_their_results_are_freed_immediately():
+    """Without waiting for the garbage collector: on a cluster each future holds a result there."""
     futures = []
 
     class Pool(concurrent.futures.ThreadPoolExecutor):
@@ -92,9 +92,9 @@ def test_futures_and_their_results_are_let_go_at_once():
         gc.enable()
 
 
-def test_places_of_chunks_that_were_cancelled_are_free_again(elements, failure):
+def test_places_of_cancelled_chunks_are_freed(elements, failure):
     class Stuck(concurrent.futures.ProcessPoolExecutor):
-        """Fails what it is given first, and never begins with the rest."""
+        """Fails the first work it is given and never starts the rest."""
 
         given = 0
 
@@ -118,8 +118,8 @@ def test_places_of_chunks_that_were_cancelled_are_free_again(elements, failure):
     assert len(board()._free) == free
 
 
-def test_interrupt_ends_elements_that_come_back_quickly():
-    """Also where there is always another chunk that has come back."""
+def test_interrupt_ends_a_run_whose_chunks_return_immediately():
+    """There is always another chunk that has come back."""
     inside, go_on, made = threading.Event(), threading.Event(), []
 
     def host(x):
@@ -130,18 +130,18 @@ def test_interrupt_ends_elements_that_come_back_quickly():
         return x
 
     def run():
-        """In a thread of its own: JAX 0.8 dispatches nothing where a host call has failed."""
+        """In a new thread: on JAX 0.8 a thread with a failed call dispatches synchronously."""
         own = Here(lambda future: None)
         callback = jaxcb.pure(host, result="x", executor=own, chunksize=1)
         f = jax.jit(lambda x: jax.vmap(callback)(x + jnp.arange(100.0))).lower(1.0).compile()
         slowly = jax.jit(lambda x: jax.lax.fori_loop(0, 8, lambda i, y: y @ x / 1_200, x)[0, 0])
         big = jnp.ones((1_200, 1_200))
         slowly(big).block_until_ready()
-        y = f(slowly(big))  # runs behind the thread's back
+        y = f(slowly(big))  # runs asynchronously
         assert inside.wait(60)
         interrupt()
         go_on.set()
-        with pytest.raises(Exception, match="not called, as its run was interrupted"):
+        with pytest.raises(Exception, match="not called, because its run was interrupted"):
             y.block_until_ready()
 
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
@@ -150,7 +150,7 @@ def test_interrupt_ends_elements_that_come_back_quickly():
 
 
 @pytest.mark.parametrize("where", ["operand", "keyword", "closure"])
-def test_what_is_large_goes_to_processes_once_for_all_chunks(monkeypatch, tmp_path, where):
+def test_large_arrays_are_sent_to_processes_once_for_all_chunks(monkeypatch, tmp_path, where):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     sent = []
 

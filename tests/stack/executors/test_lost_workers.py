@@ -1,4 +1,4 @@
-"""A worker is killed in the middle: no element is lost or doubled in the result, nothing hangs."""
+"""If a worker is killed, no element is lost or doubled in the result, and nothing hangs."""
 
 import collections
 import concurrent.futures
@@ -22,7 +22,7 @@ X = np.arange(20, dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def client():
-    """Three worker processes of dask's; dask itself does not run anything again."""
+    """Three dask worker processes; dask itself retries nothing."""
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         cluster = distributed.LocalCluster(
             n_workers=3, threads_per_worker=1, dashboard_address=":0",
@@ -33,7 +33,7 @@ def client():
 
 
 def killing(count, times, victim=7):
-    """Ends its worker `times` times in the batch element `victim`."""
+    """Return a host function that kills its worker in batch element `victim`, `times` times."""
 
     def host(x):
         import os
@@ -47,7 +47,7 @@ def killing(count, times, victim=7):
 
 
 @pytest.mark.parametrize("chunksize", [None, 4])
-def test_element_whose_worker_was_killed_is_called_again(elements, calls, chunksize):
+def test_element_whose_worker_was_killed_is_retried(elements, calls, chunksize):
     f = elements(
         killing(calls.counter(), 2), executor="processes:2", retries=2, chunksize=chunksize
     )
@@ -55,34 +55,30 @@ def test_element_whose_worker_was_killed_is_called_again(elements, calls, chunks
     assert calls.counted() == {"batch element 7": 3}
 
 
-def test_error_names_the_element_and_the_worker_and_the_next_call_has_new_ones(
-    elements, calls, failure
-):
+def test_error_names_element_and_worker_and_the_next_call_works(elements, calls, failure):
     f = elements(killing(calls.counter(), 1), executor="processes:2", chunksize=4)
     error, words = failure(f, X)
     assert type(error) is jaxcb.WorkerLostError
-    assert "ended (pid " in words and "in batch element 7," in words and "retries=1" in words
+    assert "died (pid " in words and "in batch element 7," in words and "retries=1" in words
     assert calls.counted() == {"batch element 7": 1}
     np.testing.assert_array_equal(f(X), 2 * X)
 
 
-def test_worker_of_dask_that_was_killed_is_named_or_its_element_called_again(
-    elements, calls, failure, client
-):
+def test_killed_dask_worker_is_reported_or_its_element_retried(elements, calls, failure, client):
     count = calls.counter()
     f = elements(killing(count, 1), executor=client, chunksize=4)
     np.testing.assert_array_equal(f(X[:4]), 2 * X[:4])  # its workers can write on the board
     error, words = failure(f, X)
     assert type(error) is jaxcb.WorkerLostError
-    assert "ended (pid " in words and "in batch element 7," in words and "retries=1" in words
+    assert "died (pid " in words and "in batch element 7," in words and "retries=1" in words
     assert calls.counted() == {"batch element 7": 1}
     again = elements(killing(count, 2), executor=client, chunksize=4, retries=1)
     np.testing.assert_array_equal(again(X), 2 * X)
     assert calls.counted() == {"batch element 7": 3}
 
 
-def test_only_the_element_that_kills_is_charged(elements, calls):
-    """Where a pool breaks as a whole, elements of other workers do not use up their retries."""
+def test_only_the_element_that_kills_uses_up_a_retry(elements, calls):
+    """A pool breaks as a whole, but elements of other workers keep their retries."""
     count = calls.counter()
 
     def host(x):
@@ -95,7 +91,7 @@ def test_only_the_element_that_kills_is_charged(elements, calls):
 
     f = elements(host, executor="processes:2", retries=1, chunksize=5)
     np.testing.assert_array_equal(f(X), X)
-    # Once more where a result was lost with another batch element's worker.
+    # An element runs once more if its result was lost with another element's worker.
     made = calls.counted()
     assert set(made) == {"3", "11", "17"} and min(made.values()) >= 2, made
 
@@ -109,8 +105,8 @@ def test_recording_has_the_element_that_was_lost(elements, calls):
     assert set(made) == set(range(20))
 
 
-def test_worker_that_is_still_ending_is_the_one_that_ended(elements, calls, failure, monkeypatch):
-    """A pool is broken when its worker's files are closed, which is before the process is gone."""
+def test_worker_that_is_still_exiting_is_the_one_that_died(elements, calls, failure, monkeypatch):
+    """A pool breaks when its worker's files are closed, before the process has ended."""
     asked = collections.Counter()
 
     def has_ended(pid):
@@ -125,17 +121,17 @@ def test_worker_that_is_still_ending_is_the_one_that_ended(elements, calls, fail
     assert type(error) is jaxcb.WorkerLostError and "in batch element 7," in words
 
 
-def test_pool_of_ones_own_breaks_and_says_so(elements, calls, failure):
+def test_broken_pool_of_the_user_is_reported(elements, calls, failure):
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
         f = elements(killing(calls.counter(), 99), executor=pool, retries=5, chunksize=1)
         _, words = failure(f, X)
-        assert "in batch element 7," in words and "broken now" in words
+        assert "in batch element 7," in words and "The executor is broken" in words
     assert calls.counted() == {"batch element 7": 1}
 
 
 class Breaking(concurrent.futures.Executor):
-    """Fails the first thing it was given, as a pool does that breaks, and keeps the rest."""
+    """Fails the first work it was given, like a pool that breaks, and keeps the rest."""
 
     def __init__(self):
         self.futures, self._broken, self._max_workers = [], False, 2
@@ -143,13 +139,13 @@ class Breaking(concurrent.futures.Executor):
     def submit(self, *work):
         self.futures.append(concurrent.futures.Future())
         if len(self.futures) == 2:
-            self._broken = "a worker ended"
+            self._broken = "a worker died"
             self.futures[0].set_exception(concurrent.futures.BrokenExecutor(self._broken))
         return self.futures[-1]
 
 
 def test_nothing_is_cancelled_in_a_pool_that_is_breaking(elements, failure):
-    """Python 3.11's would not get to what other callers have in it."""
+    """On Python 3.11 other callers of the pool would wait forever."""
     pool = Breaking()
     error, _ = failure(elements(lambda x: x, executor=pool, chunksize=1), X)
     assert type(error) is jaxcb.WorkerLostError
@@ -168,7 +164,7 @@ def test_lost_scheduler_is_an_error_within_the_timeout(elements, failure, tmp_pa
     def host(x):
         import threading
 
-        with open(began, "w"):  # waits for who closes the cluster
+        with open(began, "w"):  # blocks until close_it() opens it
             pass
         threading.Event().wait(60)
         return x
@@ -181,7 +177,9 @@ def test_lost_scheduler_is_an_error_within_the_timeout(elements, failure, tmp_pa
         closing = other.submit(close_it)
         error, words = failure(elements(host, executor=client, timeout=50, chunksize=1), X[:4])
         closing.result()
-    assert isinstance(error, jaxcb.ExecutorError) and "is lost" in words
+    assert (
+        isinstance(error, jaxcb.ExecutorError) and "lost the connection to the scheduler" in words
+    )
     client.close(timeout=1)
     with pytest.raises(ValueError, match="is shut down"):
         elements(host, executor=client)(X)

@@ -1,4 +1,4 @@
-"""Workers of a real MPI run batch elements, started by the script itself and by mpiexec."""
+"""Real MPI workers run batch elements, started by the script itself or by mpiexec."""
 
 import concurrent.futures
 import json
@@ -14,12 +14,12 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.executors import _mpi
 
 HERE = pathlib.Path(__file__)
-BIN = os.path.dirname(sys.executable)  # where the package mpich has its mpiexec
+BIN = os.path.dirname(sys.executable)  # the mpich package installs mpiexec here
 BY_MPIEXEC = [f"{BIN}/mpiexec", "-n", "3", sys.executable, "-m", "mpi4py.futures"]
 
 
-def ran(*command):
-    """What a script printed, and how it ended."""
+def run(*command):
+    """Run a script; return its output and exit status."""
     environment = {**os.environ, "PATH": os.pathsep.join([BIN, os.environ["PATH"]])}
     return subprocess.run(
         command,
@@ -37,39 +37,39 @@ def ran(*command):
     params=[([sys.executable], "mpi:2"), (BY_MPIEXEC, "mpi")],
     ids=["spawned", "mpiexec"],
 )
-def saw(request, tmp_path_factory):
+def reported(request, tmp_path_factory):
     command, executor = request.param
     folder = tmp_path_factory.mktemp("calls")
-    done = ran(*command, str(HERE.with_name("mpi_elements.py")), executor, str(folder))
+    done = run(*command, str(HERE.with_name("mpi_elements.py")), executor, str(folder))
     assert done.returncode == 0, done.stderr
     first, last = done.stdout.splitlines()
-    assert first == "script"  # once: no worker runs it again
+    assert first == "script"  # printed once: no worker ran the script again
     return json.loads(last)
 
 
-def test_results_are_those_of_the_loop_each_made_once(saw):
-    assert saw["equal"] == [True, True]
-    assert saw["made"] == {"1": 24}
+def test_results_equal_those_of_the_loop_and_each_call_is_made_once(reported):
+    assert reported["equal"] == [True, True]
+    assert reported["made"] == {"1": 24}
 
 
-def test_recording_has_each_element_and_its_worker(saw):
-    assert saw["elements"] == list(range(24))
-    assert saw["pids"] == 2 and saw["ours"] == [False]
+def test_recording_has_each_element_and_its_worker(reported):
+    assert reported["elements"] == list(range(24))
+    assert reported["pids"] == 2 and reported["ours"] == [False]
 
 
-def test_error_and_timeout_name_their_element(saw):
-    raised, late = saw["errors"]
+def test_error_and_timeout_name_their_element(reported):
+    raised, late = reported["errors"]
     assert raised[0] == "UserWarning" and "in batch element 7," in raised[-1]
     assert "raised in a worker (pid " in raised[1]
     assert late[0] == "TimeoutError" and "in batch element 11," in late[-1]
 
 
-def test_interrupt_ends_the_waiting_and_the_workers_stay(saw):
-    assert saw["interrupted"] and saw["afterwards"] == [0, 1, 2]
+def test_interrupt_ends_the_wait_and_the_workers_survive(reported):
+    assert reported["interrupted"] and reported["afterwards"] == [0, 1, 2]
 
 
-def test_worker_that_ends_ends_the_job_and_nothing_waits_for_it():
-    """MPI's own rule: it has no job of which a process is missing."""
+def test_worker_that_exits_ends_the_job():
+    """MPI aborts a job as soon as one of its processes is gone."""
     code = """
 import os
 import jax, numpy as np
@@ -79,21 +79,21 @@ print(jax.vmap(f)(np.ones(1)), flush=True)
 f = jaxcb.pure(lambda x: os._exit(3) if x == 2 else x, result=lambda x: x, executor="mpi:2")
 print(jax.vmap(f)(np.arange(4.0)))
 """
-    done = ran(sys.executable, "-c", code)
+    done = run(sys.executable, "-c", code)
     assert done.returncode != 0 and done.stdout == "[1.]\n"
 
 
-def test_launcher_that_is_not_there_is_reported_before_mpi_gives_up_python(monkeypatch, tmp_path):
+def test_missing_launcher_is_reported_before_mpi_aborts_python(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in list(os.environ):
         if name.startswith(_mpi._OF_A_JOB):
             monkeypatch.delenv(name)
-    with pytest.raises(jaxcb.ExecutorError, match=r"mpiexec, which is not there.*'processes'"):
+    with pytest.raises(jaxcb.ExecutorError, match=r"mpiexec, which was not found.*'processes'"):
         _mpi.named_mpi(NeverThere, "mpi", "2")
 
 
 class NeverThere(concurrent.futures.Executor):
-    """A pool whose workers do not come."""
+    """A pool whose workers never start."""
 
     def __init__(self, count, **options):
         self.asked = threading.Event()
@@ -102,7 +102,7 @@ class NeverThere(concurrent.futures.Executor):
         self.asked.wait()
 
 
-def test_workers_that_do_not_come_are_not_waited_for_for_ever(monkeypatch):
+def test_workers_that_never_start_are_not_waited_for_forever(monkeypatch):
     monkeypatch.setattr(_mpi, "_START_SECONDS", 0.01)
     monkeypatch.setenv("PMI_RANK", "0")
     pool = NeverThere(2)
@@ -112,7 +112,7 @@ def test_workers_that_do_not_come_are_not_waited_for_for_ever(monkeypatch):
 
 
 def test_workers_that_failed_to_start_are_reported_at_once():
-    """Where its thread that starts them has failed, mpi4py waits for ever."""
+    """mpi4py itself waits forever if its thread that starts the workers fails."""
     code = """
 import os, sys
 from mpi4py import MPI, futures
@@ -124,6 +124,6 @@ try:
 except jaxcb.ExecutorError as error:
     print(error)
 """
-    done = ran(sys.executable, "-c", code)
+    done = run(sys.executable, "-c", code)
     assert "has no workers: MPI did not start them" in done.stdout, done.stderr
     assert "ZeroDivisionError" in done.stderr

@@ -1,4 +1,4 @@
-"""Who ran which batch element, and how long it waited; Ctrl-C."""
+"""The recording names the worker and queueing time of each batch element; Ctrl-C."""
 
 import collections
 import itertools
@@ -39,7 +39,7 @@ def test_each_element_has_its_worker_and_its_times(elements, executor):
         assert name.startswith("worker ") and (together or f"pid {worker.pid}" in name)
     for call in recording:
         assert call.end_ns >= call.start_ns and call.queued_ns >= 0
-    # The first batch element of each chunk has waited for it; the others came with it.
+    # Only the first element of each chunk has a queueing time.
     assert sum(call.queued_ns > 0 for call in recording) <= 6
     assert Recording.from_json(recording.to_json()).workers == recording.workers
 
@@ -66,13 +66,13 @@ def test_calls_that_were_made_are_recorded_when_one_fails(elements, calls, failu
 
     with jaxcb.record() as r:
         failure(elements(host, executor="threads:1", chunksize=2), X)
-        # The one thread gets to this when it is done with what was running.
+        # The single thread runs this after everything that was running.
         elements(lambda x: x, executor="threads:1")(X[:1]).block_until_ready()
     assert len(r.recording) == calls.counted()["calls"] + 1
     assert [call.element for call in r.recording if call.error] == [5]
 
 
-def test_tries_are_host_calls_of_their_own(elements, calls):
+def test_each_try_is_a_host_call(elements, calls):
     count = calls.counter()
 
     def host(x):
@@ -87,22 +87,22 @@ def test_tries_are_host_calls_of_their_own(elements, calls):
     assert [call.error for call in r.recording if call.error] == ["OSError: not now"]
 
 
-def test_report_says_how_many_elements_each_worker_ran(elements):
+def test_report_counts_the_elements_of_each_worker(elements):
     with jaxcb.record() as r:
         elements(lambda x: x, executor="threads:1", chunksize=3)(X).block_until_ready()
     assert "12 calls by 1 worker: worker 1 · jaxcb-threads_0: 12; queued " in to_text(r.recording)
     assert "worker" not in to_text(r.recording, times=False)
 
 
-def who(pid, host="far"):
+def a_worker(pid, host="far"):
     return SimpleNamespace(host=host, pid=pid, thread=0, name="")
 
 
-def test_clock_of_another_machine_is_put_on_ours(lowered):
+def test_times_of_another_machine_are_converted_to_our_clock(lowered):
     recorder, ahead = Recorder(), 5_000_000_000
-    # Sent at 100, back at 200; 110 to 190 by our clock, and 150 to 160 the next time.
+    # Each row is by our clock; the second one leaves an uncertainty of 1 ns.
     for sent, start, end, back in ((100, 110, 190, 200), (140, 141, 199, 200)):
-        part = WorkerRows(who(7), np.array([0]), [start + ahead, end + ahead], sent, back, {})
+        part = WorkerRows(a_worker(7), np.array([0]), [start + ahead, end + ahead], sent, back, {})
         recorder.called_by_workers(lowered, 1, recorder.crossing(), [part])
     recording = recorder.freeze()
     (worker,) = recording.workers
@@ -112,9 +112,9 @@ def test_clock_of_another_machine_is_put_on_ours(lowered):
     assert abs(second.start_ns - 141) <= 1 and abs(second.end_ns - 199) <= 1
 
 
-def test_clock_of_this_machine_is_ours(lowered):
+def test_times_of_this_machine_are_not_converted(lowered):
     recorder = Recorder()
-    part = WorkerRows(who(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200, {})
+    part = WorkerRows(a_worker(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200, {})
     recorder.called_by_workers(lowered, 1, recorder.crossing(), [part])
     (call,) = recorder.freeze()
     assert (call.start_ns, call.end_ns, call.queued_ns, call.element) == (110, 190, 10, 3)
@@ -128,7 +128,7 @@ def lowered(elements):
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_interrupt_ends_the_waiting_and_what_has_not_begun(elements, calls, executor):
+def test_interrupt_ends_the_wait_and_cancels_pending_elements(elements, calls, executor):
     count, begun = calls.counter(), calls.folder
 
     def host(x):

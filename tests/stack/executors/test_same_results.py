@@ -1,4 +1,4 @@
-"""What an executor results is what the loop over batch elements results, bit for bit."""
+"""An executor returns the same results as the loop over batch elements, bit for bit."""
 
 import concurrent.futures
 import dataclasses
@@ -20,25 +20,25 @@ DTYPES = ["float32", "int32", "uint8", "bool", "complex64", "float16", "bfloat16
 
 @st.composite
 def programs(draw):
-    """A nest of vmaps over two operands, and arrays for it."""
+    """Draw nested vmaps over two operands, and arrays for them."""
     depth = draw(st.integers(0, 3))
     sizes = [draw(st.integers(1, 4)) for _ in range(depth)]  # outermost first
-    mapped = [draw(st.sampled_from([(0, 0), (0, None), (None, 0)])) for _ in sizes]
+    in_axes = [draw(st.sampled_from([(0, 0), (0, None), (None, 0)])) for _ in sizes]
     dtype = jnp.dtype(draw(st.sampled_from(DTYPES)))
     inner = draw(st.sampled_from([(), (3,), (2, 0), (2, 2)]))
     seed = draw(st.integers(0, 99))
     arrays = []
     for operand in range(2):
-        own = [n for n, axes in zip(sizes, mapped, strict=True) if axes[operand] == 0]
+        own = [n for n, axes in zip(sizes, in_axes, strict=True) if axes[operand] == 0]
         numbers = np.random.default_rng(seed + operand).integers(0, 2, (*own, *inner))
         arrays.append(jnp.asarray(numbers.astype(dtype)))
     options = {"chunksize": draw(st.sampled_from([None, 1, 3]))}
     if draw(st.booleans()):
         options["timeout"] = 60.0
-    return mapped, arrays, draw(st.sampled_from(["array", "tuple", "dict"])), options
+    return in_axes, arrays, draw(st.sampled_from(["array", "tuple", "dict"])), options
 
 
-def program(mapped, arrays, kind, **options):
+def program(in_axes, arrays, kind, **options):
     def host(x, y):
         both = x ^ y if x.dtype == bool else x + y
         swapped = np.stack([x, y])
@@ -50,7 +50,7 @@ def program(mapped, arrays, kind, **options):
         result = {"array": both, "tuple": (both, swapped), "dict": {"b": swapped, "a": both}}[kind]
         return jaxcb.pure_callback(host, result, x, y, vmap_method="sequential", **options)
 
-    for axes in reversed(mapped):
+    for axes in reversed(in_axes):
         call = jax.vmap(call, in_axes=axes)
     return jax.tree.map(np.asarray, jax.jit(call)(*arrays))
 
@@ -63,22 +63,22 @@ def same(one, other):
 
 @settings(max_examples=60)
 @given(programs())
-def test_threads_return_results_as_the_loop_does(drawn):
-    mapped, arrays, kind, options = drawn
-    expected = program(mapped, arrays, kind)
-    same(program(mapped, arrays, kind, executor="threads:3", **options), expected)
+def test_threads_return_the_results_of_the_loop(drawn):
+    in_axes, arrays, kind, options = drawn
+    expected = program(in_axes, arrays, kind)
+    same(program(in_axes, arrays, kind, executor="threads:3", **options), expected)
 
 
 @settings(max_examples=12)
 @given(programs())
-def test_processes_return_results_as_the_loop_does(drawn):
-    mapped, arrays, kind, options = drawn
-    expected = program(mapped, arrays, kind)
-    same(program(mapped, arrays, kind, executor="processes:2", **options), expected)
+def test_processes_return_the_results_of_the_loop(drawn):
+    in_axes, arrays, kind, options = drawn
+    expected = program(in_axes, arrays, kind)
+    same(program(in_axes, arrays, kind, executor="processes:2", **options), expected)
 
 
 @pytest.mark.parametrize("executor", ["threads:1", "processes:2"])
-def test_buffer_that_a_host_function_uses_again_is_not_shared_by_elements(executor):
+def test_buffer_that_a_host_function_reuses_is_copied_for_each_element(executor):
     kept = np.zeros(2, np.float32)
 
     def host(x):
@@ -99,7 +99,7 @@ def test_buffer_that_a_host_function_uses_again_is_not_shared_by_elements(execut
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_static_arguments_keywords_and_structures_arrive(executor):
+def test_static_arguments_keywords_and_pytrees_are_passed_on(executor):
     def host(tree, power, *, scale):
         assert isinstance(tree["x"], np.ndarray) and not tree["x"].flags.writeable
         return (tree["x"] ** {"square": 2}[power]) * scale
@@ -120,7 +120,7 @@ def test_static_arguments_keywords_and_structures_arrive(executor):
 
 
 @pytest.mark.parametrize("pool", ["processes:2", "own"])
-def test_arguments_of_a_class_that_no_worker_can_import_arrive(pool):
+def test_arguments_of_a_class_that_no_worker_can_import_are_sent(pool):
     @jax.tree_util.register_dataclass
     @dataclasses.dataclass
     class Pair:
@@ -139,7 +139,7 @@ def test_arguments_of_a_class_that_no_worker_can_import_arrive(pool):
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_arguments_are_read_only_and_whole_operands_come_whole(executor):
+def test_arguments_are_read_only_and_unbatched_operands_are_whole(executor):
     def host(x, table):
         assert not x.flags.writeable and not table.flags.writeable
         assert type(x) is type(table) is np.ndarray and x.shape == ()
@@ -159,7 +159,7 @@ def test_arguments_are_read_only_and_whole_operands_come_whole(executor):
     np.testing.assert_array_equal(f(np.arange(9, -1, -1)), table[::-1])
 
 
-def test_jax_arrays_and_keys_arrive_in_threads():
+def test_threads_get_jax_arrays_and_keys():
     def host(key, x):
         assert isinstance(x, jax.Array) and str(key.dtype) == "key<fry>"
         return np.asarray(x) + 1
@@ -198,7 +198,7 @@ def test_call_without_vmap_runs_in_the_executor_too():
     assert plain(1.0) == 1
 
 
-def test_batch_of_expand_dims_is_one_call_there(calls):
+def test_batch_of_expand_dims_is_one_call_in_the_executor(calls):
     count = calls.counter()
 
     def host(x):
@@ -210,7 +210,7 @@ def test_batch_of_expand_dims_is_one_call_there(calls):
     assert calls.counted() == {"calls": 1}
 
 
-def test_body_of_a_cell_that_runs_again_is_the_one_that_runs(notebook):
+def test_executor_runs_the_new_body_of_a_cell_that_runs_again(notebook):
     cell = "@jaxcb.pure(result='x', executor='processes:2')\ndef times(x):\n    return {} * x\n"
     notebook.run(cell.format(2), "a cell")
     jitted = jax.jit(jax.vmap(notebook.names["times"]))
@@ -219,7 +219,7 @@ def test_body_of_a_cell_that_runs_again_is_the_one_that_runs(notebook):
     assert jitted(np.arange(4)).tolist() == [0, 3, 6, 9]
 
 
-def test_value_of_a_name_that_the_function_uses_is_the_one_of_now():
+def test_global_that_the_function_uses_has_its_current_value():
     names = {"__name__": "__main__", "factor": 2}
     exec("def times(x):\n    return factor * x\n", names)
     f = jax.jit(jax.vmap(jaxcb.pure(names["times"], result="x", executor="processes:2")))
@@ -228,9 +228,9 @@ def test_value_of_a_name_that_the_function_uses_is_the_one_of_now():
     assert f(np.arange(3)).tolist() == [0, 5, 10]
 
 
-def test_executor_of_ones_own_is_used(elements):
+def test_executor_of_the_user_is_used(elements):
     class Here(concurrent.futures.Executor):
-        """Runs at once what it is given."""
+        """Runs work immediately."""
 
         def __init__(self):
             self.given = 0
@@ -249,7 +249,7 @@ def test_executor_of_ones_own_is_used(elements):
     assert own.given == 3
 
 
-def test_elements_that_cost_nothing_are_sent_together():
+def test_cheap_elements_are_sent_together():
     sent = []
 
     class Counting(concurrent.futures.ThreadPoolExecutor):
@@ -273,7 +273,7 @@ def test_elements_that_cost_nothing_are_sent_together():
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 @pytest.mark.parametrize("kind", [np.float64, np.float32, float, np.int8], ids=lambda k: k.__name__)
-def test_numbers_of_another_kind_are_made_those_that_were_declared(executor, kind):
+def test_numbers_of_another_type_are_converted_to_the_declared_one(executor, kind):
     def host(x):
         return kind(3 * x)
 
@@ -302,14 +302,14 @@ def test_one_buffer_returned_by_every_call_is_copied_each_time(executor):
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_numbers_of_numpy_and_of_python_may_stand_in_one_chunk(elements, executor):
+def test_one_chunk_may_have_numpy_and_python_numbers(elements, executor):
     f = elements(lambda x: x if x % 3 == 0 else float(x), executor=executor, chunksize=3)
     x = np.arange(12, dtype=np.float32)
     np.testing.assert_array_equal(f(x), x)
 
 
-def test_arguments_are_read_only_in_a_pool_of_the_user_too():
-    """loky pickles by protocol 5, which keeps that; this pool does so from Python 3.14 on."""
+def test_arguments_are_read_only_in_a_pool_of_the_user():
+    """Pickle protocol 5 keeps that: loky uses it, this pool only from Python 3.14 on."""
 
     def host(x, table):
         assert not x.flags.writeable and not table.flags.writeable

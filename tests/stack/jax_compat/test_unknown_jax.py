@@ -1,4 +1,4 @@
-"""In a JAX that lacks something private: a clear ImportError, or a smaller service that works."""
+"""A JAX that lacks a private API raises a clear ImportError, or only loses features."""
 
 from textwrap import dedent
 
@@ -16,10 +16,10 @@ NEEDED = [
 
 @pytest.fixture(scope="module")
 def refused(in_process):
-    """By name, what the import of the package raises without it: one after the other taken away."""
+    """Maps each name to the error that importing the package raises without it."""
     return in_process(f"""
         import importlib, json, operator, sys, jax
-        said = {{}}
+        raised = {{}}
         for name in {NEEDED}:
             owner, attribute = name.rsplit(".", 1)
             importlib.import_module("jax._src." + owner.removesuffix(".runtime_tokens"))
@@ -30,32 +30,32 @@ def refused(in_process):
             try:
                 import jupyter_jaxcb
             except ImportError as error:
-                said[name] = str(error)
+                raised[name] = str(error)
             setattr(owner, attribute, taken)
             for module in [one for one in sys.modules if one.partition(".")[0] == "jupyter_jaxcb"]:
                 del sys.modules[module]
         import jupyter_jaxcb  # with all of them back
-        print(json.dumps(said))
+        print(json.dumps(raised))
     """).value
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_what_has_no_fallback_fails_the_import_and_names_versions_that_work(refused, name):
-    said = refused[name]
-    assert said.startswith("jupyter_jaxcb ") and "does not know JAX" in said
-    assert name.rsplit(".", 1)[1] in said
-    assert "JAX 0.8.0 to 0.12.0" in said
+def test_missing_required_api_fails_the_import_and_names_supported_versions(refused, name):
+    message = refused[name]
+    assert message.startswith("jupyter_jaxcb does not support JAX")
+    assert name.rsplit(".", 1)[1] in message
+    assert "JAX 0.8.0 to 0.12.0" in message
 
 
 PROGRAM = """
     import numpy as np, jupyter_jaxcb as jaxcb
-    answered = []
+    results = []
     with jaxcb.record() as r:
         f = jax.jit(lambda x: jaxcb.pure_callback(np.sin, x, x))
-        answered.append(float(f(np.float32(0))))
-        jaxcb.debug_callback(lambda x: answered.append(type(x).__name__), 1.0, arrays="jax")
+        results.append(float(f(np.float32(0))))
+        jaxcb.debug_callback(lambda x: results.append(type(x).__name__), 1.0, arrays="jax")
         jax.effects_barrier()
-    print(answered, len(r.recording), r.recording.environment["backend"])
+    print(results, len(r.recording), r.recording.environment["backend"])
 """
 
 
@@ -70,8 +70,8 @@ PROGRAM = """
         "xla_bridge.backends_are_initialized",
     ],
 )
-def test_what_has_a_fallback_is_not_missed_by_calls(in_process, name):
-    """JAX itself needs these as well, so they are hidden from ours alone."""
+def test_calls_work_without_an_api_that_has_a_fallback(in_process, name):
+    """JAX needs these itself, so they are hidden from this package only."""
     owner, attribute = name.rsplit(".", 1)
     hide = f"""
         import sys, types

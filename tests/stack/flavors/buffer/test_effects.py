@@ -132,9 +132,8 @@ def test_what_it_returns_is_an_error_that_says_what_it_writes_into(x):
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         jax.block_until_ready(call(x))
     assert str(jaxcb.host_error(caught.value)) == (
-        "<lambda> returned ndarray, but a buffer_callback callback must not return any values: it "
-        "writes into the arrays it is given, out[...] = value. Register it as pure if it is to "
-        "return its result."
+        "<lambda> returned ndarray, but a buffer_callback callback must not return any values. Write "
+        "the result into the output array, out[...] = value, or register the function as pure."
     )
 
 

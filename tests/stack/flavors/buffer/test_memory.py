@@ -129,7 +129,7 @@ def test_an_array_that_is_kept_is_named_and_gets_memory_of_its_own(x, vmapped):
     call = jaxcb.buffer_callback(host, x[0] if vmapped else x, vmap_method="sequential")
     compiled = jax.jit(jax.vmap(call) if vmapped else call)
     with pytest.warns(
-        jaxcb.RetainedBufferWarning, match="buffer callback host still holds args\\[0\\] after"
+        jaxcb.RetainedBufferWarning, match="buffer callback host kept args\\[0\\] after"
     ) as reported:
         jax.block_until_ready(compiled(x))
     assert (reported[0].filename, reported[0].lineno) == (__file__, host.__code__.co_firstlineno)
