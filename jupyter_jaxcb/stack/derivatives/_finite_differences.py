@@ -14,7 +14,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
 from ..core import HostFunction, add_note, aligned, is_array
-from ..results import AnswerChecker, answer_checker
+from ..results import ResultChecker, result_checker
 
 SMALL = 0.01  # of the largest element: the scale of a smaller one's step
 TINY = 0.001  # a smaller scale is not trusted where its step changes nothing
@@ -130,7 +130,7 @@ class _Differences:
         return f"{self.host.name} (finite differences)"
 
     def __call__(self, *leaves: Any) -> list[list[np.ndarray]]:
-        check = answer_checker(
+        check = result_checker(
             f"{self.host.name}, called for finite differences with an argument in float64,",
             self.out_tree,
             [shape for shape, _ in self.avals],
@@ -140,7 +140,7 @@ class _Differences:
         columns = [self._block(list(leaves), k, check) for k in self.which]
         return [[column[n] for column in columns] for n in range(len(self.floating))]
 
-    def _block(self, leaves: list[Any], k: int, check: AnswerChecker) -> list[np.ndarray]:
+    def _block(self, leaves: list[Any], k: int, check: ResultChecker) -> list[np.ndarray]:
         """The derivatives of all results by the elements of one argument."""
         x = np.asarray(leaves[k])
         wide, steps, unit = x.astype(np.float64), step_sizes(x), _relative_step(x.dtype)
@@ -159,7 +159,7 @@ class _Differences:
         return [column.reshape((*column.shape[:-1], *x.shape)) for column in block]
 
     def _results(
-        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: AnswerChecker
+        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: ResultChecker
     ) -> tuple[np.ndarray, ...]:
         moved = jax.device_put(aligned(x)) if isinstance(leaves[k], jax.Array) else x
         args, kwargs = tree_unflatten(self.in_tree, [*leaves[:k], moved, *leaves[k + 1 :]])

@@ -26,7 +26,7 @@ from ..dispatch import (
     telling_interrupts,
     to_arguments,
 )
-from ..results import AnswerChecker, shown
+from ..results import ResultChecker, shown
 from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
@@ -178,7 +178,7 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
 
 
 def _numbers(
-    check: AnswerChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
+    check: ResultChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
     """The answers of some calls that answer with one number, and what the next one raised."""
     own = Answers(count, check, [()], kinds)
@@ -190,12 +190,12 @@ def _numbers(
     return array, None
 
 
-def _opening(check: AnswerChecker) -> AnswerChecker:
+def _opening(check: ResultChecker) -> ResultChecker:
     """`check`, also for an answer that has been checked where it was made."""
     return lambda answer: answer.arrays if type(answer) is Checked else check(answer)
 
 
-def _keeping(check: AnswerChecker) -> Callable[[Any], Any]:
+def _keeping(check: ResultChecker) -> Callable[[Any], Any]:
     """Makes of an answer what stays as it is: a host function may use one buffer again."""
 
     def keep(answer: Any) -> Any:

@@ -7,8 +7,8 @@
 from ._array import ResultError as ResultError
 from ._array import shown as shown
 from ._casting import kind_of as kind_of
-from ._checker import AnswerChecker as AnswerChecker
-from ._checker import answer_checker as answer_checker
+from ._checker import ResultChecker as ResultChecker
+from ._checker import result_checker as result_checker
 from ._declared import MISSING as MISSING
 from ._declared import declared_result as declared_result
 from ._declared import is_infer as is_infer

@@ -15,14 +15,14 @@ from jax.tree_util import (
 
 from ._array import ResultError as ResultError
 from ._array import settle
-from ._structure import flatten_answer, leaf_paths, stands_for, structure_error
+from ._structure import flatten_result, leaf_paths, stands_for, structure_error
 
 # From what a host function returned to the flat arrays declared; raises where it does not fit.
-AnswerChecker = Callable[[Any], tuple[np.ndarray, ...]]
+ResultChecker = Callable[[Any], tuple[np.ndarray, ...]]
 _LEAF = tree_structure(0)
 
 
-def answer_checker(
+def result_checker(
     name: str,
     out_tree: PyTreeDef | None,
     shapes: Sequence[tuple[int, ...]],
@@ -30,7 +30,7 @@ def answer_checker(
     *,
     cast: bool = False,
     batch: tuple[int, ...] = (),
-) -> AnswerChecker:
+) -> ResultChecker:
     """A function from an answer of the host function to its flat arrays.
 
     Args:
@@ -53,7 +53,7 @@ def answer_checker(
 
 def _leaf_checker(
     name: str, shape: tuple[int, ...], dtype: np.dtype, more: tuple[bool, tuple[int, ...]]
-) -> AnswerChecker:
+) -> ResultChecker:
     def check(answer: Any) -> tuple[np.ndarray]:
         if type(answer) is np.ndarray and answer.dtype is dtype and answer.shape == shape:
             return (answer,)
@@ -68,7 +68,7 @@ def _tree_checker(
     shapes: Sequence[tuple[int, ...]],
     dtypes: Sequence[np.dtype],
     more: tuple[bool, tuple[int, ...]],
-) -> AnswerChecker:
+) -> ResultChecker:
     declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
     wanted = list(zip(leaf_paths(declared), shapes, dtypes, strict=True))
     flatten, ndarray = out_tree.flatten_up_to, np.ndarray
@@ -115,7 +115,7 @@ class _Flattening:
         Raises:
             ResultError: its structure does not stand for the declared one.
         """
-        leaves, tree = flatten_answer(self._name, answer)
+        leaves, tree = flatten_result(self._name, answer)
         if tree != self._out_tree and tree not in self.accepted:
             if not stands_for(answer, self._declared):
                 raise structure_error(self._name, self._declared, answer)

@@ -17,8 +17,8 @@ from .. import jax_compat
 from ..core import describe
 from ._array import ResultError, array_words, shown
 from ._casting import kind_of
-from ._checker import AnswerChecker
-from ._structure import flatten_answer, leaf_paths, structure_error
+from ._checker import ResultChecker
+from ._structure import flatten_result, leaf_paths, structure_error
 
 _NARROW = {
     np.dtype(wide): np.dtype(narrow)
@@ -36,7 +36,7 @@ def exact_checker(
     out_tree: PyTreeDef,
     shapes: Sequence[tuple[int, ...]],
     dtypes: Sequence[Any],
-) -> AnswerChecker:
+) -> ResultChecker:
     """A function from an answer of the host function to its flat arrays.
 
     Args:
@@ -56,7 +56,7 @@ def exact_checker(
         if one_array and type(answer) is np.ndarray:
             leaves = (answer,)
         else:
-            leaves, tree = flatten_answer(name, answer)
+            leaves, tree = flatten_result(name, answer)
             if tree != out_tree:
                 raise structure_error(name, declared, answer, exact=True)
         return tuple(

@@ -29,7 +29,7 @@ def stands_for(answer: Any, declared: Any) -> bool:
     return _first_difference("", declared, answer) is None
 
 
-def flatten_answer(name: str, answer: Any) -> tuple[list[Any], PyTreeDef]:
+def flatten_result(name: str, answer: Any) -> tuple[list[Any], PyTreeDef]:
     """The leaves and the structure of what the host function `name` answered.
 
     Raises:

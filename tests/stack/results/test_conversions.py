@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_jaxcb.stack.results._array import ResultError
-from jupyter_jaxcb.stack.results._checker import answer_checker
+from jupyter_jaxcb.stack.results._checker import result_checker
 
 from ._oracle import EVERY, expected, interesting, meaning
 
@@ -17,7 +17,7 @@ casts = pytest.mark.parametrize("cast", [False, True], ids=["strict", "cast"])
 
 
 def check(result, shape, name, cast=False):
-    (array,) = answer_checker("oracle", LEAF, [shape], [jnp.dtype(name)], cast=cast)(result)
+    (array,) = result_checker("oracle", LEAF, [shape], [jnp.dtype(name)], cast=cast)(result)
     return array
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.results._array import ResultError
-from jupyter_jaxcb.stack.results._checker import answer_checker
+from jupyter_jaxcb.stack.results._checker import result_checker
 
 from ._messages import message_of
 from ._trees import (
@@ -29,7 +29,7 @@ from ._trees import (
 
 def checker(declared):
     structs, tree = jax.tree.flatten(declared)
-    return answer_checker("oracle", tree, [s.shape for s in structs], [s.dtype for s in structs])
+    return result_checker("oracle", tree, [s.shape for s in structs], [s.dtype for s in structs])
 
 
 def assert_same(got, wanted):
