@@ -140,7 +140,7 @@ def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in
 @our_returning
 @eager_or_jit
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("returned_value", "words"),
     [
         (lambda x: jnp.ones(4), ["(4,)", "(3,)"]),
         (lambda x: x.astype(complex), ["complex", "float32"]),

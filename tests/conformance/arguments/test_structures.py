@@ -165,7 +165,7 @@ class Convertible:
 
 
 @pytest.mark.parametrize(
-    ("answer", "dtype", "expected"),
+    ("result", "dtype", "expected"),
     [
         (True, "bool", True),
         (7, "int32", 7),
@@ -178,7 +178,7 @@ class Convertible:
     ids=["bool", "int", "float", "complex", "__array__", "numpy scalar", "0-d array"],
 )
 @our_returning_kinds
-def test_number_of_python_is_an_result(way, run, result, dtype, expected):
+def test_python_number_is_a_result(way, run, result, dtype, expected):
     f = way(lambda x: result, jax.ShapeDtypeStruct((), np.dtype(dtype)))
     for g in (f, jax.jit(f)):
         got = run(g, X)

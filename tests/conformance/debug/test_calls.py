@@ -41,7 +41,7 @@ def test_callback_without_operands_runs_once_a_run(debug, run, ordered):
 
 
 @pytest.mark.parametrize(
-    "answer", [None, 3, "text", np.ones(3)], ids=["None", "3", "text", "array"]
+    "result", [None, 3, "text", np.ones(3)], ids=["None", "3", "text", "array"]
 )
 def test_result_of_the_host_function_is_ignored(debug, run, result):
     """Whatever it is, the host is called once."""

@@ -86,7 +86,7 @@ def summed_in_a_loop(x):
 
 @pytest.mark.parametrize("flavor", ["pure", "io", "io ordered", "debug"])
 @pytest.mark.parametrize(
-    ("program", "answer"),
+    ("program", "result"),
     [
         ("resharded", lambda x: x + 1),
         ("summed", lambda x: (x * x).sum() + x),

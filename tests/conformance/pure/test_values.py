@@ -98,7 +98,7 @@ def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
 
 
 @pytest.mark.parametrize(
-    ("result", "answer"),
+    ("result", "returned_value"),
     [
         (SCALAR, 9.0),
         ((SCALAR,), (9.0,)),

@@ -60,7 +60,7 @@ REFUSED = {  # declared, result, words of the message
 }
 
 
-@pytest.mark.parametrize(("dtype", "answer", "expected"), ACCEPTED.values(), ids=ACCEPTED)
+@pytest.mark.parametrize(("dtype", "result", "expected"), ACCEPTED.values(), ids=ACCEPTED)
 def test_number_that_fits_is_converted(returning, run, dtype, result, expected):
     """To exactly the declared dtype, eager and compiled; 2 calls."""
     f, seen = returning(result, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
@@ -71,7 +71,7 @@ def test_number_that_fits_is_converted(returning, run, dtype, result, expected):
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize(("dtype", "answer", "words"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("dtype", "result", "words"), REFUSED.values(), ids=REFUSED)
 def test_number_that_does_not_fit_is_an_error_that_shows_it(
     returning, failure, dtype, result, words
 ):
@@ -107,7 +107,7 @@ class Convertible:
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("result", "expected"),
     [
         (np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3)), None),
         (np.arange(24, dtype=np.float32).reshape(4, 6)[::2, ::-2], None),

@@ -17,7 +17,7 @@ Point = collections.namedtuple("Point", "x y")
 
 
 @pytest.mark.parametrize(
-    ("answer", "result"),
+    ("returned_value", "result"),
     [
         ([1.0, 2.0], (SCALAR, SCALAR)),
         ((1.0, 2.0), [SCALAR, SCALAR]),
@@ -62,7 +62,7 @@ WRONG_SHAPES = {
 
 
 @eager_or_jit
-@pytest.mark.parametrize(("answer", "result", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES)
+@pytest.mark.parametrize(("returned_value", "result", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES)
 def test_result_of_another_shape_is_an_error(
     returning, failure, returned_value, result, words, compiled
 ):

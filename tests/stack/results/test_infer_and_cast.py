@@ -88,9 +88,9 @@ LOSING = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "dtype", "cast"), LOSING, ids=lambda value: str(value))
+@pytest.mark.parametrize(("returned_value", "dtype", "cast"), LOSING, ids=lambda value: str(value))
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io], ids=["pure", "io"])
-def test_cast_lets_an_result_lose_within_its_kind(register, returned_value, dtype, cast):
+def test_cast_allows_a_result_to_lose_within_its_kind(register, returned_value, dtype, cast):
     host = register(lambda: returned_value, result=declared(dtype), cast=True)
     for f in (host, jax.jit(host)):
         assert f() == cast
@@ -101,7 +101,7 @@ def test_cast_lets_an_result_lose_within_its_kind(register, returned_value, dtyp
 
 
 @pytest.mark.parametrize(
-    ("answer", "dtype"),
+    ("returned_value", "dtype"),
     [(np.float32(1.5), "int32"), (np.complex64(1j), "float32"), (np.int32(1), "bool"),
      (ml_dtypes.bfloat16(2), "int8")],
     ids=str,

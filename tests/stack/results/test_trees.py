@@ -142,7 +142,7 @@ FIRST_DIFFERENCES = {
 
 
 @pytest.mark.parametrize(
-    ("answer", "declared", "words"), FIRST_DIFFERENCES.values(), ids=FIRST_DIFFERENCES
+    ("returned_value", "declared", "words"), FIRST_DIFFERENCES.values(), ids=FIRST_DIFFERENCES
 )
 def test_first_key_that_differs_is_named(returned_value, declared, words):
     with pytest.raises(ResultError) as caught:
