@@ -61,7 +61,7 @@ def eager(
     results = tuple(to_aval(aval) for aval in result_avals)
     fact = eager_fact(callback.bind, avals, results, levels)
     recorder = active()
-    if recorder is not None and fact.elements == 0:  # without a host call nothing else would record it
+    if recorder is not None and fact.elements == 0:  # there is no host call to record
         recorder.lowered(fact)
     cross = build(
         callback,

@@ -79,7 +79,7 @@ class Callback:
         return self._bind(args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
-        """Bind as a method: the instance, an array, pytree or static value, is the first argument."""
+        """Bind as a method; the instance is an array, a pytree or a static argument."""
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""What a host function is declared to return, and whether it did.
+"""Declared results, and the check of what a host function returns.
 
 `_declared` picks the declaration: `_expressions`, `_annotations`, a ufunc or a dry run.
-`_checker` turns it into the function that every returned value passes through.
+`_checker` turns it into a function that checks every return value.
 """
 
 from ._array import ResultError as ResultError

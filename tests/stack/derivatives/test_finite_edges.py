@@ -84,7 +84,7 @@ def test_imaginary_part_of_a_perturbed_result_is_not_dropped():
         result=lambda x: x,
         derivative="finite",
     )
-    with pytest.raises(Exception, match=r"finite differences .* answered with complex numbers"):
+    with pytest.raises(Exception, match=r"finite differences .* returned complex numbers"):
         jax.grad(f)(1.0)
 
 
@@ -94,7 +94,7 @@ def test_structure_of_a_perturbed_result_is_checked():
         result=lambda x: x,
         derivative="finite",
     )
-    with pytest.raises(Exception, match=r"answered with .* where an array .* was declared"):
+    with pytest.raises(Exception, match=r"returned .* expected an array"):
         jax.grad(f)(1.0)
 
 

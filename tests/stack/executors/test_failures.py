@@ -36,7 +36,7 @@ def test_wrong_result_of_a_element_is_that_elements_error(elements, failure, exe
         return np.zeros(3) if x == 4 else x
 
     error, words = failure(elements(host, executor=executor), X)
-    assert "in batch element 4" in words and "answered with shape (3,)" in str(error)
+    assert "in batch element 4" in words and "returned shape (3,)" in str(error)
 
 
 @pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
@@ -64,7 +64,7 @@ def test_result_that_is_wrong_is_not_asked_for_again(elements, calls, failure, e
         return np.zeros(3)
 
     error, _words = failure(elements(host, executor=executor, retries=3), X)
-    assert "answered with shape (3,)" in str(error) and calls.counted()["0"] == 1
+    assert "returned shape (3,)" in str(error) and calls.counted()["0"] == 1
 
 
 def test_elements_behind_the_failing_one_are_not_begun(elements, failure):

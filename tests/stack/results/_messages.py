@@ -3,8 +3,8 @@
 import jupyter_jaxcb as jaxcb
 
 ADVICE = (
-    "Return ", "return ", "Declare ", "declare ", "Give ", "give ", "Annotate ", "Use ", "Write ",
-    "Leave ", "Let it ", "Compute ", "Name it", "say what", "pad them", "It gets ", "Call it ",
+    "Return ", "return ", "Declare ", "declare ", "Pass ", "pass ", "Annotate ", "Use ", "Write ",
+    "Compute ", "Convert ", "Reshape ", "Name the", "pad them", "It gets ", "Call it ",
 )  # fmt: skip
 
 

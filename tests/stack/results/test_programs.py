@@ -113,5 +113,5 @@ def test_result_without_the_batch_axes_is_reported_what_vmap_handed_over(method)
     with pytest.raises(Exception) as caught:
         jax.jit(jax.vmap(jax.vmap(total)))(batch).block_until_ready()
     message = str(jaxcb.host_error(caught.value))
-    assert "answered with shape () where (2, 4) has to be: () was declared" in message
-    assert "a batch (2, 4) in one call" in message and "'sequential' as its vmap method" in message
+    assert "returned shape (), expected (2, 4): batch (2, 4) + declared ()" in message
+    assert "Return one array for the whole batch, or" in message
