@@ -20,7 +20,7 @@ WRONG = {
     ),
     "gradient, io": (
         "io --result None", "None", "jax.grad(lambda x: (host(x), x)[1])(1.)",
-        "It returns nothing: gradients pass by a debug callback (%%jax_callback debug). Or pass "
+        "It returns nothing: use a debug callback (%%jax_callback debug). Or pass "
         "its arguments through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp.",
     ),
     "vmap of an ordered one": (

@@ -85,7 +85,9 @@ def test_step_of_zeros_is_that_of_ones_and_smaller_for_wider_dtypes():
 
 
 def test_unknown_derivative_is_refused():
-    with pytest.raises(ValueError, match="unknown derivative 'central': it is None or 'finite'"):
+    with pytest.raises(
+        ValueError, match="unknown derivative 'central'. Pass derivative='finite' or None"
+    ):
         jaxcb.pure(lambda x: x, result="x", derivative="central")
 
 

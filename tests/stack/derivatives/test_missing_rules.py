@@ -77,7 +77,9 @@ NOTHING = {
 def test_gradient_of_io_that_returns_nothing_names_debug_first(f, instead):
     with pytest.raises(ValueError, match="IO callbacks do not support JVP") as caught:
         jax.grad(lambda x: (f(x), x)[1])(X)
-    advice = f"It returns nothing: gradients pass by a debug callback ({instead}). Or pass its "
+    advice = (
+        f"It returns nothing: use a debug callback ({instead}), which does not affect gradients. "
+    )
     assert advice in str(caught.value)
 
 

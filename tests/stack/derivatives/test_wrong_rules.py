@@ -44,28 +44,28 @@ FORWARD = {  # a rule, and what is said of it
     "three": (lambda p, t: (p[0], t[0], t[0]), "Return a pair, (primal_out, tangent_out)"),
     "two tangents": (
         lambda p, t: (jnp.sin(p[0]), (t[0], t[0])),
-        "returned the tangent (float32[2], float32[2]) where float32[2] belongs to the value",
+        "returned the tangent (float32[2], float32[2]), expected float32[2] for the value",
     ),
-    "no tangent": (lambda p, t: (jnp.sin(p[0]), None), "returned the tangent None where float32"),
+    "no tangent": (lambda p, t: (jnp.sin(p[0]), None), "returned the tangent None, expected float32"),
     "tangent of another shape": (
         lambda p, t: (jnp.sin(p[0]), t[0][0]),
-        "returned the tangent float32[] where float32[2] belongs to the value float32[2]",
+        "returned the tangent float32[], expected float32[2] for the value float32[2]",
     ),
     "tangent of another dtype": (
         lambda p, t: (jnp.sin(p[0]), t[0].astype(jnp.float16)),
-        "returned the tangent float16[2] where float32[2]",
+        "returned the tangent float16[2], expected float32[2]",
     ),
     "value of another shape": (
         lambda p, t: (p[0][0], t[0][0]),
-        "returned the value float32[], and host_sin returns float32[2]. Return the value of host_s",
+        "returned the value float32[], expected float32[2]. Return the result of host_s",
     ),
     "value of another dtype": (
         lambda p, t: (p[0].astype(jnp.float16), t[0].astype(jnp.float16)),
-        "returned the value float16[2], and host_sin returns float32[2]",
+        "returned the value float16[2], expected float32[2]",
     ),
     "value of another structure": (
         lambda p, t: ((p[0],), (t[0],)),
-        "returned the value (float32[2],), and host_sin returns float32[2]",
+        "returned the value (float32[2],), expected float32[2]",
     ),
 }  # fmt: skip
 X = np.float32([0.5, 1.5])
@@ -104,11 +104,11 @@ REVERSE = {
     "nothing": (lambda x, ct: None, "returned None, no tuple, for 1 argument"),
     "another shape": (
         lambda x, ct: (ct[0],),
-        "returned the cotangent float32[] for argument 0, float32[2]",
+        "returned the cotangent float32[] for argument 0, expected float32[2]",
     ),
     "another structure": (
         lambda x, ct: ({"a": ct},),
-        "returned the cotangent {'a': float32[2]} for argument 0, float32[2]",
+        "returned the cotangent {'a': float32[2]} for argument 0, expected float32[2]",
     ),
 }  # fmt: skip
 
@@ -139,7 +139,7 @@ def test_wrong_backward_rule_is_said_to_be_that_of_the_callback(sin, name, compi
     ("forward", "says"),
     [
         (lambda x: x, "returned float32[2]. Return a pair, (primal_out, residuals)"),
-        (lambda x: (x[0], x), "returned the value float32[], and host_sin returns float32[2]"),
+        (lambda x: (x[0], x), "returned the value float32[], expected float32[2]"),
     ],
     ids=["no pair", "another shape"],
 )
@@ -153,7 +153,9 @@ def test_wrong_forward_half_is_said_to_be_that_of_the_callback(sin, forward, say
 def test_cotangent_of_one_leaf_is_compared_with_its_own_argument():
     f = jaxcb.pure(lambda x, p: x, result=lambda x, p: x)
     f.defvjp(lambda x, p: (f(x, p), None), lambda _, ct: (ct, {"a": ct, "b": ct[0]}))
-    says = re.escape("the cotangent {'a': float32[2], 'b': float32[]} for argument 1, {'a': ")
+    says = re.escape(
+        "the cotangent {'a': float32[2], 'b': float32[]} for argument 1, expected {'a': "
+    )
     with pytest.raises(ValueError, match=says):
         jax.vjp(f, X, {"a": X, "b": X})[1](X)
 
@@ -161,9 +163,7 @@ def test_cotangent_of_one_leaf_is_compared_with_its_own_argument():
 def test_tangent_of_an_integer_result_is_shown():
     f = jaxcb.pure(pair, result="(x, n)")
     f.defjvp(lambda p, t: (f(*p), (t[0], jnp.zeros((), jnp.int32))))
-    with pytest.raises(
-        TypeError, match=r"float0\[\]\) belongs .* jax.dtypes.float0\) for integers"
-    ):
+    with pytest.raises(TypeError, match=r"float0\[\]\) for .* jax.dtypes.float0\) for integers"):
         jax.jvp(lambda x: f(x, 3), (1.0,), (1.0,))
 
 
@@ -176,7 +176,7 @@ def test_argument_that_is_no_array_says_how_to_give_it_to_the_rule():
     f = jaxcb.pure(host, result="x")
     f.defjvp(lambda p, t: (f(*p), t[0]))
     for call in (lambda: f(1.0), lambda: jax.grad(f)(1.0, mode="cosine")):
-        with pytest.raises(TypeError, match=r"cannot call host, .* nondiff_argnums=\(1,\)"):
+        with pytest.raises(TypeError, match=r"cannot call host with .* nondiff_argnums=\(1,\)"):
             call()
 
     f.defjvp(
@@ -228,7 +228,7 @@ def test_cotangents_that_jax_takes_are_taken():
 
 def test_reverse_rule_of_one_function_is_reported_how_to_give_two():
     f = jaxcb.pure(np.sin, result=lambda x: x)
-    with pytest.raises(TypeError, match=r"of sin: .*with \(forward, backward\) below both"):
+    with pytest.raises(TypeError, match=r"of sin: .*sin\.defvjp\(forward, backward\)"):
 
         @f.defvjp
         def rule(x):

@@ -233,7 +233,7 @@ def test_interrupt_that_a_host_function_raises_is_not_called_again(elements):
     assert len(tried) <= 2  # and what was in flight
 
 
-@pytest.mark.filterwarnings("ignore:.*which is a callback itself")
+@pytest.mark.filterwarnings("ignore:.*another callback")
 @pytest.mark.parametrize("pool", ["threads:1", "threads:2", "mine"])
 @pytest.mark.parametrize("timeouts", [(None, None), (20, None), (20, 20)])
 def test_host_function_may_call_what_needs_the_same_executor(pool, timeouts):

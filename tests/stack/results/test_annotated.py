@@ -160,7 +160,9 @@ def test_key_is_an_argument_and_never_a_result():
     @jaxcb.pure
     def oracle(x) -> Key[Array, ""]: ...
 
-    refused(oracle, "Key is not an array of numbers. Annotate the key's data, UInt32[Array, '2']", x)
+    refused(
+        oracle, "Key is not an array of numbers. Annotate the key's data, UInt32[Array, '2']", x
+    )
 
 
 def refused(oracle, words, *args):
@@ -188,8 +190,18 @@ NOT_BOUND = {
         "x has a dimension of size 3, expected n+1 = 4.",
     ),
     "contradicting number": ("3", "3", [4], "x has a dimension of size 4, expected 3. Reshape x"),
-    "other rank": ("n m", "n", [3], "has shape (3,), expected 2 dimensions for 'n m'. Reshape x, or"),
-    "too small a rank": ("a b *n", "a", [3], "has shape (3,), expected at least 2 dimensions for 'a b *n'"),
+    "other rank": (
+        "n m",
+        "n",
+        [3],
+        "has shape (3,), expected 2 dimensions for 'n m'. Reshape x, or",
+    ),
+    "too small a rank": (
+        "a b *n",
+        "a",
+        [3],
+        "has shape (3,), expected at least 2 dimensions for 'a b *n'",
+    ),
     "call": ("n", "len(n)", [3], "'len(n)' is not a dimension. Write a name, an integer, or"),
     "no Python": ("n", "n+", [3], "'n+' is not a dimension"),
     "negative": ("n", "n-5", [3], "'n-5' is -2 with n=3, which is not a valid dimension. Write"),
@@ -202,7 +214,9 @@ NOT_BOUND = {
 @pytest.mark.parametrize(
     ("argument", "result", "shape", "words"), NOT_BOUND.values(), ids=NOT_BOUND
 )
-def test_dimensions_that_cannot_be_determined_are_named(argument, result, shape, words, monkeypatch):
+def test_dimensions_that_cannot_be_determined_are_named(
+    argument, result, shape, words, monkeypatch
+):
     monkeypatch.setattr(builtins, "_", 4, raising=False)  # as in an interactive session
 
     def oracle(x): ...

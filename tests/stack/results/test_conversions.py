@@ -160,7 +160,9 @@ def test_long_doubles_are_floating_numbers():
     third = np.longdouble(1) / 3
     assert_same_bits(check(third, (), "float32"), np.asarray(np.float32(1 / 3)))
     if np.finfo(np.longdouble).maxexp > 1024:
-        with pytest.raises(ResultError, match=r"returned 1e\+4000 \(float128\), which does not fit"):
+        with pytest.raises(
+            ResultError, match=r"returned 1e\+4000 \(float128\), which does not fit"
+        ):
             check(np.longdouble("1e4000"), (), "float64")
 
 

@@ -149,7 +149,9 @@ def test_expression_that_raises_is_quoted_with_what_it_raised(expression, words)
 
 def test_function_of_the_parameters_that_raises_is_named_with_what_it_got():
     message = refused(lambda x: x.shape[9])
-    assert message.startswith("cannot determine the result of oracle(float32[3]): result=<function ")
+    assert message.startswith(
+        "cannot determine the result of oracle(float32[3]): result=<function "
+    )
     assert "raised IndexError: tuple index out of range" in message
     assert "raised TypeError" in refused(lambda: 3)
 
@@ -186,11 +188,17 @@ def raising(x):
 INFERRED = {
     "raises": (raising, "run on zeros it raised RuntimeError: no luck. Declare it: result=jax.S"),
     "None": (lambda x: None, "run on zeros it returned None. Return the computed arrays"),
-    "objects": (lambda x: np.array([1, None]), "an array object[2] ([1, None]), which is not an array"),
+    "objects": (
+        lambda x: np.array([1, None]),
+        "an array object[2] ([1, None]), which is not an array",
+    ),
     "text": (lambda x: "text", "it returned 'text', which is not an array of a JAX dtype"),
     "dates": (lambda x: np.zeros(1, "M8[s]"), "an array datetime64[s][1] ("),
     "named fields": (lambda x: np.zeros(1, [("a", "f4")]), "an array [('a', '<f4')][1] ([(0.0,)])"),
-    "masked": (lambda x: np.ma.masked_array([1.0]), "returned a masked array float64[1], which is not"),
+    "masked": (
+        lambda x: np.ma.masked_array([1.0]),
+        "returned a masked array float64[1], which is not",
+    ),
     "generator": (lambda x: (i for i in ()), "returned <generator object"),
     "huge integer": (lambda x: 2**70, "returned 1180591620717411303424, which is not"),
     "key": (lambda x: jax.random.key(0), "returned Array((), dtype=key<fry>)"),
