@@ -173,8 +173,8 @@ class _Differences:
             before = float(np.asarray(leaves[k]).flat[place])
             start = f"for finite differences of {self.host.name}: element "
             note = (
-                f"{start}{place} was moved from {before} to {x.flat[place]}; near a boundary of the "
-                "domain, define a rule with defjvp or defvjp"
+                f"{start}{place} was moved from {before} to {x.flat[place]}; near a boundary of "
+                "its domain, define a rule with defjvp or defvjp"
             )
             add_note(error, note, instead_of=start)
             raise

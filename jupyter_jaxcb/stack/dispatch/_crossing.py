@@ -19,7 +19,7 @@ from jupyter_jaxcb_worker import check_ended
 from ...recording import LoweredSite, Recorder, active
 from ..core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
 from ..errors import HostCallError, NotCalledError
-from ..results import ResultChecker, result_checker, exact_checker
+from ..results import ResultChecker, exact_checker, result_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
 from ._elements import Answers, ElementSchedule

@@ -1,4 +1,4 @@
-"""Which function, and which code, something is: numbers, counted over the process."""
+"""Number functions and code objects, uniquely within the process."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 
 
 def number(thing: Any) -> int:
-    """Which function or code this is; 0 if that is not known."""
+    """Return the number of a function or code object; 0 if it has none."""
     try:
         return 0 if thing is None else _seen.setdefault(thing, next(_numbers))
-    except TypeError:  # not to be held weakly
+    except TypeError:  # does not support weak references
         return 0
 
 
 def code_number(function: Any) -> int:
-    """Which code a function runs, with what it wraps: ``vmap(f)`` and ``vmap(grad(f))`` differ."""
+    """Return a number for the code of a function and of all functions that it wraps.
+
+    So ``vmap(f)`` and ``vmap(grad(f))`` differ.
+    """
     codes = []
     while hasattr(function, "__code__") and len(codes) < _MOST:
         codes.append(number(function.__code__))
@@ -24,7 +27,7 @@ def code_number(function: Any) -> int:
     return _wrapped.setdefault(tuple(codes), next(_numbers)) if codes else 0
 
 
-_MOST = 100  # functions around each other; one may say that it wraps itself
+_MOST = 100  # nested wrappers; the limit stops a function that claims to wrap itself
 _numbers = itertools.count(1)
 _seen: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _wrapped: dict[tuple[int, ...], int] = {}  # codes, outermost first

@@ -47,7 +47,7 @@ def test_function_that_raises_beyond_an_edge_says_which_element_went_where():
     original = jaxcb.host_error(raised.value)
     assert type(original) is ValueError
     assert "element 1 was moved from 0.0 to -0.0049" in original.__notes__[0]
-    assert "give it a rule by defjvp or defvjp" in original.__notes__[0]
+    assert "define a rule with defjvp or defvjp" in original.__notes__[0]
 
 
 def test_second_derivative_says_which_rule_to_write():
