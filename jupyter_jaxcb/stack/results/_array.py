@@ -87,7 +87,7 @@ def _other_shape(
         )
     return (
         f"{returned}: batch {batch} + declared {shape[len(batch) :]}. Return one array for the "
-        "whole batch, or register it with vmap_method='sequential'."
+        "whole batch, or use the vmap method 'sequential'."
     )
 
 

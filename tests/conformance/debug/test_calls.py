@@ -89,7 +89,7 @@ def test_ordered_callbacks_run_in_program_order(debug):
 
 
 def test_recording_holds_every_call_of_every_element(our_debug, note, run):
-    """What record() says is what happened: 5 calls of one site, batch element by batch element."""
+    """What record() says is what happened: 5 calls of one site, element by element."""
     host, seen = note()
     f = our_debug(host)
     with jaxcb.record() as r:

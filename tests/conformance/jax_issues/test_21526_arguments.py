@@ -1,4 +1,4 @@
-"""What a host function cannot be given, or cannot use: jax-ml/jax#21526, jax-ml/jax#12194.
+"""Arguments that a host function cannot get, or cannot use: jax-ml/jax#21526, jax-ml/jax#12194.
 
 NumPy's functions want NumPy arrays, and get JAX arrays. Strings and enums are refused. A typed
 PRNG key loses its type. Ours gets NumPy arrays, hashable arguments that are no arrays unchanged,

@@ -2,7 +2,7 @@
 
 The method decides (jax-ml/jax#23624, jax-ml/jax#19978): without one vmap refuses, and the methods
 that make one call of the batch are right only for functions that know of it. Ours has the same
-methods with the same meaning, and for decorated functions a default that is always right.
+methods with the same meaning, and for decorated functions a default that is correct for all.
 """
 
 import jax
@@ -116,7 +116,7 @@ NESTED_SHAPES = {
 @both
 @pytest.mark.parametrize(("method", "expected"), NESTED_SHAPES.items(), ids=NESTED_SHAPES)
 def test_shapes_under_nested_vmap_are_those_of_the_method(callbacks, method, expected):
-    """x is mapped by the outer vmap, y by the inner one, and a constant by none."""
+    """x is batched by the outer vmap, y by the inner one, and a constant by none."""
     seen = []
 
     def host(x, y, z):

@@ -34,14 +34,14 @@ def test_arguments_of_jax_arrive_cut_in_half(found, value, dtype, half):
     theirs = found[dtype]["theirs"]
     assert half in theirs["arrived"]
     assert all(argument in (half, [dtype, value]) for argument in theirs["arrived"])
-    assert "JaxRuntimeError" in theirs["answers"]  # what comes back is half as wide as declared
+    assert "JaxRuntimeError" in theirs["results"]  # what comes back is half as wide as declared
 
 
 @wide
 def test_arguments_and_results_of_ours_are_whole(found, value, dtype, half):
     ours = found[dtype]["ours"]
     assert ours["arrived"] == CALLS * [[dtype, value]]
-    assert ours["answers"] == CALLS * [2 * value]
+    assert ours["results"] == CALLS * [2 * value]
 
 
 def pending(value, dtype):

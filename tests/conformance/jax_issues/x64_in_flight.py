@@ -41,7 +41,7 @@ def outcome(value, dtype, pure_callback):
                 results.append(result.item())
             except jax.errors.JaxRuntimeError as error:
                 results.append(type(error).__name__)
-    return {"arrived": seen, "answers": results}
+    return {"arrived": seen, "results": results}
 
 
 def main(values):

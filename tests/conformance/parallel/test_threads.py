@@ -37,7 +37,7 @@ def in_threads(work):
 
 @eager_or_jit
 @returning_kinds
-def test_results_are_not_mixed_up(way, compiled):
+def test_results_are_not_mixed_up(maker, compiled):
     """The same program in all threads; exactly as many calls as runs."""
     lock, seen = threading.Lock(), []
 
@@ -47,7 +47,7 @@ def test_results_are_not_mixed_up(way, compiled):
             seen.append(x.item())
         return x * 2
 
-    f = compiled(way(host, SCALAR))
+    f = compiled(maker(host, SCALAR))
 
     def work(number):
         for turn in range(ROUNDS):

@@ -156,7 +156,7 @@ FORMATS = {
     "no field": lambda p: p("done", x=TWO),
     "unclosed": lambda p: p("{x", x=TWO),
     "unopened": lambda p: p("x}", x=TWO),
-    "both ways of numbering": lambda p: p("{} {0}", TWO),
+    "both kinds of numbering": lambda p: p("{} {0}", TWO),
     "bad conversion": lambda p: p("{x!z}", x=TWO),
     "no string": lambda p: p(3, TWO),
     "bytes": lambda p: p(b"{}", TWO),

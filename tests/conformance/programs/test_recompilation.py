@@ -68,15 +68,15 @@ SAME = {
     "function": lambda: host,
     "bound method": lambda: MODEL.method,
     "callable": lambda: MODEL,
-    "== answers arrays": lambda: ARRAYS,
+    "== returns arrays": lambda: ARRAYS,
     "== raises": lambda: RAISES,
 }
 ODD = {
     "unhashable": lambda: UNHASHABLE,
-    "== answers arrays": lambda: ARRAYS,
+    "== returns arrays": lambda: ARRAYS,
     "== raises": lambda: RAISES,
     "unhashable inside": UnhashableInside,
-    "== answers arrays, one hash": ArraysOfOneHash,
+    "== returns arrays, one hash": ArraysOfOneHash,
     "partial": lambda: functools.partial(host),
 }
 BINDS = {

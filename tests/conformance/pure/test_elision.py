@@ -64,7 +64,7 @@ droppers = pytest.mark.parametrize(
     ],
     ids=["jit", "jit in jit", "scan"],
 )
-def test_unused_callback_is_reported_with_its_line_and_a_advice(program, name, transformed, run):
+def test_unused_callback_is_reported_with_its_line_and_advice(program, name, transformed, run):
     """There is no call, and the status "unused" says so."""
     f = transformed(lambda x: program(x))  # a new function: nothing of it is compiled yet
     with jaxcb.record() as r:

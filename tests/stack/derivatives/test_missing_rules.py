@@ -1,4 +1,4 @@
-"""Without a rule: the ways to give one are those of the place where it became a callback."""
+"""Without a rule: the advice matches how the function became a callback."""
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ WITHOUT_A_RULE = {
 
 
 @pytest.mark.parametrize(("f", "advice"), WITHOUT_A_RULE.values(), ids=WITHOUT_A_RULE)
-def test_gradient_without_a_rule_says_how_to_give_one_there(f, advice):
+def test_gradient_without_a_rule_says_how_to_define_one(f, advice):
     for call in (f, jax.jit(f)):
         with pytest.raises(ValueError, match="cannot differentiate ") as caught:
             jax.grad(call)(X)
@@ -52,7 +52,7 @@ def test_gradient_without_a_rule_says_how_to_give_one_there(f, advice):
     ],
     ids=["pure_callback", "pure"],
 )
-def test_transpose_without_a_rule_says_how_to_give_one_there(f, advice):
+def test_transpose_without_a_rule_says_how_to_define_one(f, advice):
     with pytest.raises(ValueError, match="cannot transpose ") as caught:
         jax.linear_transpose(f, X)(X)
     assert str(caught.value).endswith(f" do not support transpose. {advice}")

@@ -1,4 +1,4 @@
-"""What is said of a derivative that is missing or wrong: one paragraph that names the callback."""
+"""A missing or wrong derivative rule is an error of one paragraph that names the callback."""
 
 import re
 
@@ -30,23 +30,23 @@ def jvp(f, *primals):
 
 
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_function_without_a_rule_names_three_ways_to_give_one(sin, compiled):
+def test_error_without_a_rule_names_three_ways_to_define_one(sin, compiled):
     with pytest.raises(ValueError, match="cannot differentiate host_sin@test_wrong") as raised:
         compiled(jax.grad(sin))(1.0)
     says = str(raised.value)
-    for way in ("@host_sin.defjvp", "host_sin.defvjp", 'derivative="finite"'):
-        assert way in says
+    for advice in ("@host_sin.defjvp", "host_sin.defvjp", 'derivative="finite"'):
+        assert advice in says
     assert "\n" not in says.split("\n----")[0]  # JAX's own note comes after it
 
 
-FORWARD = {  # a rule, and what is said of it
+FORWARD = {  # a rule, and words of its message
     "no pair": (lambda p, t: t[0], "returned float32[2]. Return a pair, (primal_out, tangent_out)"),
     "three": (lambda p, t: (p[0], t[0], t[0]), "Return a pair, (primal_out, tangent_out)"),
     "two tangents": (
         lambda p, t: (jnp.sin(p[0]), (t[0], t[0])),
         "returned the tangent (float32[2], float32[2]), expected float32[2] for the value",
     ),
-    "no tangent": (lambda p, t: (jnp.sin(p[0]), None), "returned the tangent None, expected float32"),
+    "no tangent": (lambda p, t: (jnp.sin(p[0]), None), "the tangent None, expected float32"),
     "tangent of another shape": (
         lambda p, t: (jnp.sin(p[0]), t[0][0]),
         "returned the tangent float32[], expected float32[2] for the value float32[2]",
@@ -80,7 +80,7 @@ def refused(program):
 
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", FORWARD)
-def test_wrong_forward_rule_is_said_to_be_that_of_the_callback(sin, name, compiled):
+def test_error_of_a_wrong_forward_rule_names_the_callback(sin, name, compiled):
     rule, says = FORWARD[name]
 
     def sin_jvp(primals, tangents):
@@ -115,7 +115,7 @@ REVERSE = {
 
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", REVERSE)
-def test_wrong_backward_rule_is_said_to_be_that_of_the_callback(sin, name, compiled):
+def test_error_of_a_wrong_backward_rule_names_the_callback(sin, name, compiled):
     rule, says = REVERSE[name]
 
     def forward(x):
@@ -143,7 +143,7 @@ def test_wrong_backward_rule_is_said_to_be_that_of_the_callback(sin, name, compi
     ],
     ids=["no pair", "another shape"],
 )
-def test_wrong_forward_half_is_said_to_be_that_of_the_callback(sin, forward, says):
+def test_error_of_a_wrong_forward_half_names_the_callback(sin, forward, says):
     sin.defvjp(forward, lambda x, ct: (ct,))
     raised = refused(lambda: jax.vjp(sin, X))
     assert says in str(raised.value)
@@ -195,7 +195,7 @@ def test_rule_that_is_no_function_is_refused_at_once(sin, rules):
         method(*rules)
 
 
-def test_checks_that_jax_is_told_to_leave_out_are_left_out(sin):
+def test_checks_that_options_of_jax_disable_are_skipped(sin):
     sin.defvjp(lambda x: (sin(x), x), lambda x, ct: (ct[0],))
     option = "jax_disable_bwd_checks"
     if not hasattr(jax.config, option):
@@ -216,7 +216,7 @@ def test_fixed_arguments_stand_at_their_places_in_what_is_declared():
     assert jax.jvp(lambda x: f("a", x, "b"), (1.0,), (1.0,))[1] == {"a": 2.0}
 
 
-def test_cotangents_that_jax_takes_are_taken():
+def test_cotangents_that_jax_accepts_are_accepted():
     """None for an array, anything for integers."""
     f = jaxcb.pure(lambda x, n, y: x * n, result="x")
     f.defvjp(lambda x, n, y: (f(x, n, y), None), lambda _, ct: (2 * ct, jnp.zeros(5), None))
@@ -226,7 +226,7 @@ def test_cotangents_that_jax_takes_are_taken():
     np.testing.assert_array_equal(by_y, 0 * X)
 
 
-def test_reverse_rule_of_one_function_is_reported_how_to_give_two():
+def test_reverse_rule_of_one_function_is_an_error_that_asks_for_two():
     f = jaxcb.pure(np.sin, result=lambda x: x)
     with pytest.raises(TypeError, match=r"of sin: .*sin\.defvjp\(forward, backward\)"):
 

@@ -1,4 +1,4 @@
-"""Where the host calls of an optimised program are, read from small modules."""
+"""Host calls in optimized programs, read from small modules."""
 
 import collections
 
@@ -177,11 +177,11 @@ def f(x):
 
 
 def test_metadata_that_the_user_chose_is_never_read_as_what_xla_says():
-    said = {'body="x': '{"known_trip_count":{"n":"77"}}', "index": "{index = 2 : ui64}"}
+    metadata = {'body="x': '{"known_trip_count":{"n":"77"}}', "index": "{index = 2 : ui64}"}
 
     def program(hosts):
         def f(x):
-            with set_xla_metadata(**said):
+            with set_xla_metadata(**metadata):
                 x = hosts["a"](x)
                 return jax.lax.fori_loop(0, 3, lambda i, x: hosts["b"](x) + 1, x)
 

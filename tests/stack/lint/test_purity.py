@@ -1,4 +1,4 @@
-"""What a pure function plainly does that is not pure is reported when it is registered."""
+"""Evident side effects of a pure function are reported when it is registered."""
 
 import datetime
 import logging
@@ -221,7 +221,7 @@ def test_impure_function_is_reported_with_its_line_and_the_flavor(function):
     assert (one.filename, one.lineno) == (__file__, line)
 
 
-def test_function_is_reported_of_once():
+def test_function_is_reported_once():
     def again(x):
         print(x)
         return x
@@ -248,7 +248,7 @@ def test_correct_function_is_registered_in_silence(name):
 
 
 def test_what_is_not_called_is_not_looked_at():
-    """A helper that can print is no plain print; `check` runs it and sees."""
+    """A helper may or may not print; only `check`, which runs it, can find out."""
 
     def calls_one_that_prints(x):
         return prints(x)

@@ -1,4 +1,4 @@
-"""What every message about a wrong result, or a wrong declaration, has in common."""
+"""The common form of errors about wrong results and wrong declarations."""
 
 import jupyter_jaxcb as jaxcb
 
@@ -9,7 +9,7 @@ ADVICE = (
 
 
 def message_of(error, *words):
-    """The message: one paragraph that names `oracle` and advice, and has `words` in it."""
+    """Return the message, after checking that it is one short paragraph with advice and `words`."""
     message = str(jaxcb.host_error(error) or error)
     assert "oracle" in message, message
     assert "\n" not in message.strip(), message

@@ -48,7 +48,7 @@ def assert_same(got, wanted):
 
 
 def everywhere(oracle, host, *args):
-    """Called directly, compiled, element by element, and step by step: always what NumPy says."""
+    """Compare with NumPy: called eagerly, compiled, under vmap, and in a scan."""
     wanted = host(*args)
     for f in (oracle, jax.jit(oracle)):
         jax.tree.map(assert_same, f(*args), wanted)

@@ -1,4 +1,4 @@
-"""What cannot be declared is one paragraph with the way out, before the host function runs."""
+"""Invalid declarations raise an error of one paragraph with advice, before anything runs."""
 
 import re
 from types import SimpleNamespace as Declared
@@ -51,7 +51,7 @@ NOT_EVALUATED = {
 
 
 def refused(result, *args, error=ValueError):
-    """The message for a function with that result, called in three ways; it never ran."""
+    """Return the message for a function with that result, called eagerly, jitted and under vmap."""
     seen = []
 
     def oracle(x=None):

@@ -1,4 +1,4 @@
-"""JAX traces a function once and puts it into several places: a status is that of its own program."""
+"""JAX traces a function once for several programs: each program has its own status."""
 
 import gc
 import weakref
@@ -88,9 +88,9 @@ def test_elements_of_an_earlier_program_are_not_reported_in_a_later_one(hosts):
     def choose(p):
         return lax.cond(p > 0, taken, other, p)
 
-    mapped = seen(lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X)
+    batched = seen(lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X)
     alone = seen(choose, X)
-    assert "shared by 3 batch elements" in str(mapped) and alone[0][3] == ()
+    assert "shared by 3 batch elements" in str(batched) and alone[0][3] == ()
 
 
 def test_elements_that_share_a_call_of_a_rule_are_reported(hosts):

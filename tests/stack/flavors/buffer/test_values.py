@@ -1,4 +1,4 @@
-"""What buffer callbacks compute, against JAX's own and numpy, however they are called."""
+"""Results of buffer callbacks, compared with JAX's own and with NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -122,9 +122,9 @@ def _maps(draw):
     shapes, axes = [list(inner), list(inner)], []
     for _ in range(draw(st.integers(1, 3))):
         size = draw(st.integers(0, 3))
-        mapped = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
+        batched = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
         places = []
-        for shape, on in zip(shapes, mapped, strict=True):
+        for shape, on in zip(shapes, batched, strict=True):
             place = draw(st.integers(0, len(shape))) if on else None
             if place is not None:
                 shape.insert(place, size)
