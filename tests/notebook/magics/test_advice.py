@@ -21,7 +21,8 @@ WRONG = {
     "gradient, io": (
         "io --result None", "None", "jax.grad(lambda x: (host(x), x)[1])(1.)",
         "It returns nothing: use a debug callback (%%jax_callback debug), which does not affect "
-        "gradients. Or pass its arguments through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp.",
+        "gradients. Or pass its arguments through jax.lax.stop_gradient, or wrap the call in "
+        "jax.custom_jvp.",
     ),
     "vmap of an ordered one": (
         "io --ordered --result x", "x", "jax.vmap(host)(jnp.ones(2))",

@@ -34,10 +34,10 @@ class Hosts:
         with self._lock:
             self.calls[name] += 1
 
-    def host(self, name, returned_value=lambda *xs: np.asarray(xs[0]) + 0):
+    def host(self, name, function=lambda *xs: np.asarray(xs[0]) + 0):
         def counted(*xs):
             self._count(name)
-            return returned_value(*xs)
+            return function(*xs)
 
         counted.__name__ = name
         return counted

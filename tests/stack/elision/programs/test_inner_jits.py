@@ -270,7 +270,7 @@ def test_an_optimized_away_call_is_not_explained_by_equal_arguments():
 @row(
     "a batched predicate in an inner jit, in a branch of an inner jit",
     {"a": "kept 3"},
-    notes={"a": "every branch runs for every batch element"},
+    notes={"a": "every branch runs"},
 )
 def _(h):
     a = h.pure("a")

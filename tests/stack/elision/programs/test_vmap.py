@@ -40,7 +40,7 @@ def _(h):
     return jax.jit(jax.vmap(jax.vmap(lambda x: a(x) + b(x)))), (XS,)
 
 
-@row("nothing is batched: one call", {"a": "kept 1"}, (1, 1), notes={"a": "mapped"}, known="a")
+@row("nothing is batched: one call", {"a": "kept 1"}, (1, 1), notes={"a": "one call"}, known="a")
 def _(h):
     a = h.pure("a")
     return lambda xs, k: jax.vmap(lambda x: a(k) + x)(xs), (XS, X)
@@ -240,8 +240,8 @@ def test_eager_call_without_batched_arguments_is_reported_as_one_for_all_element
         with jaxcb.record() as seen:
             call(jnp.zeros((2, 3)))
         (found,) = summarize(Recording.from_json(seen.recording.to_json()))
-        words = f"no argument is mapped by vmap: one call is shared by {elements} batch elements"
-        assert (found.calls, found.notes) == (1, (words,) if elements > 1 else ())
+        assert (found.calls, len(found.notes)) == (1, int(elements > 1))
+        assert all("one call" in note and f" {elements} " in note for note in found.notes)
     assert len(drawn) == 2
     with jaxcb.record() as seen:
         jax.vmap(jaxcb.debug(lambda x: None))(jnp.zeros(3))

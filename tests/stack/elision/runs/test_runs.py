@@ -240,7 +240,7 @@ def _(h):
     def fail(x):
         raise KeyError
 
-    a, b = h.pure("a", result=fail), h.pure("b")
+    a, b = h.pure("a", function=fail), h.pure("b")
     try:
         jax.block_until_ready(jax.jit(lambda x: b(a(x)))(X))
     except jax.errors.JaxRuntimeError:
