@@ -75,7 +75,7 @@ ADVICE = {
     "draws random numbers": "Register it as io, or create the generator from an argument: "
     "np.random.default_rng(int(seed))",
     "reads the clock": "Register it as io",
-    "writes a name outside of it": "Register it as io",
+    "modifies outer state": "Register it as io",
     "writes into an argument": "Copy it first with np.array(x), or register it as buffer and write "
     "into its output",
 }
@@ -127,7 +127,7 @@ def _all(
         if does:
             yield Impurity(does, load.name, file, load.line)
     for name, line in _stored(python.__code__, frozenset(python.__code__.co_freevars)):
-        yield Impurity("writes a name outside of it", name, file, line)
+        yield Impurity("modifies outer state", name, file, line)
     _, receiver = python_function(function)
     for write in writes(python, leading, is_method=receiver is not UNKNOWN):
         yield Impurity(_WRITES[write.kind], write.what, file, write.line)
@@ -139,7 +139,7 @@ def _all(
 
 _WRITES = {
     Write.ARGUMENT: "writes into an argument",
-    Write.OUTSIDE: "writes a name outside of it",
+    Write.OUTSIDE: "modifies outer state",
 }
 
 

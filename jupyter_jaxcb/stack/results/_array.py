@@ -161,10 +161,10 @@ def _instead_of_container(value: Any) -> str:
 
 
 def _other_kind(which: str, array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> str:
-    came, wanted = kind_of(array.dtype), kind_of(dtype)
-    instead = _INSTEAD.get(f"{came}{wanted}", ".astype({dtype!r})").format(dtype=dtype.name)
+    got, wanted = kind_of(array.dtype), kind_of(dtype)
+    instead = _INSTEAD.get(f"{got}{wanted}", ".astype({dtype!r})").format(dtype=dtype.name)
     return (
-        f"{which} returned {MEANING[came or 'f']} numbers ({array.dtype.name}, {_first(array)}), "
+        f"{which} returned {MEANING[got or 'f']} numbers ({array.dtype.name}, {_first(array)}), "
         f"expected {dtype.name}. Return {instead} if the loss is intended, or declare "
         f"{declaration(array.dtype, shape)}."
     )
@@ -203,9 +203,9 @@ def _beyond_64_bits(which: str, value: int, dtype: np.dtype, may_lose: bool) -> 
     raise _does_not_fit(which, text, "int", dtype)
 
 
-def _does_not_fit(which: str, value: str, came: str, dtype: np.dtype) -> ResultError:
+def _does_not_fit(which: str, value: str, got: str, dtype: np.dtype) -> ResultError:
     return ResultError(
-        f"{which} returned {value} ({came}), which does not fit the declared {dtype.name}. Declare "
+        f"{which} returned {value} ({got}), which does not fit the declared {dtype.name}. Declare "
         "a wider dtype (64-bit ones need jax_enable_x64), or register with cast=True to convert "
         "anyway."
     )

@@ -53,12 +53,12 @@ def find_lost(array: Any, cast: Any) -> Any:
     A floating-point number is lost if it became infinite or NaN, or no longer is; rounding is no
     loss. An integer is lost if it changed at all.
     """
-    came, became = kind_of(array.dtype), kind_of(cast.dtype)
-    if came in ("f", "c"):
+    got, became = kind_of(array.dtype), kind_of(cast.dtype)
+    if got in ("f", "c"):
         if _all(np.isfinite(cast)) and not _saturates(cast.dtype):
             return None
         lost = _is_lost(array.real, cast.real)
-        if came == "c":
+        if got == "c":
             lost |= _is_lost(array.imag, cast.imag)
     else:
         whole = array if array.dtype.kind in "iu" else array.astype(np.int64)

@@ -22,13 +22,13 @@ class Dims:
         self._ambiguous: set[str] = set()  # groups with several shapes
         self._ones: set[str] = set()  # names marked with # whose dimension was 1
 
-    def bind(self, dims: str, shape: tuple[int, ...], who: str) -> None:
+    def bind(self, dims: str, shape: tuple[int, ...], arg: str) -> None:
         """Bind the names in `dims`, the annotation of an argument, to its shape.
 
         Args:
             dims: the dimensions of the annotation, ``"n m+1"``.
             shape: the shape of the argument.
-            who: the name of the argument, for messages.
+            arg: the name of the argument, for messages.
 
         Raises:
             ValueError: if the shape does not match `dims`, or contradicts an earlier argument.
@@ -37,28 +37,28 @@ class Dims:
         variadic = [place for place, token in enumerate(tokens) if _is_variadic(token)]
         if len(variadic) > 1:
             raise ValueError(
-                f"cannot match {dims!r} of {who}: it has two groups of any number of dimensions. "
+                f"cannot match {dims!r} of {arg}: it has two groups of any number of dimensions. "
                 "Use only one."
             )
         fixed = len(tokens) - len(variadic)
         if len(shape) != fixed and not (variadic and len(shape) > fixed):
             least = "at least " if variadic else ""
             raise ValueError(
-                f"{who} has shape {shape}, expected {least}{fixed} dimensions for {dims!r}. "
-                f"Reshape {who}, or change its annotation."
+                f"{arg} has shape {shape}, expected {least}{fixed} dimensions for {dims!r}. "
+                f"Reshape {arg}, or change its annotation."
             )
         sizes = list(shape)
         if variadic:
             (place,) = variadic
             end = place + len(shape) - fixed
-            self._bind_several(tokens.pop(place), shape[place:end], who)
+            self._bind_several(tokens.pop(place), shape[place:end], arg)
             del sizes[place:end]
         later = []
         for token, size in zip(tokens, sizes, strict=True):
-            if not self._bind_one(token, size, who):
+            if not self._bind_one(token, size, arg):
                 later.append((token, size))
         for token, size in later:
-            self._check(token, size, who)
+            self._check(token, size, arg)
 
     def shape(self, dims: str) -> tuple[int, ...]:
         """Return the shape of a result with the annotation `dims`.
@@ -85,11 +85,11 @@ class Dims:
                 shape.append(self._value(_name(token)))
         return tuple(shape)
 
-    def _bind_several(self, token: str, sizes: tuple[int, ...], who: str) -> None:
+    def _bind_several(self, token: str, sizes: tuple[int, ...], arg: str) -> None:
         name = _name(token)
         if name.startswith("_"):
             return
-        known, first = self._several.setdefault(name, (sizes, who))
+        known, first = self._several.setdefault(name, (sizes, arg))
         if known == sizes:
             return
         if name == "...":
@@ -98,14 +98,14 @@ class Dims:
         try:
             if "#" not in token:
                 raise ValueError
-            self._several[name] = np.broadcast_shapes(known, sizes), who
+            self._several[name] = np.broadcast_shapes(known, sizes), arg
         except ValueError:
             raise ValueError(
-                f"*{name} is {known} in {first}, but {sizes} in {who}. Pass arguments that agree, "
+                f"*{name} is {known} in {first}, but {sizes} in {arg}. Pass arguments that agree, "
                 "or use different names in the annotations."
             ) from None
 
-    def _bind_one(self, token: str, size: int, who: str) -> bool:
+    def _bind_one(self, token: str, size: int, arg: str) -> bool:
         """Bind one dimension; return False if it must be checked once all names are known."""
         name = _name(token)
         if name.startswith("_"):
@@ -115,20 +115,20 @@ class Dims:
             return True
         if not name.isidentifier():
             return False
-        known = self._sizes.setdefault(name, (size, who))
+        known = self._sizes.setdefault(name, (size, arg))
         if known[0] != size:
             raise ValueError(
-                f"{name} is {known[0]} in {known[1]}, but {size} in {who}. Pass arguments that "
+                f"{name} is {known[0]} in {known[1]}, but {size} in {arg}. Pass arguments that "
                 "agree, or use different names in the annotations."
             )
         return True
 
-    def _check(self, token: str, size: int, who: str) -> None:
+    def _check(self, token: str, size: int, arg: str) -> None:
         wanted = self._value(_name(token))
         if wanted != size:
             value = "" if token.isdigit() else f" = {wanted}"
             raise ValueError(
-                f"{who} has a dimension of size {size}, expected {token}{value}. Reshape {who}, or "
+                f"{arg} has a dimension of size {size}, expected {token}{value}. Reshape {arg}, or "
                 "change its annotation."
             )
 

@@ -114,9 +114,9 @@ def _exactly(
         raise ResultError(
             f"{which} returned {shown(value)}, which is not an array: {describe(error)}"
         ) from None
-    came = narrow.get(array.dtype, array.dtype)
-    if came != dtype or array.shape != shape:
-        what = array_words(array.shape, came) if kind_of(came) else shown(value)
+    got = narrow.get(array.dtype, array.dtype)
+    if got != dtype or array.shape != shape:
+        what = array_words(array.shape, got) if kind_of(got) else shown(value)
         raise ResultError(
             f"{which} returned {what}, expected exactly {array_words(shape, dtype)}. Return "
             f"np.asarray(..., {dtype.name!r}) of that shape, or declare another result_shape."

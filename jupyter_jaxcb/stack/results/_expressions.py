@@ -194,7 +194,7 @@ def _call(
 ) -> Any:
     __tracebackhide__ = True
     args, kwargs = tree_map(_parameter, args), tree_map(_parameter, dict(kwargs))
-    if isinstance(result, Annotated | Inferred | UfuncResult):  # they say themselves what is wrong
+    if isinstance(result, Annotated | Inferred | UfuncResult):  # their errors are specific
         return result(*args, **kwargs)
     try:
         return result(*args, **kwargs)

@@ -60,11 +60,11 @@ def structure_error(name: str, declared: Any, result: Any, *, exact: bool = Fals
         result: the returned pytree.
         exact: whether a list counts as different from a tuple.
     """
-    which, wanted, came, detail = _first_difference(name, declared, result, exact) or (
+    which, wanted, got, detail = _first_difference(name, declared, result, exact) or (
         name, declared, result, "",
     )  # fmt: skip
     return ResultError(
-        f"{which} returned {_words(came)}, expected {_words(wanted)}{detail}. Return the declared "
+        f"{which} returned {_words(got)}, expected {_words(wanted)}{detail}. Return the declared "
         "structure, or declare this one as the result."
     )
 
@@ -73,27 +73,27 @@ def _first_difference(
     which: str, declared: Any, result: Any, exact: bool = False
 ) -> tuple[str, Any, Any, str] | None:
     """Return the path of the first difference, both nodes there, and a description; or None."""
-    (wanted, tree), (came, other) = _one_level(declared), _one_level(result)
+    (wanted, tree), (got, other) = _one_level(declared), _one_level(result)
     if tree == _LEAF and other == _LEAF:
         return None
-    if not exact and _group(declared) is tuple and _is_tuple_of(came, result, len(wanted)):
+    if not exact and _group(declared) is tuple and _is_tuple_of(got, result, len(wanted)):
         result = tuple(result)
-        came, other = _one_level(result)
+        got, other = _one_level(result)
     group = type if exact else _group
     if _LEAF in (tree, other) or group(declared) is not group(result):
         return which, declared, result, ""
     for key in wanted:
-        if key not in came:
+        if key not in got:
             return which, declared, result, f": {which}{key} is missing"
-    for key in came:
+    for key in got:
         if key not in wanted:
             return which, declared, result, f": {which}{key} was not declared"
-    if list(wanted) != list(came):
+    if list(wanted) != list(got):
         return which, declared, result, ": the keys are in another order"
     if tree != other and _group(declared) is not tuple:
         shown = f"{_tree(result)} and {_tree(declared)}"
         return which, declared, result, f": their static fields differ: {shown}"
-    below = (_first_difference(which + key, wanted[key], came[key], exact) for key in wanted)
+    below = (_first_difference(which + key, wanted[key], got[key], exact) for key in wanted)
     return next(filter(None, below), None)
 
 
