@@ -48,12 +48,11 @@ def pure(
     ``"expand_dims"``          1           ``(B, *s)``   ``(1, *s)``    ``(B, *declared)``
     ``"broadcast_all"``        1           ``(B, *s)``   ``(B, *s)``    ``(B, *declared)``
     ``"legacy_vectorized"``    1           ``(B, *s)``   ``s``          ``(B, *declared)``
-    None                       vmap raises an error
     =========================  ==========  ============  =============  ====================
 
-    Each nested vmap adds one axis, the outermost in front. A call without batched arguments is not
-    changed. The two sequential methods are the same here: XLA crosses to Python once, and the host
-    loops over the elements.
+    With None, vmap raises an error. Each nested vmap adds one axis, the outermost in front. A call
+    without batched arguments is not changed. The two sequential methods are the same here: XLA
+    crosses to Python once, and the host loops over the elements.
 
     Args:
         function: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes.
