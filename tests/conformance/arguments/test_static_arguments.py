@@ -1,4 +1,4 @@
-"""What is no array reaches the host as it is: for pure and io if it is hashable, else refused."""
+"""Non-array arguments reach the host unchanged; pure and io require them to be hashable."""
 
 import enum
 

@@ -1,4 +1,4 @@
-"""Registered nodes of pytrees reach the host and come back as what they are."""
+"""Registered pytree nodes reach the host and return with their types."""
 
 import dataclasses
 from typing import Any, NamedTuple

@@ -15,7 +15,7 @@ from tests.conformance._parameters import eager_or_jit, ordered_or_not
 @eager_or_jit
 @ordered_or_not
 def test_callback_sees_the_value_of_every_run(debug, run, note, ordered, compiled):
-    """One call a run, with the value at run time; the result does not change."""
+    """One call for each run, with its value; the result does not change."""
     host, seen = note()
     f = debug(host, ordered=ordered)
 

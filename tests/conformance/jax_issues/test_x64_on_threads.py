@@ -1,8 +1,7 @@
-"""Inside ``with jax.enable_x64(True)`` a callback on a thread of XLA's knows nothing of it.
+"""A callback on one of XLA's threads ignores ``with jax.enable_x64(True)`` of the calling thread.
 
-JAX hands the argument over as an array of its own, made on the thread that calls: there the
-option has its default, so 64-bit values are cut in half, silently for arguments. Ours hands over
-what XLA computed.
+JAX converts the argument to a JAX array on XLA's thread, where the option has its default value. So
+64-bit values are narrowed, silently for arguments. Ours passes XLA's values unchanged.
 """
 
 import jax

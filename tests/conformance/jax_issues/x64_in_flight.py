@@ -1,4 +1,4 @@
-"""What 64-bit arguments and results become in calls whose argument is still being computed.
+"""64-bit arguments and results of calls whose argument is still being computed.
 
 Run by test_x64_on_threads.py in a process of its own, where no other test has been. Prints a JSON
 object: of each value, by its dtype, for JAX's callbacks and ours the dtype and value of every

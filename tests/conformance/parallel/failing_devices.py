@@ -42,7 +42,7 @@ PROGRAMS = {
 
 
 def outcome(flavor, program):
-    """What is raised while the host function fails, and the sum when it does not any more."""
+    """Return the error while the host function fails, and the sum once it no longer does."""
     luck = []
 
     def host(x):

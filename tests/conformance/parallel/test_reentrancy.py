@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).with_name("reentrant.py")
 
 
 def counted(numbers, rounds):
-    """What `rounds` of the numbers must call: two pure, two io and one debug each."""
+    """Return the expected calls: two pure, two io and one debug for each number and round."""
     each = [["debug", 2.0 * number + 3, rounds] for number in range(numbers)]
     total = 2 * numbers * rounds
     return sorted([*each, ["io", total], ["pure", total]])

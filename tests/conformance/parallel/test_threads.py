@@ -1,4 +1,4 @@
-"""Many threads at once: every call gets its own arguments, and its result goes where it belongs."""
+"""With many threads, every call gets its own arguments and returns to its own caller."""
 
 import threading
 
@@ -16,7 +16,7 @@ THREADS, ROUNDS = 8, 25
 
 
 def in_threads(work):
-    """``work(number)`` in as many threads, which all begin together; raises what one raised."""
+    """Run ``work(number)`` in several threads that start together; re-raise an error."""
     begin, failures = threading.Barrier(THREADS), []
 
     def guarded(number):
@@ -94,7 +94,7 @@ def test_calls_in_flight_keep_their_results(our_pure):
 
 @ordered_or_not
 def test_each_thread_has_its_own_order(io, ordered):
-    """Ordered: what one thread asks for first comes first; without, it comes all the same."""
+    """Ordered calls of one thread keep their order; unordered calls are all made."""
     lock, seen = threading.Lock(), []
 
     def host(number, turn):

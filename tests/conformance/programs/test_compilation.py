@@ -1,4 +1,4 @@
-"""Compiling ahead, not at all, or again, with checks on or arguments donated: as in JAX."""
+"""Ahead-of-time compilation, no compilation, recompilation, checks and donation work as in JAX."""
 
 import jax
 import jax.numpy as jnp

@@ -89,7 +89,7 @@ flavors = pytest.mark.parametrize("bind", BINDS.values(), ids=BINDS)
 
 @pytest.fixture
 def key():
-    """The one argument for which an eager call of ours is compiled."""
+    """A PRNG key: the only argument for which our eager calls are compiled."""
     jax.clear_caches()
     return jax.random.key(1)
 

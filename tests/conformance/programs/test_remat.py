@@ -1,4 +1,4 @@
-"""Under jax.checkpoint the host is called again, or not, as the policy says and JAX does."""
+"""Under jax.checkpoint the policy decides whether the host is called again, as in JAX."""
 
 import collections
 

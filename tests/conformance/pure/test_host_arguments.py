@@ -1,4 +1,4 @@
-"""A host function gets plain numpy arrays that it may keep, and may run JAX itself."""
+"""A host function gets plain NumPy arrays, which it may keep, and it may use JAX."""
 
 import jax
 import numpy as np

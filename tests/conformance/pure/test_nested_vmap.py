@@ -1,4 +1,4 @@
-"""Under nested vmaps every element gets its own values, in the shapes and the order of JAX."""
+"""Under nested vmaps every call gets its own elements, in JAX's shapes and order."""
 
 import math
 

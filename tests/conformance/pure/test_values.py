@@ -1,4 +1,4 @@
-"""A pure callback returns with the values and the structure that its host function gave."""
+"""A pure callback returns the values and the structure of its host function's result."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""``derivative="finite"`` where there is no derivative: edges, failures, what it refuses."""
+"""``derivative="finite"`` where there is no derivative: edges, failures, refused arguments."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""``derivative="finite"`` of a function of SciPy, of trees, and how large its steps are."""
+"""``derivative="finite"`` of a SciPy function and of pytrees, and its step sizes."""
 
 import jax
 import jax.numpy as jnp

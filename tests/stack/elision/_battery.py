@@ -1,8 +1,8 @@
-"""The table that every module of the battery fills, and the check of one of its rows.
+"""The table of programs that every module of the battery fills, and the check of a row.
 
-What a row says was found without jupyter_jaxcb: calls by counters in the host functions, the rest
-from the jaxpr, the StableHLO and the optimized HLO. The number of callbacks in the last two is part
-of a row, so that a JAX that compiles a program otherwise shows as such.
+The expected values of a row were found without jupyter_jaxcb: calls by counters in the host
+functions, the rest from the jaxpr, the StableHLO and the optimized HLO. A row has the number of
+callbacks in the last two, so that a JAX version that compiles a program differently is noticed.
 """
 
 import collections

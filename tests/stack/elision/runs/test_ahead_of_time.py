@@ -1,4 +1,4 @@
-"""Programs compiled ahead of time: their runs are counted, and what they leave out is reported."""
+"""Programs compiled ahead of time: their runs are counted, and elided calls are reported."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A recording says what compiling each program took, and a site why it was compiled again."""
+"""A recording has the compile time of each program, and why a call site was compiled again."""
 
 import threading
 from pathlib import Path
