@@ -96,7 +96,7 @@ def test_computation_that_is_called_twice_makes_its_calls_twice():
     [
         (b"", "no entry computation"),
         (module([call(0, config="{{place = {} : ui64}}")]), "no index"),
-        (module([], c1=[call(0)]), "nothing leads"),
+        (module([], c1=[call(0)]), "no call path leads"),
         (b"HloModule jit_f", "wire type|longer"),
         (module([instruction("while", 1, 2, config="n=5")], c1=[call(0)], c2=[]), "Expecting"),
     ],
