@@ -110,7 +110,7 @@ def test_unhashable_thing_is_a_type_error_that_names_its_path(maker, compiled, c
     with pytest.raises(TypeError) as caught:
         compiled(lambda x: call(f, x, Unhashable()))(TWO)
     message = str(caught.value)
-    assert f"at {path} of" in message
+    assert f"(argument {path})" in message
     assert "not a valid JAX type" in message
     assert "Unhashable" in message
     assert seen == []
