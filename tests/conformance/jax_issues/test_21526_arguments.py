@@ -149,7 +149,7 @@ def test_unhashable_argument_is_refused_by_its_path(flavor, compiled):
             compiled(program)(X)
         message = str(caught.value)
         assert "cannot pass {1, 2} to host" in message
-        assert f"at {path} of" in message
+        assert f"(argument {path})" in message
     assert seen == []
 
 
