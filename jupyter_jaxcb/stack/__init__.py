@@ -1,8 +1,8 @@
-"""What JAX sees: our own primitives, rules, lowering and host dispatch.
+"""The callback stack: primitives, rules, lowering and host dispatch.
 
-The rooms from the bottom up: `jax_compat`; `core`; `errors`, `results`, `elision`, `lint`;
-`derivatives`, `dispatch`; `executors`, `lowering`; `flavors`; `register`. A call goes through
-`flavors` and `lowering` while JAX traces, and through `dispatch` while the program runs.
+Its packages, from the bottom up: `jax_compat`; `core`; `errors`, `results`, `elision`, `lint`;
+`derivatives`, `dispatch`; `executors`, `lowering`; `flavors`; `register`. While JAX traces and
+lowers, a call passes through `flavors` and `lowering`; while the program runs, through `dispatch`.
 """
 
 from .core import ARRAYS as ARRAYS

@@ -1,1 +1,1 @@
-"""What every sort of callback promises, tested one promise at a time, JAX's callbacks too."""
+"""The guarantees of every flavor, tested one by one, with JAX's callbacks too."""

@@ -1,8 +1,8 @@
-"""A message about a wrong result names the host function `oracle` and can be read at a glance."""
+"""An error about a wrong result names the host function `oracle` and is short."""
 
 
 def assert_readable(error):
-    """One paragraph that names the host function, and is no longer than one reads."""
+    """Assert that the message is one short paragraph that names the host function."""
     message = str(error)
     assert isinstance(error, (ValueError, TypeError)), repr(error)
     assert "oracle" in message, message

@@ -1,4 +1,4 @@
-"""The parametrisations of several modules: every vmap_method, compiled or not, ordered or not."""
+"""The parametrizations of several modules: every vmap_method, compiled or not, ordered or not."""
 
 import jax
 import pytest

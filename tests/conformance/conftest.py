@@ -1,4 +1,4 @@
-"""Every way to make a callback, JAX's own among them, and host functions that note their calls.
+"""Fixtures that make callbacks, JAX's own among them, and host functions that record their calls.
 
 A test that takes `pure`, `io` or `debug` runs once with JAX's function and once with each of ours,
 so what it expects is held by JAX too. Where ours differ on purpose it takes `our_pure`, `our_io` or
@@ -86,22 +86,22 @@ DEBUG = {
 }
 
 
-def _ways(table, *, ours):
-    ways = {name: way for name, way in table.items() if not (ours and name == "jax")}
+def _fixture_of(table, *, ours):
+    makers = {name: maker for name, maker in table.items() if not (ours and name == "jax")}
 
-    @pytest.fixture(params=ways.values(), ids=ways)
-    def way(request):
+    @pytest.fixture(params=makers.values(), ids=makers)
+    def maker(request):
         return request.param
 
-    return way
+    return maker
 
 
-pure = _ways(PURE, ours=False)
-our_pure = _ways(PURE, ours=True)
-io = _ways(IO, ours=False)
-our_io = _ways(IO, ours=True)
-debug = _ways(DEBUG, ours=False)
-our_debug = _ways(DEBUG, ours=True)
+pure = _fixture_of(PURE, ours=False)
+our_pure = _fixture_of(PURE, ours=True)
+io = _fixture_of(IO, ours=False)
+our_io = _fixture_of(IO, ours=True)
+debug = _fixture_of(DEBUG, ours=False)
+our_debug = _fixture_of(DEBUG, ours=True)
 
 
 @pytest.fixture

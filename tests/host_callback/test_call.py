@@ -167,7 +167,7 @@ def test_result_that_is_not_exactly_as_promised_is_an_error(way, promised, retur
     def wrong(_):
         return returned_value
 
-    with pytest.raises(RuntimeError, match="wrong answered with") as caught:
+    with pytest.raises(RuntimeError, match="wrong returned") as caught:
         jax.block_until_ready(way(lambda: hcb.call(wrong, (), result_shape=promised))())
         jax.effects_barrier()
     assert isinstance(jaxcb.host_error(caught.value), ValueError)

@@ -199,4 +199,4 @@ def test_error_at_exit_is_logged_and_the_status_is_0(in_process):
         jax.jit(lambda x: hcb.id_tap(boom, x))(1.0)
     """)
     assert "ValueError: no luck" in done.stderr
-    assert "no barrier_wait was there to tell" in done.stderr
+    assert "error of a tap that no barrier_wait has raised" in done.stderr

@@ -56,7 +56,7 @@ def test_environment_is_read(in_process):
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("JAX_HOST_CALLBACK_INLINE", "perhaps", "neither true nor false"),
+        ("JAX_HOST_CALLBACK_INLINE", "perhaps", "is not a boolean"),
         ("JAX_HOST_CALLBACK_MAX_QUEUE_BYTE_SIZE", "big", "is not a number of bytes"),
         ("JAX_HOST_CALLBACK_AD_TRANSFORMS", "1", "primal values only"),
     ],
@@ -71,7 +71,7 @@ def test_update_refuses_what_is_not_there(flag):
         flag("jax_host_callback_online", True)
     with pytest.raises(AttributeError, match="primal values only"):
         flag("jax_host_callback_ad_transforms", True)
-    with pytest.raises(TypeError, match="is bool, but got 1"):
+    with pytest.raises(TypeError, match="must be bool, but got 1"):
         flag("jax_host_callback_inline", 1)
 
 

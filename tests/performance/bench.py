@@ -23,7 +23,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import host_callback as hcb
 from jupyter_jaxcb.recording import Recorder, activate
 from jupyter_jaxcb.recording._columns import ROW
-from jupyter_jaxcb.stack.results._checker import answer_checker
+from jupyter_jaxcb.stack.results._checker import result_checker
 
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
 LOOP = 1_000
@@ -243,7 +243,7 @@ def check_rows(rounds):
     rows = []
     for name, result, bar in (("an array", numbers, "<= 0.3 µs"), ("a dict of three", tree, "")):
         leaves, structure = jax.tree.flatten(result)
-        check = answer_checker(
+        check = result_checker(
             "host", structure, [x.shape for x in leaves], [x.dtype for x in leaves]
         )
 

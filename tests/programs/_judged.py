@@ -37,7 +37,7 @@ def refused(ran: Ran) -> bool:
 
 
 # Of an ordered call in a predicate under vmap: with its own callbacks JAX computes wrong numbers.
-JAX_IS_WRONG = "JAX would go on with batch elements that have finished"
+JAX_IS_WRONG = "JAX would compute wrong results for finished batch elements"
 
 
 def _refusal(judge: Judge) -> None:

@@ -14,7 +14,7 @@ from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unf
 from ...stack.core import describe, is_array, without_leading
 from ...stack.dispatch import run_checked
 from ...stack.register import BufferCallback, Callback
-from ...stack.results import answer_checker, leaf_paths, result_avals
+from ...stack.results import leaf_paths, result_avals, result_checker
 from ._captured_output import printed
 
 SECONDS = 10.0  # after which no run begins any more
@@ -112,7 +112,7 @@ class Subject:
         if isinstance(self.callback, BufferCallback):
             return self._write(given, shapes, kinds)
         cast = self.settings.get("cast", False) or dtypes is not None
-        check = answer_checker(self.name, self._out_tree, shapes, kinds, cast=cast)
+        check = result_checker(self.name, self._out_tree, shapes, kinds, cast=cast)
         with self.quiet():
             answer = self._call(given)
         return [np.array(array) for array in check(answer)]

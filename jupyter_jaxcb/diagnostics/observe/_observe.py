@@ -216,7 +216,7 @@ def _noted(
         held = eager_calls.held_by(callback)
     if held is None:
         return RecordedCall(own, eager_fact(Bind(_defined(flavor, own)), operands, results, ()))
-    fact = eager_fact(held.bind, operands, results, held.levels, batched=held.mapped)
+    fact = eager_fact(held.bind, operands, results, held.levels, batched=held.batched)
     return RecordedCall(own, fact)
 
 

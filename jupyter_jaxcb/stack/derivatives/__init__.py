@@ -1,7 +1,7 @@
 """Derivative rules of pure callbacks.
 
-`_custom_rules` holds ``defjvp`` and ``defvjp``, `_rule_checks` validates what rules return,
-`_finite_differences` is ``derivative="finite"``.
+`_custom_rules` implements ``defjvp`` and ``defvjp``, `_rule_checks` validates what rules return,
+and `_finite_differences` implements ``derivative="finite"``.
 """
 
 from ._custom_rules import with_jvp as with_jvp

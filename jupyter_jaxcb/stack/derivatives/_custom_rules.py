@@ -1,4 +1,4 @@
-"""Derivative rules of a registered pure callback: jax.custom_jvp and custom_vjp, as they are."""
+"""Derivative rules of registered callbacks, as thin wrappers of jax.custom_jvp and custom_vjp."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def with_jvp(
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
 ) -> Callable[..., Any]:
-    """`primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``."""
+    """Return `primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``."""
     _check_callable("defjvp", rule)
     differentiable = jax.custom_jvp(primal, nondiff_argnums=tuple(nondiff_argnums))
     checked = checked_jvp(rule, nondiff_argnums)
@@ -34,7 +34,7 @@ def with_vjp(
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
 ) -> Callable[..., Any]:
-    """`primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``."""
+    """Return `primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``."""
     _check_callable("defvjp", forward)
     _check_callable("defvjp", backward)
     differentiable = jax.custom_vjp(primal, nondiff_argnums=tuple(nondiff_argnums))
@@ -49,16 +49,16 @@ def _without_static(
     name: str,
     nondiff_argnums: Sequence[int],
 ) -> Callable[..., Any]:
-    """`differentiable`, which says what to do with arguments that are no arrays."""
+    """Wrap `differentiable` to raise a helpful TypeError for arguments that are not arrays."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         for n, arg in enumerate(_positional(primal, args, kwargs)):
             if n not in nondiff_argnums and not all(map(is_array, tree_leaves(arg))):
                 raise TypeError(
-                    f"cannot call {name}, which has a derivative rule, with {arg!r} as argument "
-                    f"{n}: it is no array. Name its place in the rule's nondiff_argnums=({n},); "
-                    "the rule then gets it first."
+                    f"cannot call {name} with {arg!r} as argument {n}: it is not an array, and "
+                    f"{name} has a derivative rule. Define the rule with nondiff_argnums=({n},); "
+                    "it then gets this argument first."
                 )
         return differentiable(*args, **kwargs)
 
@@ -68,10 +68,10 @@ def _without_static(
 def _positional(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """`args` with `kwargs` and defaults at their places; without where they do not fit."""
+    """Return `args` completed by `kwargs` and defaults, or `args` alone if they do not match."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
-    except (TypeError, ValueError):  # ValueError: Python does not know its parameters
+    except (TypeError, ValueError):  # ValueError: it has no signature
         return args
     bound.apply_defaults()
     return bound.args
@@ -82,5 +82,5 @@ def _check_callable(method: str, rule: Rule) -> None:
     if not callable(rule.function):
         raise TypeError(
             f"cannot use {rule.function!r} as a derivative rule of {rule.name}: it is not a "
-            f"function. {rule.name}.{method} takes what jax.custom_{method[3:]} takes."
+            f"function. Call {rule.name}.{method} as you would jax.custom_{method[3:]}'s."
         )

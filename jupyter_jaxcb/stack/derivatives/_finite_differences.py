@@ -14,28 +14,29 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
 from ..core import HostFunction, add_note, aligned, is_array
-from ..results import AnswerChecker, answer_checker
+from ..results import ResultChecker, result_checker
 
-SMALL = 0.01  # of the largest element: the scale of a smaller one's step
-TINY = 0.001  # a smaller scale is not trusted where its step changes nothing
+SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
+TINY = 0.001  # a scale below this is not trusted if its step does not change the result
 
-# Binds a host function with its declared result, for arguments.
+# Binds a host function, given its declared result and the arguments.
 BindCall = Callable[[HostFunction, Any, tuple[Any, ...]], Any]
 
 
 def with_differences(
     primal: Callable[..., Any], host: HostFunction, bind: BindCall
 ) -> Callable[..., Any]:
-    """`primal` with a derivative that calls the host function at both sides of each element.
+    """Return `primal` with a derivative by central differences.
 
-    The Jacobian comes from one more host call, in which all perturbations are made, and its product
-    with the tangents is JAX's: so forward and reverse mode work, and vmap. It has no derivative of
-    its own. What is no array (a string, an enum) stays what it is.
+    One more host call computes the Jacobian, calling the host function on both sides of each
+    element. JAX multiplies it with the tangents, so forward mode, reverse mode and vmap work. The
+    derivative itself cannot be differentiated. Arguments that are not arrays stay unchanged.
 
     Args:
         primal: the callback without a rule.
         host: its host function.
-        bind: binds another one, as a pure callback that vmap calls batch element by batch element.
+        bind: binds the host function of the Jacobian as a pure callback with the vmap method
+            ``"sequential"``.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -52,8 +53,11 @@ def with_differences(
             args, kwargs = tree_unflatten(in_tree, complete(arrays))
             return primal(*args, **kwargs)
 
-        def jacobian(question: _Differences, declared: Any, arrays: Sequence[Any]) -> Any:
-            bound = lambda *arrays: bind(HostFunction(question), declared, tuple(complete(arrays)))  # noqa: E731
+        def jacobian(differences: _Differences, declared: Any, arrays: Sequence[Any]) -> Any:
+            def bound(*arrays: Any) -> Any:
+                host_function = HostFunction(differences)
+                return bind(host_function, declared, tuple(complete(arrays)))
+
             return _once(host, bound)(*arrays)
 
         plain.__name__ = host.name
@@ -74,14 +78,14 @@ def _rule(
     primals: Sequence[Any],
     tangents: Sequence[Any],
 ) -> tuple[Any, Any]:
-    """The rule of the function with differences, of its flat arrays."""
+    """Compute the jvp of the function with differences, for flat arrays."""
     out = differentiable(*primals)
     results, out_tree = tree_flatten(out)
     moving = [n for n, t in enumerate(tangents) if _is_tangent(t)]
     floating = tuple(n for n, y in enumerate(results) if _is_floating(y))
     _check_real(host, [primals[n] for n in moving], results)
     avals = tuple((y.shape, y.dtype) for y in results)
-    question = _Differences(
+    differences = _Differences(
         host, in_tree, tuple(places[n] for n in moving), out_tree, avals, floating
     )
     blocks = [
@@ -90,7 +94,7 @@ def _rule(
         for n in floating
     ]  # fmt: skip
     if moving and floating:
-        blocks = jacobian(question, blocks, primals)
+        blocks = jacobian(differences, blocks, primals)
     rows = dict(zip(floating, blocks, strict=True))
     moved = [
         _product(rows[n], [tangents[k] for k in moving], y) if n in rows else _no_tangent(y)
@@ -100,15 +104,15 @@ def _rule(
 
 
 def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any]:
-    """`jacobian`, which says so when it is to be differentiated itself."""
+    """Return `jacobian` with a jvp rule that raises TypeError."""
     guarded = jax.custom_jvp(jacobian)
 
     @guarded.defjvp
     def refuse(primals: Any, tangents: Any) -> Any:
         __tracebackhide__ = True
         raise TypeError(
-            f"cannot differentiate {host.name} twice by finite differences. Give it a rule that is "
-            f"written in terms of {host.name}: @{host.name}.defjvp or {host.name}.defvjp."
+            f"cannot differentiate {host.name} twice by finite differences. Define a rule in terms "
+            f"of {host.name}: @{host.name}.defjvp or {host.name}.defvjp."
         )
 
     return guarded
@@ -116,7 +120,7 @@ def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any
 
 @dataclasses.dataclass(frozen=True)
 class _Differences:
-    """The host function that computes the blocks of the Jacobian; equal for equal questions."""
+    """The host function that computes the blocks of the Jacobian; compared by its fields."""
 
     host: HostFunction
     in_tree: PyTreeDef  # of (args, kwargs)
@@ -130,18 +134,18 @@ class _Differences:
         return f"{self.host.name} (finite differences)"
 
     def __call__(self, *leaves: Any) -> list[list[np.ndarray]]:
-        check = answer_checker(
+        check = result_checker(
             f"{self.host.name}, called for finite differences with an argument in float64,",
             self.out_tree,
             [shape for shape, _ in self.avals],
             [np.float64 if n in self.floating else d for n, (_, d) in enumerate(self.avals)],
-            cast=True,  # of what is differentiated nothing is lost in float64
+            cast=True,  # differentiated results are float64 and lose nothing
         )
         columns = [self._block(list(leaves), k, check) for k in self.which]
         return [[column[n] for column in columns] for n in range(len(self.floating))]
 
-    def _block(self, leaves: list[Any], k: int, check: AnswerChecker) -> list[np.ndarray]:
-        """The derivatives of all results by the elements of one argument."""
+    def _block(self, leaves: list[Any], k: int, check: ResultChecker) -> list[np.ndarray]:
+        """Return the derivatives of all results with respect to the elements of one argument."""
         x = np.asarray(leaves[k])
         wide, steps, unit = x.astype(np.float64), step_sizes(x), _relative_step(x.dtype)
         block = [np.empty((*self.avals[n][0], x.size)) for n in self.floating]
@@ -159,7 +163,7 @@ class _Differences:
         return [column.reshape((*column.shape[:-1], *x.shape)) for column in block]
 
     def _results(
-        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: AnswerChecker
+        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: ResultChecker
     ) -> tuple[np.ndarray, ...]:
         moved = jax.device_put(aligned(x)) if isinstance(leaves[k], jax.Array) else x
         args, kwargs = tree_unflatten(self.in_tree, [*leaves[:k], moved, *leaves[k + 1 :]])
@@ -167,25 +171,26 @@ class _Differences:
             return check(self.host.current(*args, **kwargs))
         except Exception as error:
             before = float(np.asarray(leaves[k]).flat[place])
-            by = f"for finite differences of {self.host.name}, by an argument whose element "
+            start = f"for finite differences of {self.host.name}: element "
             note = (
-                f"{by}{place} was moved from {before} to {x.flat[place]}; if its domain ends "
-                "there, give it a rule by defjvp or defvjp"
+                f"{start}{place} was moved from {before} to {x.flat[place]}; near a boundary of "
+                "its domain, define a rule with defjvp or defvjp"
             )
-            add_note(error, note, instead_of=by)
+            add_note(error, note, instead_of=start)
             raise
 
 
 def _central_differences(
     results: Callable[[float], list[np.ndarray]], step: float, unit: float
 ) -> list[np.ndarray]:
-    """The derivatives at 0 of what `results` gives for a distance.
+    """Return the derivatives of `results`, a function of the distance, at distance 0.
 
-    Where a tiny step changes nothing, the function's scale is another than that of its argument:
-    then two steps of `unit`, away from zero, to stay where the argument has its sign.
+    If a tiny step does not change any result, the function does not vary on the scale of its
+    argument. Then a one-sided, second-order formula with steps `unit` and ``2 * unit`` is used;
+    these point away from zero, so that the argument keeps its sign.
     """
     high, low = results(step), results(-step)
-    with np.errstate(all="ignore"):  # not finite at one side: so is the derivative
+    with np.errstate(all="ignore"):  # a non-finite result makes the derivative non-finite
         if step >= TINY * abs(unit) or not all(map(np.array_equal, high, low)):
             return [(a - b) / (2 * step) for a, b in zip(high, low, strict=True)]
     near, far = results(unit), results(2 * unit)
@@ -196,7 +201,7 @@ def _central_differences(
 
 
 def _moved(x: np.ndarray, place: int, step: float) -> np.ndarray:
-    """`x` with one element moved; read-only, as what host functions get."""
+    """Return `x` with one element moved, read-only like all arguments of host functions."""
     moved = x.copy()
     with np.errstate(all="ignore"):
         moved.flat[place] += step
@@ -205,12 +210,12 @@ def _moved(x: np.ndarray, place: int, step: float) -> np.ndarray:
 
 
 def step_sizes(x: np.ndarray) -> np.ndarray:
-    """How far to go to each side: the cube root of the dtype's eps, times the element's scale.
+    """Return the step to each side: the cube root of the machine epsilon, times the scale.
 
-    That balances the error of the difference, which grows with the square of the step, against that
-    of the function's own rounding, which grows with its inverse (Press et al., Numerical Recipes,
-    5.7). The scale is the element's size, at least a hundredth of the largest finite one's; 1 for
-    zeros.
+    This step balances the truncation error, which grows with its square, against the rounding error
+    of the function, which grows with its inverse (Press et al., Numerical Recipes, section 5.7).
+    The scale of an element is its absolute value, but at least 0.01 times the largest finite one;
+    it is 1 if all elements are zero.
     """
     sizes = np.abs(x.astype(np.float64))
     largest = sizes[np.isfinite(sizes)].max(initial=0.0)
@@ -223,7 +228,7 @@ def _relative_step(dtype: Any) -> float:
 
 
 def _product(row: Sequence[Any], directions: Sequence[Any], like: Any) -> Any:
-    """The sum of Jacobian blocks times tangents."""
+    """Return the sum of Jacobian blocks times tangents."""
     parts = [
         jnp.tensordot(block, t.astype(block.dtype), axes=t.ndim)
         for block, t in zip(row, directions, strict=True)
@@ -254,5 +259,5 @@ def _check_real(host: HostFunction, arguments: Sequence[Any], results: Sequence[
         if jnp.issubdtype(dtype, jnp.complexfloating):
             raise TypeError(
                 f"cannot take finite differences of {host.name}: {dtype.name} is complex. "
-                f"Give it a rule: @{host.name}.defjvp or {host.name}.defvjp."
+                f"Define a rule: @{host.name}.defjvp or {host.name}.defvjp."
             )

@@ -1,6 +1,6 @@
-"""What derivative rules return, looked at before JAX does: its messages do not name the callback.
+"""Check what derivative rules return before JAX does, because its messages omit the callback.
 
-What JAX takes under jit is taken here.
+The checks accept whatever JAX accepts under jit.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _NO_CHECKS = ("jax_disable_bwd_checks", "jax_custom_vjp_disable_shape_check")  #
 
 
 class Rule(NamedTuple):
-    """A derivative rule and what it belongs to.
+    """A derivative rule of a callback.
 
     Attributes:
-        name: of the callback, for messages.
-        function: of the user.
-        declared: flat avals and structure of what the callback returns for arguments.
+        name: the name of the callback, for messages.
+        function: the user's rule.
+        declared: takes the arguments; returns flat avals and structure of the callback's result.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Rule(NamedTuple):
 
 
 def checked_jvp(rule: Rule, nondiff_argnums: Sequence[int]) -> Callable[..., Any]:
-    """The forward-mode `rule`, which raises TypeError for an answer that does not fit."""
+    """Return the forward-mode `rule`, checked: it raises TypeError for an invalid result."""
 
     @functools.wraps(rule.function)
     def checked(*args: Any) -> tuple[Any, Any]:
@@ -70,7 +70,7 @@ def checked_jvp(rule: Rule, nondiff_argnums: Sequence[int]) -> Callable[..., Any
 def checked_vjp(
     forward: Rule, backward: Rule, nondiff_argnums: Sequence[int]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Both functions of a reverse-mode rule, which say so where an answer does not fit."""
+    """Return both functions of a reverse-mode rule, checked: they raise for an invalid result."""
 
     @functools.wraps(forward.function)
     def checked_forward(*args: Any) -> tuple[Any, Any]:
@@ -85,9 +85,9 @@ def checked_vjp(
     @functools.wraps(backward.function)
     def checked_backward(*args: Any) -> Any:
         *fixed, (residuals, arguments), cotangent = args
-        answer = backward.function(*fixed, residuals, cotangent)
-        arguments.check(backward, answer)
-        return answer
+        cotangents = backward.function(*fixed, residuals, cotangent)
+        arguments.check(backward, cotangents)
+        return cotangents
 
     return checked_forward, checked_backward
 
@@ -95,7 +95,7 @@ def checked_vjp(
 @register_static
 @dataclasses.dataclass(frozen=True)
 class _Arguments:
-    """What the backward rule is to answer for; goes along with the residuals, without an array."""
+    """The arguments that need a cotangent: a static pytree node that travels with the residuals."""
 
     tree: PyTreeDef
     avals: tuple[Any, ...]
@@ -105,21 +105,23 @@ class _Arguments:
         leaves, tree = tree_flatten(args)
         return cls(tree, tuple(map(_aval, leaves)))
 
-    def check(self, rule: Rule, answer: Any) -> None:
+    def check(self, rule: Rule, returned: Any) -> None:
         __tracebackhide__ = True
         wanted = tree_unflatten(self.tree, self.avals)
-        if not isinstance(answer, (tuple, list)) or len(answer) != len(wanted):
-            is_tuple = isinstance(answer, (tuple, list))
-            got = _count(len(answer), "cotangent") if is_tuple else f"{_show(answer)}, no tuple,"
+        if not isinstance(returned, (tuple, list)) or len(returned) != len(wanted):
+            is_tuple = isinstance(returned, (tuple, list))
+            got = (
+                _count(len(returned), "cotangent") if is_tuple else f"{_show(returned)}, no tuple,"
+            )
             raise TypeError(
                 f"cannot differentiate {rule} returned {got} for "
                 f"{_count(len(wanted), 'argument')}. Return a tuple of "
-                f"{_count(len(wanted), 'cotangent')}, None for an argument that has none."
+                f"{_count(len(wanted), 'cotangent')}, with None for arguments without one."
             )
         if any(getattr(jax.config, option, False) for option in _NO_CHECKS):
             return
-        for n, (cotangents, argument) in enumerate(zip(answer, wanted, strict=True)):
-            error: type[Exception] = ValueError  # what JAX raises for shapes
+        for n, (cotangents, argument) in enumerate(zip(returned, wanted, strict=True)):
+            error: type[Exception] = ValueError  # as JAX raises for shapes
             try:
                 found = tree_map(_fitting, cotangents, argument, is_leaf=lambda x: x is None)
             except ValueError:
@@ -127,8 +129,8 @@ class _Arguments:
             if not all(tree_leaves(found)):
                 raise error(
                     f"cannot differentiate {rule} returned the cotangent {_show(cotangents)} for "
-                    f"argument {n}, {_show(argument)}. Return one of the argument's structure and "
-                    "shapes, or None."
+                    f"argument {n}, expected {_show(argument)}. Return a cotangent with the "
+                    "structure and shapes of the argument, or None."
                 )
 
 
@@ -145,7 +147,7 @@ class _Aval:
 
 
 def _aval(leaf: Any) -> Any:
-    """Of an array; anything else is as it is, for JAX to refuse."""
+    """Return the aval of an array; return anything else unchanged, for JAX to reject."""
     if isinstance(leaf, SymbolicZero):
         leaf = leaf.aval
     elif not isinstance(leaf, _Aval):
@@ -157,12 +159,12 @@ def _aval(leaf: Any) -> Any:
 
 
 def _plain(leaf: Any) -> Any:
-    """An argument of a forward rule without the mark whether it is differentiated."""
+    """Return an argument of a forward rule without its flag for differentiation."""
     return leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf
 
 
 def _fitting(cotangent: Any, argument: Any) -> bool:
-    """Whether JAX takes `cotangent` for all the leaves of `argument`."""
+    """Return whether JAX accepts `cotangent` for all the leaves of `argument`."""
     aval = _aval(cotangent)
     return cotangent is None or all(
         not jnp.issubdtype(leaf.dtype, jnp.inexact) or getattr(aval, "shape", ()) == leaf.shape
@@ -179,14 +181,14 @@ def _check_pair(rule: Rule, pair: Any, example: str) -> None:
 
 
 def _check_value(rule: Rule, value: Any, args: Sequence[Any]) -> None:
-    """That the first of the pair is what the callback returns; JAX looks at it under jit only."""
+    """Raise TypeError unless `value` matches the callback's result; JAX checks it only in jit."""
     __tracebackhide__ = True
     avals, tree = rule.declared(*args)
     declared = tree_unflatten(tree, [_Aval(aval.shape, aval.dtype) for aval in avals])
     if _avals(value) != _avals(declared):
         raise TypeError(
-            f"cannot differentiate {rule} returned the value {_show(value)}, and {rule.name} "
-            f"returns {_show(declared)}. Return the value of {rule.name} first."
+            f"cannot differentiate {rule} returned the value {_show(value)}, expected "
+            f"{_show(declared)}. Return the result of {rule.name} first."
         )
 
 
@@ -198,8 +200,8 @@ def _check_tangent(rule: Rule, value: Any, tangent: Any) -> None:
     leaves = tree_leaves(wanted)
     zeros = any(isinstance(leaf, _Aval) and leaf.dtype == FLOAT0 for leaf in leaves)
     raise TypeError(
-        f"cannot differentiate {rule} returned the tangent {_show(tangent)} where {_show(wanted)} "
-        f"belongs to the value {_show(value)}. Return "
+        f"cannot differentiate {rule} returned the tangent {_show(tangent)}, expected "
+        f"{_show(wanted)} for the value {_show(value)}. Return "
         + ("one tangent" if len(leaves) == 1 else f"{len(leaves)} tangents, one for each result,")
         + " of that structure, shape and dtype"
         + ("; np.zeros(shape, jax.dtypes.float0) for integers." if zeros else ".")
@@ -218,7 +220,7 @@ def _avals(tree: Any) -> tuple[list[Any], PyTreeDef]:
 
 
 def _show(tree: Any) -> str:
-    """``(float32[3], int32[])``: a pytree with shapes and dtypes in the place of its arrays."""
+    """Return the text of a pytree with avals in the place of its arrays: ``(float32[3],)``."""
     return repr(tree_map(_aval, tree))
 
 

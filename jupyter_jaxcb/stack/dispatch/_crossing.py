@@ -19,7 +19,7 @@ from jupyter_jaxcb_worker import check_ended
 from ...recording import LoweredSite, Recorder, active
 from ..core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
 from ..errors import HostCallError, NotCalledError
-from ..results import AnswerChecker, answer_checker, exact_checker
+from ..results import ResultChecker, exact_checker, result_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
 from ._elements import CollectedResults, ElementSchedule
@@ -54,7 +54,7 @@ class Parts(NamedTuple):
     """
 
     adapt: Adapt
-    check: AnswerChecker
+    check: ResultChecker
     shapes: list[tuple[int, ...]]
     dtypes: list[np.dtype]
 
@@ -73,7 +73,7 @@ def parts_of_crossing(
         check = exact_checker(*declared)
     else:
         batch = tuple(level.size for level in reversed(lowered.levels) if not level.looped)
-        check = answer_checker(*declared, cast=callback.cast, batch=batch)
+        check = result_checker(*declared, cast=callback.cast, batch=batch)
     adapt = adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":
         adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)

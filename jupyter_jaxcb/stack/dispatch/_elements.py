@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...recording import LoweredSite
-from ..results import AnswerChecker
+from ..results import ResultChecker
 
 
 class ElementSchedule:
@@ -88,7 +88,7 @@ class CollectedResults:
     def __init__(
         self,
         count: int,
-        check: AnswerChecker,
+        check: ResultChecker,
         shapes: Sequence[tuple[int, ...]],
         dtypes: Sequence[np.dtype],
     ) -> None:

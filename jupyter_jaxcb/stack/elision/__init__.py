@@ -1,7 +1,8 @@
-"""What became of each bind in a compiled program: called, hoisted, merged or removed.
+"""Determine the status of each bind in a compiled program: kept, hoisted, deduplicated, removed.
 
-`_programs` watches JAX lower and compile, and collects `_evidence`: the jaxpr (`_paths`), what JAX
-dropped (`_dropped`) and the optimised HLO (`_hlo`). `_outcomes` decides from it, with `_hoisting`.
+`_programs` watches JAX lower and compile, and collects `_evidence`: the jaxpr (`_paths`), the binds
+that JAX dropped (`_dropped`) and the optimized HLO (`_hlo`). `_outcomes` decides from the evidence,
+with `_hoisting`.
 """
 
 from ._evidence import HostCallIndex as HostCallIndex

@@ -1,7 +1,7 @@
-"""What a program says of its branches and loops by itself: conditions that are constants.
+"""Find branches and loops whose condition is a constant.
 
-XLA finds out far more. This module looks at single equations: ``cond(True, ...)``, and a while
-whose condition compares the number that its carry begins with to another.
+Only single equations are examined: ``cond(True, ...)``, and a ``while`` whose condition compares
+the initial value of its carry with a constant. XLA finds many more.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _COMPARISONS = {
 
 
 def index_of(cond: Any) -> int | None:
-    """The branch that a ``cond`` takes in every run; None: depends on data."""
+    """Return the index of the branch that a ``cond`` always takes; None if it depends on data."""
     index = _constant(cond.invars[0], {})
     return None if index is None else int(np.clip(index, 0, len(cond.params["branches"]) - 1))
 
 
 def enters(loop: Any) -> bool | None:
-    """Whether every run enters a ``while``; None: depends on data."""
+    """Return whether every run enters a ``while``; None if that depends on data."""
     predicate, counts = loop.params["cond_jaxpr"].jaxpr, loop.params
     own, body = counts["cond_nconsts"], counts["body_nconsts"]
     operands = [*loop.invars[:own], *loop.invars[own + body :]]
@@ -41,7 +41,7 @@ def enters(loop: Any) -> bool | None:
 
 
 def _constant(operand: Any, begins_with: dict[Any, Any]) -> Any:
-    """The number that stands in the place of `operand`; None if there is none."""
+    """Return the constant scalar that `operand` is; None if it is not constant."""
     if not hasattr(operand, "val"):
         operand = begins_with.get(operand)
     value = getattr(operand, "val", None)

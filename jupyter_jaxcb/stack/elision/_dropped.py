@@ -1,9 +1,9 @@
-"""Binds that JAX drops while it traces: they are in no program, not even before dead equations go.
+"""Find binds that JAX drops while it traces, before dead-code elimination.
 
-A derivative keeps of an inner jit, a loop or a checkpoint what it needs; a function of which only
-the shape is asked for leaves nothing. Such a bind belongs to the program of the jitted function
-that was being called for the first time when it was made: its frame is on the stack then, and is
-still there when that program is lowered.
+A derivative keeps only the parts of an inner jit, loop or checkpoint that it needs, and
+`jax.eval_shape` keeps nothing of a function. Such a bind belongs to the program of the jitted
+function that was being traced when the bind was made: the frame of that call is on the stack then,
+and still is when the program is lowered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..core import Bind, Found
 from ._paths import Path, sites
 
 Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first
-# By bind, and by the name and the paths of a program that it was made for.
+# The loops around a bind, by the bind and by the name and paths of its program.
 _made_in: weakref.WeakKeyDictionary[Bind, dict[Any, Loops]] = weakref.WeakKeyDictionary()
 
 
@@ -27,11 +27,11 @@ class Dropped(NamedTuple):
     """A bind that is not in the program it was made for."""
 
     bind: Bind
-    shape_only: bool  # only the shape of its result was asked for
+    shape_only: bool  # it was traced for the shape of its result only
 
 
 class _Waiting:
-    """Binds of one thread, by the outermost call that they belong to: when it ends, all end."""
+    """The binds of one thread, by the frame of the outermost jitted call that made them."""
 
     def __init__(self) -> None:
         self.binds: dict[FrameType, list[tuple[Bind, Found]]] = {}
@@ -47,19 +47,19 @@ class PendingBinds(threading.local):
     """The binds of this thread whose program is not lowered yet."""
 
     def __init__(self) -> None:
-        # The frames are held so that no later frame can be taken for one of them; no longer than
-        # until the next bind after the call that they belong to has ended, or `forget_all`.
+        # References to the frames keep their identities unique. They are dropped at the first bind
+        # after their call has ended, or by `forget_all`.
         self._own = _Waiting()
         _threads.add(self._own)
 
     def bound(self, bind: Bind, found: Found) -> None:
-        """Notes a bind; forgets those of calls that have ended."""
+        """Add a bind, and forget the binds of calls that have ended."""
         self._forget(found.dispatches)
         if found.dispatches:
             self._own.binds.setdefault(found.dispatches[-1], []).append((bind, found))
 
     def executed(self, bind: Bind) -> None:
-        """A bind is carried out at once."""
+        """Remove a bind that is executed eagerly."""
         for entries in self._own.binds.values():
             for place in reversed(range(len(entries))):  # mostly the last one
                 if entries[place][0] is bind:
@@ -69,15 +69,15 @@ class PendingBinds(threading.local):
     def loops(
         self, dispatch: FrameType | None, name: str, paths: Mapping[Bind, Sequence[Path]]
     ) -> dict[Bind, Loops]:
-        """The loops that binds of the program that `dispatch` lowers now were made in.
+        """Return the loops around each bind of the program that `dispatch` lowers now.
 
-        Those of binds that were made for it, now or when it was lowered before: JAX lowers a
-        function again for another device, or after it was only asked about, and traces it once.
+        Only binds made for this program are included, now or at an earlier lowering: JAX traces a
+        function once, but lowers it again for another device, or after a call of ``lower``.
 
         Args:
-            dispatch: the call that has the program lowered.
-            name: of the program.
-            paths: in which it reaches each bind.
+            dispatch: the frame of the call that lowers the program.
+            name: the name of the program.
+            paths: the paths to each bind in the program.
         """
         now = {
             bind: () if _is_of_rule(found) else found.loops[found.dispatches.index(dispatch)]
@@ -93,15 +93,16 @@ class PendingBinds(threading.local):
         return now
 
     def vanished(self, dispatch: FrameType | None, jaxpr: Any) -> list[Dropped]:
-        """The binds made for the program that `dispatch` lowers now and that are not in it.
+        """Return the binds made for the program that `dispatch` lowers now, but missing from it.
 
-        A site that is in it by another bind is there: JAX traces some functions twice.
+        A bind is not missing if the program has another bind of the same call site, because JAX
+        traces some functions twice.
         """
         if not self._own.binds:
             return []
         there = sites(jaxpr)
         own = [entry for entry in self._own.all() if dispatch in entry[1].dispatches]
-        # What is in a program that runs while another one is traced is not to be in that one.
+        # A program may run while another one is traced; its binds do not belong to the other one.
         for entries in self._own.binds.values():
             entries[:] = [
                 entry
@@ -120,16 +121,16 @@ class PendingBinds(threading.local):
 
 
 def _is_of_rule(found: Found) -> bool:
-    """Whether it is of a rule of differentiation: not all that one answers is asked for."""
+    """Return whether a derivative rule made the bind; JAX may not need all results of a rule."""
     return not found.kinds.isdisjoint({"rule", "look"})
 
 
 def _may_be_replaced(found: Found) -> bool:
-    """Whether another bind may stand for it: a derivative takes a rule's own in its place."""
+    """Return whether another bind may replace it: a derivative uses those of its rule instead."""
     return "look" in found.kinds or found.kinds.issuperset({"rule", "derivative"})
 
 
 def forget_all() -> None:
-    """Forgets the binds of all threads: nobody listens any more."""
+    """Forget the binds of all threads, when the last recorder stops."""
     for waiting in list(_threads):
         waiting.binds = {}

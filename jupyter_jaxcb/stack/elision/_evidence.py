@@ -1,4 +1,4 @@
-"""What is known of one bind in one compiled program."""
+"""The facts about one bind in one compiled program."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from ._paths import Path
 
 
 class HostCallIndex(NamedTuple):
-    """One lowering of a bind: a callback of the program."""
+    """One lowering of a bind, as a callback of the program."""
 
-    number: int  # among the program's callbacks
-    elements: int  # host calls of each crossing
-    shards: int  # on how many devices of this process a run makes each crossing
+    number: int  # its index among the program's callbacks
+    elements: int  # host calls for each crossing
+    shards: int  # number of devices of this process that make each crossing
 
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """All that is known of one bind in one program.
+    """The facts about one bind in one program.
 
     Attributes:
         bind: the bind.
-        traced: the paths to it in the program as traced.
-        kept: those of them that JAX kept when it dropped dead equations, and that may be gone.
-        platform: of the program; empty if none of its host calls was lowered.
-        indices: of its host calls, one a lowering; None if it was not lowered.
-        instructions: its host calls in the optimised program; None if that cannot be read.
-        unreadable: why it cannot be read.
-        note: what the lowering found worth knowing of its calls.
-        loops: in which the bind was made, if it was made for this program; innermost first.
+        traced: the paths to it in the jaxpr as traced.
+        kept: the paths that remain after JAX's dead-code elimination, and that a run may take.
+        platform: the platform of the program; empty if none of its host calls was lowered.
+        indices: its host calls, one for each lowering; None if it was not lowered.
+        instructions: its host calls in the optimized program; None if that cannot be read.
+        unreadable: why the optimized program cannot be read.
+        note: a note about its calls, from the lowering.
+        loops: the loops around the bind, innermost first; None if it was made for another program.
     """
 
     bind: Bind
@@ -48,35 +48,35 @@ class Evidence:
 
     @property
     def shards(self) -> int | None:
-        """On how many devices of this process a run makes each call; None: some on more."""
+        """The number of devices of this process that make each call; None if it varies."""
         found = {index.shards for index in self.indices or ()} or {1}
         return found.pop() if len(found) == 1 else None
 
     @property
     def around(self) -> tuple[tuple[str, int | None], ...]:
-        """What the bind was made in, innermost first; nothing if for an earlier program.
+        """The loops, vmaps and branches around the bind, innermost first.
 
-        JAX keeps what it has traced: the body of a loop goes into later programs, outside of the
-        loops and vmaps that were around it when it was traced.
+        Empty if the bind was made for an earlier program: JAX caches traced functions, so a loop
+        body may be reused in later programs without the loops and vmaps it was traced in.
         """
         return () if self.loops is None else self.bind.around
 
     @property
-    def fruitful(self) -> Sequence[Path]:
-        """The paths to it that a run may go: not into a loop of length 0, say."""
-        return [path for path in self.traced if not path.is_barren(self.platform)]
+    def reachable(self) -> Sequence[Path]:
+        """The paths to it that a run may take; not, for one, into a loop of length 0."""
+        return [path for path in self.traced if not path.is_unreachable(self.platform)]
 
     @property
-    def may_be_left_out(self) -> bool:
-        """See `may_be_left_out`."""
-        return may_be_left_out(self.bind.site)
+    def may_be_elided(self) -> bool:
+        """See `may_be_elided`."""
+        return may_be_elided(self.bind.site)
 
     @property
     def paths(self) -> Sequence[Path]:
-        """The paths to it that are looked at: those JAX kept, if it kept any."""
+        """The paths to it that JAX kept, or all traced paths if it kept none."""
         return self.kept or self.traced
 
 
-def may_be_left_out(site: Site) -> bool:
-    """Whether XLA may merge, move or remove the calls of a site: they have no effect."""
+def may_be_elided(site: Site) -> bool:
+    """Return whether XLA may deduplicate, move or remove calls: the flavor has no side effects."""
     return site.flavor.endswith(("pure", "buffer"))

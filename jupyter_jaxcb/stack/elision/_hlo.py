@@ -1,7 +1,7 @@
-"""The optimised program, read for one thing: where its host calls are.
+"""Find the host calls in an optimized program.
 
-It is read from XLA's serialized `HloModuleProto`, whose field numbers never change, and not from
-its text: there, names that the user chose (of scopes, functions, files) stand among what XLA says.
+The program is read from XLA's serialized `HloModuleProto`, whose field numbers never change. Its
+text is not suitable, because it mixes XLA's syntax with names that the user chose.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from ._protobuf import Span, fields, numbers
 
 _HOST_CALL = re.compile(rb"xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?")
 _INDEX = re.compile(rb"\{index = (\d+) : ui64\}")
-# The end of the op_name of a host call: the name of its primitive.
+# The op_name of a host call ends with the name of its primitive.
 _PRIMITIVE = re.compile(r"(?:^|/)(?:(?:jaxcb_\w+|pure|io|debug|buffer)_callback|debug_print)$")
-# A loop in the op_name of what was lowered in it.
+# A loop in the op_name of an instruction inside it.
 _IN_LOOP = re.compile(r"/while/(?:body|cond)\b")
-_ONCE = {"call", "fusion", "async-start"}  # run what they call once
+_ONCE = {"call", "fusion", "async-start"}  # opcodes that run their computation once
 # Field numbers of XLA's hlo.proto.
 _COMPUTATIONS, _ENTRY = 3, 6  # of HloModuleProto
 _INSTRUCTIONS, _ID = 2, 5  # of HloComputationProto
 _OPCODE, _METADATA, _TARGET, _CALLED, _CONFIG = 2, 7, 28, 38, 43  # of HloInstructionProto
 _OP_NAME = 2  # of OpMetadata
-# In the bytes of each instruction that is to be read: the keys of `_CALLED`, part of a target.
+# Found in the bytes of every relevant instruction: the keys of `_CALLED`, or part of a target.
 _MARKS = re.compile(rb"\xb2\x02|\xb0\x02|_python_")
-MAX_CALL_PATHS = 10_000  # to one computation; more are not told apart
+MAX_CALL_PATHS = 10_000  # to one computation; with more, the program counts as unreadable
 
 
 class Around(NamedTuple):
-    """One loop or branch that an instruction is in."""
+    """One loop or branch around an instruction."""
 
     kind: str  # "loop" or "branch"
-    times: int | None  # how often a loop runs what is in it; None: depends on data
+    times: int | None  # iterations of a loop; None if that depends on data
 
 
 class HostCallInstruction(NamedTuple):
-    """One path in which a run of the program may come to a host call."""
+    """One path on which a run of the program may reach a host call."""
 
-    op_name: str  # the transformations and control flow that JAX noted
+    op_name: str  # the transformations and control flow around it, as JAX names them
     around: tuple[Around, ...]  # outermost first
-    each: int = 1  # host calls that it makes each time, on the devices of this process
-    gone: int = 0  # loops that it was lowered in, and that XLA replaced by their turns
+    each: int = 1  # host calls made each time, on the devices of this process
+    gone: int = 0  # loops in its op_name that are no longer in the program
 
     @property
     def times(self) -> int | None:
-        """How often a run gets there; None: depends on data."""
+        """How often a run reaches it; None if that depends on data."""
         product = 1
         for step in self.around:
             if step.times is None:
@@ -57,31 +57,31 @@ class HostCallInstruction(NamedTuple):
 
     @property
     def calls(self) -> int | None:
-        """Host calls of a run; None: depends on data."""
+        """The number of host calls of a run; None if that depends on data."""
         return 0 if self.each == 0 else None if self.times is None else self.times * self.each
 
 
 class _HostCall(NamedTuple):
-    number: int  # among the program's callbacks
+    number: int  # its index among the program's callbacks
     op_name: str
     computation: int
 
 
 def host_call_instructions(module: bytes) -> dict[int, list[HostCallInstruction]]:
-    """The host calls of an optimised module, by their index among the program's callbacks.
+    """Return the host calls of an optimized module, by their index among the program's callbacks.
 
     Args:
         module: a serialized `HloModuleProto`.
 
     Raises:
-        ValueError: the module is not what XLA is known to make; says what is missing.
+        ValueError: if the module does not have the expected structure.
     """
     program = _Module(module)
     found: dict[int, list[HostCallInstruction]] = {}
     for call in program.host_calls:
         call_paths = program.call_paths(call.computation)
         if not call_paths:
-            raise ValueError("nothing leads to a host call")
+            raise ValueError("no call path leads to a host call")
         found.setdefault(call.number, []).extend(
             HostCallInstruction(call.op_name, path, gone=program.gone(call)) for path in call_paths
         )
@@ -89,7 +89,7 @@ def host_call_instructions(module: bytes) -> dict[int, list[HostCallInstruction]
 
 
 class _Module:
-    """The host calls of a module, and who calls which of its computations: read in one pass."""
+    """The host calls and the call graph of a module, read in one pass."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -103,12 +103,12 @@ class _Module:
             elif number == _COMPUTATIONS and isinstance(value, Span):
                 self._read_computation(value)
         if not self._call_paths:
-            raise ValueError("it has no entry computation")
+            raise ValueError("the module has no entry computation")
 
     def call_paths(self, computation: int) -> list[tuple[Around, ...]]:
-        """The loops and branches around a computation, for each path to it from the entry."""
+        """Return the loops and branches around a computation, for each path from the entry."""
         if computation not in self._call_paths:
-            self._call_paths[computation] = []  # nothing calls itself in HLO
+            self._call_paths[computation] = []  # HLO has no recursion
             found = [
                 path if around is None else (*path, around)
                 for caller, around in self._callers.get(computation, ())
@@ -120,10 +120,10 @@ class _Module:
         return self._call_paths[computation]
 
     def gone(self, call: _HostCall) -> int:
-        """How many of the loops in a host call's name are not there any more.
+        """Count the loops in the op_name of a host call that are no longer in the module.
 
-        A call that was moved out of its loop leaves that behind; a loop of one turn is replaced by
-        what is in it.
+        XLA replaces a loop of one iteration by its body. A call that was hoisted leaves its loop
+        in the module.
         """
         ends = (found.start() + len("/while") for found in _IN_LOOP.finditer(call.op_name))
         return sum(call.op_name[:end] not in self._loops for end in ends)
@@ -139,7 +139,7 @@ class _Module:
             self._read_instruction(own, instruction)
 
     def _matters(self, instruction: Span) -> bool:
-        """Whether it may call a computation, or the host; of most the bytes tell that not."""
+        """Return whether it may call a computation or the host; most instructions do neither."""
         return _MARKS.search(self._data, *instruction) is not None
 
     def _read_instruction(self, computation: int, span: Span) -> None:
@@ -177,19 +177,19 @@ class _Module:
 
 
 def _around(opcode: str, config: bytes, op_name: str, count: int) -> Iterator[Around | None]:
-    """What an instruction puts around each of the `count` computations that it calls."""
+    """Yield the loop or branch around each of the `count` computations that it calls, or None."""
     if opcode == "while":
         trips = json.loads(config or b"{}").get("known_trip_count")
         times = None if trips is None else int(trips["n"])
         yield Around("loop", times)  # its body
-        # XLA counts the turns that it knows, and does not evaluate the condition.
+        # If XLA knows the number of iterations, it does not evaluate the condition.
         yield Around("loop", None if times is None else 0)
         return
-    around = Around("loop", None)  # of a reduction, say: once for each element
+    around = Around("loop", None)  # a reduction, for one, calls once for each element
     if opcode in _ONCE:
         around = None
     elif opcode == "conditional":
-        # XLA itself puts a call that one of several devices makes into a branch.
+        # XLA puts a call that one of several devices makes into a branch, which does not count.
         around = None if _PRIMITIVE.search(op_name) else Around("branch", None)
     for _ in range(count):
         yield around
@@ -198,8 +198,8 @@ def _around(opcode: str, config: bytes, op_name: str, count: int) -> Iterator[Ar
 def instructions_by_index(
     read: Callable[[], bytes],
 ) -> tuple[dict[int, list[HostCallInstruction]], str]:
-    """The host calls of the optimised program that `read` gives; or why they are not known."""
+    """Return the host calls of the optimized program that `read` returns, or why it failed."""
     try:
         return host_call_instructions(read()), ""
-    except Exception as error:  # whatever a later JAX or XLA does differently
+    except Exception as error:  # a later JAX or XLA may differ in any way
         return {}, f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Which function, and which code, something is: numbers, counted over the process."""
+"""Number functions and code objects, uniquely within the process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 
 def number(thing: Any) -> int:
-    """Which function or code this is; 0 if that is not known."""
+    """Return the number of a function or code object; 0 if it has none."""
     try:
         return 0 if thing is None else _seen.setdefault(thing, next(_numbers))
-    except TypeError:  # not to be held weakly
+    except TypeError:  # does not support weak references
         return 0
 
 

@@ -1,4 +1,4 @@
-"""What a compiled program made of a bind: the rules that decide a status, and its reason."""
+"""The rules that decide the status of a bind in a compiled program, and its reason."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 from ...recording import Note, NoteKind, Outcome, Program, Reason, Status
 from ._dropped import Dropped
-from ._evidence import Evidence, may_be_left_out
-from ._hoisting import intended, left_its_loop, left_its_loop_deduplicated, total, written
+from ._evidence import Evidence, may_be_elided
+from ._hoisting import intended, is_hoisted, is_hoisted_and_deduplicated, total, written
 from ._paths import Path, Step
 
-_SAYS_NOTHING = {"closed_call", "eval_jaxpr", "core_call", "shard_map", ""}
-SHARED = {"jax buffer"}  # flavors of which JAX lowers equal calls of one program once
+_UNINFORMATIVE = {"closed_call", "eval_jaxpr", "core_call", "shard_map", ""}
+SHARED = {"jax buffer"}  # flavors whose equal calls JAX lowers only once in a program
 
 
 def outcome(seen: Evidence, program: Program) -> Outcome:
-    """The outcome of one bind in one program."""
+    """Return the outcome of one bind in one program."""
     path = seen.traced[0]
-    told = functools.partial(
+    make = functools.partial(
         Outcome,
         site=seen.bind.site,
         program=program,
@@ -30,18 +30,18 @@ def outcome(seen: Evidence, program: Program) -> Outcome:
         stack=_stack(seen.instructions[0].op_name) if seen.instructions else (),
     )
     if _is_shared(seen):
-        return told(status=Status.UNKNOWN, reason=Reason.LOWERED_TOGETHER)
+        return make(status=Status.UNKNOWN, reason=Reason.LOWERED_TOGETHER)
     if seen.indices is None or all(p.elements == 0 for p in seen.traced):
-        return told(status=Status.UNUSED, compiled=0, reason=_why_unused(seen))
+        return make(status=Status.UNUSED, compiled=0, reason=_why_unused(seen))
     if seen.instructions is None:
-        return told(status=Status.UNKNOWN, reason=Reason.UNREADABLE, unreadable=seen.unreadable)
+        return make(status=Status.UNKNOWN, reason=Reason.UNREADABLE, unreadable=seen.unreadable)
     if not seen.instructions:
-        return told(status=Status.OPTIMIZED_AWAY, compiled=0, reason=_why_optimized_away(seen))
+        return make(status=Status.OPTIMIZED_AWAY, compiled=0, reason=_why_optimized_away(seen))
     evaluated = [one for one in seen.instructions if one.times != 0]
     if not evaluated:
-        return told(status=Status.OPTIMIZED_AWAY, compiled=0, reason=Reason.CONDITION_SKIPPED)
+        return make(status=Status.OPTIMIZED_AWAY, compiled=0, reason=Reason.CONDITION_SKIPPED)
     calls = total([one.calls for one in seen.instructions])
-    found = told(
+    found = make(
         status=Status.KEPT, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
     )
     if len(evaluated) < len(seen.instructions):
@@ -52,40 +52,40 @@ def outcome(seen: Evidence, program: Program) -> Outcome:
 
 
 def _is_shared(seen: Evidence) -> bool:
-    """Whether it was lowered, but not under its own name."""
+    """Return whether its call was lowered together with an equal call."""
     if seen.indices is not None or seen.bind.site.flavor not in SHARED:
         return False
     return bool(seen.kept)
 
 
 def dropped_outcome(vanished: Dropped, program: Program) -> Outcome:
-    """The outcome of a bind that JAX dropped while it traced the program."""
+    """Return the outcome of a bind that JAX dropped while it traced the program."""
     site, reason = vanished.bind.site, Reason.UNUSED_IN_TRACE
     if vanished.shape_only:
         reason = Reason.SHAPE_ONLY
     elif site.flavor == "jax io":
         reason = Reason.IO_IN_DERIVATIVE
-    elif not may_be_left_out(site):
+    elif not may_be_elided(site):
         reason = Reason.DEAD_IN_TRACE
     return Outcome(site, program, Status.UNUSED, traced_paths=0, compiled=0, reason=reason)
 
 
 def _partly_elided(seen: Evidence, found: Outcome) -> Outcome:
-    """Merged or hoisted, where fewer calls are compiled than are written; else as it is."""
+    """Return `found` as deduplicated or hoisted if the program has fewer calls than the source."""
     assert seen.instructions is not None
     paths, made = _places(seen.kept), len(seen.instructions)
     unrolled = any(len(path.depths) > 1 for path in seen.traced)
     deduplicated = functools.partial(
         dataclasses.replace, found, status=Status.DEDUPLICATED, unrolled=unrolled
     )
-    if made < paths and seen.may_be_left_out:
-        outside = left_its_loop_deduplicated(seen)
+    if made < paths and seen.may_be_elided:
+        outside = is_hoisted_and_deduplicated(seen)
         reason = Reason.DEDUPLICATED_AND_HOISTED if outside else Reason.DEDUPLICATED
         return deduplicated(reason=reason, call_paths=paths)
     wanted = _places(intended(seen))
     if paths < wanted and made < wanted:
         return deduplicated(reason=Reason.PARTLY_UNUSED, call_paths=wanted)
-    if left_its_loop(seen):
+    if is_hoisted(seen):
         if _is_more(found.compiled, found.written):
             notes = (*found.notes, Note(NoteKind.OUT_OF_EMPTY_LOOP))
             return dataclasses.replace(found, notes=notes)
@@ -98,18 +98,18 @@ def _is_more(compiled: int | None, written: int | None) -> bool:
 
 
 def _places(paths: Sequence[Path]) -> int:
-    """Where `paths` lead: those into an unrolled loop lead to several places."""
+    """Count the places that `paths` lead to: a path into an unrolled loop leads to several."""
     return sum(len(path.depths) for path in paths)
 
 
 def _why_unused(seen: Evidence) -> Reason:
-    if not seen.fruitful:
-        return _why_barren(seen)
-    return Reason.UNUSED if seen.may_be_left_out else Reason.DEAD_CODE
+    if not seen.reachable:
+        return _why_unreachable(seen)
+    return Reason.UNUSED if seen.may_be_elided else Reason.DEAD_CODE
 
 
-def _why_barren(seen: Evidence) -> Reason:
-    """Why no run calls it, where that is so of each path to it."""
+def _why_unreachable(seen: Evidence) -> Reason:
+    """Return the reason why no run takes any of its paths."""
     if all(any(level.size == 0 for level in p.levels) for p in seen.traced):
         return Reason.EMPTY_BATCH
     if any(step.length == 0 for p in seen.traced for step in p.steps):
@@ -121,8 +121,8 @@ def _why_barren(seen: Evidence) -> Reason:
 
 def _why_optimized_away(seen: Evidence) -> Reason:
     if not seen.kept:
-        return _why_barren(seen)
-    if seen.may_be_left_out:
+        return _why_unreachable(seen)
+    if seen.may_be_elided:
         return Reason.OPTIMIZED_AWAY
     inside = any(step.kind in ("cond", "while", "scan") for p in seen.kept for step in p.steps)
     return Reason.UNREACHABLE_BRANCH if inside else Reason.UNREACHABLE
@@ -130,16 +130,16 @@ def _why_optimized_away(seen: Evidence) -> Reason:
 
 def _notes(seen: Evidence) -> tuple[Note, ...]:
     notes = [seen.note] if seen.note else []
-    any_mapped = any(p.levels or p.mapped for p in seen.paths)
+    any_batched = any(p.levels or p.batched for p in seen.paths)
     branches = sum(kind == "cond" for kind, _ in seen.around)
     for path in seen.paths:
         steps = path.inside_jit()
-        if any_mapped and branches > sum(step.kind == "cond" for step in steps):
+        if any_batched and branches > sum(step.kind == "cond" for step in steps):
             notes.append(Note(NoteKind.ALL_BRANCHES_RUN))
-        if any(step.masks for step in path.steps) and any_mapped:
+        if any(step.masks for step in path.steps) and any_batched:
             notes.append(Note(NoteKind.FINISHED_ELEMENTS_RUN))
         vmaps = tuple(size or 0 for kind, size in reversed(seen.around) if kind == "vmap")
-        if vmaps and not any_mapped:
+        if vmaps and not any_batched:
             notes.append(Note(NoteKind.UNBATCHED, vmaps))
     return tuple(dict.fromkeys(notes))
 
@@ -149,9 +149,9 @@ def _step_words(step: Step) -> str:
 
 
 def _stack(op_name: str) -> tuple[str, ...]:
-    """``jit(f)/vmap()/while/body/closed_call/primitive`` without what says nothing."""
+    """Split ``jit(f)/vmap()/while/body/closed_call/primitive``, without uninformative parts."""
     _program, *parts = op_name.split("/")
-    words = [part.removesuffix("()") for part in parts[:-1] if part not in _SAYS_NOTHING]
+    words = [part.removesuffix("()") for part in parts[:-1] if part not in _UNINFORMATIVE]
     text = "/".join(words).replace("/body", ":body").replace("while/cond", "while:cond")
     text = text.replace("cond/branch_", "cond:branch_")
     return tuple(word.replace(":", "/") for word in text.split("/") if word)

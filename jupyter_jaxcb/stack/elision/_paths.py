@@ -1,4 +1,4 @@
-"""Through which loops, branches and calls a traced program reaches our binds."""
+"""Find the call paths: the loops, branches and calls through which a jaxpr reaches our binds."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from .. import jax_compat
 from ..core import Bind, HostCallback, is_held, is_observing
 from ._constant_branches import enters, index_of
 
-# Of a solver JAX lowers this part, and carries the others along: matvec and the transposes.
+# JAX lowers only this part of a solver; matvec and the transposes are carried along unused.
 _LOWERED_PART = {"custom_linear_solve": "solve"}
 _CALLS = {"pjit": "jit", "jit": "jit", "checkpoint": "remat", "remat2": "remat", "remat": "remat"}
-# Callbacks of JAX's own: what these hold is the user's, and may answer anything to any question.
+# JAX's own callbacks. Their parameters hold user objects, whose attributes may be anything.
 _JAXS_OWN = frozenset(
     ("pure_callback", "io_callback", "debug_callback", "debug_print", "buffer_callback")
 )
 _PLAIN = {bool, int, float, str, type(None)}
-MAX_PATHS = 10_000  # in one program; what comes later is not told apart
+MAX_PATHS = 10_000  # in one program; further paths are ignored
 
 
 class Step(NamedTuple):
-    """One thing around a bind."""
+    """One loop, branch or call around a bind."""
 
     kind: str  # "scan", "while", "cond", "jit", "remat", or the name of another primitive
-    length: int | None = None  # of a scan
-    masks: bool = False  # a while whose predicate is mapped: batch elements that finished go on
+    length: int | None = None  # iterations of a scan
+    masks: bool = False  # a while with a batched predicate: finished batch elements keep running
     only: tuple[str, ...] = ()  # a branch for these platforms
     never: tuple[str, ...] = ()  # a branch for all platforms but these
-    unroll: int = 1  # steps of a scan that JAX writes one after the other
-    reached: bool | None = None  # a branch, or the body of a while; None: depends on data
-    ahead: bool = False  # the predicate of a while that JAX evaluates before the loop, too
+    unroll: int = 1  # iterations of a scan that JAX unrolls
+    reached: bool | None = None  # of a branch or a while body; None if that depends on data
+    ahead: bool = False  # a while predicate that JAX evaluates before the loop, too
     again: bool = False  # a checkpoint that a derivative runs again
 
     @property
     def copies(self) -> tuple[int, int]:
-        """How often it stands in the program what it holds: in a loop, and outside of it."""
+        """How many copies of its body the program has: inside a loop, and outside of it."""
         if self.kind != "scan" or self.length is None:
             return (1, 0) if self.kind == "while" else (0, 1)
         turns, rest = divmod(self.length, self.unroll)
@@ -45,28 +45,28 @@ class Step(NamedTuple):
 
     @property
     def depends_on_data(self) -> bool:
-        """Whether it is a branch, and which one is taken is not known."""
+        """Whether it is a branch that is taken or not depending on data."""
         return self.reached is None and not (self.only or self.never)
 
     def leads_elsewhere(self, platform: str) -> bool:
-        """Whether it is a branch for other platforms; also if which this is is not known."""
+        """Return whether it is a branch for other platforms; True if `platform` is unknown."""
         if not platform:
             return bool(self.only or self.never)
         return platform in self.never or (bool(self.only) and platform not in self.only)
 
 
 class Path(NamedTuple):
-    """One path in which a program reaches a bind."""
+    """One call path: how a program reaches a bind."""
 
     bind: Bind
-    levels: tuple[Any, ...]  # the vmaps of the bind there
-    operands: int  # how many arrays it gets
+    levels: tuple[Any, ...]  # the vmap levels of the bind on this path
+    operands: int  # number of arrays that it gets
     steps: tuple[Step, ...]  # outermost first
-    mapped: bool = False  # by a vmap whose batch elements JAX loops over itself
+    batched: bool = False  # by a vmap whose batch elements JAX itself loops over
 
     @property
     def elements(self) -> int:
-        """Host calls of each crossing."""
+        """The number of host calls for each crossing."""
         product = 1
         for level in self.levels:
             product *= level.size if level.looped else 1
@@ -74,7 +74,7 @@ class Path(NamedTuple):
 
     @property
     def calls(self) -> int | None:
-        """Host calls of a run; None: depends on data."""
+        """The number of host calls of a run; None if that depends on data."""
         product = self.elements
         for step in self.steps:
             if step.reached is False:
@@ -86,30 +86,31 @@ class Path(NamedTuple):
 
     @property
     def depths(self) -> list[int]:
-        """Of each place where the bind stands in the program, how many loops are around it.
+        """The number of loops around each copy of the bind in the program.
 
-        JAX writes the steps of a scan with ``unroll=2`` twice, and those that are left once more.
+        With ``unroll=2``, for one, JAX writes the body of a scan twice into the loop, and the
+        remaining iteration after it.
         """
         found = [0]
         for inside, outside in (step.copies for step in self.steps):
             found = [loops + 1 for loops in found] * inside + found * outside
         return found
 
-    def is_barren(self, platform: str) -> bool:
-        """Whether no run on `platform` calls the host this path, whatever the data."""
+    def is_unreachable(self, platform: str) -> bool:
+        """Return whether no run on `platform` calls the host on this path, whatever the data."""
         return any(level.size == 0 for level in self.levels) or any(
             step.length == 0 or step.reached is False or step.leads_elsewhere(platform)
             for step in self.steps
         )
 
     def inside_jit(self) -> tuple[Step, ...]:
-        """The steps inside the innermost jit: those that were there when the bind was made."""
+        """Return the steps inside the innermost jit, which were there when the bind was made."""
         places = [place for place, step in enumerate(self.steps) if step.kind == "jit"]
         return self.steps[places[-1] + 1 :] if places else self.steps
 
 
 def paths(jaxpr: Any) -> list[Path]:
-    """Every path to every bind in `jaxpr` that is ours or observed, in program order."""
+    """Return every path to every bind in `jaxpr` that is ours or observed, in program order."""
     found: list[Path] = []
     for path in _walk(jaxpr, (), {}):
         found.append(path)
@@ -119,25 +120,29 @@ def paths(jaxpr: Any) -> list[Path]:
 
 
 def sites(jaxpr: Any) -> set[Site]:
-    """The sites of all binds in `jaxpr`, also of those that need not be lowered."""
+    """Return the call sites of all binds in `jaxpr`, also in parts that JAX does not lower."""
     return {path.bind.site for path in _walk(jaxpr, (), {}, carried=True)}
 
 
 def _walk(
-    jaxpr: Any, steps: tuple[Step, ...], barren: dict[int, Any], carried: bool = False
+    jaxpr: Any, steps: tuple[Step, ...], empty: dict[int, Any], carried: bool = False
 ) -> Iterator[Path]:
-    """Goes through all equations, also of jaxprs that are only carried along if `carried`.
+    """Walk all equations and yield the paths to our binds.
 
-    `barren` has the jaxprs, by identity, that are known to have no bind of ours in them.
+    Args:
+        jaxpr: the jaxpr to walk.
+        steps: the steps around it, outermost first.
+        empty: jaxprs without binds of ours, by identity; filled here.
+        carried: whether to include jaxprs that JAX carries along without lowering them.
     """
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
-    if id(jaxpr) in barren:
+    if id(jaxpr) in empty:
         return
     any_found = False
     for equation in jaxpr.eqns:
         params = equation.params
         held = params.get("callback", params.get("fmt"))
-        if issubclass(type(held), HostCallback):  # of JAX's own it is anything
+        if issubclass(type(held), HostCallback):  # not isinstance: `held` may be any user object
             any_found = True
             yield Path(held.bind, params["levels"], len(equation.invars), steps)
             continue
@@ -146,11 +151,11 @@ def _walk(
             yield Path(held.bind, held.levels, len(equation.invars), steps, held.batched)
             continue
         for inner, step in _inner(equation, carried):
-            for path in _walk(inner, (*steps, step), barren, carried):
+            for path in _walk(inner, (*steps, step), empty, carried):
                 any_found = True
                 yield path
     if not any_found:
-        barren[id(jaxpr)] = jaxpr
+        empty[id(jaxpr)] = jaxpr
 
 
 def _inner(equation: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
@@ -162,7 +167,7 @@ def _inner(equation: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
         yield getattr(params["jaxprs"], _LOWERED_PART[name]), Step(name)
         return
     inners = list(_jaxprs(params.values()))
-    if not inners:  # of most equations
+    if not inners:  # most equations have no inner jaxpr
         return
     if name == "while":
         yield from ((inner, _while_step(equation, inner)) for inner in inners)
@@ -180,8 +185,8 @@ def _inner(equation: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
 
 def _while_step(equation: Any, inner: Any) -> Step:
     predicate = equation.params["cond_jaxpr"]
-    (answer,) = getattr(predicate, "out_avals", (None,))
-    masks = bool(getattr(answer, "shape", ()))
+    (aval,) = getattr(predicate, "out_avals", (None,))
+    masks = bool(getattr(aval, "shape", ()))
     if inner is predicate:
         return Step("while", masks=masks, ahead=jax_compat.has_ordered_effects(predicate))
     return Step("while", masks=masks, reached=None if enters(equation) is not False else False)
@@ -200,7 +205,7 @@ def _branches(equation: Any) -> Iterator[tuple[Any, Step]]:
 def _by_platform(
     branches: Sequence[Any], platforms: Sequence[tuple[str, ...] | None]
 ) -> Iterator[tuple[Any, Step]]:
-    """The branches of a `jax.lax.platform_dependent`; None stands for all platforms not named."""
+    """Yield the branches of a `jax.lax.platform_dependent`; None stands for other platforms."""
     named = tuple(name for names in platforms for name in names or ())
     for branch, own in zip(branches, platforms, strict=True):
         yield branch, Step("cond", never=named) if own is None else Step("cond", only=own)
@@ -217,7 +222,7 @@ def _jaxprs(parameters: Any) -> Iterator[Any]:
 
 
 def by_bind(paths: list[Path]) -> dict[Bind, list[Path]]:
-    """`paths`, grouped."""
+    """Group `paths` by their bind."""
     grouped: dict[Bind, list[Path]] = {}
     for path in paths:
         grouped.setdefault(path.bind, []).append(path)

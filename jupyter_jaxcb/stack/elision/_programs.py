@@ -1,8 +1,8 @@
-"""Compiled programs: which of their sites were lowered, and the status of the others.
+"""Watch JAX lower and compile programs, and collect the evidence about each bind in them.
 
-JAX drops dead equations just before it lowers a program, so a callback whose result is not needed
-leaves no mark in what XLA gets. The jaxpr as it was before that holds every bind; the lowering rule
-sees those that are left, and the optimised program holds what XLA kept of them.
+JAX eliminates dead code just before it lowers a program, so XLA never gets a callback whose result
+is unused. The jaxpr before that has every bind; the lowering rule is called for the remaining ones;
+and the optimized program has the host calls that XLA kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Lowering(Block):
         self.number = next(_numbers)
         self.jaxpr = jaxpr
         self.name = name
-        self.indices: dict[Bind, list[HostCallIndex]] = {}  # what the lowering rule saw
+        self.indices: dict[Bind, list[HostCallIndex]] = {}  # filled by the lowering rule
         self.notes: dict[Bind, Note] = {}
         self.program: Program | None = None
         self._when_compiled: list[jax_compat.Compiled] = []
@@ -54,13 +54,13 @@ class _Lowering(Block):
 
     def leave(self, error: BaseException | None) -> None:
         if error is None and (lowered := self._done()) is not None:
-            self._when_compiled.append(lowered.tell)
+            self._when_compiled.append(lowered.report)
 
     def end(self) -> None:
         _lowerings.under_way = [one for one in _lowerings.under_way if one is not self]
 
     def _done(self) -> _Lowered | None:
-        """What is to be told once it is compiled; None if it has none of our binds."""
+        """Collect what to report once it is compiled; None if it has none of our binds."""
         traced = paths(self.jaxpr)
         dispatch = jax_compat.dispatching()
         loops = _pending.loops(dispatch, self.name, by_bind(traced))
@@ -82,7 +82,7 @@ class _Lowering(Block):
         )
 
     def _kept(self, traced: list[Path]) -> list[Path]:
-        """The paths to our binds that JAX keeps; no need to work that out where each has one."""
+        """Return the paths that JAX keeps; DCE is needed only if a bind has several paths."""
         shared = any(p.bind not in self.indices and p.bind.site.flavor in SHARED for p in traced)
         if len({path.bind for path in traced}) == len(traced) and not shared:
             return [path for path in traced if path.bind in self.indices]
@@ -91,7 +91,7 @@ class _Lowering(Block):
 
 @dataclasses.dataclass(frozen=True)
 class _Lowered:
-    """One program that JAX has lowered: facts only, see `jax_compat._programs`."""
+    """One program that JAX has lowered; facts only, see `jax_compat._programs`."""
 
     program: Program
     traced: list[Path]
@@ -99,13 +99,17 @@ class _Lowered:
     indices: dict[Bind, list[HostCallIndex]]  # see `_Lowering`
     notes: dict[Bind, Note]
     vanished: list[Dropped]
-    loops: dict[Bind, tuple[tuple[str, int | None], ...]]  # that they were made in, where known
-    function: int  # that is compiled, and its code; 0: not known
-    code: int
+    loops: dict[Bind, tuple[tuple[str, int | None], ...]]  # around the binds, where known
+    function: int  # number of the compiled function; 0 if unknown
+    code: int  # number of its code; 0 if unknown
     arguments: tuple[Aval, ...]
 
-    def tell(self, read: Callable[[], bytes], lower_ns: int, compile_ns: int) -> Program | None:
-        """Tells what the compiled program made of each bind; the program, if its runs matter."""
+    def report(self, read: Callable[[], bytes], lower_ns: int, compile_ns: int) -> Program | None:
+        """Report the outcome of each bind to the recorder.
+
+        Returns:
+            The program, if its runs should be counted.
+        """
         recorder = listener()
         if recorder is None:
             return None
@@ -123,8 +127,8 @@ class _Lowered:
                 end,
             )
         )
-        for told in outcomes:
-            recorder.compiled(told)
+        for one in outcomes:
+            recorder.compiled(one)
         if has_thread_recorder():
             return None
         _memory.compiled(self.program, outcomes)
@@ -142,7 +146,7 @@ class _Lowered:
             seen = Evidence(
                 bind,
                 traced=traced,
-                kept=[p for p in kept.get(bind, ()) if not p.is_barren(platform)],
+                kept=[p for p in kept.get(bind, ()) if not p.is_unreachable(platform)],
                 platform=platform,
                 indices=own,
                 instructions=None
@@ -161,7 +165,7 @@ class _Lowered:
 
 
 class _Lowerings(threading.local):
-    """Programs this thread is lowering right now; they nest."""
+    """The programs that this thread is lowering right now; they nest."""
 
     def __init__(self) -> None:
         self.under_way: list[_Lowering] = []
@@ -171,13 +175,13 @@ _numbers = itertools.count(1)
 _memory = OutcomeMemory()
 _lowerings = _Lowerings()
 _pending = PendingBinds()
-_uncounted: set[Program] = set()  # whose runs are not told
-_told_of_own: weakref.ref[Recorder] | None = None  # who was told of JAX's own callbacks
+_uncounted: set[Program] = set()  # programs whose runs are not counted
+_observing: weakref.ref[Recorder] | None = None  # the recorder that has JAX's own callbacks
 _changes = Changes()
 
 
 def bound(bind: Bind, found: Found) -> None:
-    """Notes a bind of ours, while a recorder listens."""
+    """Report a bind of ours to the active recorder."""
     recorder = listener()
     if recorder is not None:
         recorder.bound(bind.site)
@@ -185,21 +189,24 @@ def bound(bind: Bind, found: Found) -> None:
 
 
 def executed(bind: Bind) -> None:
-    """Notes that a bind was carried out while it was made: it is in no program."""
+    """Note that a bind was executed eagerly, so that it is in no program."""
     _pending.executed(bind)
 
 
 def lowered(
     bind: Bind, name: str, platform: str, index: HostCallIndex, note: Note | None
 ) -> Program:
-    """Notes that the lowering rule lowers a bind; the program it goes into.
+    """Note that the lowering rule lowers a bind.
 
     Args:
         bind: the bind.
-        name: of the program.
-        platform: it is for.
-        index: of its host call in the program; without batch elements it makes none.
-        note: what is worth knowing of its calls.
+        name: the name of the program.
+        platform: the platform of the program.
+        index: its host call in the program; with ``elements=0`` there is none.
+        note: a note about its calls.
+
+    Returns:
+        The program that the bind is lowered into.
     """
     expect_host_calls()
     if not _lowerings.under_way:
@@ -212,42 +219,42 @@ def lowered(
         here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
-        if not has_thread_recorder():  # what is only asked about does not run
+        if not has_thread_recorder():  # `explain` does not run the program
             _uncounted.add(here.program)
     return here.program
 
 
 def all_counted() -> bool:
-    """Whether the runs of every program with a callback of ours are told."""
+    """Return whether the runs of every program with a callback of ours are counted."""
     return not _uncounted
 
 
 def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
-    """Starts looking at every program that JAX lowers, compiles and runs.
+    """Start watching every program that JAX lowers, compiles and runs.
 
-    Tells `recorder` first of those that were compiled while an earlier one listened.
+    Programs that were compiled under an earlier recorder are reported to `recorder` first.
 
     Args:
-        recorder: the active one.
-        look: called whenever JAX lowers a program, on the thread that has it do so.
+        recorder: the active recorder.
+        look: called whenever JAX lowers a program, on the thread that lowers it.
     """
-    _changes.revert()  # what an interrupt has left
-    _memory.tell(recorder, observed=False)
+    _changes.revert()  # undo what an interrupt has left behind
+    _memory.report(recorder, observed=False)
     if is_observing():
         watch_own(recorder)
     jax_compat.watch(_Watcher(look), _changes)
 
 
 def watch_own(recorder: Recorder) -> None:
-    """Tells `recorder` of JAX's own callbacks that were seen while an earlier one listened."""
-    global _told_of_own
-    if _told_of_own is None or _told_of_own() is not recorder:
-        _told_of_own = weakref.ref(recorder)
-        _memory.tell(recorder, observed=True)
+    """Report JAX's own callbacks that an earlier recorder observed to `recorder`, once."""
+    global _observing
+    if _observing is None or _observing() is not recorder:
+        _observing = weakref.ref(recorder)
+        _memory.report(recorder, observed=True)
 
 
 def unwatch() -> None:
-    """Stops looking, and puts JAX back as it was."""
+    """Stop watching, and undo all changes to JAX."""
     _changes.revert()
     forget_all()
 

@@ -10,17 +10,21 @@ _SIZES = {_FIXED64: 8, _FIXED32: 4}
 
 
 class Span(NamedTuple):
-    """Where the value of a field lies: text, bytes, packed numbers or a message."""
+    """The position of the value of a field: text, bytes, packed numbers or a message."""
 
     start: int
     end: int
 
 
 def fields(data: bytes, span: Span) -> Iterator[tuple[int, int | Span]]:
-    """The fields of the message in `span` of `data`: their number, and value or where it lies.
+    """Yield the number and the value of each field in a message; long values as a `Span`.
+
+    Args:
+        data: the serialized bytes.
+        span: the position of the message in `data`.
 
     Raises:
-        ValueError: this is no protocol buffer.
+        ValueError: if this is not a valid protocol buffer.
     """
     position, end = span
     while position < end:
@@ -43,7 +47,7 @@ def fields(data: bytes, span: Span) -> Iterator[tuple[int, int | Span]]:
 
 
 def numbers(data: bytes, value: int | Span) -> list[int]:
-    """The numbers of a repeated field, or of one part of it: packed or alone."""
+    """Return the numbers of a repeated field, packed or single."""
     if isinstance(value, int):
         return [value]
     found, position = [], value.start
@@ -54,7 +58,7 @@ def numbers(data: bytes, value: int | Span) -> list[int]:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """The number at `position`, and where it ends."""
+    """Return the number at `position`, and the position after it."""
     number = data[position]
     if number < 0x80:
         return number, position + 1

@@ -1,4 +1,4 @@
-"""What programs made of our binds, for recorders that come after they were compiled."""
+"""Remember the outcomes of compiled programs, for recorders that start later."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import threading
 
 from ...recording import OBSERVED, Outcome, Program, Recorder
 
-MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest go first
+MAX_PROGRAMS = 1_000  # the oldest are dropped first
 
 
 class OutcomeMemory:
-    """The outcomes of programs, and which of them are seen to run."""
+    """The outcomes of programs, and which programs have their runs counted."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,17 +29,17 @@ class OutcomeMemory:
         with self._lock:
             (self._counted.add if counted else self._counted.discard)(program)
 
-    def tell(self, recorder: Recorder, observed: bool) -> None:
-        """Tells of our callbacks, or of those of JAX's own that were `observed`."""
+    def report(self, recorder: Recorder, observed: bool) -> None:
+        """Report our callbacks to `recorder`, or if `observed` JAX's own callbacks."""
         with self._lock:
             known = [
-                told
+                one
                 for outcomes in self._outcomes.values()
-                for told in outcomes
-                if told.site.flavor.startswith(OBSERVED) is observed
+                for one in outcomes
+                if one.site.flavor.startswith(OBSERVED) is observed
             ]
             counted = list(self._counted)
-        for told in known:
-            recorder.stands(told)
+        for one in known:
+            recorder.stands(one)
         for program in counted:
             recorder.counts(program)

@@ -26,7 +26,7 @@ from ..dispatch import (
     takes_flat_operands,
     to_arguments,
 )
-from ..results import AnswerChecker, shown
+from ..results import ResultChecker, shown
 from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
@@ -180,7 +180,7 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
 
 
 def _collect_numbers(
-    check: AnswerChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
+    check: ResultChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
 ) -> tuple[Any, BaseException | None]:
     """Collect the results of calls that return one number, and the exception that ended them."""
     own = CollectedResults(count, check, [()], kinds)
@@ -192,12 +192,12 @@ def _collect_numbers(
     return array, None
 
 
-def _accepting_checked(check: AnswerChecker) -> AnswerChecker:
+def _accepting_checked(check: ResultChecker) -> ResultChecker:
     """Wrap `check` to accept results that the worker has already checked."""
     return lambda returned: returned.arrays if type(returned) is Checked else check(returned)
 
 
-def _copying(check: AnswerChecker) -> Callable[[Any], Any]:
+def _copying(check: ResultChecker) -> Callable[[Any], Any]:
     """Return a function that copies a result, because the host function may reuse its buffer."""
 
     def keep(returned: Any) -> Any:

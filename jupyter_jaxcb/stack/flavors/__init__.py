@@ -1,7 +1,8 @@
-"""The primitives: pure, io, debug and buffer, one module each, with their rules in JAX's order.
+"""The primitives of the pure, io, debug and buffer flavors: one module each.
 
-They share `_bind` (from a user's call to one flat bind), `_eager` (the impl rule) and `_vmap` (the
-batching rule and the table of vmap methods). `taps` holds the primitives of `host_callback`.
+Each module lists its rules in JAX's order. All share `_bind` (turns a user's call into one flat
+bind), `_eager` (the impl rule) and `_vmap` (the batching rule and the table of vmap methods).
+`taps` holds the primitives of `host_callback`.
 """
 
 from ._bind import bind_host_call as bind_host_call

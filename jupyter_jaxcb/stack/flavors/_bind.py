@@ -1,4 +1,4 @@
-"""From a user's call to one flat bind, and back."""
+"""Turn a user's call into one flat bind, and its results back into a pytree."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def bind_host_call(
     spread: ExecutorOptions | None = None,
     **params: Any,
 ) -> Any:
-    """Binds `primitive` to the flat arrays of one call.
+    """Bind `primitive` to the flat arrays of one call.
 
     Args:
-        primitive: of the flavor.
-        flavor: its name, for the site.
+        primitive: the primitive of the flavor.
+        flavor: the name of the flavor, for the call site.
         host: the host function.
         out: flat avals and structure of the declared result.
-        args: positional arguments of the call, pytrees of array-likes. What is no array is static,
-            as jit has it: hashable, and compared by its value.
+        args: positional arguments of the call: pytrees of array-likes. A leaf that is not an array
+            is static, as in `jax.jit`: it must be hashable and is compared by value.
         kwargs: keyword arguments of the call.
-        kind: of arrays the host function gets, see `_arrays`.
-        cast: whether an answer may lose when it is converted within its kind.
-        exact: whether an answer is taken as it is, or not at all.
-        spread: over workers of an executor; None: not.
+        kind: the arrays that the host function gets, ``"numpy"`` or ``"jax"``.
+        cast: whether converting a result within its kind may lose information.
+        exact: whether a result must match the declaration without any conversion.
+        spread: how to spread the batch elements over an executor; None for no executor.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -91,7 +91,7 @@ def bind_silent_call(
     kind: str = "numpy",
     **params: Any,
 ) -> None:
-    """Binds a flavor that returns nothing; arguments that are no arrays stay static."""
+    """Bind a flavor that returns nothing; arguments that are not arrays stay static."""
     __tracebackhide__ = True
     if is_disabled():
         return
@@ -111,10 +111,12 @@ def bind_passing_call(
     kwargs: Mapping[str, Any],
     **params: Any,
 ) -> list[Any]:
-    """Binds a flavor that returns its operands; what is no array stands for what is said later.
+    """Bind a flavor that returns its operands.
+
+    Leaves that are not arrays are placeholders, filled in when the crossing is built.
 
     Returns:
-        As many arrays as there are among the leaves of `args` and `kwargs`.
+        One array for each array among the leaves of `args` and `kwargs`.
     """
     __tracebackhide__ = True
     flat, in_tree = tree_flatten((args, kwargs))
@@ -136,14 +138,14 @@ def _bind(
     params: Mapping[str, Any],
     **of_callback: Any,
 ) -> list[Any]:
-    """Binds `primitive` at the line of user code that asks for it.
+    """Bind `primitive`, with the line of user code that made the call as its call site.
 
     Args:
-        primitive: of the flavor.
-        flavor: its name.
+        primitive: the primitive of the flavor.
+        flavor: the name of the flavor.
         host: the host function.
         operands: the arrays of the call.
-        avals: of the results.
+        avals: avals of the results.
         params: further static parameters of the primitive.
         **of_callback: further fields of the `HostCallback`.
     """
@@ -156,7 +158,7 @@ def _bind(
 
 
 def _split(leaves: list[Any]) -> tuple[list[Any], dict[int, Any]]:
-    """The arrays among `leaves`, and the others by their place."""
+    """Split `leaves` into the arrays and the static values, the latter by index."""
     static = {i: leaf for i, leaf in enumerate(leaves) if not is_array(leaf)}
     return [leaf for i, leaf in enumerate(leaves) if i not in static], static
 
@@ -170,8 +172,7 @@ def _check_static(static: Mapping[int, Any], in_tree: PyTreeDef, host: HostFunct
             places = tree_unflatten(in_tree, range(in_tree.num_leaves))
             path = keystr(tree_flatten_with_path(places)[0][place][0][1:])
             raise TypeError(
-                f"cannot pass {value!r} to {host.name}, at {path} of its arguments: a "
-                f"{type(value).__name__} is not a valid JAX type, and not hashable either, as a "
-                "static argument must be. Pass its arrays, register its type as a pytree, or bind "
-                "it with functools.partial."
+                f"cannot pass {value!r} to {host.name} (argument {path}): a "
+                f"{type(value).__name__} is not a valid JAX type and not hashable. "
+                "Pass its arrays, register its type as a pytree, or use functools.partial."
             ) from None

@@ -1,4 +1,4 @@
-"""The buffer flavor: the host function writes its results into memory it is given."""
+"""The buffer flavor: the host function writes its results into XLA's memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..dispatch import BufferOptions, build_eager_crossing
 from ..lowering import HOST_MEMORY, lower_buffer_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
-from ._buffer_checks import check_aliases, check_lendable
+from ._buffer_checks import check_aliases, check_borrowable
 from ._eager import eager, raise_runtime_error, without_call
 from ._refusals import refuse_derivatives
 from ._vmap import batch_host_call, check_vmap_method
@@ -31,7 +31,7 @@ buffer_callback_p.multiple_results = True
 
 
 class BufferEffect(jax_compat.Effect):
-    """Keeps a buffer callback with side effects, also where a loop around it is differentiated."""
+    """Keeps a buffer callback with side effects, also when a loop around it is differentiated."""
 
     def __str__(self) -> str:
         return "Buffer"
@@ -51,7 +51,7 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
     if not options.has_side_effect and all(aval.size == 0 for aval in result_avals):
         return without_call(params["callback"], args, result_avals, params["levels"])
     params = {"result_avals": result_avals, "options": options, **params}
-    if jax.default_backend() not in HOST_MEMORY:  # memory of a GPU is borrowed by a program alone
+    if jax.default_backend() not in HOST_MEMORY:  # only a compiled program can lend GPU memory
         return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
     build = functools.partial(build_eager_crossing, options=options)
     return eager(
@@ -63,7 +63,7 @@ def _batch(args: Any, dims: Any, *, options: BufferOptions, **params: Any) -> An
     __tracebackhide__ = True
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     args, dims = list(args), list(dims)
-    for operand, _ in options.aliases:  # its memory is that of a result, which has the batch axis
+    for operand, _ in options.aliases:  # shares memory with a result, which has the batch axis
         if dims[operand] is None:
             args[operand], dims[operand] = jax.lax.broadcast(args[operand], (size,)), 0
     return batch_host_call(
@@ -82,7 +82,7 @@ def _lower(
 ) -> Any:
     looped = [level.batched for level in levels if level.looped]
     if looped and ctx.module_context.platforms[0] not in HOST_MEMORY:
-        # Numpy cannot cut a GPU's memory into batch elements: the program loops.
+        # NumPy cannot slice GPU memory into batch elements, so the program loops over them.
         shaped = jax_compat.shaped_array
         avals = tuple(shaped(a.shape[len(looped) :], a.dtype) for a in result_avals)
         bind = functools.partial(
@@ -98,7 +98,7 @@ def _lower(
 
 
 def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., Any]:
-    """`call` for every row of the arguments that are `batched`, one after the other."""
+    """Return a function that applies `call` to each row of the `batched` arguments in turn."""
 
     def over_rows(*args: Any) -> Any:
         def one(rows: tuple[Any, ...]) -> Any:
@@ -124,14 +124,14 @@ def bind_buffer(
     kwargs: dict[str, Any],
     options: BufferOptions,
 ) -> Any:
-    """Binds one call of a buffer callback; returns a pytree of the declared structure."""
+    """Bind one call of a buffer callback; return a pytree of the declared structure."""
     __tracebackhide__ = True
     function = host.current
     if isinstance(result, str):  # an expression over its parameters
         function = without_leading(function, 2 if options.with_context else 1)
     out = declared(result, function, args, kwargs)
     operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
-    check_lendable(host.name, [*operands, *out[0]])
+    check_borrowable(host.name, [*operands, *out[0]])
     check_aliases(options.aliases, operands, out[0])
     return bind_host_call(buffer_callback_p, "buffer", host, out, args, kwargs, options=options)
 
@@ -146,37 +146,42 @@ def buffer_callback(
     command_buffer_compatible: bool = False,
     check: bool = False,
 ) -> Callable[..., Any]:
-    """A function that JAX calls by lending memory; as `jax.experimental.buffer_callback` has it.
+    """Call a Python function that writes its results into XLA's memory.
 
-    Nothing is copied on the way in or out. The arrays that the host function gets are borrowed for the
-    length of one call: keep copies only, `RetainedBufferWarning` says where it holds on to them.
+    The signature is that of `jax.experimental.buffer_callback`. Nothing is copied on the way
+    in or out: the host function borrows XLA's memory, which is valid only during the call. Copy
+    what you keep; a `RetainedBufferWarning` names arrays that are still referenced afterwards.
 
     Args:
         callback: the host function, called as ``callback(context, out, *args, **kwargs)``. `out`
-            is a pytree of writable numpy arrays, `args` are read-only ones; on GPUs both are JAX's
-            own buffers, for CuPy or PyTorch. It writes all of `out` and returns None. `context` is
-            XLA's: on GPUs, ``context.stream`` is the stream to enqueue on.
-        result_shape_dtypes: pytree whose leaves have ``shape`` and ``dtype``. An expression over
-            the parameter names of `callback` (``"x"``) works too.
-        has_side_effect: call it exactly as often as the program says, its results used or not.
+            is a pytree of writable NumPy arrays of the declared shapes and dtypes, and `args` are
+            read-only NumPy arrays; on GPUs both are JAX's own buffers, for CuPy or PyTorch. It
+            must write all of `out` and return None. `context` is XLA's execution context: on GPUs,
+            ``context.stream`` is the stream to enqueue work on.
+        result_shape_dtypes: a pytree whose leaves have ``shape`` and ``dtype``, or an expression
+            over the parameter names of `callback` (``"x"``).
+        has_side_effect: keep every call the program makes, even if its results are unused.
         vmap_method: as for `pure_callback`.
-        input_output_aliases: numbers of flat inputs, and of the flat outputs whose memory is
-            theirs: these begin with the input's values.
-        command_buffer_compatible: on GPUs, call it once and replay what it enqueued.
-        check: raise if it does not write all of its outputs. They are filled with random bytes
-            before; where these are still there it is called once more, unless it has side effects.
+        input_output_aliases: maps the index of a flat input to the index of the flat output that
+            shares its memory and starts with its values.
+        command_buffer_compatible: on GPUs, call the host function once and replay the work it
+            enqueued.
+        check: raise if the host function leaves part of its outputs unwritten. The outputs are
+            filled with random bytes first; where these remain, the function is called once more
+            to confirm, unless it has side effects.
 
     Returns:
-        A function of pytrees of arrays, which returns arrays as declared.
+        A function of pytrees of arrays that returns arrays as declared.
 
     Raises:
-        ValueError: an unknown `vmap_method`, aliases that do not fit, a 64-bit result while x64 is
-            off; or the platform is neither CPU nor GPU.
-        TypeError: a dtype of less than a byte, or PRNG keys: they cannot be borrowed.
-        NotImplementedError: under vmap without a `vmap_method`; with side effects in a program
+        ValueError: if `vmap_method` is unknown, an alias does not match in shape and dtype, a
+            64-bit result is declared while x64 is off, or the platform is neither CPU nor GPU.
+        TypeError: if a dtype is narrower than a byte or a PRNG key. Convert to int8, or pass
+            ``jax.random.key_data(key)``.
+        NotImplementedError: under vmap without a `vmap_method`, or with side effects in a program
             over several devices.
-        jax.errors.JaxRuntimeError: the host function raised or returned something;
-            `jupyter_jaxcb.host_error` gives its own exception.
+        jax.errors.JaxRuntimeError: if the host function raised, or returned something other than
+            None. `jupyter_jaxcb.host_error` returns the original exception.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> def add_one(context, out, x):

@@ -1,4 +1,4 @@
-"""The debug flavor: looks on, returns nothing, gradients pass."""
+"""The debug flavor: observes values, returns nothing and does not affect gradients."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ debug_callback_p.multiple_results = True
 def _abstract_eval(
     *avals: Any, ordered: bool, **params: Any
 ) -> tuple[list, set[jax_compat.Effect]]:
-    # JAX's own effect objects: JAX has registered them for loops, remat, custom derivatives and
-    # partial evaluation, and its ordered prints and ours keep one order.
+    # JAX's own effect objects: they are registered for loops, remat, custom derivatives and
+    # partial evaluation, and our ordered prints keep one order with JAX's.
     return [], {jax_compat.jax_effect("debug", ordered)}
 
 
@@ -44,9 +44,7 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
 
 
 def _batch(args: Any, dims: Any, *, partitioned: bool, **params: Any) -> Any:
-    if (
-        partitioned
-    ):  # the host gets shards, which know nothing of batch elements: one bind a batch element
+    if partitioned:  # the host gets shards, not batch elements: bind once for each element
         (size,) = {x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None}
         for element in range(size):
             own = [
@@ -62,16 +60,18 @@ def _batch(args: Any, dims: Any, *, partitioned: bool, **params: Any) -> Any:
 def _partial_eval_custom(
     saveable: Any, unknown: Sequence[bool], instantiated: Sequence[bool], eqn: Any
 ) -> Any:
-    """Under remat: in the forward pass, the backward pass or both, as the policy says.
+    """Keep the call in the forward pass, the backward pass or both, as the remat policy says.
 
-    Returns what JAX asks for: the equation for the known side, the one for the staged side,
-    which outputs are unknown and instantiated (there are none), and the residuals.
+    Returns:
+        As JAX expects: the equation for the known side, the one for the staged side, which outputs
+        are unknown and instantiated (there are none), and the residuals.
     """
     if any(unknown):
         residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
         return None, eqn, [], [], residuals
     saved = saveable(debug_callback_p, *[v.aval for v in eqn.invars], **eqn.params)
-    # Batch elements count as saved and not at hand: JAX binds one slice each, and the policy saves these.
+    # Under vmap JAX binds one slice for each element, and the policy saves these slices; so a
+    # batched call counts as saved but not instantiated.
     if saved and (eqn.params["levels"] or not all(instantiated)):
         return eqn, None, [], [], []
     return eqn, eqn, [], [], []
@@ -87,7 +87,7 @@ def _lower(
     **params: Any,
 ) -> Any:
     automatic = jax_compat.automatic_axes(ctx)
-    if automatic:  # gathered along these, and called by one device
+    if automatic:  # gather the operands along these axes, and call from one device
         params |= dict(callback=callback, levels=levels, ordered=ordered, partitioned=partitioned)
         bind = functools.partial(debug_callback_p.bind, **params)
         return lower_once(ctx, automatic, bind, operands)
@@ -119,7 +119,7 @@ def bind_debug(
     kwargs: dict[str, Any],
     options: DebugOptions,
 ) -> None:
-    """Binds one call of a debug callback."""
+    """Bind one call of a debug callback."""
     __tracebackhide__ = True
     bind_silent_call(
         debug_callback_p,
@@ -141,23 +141,32 @@ def debug_callback(
     arrays: str = "numpy",
     **kwargs: Any,
 ) -> Callable[..., None] | None:
-    """Calls a Python function that looks on; the signature of `jax.debug.callback`.
+    """Call a Python function that observes values; the signature is that of `jax.debug.callback`.
 
-    Two forms: ``debug_callback(f, x, ordered=True)``, or with the options in a call of their own,
-    ``debug_callback(ordered=True)(f, x)``, which leaves every keyword to the host function.
+    There are two forms: ``debug_callback(f, x, ordered=True)``, and
+    ``debug_callback(ordered=True)(f, x)``, which leaves every keyword to the host function. How
+    often it is called: see `jupyter_jaxcb.debug`.
 
     Args:
-        callback: the host function; what it returns is ignored. It gets read-only numpy arrays;
-            arguments that are no arrays (strings, objects) are passed through as they are.
-        *args: its positional arguments.
-        ordered: keep program order among ordered debug callbacks.
-        partitioned: under jit over several devices, call once per device with its shard.
-        arrays: what the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local
-            CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
-        **kwargs: its keyword arguments.
+        callback: the host function. Arrays arrive as read-only NumPy arrays of the traced shapes
+            and dtypes; other arguments (strings, objects) are passed through unchanged. Its return
+            value is ignored.
+        *args: positional arguments of `callback`.
+        ordered: keep program order among all ordered debug callbacks.
+        partitioned: under jit over several devices, call once on each device with its shard.
+        arrays: the arrays that the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on
+            the local CPU, as with JAX's own callbacks. ``"jax"`` is slower, and can deadlock where
+            JAX's callbacks can.
+        **kwargs: keyword arguments of `callback`.
+
+    Returns:
+        None; in the second form without `callback`, a function that takes it.
 
     Raises:
-        TypeError: `callback` is not callable, or arguments were given to the options' call.
+        TypeError: if `callback` is not callable, or the options' call of the second form has
+            arguments too.
+        NotImplementedError: under vmap of a while loop that makes an ordered call in its predicate.
+            Drop ``ordered=True``, or make the call in the body.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> f = jax.jit(lambda x: jaxcb.debug_callback(print, "x is", x))

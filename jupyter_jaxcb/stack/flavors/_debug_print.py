@@ -16,7 +16,7 @@ from ._options import DebugOptions
 
 
 class _Checker(string.Formatter):
-    """Goes through a format string without formatting; complains of arguments not used."""
+    """Check a format string against its arguments without formatting anything."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""
@@ -36,7 +36,7 @@ class _Checker(string.Formatter):
 
 
 class _Shown(np.ndarray):
-    """An array that names itself as JAX's arrays do, where it stands in a structure or ``!r``."""
+    """An array with the repr of a JAX array, used inside structures and for ``!r``."""
 
     def __repr__(self) -> str:
         dtype, width = f"dtype={self.dtype.name}", np.get_printoptions()["linewidth"]
@@ -54,7 +54,7 @@ def _shown(leaf: Any) -> Any:
 
 
 class _Print:
-    """The host function of one debug_print; equal for equal format and print options."""
+    """The host function of one debug_print; equal if format string and print options are equal."""
 
     __name__ = "debug_print"
 
@@ -77,7 +77,7 @@ class _Print:
                 text = self.fmt.format(*args, **kwargs)
         else:
             text = " ".join((self.fmt, *map(str, args)))
-        sys.stdout.write(text + "\n")  # looked up now: the kernel may have replaced it
+        sys.stdout.write(text + "\n")  # looked up at call time: the kernel may replace sys.stdout
 
 
 def debug_print(
@@ -88,24 +88,29 @@ def debug_print(
     skip_format_check: bool = False,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
-    """Prints values of a compiled program; the signature of `jax.debug.print`.
+    """Print values from a compiled program; the signature is that of `jax.debug.print`.
 
-    Two forms: ``debug_print("{x}", x=x, ordered=True)``, or with the options in a call of their
-    own, ``debug_print(ordered=True)("{x}", x=x)``.
+    There are two forms: ``debug_print("{x}", x=x, ordered=True)``, and
+    ``debug_print(ordered=True)("{x}", x=x)``, which leaves every keyword to the format string.
 
     Args:
-        fmt: a format string as for `str.format`; not an f-string.
-        *args: its positional arguments.
-        ordered: keep program order among ordered debug callbacks.
+        fmt: a format string as for `str.format`; not an f-string, which would be formatted before
+            JAX has values.
+        *args: values of the positional fields.
+        ordered: keep program order among all ordered debug callbacks.
         partitioned: under jit over several devices, print each device's shard.
         skip_format_check: do not check `fmt` against the arguments.
-        **kwargs: its keyword arguments.
+        **kwargs: values of the named fields.
+
+    Returns:
+        None; in the second form without `fmt`, a function that takes it.
 
     Raises:
-        ValueError: an argument that `fmt` does not use; raised when called, not when run.
-        IndexError: a positional field without its argument.
-        KeyError: a named field without its argument.
-        TypeError: arguments given to the options' call.
+        ValueError: if `fmt` does not use one of the arguments. Like `IndexError` and `KeyError`,
+            it is raised while JAX traces, not when the program runs.
+        IndexError: if a positional field has no argument.
+        KeyError: if a named field has no argument.
+        TypeError: if the options' call of the second form has arguments too.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> f = jax.jit(lambda x: jaxcb.debug_print("x = {x}", x=x))

@@ -1,4 +1,4 @@
-"""Calls outside of any trace: straight to the host function, nothing compiled."""
+"""Eager calls: call the host function directly, without compiling anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..dispatch import Build, build_crossing
 from ..errors import HostCallError, host_error
 from ..lowering import eager_fact
 
-_PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: Python's numbers are no keys
+_PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: a Python number is not a PRNG key
 
 
 def eager(
@@ -31,21 +31,21 @@ def eager(
     fresh: bool = False,
     **params: Any,
 ) -> list[Any]:
-    """The impl rule of every flavor.
+    """Apply a callback eagerly: the impl rule of every flavor.
 
-    The host function is called directly, on the calling thread: no compilation, nothing cached, and
-    the user's own traceback. What has to be placed over several devices takes the compiled path.
+    The host function is called directly, on the calling thread: nothing is compiled or cached, and
+    the traceback is the user's own. Arrays on several devices take the compiled path instead.
 
     Args:
-        primitive: of the flavor.
+        primitive: the primitive of the flavor.
         *args: concrete operands.
         callback: the host function.
-        result_avals: declared.
-        levels: the vmaps it went through.
-        effect: an ordered effect: wait for what this thread dispatched before under it.
-        fail: raises what the user is to see, given what a failing crossing raised.
-        build: makes the crossing.
-        fresh: what the crossing answers is JAX's to keep; else it is copied.
+        result_avals: the declared avals.
+        levels: the vmap levels around the bind.
+        effect: an ordered effect; the call first waits for earlier calls of this thread under it.
+        fail: raises the user's error, given the error of a failed crossing.
+        build: builds the crossing.
+        fresh: whether JAX may keep the arrays that the crossing returns; else they are copied.
         **params: the other static parameters of the primitive.
     """
     __tracebackhide__ = True
@@ -61,7 +61,7 @@ def eager(
     results = tuple(to_aval(aval) for aval in result_avals)
     fact = eager_fact(callback.bind, avals, results, levels)
     recorder = active()
-    if recorder is not None and fact.elements == 0:  # no host call will tell of it
+    if recorder is not None and fact.elements == 0:  # there is no host call to record
         recorder.lowered(fact)
     cross = build(
         callback,
@@ -74,12 +74,12 @@ def eager(
         arrays = cross(*operands)
     except HostCallError as error:
         failed = error
-    if failed is not None:  # out here, so that it does not become the context of what is raised
+    if failed is not None:  # outside of the except block, to raise without a __context__
         fail(failed)
     _check_numbers(callback.bind.site.flavor, arrays)
     device = _device_of(args) if arrays else None
     if not fresh:
-        # The host function may go on writing into the array it answered with.
+        # The host function may keep writing into the array that it returned.
         arrays = tuple(aligned(np.array(array)) for array in arrays)
     return [jax.device_put(array, device) for array in arrays]
 
@@ -93,7 +93,7 @@ def without_call(
     result_avals: tuple[Any, ...],
     levels: tuple[VmapLevel, ...],
 ) -> list[Any]:
-    """As `eager` where all results are empty: a compiled program makes no call for them either."""
+    """Apply a callback whose results are all empty, without calling it, as compiled programs do."""
     recorder = active()
     if recorder is not None:
         elision.executed(callback.bind)
@@ -104,22 +104,22 @@ def without_call(
 
 
 def raise_runtime_error(error: HostCallError) -> NoReturn:
-    """Raises the class that JAX's pure and io callbacks raise, from the user's exception."""
+    """Raise JaxRuntimeError from the user's exception, as JAX's pure and io callbacks do."""
     __tracebackhide__ = True
     original = host_error(error)
     if original is not None and not isinstance(original, Exception):
-        raise original  # Ctrl-C is no error of the program
+        raise original  # Ctrl-C and SystemExit are not errors of the program
     raise jax.errors.JaxRuntimeError(f"INTERNAL: {error}") from original
 
 
 def raise_itself(error: HostCallError) -> NoReturn:
-    """Raises the user's exception, as JAX's debug callbacks do eagerly."""
+    """Raise the user's exception itself, as eager debug callbacks of JAX do."""
     __tracebackhide__ = True
     raise host_error(error) or error
 
 
 def _device_of(args: tuple[Any, ...]) -> Any:
-    """The device that an operand is committed to, which results are put on; None for none."""
+    """Return the device that an operand is committed to, for the results; None if there is none."""
     for x in args:
         if isinstance(x, jax.Array) and x.committed:
             (device,) = x.devices()
@@ -128,9 +128,9 @@ def _device_of(args: tuple[Any, ...]) -> Any:
 
 
 def _can_call_directly(args: tuple[Any, ...], result_avals: tuple[Any, ...]) -> bool:
-    """Whether there is nothing that only a compiled program could place.
+    """Return whether the call needs no compiled program.
 
-    That is results of operands on several devices, shards of other processes, and PRNG keys.
+    It needs one for operands on several devices, shards of other processes, and PRNG keys.
     """
     if not all(
         isinstance(getattr(x, "dtype", _PYTHON_NUMBER), np.dtype) for x in (*args, *result_avals)
@@ -144,7 +144,7 @@ def _can_call_directly(args: tuple[Any, ...], result_avals: tuple[Any, ...]) -> 
 
 
 def _check_numbers(flavor: str, arrays: tuple[np.ndarray, ...]) -> None:
-    """Raises FloatingPointError as ``jax_debug_nans`` and ``jax_debug_infs`` ask for."""
+    """Raise FloatingPointError for NaN and infinities if JAX's debug flags ask for it."""
     checks = (
         (jax.config.jax_debug_nans, np.isnan, "nan"),  # type: ignore[attr-defined]
         (jax.config.jax_debug_infs, np.isinf, "inf"),  # type: ignore[attr-defined]
@@ -157,11 +157,11 @@ def _check_numbers(flavor: str, arrays: tuple[np.ndarray, ...]) -> None:
 
 
 def _to_host(x: Any) -> np.ndarray:
-    """A read-only array that stays as it is, whatever becomes of `x`."""
+    """Return a read-only NumPy array that later writes to `x` do not change."""
     if isinstance(x, jax.Array):
         return np.asarray(x)
     dtype = jax.typeof(x).dtype
-    if dtype == jax.dtypes.float0:  # as compiled programs hand it over
+    if dtype == jax.dtypes.float0:  # compiled programs pass float0 as bool
         array = np.zeros(np.shape(x), bool)
     else:
         array = np.array(x, dtype)

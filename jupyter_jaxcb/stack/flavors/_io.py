@@ -1,4 +1,4 @@
-"""The io flavor: always called, as often as the program says; may return results."""
+"""The io flavor: called as often as the program says, with or without results."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ jax_compat.requires_devices_during_lowering(io_callback_p)
 class KeptIOEffect(jax_compat.Effect):
     """Keeps an io callback in the forward pass when a loop around it is differentiated.
 
-    A bind carries JAX's own io effect as well, for JAX's refusals and token order; that one alone
-    is dropped by partial evaluation.
+    A bind has JAX's own io effect as well, for JAX's checks and its order of tokens. JAX's effect
+    alone does not survive partial evaluation.
     """
 
     def __str__(self) -> str:
@@ -63,7 +63,8 @@ def _jvp(
     else:
         by = debug_equivalent(callback.host)
         advice = (
-            f"It returns nothing: gradients pass by a debug callback ({by}). Or pass its arguments"
+            f"It returns nothing: use a debug callback ({by}), which does not affect gradients. "
+            "Or pass its arguments"
         )
     raise ValueError(
         f"cannot differentiate {callback}: IO callbacks do not support JVP. {advice} "
@@ -84,8 +85,8 @@ def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **par
     if ordered:
         ordering = option(callback.host, "ordered")
         raise ValueError(
-            f"Cannot `vmap` ordered IO callback. {callback} was registered with {ordering}, and "
-            f"the elements of a vmap have no order; drop {ordering}, or loop with jax.lax.map."
+            f"Cannot `vmap` ordered IO callback. {callback} has {ordering}, but the elements of a "
+            f"batch have no order. Drop {ordering}, or loop with jax.lax.map."
         )
     return batch_host_call(
         io_callback_p, args, dims, method="sequential", callback=callback, ordered=False, **params
@@ -129,7 +130,7 @@ def bind_io(
     kwargs: dict[str, Any],
     options: IoOptions,
 ) -> Any:
-    """Binds one call of an io callback; returns a pytree of the declared structure."""
+    """Bind one call of an io callback; return a pytree of the declared structure."""
     __tracebackhide__ = True
     return bind_host_call(
         io_callback_p,
@@ -159,37 +160,39 @@ def io_callback(
     retries: int = 0,
     **kwargs: Any,
 ) -> Any:
-    """Calls an impure Python function from JAX; the signature of `jax.experimental.io_callback`.
+    """Call a Python function with side effects from JAX.
 
-    It runs exactly as often as the program says, its result used or not, also under grad.
-    Only a call that nothing but the condition of a loop or branch depends on, and that XLA can do
-    without, is not made; `explain` and recordings show it.
+    The signature is that of `jax.experimental.io_callback`. JAX and XLA keep every call that the
+    program makes, also under grad; `jupyter_jaxcb.io` lists the two exceptions.
 
     Args:
-        callback: the host function; gets read-only numpy arrays.
-        result_shape_dtypes: pytree whose leaves have ``shape`` and ``dtype``; None for nothing.
-            An expression over the parameter names of `callback` works too.
-        *args: pytrees of arrays; other hashable things (strings, enums) reach it unchanged.
-        sharding: a SingleDeviceSharding naming the device to call from.
-        ordered: keep program order among all ordered io callbacks; vmap then refuses.
-        arrays: what the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local
-            CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
-        executor: who makes the calls, see `jupyter_jaxcb.pure`; so do `chunksize`, `timeout` and
-            `retries`.
-        chunksize: batch elements that are sent together.
-        timeout: seconds that a batch element may take.
-        retries: how often a batch element that failed is called again.
+        callback: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes,
+            without the batch axes of vmap, and returns arrays (or scalars) as declared.
+        result_shape_dtypes: a pytree whose leaves have ``shape`` and ``dtype``, or an expression
+            over the parameter names of `callback` (``"x"``). None if it returns nothing.
+        *args: pytrees of arrays; other hashable values (strings, enums) are passed unchanged.
+        sharding: a SingleDeviceSharding with the device to call from.
+        ordered: keep program order among all ordered io callbacks. An ordered callback has no
+            batching rule.
+        arrays: the arrays that the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on
+            the local CPU, as with JAX's own callbacks. ``"jax"`` is slower, and can deadlock where
+            JAX's callbacks can.
+        executor: where the calls run, see `jupyter_jaxcb.pure`.
+        chunksize: batch elements sent to a worker at a time.
+        timeout: seconds that one call may take in the executor.
+        retries: how often a failed call is repeated, with its side effects.
         **kwargs: keyword arguments, as `args`.
 
     Returns:
         Arrays in the structure of `result_shape_dtypes`.
 
     Raises:
-        ValueError: under vmap with ``ordered=True``, under grad where a gradient would have to
-            flow through it, or a 64-bit result while x64 is off.
-        TypeError: an argument is neither an array nor hashable.
-        jax.errors.JaxRuntimeError: the host function raised or broke its contract;
-            `jupyter_jaxcb.host_error` gives its own exception.
+        ValueError: under vmap with ``ordered=True``; under grad, if an argument depends on the
+            differentiated value (pass it through `jax.lax.stop_gradient`); or for a 64-bit result
+            while x64 is off.
+        TypeError: if an argument is neither an array nor hashable.
+        jax.errors.JaxRuntimeError: if the host function raised, or its result does not match the
+            declaration. `jupyter_jaxcb.host_error` returns the original exception.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> seen = []

@@ -1,6 +1,6 @@
-"""The options of pure, io and debug callbacks, and what goes with what.
+"""The options of pure, io and debug callbacks, and their validation.
 
-Those of buffer callbacks are `BufferOptions`, in `dispatch`, which acts on them.
+`BufferOptions` is in `dispatch`, which uses it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ._vmap import check_vmap_method
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PureOptions(Options):
-    """How a pure callback is called; see `jupyter_jaxcb.pure`."""
+    """The options of a pure callback; see `jupyter_jaxcb.pure`."""
 
     vmap_method: str | None = "sequential"
     arrays: str = "numpy"
     sharding: Any = None
     cast: bool = False
-    derivative: str | None = dataclasses.field(default=None, compare=False)  # no part of a program
+    derivative: str | None = dataclasses.field(default=None, compare=False)  # not part of a program
     spread: ExecutorOptions | None = None
 
-    # Not in __post_init__: users would see the frame of the __init__ that dataclasses make.
+    # Not in __post_init__: the generated __init__ would show up as a frame in tracebacks.
     def validated(self) -> Self:
-        """These options; raises ValueError for one that is unknown, or does not go with another."""
+        """Return these options; raise ValueError for unknown or incompatible values."""
         __tracebackhide__ = True
         check_vmap_method(self.vmap_method)
         check_arrays(self.arrays)
         if self.derivative not in (None, "finite"):
             raise ValueError(
-                f"unknown derivative {self.derivative!r}: it is None or 'finite'. Pass "
-                "derivative='finite', or give a rule: defjvp or defvjp."
+                f"unknown derivative {self.derivative!r}. Pass derivative='finite' or None, or "
+                "define a rule with defjvp or defvjp."
             )
         check_spread(self.spread, self.arrays)
         return self
@@ -41,7 +41,7 @@ class PureOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IoOptions(Options):
-    """How an io callback is called; see `jupyter_jaxcb.io`."""
+    """The options of an io callback; see `jupyter_jaxcb.io`."""
 
     ordered: bool = False
     arrays: str = "numpy"
@@ -50,7 +50,7 @@ class IoOptions(Options):
     spread: ExecutorOptions | None = None
 
     def validated(self) -> Self:
-        """As for `PureOptions`."""
+        """Return these options; see `PureOptions.validated`."""
         __tracebackhide__ = True
         check_arrays(self.arrays)
         check_spread(self.spread, self.arrays, ordered=self.ordered)
@@ -59,14 +59,14 @@ class IoOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DebugOptions(Options):
-    """How a debug callback is called; see `jupyter_jaxcb.debug`."""
+    """The options of a debug callback; see `jupyter_jaxcb.debug`."""
 
     ordered: bool = False
     partitioned: bool = False
     arrays: str = "numpy"
 
     def validated(self) -> Self:
-        """As for `PureOptions`."""
+        """Return these options; see `PureOptions.validated`."""
         __tracebackhide__ = True
         check_arrays(self.arrays)
         return self

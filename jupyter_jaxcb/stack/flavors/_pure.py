@@ -1,4 +1,4 @@
-"""The pure flavor: results that depend on the arguments alone; may be elided."""
+"""The pure flavor: results depend on the arguments alone, so JAX and XLA may elide calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) ->
 
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:
-    if all(aval.size == 0 for aval in result_avals):  # no value to ask for: as compiled, no call
+    if all(aval.size == 0 for aval in result_avals):  # compiled programs make no call either
         return without_call(params["callback"], args, result_avals, params["levels"])
     return eager(
         pure_callback_p,
@@ -63,8 +63,8 @@ pure_callback_p.def_abstract_eval(_abstract_eval)
 pure_callback_p.def_impl(_impl)
 refuse_derivatives(pure_callback_p, "Pure", finite=True)
 jax_compat.batching.primitive_batchers[pure_callback_p] = _batch
-# cacheable=False: with one cached lowering XLA merges equal calls that JAX's own callbacks keep
-# apart, and the instrument would change what it measures.
+# cacheable=False: with one cached lowering XLA would deduplicate equal calls that JAX's own
+# callbacks keep, so instrumenting a program would change its number of calls.
 jax_compat.mlir.register_lowering(pure_callback_p, _lower, cacheable=False)
 
 
@@ -75,7 +75,7 @@ def bind_pure(
     kwargs: dict[str, Any],
     options: PureOptions,
 ) -> Any:
-    """Binds one call of a pure callback; returns a pytree of the declared structure."""
+    """Bind one call of a pure callback; return a pytree of the declared structure."""
     __tracebackhide__ = True
     return bind_host_call(
         pure_callback_p,
@@ -106,37 +106,40 @@ def pure_callback(
     retries: int = 0,
     **kwargs: Any,
 ) -> Any:
-    """Calls a pure Python function from JAX; the signature of `jax.pure_callback`.
+    """Call a pure Python function from JAX; the signature is that of `jax.pure_callback`.
 
     Args:
-        callback: the host function. It gets read-only numpy arrays of exactly the shapes and
+        callback: the host function. It gets read-only NumPy arrays of exactly the shapes and
             dtypes of the arguments and returns arrays (or scalars) as declared.
-        result_shape_dtypes: pytree whose leaves have ``shape`` and ``dtype``. An expression over
-            the parameter names of `callback` (``"x"``) works too.
-        *args: pytrees of arrays; other hashable things (strings, enums) reach it unchanged.
-        sharding: a SingleDeviceSharding naming the device to call from.
-        vmap_method: ``"sequential"`` (always right), ``"sequential_unrolled"``,
-            ``"expand_dims"``, ``"broadcast_all"``, ``"legacy_vectorized"``, or None: vmap refuses.
+        result_shape_dtypes: a pytree whose leaves have ``shape`` and ``dtype``, or an expression
+            over the parameter names of `callback` (``"x"``).
+        *args: pytrees of arrays; other hashable values (strings, enums) are passed unchanged.
+        sharding: a SingleDeviceSharding with the device to call from.
+        vmap_method: ``"sequential"`` (correct for every function), ``"sequential_unrolled"``,
+            ``"expand_dims"``, ``"broadcast_all"`` or ``"legacy_vectorized"``; the table in
+            `jupyter_jaxcb.pure` lists the shapes that the host function gets. With None, vmap
+            raises an error.
         vectorized: deprecated; True is ``vmap_method="legacy_vectorized"``, False is
             ``vmap_method="sequential"``.
-        arrays: what the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local
-            CPU, as JAX's own callbacks have it; that is slower, and may hang where JAX's do.
-        executor: who makes the calls, see `jupyter_jaxcb.pure`; so do `chunksize`, `timeout` and
-            `retries`.
-        chunksize: batch elements that are sent together.
-        timeout: seconds that a batch element may take.
-        retries: how often a batch element that failed is called again.
+        arrays: the arrays that the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on
+            the local CPU, as with JAX's own callbacks. ``"jax"`` is slower, and can deadlock where
+            JAX's callbacks can.
+        executor: where the calls run, see `jupyter_jaxcb.pure`.
+        chunksize: batch elements sent to a worker at a time.
+        timeout: seconds that one call may take in the executor.
+        retries: how often a failed call is repeated.
         **kwargs: keyword arguments, as `args`.
 
     Returns:
         Arrays in the structure of `result_shape_dtypes`.
 
     Raises:
-        ValueError: an unknown `vmap_method`, or a 64-bit result while x64 is off.
-        TypeError: an argument is neither an array nor hashable.
+        ValueError: if `vmap_method` is unknown, or for a 64-bit result while x64 is off; under
+            grad, as the callback has no derivative rule (use `jupyter_jaxcb.pure` and `defjvp`).
+        TypeError: if an argument is neither an array nor hashable.
         NotImplementedError: under vmap without a `vmap_method`.
-        jax.errors.JaxRuntimeError: the host function raised or broke its contract;
-            `jupyter_jaxcb.host_error` gives its own exception.
+        jax.errors.JaxRuntimeError: if the host function raised, or its result does not match the
+            declaration. `jupyter_jaxcb.host_error` returns the original exception.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> x = np.float32([0.0, 3.0])

@@ -1,4 +1,4 @@
-"""What JAX is told where it would differentiate or transpose a host function."""
+"""Raise an error when JAX differentiates or transposes a callback without a derivative rule."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..core import HostCallback, how_to_differentiate, how_to_transpose
 
 
 def refuse_derivatives(primitive: jax_compat.Primitive, kind: str, *, finite: bool = False) -> None:
-    """Gives `primitive` rules that raise ValueError, and say how to give the callback a rule.
+    """Register jvp and transpose rules that raise ValueError and explain how to define a rule.
 
     Args:
-        primitive: of a flavor whose callbacks may have a derivative rule.
-        kind: ``"Pure"``, for the message.
-        finite: whether finite differences are a way out.
+        primitive: the primitive of a flavor whose callbacks may have a derivative rule.
+        kind: ``"Pure"`` or ``"Buffer"``, for the message.
+        finite: whether the message suggests finite differences.
     """
 
     def jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:

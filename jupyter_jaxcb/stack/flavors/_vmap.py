@@ -1,4 +1,4 @@
-"""What vmap does to a bind: a table of functions, one per vmap_method."""
+"""The batching rule, and the table of vmap methods."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ..core import did_you_mean
 
 
 def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One crossing; the host loops over the batch elements, calling with unbatched arguments."""
+    """One crossing, one host call for each element: the host loops, with unbatched arguments."""
     return list(args)
 
 
 def _expand_dims(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One call; unbatched arguments get a leading axis of size 1."""
+    """One host call; unbatched arguments get a leading axis of size 1."""
     return [x if on else jax.lax.broadcast(x, (1,)) for x, on in zip(args, batched, strict=True)]
 
 
 def _broadcast_all(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One call; unbatched arguments are tiled to the batch size."""
+    """One host call; unbatched arguments are tiled to the batch size."""
     return [x if on else jax.lax.broadcast(x, (size,)) for x, on in zip(args, batched, strict=True)]
 
 
 def _legacy_vectorized(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One call; unbatched arguments stay as they are."""
+    """One host call; unbatched arguments stay as they are."""
     return list(args)
 
 
@@ -44,32 +44,32 @@ VMAP_METHODS = {
 
 
 def check_vmap_method(vmap_method: str | None) -> None:
-    """Raises ValueError for a name that is no vmap method; None is one (vmap refuses)."""
+    """Raise ValueError for an unknown vmap method; None is allowed and makes vmap an error."""
     __tracebackhide__ = True
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         new = [method for method in VMAP_METHODS if method != "legacy_vectorized"]
         raise ValueError(
             f"unknown vmap method {vmap_method!r}{did_you_mean(str(vmap_method), new)} Pass "
-            f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is always "
-            "right."
+            f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is correct "
+            "for every function."
         )
 
 
 def method_of_vectorized(vectorized: bool | None, vmap_method: str | None) -> str | None:
-    """The vmap method that the removed option ``vectorized=`` of `jax.pure_callback` stood for."""
+    """Return the vmap method for ``vectorized=``, a removed option of `jax.pure_callback`."""
     __tracebackhide__ = True
     if vectorized is None:
         return vmap_method
     if not isinstance(vectorized, bool):
         raise ValueError(
-            f"vectorized must be True or False, but got {vectorized!r}. It is an old option of "
-            "pure_callback: pass vmap_method= instead. To pass an argument of that name on, wrap "
-            "the host function: lambda x: f(vectorized=x)."
+            f"vectorized must be True or False, but got {vectorized!r}. It is a removed option: "
+            "pass vmap_method= instead. If your function has a parameter of this name, wrap it: "
+            "lambda x: f(vectorized=x)."
         )
     if vmap_method is not None:
         raise ValueError(
-            f"vectorized={vectorized} and vmap_method={vmap_method!r} say the same thing twice: "
-            "pass vmap_method= alone."
+            f"cannot use both vectorized={vectorized} and vmap_method={vmap_method!r}. Pass "
+            "vmap_method= alone."
         )
     method = "legacy_vectorized" if vectorized else "sequential"
     warnings.warn(
@@ -92,17 +92,17 @@ def batch_host_call(
     callback: Any,
     **params: Any,
 ) -> tuple[Any, Sequence[int]]:
-    """The batching rule of every flavor: batch axes to the front, one level more.
+    """Apply the batching rule of every flavor: move batch axes to the front, add one vmap level.
 
     Raises:
-        NotImplementedError: no method was chosen; names the choices.
+        NotImplementedError: if `method` is None; the message lists the methods.
     """
     __tracebackhide__ = True
     if method is None:
         raise NotImplementedError(
             f"cannot vmap {callback} without a vmap_method: vmap is only supported with "
-            f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is always "
-            "right."
+            f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is correct "
+            "for every function."
         )
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     batched = tuple(dim is not None for dim in dims)

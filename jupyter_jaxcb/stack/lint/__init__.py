@@ -1,7 +1,7 @@
-"""What the code of a host function says before it runs.
+"""Static checks of host functions.
 
-`_purity` warns of side effects in pure callbacks, `_jax_inside` of JAX in host functions. Both read
-bytecode through `_references`; `_writes` reads source.
+`_purity` warns about side effects in pure callbacks, `_jax_inside` about JAX in host functions.
+Both read bytecode through `_references`; `_writes` reads source code.
 """
 
 from ._jax_inside import JaxInHostFunctionWarning as JaxInHostFunctionWarning

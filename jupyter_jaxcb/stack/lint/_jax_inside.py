@@ -1,10 +1,10 @@
-"""JAX used inside a host function: found in its code and named before a call can block.
+"""Warn about host functions that use JAX, before a call can deadlock.
 
-XLA's CPU client up to JAX 0.11 runs host functions on the threads that computations need, and lets
-only so many computations be in flight. A host function that starts one more waits for those before
-it, and they wait for the host function. Nothing can be seen of that from outside once it has begun,
-and nothing that watches may stand on the path of every host call; so the code is looked at, once,
-when a program that calls it is lowered.
+Up to JAX 0.11, XLA's CPU client runs host functions on the threads that computations need, and
+limits the number of computations in flight. A host function that starts another computation waits
+for the earlier ones, which wait for the host function. The deadlock cannot be detected from outside
+once it has begun, and a check on every host call would be too slow. So the code of a host function
+is checked once, when a program that calls it is lowered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .. import jax_compat
 from ..core import HostFunction, is_cell
 from ._references import loads
 
-# Public modules of JAX whose functions compute, and what in them only asks or describes.
+# Public modules of JAX whose functions compute, and the functions in them that do not.
 _COMPUTING = tuple(f"jax.{name}" for name in "numpy lax scipy nn random image ops".split())
 _HARMLESS = frozenset(
     "array_repr broadcast_shapes can_cast dtype finfo get_printoptions iinfo iscomplexobj "
@@ -38,10 +38,10 @@ _COMPILED = (type(jax.jit(len)), jax.custom_jvp, jax.custom_vjp)
 
 
 class JaxInHostFunctionWarning(UserWarning):
-    """A host function uses JAX, which can wait for ever on this version of it.
+    """A host function uses JAX, which can deadlock on the installed version of JAX.
 
-    The message names the callback, the use, and the way out. To silence it where it is known to be
-    safe (one call at a time, say):
+    The message names the callback and the JAX function it uses, and suggests a fix. To silence the
+    warning where this is known to be safe (only one call at a time, for example):
 
     >>> import warnings, jupyter_jaxcb as jaxcb
     >>> warnings.filterwarnings("ignore", category=jaxcb.JaxInHostFunctionWarning)
@@ -55,7 +55,7 @@ _warned: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
 
 def jax_inside(host: HostFunction) -> JaxUse | None:
-    """Where the code of `host` uses JAX first, as far as can be known without running it."""
+    """Return the first use of JAX in the code of `host` that is found without running it."""
     known = _uses.get(host)
     if known is None or known[0] != host.version:
         known = _uses[host] = (host.version, _first_use(host))
@@ -79,12 +79,12 @@ def _first_use(host: HostFunction) -> JaxUse | None:
 
 
 def _name_in_jax(value: Any, written: str, operations: dict[int, str]) -> str:
-    """What of JAX's `value` is, if it computes; empty for anything else."""
+    """Return the name of `value` in JAX if it computes; empty for anything else."""
     return operations.get(id(value), written if isinstance(value, _COMPILED) else "")
 
 
 def _operations() -> dict[int, str]:
-    # Copies, here and of what a module holds: another thread may be importing.
+    # Copy sys.modules and module contents: another thread may be importing.
     there = sys.modules.copy()
     modules = [name for name in there if name.startswith(_COMPUTING) and "._" not in name]
     return _operations_of(tuple(modules))
@@ -92,9 +92,9 @@ def _operations() -> dict[int, str]:
 
 @functools.lru_cache(maxsize=1)
 def _operations_of(modules: tuple[str, ...]) -> dict[int, str]:
-    """The public names of JAX's operations and transformations, by identity."""
+    """Return the public names of JAX's operations and transformations, by identity."""
     names = {id(getattr(jax, name)): f"jax.{name}" for name in _TRANSFORMATIONS.split()}
-    for module in sorted(modules, key=len, reverse=True):  # the shortest name is the last
+    for module in sorted(modules, key=len, reverse=True):  # the shortest name wins
         for name, value in vars(sys.modules[module]).copy().items():
             plain = callable(value) and not isinstance(value, type | types.ModuleType)
             if plain and not name.startswith("_") and name not in _HARMLESS:
@@ -103,12 +103,15 @@ def _operations_of(modules: tuple[str, ...]) -> dict[int, str]:
 
 
 def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> Note | None:
-    """Warns, once for each body, where using JAX can block; what is to be noted in any case.
+    """Warn if `host` uses JAX where that can deadlock, once for each function body.
 
     Args:
         host: the host function of a program that is being lowered.
-        site: where it was bound.
-        platform: the program is for.
+        site: the call site.
+        platform: the platform of the program.
+
+    Returns:
+        A note for the recording, also where JAX is safe to use; None if `host` does not use JAX.
     """
     _lowered[host] = site, platform
     use = jax_inside(host)
@@ -121,30 +124,28 @@ def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> Note | 
 
 
 def advice_for_jax_inside() -> str:
-    """What to do about a host call that is inside of JAX, in a few words."""
+    """Return the advice for a host call that is inside of JAX, to follow the name of its use."""
     if not jax_compat.host_function_can_block():
         return "which computes"
-    return f"which can wait for ever: call {_ADVICE}"
+    return f"which may deadlock: {_ADVICE}"
 
 
 _ADVICE = (
-    'jax.config.update("jax_cpu_enable_async_dispatch", False) before JAX is first used, or '
-    "compute with NumPy in the host function"
+    'use NumPy instead, or call jax.config.update("jax_cpu_enable_async_dispatch", False) before '
+    "JAX is first used"
 )
 
 
 def warn_once(host: HostFunction, site: Site, use: JaxUse) -> None:
-    """Warns that `host` uses JAX, once for each body."""
+    """Warn that `host` uses JAX, once for each function body."""
     code: Any = getattr(host.current, "__code__", None)
     if code is not None:
         if code in _warned:
             return
         _warned.add(code)
     warnings.warn_explicit(
-        f"the {site.flavor} callback {host.name}, bound at {site.where}, uses JAX in its host "
-        f"function: {use}. On JAX {jax.__version__} that can wait for ever when several calls "
-        "are in flight: XLA's threads wait for the host function, and it for them. Call "
-        f"{_ADVICE}.",
+        f"the {site.flavor} callback {host.name} ({site.where}) uses JAX in its host function: "
+        f"{use}. This may deadlock on JAX {jax.__version__}; {_ADVICE}.",
         JaxInHostFunctionWarning,
         use.file or site.file,
         use.line or site.line,
@@ -152,7 +153,7 @@ def warn_once(host: HostFunction, site: Site, use: JaxUse) -> None:
 
 
 def look_at_new_body(host: HostFunction) -> None:
-    """Warns of JAX in a body that programs call from now on although they were lowered before."""
+    """Warn about JAX in a new function body that already lowered programs will call."""
     for one in () if host.definition is None else list(host.definition.hosts):
         if one in _lowered and one.version > 1:
             warn_of_jax_inside(one, *_lowered[one])

@@ -1,7 +1,8 @@
-"""What the code of a pure host function plainly does that a pure function does not.
+"""Warn about evident side effects in the code of a pure host function.
 
-Its own source alone is looked at, when it is registered: what it prints, opens, draws, reads off
-the clock, or writes. What functions do that it calls is found by `check`, which runs it.
+Only its own code is read, when it is registered: whether it prints, opens files, draws random
+numbers, reads the clock, or writes to something. Side effects in functions that it calls are found
+by `jupyter_jaxcb.check`, which runs it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from ._writes import Write, unseeded, writes
 
 
 class ImpureFunctionWarning(UserWarning):
-    """A pure host function does what a pure function does not.
+    """The code of a pure host function has side effects.
 
-    The message names the line, and the flavor to register it as. To silence it where it is meant:
+    The message names the line, and the flavor to register it as. To silence the warning where the
+    side effect is intended:
 
     >>> import warnings, jupyter_jaxcb as jaxcb
     >>> warnings.filterwarnings("ignore", category=jaxcb.ImpureFunctionWarning)
@@ -41,12 +43,13 @@ class ImpureFunctionWarning(UserWarning):
 
 
 class Impurity(NamedTuple):
-    """What a host function does, by its source.
+    """A side effect in the code of a host function.
 
     Attributes:
-        does: ``prints``, ``draws random numbers``; a key of `ADVICE`.
+        does: the side effect, ``prints`` or ``draws random numbers``; a key of `ADVICE`.
         what: the name in the code, ``np.random.rand``.
-        file, line: of the code.
+        file: the source file, or the name of the cell.
+        line: the line in it, from 1.
     """
 
     does: str
@@ -62,19 +65,19 @@ class Impurity(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """What to do about the side effect."""
         return ADVICE[self.does]
 
 
 ADVICE = {
     "prints": "Print in a debug callback (jaxcb.debug), or register it as io",
     "opens a file": "Register it as io",
-    "draws random numbers": "Register it as io, or make the generator of an argument: "
+    "draws random numbers": "Register it as io, or create the generator from an argument: "
     "np.random.default_rng(int(seed))",
     "reads the clock": "Register it as io",
-    "writes a name outside of it": "Register it as io",
-    "writes into an argument": "Copy it first, np.array(x), or register it as buffer and write "
-    "into its result",
+    "modifies outer state": "Register it as io",
+    "writes into an argument": "Copy it first with np.array(x), or register it as buffer and write "
+    "into its output",
 }
 _NUMPY_FILES = ("save", "savetxt", "savez", "savez_compressed")
 _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
@@ -83,7 +86,7 @@ _warned: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
 
 def _by_identity() -> dict[int, str]:
-    """What the things do that are known by themselves."""
+    """Return the side effect of each known function, by its identity."""
     clocks = [getattr(time, name + ending) for name in _CLOCKS for ending in ("", "_ns")]
     known = {
         "prints": [builtins.print],
@@ -99,11 +102,11 @@ _KNOWN = _by_identity()
 
 
 def impurities(function: Callable[..., Any], leading: int = 0) -> list[Impurity]:
-    """What `function` plainly does, the first of each kind.
+    """Return the side effects in the code of `function`, the first of each kind.
 
     Args:
         function: the host function.
-        leading: parameters that it is to write into.
+        leading: the number of leading parameters that it may write into.
     """
     python, _ = python_function(function)
     if python is None:
@@ -124,7 +127,7 @@ def _all(
         if does:
             yield Impurity(does, load.name, file, load.line)
     for name, line in _stored(python.__code__, frozenset(python.__code__.co_freevars)):
-        yield Impurity("writes a name outside of it", name, file, line)
+        yield Impurity("modifies outer state", name, file, line)
     _, receiver = python_function(function)
     for write in writes(python, leading, is_method=receiver is not UNKNOWN):
         yield Impurity(_WRITES[write.kind], write.what, file, write.line)
@@ -136,12 +139,12 @@ def _all(
 
 _WRITES = {
     Write.ARGUMENT: "writes into an argument",
-    Write.OUTSIDE: "writes a name outside of it",
+    Write.OUTSIDE: "modifies outer state",
 }
 
 
 def _does(value: Any) -> str:
-    """What calling `value` does, or the methods of it; empty for nothing of these."""
+    """Return the side effect of calling `value` or its methods; empty if there is none."""
     known = _KNOWN.get(id(value), "")
     if known or value is sys.stdout or value is sys.stderr:
         return known or "prints"
@@ -164,7 +167,7 @@ def _logs(value: Any) -> bool:
 
 
 def _stored(code: types.CodeType, free: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """Names outside of the function that its code assigns to, with the lines."""
+    """Yield the global and nonlocal names that the code assigns to, with their lines."""
     for instruction in dis.get_instructions(code):
         opname, name = instruction.opname, instruction.argval
         if opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
@@ -177,15 +180,15 @@ def _stored(code: types.CodeType, free: frozenset[str]) -> Iterator[tuple[str, i
 
 
 def warn_of_impurity(function: Callable[..., Any], name: str) -> None:
-    """Warns, once for each function, of what its code plainly does."""
+    """Warn about side effects in the code of a pure host function, once for each function."""
     python, _ = python_function(function)
     if python is None or python.__code__ in _warned:
         return
     _warned.add(python.__code__)
     for one in impurities(function):
         warnings.warn_explicit(
-            f"the pure callback {name} {one.does} ({one.what}, {one.where}), but calls of a pure "
-            f"function may be dropped, repeated or made once for several. {one.advice}.",
+            f"the pure callback {name} {one.does} ({one.what}, {one.where}), but JAX may remove, "
+            f"repeat or deduplicate its calls. {one.advice}.",
             ImpureFunctionWarning,
             one.file,
             one.line,

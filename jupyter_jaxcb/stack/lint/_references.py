@@ -1,4 +1,4 @@
-"""What a function's code refers to, read from its bytecode without running anything."""
+"""Find what the code of a function refers to, from its bytecode, without running it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-MAX_FUNCTIONS = 60  # that are read for one host function, the did_you_mean first
+MAX_FUNCTIONS = 60  # read at most for one host function, nearest first
 _NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_module_names}
 UNKNOWN: Any = object()
 
 
 class Load(NamedTuple):
-    """One reference of some code to something outside of it.
+    """A reference from code to something outside of it.
 
     Attributes:
-        name: as the code has it, ``np.random.rand``.
-        value: what that is now.
-        code: of the function that has it.
-        line: 1-based, in that code's file.
-        whole: whether that is all; of ``np.random.rand`` there come ``np`` and ``np.random`` too.
+        name: the reference as written, ``np.random.rand``.
+        value: its current value.
+        code: the code that contains it.
+        line: its line in the file of that code, from 1.
+        whole: False for the prefixes ``np`` and ``np.random`` of ``np.random.rand``.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Load(NamedTuple):
 
 
 def loads(function: Callable[..., Any]) -> Iterator[Load]:
-    """References of `function`, and of the Python functions it refers to in turn, did_you_mean first.
+    """Yield the references of `function` and of the functions it refers to, nearest first.
 
-    Globals, closures, imports inside of a function, and attributes of these, one by one. What is
-    looked up in arguments or is computed is not known before it runs. JAX, NumPy, SciPy and the
-    standard library are not read.
+    These are globals, closure variables, imports inside of a function, and their attributes.
+    Attributes of arguments and computed values are unknown before the function runs. JAX, NumPy,
+    SciPy and the standard library are not read.
     """
     waiting: list[Any] = [function]
     known: set[types.CodeType] = set()
@@ -55,14 +55,18 @@ def loads(function: Callable[..., Any]) -> Iterator[Load]:
 
 
 def own_loads(function: Callable[..., Any]) -> Iterator[Load]:
-    """References of `function` itself, and of the functions that it defines."""
+    """Yield the references of `function` itself, and of the functions defined inside it."""
     python, receiver = python_function(function)
     if python is not None:
         yield from _loads_of(python, receiver)
 
 
 def python_function(value: Any, receiver: Any = UNKNOWN) -> tuple[types.FunctionType | None, Any]:
-    """The function that calling `value` runs, and what it is bound to; None: not to be read."""
+    """Return the Python function that calling `value` runs, and the object it is bound to.
+
+    The function is None if it is not read: it is written in C, or belongs to JAX, NumPy, SciPy or
+    the standard library.
+    """
     if isinstance(value, functools.partial):
         return python_function(value.func)
     if isinstance(value, types.MethodType):
@@ -104,7 +108,7 @@ def _contents(cell: types.CellType) -> Any:
 
 
 class _Reader:
-    """Goes through the instructions of one code object, and those of the ones in it."""
+    """Reads the instructions of one code object, and of those nested in it."""
 
     def __init__(
         self,
@@ -143,7 +147,7 @@ class _Reader:
             yield chain
 
     def _begin(self, instruction: dis.Instruction) -> Load | None:
-        """The reference that starts here, if one does."""
+        """Return the reference that starts at this instruction, if any."""
         opname, argument = instruction.opname, instruction.argval
         if opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             place: Mapping[str, Any] = self._names
@@ -160,7 +164,7 @@ class _Reader:
         return Load(argument, value, self._code, line or self._code.co_firstlineno)
 
     def _follow_import(self, opname: str, argument: Any) -> None:
-        """Keeps account of what the local names stand for: import statements are known."""
+        """Track the values of local names that import statements bind."""
         if opname == "IMPORT_NAME":
             self._members = bool(self._constant)  # from argument import ...
             name = argument if self._members else argument.partition(".")[0]
@@ -178,7 +182,7 @@ class _Reader:
 
 
 def _attribute(value: Any, name: str) -> Any:
-    """An attribute, if it can be had without running code."""
+    """Return an attribute if that needs no running of code, else UNKNOWN."""
     if isinstance(value, types.ModuleType):
         return vars(value).get(name, UNKNOWN)
     if value is UNKNOWN:

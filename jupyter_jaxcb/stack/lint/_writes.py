@@ -1,4 +1,4 @@
-"""What a function's source writes to: its arguments, things outside of it."""
+"""Find where the source of a function writes into its arguments or into outer objects."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ import types
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-# Methods that change an array in place; they answer nothing, so each is a statement of its own.
+# Methods that change an array in place. They return None, so each call is a statement.
 _IN_PLACE = frozenset({"fill", "itemset", "partition", "put", "sort"})
-# Methods by which something outside grows, or is written to; statements too.
+# Methods that add to or write to an outer object; these calls are statements too.
 _GROW = frozenset({"add", "append", "extend", "insert", "put", "update", "write", "writelines"})
 
 
 class Write(enum.Enum):
-    """What is written to."""
+    """The target of a write: an argument, or an object outside of the function."""
 
     ARGUMENT = enum.auto()
     OUTSIDE = enum.auto()
 
 
 class Written(NamedTuple):
-    """One place that writes."""
+    """A write in the source of a function."""
 
     kind: Write
-    what: str  # as the source has it, ``x[0]``
-    line: int  # 1-based, in the file
+    what: str  # the target as written, ``x[0]``
+    line: int  # in the file, from 1
 
 
 def writes(function: types.FunctionType, leading: int, *, is_method: bool) -> Iterator[Written]:
-    """Where `function` writes into arrays it is given, or counts in things outside of it.
+    """Yield the places where `function` writes into its arguments or modifies outer objects.
 
-    Plain assignment to one item of something outside, or of the object whose method it is, is left
-    alone: that is how results are kept for the next call. So are items with a name,
-    ``params["w"] = ...``: each call has a dict of its own.
+    Two kinds of writes are allowed: assignment to one item of an outer object or of ``self``, which
+    caches a result for the next call; and assignment to a named item of an argument,
+    ``params["w"] = ...``, because each call gets its own dict.
 
     Args:
-        function: whose source is looked at.
-        leading: parameters that it is to write into.
-        is_method: whether its first parameter is an object that it belongs to.
+        function: the function whose source is read.
+        leading: the number of leading parameters that it may write into.
+        is_method: whether its first parameter is ``self``.
     """
     tree = _tree(function)
     if tree is None:
@@ -58,7 +58,7 @@ def writes(function: types.FunctionType, leading: int, *, is_method: bool) -> It
 
 
 class _Names:
-    """What the names in a function's source are."""
+    """The roles of the names in the source of a function: parameter, local, receiver."""
 
     def __init__(
         self, function: types.FunctionType, tree: ast.FunctionDef, leading: int, is_method: bool
@@ -73,14 +73,14 @@ class _Names:
         }
         listed = [*tree.args.posonlyargs, *tree.args.args]
         self._receiver = listed[0].arg if is_method and listed else None
-        # Without those that have a default, or are said to be no arrays.
+        # Parameters with a default, or annotated as Python scalars, are not arrays.
         taken = listed[leading + is_method : len(listed) - len(tree.args.defaults)]
         self._parameters = {a.arg for a in taken if not _is_plain(a.annotation)} - again
         self._own = again | set(_named(tree))
         self._function = function
 
     def written(self, node: ast.AST, target: ast.expr, base: str) -> Write | None:
-        """What `node` writes to, if that is not the function's own."""
+        """Return what `node` writes to; None if it is local to the function, or allowed."""
         if base in self._parameters:
             plain = isinstance(target, ast.Attribute) or _is_named(target) or _grows(node)
             return None if plain or _adds_text(node) else Write.ARGUMENT
@@ -102,11 +102,11 @@ class _Names:
 
 
 def unseeded(function: types.FunctionType, makers: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Where `function` makes a generator of random numbers without a seed.
+    """Yield the places where `function` creates a random number generator without a seed.
 
     Args:
-        function: whose source is looked at.
-        makers: what its source calls the functions that make one.
+        function: the function whose source is read.
+        makers: the names, in its source, of the functions that create a generator.
     """
     tree = _tree(function) if makers else None
     if tree is not None:
@@ -118,7 +118,7 @@ def unseeded(function: types.FunctionType, makers: Collection[str]) -> Iterator[
 
 
 def _named(tree: ast.FunctionDef) -> Iterator[str]:
-    """What is a parameter, a function or class, or imported, in `tree` or in a function of it."""
+    """Yield the names of parameters, functions, classes and imports in `tree`, also nested."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
             yield node.arg
@@ -129,7 +129,7 @@ def _named(tree: ast.FunctionDef) -> Iterator[str]:
 
 
 def _tree(function: types.FunctionType) -> ast.FunctionDef | None:
-    """The source of `function`; None where it is not known, or a lambda."""
+    """Return the syntax tree of `function`; None if its source is unknown, or for a lambda."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, SyntaxError, TypeError, ValueError):
@@ -139,7 +139,7 @@ def _tree(function: types.FunctionType) -> ast.FunctionDef | None:
 
 
 def _targets(tree: ast.FunctionDef) -> Iterator[tuple[ast.stmt | ast.expr, ast.expr]]:
-    """What is assigned to, or changed in place, each with its statement or call."""
+    """Yield the targets of assignments and in-place changes, each with its statement or call."""
     for node in ast.walk(tree):
         if isinstance(node, ast.AugAssign):
             yield node, node.target
@@ -157,7 +157,7 @@ def _targets(tree: ast.FunctionDef) -> Iterator[tuple[ast.stmt | ast.expr, ast.e
 
 
 def _base(target: ast.expr) -> str | None:
-    """The name that a target begins with: ``x`` of ``x[0].real[1]``."""
+    """Return the name that a target starts with: ``x`` for ``x[0].real[1]``."""
     while isinstance(target, ast.Subscript | ast.Attribute):
         target = target.value
     return target.id if isinstance(target, ast.Name) else None
@@ -172,7 +172,7 @@ def _is_named(target: ast.expr) -> bool:
 
 
 def _grows(node: ast.AST) -> bool:
-    """Whether it is a call of a method that arrays do not have: on a list or dict of the call's."""
+    """Return whether it calls a method that arrays do not have, as on a list or dict."""
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
     return getattr(node.value.func, "attr", "") not in _IN_PLACE
@@ -189,7 +189,7 @@ def _adds_text(node: ast.AST) -> bool:
 
 
 def _is_whole(index: ast.expr) -> bool:
-    """Whether it is ``[...]`` or ``[:]``."""
+    """Return whether it is ``[...]`` or ``[:]``."""
     if isinstance(index, ast.Slice):
         return index.lower is index.upper is index.step is None
     return isinstance(index, ast.Constant) and index.value is ...

@@ -1,6 +1,7 @@
-"""From a bind to a custom call in an XLA program.
+"""Lower a bind to a custom call in an XLA program.
 
-Read `_host_call`, then `_custom_call`; `_multi_device` makes one call on behalf of several devices.
+Read `_host_call` first, then `_custom_call`. `_multi_device` makes one call on behalf of several
+devices.
 """
 
 from ._custom_call import HOST_MEMORY as HOST_MEMORY

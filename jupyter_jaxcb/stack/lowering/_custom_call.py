@@ -1,4 +1,4 @@
-"""The custom call through which XLA calls Python, emitted as it is."""
+"""Emit the custom call through which XLA calls Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .. import jax_compat
 from ._sub_byte import IS_SOUND, in_whole_bytes
 
 DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call
-HOST_MEMORY = {"cpu"}  # platforms whose memory numpy can show
+HOST_MEMORY = {"cpu"}  # platforms whose memory NumPy can access
 
 
 def emit_call(
@@ -26,20 +26,20 @@ def emit_call(
     sharding: Any = None,
     guard: Callable[[Callable[..., tuple]], Callable[..., tuple]] | None = None,
 ) -> list[Any]:
-    """Emits one custom call of `call` with the avals of `ctx`.
+    """Emit one custom call of `call` with the avals of `ctx`.
 
     Args:
         ctx: JAX's lowering context.
-        call: numpy arrays in, a tuple of numpy arrays out; on XLA's threads.
+        call: takes NumPy arrays and returns a tuple of NumPy arrays; runs on XLA's threads.
         operands: IR values.
-        token: the token that an ordered call takes; None for an unordered one.
+        token: the token of an ordered call; None for an unordered one.
         has_side_effect: whether XLA must keep the call even if its results are unused.
-        partitioned: each device hands over its own shard.
+        partitioned: whether each device passes its own shard.
         sharding: an op sharding, see `jax_compat.callback_sharding`.
-        guard: goes around a call that takes a token: `call` is guarded already.
+        guard: wraps the function with the token; `call` itself has a guard already.
 
     Returns:
-        The token that comes back (None for None), and the IR values of the results.
+        The new token (None if `token` is None), then the IR values of the results.
     """
     module = ctx.module_context
     target = f"xla_ffi{'_partitioned' * partitioned}_python_{DIRECT[module.platforms[0]]}_callback"
@@ -49,14 +49,14 @@ def emit_call(
         ctx, call, operands, back = in_whole_bytes(ctx, call, operands)
     called = call
     if token is not None:
-        # The token rides as the first operand and result; the call never sees it.
+        # The token is the first operand and result; `call` never gets it.
         def called(token: Any, *arrays: np.ndarray) -> tuple[Any, ...]:
             return (token, *call(*arrays))
 
         called = called if guard is None else guard(called)
         operands = [token, *operands]
         sharding = _with_token(sharding, has_results)
-        # Only the call sees the token's avals: JAX reads tokens_out off the context it gave us.
+        # A copy, because JAX reads tokens_out from the original context, which must not change.
         ctx = dataclasses.replace(
             ctx,
             avals_in=[jax_compat.abstract_token, *ctx.avals_in],
@@ -83,15 +83,15 @@ def emit_buffer_call(
     replayed: bool,
     sharding: Any,
 ) -> list[Any]:
-    """Emits one custom call of `call`, which gets memory to write its results into.
+    """Emit one custom call of `call`, which writes its results into XLA's buffers.
 
     Args:
         ctx: JAX's lowering context.
-        call: an execution context, buffers of the operands, buffers of the results.
+        call: takes an execution context, the buffers of the operands, and those of the results.
         operands: IR values.
         has_side_effect: whether XLA must keep the call even if its results are unused.
-        aliases: operands whose memory is that of a result, by number.
-        replayed: on GPUs, run `call` once, and replay what it enqueued.
+        aliases: maps the index of an operand to that of the result that shares its memory.
+        replayed: on GPUs, run `call` once and replay the work it enqueued.
         sharding: an op sharding, see `jax_compat.callback_sharding`.
     """
     module = ctx.module_context
@@ -111,7 +111,7 @@ def emit_buffer_call(
 
 
 def _with_token(sharding: Any, has_results: bool) -> Any:
-    """Adds the token's own annotation: Shardy wants exactly one per result of the op."""
+    """Add an annotation for the token: Shardy requires exactly one for each result of the op."""
     shardings = getattr(sharding, "shardings", None)
     if shardings is None or not has_results:
         return sharding

@@ -1,4 +1,4 @@
-"""The `LoweredSite` of a bind: in a program, or of an eager call."""
+"""Build the `LoweredSite` of a bind, for a program or for an eager call."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def note_lowered(
     note: Note | None = None,
     version: int = 1,
 ) -> LoweredSite:
-    """Tells who listens that a site goes into a program.
+    """Record that a call site is lowered into a program.
 
     Args:
         ctx: JAX's lowering context.
-        bind: that is lowered.
-        levels: the vmaps it went through.
-        times: on how many devices of this process it is called.
-        gathered: whether the operands come from several devices.
-        note: what is worth knowing of its calls.
-        version: of the host function's body.
+        bind: the bind that is lowered.
+        levels: the vmap levels around the bind.
+        times: the number of devices of this process that make the call.
+        gathered: whether the operands are gathered from several devices.
+        note: a note about its calls.
+        version: the version of the host function's body.
     """
     name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
     index = len(ctx.module_context.host_callbacks)
@@ -73,16 +73,17 @@ def eager_fact(
     levels: tuple[VmapLevel, ...],
     batched: bool = False,
 ) -> LoweredSite:
-    """One fact for all equal eager calls, so that a loop of them is one row in a table.
+    """Return one `LoweredSite` for all equal eager calls, so that a loop of them is one row.
 
     Args:
         bind: the bind that was called.
-        operands: as the host function gets them.
-        results: as the host function returns them.
-        levels: the vmaps it went through.
-        batched: whether an argument was, by a vmap whose elements JAX loops over itself.
+        operands: of one host call.
+        results: of one host call.
+        levels: the vmaps that the bind went through.
+        batched: whether a vmap whose elements JAX loops over itself batched an argument.
     """
-    serves = 1 if levels or batched else math.prod(size or 1 for kind, size in bind.around if kind == "vmap")
+    around = [size or 1 for kind, size in bind.around if kind == "vmap"]
+    serves = 1 if levels or batched else math.prod(around)
     key = (bind.site, operands, results, levels, serves)
     fact = _facts.get(key)
     if fact is None:

@@ -1,4 +1,4 @@
-"""The single place where a program gains a host call."""
+"""Lower binds to host calls; no other module adds host calls to a program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ._custom_call import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
 from ._facts import note_lowered
 from ._multi_device import emit_for_all
 
-_NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # of a shard
+_NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # the index of a shard
 
 
 def lower_host_call(
@@ -39,20 +39,20 @@ def lower_host_call(
     sharding: Any = None,
     build: Build = build_crossing,
 ) -> Sequence[Any]:
-    """Emits the custom call through which XLA calls the host function.
+    """Emit the custom call through which XLA calls the host function.
 
-    XLA hands it plain read-only numpy arrays; nothing of JAX runs on the way.
+    XLA passes read-only NumPy arrays; no JAX code runs during the call.
 
     Args:
         ctx: JAX's lowering context.
         *operands: IR values.
         callback: the host function.
-        levels: the vmaps it went through.
+        levels: the vmap levels around the bind.
         has_side_effect: whether XLA must keep the call even if its results are unused.
         ordered: the ordered effect whose token the call takes and returns, if any.
-        partitioned: each device hands over its own shard.
-        sharding: the device to call from, as the user has it, or its number in the program.
-        build: makes the function that XLA calls.
+        partitioned: whether each device passes its own shard.
+        sharding: the device to call from, as a sharding or as its index in the program.
+        build: builds the function that XLA calls.
 
     Returns:
         The IR values of the results.
@@ -68,7 +68,7 @@ def lower_host_call(
         gathered=devices > 1 and not partitioned,
     )
     if lowered.elements == 0:
-        # No batch element, no call; a crossing would keep alive what only this call needs.
+        # Without batch elements there is no call, and so no crossing to keep alive.
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
         return _zeros(ctx.avals_out)
@@ -105,12 +105,12 @@ def lower_host_call(
 
 
 def _zeros(avals: Sequence[Any]) -> list[Any]:
-    """What a call without batch elements answers: nothing, of these avals."""
+    """Return the empty results of a call without batch elements."""
     return [jax_compat.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in avals]
 
 
 def _by_shard(of_shard: Callable[[int], Crossing]) -> Crossing:
-    """A crossing that is told first which shard it is called for."""
+    """Return a crossing that takes the index of its shard as the first argument."""
 
     def cross(number: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         return of_shard(int(number))(*arrays)
@@ -125,9 +125,9 @@ def lower_buffer_call(
     levels: tuple[VmapLevel, ...],
     options: BufferOptions,
 ) -> Sequence[Any]:
-    """Emits the custom call through which XLA has the host function write into its memory.
+    """Emit the custom call through which the host function writes into XLA's memory.
 
-    In a program over several devices each of them calls, with the whole arrays, as JAX has it.
+    In a program over several devices each device makes the call, with the whole arrays, as in JAX.
     """
     _refuse(ctx, callback, None)
     platform = ctx.module_context.platforms[0]
@@ -166,35 +166,34 @@ def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None
     __tracebackhide__ = True
     if platform not in DIRECT:
         raise ValueError(
-            f"cannot call {callback} on {platform}: `buffer_callback` not supported on {platform} "
-            "backend, its memory cannot be borrowed. Register it as pure."
+            f"cannot call {callback}: `buffer_callback` not supported on {platform} backend. "
+            "Register it as pure."
         )
     if several:
         raise NotImplementedError(
-            f"cannot call {callback} from a program over several devices: each of them would make "
-            "its side effect. Call it in jax.shard_map, once for each shard, or register it as io."
+            f"cannot call {callback} from a program over several devices: each would repeat its "
+            "side effect. Call it in jax.shard_map, once for each shard, or register it as io."
         )
 
 
 def _refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) -> None:
-    """Raises NotImplementedError for programs in which a host call is not possible, or wrong."""
+    """Raise NotImplementedError for programs in which host calls are impossible or incorrect."""
     __tracebackhide__ = True
     platforms = ctx.module_context.platforms
     if jax_compat.is_for_export(ctx):
         raise NotImplementedError(
-            f"cannot export {callback}: serialization of host callbacks is not possible, they "
-            "belong to this process. Export inside of `with jaxcb.disabled():`, which leaves our "
-            "callbacks out of what is traced."
+            f"cannot export {callback}: serialization of host callbacks is not possible, as they "
+            "belong to this process. Export inside `with jaxcb.disabled():`, which omits them."
         )
     if len(platforms) > 1:
         raise NotImplementedError(
-            f"cannot lower {callback} for several platforms at once ({', '.join(platforms)}): a "
-            "host callback belongs to one process. Lower for one platform."
+            f"cannot lower {callback} for several platforms at once ({', '.join(platforms)}). "
+            "Lower for one platform at a time."
         )
     if ordered is not None and jax_compat.lowers_broken_predicate():
         raise NotImplementedError(
             f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
-            "would go on with batch elements that have finished, and answer wrong numbers. Drop "
+            "would compute wrong results for finished batch elements. Drop "
             f"{option(callback.host, 'ordered')}, or call it in the body."
         )
 
@@ -207,7 +206,7 @@ def _note(
     times: int,
     gathered: bool,
 ) -> LoweredSite:
-    """As `note_lowered`, of a callback of ours."""
+    """Record that `callback` is lowered, and warn if its host function uses JAX."""
     bind, host = callback.bind, callback.host
     note = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
     return note_lowered(
@@ -225,7 +224,7 @@ def _emit_by_jax(
     has_side_effect: bool,
     sharding: Any,
 ) -> Sequence[Any]:
-    """Other platforms (TPU): JAX's documented way, which sends and receives by channels."""
+    """Emit the call on other platforms (TPU) by JAX's public function, which uses channels."""
     results, token, _ = jax_compat.mlir.emit_python_callback(
         ctx,
         cross,

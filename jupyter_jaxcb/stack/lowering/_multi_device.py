@@ -1,12 +1,12 @@
-"""One host call on behalf of several devices, whose failure all of them learn of.
+"""Make one host call on behalf of several devices, and fail on all of them if it fails.
 
-The device that calls would otherwise leave the program alone, and the others would wait for it in
-the next collective: XLA gives up after a minute, by aborting the process. So the call answers with
-two numbers as well: 0, or that of the error, and that of its process. Every device looks at them
-before it goes on, and fails too. No operation ever sees the results of a call that failed.
+Otherwise only the calling device would leave the program, and the others would wait for it in the
+next collective, until XLA aborts the process after a minute. So the call also returns two numbers:
+the number of the error (0 for success) and that of its process. Every device checks them before it
+continues, and fails too. No operation gets the results of a failed call.
 
-Numbers and results come as one array of bytes: XLA places a call by one annotation a result, and
-JAX's own has one result here.
+Numbers and results are packed into one array of bytes, because XLA wants one sharding annotation
+for each result, and JAX's own callbacks have a single result here.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ def emit_for_all(
     has_side_effect: bool,
     sharding: Any,
 ) -> list[Any]:
-    """As `_custom_call.emit_call`, for a call that one of several devices makes for all.
+    """Emit a call that one of several devices makes for all, see `_custom_call.emit_call`.
 
     Args:
         ctx: JAX's lowering context.
-        cross: numpy arrays in, a tuple of numpy arrays out; raises HostCallError.
+        cross: takes NumPy arrays and returns a tuple of NumPy arrays; raises HostCallError.
         operands: IR values.
-        site: of the call.
-        token: the token that an ordered call takes; None for an unordered one.
+        site: the call site.
+        token: the token of an ordered call; None for an unordered one.
         has_side_effect: whether XLA must keep the call even if its results are unused.
-        sharding: the device that calls, as the user has it; None for the first.
+        sharding: the device that calls, as the user passed it; None for the first.
 
     Returns:
-        The token that comes back (None for None), and the IR values of the results.
+        The new token (None if `token` is None), then the IR values of the results.
     """
     avals = tuple(ctx.avals_out)
     sizes = [aval.size * np.dtype(aval.dtype).itemsize for aval in (_FAILURE, *avals)]
     buffer = jax_compat.shaped_array((sum(sizes),), np.dtype(np.uint8))
     packed = dataclasses.replace(ctx, avals_out=[buffer])
-    token, answer = emit_call(
+    token, data = emit_call(
         packed,
         _packing(cross, sum(sizes)),
         operands,
@@ -67,25 +67,26 @@ def emit_for_all(
         has_side_effect=has_side_effect,
         sharding=jax_compat.callback_sharding(ctx, sharding, [buffer]),
     )
-    went_well, *results = _look(
-        ctx, answer, buffer, sizes, {"has_side_effect": has_side_effect, "site": site}
+    success, *results = _check(
+        ctx, data, buffer, sizes, {"has_side_effect": has_side_effect, "site": site}
     )
     if token is not None:
-        token = _handed_on(ctx, token, went_well, sharding)
+        token = _token_after_check(ctx, token, success, sharding)
     return [token, *results]
 
 
-def _handed_on(ctx: Any, token: Any, went_well: Any, sharding: Any) -> Any:
-    """`token`, for the next ordered call, which is not to be made if this one has failed.
+def _token_after_check(ctx: Any, token: Any, success: Any, sharding: Any) -> Any:
+    """Return a token for the next ordered call, which must not start if this one has failed.
 
-    XLA starts a call once its token is there. The look at the number is not on that way, so the
-    token takes one more, which has what only a good look gives as its operand.
+    XLA starts an ordered call as soon as its token is available, without waiting for the check. So
+    the token passes through a second call, whose operand is available only after a successful
+    check.
     """
     waiting = dataclasses.replace(ctx, avals_in=[_FAILURE], avals_out=[])
     (token,) = emit_call(
         waiting,
         lambda number: (),
-        [went_well],
+        [success],
         token=token,
         has_side_effect=True,
         sharding=jax_compat.callback_sharding(ctx, sharding, []),
@@ -93,37 +94,37 @@ def _handed_on(ctx: Any, token: Any, went_well: Any, sharding: Any) -> Any:
     return token
 
 
-def _look(
-    ctx: Any, answer: Any, buffer: Any, sizes: Sequence[int], told: dict[str, Any]
+def _check(
+    ctx: Any, data: Any, buffer: Any, sizes: Sequence[int], params: dict[str, Any]
 ) -> list[Any]:
-    """Every device looks at what is in front of `answer`; that and the results, or it fails."""
+    """Unpack the error numbers and the results from `data`; each device fails on an error."""
     avals = (_FAILURE, *ctx.avals_out)
 
-    def look(answer: Any) -> list[Any]:
-        pieces = jnp.split(answer, list(itertools.accumulate(sizes))[:-1])
+    def check(data: Any) -> list[Any]:
+        pieces = jnp.split(data, list(itertools.accumulate(sizes))[:-1])
         failure, *results = map(_unpacked, pieces, avals)
         return jax.lax.cond(
             failure[0] == 0,
             lambda: [failure, *results],
-            lambda: fail_p.bind(failure, avals=avals, **told),
+            lambda: fail_p.bind(failure, avals=avals, **params),
         )
 
     mesh = jax.sharding.AbstractMesh((jax_compat.device_count(ctx),), ("device",))
     each = jax.sharding.PartitionSpec()
-    looking = jax.shard_map(look, mesh=mesh, in_specs=each, out_specs=each, check_vma=False)
+    on_each = jax.shard_map(check, mesh=mesh, in_specs=each, out_specs=each, check_vma=False)
     context = dataclasses.replace(
         ctx, avals_in=[buffer], tokens_in=jax_compat.TokenSet(), tokens_out=None
     )
-    if hasattr(context, "jaxpr_eqn_ctx"):  # JAX 0.8 would set the mesh of the equation again
+    if hasattr(context, "jaxpr_eqn_ctx"):  # else JAX 0.8 sets the mesh of the equation again
         context = dataclasses.replace(context, jaxpr_eqn_ctx=None)
     with jax_compat.without_mesh():
-        return list(jax_compat.mlir.lower_fun(looking)(context, answer))
+        return list(jax_compat.mlir.lower_fun(on_each)(context, data))
 
 
 def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequence[Any]) -> Any:
-    """Lowers ``bind(*operands)``, which returns nothing, for one device among those along `axes`.
+    """Lower ``bind(*operands)``, which returns nothing, for one of the devices along `axes`.
 
-    Which are all that is not manual yet: the operands are gathered along them first.
+    `axes` are all mesh axes that are not manual; the operands are gathered along them first.
     """
     replicated = jax.sharding.PartitionSpec()
 
@@ -138,23 +139,23 @@ def lower_once(ctx: Any, axes: tuple[str, ...], bind: Callable, operands: Sequen
 
 
 def _packing(cross: Callable[..., tuple], size: int) -> Callable[..., tuple[np.ndarray]]:
-    """`cross` with all it answers as one array of `size` bytes, and numbers for an exception."""
-    well, here = np.zeros(8, np.uint8), jax.process_index()
+    """Wrap `cross` to return one array of `size` bytes: the error numbers, then the results."""
+    success, here = np.zeros(8, np.uint8), jax.process_index()
 
     def call(*operands: np.ndarray) -> tuple[np.ndarray]:
         try:
-            answer = [np.ascontiguousarray(array).reshape(-1) for array in cross(*operands)]
+            results = [np.ascontiguousarray(array).reshape(-1) for array in cross(*operands)]
         except HostCallError as error:
             failed = np.zeros(size, np.uint8)
             failed[:8].view(np.uint32)[:] = error.number, here
             return (failed,)
-        return (np.concatenate([well, *(array.view(np.uint8) for array in answer)]),)
+        return (np.concatenate([success, *(array.view(np.uint8) for array in results)]),)
 
     return call
 
 
 def _unpacked(data: Any, aval: Any) -> Any:
-    """The array that the bytes `data` spell, as numpy lays it out."""
+    """Return the array with the bytes `data`, in NumPy's layout."""
     dtype = np.dtype(aval.dtype)
     if dtype == np.bool_:
         return data.reshape(aval.shape) != 0
@@ -165,7 +166,7 @@ def _unpacked(data: Any, aval: Any) -> Any:
     if dtype.itemsize > 1:
         data = data.reshape(*aval.shape, dtype.itemsize)
         return jax.lax.bitcast_convert_type(data, dtype)
-    # Numpy gives 4 bits a byte of their own; XLA makes two numbers of a byte.
+    # NumPy stores a 4-bit number in a byte of its own; XLA reads two numbers from a byte.
     numbers = jax.lax.bitcast_convert_type(data.reshape(aval.shape), dtype)
     return numbers if numbers.shape == aval.shape else numbers[..., 0]
 

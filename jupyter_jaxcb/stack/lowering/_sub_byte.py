@@ -1,8 +1,7 @@
-"""Numbers of less than a byte, on their way through a jaxlib that loses some of them.
+"""Pass numbers narrower than a byte as whole bytes, to work around a bug of jaxlib.
 
-Up to jaxlib 0.10.1 (seen in 0.8.0, 0.8.3, 0.9.2, 0.10.0) XLA hands Python arrays of an odd number
-of 4-bit numbers with garbage in the last one, and takes them back with garbage. There they cross in
-whole bytes.
+Up to jaxlib 0.10.1 (seen in 0.8.0, 0.8.3, 0.9.2 and 0.10.0), an array with an odd number of 4-bit
+numbers arrives in Python, and back in XLA, with garbage in its last element.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ IS_SOUND = tuple(map(int, re.findall(r"\d+", version("jaxlib"))[:3])) >= _SOUND_
 
 
 def bits(dtype: Any) -> int:
-    """Of one number, of which there may be several in a byte."""
+    """Return the number of bits of one number, which may be less than 8."""
     for info in (ml_dtypes.iinfo, ml_dtypes.finfo):
         try:
             return info(dtype).bits
@@ -35,14 +34,15 @@ def bits(dtype: Any) -> int:
 def in_whole_bytes(
     ctx: Any, call: Callable[..., tuple], operands: Sequence[Any]
 ) -> tuple[Any, Callable[..., tuple], Sequence[Any], Callable[[Sequence[Any]], list[Any]]]:
-    """`ctx`, `call` and `operands` of a custom call, none of them in half bytes.
+    """Convert a custom call to whole bytes.
 
     Returns:
-        Theirs, and a function from the IR values of the results to those that were asked for.
+        A context, call and operands without sub-byte dtypes, and a function that converts the IR
+        values of its results back.
     """
-    given, answered = ctx.avals_in, ctx.avals_out
-    wide_in, wide_out = list(map(_wide, given)), list(map(_wide, answered))
-    if wide_in == list(given) and wide_out == list(answered):
+    given, returned = ctx.avals_in, ctx.avals_out
+    wide_in, wide_out = list(map(_wide, given)), list(map(_wide, returned))
+    if wide_in == list(given) and wide_out == list(returned):
         return ctx, call, operands, list
 
     def crossing(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -59,7 +59,7 @@ def in_whole_bytes(
         wide,
         crossing,
         convert(operands, given, wide_in),
-        lambda results: convert(results, wide_out, answered),
+        lambda results: convert(results, wide_out, returned),
     )
 
 

@@ -1,7 +1,7 @@
-"""The decorators ``pure``, ``io``, ``debug``, ``buffer``, ``tap``, and what they return.
+"""The decorators ``pure``, ``io``, ``debug``, ``buffer`` and ``tap``, and the `Callback` class.
 
-`_decorators` has the first three; each builds its options, declares the result and returns a
-`Callback` (`_callback`). `_two_forms` lets them work with and without arguments.
+`_decorators` has the first three. Each decorator validates its options, declares the result and
+returns a `Callback` (`_callback`). `_two_forms` lets decorators work with and without arguments.
 """
 
 from ._buffer import buffer as buffer

@@ -1,4 +1,4 @@
-"""The decorator of host functions that write into buffers."""
+"""The ``buffer`` decorator, for host functions that write into XLA's memory."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ def buffer(
     has_side_effect: bool = False,
     check: bool = False,
 ) -> BufferCallback:
-    """Registers a host function that writes into memory it is given; works as a decorator.
+    """Register a host function that writes into XLA's memory; works as a decorator.
 
-    Nothing is copied on the way in or out. The arrays it gets are borrowed for the length of one call:
-    keep copies only, `RetainedBufferWarning` says where it holds on to them. Running its cell again
-    swaps it as for `pure`.
+    Nothing is copied on the way in or out: the host function borrows XLA's memory, which is valid
+    only during the call. Copy what you keep; a `RetainedBufferWarning` names arrays that are still
+    referenced afterwards. As with `pure`, rerunning the cell replaces the function.
 
     Args:
-        function: called as ``function(out, *args)``: `out` is a pytree of writable numpy arrays as
-            declared, of which it writes all; `args` are read-only ones. It returns None. On GPUs
-            both are JAX's own buffers, for CuPy or PyTorch.
-        result: what it writes: as for `pure`, but not ``"infer"``. If it is left out, a jaxtyping
-            annotation of its first parameter says it: ``out: Float[Array, "n+1"]``.
+        function: called as ``function(out, *args)``. `out` is a pytree of writable NumPy arrays of
+            the declared shapes and dtypes, and `args` are read-only NumPy arrays; on GPUs both are
+            JAX's own buffers, for CuPy or PyTorch. It must write all of `out` and return None.
+        result: the shapes and dtypes that it writes: as for `pure`, except ``"infer"``. If omitted,
+            a jaxtyping annotation of its first parameter is used: ``out: Float[Array, "n+1"]``.
         vmap_method: as for `pure`; with ``"sequential"`` each call gets the memory of its element.
-        has_side_effect: call it exactly as often as the program says, its results used or not.
-        check: raise if it does not write all of its outputs. They are filled with random bytes
-            before; where these are still there it is called once more, unless it has side effects.
+        has_side_effect: keep every call the program makes, even if its results are unused.
+        check: raise if the host function leaves part of its outputs unwritten. The outputs are
+            filled with random bytes first; where these remain, the function is called once more
+            to confirm, unless it has side effects.
 
     Returns:
-        A `BufferCallback`: call it in JAX code, without `out`; `defjvp` and `defvjp` give it
-        derivatives.
+        A `BufferCallback`. Call it in JAX code, without `out`; `defjvp` and `defvjp` define its
+        derivative.
 
     Raises:
-        TypeError: `function` is not callable.
-        ValueError: no `result`, or an unknown `vmap_method`.
+        TypeError: if `function` is not callable.
+        ValueError: if `result` is missing or `vmap_method` is unknown.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.buffer(result="x")

@@ -1,4 +1,4 @@
-"""What a decorator makes of a function: a callback that JAX code calls like any function."""
+"""The callback that a decorator returns: JAX code calls it like any function."""
 
 from __future__ import annotations
 
@@ -21,19 +21,23 @@ _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
 
 class Callback:
-    """A registered host function.
+    """A registered host function; call it in JAX code like any function.
 
-    Call it in JAX code like any function. `host` is what compiled programs refer to;
-    ``__wrapped__`` is the Python function it was made from; `options` says how it was registered,
-    where that is not the default: ``"vmap_method=expand_dims"``; `settings` says it as values.
+    Attributes:
+        __wrapped__: the Python function that was registered.
+        flavor: the name of its flavor.
+        host: the `HostFunction` that compiled programs refer to.
+        options: the options that are not the default, as text: ``"vmap_method=expand_dims"``.
+        settings: the same options as values.
+        declared: its declared result.
 
     Args:
-        flavor: its name.
+        flavor: the name of its flavor.
         function: the host function.
-        host: what `register` made of it.
+        host: the result of `register`.
         bind: ``bind(args, kwargs)`` binds one call.
-        options: it was registered with.
-        declared: what it returns; None: nothing.
+        options: its options.
+        declared: its declared result; None if it returns nothing.
     """
 
     def __init__(
@@ -50,7 +54,7 @@ class Callback:
             functools.update_wrapper(self, function)
         except KeyboardInterrupt:
             raise
-        except BaseException:  # its name, or its text of help, may fail as it likes
+        except BaseException:  # its __name__ or __doc__ may be a property that raises anything
             self.__name__ = host.name
         self.__wrapped__ = function
         self.flavor = flavor
@@ -60,9 +64,9 @@ class Callback:
         self.options = options.words() if options else ""
         self.declared = declared
         self.rule: str | None = None  # "jvp", "vjp" or "finite"
-        self.not_differentiated: Sequence[int] = ()  # arguments, by a rule
+        self.not_differentiated: Sequence[int] = ()  # nondiff_argnums of its rule
         self._bind = bind
-        self._call = self._plain  # or what a derivative rule makes of it
+        self._call = self._plain  # replaced by a derivative rule
         look_at_new_body(host)
         _warn_of_callback_inside(flavor, host.name, function)
 
@@ -75,7 +79,7 @@ class Callback:
         return self._bind(args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
-        """As a method: the instance is the first argument, an array, a pytree or static."""
+        """Bind as a method; the instance is an array, a pytree or a static argument."""
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
@@ -85,7 +89,7 @@ class Callback:
 class RuledCallback(Callback):
     """A registered host function that may have a derivative rule."""
 
-    _leading = 0  # what the host function is given before the arguments
+    _leading = 0  # number of parameters of the host function before the arguments: `out`
 
     def defjvp(
         self,
@@ -94,12 +98,12 @@ class RuledCallback(Callback):
         nondiff_argnums: Sequence[int] = (),
         symbolic_zeros: bool = False,
     ) -> Callable[..., Any]:
-        """Gives it a forward-mode derivative rule; works as a decorator.
+        """Define a forward-mode derivative rule; works as a decorator.
 
         Args:
             rule: ``rule(primals, tangents) -> (primal_out, tangent_out)`` as for
-                `jax.custom_jvp`, written in JAX. Calling this callback in it gives higher
-                orders.
+                `jax.custom_jvp`, written in JAX. If it calls this callback, higher derivatives
+                work too.
             nondiff_argnums: as for `jax.custom_jvp`.
             symbolic_zeros: as for `jax.custom_jvp`.
 
@@ -127,22 +131,24 @@ class RuledCallback(Callback):
         nondiff_argnums: Sequence[int] = (),
         symbolic_zeros: bool = False,
     ) -> None:
-        """Gives it a reverse-mode derivative rule.
+        """Define a reverse-mode derivative rule.
 
         Args:
             forward: ``forward(*args) -> (out, residuals)`` as for `jax.custom_vjp`.
-            backward: ``backward(residuals, cotangent) -> cotangents of the arguments``, a tuple.
+            backward: ``backward(residuals, cotangent)`` returns a tuple with one cotangent for
+                each argument.
             nondiff_argnums: as for `jax.custom_vjp`.
             symbolic_zeros: as for `jax.custom_vjp`.
 
         Raises:
-            TypeError: only one function, as by a decorator.
+            TypeError: if `backward` is missing, as when it is used as a decorator.
         """
         __tracebackhide__ = True
         if backward is None:
             raise TypeError(
                 f"cannot use None as a derivative rule of {self.host.name}: defvjp takes two "
-                "functions, so it is no decorator. Call it with (forward, backward) below both."
+                f"functions and is not a decorator. Call {self.host.name}.defvjp(forward, "
+                "backward)."
             )
         self.rule, self.not_differentiated = "vjp", tuple(nondiff_argnums)
         self._call = with_vjp(
@@ -167,8 +173,8 @@ class RuledCallback(Callback):
             __tracebackhide__ = True
             return bind(args, kwargs)
 
-        # JAX resolves keywords and fills in defaults by the signature; a ufunc's has defaults
-        # (out, where, ...) that are no arguments of the callback.
+        # JAX resolves keywords and defaults by the signature. That of a ufunc has parameters
+        # (out, where, ...) that are not arguments of the callback.
         if not isinstance(self.__wrapped__, np.ufunc):
             functools.update_wrapper(primal, self.__wrapped__)
             primal.__signature__ = inspect.signature(self)  # type: ignore[attr-defined]
@@ -179,24 +185,24 @@ class PureCallback(RuledCallback):
     """A registered pure host function."""
 
     def differ(self, bind: BindCall) -> None:
-        """Gives it a derivative by central differences, see ``pure(derivative="finite")``."""
+        """Differentiate by central differences, see ``pure(derivative="finite")``."""
         self.rule = "finite"
         self._call = with_differences(self._primal(), self.host, bind)
 
 
 class BufferCallback(RuledCallback):
-    """A registered host function that writes into the buffers it is given."""
+    """A registered host function that writes its results into buffers."""
 
     _leading = 1
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """That of the function without the buffers, which JAX code does not pass."""
+        """The signature without the buffers, which JAX code does not pass."""
         return inspect.signature(without_leading(self.__wrapped__, self._leading))
 
 
 def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:
-    """Warns, once for its code, of a host function that calls what is registered too: a helper."""
+    """Warn once for each code object if a host function calls another registered callback."""
     code = getattr(function, "__code__", None)
     if code is not None:
         if code in _looked_at:
@@ -205,10 +211,9 @@ def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any
     for load in loads(function):
         if load.whole and isinstance(load.value, Callback):
             warnings.warn_explicit(
-                f"the {flavor} callback {name} calls {load.name}, which is a callback itself: each "
-                "of these calls goes through JAX, and is rounded to the dtypes that JAX has. If "
-                f"{load.name} is a helper, do not register it (in a cell, name what is to be a "
-                f"callback: %%jax_callback {flavor} {name}); or call {load.name}.__wrapped__.",
+                f"the {flavor} callback {name} calls {load.name}, another callback: the inner call "
+                f"goes through JAX and rounds to JAX's dtypes. Call {load.name}.__wrapped__, or do "
+                f"not register {load.name} (in a cell: %%jax_callback {flavor} {name}).",
                 JaxInHostFunctionWarning,
                 load.code.co_filename,
                 load.line,
@@ -217,12 +222,11 @@ def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any
 
 
 def check_function(function: Any, flavor: str) -> None:
-    """Raises TypeError for what cannot be registered."""
+    """Raise TypeError for a value that cannot be registered."""
     __tracebackhide__ = True
     if isinstance(function, Callback):
         raise TypeError(
-            f"cannot register {function!r} again as {flavor}: take one of the two registrations "
-            "away."
+            f"cannot register {function!r} again as {flavor}. Remove one of the two registrations."
         )
     if not callable(function):
         raise TypeError(

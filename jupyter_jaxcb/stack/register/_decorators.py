@@ -1,4 +1,4 @@
-"""Decorators: a Python function becomes a callback that JAX code calls like any function."""
+"""The decorators ``pure``, ``io`` and ``debug``."""
 
 from __future__ import annotations
 
@@ -30,43 +30,66 @@ def pure(
     timeout: float | None = None,
     retries: int = 0,
 ) -> PureCallback:
-    """Registers a pure host function; works as a decorator.
+    """Register a pure host function; works as a decorator.
 
-    The callback calls `function`, until the notebook cell or module that registers it is run again
-    and registers one function of that name and with these options: then compiled programs call
-    that one.
+    The result of a pure function depends on its arguments alone, so JAX and XLA may remove,
+    deduplicate or hoist its calls. Programs that are already compiled call the new function when
+    the notebook cell or module that registers it runs again, provided that its name and options
+    stay the same.
+
+    Under vmap with a batch of size ``B``, an argument of shape ``s`` (per element) reaches
+    `function` as follows:
+
+    =========================  ==========  ============  =============  ====================
+    `vmap_method`              host calls  batched       unbatched      must return
+    =========================  ==========  ============  =============  ====================
+    ``"sequential"``           ``B``       ``s``         ``s``          the declared shape
+    ``"sequential_unrolled"``  ``B``       ``s``         ``s``          the declared shape
+    ``"expand_dims"``          1           ``(B, *s)``   ``(1, *s)``    ``(B, *declared)``
+    ``"broadcast_all"``        1           ``(B, *s)``   ``(B, *s)``    ``(B, *declared)``
+    ``"legacy_vectorized"``    1           ``(B, *s)``   ``s``          ``(B, *declared)``
+    =========================  ==========  ============  =============  ====================
+
+    With None, vmap raises an error. Each nested vmap adds one axis, the outermost in front. A call
+    without batched arguments is not changed. The two sequential methods are the same here: XLA
+    crosses to Python once, and the host loops over the elements.
 
     Args:
-        function: its result depends on its arguments alone. It gets read-only numpy arrays.
-        result: what it returns: a pytree of things with shape and dtype, an expression over its
-            parameter names (``"z"``, ``"(z, z.shape[:1])"``) or a function of its parameters;
-            ``"infer"`` runs it once on zeros. If it is left out, a return annotation of
-            jaxtyping's says it: ``-> Float[Array, "n+1"]``; NumPy's and SciPy's ufuncs know it.
-        vmap_method: how vmap calls it; the default ``"sequential"`` is always right: one host
-            call per element. ``"expand_dims"`` and ``"broadcast_all"`` make one call of the whole
-            batch, for functions that broadcast as numpy's do.
-        sharding: a SingleDeviceSharding naming the device to call from.
-        arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
-        cast: convert what it answers within its kind even if that loses: integers wrap around,
-            floating numbers become infinite.
-        derivative: ``"finite"`` differentiates it by central differences, for quick results: one
-            more host call, in which `function` runs twice for each element of the arguments that
-            are differentiated, these in float64. Accurate to about 1e-4 in float32, and once only:
-            second derivatives need a rule.
-        executor: who makes the calls, side by side where vmap makes one a element: ``"threads"``,
-            ``"processes"``, ``"dask"`` (``"dask:tcp://host:8786"``), ``"ipyparallel"`` or
-            ``"mpi"``, with a number of workers as in ``"threads:8"``; any
-            `concurrent.futures.Executor`, `distributed.Client` or view of ipyparallel's.
-        chunksize: batch elements that are sent together; by default as many as are worth it.
+        function: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes.
+        result: the shapes and dtypes that it returns: a pytree whose leaves have ``shape`` and
+            ``dtype``; an expression over its parameter names (``"z"``, ``"(z, z.shape[:1])"``); or
+            a function of its parameters, which get a shape and a dtype but no values. ``"infer"``
+            runs `function` once, on zeros. If omitted, a jaxtyping return annotation is used
+            (``-> Float[Array, "n+1"]``); ufuncs of NumPy and SciPy need no declaration.
+        vmap_method: how vmap calls it, see the table. The default is correct for every function;
+            ``"expand_dims"`` and ``"broadcast_all"`` are for functions that broadcast like NumPy's.
+        sharding: a SingleDeviceSharding with the device to call from.
+        arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
+        cast: allow conversions of the result that lose information within its kind: integers wrap
+            around, floating-point numbers become infinite.
+        derivative: ``"finite"`` differentiates it by central differences. The Jacobian takes one
+            more host call, in which `function` runs twice for each element of the differentiated
+            arguments; these are passed in float64. The step is the cube root of the machine epsilon
+            of the argument's dtype, times the size of the element (Press et al., Numerical Recipes,
+            section 5.7). So for a function that is smooth on the scale of its arguments, the
+            relative error is of order ``eps ** (2 / 3)``: 2e-5 in float32, 4e-11 in float64. Second
+            derivatives need a rule.
+        executor: where the calls run, in parallel where vmap makes one call for each element:
+            ``"threads"``, ``"processes"``, ``"dask"`` (``"dask:tcp://host:8786"``),
+            ``"ipyparallel"`` or ``"mpi"``, with a number of workers as in ``"threads:8"``; or a
+            `concurrent.futures.Executor`, a `distributed.Client` or an ipyparallel view.
+        chunksize: batch elements sent to a worker at a time; chosen by the duration of the calls if
+            None.
         timeout: seconds that one call may take in the executor.
-        retries: how often a call that failed there, or whose worker ended, is made again.
+        retries: how often a call is repeated in the executor if it fails or its worker dies.
 
     Returns:
-        A `PureCallback`: call it in JAX code; `defjvp` and `defvjp` give it derivatives.
+        A `PureCallback`. Call it in JAX code; `defjvp` and `defvjp` define its derivative.
 
     Raises:
-        TypeError: `function` is not callable, or cannot be sent to `executor`.
-        ValueError: no `result`, an unknown `vmap_method` or executor, or one that is shut down.
+        TypeError: if `function` is not callable, or cannot be sent to `executor`.
+        ValueError: if `result` is missing, `vmap_method` or `executor` is unknown, or the executor
+            is shut down.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.pure(result="x")
@@ -116,29 +139,42 @@ def io(
     timeout: float | None = None,
     retries: int = 0,
 ) -> Callback:
-    """Registers a host function with effects; works as a decorator.
+    """Register a host function with side effects; works as a decorator.
 
-    It runs exactly as often as the program says, its result used or not. Running its cell again
-    swaps it as for `pure`.
+    JAX and XLA keep every call that the program makes, whether its result is used or not: in a loop
+    one call in each iteration, even if the arguments do not change, with or without grad; under
+    vmap one call for each batch element, or a single call if no argument is batched. There are two
+    exceptions:
+
+    * A call without array arguments in a scan (or a ``fori_loop`` of static length) under grad,
+      vjp or linearize: JAX hoists it, so it runs once, before the loop. Pass it the loop index to
+      keep one call in each iteration.
+    * An unordered call in the condition of a loop whose number of iterations XLA knows: XLA does
+      not evaluate the condition. Make the call in the body, or pass ``ordered=True``.
+
+    As with `pure`, rerunning the cell replaces the function.
 
     Args:
-        function: the host function; gets read-only numpy arrays.
-        result: as for `pure`, but not ``"infer"``; None: it returns nothing.
-        ordered: keep program order among all ordered io callbacks; vmap then refuses.
-        sharding: a SingleDeviceSharding naming the device to call from.
-        arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
+        function: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes,
+            without the batch axes of vmap.
+        result: the shapes and dtypes that it returns, as for `pure` except ``"infer"``; None if it
+            returns nothing.
+        ordered: keep program order among all ordered io callbacks. An ordered callback has no
+            batching rule.
+        sharding: a SingleDeviceSharding with the device to call from.
+        arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         cast: as for `pure`.
-        executor: as for `pure`, not with `ordered`; and so `chunksize`, `timeout` and `retries`.
-        chunksize: batch elements that are sent together.
-        timeout: seconds that one call may take.
-        retries: how often a call that failed is made again: its effects too.
+        executor: where the calls run, as for `pure`; not with `ordered`.
+        chunksize: batch elements sent to a worker at a time.
+        timeout: seconds that one call may take in the executor.
+        retries: how often a failed call is repeated, with its side effects.
 
     Returns:
-        A `Callback`: call it in JAX code.
+        A `Callback`. Call it in JAX code.
 
     Raises:
-        TypeError: `function` is not callable.
-        ValueError: no `result`.
+        TypeError: if `function` is not callable.
+        ValueError: if `result` is missing.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> generator = np.random.default_rng(0)
@@ -173,21 +209,29 @@ def debug(
     partitioned: bool = False,
     arrays: str = "numpy",
 ) -> Callback:
-    """Registers a host function that looks on and returns nothing; works as a decorator.
+    """Register a host function that observes values and returns nothing; works as a decorator.
 
-    Running its cell again swaps it as for `pure`.
+    It does not affect gradients: under grad it gets the primal values. JAX and XLA keep every call
+    that the program makes, with the same two exceptions as for `io`: without array arguments, JAX
+    hoists the call out of a differentiated scan; and XLA drops unordered calls in the condition of
+    a loop whose number of iterations it knows. Where `jax.checkpoint` recomputes values, the call
+    is made again.
+
+    As with `pure`, rerunning the cell replaces the function.
 
     Args:
-        function: what it returns is ignored; arguments that are no arrays reach it unchanged.
-        ordered: keep program order among ordered debug callbacks.
-        partitioned: under jit over several devices, call once per device with its shard.
-        arrays: what it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
+        function: the host function. Arrays arrive as read-only NumPy arrays of the traced shapes
+            and dtypes; other arguments (strings, objects) are passed through unchanged. Its return
+            value is ignored.
+        ordered: keep program order among all ordered debug callbacks.
+        partitioned: under jit over several devices, call once on each device with its shard.
+        arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
 
     Returns:
-        A `Callback`: call it in JAX code; gradients pass by.
+        A `Callback`. Call it in JAX code; it returns None.
 
     Raises:
-        TypeError: `function` is not callable.
+        TypeError: if `function` is not callable.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.debug

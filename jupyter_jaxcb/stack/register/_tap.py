@@ -1,4 +1,4 @@
-"""The decorator of the tap flavor: a host function that looks at what passes by."""
+"""The ``tap`` decorator: a host function observes a value that passes through."""
 
 from __future__ import annotations
 
@@ -14,29 +14,34 @@ from ._callback import Callback, check_function
 
 @dataclasses.dataclass(frozen=True)
 class TapOptions(Options):
-    """How a tap is called: whether with what transformations have done to the value."""
+    """The options of a tap: whether it gets the transformations that were applied to the value."""
 
     transforms: bool = False
 
 
 def tap(function: Callable[..., Any]) -> Callback:
-    """Registers a host function that looks at a value and lets it pass; works as a decorator.
+    """Register a host function that observes a value and passes it on; works as a decorator.
 
-    ``f(x)`` is `x`, and the host function sees it, whenever the program comes by, in program order
-    with all other taps. Under vmap it is one call with the whole batch, under differentiation it
-    sees the primal value: `jupyter_jaxcb.host_callback.id_tap`.
+    ``f(x)`` returns `x`, and calls the host function with it, in program order with all other taps.
+    Under vmap one call gets the whole batch; under differentiation the call gets the primal value.
+    This is `jupyter_jaxcb.host_callback.id_tap` as a decorator.
+
+    JAX and XLA keep every call that the program makes, in loops and under grad, even if the result
+    is unused. The one exception: a tap of a pytree without arrays (``f(())``) in a scan under grad,
+    vjp or linearize is hoisted, so it runs once, before the loop.
 
     Args:
-        function: called with the value in numpy arrays; with a second parameter also with
-            `transforms`, a tuple of what vmap and transpose have done to it, innermost first:
-            ``("batch", {"batch_dims": (0,)})``. What it returns is ignored; an exception is logged,
-            and raised by `jupyter_jaxcb.host_callback.barrier_wait`.
+        function: called with the value as NumPy arrays. If it has a second parameter, that gets
+            `transforms`, a tuple of the transformations applied to the value, innermost first:
+            ``("batch", {"batch_dims": (0,)})`` for vmap, ``("transpose", {})`` for transposition.
+            Its return value is ignored; an exception is logged, and raised by
+            `jupyter_jaxcb.host_callback.barrier_wait`.
 
     Returns:
-        A `Callback`: call it in JAX code with one pytree of arrays, which it returns.
+        A `Callback`. Call it in JAX code with one pytree of arrays, which it returns.
 
     Raises:
-        TypeError: `function` is not callable.
+        TypeError: if `function` is not callable.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.tap
@@ -57,8 +62,8 @@ def tap(function: Callable[..., Any]) -> Callback:
                 [*(type(x).__name__ for x in args), *(f"{key}=..." for key in kwargs)]
             )
             raise TypeError(
-                f"{host.name} is a tap and takes one argument, which it returns, but got "
-                f"({given}). Pass several arrays as one tuple or dict."
+                f"the tap {host.name} takes one argument, but got ({given}). Pass several arrays "
+                "as one tuple or dict."
             )
         check_leaves(args[0], host.name)
         return bind_tap(host, args[0], with_transforms=options.transforms)
@@ -67,10 +72,10 @@ def tap(function: Callable[..., Any]) -> Callback:
 
 
 def _takes_transforms(function: Callable[..., Any]) -> bool:
-    """Whether it has a second positional parameter: one without default, or of that name."""
+    """Return whether it has a second positional parameter that is required or named transforms."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # written in C, and says nothing
+    except (TypeError, ValueError):  # a C function without a signature
         return False
     places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):

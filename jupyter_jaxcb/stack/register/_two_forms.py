@@ -1,4 +1,4 @@
-"""A decorator in its two forms: ``@pure`` and ``@pure(result="x")``."""
+"""Decorators that work with and without arguments: ``@pure`` and ``@pure(result="x")``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Made = TypeVar("_Made", covariant=True)
 
 
 class TwoForms(Protocol[_Options, _Made]):
-    """What a type checker sees: with a function the callback, without one a decorator."""
+    """The type of both forms: given a function, returns the callback; else returns a decorator."""
 
     @overload
     def __call__(
@@ -25,12 +25,12 @@ class TwoForms(Protocol[_Options, _Made]):
 def in_two_forms(
     decorator: Callable[Concatenate[Any, _Options], _Made],
 ) -> TwoForms[_Options, _Made]:
-    """Types `decorator`, whose first parameter may be left out, as both of its forms."""
+    """Return `decorator`, typed as both of its forms; its first parameter is optional."""
     return decorator  # type: ignore[return-value]
 
 
 def with_function(function: Any, register: Callable[..., Any], *given: Any) -> Any:
-    """``register(function, *given)``; a decorator that does this where `function` is None."""
+    """Return ``register(function, *given)``, or a decorator that calls it if `function` is None."""
     __tracebackhide__ = True
 
     def decorator(function: Any) -> Any:

@@ -1,14 +1,14 @@
-"""What a host function is declared to return, and whether it did.
+"""Declared results, and the check of what a host function returns.
 
 `_declared` picks the declaration: `_expressions`, `_annotations`, a ufunc or a dry run.
-`_checker` turns it into the function that every returned value passes through.
+`_checker` turns it into a function that checks every return value.
 """
 
 from ._array import ResultError as ResultError
 from ._array import shown as shown
 from ._casting import kind_of as kind_of
-from ._checker import AnswerChecker as AnswerChecker
-from ._checker import answer_checker as answer_checker
+from ._checker import ResultChecker as ResultChecker
+from ._checker import result_checker as result_checker
 from ._declared import MISSING as MISSING
 from ._declared import declared_result as declared_result
 from ._declared import is_infer as is_infer

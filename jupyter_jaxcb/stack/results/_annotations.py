@@ -1,6 +1,7 @@
-"""Results from annotations: ``-> Float[Array, "n+1"]``, as jaxtyping writes them.
+"""Results from jaxtyping annotations: ``-> Float[Array, "n+1"]``.
 
-An annotation is known by its attributes ``dim_str`` and ``dtypes``; jaxtyping need not be there.
+Annotations are recognized by their attributes ``dim_str`` and ``dtypes``, so jaxtyping need not be
+installed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _PRNG_KEY = "prng_key"  # as jaxtyping writes it
 
 
 class Annotated:
-    """The declared result of a function whose return annotation says it.
+    """The result that a return annotation declares.
 
-    Equal for equal annotations: a function typed again is the same interface.
+    Equal for equal annotations, so that rerunning a cell with the same function compares equal.
     """
 
     def __init__(self, function: Callable[..., Any], hints: dict[str, Any]) -> None:
@@ -42,10 +43,11 @@ class Annotated:
         return hash(self._words())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result for arguments that have shape and dtype, as structs.
+        """Return the result as structs, for arguments that have shape and dtype.
 
         Raises:
-            ValueError: the annotations do not fit the arguments, or do not say all of the result.
+            ValueError: if the arguments do not match the annotations, or the annotations do not
+                determine the result.
         """
         try:
             bound = self._signature.bind(*args, **kwargs)
@@ -60,7 +62,7 @@ class Annotated:
         except ValueError as error:
             given = ", ".join(f"{name}={shown(value)}" for name, value in bound.arguments.items())
             raise ValueError(
-                f"cannot tell the result of {self._name}({given}) from its annotation "
+                f"cannot determine the result of {self._name}({given}) from its annotation "
                 f"-> {_text(self._hints['return'])}: {error}"
             ) from None
 
@@ -86,10 +88,10 @@ class Annotated:
 
 
 def annotated_result(function: Callable[..., Any]) -> Annotated | None:
-    """The result that the annotation of `function` declares; None if it does not.
+    """Return the result that the annotation of `function` declares; None if there is none.
 
     Raises:
-        ValueError: an annotation is text that cannot be evaluated.
+        ValueError: if an annotation is a string that cannot be evaluated.
     """
     __tracebackhide__ = True
     if "return" not in getattr(function, "__annotations__", {}):
@@ -99,14 +101,14 @@ def annotated_result(function: Callable[..., Any]) -> Annotated | None:
     except Exception as error:
         raise ValueError(
             f"cannot read the annotations of {function.__name__}: {type(error).__name__}: {error}. "
-            "Import what they name, or give result=."
+            "Import the missing name, or pass result=."
         ) from None
     hint = hints["return"]
     return Annotated(function, hints) if hint is type(None) or _declares(hint) else None
 
 
 def is_array_annotation(hint: Any) -> bool:
-    """Whether it is one of jaxtyping's, ``Float[Array, "n"]``."""
+    """Return whether it is a jaxtyping annotation, ``Float[Array, "n"]``."""
     return isinstance(getattr(hint, "dim_str", None), str) and hasattr(hint, "dtypes")
 
 
@@ -121,8 +123,8 @@ def _check_dtype(hint: Any, value: Any, name: str) -> None:
     fits = _PRNG_KEY in names if _is_key(value) else np.dtype(dtype) in _family(hint)
     if names and not fits:
         raise ValueError(
-            f"{name} is {dtype!s}, which is not {_kind(hint)}. Give {name} as {_kind(hint)}, or "
-            "annotate what it is."
+            f"{name} has dtype {dtype!s}, expected {_kind(hint)}. Convert {name}, or change its "
+            "annotation."
         )
 
 
@@ -131,12 +133,12 @@ def _is_key(value: Any) -> bool:
 
 
 def _result_dtype(hint: Any, dtypes: list[Any]) -> Any:
-    """The one dtype that an annotation allows, or what the arguments in its family make of it."""
+    """Return the only dtype that an annotation allows, or the promoted dtype of its arguments."""
     family = _family(hint)
     if _names(hint) and not family:
         raise ValueError(
-            f"{_kind(hint)} is no array of numbers. Annotate the key's data, UInt32[Array, '2'], "
-            "or give result=."
+            f"{_kind(hint)} is not an array of numbers. Annotate the key's data, "
+            "UInt32[Array, '2'], or pass result=."
         )
     if len(family) == 1:
         return family[0]
@@ -148,12 +150,12 @@ def _result_dtype(hint: Any, dtypes: list[Any]) -> Any:
         if dtype in family:
             return dtype
     raise ValueError(
-        f"no argument is {_kind(hint)}, so its width is not known. Name it, as Float32 does."
+        f"no argument is {_kind(hint)}, so its width is unknown. Name the width, as in Float32."
     )
 
 
 def _family(hint: Any) -> list[np.dtype]:
-    """The dtypes that an annotation allows; empty: any."""
+    """Return the dtypes that an annotation allows; an empty list allows any dtype."""
     found = []
     for name in _names(hint):
         try:

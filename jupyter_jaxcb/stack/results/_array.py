@@ -1,4 +1,4 @@
-"""One array of an answer against its declared shape and dtype."""
+"""Check one returned array against its declared shape and dtype, and convert it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_ELEMENTS = 3
 _SHOWN_OF_AN_ERROR = 200
 _SHOWN = reprlib.Repr()
 _SHOWN.maxlevel, _SHOWN.maxother = 3, _SHOWN_CHARACTERS
-_INSTEAD = {  # (came, declared): what to write if the loss is meant
+_INSTEAD = {  # (returned, declared): what to write if the loss is intended
     "cf": ".real",
     "ci": ".real.astype({dtype!r})",
     "fi": ".astype({dtype!r})",
@@ -25,10 +25,10 @@ _INSTEAD = {  # (came, declared): what to write if the loss is meant
 
 
 class ResultError(ValueError):
-    """A host function's answer is not what was declared."""
+    """The result of a host function does not match its declaration."""
 
 
-def settle(
+def convert_leaf(
     name: str,
     path: str,
     value: Any,
@@ -37,14 +37,23 @@ def settle(
     may_lose: bool = False,
     batch: tuple[int, ...] = (),
 ) -> np.ndarray:
-    """One leaf of an answer as an array of exactly the declared shape and dtype.
+    """Convert one leaf of a result to an array of exactly the declared shape and dtype.
 
-    A floating answer is rounded to the declared width, an integer that fits is converted; what
-    would lose more (wrap around, become infinite, drop the imaginary part or the fraction)
-    raises, unless it `may_lose` within its kind.
+    Floating-point numbers are rounded to the declared width, and integers that fit are converted.
+    Anything that loses more (wraps around, becomes infinite, drops a fraction or an imaginary part)
+    raises; `may_lose` allows losses within a kind.
+
+    Args:
+        name: the name of the host function, for messages.
+        path: the path of the leaf in the result, ``[0]["a"]``, for messages.
+        value: the returned leaf.
+        shape: the declared shape, with the batch axes of vmap in front.
+        dtype: the declared dtype.
+        may_lose: whether a conversion within a kind may lose information.
+        batch: the batch axes in front of `shape`, for messages.
 
     Raises:
-        ResultError: it does not fit; names the leaf, what was declared and what came.
+        ResultError: if the leaf does not match the declaration.
     """
     if type(value) is np.ndarray or isinstance(value, np.generic):
         array = np.asarray(value)
@@ -57,9 +66,8 @@ def settle(
         if isinstance(value, int) and not shape:
             return _beyond_64_bits(which, value, dtype, may_lose)
         raise ResultError(
-            f"{which} answered with {shown(value)}, which is no array of numbers, where "
-            f"{array_words(shape, dtype)} was declared. Return numbers, as np.asarray(..., "
-            f"{dtype.name!r}) makes them."
+            f"{which} returned {shown(value)}, which is not an array of numbers; expected "
+            f"{array_words(shape, dtype)}. Return np.asarray(..., {dtype.name!r})."
         )
     if array.shape != shape:
         raise ResultError(_other_shape(which, array.shape, shape, batch))
@@ -71,26 +79,25 @@ def settle(
 def _other_shape(
     which: str, found: tuple[int, ...], shape: tuple[int, ...], batch: tuple[int, ...]
 ) -> str:
-    said = f"{which} answered with shape {found} where {shape}"
+    returned = f"{which} returned shape {found}, expected {shape}"
     if not batch:
         return (
-            f"{said} was declared. Return an array of shape {shape}, or declare {found} as the "
-            "result's shape."
+            f"{returned}. Return an array of shape {shape}, or declare {found} as the result's "
+            "shape."
         )
     return (
-        f"{said} has to be: {shape[len(batch) :]} was declared, and vmap handed over a batch "
-        f"{batch} in one call. Return an array of shape {shape}, or register it with "
-        "'sequential' as its vmap method."
+        f"{returned}: batch {batch} + declared {shape[len(batch) :]}. Return one array for the "
+        "whole batch, or use the vmap method 'sequential'."
     )
 
 
 def array_words(shape: tuple[int, ...], dtype: np.dtype) -> str:
-    """``an array float32[3]``, as messages name what was declared."""
+    """Return ``an array float32[3]``, for messages."""
     return f"an array {dtype.name}[{', '.join(map(str, shape))}]"
 
 
 def shown(value: Any) -> str:
-    """`value` in a few words of one line."""
+    """Return a short text for `value`, on one line."""
     if isinstance(value, MaskedArray):
         return f"a masked array {value.dtype.name}{list(value.shape)}"
     if isinstance(value, np.ndarray):
@@ -100,13 +107,13 @@ def shown(value: Any) -> str:
 
 
 def in_one_line(text: str, most: int = _SHOWN_CHARACTERS) -> str:
-    """`text` without line breaks, and cut after `most` characters."""
+    """Return `text` without line breaks, cut after `most` characters."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _first(array: np.ndarray) -> str:
-    """The first few elements."""
+    """Return the first few elements, as text."""
     elements = [_SHOWN.repr(x) for x in array.reshape(-1)[:_SHOWN_ELEMENTS].tolist()]
     if not array.shape:
         return in_one_line(elements[0])
@@ -116,28 +123,28 @@ def _first(array: np.ndarray) -> str:
 
 
 def _as_array(which: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """What is neither an array nor a number of numpy's."""
+    """Convert a value that is neither an array nor a scalar of NumPy.
+
+    Raises:
+        ResultError: if it is None, a container or a masked array, or NumPy cannot convert it.
+    """
     why, cause = "", None
     if value is None:
-        instead = (
-            "Return the array (a function that ends without return answers None), or declare None "
-            "as the result."
-        )
+        instead = "Return the array (is a return statement missing?), or declare result=None."
     elif isinstance(value, (list, tuple, dict)):
         instead = _instead_of_container(value)
     elif isinstance(value, MaskedArray):
-        why = ", and JAX has no place for its mask"
+        why = ", and JAX has no masked arrays"
         instead = "Return .filled(...), or .data and .mask as two results."
     else:
         try:
             return np.asarray(value)
         except Exception as error:
-            said = in_one_line(describe(error), _SHOWN_OF_AN_ERROR)
-            why, cause = f", and numpy makes no array of it ({said})", error
+            text = in_one_line(describe(error), _SHOWN_OF_AN_ERROR)
+            why, cause = f", and NumPy cannot convert it ({text})", error
             instead = "Return an array of numbers."
     raise ResultError(
-        f"{which} answered with {shown(value)} where {array_words(shape, dtype)} was declared{why}."
-        f" {instead}"
+        f"{which} returned {shown(value)}, expected {array_words(shape, dtype)}{why}. {instead}"
     ) from cause
 
 
@@ -147,26 +154,26 @@ def _instead_of_container(value: Any) -> str:
             np.asarray(value)
         except ValueError:
             return (
-                "Its rows differ in length: pad them to one length and return one array, or "
-                "declare the structure as result."
+                "Its rows differ in length: pad them and return one array, or declare this "
+                "structure as the result."
             )
-    return "Return one array (np.asarray(...)), or declare the structure as result."
+    return "Return one array (np.asarray(...)), or declare this structure as the result."
 
 
 def _other_kind(which: str, array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> str:
-    came, wanted = kind_of(array.dtype), kind_of(dtype)
-    instead = _INSTEAD.get(f"{came}{wanted}", ".astype({dtype!r})").format(dtype=dtype.name)
+    got, wanted = kind_of(array.dtype), kind_of(dtype)
+    instead = _INSTEAD.get(f"{got}{wanted}", ".astype({dtype!r})").format(dtype=dtype.name)
     return (
-        f"{which} answered with {MEANING[came or 'f']} numbers ({array.dtype.name}, "
-        f"{_first(array)}) where {dtype.name} was declared. Return {instead} if that is meant, "
-        f"or declare {declaration(array.dtype, shape)}."
+        f"{which} returned {MEANING[got or 'f']} numbers ({array.dtype.name}, {_first(array)}), "
+        f"expected {dtype.name}. Return {instead} if the loss is intended, or declare "
+        f"{declaration(array.dtype, shape)}."
     )
 
 
 def declaration(dtype: np.dtype, shape: tuple[int, ...] = ()) -> str:
-    """What declares an array of the dtype that JAX has for `dtype`: wide ones need x64.
+    """Return the expression that declares an array of `dtype`, narrowed to 32 bits if x64 is off.
 
-    In quotes: an expression, also behind ``--result``.
+    It is in quotes, for ``result=`` and ``--result`` alike.
     """
     name = jax.dtypes.canonicalize_dtype(dtype).name
     module = "np" if hasattr(np, name) else "jnp"
@@ -184,7 +191,7 @@ def _convert(which: str, array: np.ndarray, dtype: np.dtype, may_lose: bool) -> 
 
 
 def _beyond_64_bits(which: str, value: int, dtype: np.dtype, may_lose: bool) -> np.ndarray:
-    """A Python integer that no integer of numpy's holds; a floating number may."""
+    """Convert a Python integer that is too large for NumPy's integers, if `dtype` is floating."""
     if kind_of(dtype) in ("f", "c"):
         try:
             cast = converted(np.asarray(float(value)), dtype)
@@ -196,9 +203,9 @@ def _beyond_64_bits(which: str, value: int, dtype: np.dtype, may_lose: bool) -> 
     raise _does_not_fit(which, text, "int", dtype)
 
 
-def _does_not_fit(which: str, value: str, came: str, dtype: np.dtype) -> ResultError:
+def _does_not_fit(which: str, value: str, got: str, dtype: np.dtype) -> ResultError:
     return ResultError(
-        f"{which} answered with {value} ({came}), which does not fit the declared "
-        f"{dtype.name}. Declare a wider dtype (64-bit ones need jax_enable_x64), or register "
-        "with cast=True if that is meant."
+        f"{which} returned {value} ({got}), which does not fit the declared {dtype.name}. Declare "
+        "a wider dtype (64-bit ones need jax_enable_x64), or register with cast=True to convert "
+        "anyway."
     )

@@ -1,4 +1,4 @@
-"""Numbers of one dtype as numbers of another: which may be converted, and which would be lost."""
+"""Convert numbers between dtypes, and find numbers that a conversion loses."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import ml_dtypes
 import numpy as np
 
 MEANING = {"b": "boolean", "i": "integer", "f": "floating", "c": "complex"}
-# (came, declared): conversions that may be exact. Not in here: those that never are meant.
+# Allowed conversions, (returned, declared). The others are never intended.
 CONVERTS = {"bi", "bf", "bc", "ii", "if", "ic", "ff", "fc", "cc"}
 
 
 @functools.cache
 def kind_of(dtype: np.dtype) -> str | None:
-    """b, i, f, c as numpy's kinds, with ml_dtypes' floats and small integers; None: no number."""
+    """Return the kind, as NumPy's b, i, f or c, of a dtype, also of ml_dtypes; None for others."""
     if dtype.kind in "bfc":
         return dtype.kind
     if dtype.kind in "iu":
@@ -32,33 +32,33 @@ def kind_of(dtype: np.dtype) -> str | None:
 
 
 def may_be_of_jax(dtype: np.dtype) -> bool:
-    """Whether JAX has arrays of it, with x64 on."""
+    """Return whether JAX has arrays of this dtype, with x64 on."""
     kind = kind_of(dtype)
     return kind is not None and dtype.itemsize <= (16 if kind == "c" else 8)  # no long doubles
 
 
 def converted(array: Any, dtype: np.dtype) -> Any:
-    """`array` as numpy converts it, right or wrong."""
+    """Return `array` as NumPy converts it, whether or not numbers are lost."""
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             return array.astype(dtype)
-        except TypeError:  # between small dtypes of ml_dtypes; these are exact in the larger ones
+        except TypeError:  # between small dtypes of ml_dtypes, which fit into the wide dtype
             wide = np.int64 if kind_of(array.dtype) == "i" else np.float32
             return array.astype(wide).astype(dtype)
 
 
 def find_lost(array: Any, cast: Any) -> Any:
-    """The first of the numbers that `cast`, made of `array`, does not have; None: it has all.
+    """Return the first number of `array` that is lost in `cast`; None if there is none.
 
-    Between floating numbers only what became infinite or NaN, or stopped to be, is lost: the others
-    are rounded. An integer is lost if it is not exactly the same.
+    A floating-point number is lost if it became infinite or NaN, or no longer is; rounding is no
+    loss. An integer is lost if it changed at all.
     """
-    came, became = kind_of(array.dtype), kind_of(cast.dtype)
-    if came in ("f", "c"):
+    got, became = kind_of(array.dtype), kind_of(cast.dtype)
+    if got in ("f", "c"):
         if _all(np.isfinite(cast)) and not _saturates(cast.dtype):
             return None
         lost = _is_lost(array.real, cast.real)
-        if came == "c":
+        if got == "c":
             lost |= _is_lost(array.imag, cast.imag)
     else:
         whole = array if array.dtype.kind in "iu" else array.astype(np.int64)
@@ -72,7 +72,7 @@ def _is_outside(whole: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _is_inexact(whole: np.ndarray, cast: np.ndarray) -> np.ndarray:
-    """Compared as integers again, and only where they are in range: C leaves open what is not."""
+    """Compare as integers, and only within their range: outside of it C's cast is undefined."""
     back = cast.astype(np.float64)
     signed = whole.dtype.kind == "i"
     above = 2.0 ** (8 * whole.itemsize - signed)
@@ -90,12 +90,12 @@ def _is_lost(part: np.ndarray, cast: np.ndarray) -> np.ndarray:
 
 
 def _all(mask: Any) -> bool:
-    """As ``mask.all()``, which is slow for one number."""
+    """Return ``mask.all()``, which is slow for a single number."""
     return bool(mask.all() if mask.ndim else mask)
 
 
 @functools.cache
 def _saturates(dtype: np.dtype) -> bool:
-    """Whether it has neither infinity nor NaN, as float4 has not: what is too large is cut."""
+    """Return whether `dtype` saturates: float4, for one, has neither infinity nor NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.full(1, np.inf, np.float32).astype(dtype)).all())

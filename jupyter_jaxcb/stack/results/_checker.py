@@ -1,4 +1,4 @@
-"""The answer of a host function against what was declared: structure, shape, dtype."""
+"""Check the result of a host function against its declaration: structure, shapes, dtypes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from jax.tree_util import (
 )
 
 from ._array import ResultError as ResultError
-from ._array import settle
-from ._structure import flatten_answer, leaf_paths, stands_for, structure_error
+from ._array import convert_leaf
+from ._structure import flatten_result, is_equivalent, leaf_paths, structure_error
 
-# From what a host function returned to the flat arrays declared; raises where it does not fit.
-AnswerChecker = Callable[[Any], tuple[np.ndarray, ...]]
+# Takes a result of the host function, and returns its flat arrays; raises if it does not match.
+ResultChecker = Callable[[Any], tuple[np.ndarray, ...]]
 _LEAF = tree_structure(0)
 
 
-def answer_checker(
+def result_checker(
     name: str,
     out_tree: PyTreeDef | None,
     shapes: Sequence[tuple[int, ...]],
@@ -30,21 +30,21 @@ def answer_checker(
     *,
     cast: bool = False,
     batch: tuple[int, ...] = (),
-) -> AnswerChecker:
-    """A function from an answer of the host function to its flat arrays.
+) -> ResultChecker:
+    """Build a function that checks a result of the host function and returns its flat arrays.
+
+    The checker raises `ResultError` if the result does not match the declaration.
 
     Args:
-        name: of the host function, for messages.
-        out_tree: the declared structure; None: any answer is dropped.
-        shapes: declared, one per leaf.
-        dtypes: declared, one per leaf.
-        cast: whether what is converted within its kind may lose.
-        batch: axes of vmaps that lead each of `shapes`, for messages.
-
-    The checker raises `ResultError` where the answer does not fit.
+        name: the name of the host function, for messages.
+        out_tree: the declared structure; with None, any result is ignored.
+        shapes: the declared shapes, one per leaf.
+        dtypes: the declared dtypes, one per leaf.
+        cast: whether a conversion within a kind may lose information.
+        batch: the batch axes of vmap in front of each of `shapes`, for messages.
     """
     if out_tree is None:
-        return lambda answer: ()
+        return lambda result: ()
     kinds = [np.dtype(dtype) for dtype in dtypes]
     if out_tree == _LEAF:
         return _leaf_checker(name, shapes[0], kinds[0], (cast, batch))
@@ -53,11 +53,11 @@ def answer_checker(
 
 def _leaf_checker(
     name: str, shape: tuple[int, ...], dtype: np.dtype, more: tuple[bool, tuple[int, ...]]
-) -> AnswerChecker:
-    def check(answer: Any) -> tuple[np.ndarray]:
-        if type(answer) is np.ndarray and answer.dtype is dtype and answer.shape == shape:
-            return (answer,)
-        return (settle(name, "", answer, shape, dtype, *more),)
+) -> ResultChecker:
+    def check(result: Any) -> tuple[np.ndarray]:
+        if type(result) is np.ndarray and result.dtype is dtype and result.shape == shape:
+            return (result,)
+        return (convert_leaf(name, "", result, shape, dtype, *more),)
 
     return check
 
@@ -68,28 +68,28 @@ def _tree_checker(
     shapes: Sequence[tuple[int, ...]],
     dtypes: Sequence[np.dtype],
     more: tuple[bool, tuple[int, ...]],
-) -> AnswerChecker:
+) -> ResultChecker:
     declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
     wanted = list(zip(leaf_paths(declared), shapes, dtypes, strict=True))
     flatten, ndarray = out_tree.flatten_up_to, np.ndarray
     others = _Flattening(name, out_tree, declared)
 
-    def check(answer: Any) -> tuple[np.ndarray, ...]:
+    def check(result: Any) -> tuple[np.ndarray, ...]:
         leaves = None
-        if not others.accepted:  # the fastest way, but a slow one if it fails: it prints the answer
+        if not others.accepted:  # fastest if it succeeds; slow if not, as its error prints `result`
             try:
-                leaves = flatten(answer)
+                leaves = flatten(result)
             except Exception:
-                pass  # what the others raise is to have no other error as its context
+                pass  # raised outside, an error has no other error as its __context__
         if leaves is None:
-            leaves = others.leaves(answer)
+            leaves = others.leaves(result)
         for leaf, (_, shape, dtype) in zip(leaves, wanted, strict=True):
             if type(leaf) is not ndarray or leaf.dtype is not dtype or leaf.shape != shape:
                 break
         else:
             return tuple(leaves)
         return tuple(
-            settle(name, path, leaf, shape, dtype, *more)
+            convert_leaf(name, path, leaf, shape, dtype, *more)
             for leaf, (path, shape, dtype) in zip(leaves, wanted, strict=True)
         )
 
@@ -97,10 +97,10 @@ def _tree_checker(
 
 
 class _Flattening:
-    """Answers whose structure is not the declared one, but may stand for it.
+    """Flattens results whose structure is not the declared one, but equivalent to it.
 
     Attributes:
-        accepted: structures that did.
+        accepted: structures that were found equivalent.
     """
 
     def __init__(self, name: str, out_tree: PyTreeDef, declared: Any) -> None:
@@ -109,15 +109,15 @@ class _Flattening:
         self._out_tree = out_tree
         self._declared = declared
 
-    def leaves(self, answer: Any) -> list[Any]:
-        """The leaves of `answer` in the declared order.
+    def leaves(self, result: Any) -> list[Any]:
+        """Return the leaves of `result` in the declared order.
 
         Raises:
-            ResultError: its structure does not stand for the declared one.
+            ResultError: if its structure is not equivalent to the declared one.
         """
-        leaves, tree = flatten_answer(self._name, answer)
+        leaves, tree = flatten_result(self._name, result)
         if tree != self._out_tree and tree not in self.accepted:
-            if not stands_for(answer, self._declared):
-                raise structure_error(self._name, self._declared, answer)
+            if not is_equivalent(result, self._declared):
+                raise structure_error(self._name, self._declared, result)
             self.accepted.add(tree)
         return leaves

@@ -1,4 +1,4 @@
-"""What a registration is given: a function, and what it is said to return."""
+"""Determine the declared result of a function at registration."""
 
 from __future__ import annotations
 
@@ -24,44 +24,45 @@ MISSING: Any = _Missing()
 
 
 def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> Any:
-    """`result`, or what the annotation of `function` says instead, or a ufunc itself."""
+    """Return `result`; if it is missing, the result of the annotation or of the ufunc.
+
+    Raises:
+        ValueError: if nothing declares the result, or the flavor does not support it.
+    """
     __tracebackhide__ = True
     if result is MISSING:
         result = annotated_result(function) or ufunc_result(function) or MISSING
     article = "an" if flavor == "io" else "a"
     if is_infer(result) and flavor != "pure":
         raise ValueError(
-            f"cannot infer the result of {article} {flavor} callback: "
-            'result="infer" runs the function once, on zeros, and what it does would be done. '
-            "Declare the result."
+            f'cannot use result="infer" for {article} {flavor} callback: it would run the function '
+            "once on zeros, with its side effects. Declare the result."
         )
     name = given_name(function) or repr(function)
     nothing = nothing_in(result) if flavor == "pure" else None
     if nothing:
         raise ValueError(
-            f"cannot register {name} as a pure callback that {nothing}: JAX never calls one whose "
-            "result is not used. Register it as io, which is called as often as the program says, "
-            "or as debug, which only looks on."
+            f"cannot register {name} as a pure callback that {nothing}: JAX would never call it. "
+            "Register it as io (for side effects) or as debug (to observe values)."
         )
     if result is MISSING:
         annotated = "an annotation of out" if flavor == "buffer" else "a return annotation"
-        nothing = " or result=None if it returns nothing" if flavor == "io" else ""
+        nothing = ", None if it returns nothing" if flavor == "io" else ""
         raise ValueError(
-            f"cannot register {name} as {article} {flavor} callback without its result: "
-            'say what it returns, as an expression over its parameters (result="x"), as '
-            f"jax.ShapeDtypeStruct(shape, dtype){nothing}, or in {annotated}, "
-            "one of jaxtyping's (from jaxtyping import Array, Float)."
+            f"cannot register {name} as {article} {flavor} callback without its result. "
+            'Pass result= (an expression over its parameters such as "x", or '
+            f"jax.ShapeDtypeStruct(shape, dtype){nothing}), or write {annotated} with jaxtyping."
         )
     return result
 
 
 def is_infer(result: Any) -> bool:
-    """Whether the result is to be seen by running the function, see `_inferred`."""
+    """Return whether the result is inferred by running the function, see `_inferred`."""
     return isinstance(result, str) and result == INFER
 
 
 def nothing_in(result: Any) -> str | None:
-    """What to say of a declared result in which no array is; None: there may be one."""
+    """Describe a declared result that contains no array; None if it may contain one."""
     if isinstance(result, str):
         try:
             result = ast.literal_eval(result)
@@ -75,11 +76,11 @@ def nothing_in(result: Any) -> str | None:
 
 
 def scalar_of(expression: str) -> str | None:
-    """What declares a scalar, where `expression` is a dtype: ``float64``, ``np.float32``."""
+    """Return the declaration of a scalar if `expression` is a dtype such as ``np.float32``."""
     module, _, name = expression.rpartition(".")
     if module not in ("", "np", "jnp", "numpy") or len(name) == 1 or not name.isidentifier():
         return None
     try:
         return declaration(np.dtype(name))
-    except TypeError:  # no dtype, or none of JAX's
+    except TypeError:  # not a dtype, or one that JAX does not have
         return None

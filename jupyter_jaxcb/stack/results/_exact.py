@@ -1,7 +1,7 @@
-"""An answer that has to be as declared: the same structure, shapes and dtypes, nothing converted.
+"""Check that a result matches its declaration exactly: structure, shapes and dtypes.
 
-As `_checker.py`, for `host_callback.call`, which never broadcast, cast or permuted anything. Only
-64-bit numbers are narrowed first, while x64 is off: JAX has no others then.
+The counterpart of `_checker` for `host_callback.call`, which never converted anything. The one
+exception: while x64 is off, 64-bit numbers are narrowed first.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .. import jax_compat
 from ..core import describe
 from ._array import ResultError, array_words, shown
 from ._casting import kind_of
-from ._checker import AnswerChecker
-from ._structure import flatten_answer, leaf_paths, structure_error
+from ._checker import ResultChecker
+from ._structure import flatten_result, leaf_paths, structure_error
 
 _NARROW = {
     np.dtype(wide): np.dtype(narrow)
@@ -36,29 +36,29 @@ def exact_checker(
     out_tree: PyTreeDef,
     shapes: Sequence[tuple[int, ...]],
     dtypes: Sequence[Any],
-) -> AnswerChecker:
-    """A function from an answer of the host function to its flat arrays.
+) -> ResultChecker:
+    """Build a function that checks a result of the host function and returns its flat arrays.
+
+    The checker raises `ResultError` if the result does not match the declaration exactly.
 
     Args:
-        name: of the host function, for messages.
+        name: the name of the host function, for messages.
         out_tree: the declared structure.
-        shapes: declared, one per leaf.
-        dtypes: declared, one per leaf.
-
-    The checker raises `ResultError` where the answer is not exactly that.
+        shapes: the declared shapes, one per leaf.
+        dtypes: the declared dtypes, one per leaf.
     """
     narrow = {} if jax.config.jax_enable_x64 else _NARROW  # type: ignore[attr-defined]
     declared = tree_unflatten(out_tree, map(jax.ShapeDtypeStruct, shapes, dtypes))
     wanted = list(zip(leaf_paths(declared), shapes, map(np.dtype, dtypes), strict=True))
     one_array = out_tree == tree_structure(0)
 
-    def check(answer: Any) -> tuple[np.ndarray, ...]:
-        if one_array and type(answer) is np.ndarray:
-            leaves = (answer,)
+    def check(result: Any) -> tuple[np.ndarray, ...]:
+        if one_array and type(result) is np.ndarray:
+            leaves = (result,)
         else:
-            leaves, tree = flatten_answer(name, answer)
+            leaves, tree = flatten_result(name, result)
             if tree != out_tree:
-                raise structure_error(name, declared, answer, exact=True)
+                raise structure_error(name, declared, result, exact=True)
         return tuple(
             _exactly(name + path, leaf, shape, dtype, narrow)
             for leaf, (path, shape, dtype) in zip(leaves, wanted, strict=True)
@@ -68,10 +68,10 @@ def exact_checker(
 
 
 def exact_avals(result_shape: Any) -> tuple[tuple[Any, ...], PyTreeDef]:
-    """The flat avals and the structure that a ``result_shape`` declares.
+    """Return the flat avals and the structure that a ``result_shape`` declares.
 
     Raises:
-        ValueError: a leaf is no number and has no shape and dtype.
+        ValueError: if a leaf is not a number and has no shape and dtype.
     """
     __tracebackhide__ = True
     leaves, tree = tree_flatten(result_shape)
@@ -94,7 +94,7 @@ def _aval(leaf: Any) -> Any:
 def _dtype_of_numbers(leaf: Any) -> np.dtype | None:
     try:
         dtype = np.dtype(leaf.dtype)
-    except (AttributeError, TypeError):  # a PRNG key's is no dtype of numpy's
+    except (AttributeError, TypeError):  # the dtype of a PRNG key is not a NumPy dtype
         return None
     return dtype if kind_of(dtype) else None
 
@@ -112,15 +112,14 @@ def _exactly(
         array = np.asarray(value)
     except Exception as error:
         raise ResultError(
-            f"{which} answered with {shown(value)}, which is no array: {describe(error)}"
+            f"{which} returned {shown(value)}, which is not an array: {describe(error)}"
         ) from None
-    came = narrow.get(array.dtype, array.dtype)
-    if came != dtype or array.shape != shape:
-        what = array_words(array.shape, came) if kind_of(came) else shown(value)
+    got = narrow.get(array.dtype, array.dtype)
+    if got != dtype or array.shape != shape:
+        what = array_words(array.shape, got) if kind_of(got) else shown(value)
         raise ResultError(
-            f"{which} answered with {what} where {array_words(shape, dtype)} was declared, and "
-            "nothing is converted. Return "
-            f"np.asarray(..., {dtype.name!r}) of that shape, or declare what comes as result_shape."
+            f"{which} returned {what}, expected exactly {array_words(shape, dtype)}. Return "
+            f"np.asarray(..., {dtype.name!r}) of that shape, or declare another result_shape."
         )
     return _narrowed(which, array, dtype)
 
@@ -128,13 +127,13 @@ def _exactly(
 def _narrowed(which: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if array.dtype == dtype:
         return array
-    with np.errstate(over="ignore"):  # becomes infinite, as it did
+    with np.errstate(over="ignore"):  # overflow to infinity, as in JAX's host_callback
         narrow = array.astype(dtype)
     if dtype.kind in "iu" and np.any(narrow != array):
         value = array[narrow != array].flat[0]
         raise ResultError(
-            f"{which} answered with {value} ({array.dtype.name}), which does not fit into "
-            f"{dtype.name}, and JAX has no 64-bit numbers while jax_enable_x64 is off. Enable x64, "
-            "or return what fits."
+            f"{which} returned {value} ({array.dtype.name}), which does not fit {dtype.name}: JAX "
+            "has no 64-bit numbers while jax_enable_x64 is off. Enable x64, or return a smaller "
+            "number."
         )
     return narrow

@@ -1,4 +1,4 @@
-"""What a host function returns: structs and expressions over its parameters, as avals."""
+"""Turn a declared result (structs, an expression over parameters, a function) into avals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ._array import shown
 from ._casting import may_be_of_jax
 from ._inferred import Inferred, UfuncResult
 
-# What `result=` takes: a pytree of things with shape and dtype, an expression, a function.
+# Accepted by `result=`: a pytree of leaves with shape and dtype, an expression, or a function.
 Result = Any
 
 
 class ShapeOf(tuple[int, ...]):
-    """The shape of a parameter inside a result expression; it remembers the dtype.
+    """The shape of a parameter inside a result expression, which keeps the parameter's dtype.
 
-    So ``z.shape[:1]`` alone declares a result: that shape, with the dtype of ``z``.
+    So ``z.shape[:1]`` alone declares a result of that shape, with the dtype of ``z``.
     """
 
     dtype: Any
@@ -51,7 +51,7 @@ class ShapeOf(tuple[int, ...]):
 
 
 class Parameter:
-    """A parameter inside a result expression: shape, dtype, ndim and size, no values."""
+    """A parameter inside a result expression: shape, dtype, ndim and size, but no values."""
 
     def __init__(self, aval: Any) -> None:
         self.dtype = aval.dtype
@@ -61,8 +61,8 @@ class Parameter:
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(
-            "a parameter has no elements here; write x.shape[1:] for an array of that part of its "
-            "shape and of its dtype"
+            "a parameter has no values in a result expression; x.shape[1:] declares an array of "
+            "that shape and the dtype of x"
         )
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class Parameter:
 def result_avals(
     result: Result, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], PyTreeDef]:
-    """The flat avals and the structure that `result` declares for one call.
+    """Return the flat avals and the structure that `result` declares for one call.
 
     Args:
         result: a pytree whose leaves have ``shape`` and ``dtype``; an expression over the
@@ -83,9 +83,9 @@ def result_avals(
         kwargs: keyword arguments of the call.
 
     Raises:
-        ValueError: the expression or the function fails or yields something without shape and
-            dtype, or a 64-bit dtype is declared while ``jax_enable_x64`` is off.
-        TypeError: the arguments do not fit the parameters of `function`.
+        ValueError: if the expression or function fails or returns a leaf without shape and dtype,
+            or declares a 64-bit dtype while ``jax_enable_x64`` is off.
+        TypeError: if the arguments do not match the parameters of `function`.
     """
     __tracebackhide__ = True
     if isinstance(result, str):
@@ -100,14 +100,15 @@ def result_avals(
 
 
 def result_interface(result: Result) -> Hashable:
-    """What a program was compiled against: equal for equal declared results."""
+    """Return a key of the declared result, equal for results that compile to the same program."""
     if isinstance(result, str):
         return result
     if callable(result) and not hasattr(result, "shape"):
         code = getattr(result, "__code__", None)
         if code is None or result.__closure__ or result.__defaults__ or result.__kwdefaults__:
             return result
-        return code.co_code, code.co_consts, code.co_names  # a lambda typed again is another object
+        # Not the lambda: rerunning a cell makes a new one.
+        return code.co_code, code.co_consts, code.co_names
     leaves, tree = tree_flatten(result)
     return tree, tuple(
         id(leaf) if _shape(leaf) is None else (_shape(leaf), str(getattr(leaf, "dtype", None)))
@@ -130,17 +131,17 @@ def _leaf_aval(leaf: Any, place: str, as_it_is: bool) -> Any:
         return jax_compat.shaped_array(shape, dtype)
     except TypeError:
         raise ValueError(
-            f"cannot use the shape {shape!r} in {place}: its dimensions have to be whole numbers, "
-            "none of them negative. Compute them with // and max(..., 0)."
+            f"cannot use the shape {shape!r} in {place}: dimensions must be non-negative integers. "
+            "Compute them with // and max(..., 0)."
         ) from None
 
 
 def _instead_of(leaf: Any, as_it_is: bool) -> str:
     if isinstance(leaf, str) and as_it_is:
-        return f'Write one string, the structure in it: result="({leaf}, ...)".'
+        return f'Write the whole structure as one string: result="({leaf}, ...)".'
     sizes = leaf if type(leaf) is int else 3
     return (
-        "Give an array, the name of a parameter, or a shape and a dtype: "
+        "Use an array, the name of a parameter, or a shape and a dtype: "
         f"jax.ShapeDtypeStruct(({sizes},), np.float32)."
     )
 
@@ -148,18 +149,23 @@ def _instead_of(leaf: Any, as_it_is: bool) -> str:
 def _shape(leaf: Any) -> tuple[Any, ...] | None:
     try:
         return tuple(leaf.shape)
-    except (AttributeError, TypeError):  # of a class, say
+    except (AttributeError, TypeError):  # on a class, `shape` may be a property object
         return None
 
 
 def _numpy_dtype(dtype: Any, place: str) -> np.dtype:
-    """A declared dtype, if JAX has arrays of it."""
+    """Return a declared dtype as a NumPy dtype.
+
+    Raises:
+        TypeError: for PRNG keys.
+        ValueError: if JAX has no arrays of this dtype, or only with x64 on.
+    """
     __tracebackhide__ = True
     if not isinstance(dtype, str) and jnp.issubdtype(dtype, jax.dtypes.extended):
         raise TypeError(
-            f"cannot return {dtype} from a host function ({place}): numpy has no such numbers. "
-            "Declare the key's data (jax.eval_shape(jax.random.key_data, key)) and wrap what comes "
-            "back with jax.random.wrap_key_data."
+            f"cannot return {dtype} from a host function ({place}): NumPy has no PRNG keys. "
+            "Declare the key's data, jax.eval_shape(jax.random.key_data, key), and pass the result "
+            "to jax.random.wrap_key_data."
         )
     try:
         found = np.dtype(dtype)
@@ -167,15 +173,15 @@ def _numpy_dtype(dtype: Any, place: str) -> np.dtype:
         found = None
     if found is None or not may_be_of_jax(found):
         raise ValueError(
-            f"cannot use the dtype {dtype!r} in {place}: JAX has no arrays of it. Declare one of "
-            "numbers, as 'float32' is."
+            f"cannot use the dtype {dtype!r} in {place}: JAX has no arrays of it. Declare a "
+            "numeric dtype such as 'float32'."
         )
     held = jax.dtypes.canonicalize_dtype(found)
     if held != found:
         raise ValueError(
-            f"cannot return {found.name} while jax_enable_x64 is off, as {place} declares: "
+            f"cannot return {found.name} while jax_enable_x64 is off ({place}): "
             "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled. "
-            f"Declare {held.name}, or jax.config.update('jax_enable_x64', True)."
+            f"Declare {held.name}, or call jax.config.update('jax_enable_x64', True)."
         )
     return found
 
@@ -188,16 +194,16 @@ def _call(
 ) -> Any:
     __tracebackhide__ = True
     args, kwargs = tree_map(_parameter, args), tree_map(_parameter, dict(kwargs))
-    if isinstance(result, Annotated | Inferred | UfuncResult):  # they say themselves what is wrong
+    if isinstance(result, Annotated | Inferred | UfuncResult):  # their errors are specific
         return result(*args, **kwargs)
     try:
         return result(*args, **kwargs)
     except Exception as error:
         given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
         raise ValueError(
-            f"cannot tell the result of {_name(function)}({given}): result={shown(result)} raised "
-            f"{describe(error)}. It gets what {_name(function)} gets, as shapes and "
-            "dtypes without values."
+            f"cannot determine the result of {_name(function)}({given}): result={shown(result)} "
+            f"raised {describe(error)}. It gets the arguments of {_name(function)} as shapes and "
+            "dtypes, without values."
         ) from error
 
 
@@ -213,9 +219,8 @@ def _parameters(
         signature = inspect.signature(function)
     except ValueError as error:
         raise ValueError(
-            f"cannot use a result expression for {function!r}: Python does not know its "
-            "parameters. Give result= as a function of the arguments (result=lambda x: x) or as "
-            "jax.ShapeDtypeStruct(shape, dtype)."
+            f"cannot use a result expression for {function!r}: it has no signature. Pass a "
+            "function (result=lambda x: x) or jax.ShapeDtypeStruct(shape, dtype)."
         ) from error
     try:
         bound = signature.bind(*args, **kwargs)
@@ -228,7 +233,7 @@ def _parameters(
 def _parameter(leaf: Any) -> Any:
     try:
         return Parameter(jax.typeof(leaf))
-    except TypeError:  # a static argument, a string default: usable as it is
+    except TypeError:  # a static argument or default, such as a string, is used as it is
         return leaf
 
 

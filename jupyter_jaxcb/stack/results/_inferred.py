@@ -1,7 +1,7 @@
-"""Results that nobody declares.
+"""Results that are inferred instead of declared.
 
-``result="infer"`` runs a host function once, on zeros; NumPy's and SciPy's ufuncs know themselves
-what they return.
+``result="infer"`` runs a host function once, on zeros. Ufuncs of NumPy and SciPy know their result
+shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ._array import shown
 from ._casting import may_be_of_jax
 
 INFER = "infer"
-_OTHERS = (1, 100)  # of what an answer that is empty for zeros is looked at, too
-MAX_KEPT = 256  # answers, the oldest go first
+_OTHERS = (1, 100)  # further fill values to try if the result is empty for zeros
+MAX_KEPT = 256  # inferred results in the cache; the oldest are dropped first
 
 
 class Inferred:
-    """The declared result of a pure function that is run once for each shape of its arguments.
+    """The result of a pure function, inferred by one run for each combination of argument shapes.
 
     Args:
-        current: the function as it is now: a registered one may get another body.
+        current: returns the current function; rerunning a cell may replace it.
     """
 
     def __init__(self, current: Callable[[], Callable[..., Any]]) -> None:
@@ -36,10 +36,10 @@ class Inferred:
         self._known: dict[Hashable, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result for arguments that have shape and dtype, as structs.
+        """Return the result as structs, for arguments that have shape and dtype.
 
         Raises:
-            ValueError: the function raises on zeros, or answers with what is no array.
+            ValueError: if the function raises on zeros, or does not return arrays.
         """
         function = self._current()
         leaves, tree = tree_flatten((args, kwargs))
@@ -65,24 +65,24 @@ def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
     __tracebackhide__ = True
     name = given_name(function) or repr(function)
     try:
-        answer = _answer(function, args, kwargs, 0)
+        result = _result_for(function, args, kwargs, 0)
     except Exception as error:
         raise ValueError(
             f"cannot infer the result of {name}: run on zeros it raised {describe(error)}. Declare "
             "it: result=jax.ShapeDtypeStruct(shape, dtype), or an expression over the parameters."
         ) from error
-    if answer is None:
+    if result is None:
         raise ValueError(
-            f"cannot infer the result of {name}: run on zeros it answered None. Let it return what "
-            "it computes (a function that ends without return answers None)."
+            f"cannot infer the result of {name}: run on zeros it returned None. Return the "
+            "computed arrays (is a return statement missing?)."
         )
     try:
-        leaves, tree = tree_flatten(answer)
+        leaves, tree = tree_flatten(result)
     except Exception as error:
         raise ValueError(
-            f"cannot infer the result of {name}: it answered with {shown(answer)}, whose structure "
-            f"JAX cannot tell ({describe(error)}). Return dicts whose keys are of "
-            "one kind, lists, tuples and arrays."
+            f"cannot infer the result of {name}: it returned {shown(result)}, which JAX cannot "
+            f"flatten ({describe(error)}). Return tuples, lists, arrays, and dicts with keys of "
+            "one type."
         ) from error
     structs = [_struct(name, leaf) for leaf in leaves]
     if any(struct.size == 0 for struct in structs):
@@ -97,32 +97,31 @@ def _check_empty(
     kwargs: Mapping[str, Any],
     structs: list[Any],
 ) -> None:
-    """Raises where an answer is empty for zeros, and not for other numbers.
+    """Raise ValueError if the result is empty for zeros, but not for other numbers.
 
-    A callback whose result is empty is never called, so that nobody would see it.
+    Such a callback would silently never be called, because calls with empty results are elided.
     """
     __tracebackhide__ = True
     for number in _OTHERS:
         try:
-            leaves = tree_flatten(_answer(function, args, kwargs, number))[0]
-        except Exception:  # it is of the run on zeros what is declared
+            leaves = tree_flatten(_result_for(function, args, kwargs, number))[0]
+        except Exception:  # only the run on zeros must succeed
             continue
         for struct, other in zip(structs, leaves, strict=False):
             if np.shape(other) != struct.shape:
                 raise ValueError(
-                    f"cannot infer the result of {name}: its shape depends on the data, it is "
-                    f"{struct.shape} for zeros and {np.shape(other)} where all is {number}. JAX "
-                    "needs one shape for all data: declare it, "
-                    "result=jax.ShapeDtypeStruct(shape, dtype), and fill up to it."
+                    f"cannot infer the result of {name}: its shape depends on the data (zeros give "
+                    f"{struct.shape}, arrays of {number} give {np.shape(other)}). Declare one "
+                    "shape, result=jax.ShapeDtypeStruct(shape, dtype), and pad to it."
                 )
 
 
-def _answer(
+def _result_for(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], number: int
 ) -> Any:
-    """What it answers where every element of every array is `number`."""
+    """Return the result of `function` for arrays whose elements are all `number`."""
     full, named = tree_map(lambda leaf: _full(leaf, number), (args, dict(kwargs)))
-    with jax.ensure_compile_time_eval():  # what it does with JAX is no part of the program
+    with jax.ensure_compile_time_eval():  # JAX operations in it must not become part of a program
         return function(*full, **named)
 
 
@@ -135,31 +134,31 @@ def _full(leaf: Any, number: int) -> Any:
 
 
 def _struct(name: str, leaf: Any) -> Any:
-    """As JAX would hold it: 64-bit numbers have 32 bits while x64 is off."""
+    """Return the struct of a leaf in JAX: 64-bit numbers become 32-bit while x64 is off."""
     __tracebackhide__ = True
     try:
         array = np.asarray(leaf)
-    except Exception:  # of what numpy makes no array
+    except Exception:  # NumPy cannot convert it
         array = None
     if array is None or isinstance(leaf, MaskedArray) or not may_be_of_jax(array.dtype):
         raise ValueError(
-            f"cannot infer the result of {name}: it answered with {shown(leaf)}, which is no array "
-            "of numbers that JAX has. Return one (np.asarray(..., 'float32'))."
+            f"cannot infer the result of {name}: it returned {shown(leaf)}, which is not an array "
+            "of a JAX dtype. Return np.asarray(..., 'float32')."
         )
     return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(array.dtype))
 
 
 @dataclasses.dataclass(frozen=True)
 class UfuncResult:
-    """The declared result of a ufunc: the shapes of its arguments broadcast, its own dtypes."""
+    """The result of a ufunc: the broadcast shape of its arguments, and the ufunc's dtypes."""
 
     ufunc: np.ufunc
 
     def __call__(self, *args: Any) -> Any:
-        """The result for arguments that have shape and dtype, as structs.
+        """Return the result as structs, for arguments that have shape and dtype.
 
         Raises:
-            ValueError: the ufunc does not take so many arguments, these shapes or dtypes.
+            ValueError: if the ufunc does not accept this number of arguments, shapes or dtypes.
         """
         name, count = self.ufunc.__name__, self.ufunc.nin
         given = ", ".join(map(repr, args))
@@ -168,17 +167,17 @@ class UfuncResult:
         try:
             shape = np.broadcast_shapes(*(tuple(x.shape) for x in args))
             dtypes = [np.dtype(x.dtype) for x in args]
-            answered = self.ufunc.resolve_dtypes((*dtypes, *[None] * self.ufunc.nout))[count:]
+            resolved = self.ufunc.resolve_dtypes((*dtypes, *[None] * self.ufunc.nout))[count:]
         except (ValueError, TypeError) as error:
-            raise ValueError(f"cannot tell the result of {name}({given}): {error}") from None
-        # While x64 is off, what it computes in 64 bits is rounded to 32.
+            raise ValueError(f"cannot determine the result of {name}({given}): {error}") from None
+        # While x64 is off, 64-bit results are rounded to 32 bits.
         found = [
-            jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype)) for dtype in answered
+            jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype)) for dtype in resolved
         ]
         return found[0] if len(found) == 1 else tuple(found)
 
 
 def ufunc_result(function: Any) -> UfuncResult | None:
-    """The result of an elementwise ufunc; None for anything else."""
+    """Return the result of an elementwise ufunc; None for anything else."""
     elementwise = isinstance(function, np.ufunc) and function.signature is None
     return UfuncResult(function) if elementwise else None

@@ -1,4 +1,4 @@
-"""The structure of an answer against the declared one: where they differ first, in words."""
+"""Compare the structure of a result with the declared one, and describe the first difference."""
 
 from __future__ import annotations
 
@@ -21,89 +21,90 @@ _SHOWN_KEYS = 6
 _SHOWN_OF_A_TREE = 100  # characters
 
 
-def stands_for(answer: Any, declared: Any) -> bool:
-    """Whether the structures are the same; lists and tuples stand for each other.
+def is_equivalent(result: Any, declared: Any) -> bool:
+    """Return whether the structures are the same, up to lists and tuples.
 
-    So does a namedtuple for them, not they for it. Nothing can be permuted by that.
+    A list, a tuple or a namedtuple may be returned for a declared list or tuple, but only the
+    same namedtuple for a declared namedtuple. So no elements can be permuted.
     """
-    return _first_difference("", declared, answer) is None
+    return _first_difference("", declared, result) is None
 
 
-def flatten_answer(name: str, answer: Any) -> tuple[list[Any], PyTreeDef]:
-    """The leaves and the structure of what the host function `name` answered.
+def flatten_result(name: str, result: Any) -> tuple[list[Any], PyTreeDef]:
+    """Return the leaves and the structure of a result of the host function `name`.
 
     Raises:
-        ResultError: JAX cannot tell.
+        ResultError: if JAX cannot flatten it.
     """
     try:
-        return tree_flatten(answer)
+        return tree_flatten(result)
     except Exception as error:  # keys that cannot be sorted, a class that raises
         raise ResultError(
-            f"{name} answered with {shown(answer)}, whose structure JAX cannot tell "
-            f"({in_one_line(describe(error), 120)}). Return dicts whose keys "
-            "are of one kind, lists, tuples and arrays, in the declared structure."
+            f"{name} returned {shown(result)}, which JAX cannot flatten "
+            f"({in_one_line(describe(error), 120)}). Return tuples, lists, arrays, and dicts with "
+            "keys of one type, in the declared structure."
         ) from error
 
 
 def leaf_paths(tree: Any) -> list[str]:
-    """Where each leaf of `tree` is, as Python indexes it: ``[0]["a"]``."""
+    """Return the path of each leaf of `tree`, as Python indexes it: ``[0]["a"]``."""
     return [keystr(path) for path, _ in tree_flatten_with_path(tree)[0]]
 
 
-def structure_error(name: str, declared: Any, answer: Any, *, exact: bool = False) -> ResultError:
-    """The error for an answer of another structure; names the first key that differs.
+def structure_error(name: str, declared: Any, result: Any, *, exact: bool = False) -> ResultError:
+    """Return the error for a result of the wrong structure, naming the first key that differs.
 
     Args:
-        name: of the host function.
-        declared: the declared result, of things with shape and dtype.
-        answer: what came, and does not stand for it.
-        exact: a list does not stand for a tuple.
+        name: the name of the host function.
+        declared: the declared result; its leaves have shape and dtype.
+        result: the returned pytree.
+        exact: whether a list counts as different from a tuple.
     """
-    which, wanted, came, detail = _first_difference(name, declared, answer, exact) or (
-        name, declared, answer, "",
+    which, wanted, got, detail = _first_difference(name, declared, result, exact) or (
+        name, declared, result, "",
     )  # fmt: skip
     return ResultError(
-        f"{which} answered with {_words(came)} where {_words(wanted)} was declared{detail}. Return "
-        "what was declared, or declare the structure that comes as the result."
+        f"{which} returned {_words(got)}, expected {_words(wanted)}{detail}. Return the declared "
+        "structure, or declare this one as the result."
     )
 
 
 def _first_difference(
-    which: str, declared: Any, answer: Any, exact: bool = False
+    which: str, declared: Any, result: Any, exact: bool = False
 ) -> tuple[str, Any, Any, str] | None:
-    """Its key path, what was declared there, what came there, and what differs."""
-    (wanted, tree), (came, other) = _one_level(declared), _one_level(answer)
+    """Return the path of the first difference, both nodes there, and a description; or None."""
+    (wanted, tree), (got, other) = _one_level(declared), _one_level(result)
     if tree == _LEAF and other == _LEAF:
         return None
-    if not exact and _group(declared) is tuple and _is_tuple_of(came, answer, len(wanted)):
-        answer = tuple(answer)
-        came, other = _one_level(answer)
+    if not exact and _group(declared) is tuple and _is_tuple_of(got, result, len(wanted)):
+        result = tuple(result)
+        got, other = _one_level(result)
     group = type if exact else _group
-    if _LEAF in (tree, other) or group(declared) is not group(answer):
-        return which, declared, answer, ""
+    if _LEAF in (tree, other) or group(declared) is not group(result):
+        return which, declared, result, ""
     for key in wanted:
-        if key not in came:
-            return which, declared, answer, f": {which}{key} is missing"
-    for key in came:
+        if key not in got:
+            return which, declared, result, f": {which}{key} is missing"
+    for key in got:
         if key not in wanted:
-            return which, declared, answer, f": {which}{key} was not declared"
-    if list(wanted) != list(came):
-        return which, declared, answer, ": the keys come in another order"
+            return which, declared, result, f": {which}{key} was not declared"
+    if list(wanted) != list(got):
+        return which, declared, result, ": the keys are in another order"
     if tree != other and _group(declared) is not tuple:
-        shown = f"{_tree(answer)} and {_tree(declared)}"
-        return which, declared, answer, f", and they differ in what is no array: {shown}"
-    below = (_first_difference(which + key, wanted[key], came[key], exact) for key in wanted)
+        shown = f"{_tree(result)} and {_tree(declared)}"
+        return which, declared, result, f": their static fields differ: {shown}"
+    below = (_first_difference(which + key, wanted[key], got[key], exact) for key in wanted)
     return next(filter(None, below), None)
 
 
 def _one_level(node: Any) -> tuple[dict[str, Any], PyTreeDef]:
-    """What is one level below, by key as JAX writes it, and the node itself."""
+    """Return the children of `node` by key, as JAX writes it, and the structure of that level."""
     entries, tree = tree_flatten_with_path(node, is_leaf=lambda below: below is not node)
     return {keystr(path): child for path, child in entries}, tree
 
 
 def _is_tuple_of(below: dict[str, Any], node: Any, size: int) -> bool:
-    """Whether `node` is a namedtuple of `size`, and JAX takes its elements in their order."""
+    """Return whether `node` is a namedtuple of `size` that JAX flattens in the order of fields."""
     if not isinstance(node, tuple) or not len(node) == len(below) == size:
         return False
     return all(map(operator.is_, node, below.values()))

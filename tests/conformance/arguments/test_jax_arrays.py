@@ -34,17 +34,17 @@ RETURNING = {
     "io decorator": lambda host, like: jaxcb.io(host, result=like, arrays="jax"),
     "io jax": lambda host, like: lambda *a: io_callback(host, like, *a),
 }
-WAYS = RETURNING | SILENT
-OURS = {name: way for name, way in WAYS.items() if not name.endswith("jax")}
-ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-our_ways = pytest.mark.parametrize("way", OURS.values(), ids=OURS)
-OUR_RETURNING = {name: way for name, way in OURS.items() if name in RETURNING}
-our_returning = pytest.mark.parametrize("way", OUR_RETURNING.values(), ids=OUR_RETURNING)
+MAKERS = RETURNING | SILENT
+OURS = {name: maker for name, maker in MAKERS.items() if not name.endswith("jax")}
+makers = pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+our_makers = pytest.mark.parametrize("maker", OURS.values(), ids=OURS)
+OUR_RETURNING = {name: maker for name, maker in OURS.items() if name in RETURNING}
+our_returning = pytest.mark.parametrize("maker", OUR_RETURNING.values(), ids=OUR_RETURNING)
 
 
-@ways
+@makers
 @eager_or_jit
-def test_host_function_gets_committed_arrays_of_the_first_cpu_device(way, run, compiled):
+def test_host_function_gets_committed_arrays_of_the_first_cpu_device(maker, run, compiled):
     seen = []
 
     def host(x, tree):
@@ -53,33 +53,33 @@ def test_host_function_gets_committed_arrays_of_the_first_cpu_device(way, run, c
             seen.append((array.committed, array.devices(), array.shape, array.dtype.name))
         return x + 1
 
-    f = way(host, THREE)
+    f = maker(host, THREE)
     run(compiled(lambda x: f(x, (x[0], x))), X)
     cpu = {jax.local_devices(backend="cpu")[0]}
     assert seen == [(True, cpu, shape, "float32") for shape in ((3,), (), (3,))]
 
 
-@pytest.mark.parametrize("way", RETURNING.values(), ids=RETURNING)
+@pytest.mark.parametrize("maker", RETURNING.values(), ids=RETURNING)
 @eager_or_jit
-def test_jax_may_be_used_inside_and_its_arrays_be_the_result(way, run, compiled):
-    f = way(lambda x: jnp.cumsum(x * jnp.ones(3)), THREE)
+def test_jax_may_be_used_inside_and_its_arrays_be_the_result(maker, run, compiled):
+    f = maker(lambda x: jnp.cumsum(x * jnp.ones(3)), THREE)
     np.testing.assert_array_equal(run(compiled(f), X), np.cumsum(X))
 
 
-@pytest.mark.parametrize("way", RETURNING.values(), ids=RETURNING)
-def test_elements_are_jax_arrays_too(way, run):
+@pytest.mark.parametrize("maker", RETURNING.values(), ids=RETURNING)
+def test_elements_are_jax_arrays_too(maker, run):
     seen = []
 
     def host(x):
         seen.append((isinstance(x, jax.Array), x.shape, float(x)))
         return x * 2
 
-    np.testing.assert_array_equal(run(jax.jit(jax.vmap(way(host, SCALAR))), X), 2 * X)
+    np.testing.assert_array_equal(run(jax.jit(jax.vmap(maker(host, SCALAR))), X), 2 * X)
     assert seen == [(True, (), 1.0), (True, (), 2.0), (True, (), 3.0)]
 
 
-@our_ways
-def test_64_bit_values_keep_their_width_on_threads_that_know_nothing_of_x64(way):
+@our_makers
+def test_64_bit_values_keep_their_width_on_threads_that_know_nothing_of_x64(maker):
     """The context belongs to the thread that compiled; another one runs the program."""
     seen = []
     big = 2**40 + 7
@@ -89,7 +89,7 @@ def test_64_bit_values_keep_their_width_on_threads_that_know_nothing_of_x64(way)
         return x + 1
 
     with jax.enable_x64(True):
-        f = way(host, jax.ShapeDtypeStruct((), np.int64))
+        f = maker(host, jax.ShapeDtypeStruct((), np.int64))
         arguments = [jnp.asarray(big + i) for i in range(10)]
         program = jax.jit(lambda x: (x, f(x))).lower(arguments[0]).compile()
     results = []
@@ -111,16 +111,16 @@ import json
 import jax, jax.numpy as jnp, numpy as np
 import jupyter_jaxcb as jaxcb
 from jax.experimental import io_callback
-from tests.conformance.arguments.test_jax_arrays import WAYS
+from tests.conformance.arguments.test_jax_arrays import MAKERS
 first, second = jax.devices("cpu")
 found = {}
-for name, way in WAYS.items():
+for name, maker in MAKERS.items():
     seen = []
     def host(x):
         default = jnp.ones(()).devices()
         seen.append([d.id for d in (*x.devices(), *default)])
         return x + 1
-    f = way(host, jax.ShapeDtypeStruct((), np.float32))
+    f = maker(host, jax.ShapeDtypeStruct((), np.float32))
     with jax.default_device(second):
         for g in (f, jax.jit(f)):
             jax.block_until_ready(g(jnp.float32(1)))
@@ -134,7 +134,7 @@ print(json.dumps(found))
 def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in_process):
     """Two devices, the second is the default: a process of its own."""
     found = in_process(DEVICES, devices=2).value
-    assert found == {name: [[0, 0], [0, 0]] for name in WAYS}
+    assert found == {name: [[0, 0], [0, 0]] for name in MAKERS}
 
 
 @our_returning
@@ -149,21 +149,21 @@ def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in
     ],
     ids=["shape", "dtype", "structure", "None"],
 )
-def test_wrong_result_is_the_same_error(way, failure, compiled, returned_value, words):
+def test_wrong_result_is_the_same_error(maker, failure, compiled, returned_value, words):
     def oracle(x):
         return returned_value(x)
 
-    message = assert_readable(failure(compiled(way(oracle, THREE)), X))
+    message = assert_readable(failure(compiled(maker(oracle, THREE)), X))
     assert [word for word in words if word not in message] == []
 
 
-@our_ways
+@our_makers
 @eager_or_jit
-def test_exception_of_the_host_function_can_be_reached(way, failure, compiled):
+def test_exception_of_the_host_function_can_be_reached(maker, failure, compiled):
     def host(x):
         raise ValueError(f"at {jnp.sum(x)}")
 
-    assert str(failure(compiled(way(host, THREE)), X)) == "at 6.0"
+    assert str(failure(compiled(maker(host, THREE)), X)) == "at 6.0"
 
 
 @pytest.mark.parametrize(

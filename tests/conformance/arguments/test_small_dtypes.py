@@ -1,4 +1,4 @@
-"""Every dtype JAX has on the CPU crosses exactly both ways: eager, compiled and element by element."""
+"""Every CPU dtype of JAX crosses exactly in both directions: eager, compiled and under vmap."""
 
 import jax
 import jax.numpy as jnp
@@ -55,10 +55,10 @@ FEW = [*SUB_BYTE, "bool", "bfloat16", "float8_e4m3fn", "float8_e5m2", "complex64
 
 @returning_kinds
 @pytest.mark.parametrize("name", FLOATS_OF_8_BITS + SUB_BYTE)
-def test_small_number_crosses_exactly_both_ways(way, run, name):
+def test_small_number_crosses_exactly_in_both_directions(maker, run, name):
     x = array_of(name).reshape(2, 3)
     host, seen = noting()
-    f = way(host, jax.ShapeDtypeStruct(x.shape, x.dtype))
+    f = maker(host, jax.ShapeDtypeStruct(x.shape, x.dtype))
     assert_same_bits(run(f, x), x)
     assert_same_bits(run(jax.jit(f), x), x)
     assert len(seen) == 2
@@ -91,18 +91,18 @@ def test_small_number_reaches_a_debug_callback_exactly(debug, run, name, compile
 
 @our_returning_kinds
 @pytest.mark.parametrize("name", ["int4", "uint4", "float8_e5m2"])
-def test_result_of_any_layout_and_of_small_numbers_arrives_in_order(way, run, name):
+def test_result_of_any_layout_and_of_small_numbers_arrives_in_order(maker, run, name):
     """Fortran, strided backwards, and a scalar: nothing of the memory shows."""
     base = np.concatenate([array_of(name), array_of(name)[::-1]]).reshape(3, 4)
     for result in (np.asfortranarray(base), base[::-1, ::-2], base.T, base[1:, :1]):
-        f = way(lambda x, result=result: result, jax.ShapeDtypeStruct(result.shape, base.dtype))
+        f = maker(lambda x, result=result: result, jax.ShapeDtypeStruct(result.shape, base.dtype))
         for g in (f, jax.jit(f)):
             assert_same_bits(run(g, X), np.ascontiguousarray(result))
 
 
 @returning_kinds
 @pytest.mark.parametrize("name", FEW)
-def test_array_without_elements_arrives_in_its_shape_and_dtype(way, run, name):
+def test_array_without_elements_arrives_in_its_shape_and_dtype(maker, run, name):
     empty = np.zeros((2, 0, 3), jnp.dtype(name))
     seen = []
 
@@ -110,7 +110,7 @@ def test_array_without_elements_arrives_in_its_shape_and_dtype(way, run, name):
         seen.append(np.asarray(x))
         return np.asarray(x), np.float32(1)
 
-    f = way(host, (jax.ShapeDtypeStruct(empty.shape, empty.dtype), SCALAR))
+    f = maker(host, (jax.ShapeDtypeStruct(empty.shape, empty.dtype), SCALAR))
     for g in (f, jax.jit(f)):
         got, one = run(g, empty)
         assert_same_bits(got, empty)
@@ -123,12 +123,12 @@ def test_array_without_elements_arrives_in_its_shape_and_dtype(way, run, name):
 
 @our_returning_kinds
 @pytest.mark.parametrize("name", WIDE)
-def test_x64_as_a_context_holds_for_forty_calls(way, run, name):
+def test_x64_as_a_context_holds_for_forty_calls(maker, run, name):
     """Large operands still being computed, so on threads that know nothing of the context."""
     host, seen = noting()
     with jax.enable_x64(True):
         like = jax.ShapeDtypeStruct((200,), jnp.dtype(name))
-        f = jax.jit(lambda x, i: way(host, like)(x + i))
+        f = jax.jit(lambda x, i: maker(host, like)(x + i))
         x = jnp.full((200,), BEYOND_32_BITS, name)
         results = [f(x, jnp.asarray(i, name)) for i in range(40)]
         for i, result in enumerate(results):
@@ -169,10 +169,10 @@ def test_program_compiled_with_x64_keeps_it_and_one_without_does_not(our_pure, r
 
 
 @returning_kinds
-def test_key_arrives_as_its_data_unless_jax_arrays_were_asked_for(way, run):
+def test_key_arrives_as_its_data_unless_jax_arrays_were_asked_for(maker, run):
     host, seen = noting()
     key = jax.random.key(7)
-    f = way(lambda x: host(x).sum().astype(np.float32), SCALAR)
+    f = maker(lambda x: host(x).sum().astype(np.float32), SCALAR)
     for g in (f, jax.jit(f)):
         run(g, key)
     for got in seen:
@@ -203,9 +203,9 @@ def test_key_is_a_key_among_jax_arrays(run, compiled):
 
 
 @returning_kinds
-def test_key_as_a_result_is_a_type_error_when_called(way):
+def test_key_as_a_result_is_a_type_error_when_called(maker):
     host, seen = noting()
     key = jax.random.key(0)
     with pytest.raises(TypeError, match="key<fry>"):
-        jax.make_jaxpr(way(host, key))(X)
+        jax.make_jaxpr(maker(host, key))(X)
     assert seen == []

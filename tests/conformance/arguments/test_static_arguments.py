@@ -1,4 +1,4 @@
-"""What is no array reaches the host as it is: for pure and io if it is hashable, else refused."""
+"""Non-array arguments reach the host unchanged; pure and io require them to be hashable."""
 
 import enum
 
@@ -44,7 +44,7 @@ STATIC = {
 @our_returning_kinds
 @pytest.mark.parametrize("place", MAPPED)
 @pytest.mark.parametrize("thing", STATIC.values(), ids=STATIC)
-def test_hashable_thing_reaches_the_host_unchanged(way, run, thing, place):
+def test_hashable_thing_reaches_the_host_unchanged(maker, run, thing, place):
     """By position, by keyword and inside structures, among arrays."""
     seen = []
     program, calls = MAPPED[place]
@@ -53,10 +53,10 @@ def test_hashable_thing_reaches_the_host_unchanged(way, run, thing, place):
         seen.append([first, tree["kind"], tree["arrays"][1], last])
         return np.asarray(x) + np.asarray(tree["arrays"][0])
 
-    if way in PURE.values():
-        f = way(host, lambda first, x, *_, **__: SCALAR, vmap_method="sequential")
+    if maker in PURE.values():
+        f = maker(host, lambda first, x, *_, **__: SCALAR, vmap_method="sequential")
     else:
-        f = way(host, lambda first, x, *_, **__: SCALAR)
+        f = maker(host, lambda first, x, *_, **__: SCALAR)
 
     def call(x):
         return f(thing, x, {"kind": thing, "arrays": (x, thing)}, last=thing)
@@ -68,9 +68,9 @@ def test_hashable_thing_reaches_the_host_unchanged(way, run, thing, place):
 
 
 @our_returning_kinds
-def test_other_things_are_other_programs(way, run):
+def test_other_things_are_other_programs(maker, run):
     seen = []
-    f = way(lambda name, x: seen.append(name) or np.asarray(x), lambda name, x: SCALAR)
+    f = maker(lambda name, x: seen.append(name) or np.asarray(x), lambda name, x: SCALAR)
     program = jax.jit(lambda x, name: f(name, x), static_argnums=1)
     for name in ("a", "b", "a"):
         run(program, TWO, name)
@@ -78,14 +78,14 @@ def test_other_things_are_other_programs(way, run):
 
 
 @our_returning_kinds
-def test_equal_things_of_two_types_stay_apart(way, run):
+def test_equal_things_of_two_types_stay_apart(maker, run):
     """A string equals one of a subclass, and is not the same argument."""
 
     class Name(str):
         pass
 
     seen = []
-    f = way(lambda name, key: seen.append(type(name)) or np.float32(0), lambda *_: SCALAR)
+    f = maker(lambda name, key: seen.append(type(name)) or np.float32(0), lambda *_: SCALAR)
     key = jax.random.key(0)  # for which eager calls are compiled, and looked up by parameters
     for name in ("a", Name("a"), "a"):
         run(lambda name=name: f(name, key))
@@ -103,14 +103,14 @@ PLACES = {
 @our_returning_kinds
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.make_jaxpr], ids=["eager", "trace"])
 @pytest.mark.parametrize(("call", "path"), PLACES.values(), ids=PLACES)
-def test_unhashable_thing_is_a_type_error_that_names_its_path(way, compiled, call, path):
+def test_unhashable_thing_is_a_type_error_that_names_its_path(maker, compiled, call, path):
     """When called: nothing ran, nothing was compiled."""
     seen = []
-    f = way(lambda *args, **kwargs: seen.append(args), lambda *_, **__: SCALAR)
+    f = maker(lambda *args, **kwargs: seen.append(args), lambda *_, **__: SCALAR)
     with pytest.raises(TypeError) as caught:
         compiled(lambda x: call(f, x, Unhashable()))(TWO)
     message = str(caught.value)
-    assert f"at {path} of" in message
+    assert f"(argument {path})" in message
     assert "not a valid JAX type" in message
     assert "Unhashable" in message
     assert seen == []
@@ -121,10 +121,10 @@ BAD = {"object": Unhashable(), "array of text": np.array(["text"]), "set": {1, 2
 
 @returning_kinds
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_what_is_refused_is_refused_by_jax_with_the_same_class(way, bad):
+def test_what_is_refused_is_refused_by_jax_with_the_same_class(maker, bad):
     seen = []
     with pytest.raises(TypeError, match=r"JAX|abstract array"):
-        way(seen.append, SCALAR)(bad)
+        maker(seen.append, SCALAR)(bad)
     assert seen == []
 
 

@@ -1,4 +1,4 @@
-"""Registered nodes of pytrees reach the host and come back as what they are."""
+"""Registered pytree nodes reach the host and return with their types."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -75,7 +75,7 @@ def same(a, b):
 
 @trees
 @returning_kinds
-def test_node_reaches_the_host_and_comes_back(way, run, tree):
+def test_node_reaches_the_host_and_comes_back(maker, run, tree):
     """By position and by keyword, as the argument and as the result."""
     seen = []
 
@@ -83,7 +83,7 @@ def test_node_reaches_the_host_and_comes_back(way, run, tree):
         seen.append((type(given), jax.tree.structure((given, named))))
         return jax.tree.map(lambda x, y: np.asarray(x) + 2 * np.asarray(y), given, named)
 
-    f = way(host, lambda given, *, named: structs(given))
+    f = maker(host, lambda given, *, named: structs(given))
     expected = jax.tree.map(lambda x: 3 * x, tree)
     same(run(lambda: f(tree, named=tree)), expected)
     same(run(jax.jit(lambda t: f(t, named=t)), tree), expected)
@@ -102,7 +102,7 @@ def test_node_reaches_a_debug_callback(debug, run, tree, compiled):
 
 
 @trees
-def test_leaves_of_a_node_are_mapped_by_vmap(pure, run, tree):
+def test_leaves_of_a_node_are_batched_by_vmap(pure, run, tree):
     """Three batch elements, each with its own of every leaf."""
     stacked = jax.tree.map(lambda x: np.stack([x, x + 10, x + 20]), tree)
     seen = []
@@ -139,14 +139,14 @@ def test_data_of_a_node_is_static_and_new_data_is_a_new_program(pure, run):
 
 
 @returning_kinds
-def test_none_is_no_leaf_of_arguments_or_results(way, run):
+def test_none_is_no_leaf_of_arguments_or_results(maker, run):
     seen = []
 
     def host(nothing, x, *, none):
         seen.append((nothing, none))
         return None, [np.asarray(x), None]
 
-    f = way(host, lambda nothing, x, *, none: (None, [THREE, None]))
+    f = maker(host, lambda nothing, x, *, none: (None, [THREE, None]))
     for compiled in (lambda g: g, jax.jit):
         nothing, (x, none) = run(compiled(lambda x: f(None, x, none={"a": None})), X)
         assert nothing is none is None
@@ -178,8 +178,8 @@ class Convertible:
     ids=["bool", "int", "float", "complex", "__array__", "numpy scalar", "0-d array"],
 )
 @our_returning_kinds
-def test_number_of_python_is_a_result(way, run, result, dtype, expected):
-    f = way(lambda x: result, jax.ShapeDtypeStruct((), np.dtype(dtype)))
+def test_python_number_is_a_result(maker, run, result, dtype, expected):
+    f = maker(lambda x: result, jax.ShapeDtypeStruct((), np.dtype(dtype)))
     for g in (f, jax.jit(f)):
         got = run(g, X)
         assert got.dtype == dtype
@@ -187,14 +187,14 @@ def test_number_of_python_is_a_result(way, run, result, dtype, expected):
 
 
 @returning_kinds
-def test_keywords_may_come_in_any_order(way, run):
+def test_keywords_may_come_in_any_order(maker, run):
     seen = []
 
     def host(x, *, a, b):
         seen.append((np.asarray(a).item(), np.asarray(b).item()))
         return np.asarray(x)
 
-    f = way(host, lambda x, **_: THREE)
+    f = maker(host, lambda x, **_: THREE)
     run(jax.jit(lambda x: f(x, a=np.int32(1), b=np.int32(2))), X)
     run(jax.jit(lambda x: f(x, b=np.int32(2), a=np.int32(1))), X)
     assert seen == [(1, 2), (1, 2)]

@@ -1,4 +1,4 @@
-"""Whatever is no array reaches the debug callback unchanged, and so does every keyword."""
+"""Arguments that are not arrays reach a debug callback unchanged, and so does every keyword."""
 
 import jax
 import numpy as np

@@ -15,7 +15,7 @@ from tests.conformance._parameters import eager_or_jit, ordered_or_not
 @eager_or_jit
 @ordered_or_not
 def test_callback_sees_the_value_of_every_run(debug, run, note, ordered, compiled):
-    """One call a run, with the value at run time; the result does not change."""
+    """One call for each run, with its value; the result does not change."""
     host, seen = note()
     f = debug(host, ordered=ordered)
 
@@ -89,7 +89,7 @@ def test_ordered_callbacks_run_in_program_order(debug):
 
 
 def test_recording_holds_every_call_of_every_element(our_debug, note, run):
-    """What record() says is what happened: 5 calls of one site, batch element by batch element."""
+    """What record() says is what happened: 5 calls of one site, element by element."""
     host, seen = note()
     f = our_debug(host)
     with jaxcb.record() as r:

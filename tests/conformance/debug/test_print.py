@@ -1,4 +1,4 @@
-"""A debug print writes what JAX's writes, and a format that does not fit is an error."""
+"""debug_print prints the same text as JAX's, and a format that does not match is an error."""
 
 import contextlib
 import io as streams

@@ -14,7 +14,7 @@ from tests.conformance._parameters import eager_or_jit
 
 
 def watching(f):
-    """``x ** 2``, looked at on the way."""
+    """Return ``x ** 2``, observed by a debug callback."""
 
     def square(x):
         f(x)
@@ -110,7 +110,7 @@ PROGRAMS = {
     "vmap": lambda f: jax.vmap(watching(f))(FIVE_FROM_1),
     "jit of vmap": lambda f: jax.jit(jax.vmap(watching(f)))(FIVE_FROM_1),
     "vmap of vmap": lambda f: jax.vmap(jax.vmap(watching(f)))(FIVE_FROM_1[:4].reshape(2, 2)),
-    "vmap, not mapped": lambda f: jax.vmap(lambda x: x + watching(f)(TWO))(FIVE_FROM_1),
+    "vmap, unbatched": lambda f: jax.vmap(lambda x: x + watching(f)(TWO))(FIVE_FROM_1),
     "grad": lambda f: jax.grad(watching(f))(TWO),
     "jit of grad": lambda f: jax.jit(jax.grad(watching(f)))(TWO),
     "value_and_grad": lambda f: jax.value_and_grad(watching(f))(TWO),

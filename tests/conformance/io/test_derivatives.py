@@ -31,7 +31,7 @@ def test_differentiating_through_it_is_an_error(io, echo, differentiate, ordered
     assert seen == []
 
 
-def test_error_of_differentiating_names_the_function_and_a_way_out(our_io, echo):
+def test_error_of_differentiating_names_the_function_and_advice(our_io, echo):
     """What to do instead is in the message."""
     host, _ = echo()
     with pytest.raises(ValueError, match=r"host.*(stop_gradient|debug|custom_)"):

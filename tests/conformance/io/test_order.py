@@ -1,4 +1,4 @@
-"""Ordered io callbacks run in program order: in loops, across programs, and beside those of JAX."""
+"""Ordered io callbacks keep program order: in loops, across programs, and together with JAX's."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""An io callback runs once for every run of its line, whatever becomes of its result."""
+"""An io callback runs once for every run of its line, whether or not its result is used."""
 
 import jax
 import numpy as np

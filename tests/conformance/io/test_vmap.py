@@ -1,4 +1,4 @@
-"""An io callback is called element by batch element under vmap, and an ordered one is refused."""
+"""An io callback is called element by element under vmap, and an ordered one is refused."""
 
 import jax
 import numpy as np
@@ -57,7 +57,7 @@ def test_elements_keep_their_values_whatever_the_in_axes(io, run):
     assert seen == [([0.0, 3.0], 10.0), ([1.0, 4.0], 10.0), ([2.0, 5.0], 10.0)]
 
 
-def test_vmap_without_a_mapped_argument_makes_one_call(io, spy, run, noise):
+def test_vmap_without_a_batched_argument_makes_one_call(io, spy, run, noise):
     """One number for all batch elements, as JAX."""
     sample, expected = noise
     host, seen = spy(sample)

@@ -1,1 +1,1 @@
-"""Known troubles of JAX's own callbacks, one a module: shown with them, and absent with ours."""
+"""Known bugs of JAX's own callbacks, one in each module: reproduced with JAX's, absent in ours."""

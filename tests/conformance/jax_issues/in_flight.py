@@ -1,4 +1,4 @@
-"""A program that has many host calls under way while their argument is still being computed.
+"""A program that has many host calls in flight while their argument is still being computed.
 
 Run by test_24255_hang.py in a process of its own, which may hang. Prints "calling" before the
 first call, and in the end a JSON object: for each use of the argument, what was wrong with the

@@ -1,7 +1,7 @@
 """An io callback in a loop is silently dropped when a gradient is taken: jax-ml/jax#16637.
 
-Partial evaluation of scan and fori_loop leaves equations out that no gradient needs, and JAX's io
-effect does not keep them. Ours does: as many calls as without the gradient, in order.
+Partial evaluation of scan and fori_loop drops equations that no gradient needs, and JAX's io effect
+does not keep them. Ours does: as many calls as without the gradient, in order.
 """
 
 import jax
@@ -107,7 +107,7 @@ def test_gradient_is_what_it_is_without_the_callback(loop, operand, ordered):
 def test_callback_without_an_operand_is_called_as_often_as_that_of_jax(
     loop, differentiate, ordered
 ):
-    """It is no part of the loop that is kept, as nothing in it depends on the step."""
+    """JAX moves it out of the loop, because it does not depend on the step."""
     seen = {"theirs": 0, "ours": 0}
 
     def loss(whose, callbacks):

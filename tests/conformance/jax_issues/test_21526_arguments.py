@@ -1,8 +1,8 @@
-"""What a host function cannot be given, or cannot use: jax-ml/jax#21526, jax-ml/jax#12194.
+"""Arguments that a host function cannot get, or cannot use: jax-ml/jax#21526, jax-ml/jax#12194.
 
-NumPy's functions want NumPy arrays, and get JAX arrays. Strings and enums are refused. A typed
-PRNG key loses its type. Ours gets NumPy arrays, hashable arguments that are no arrays unchanged,
-and with ``arrays="jax"`` the key as a key.
+NumPy's functions want NumPy arrays, but get JAX arrays; strings and enums are refused; a typed PRNG
+key loses its type. With ours, arguments are NumPy arrays, hashable values are passed unchanged, and
+``arrays="jax"`` passes the key as a key.
 """
 
 import enum
@@ -149,7 +149,7 @@ def test_unhashable_argument_is_refused_by_its_path(flavor, compiled):
             compiled(program)(X)
         message = str(caught.value)
         assert "cannot pass {1, 2} to host" in message
-        assert f"at {path} of" in message
+        assert f"(argument {path})" in message
     assert seen == []
 
 

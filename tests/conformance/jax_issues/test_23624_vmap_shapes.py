@@ -1,8 +1,8 @@
-"""What vmap hands to a host function is easy to get wrong: refused, of the wrong shape, or silent.
+"""Host functions under vmap go wrong easily: an error, a wrong shape, or a silently wrong value.
 
-The method decides (jax-ml/jax#23624, jax-ml/jax#19978): without one vmap refuses, and the methods
-that make one call of the batch are right only for functions that know of it. Ours has the same
-methods with the same meaning, and for decorated functions a default that is always right.
+The method decides (jax-ml/jax#23624, jax-ml/jax#19978): without one, vmap raises an error, and the
+methods that make one call are correct only for functions that handle the batch. Ours has the same
+methods with the same meaning, and for decorated functions a default that is correct for all.
 """
 
 import jax
@@ -49,7 +49,7 @@ def test_no_method_is_refused_with_the_choices_named(callbacks):
 @both
 @pytest.mark.parametrize("method", ONE_CALL_METHODS)
 def test_function_that_knows_of_no_batch_is_wrong_with_one_call_of_it(callbacks, method):
-    """The method says so, in JAX and in ours: it returns something else, and no error is raised."""
+    """In JAX and in ours, the result is wrong and no error is raised."""
 
     def over_maximum(x):
         x = np.asarray(x)
@@ -116,7 +116,7 @@ NESTED_SHAPES = {
 @both
 @pytest.mark.parametrize(("method", "expected"), NESTED_SHAPES.items(), ids=NESTED_SHAPES)
 def test_shapes_under_nested_vmap_are_those_of_the_method(callbacks, method, expected):
-    """x is mapped by the outer vmap, y by the inner one, and a constant by none."""
+    """x is batched by the outer vmap, y by the inner one, and a constant by none."""
     seen = []
 
     def host(x, y, z):

@@ -1,4 +1,4 @@
-"""A callback that uses its argument can hang for ever, as the argument is a JAX array.
+"""A callback that uses its argument can deadlock, because the argument is a JAX array.
 
 NumPy or JAX on the array waits for XLA, whose threads wait for the callback: jax-ml/jax#24255.
 Ours gets a NumPy array, and has nothing to wait for.
@@ -18,7 +18,7 @@ from ._both import VERSION
 
 PROGRAM = Path(__file__).with_name("in_flight.py")
 NUMPY = ("np.max", "index", "iterate", "np.asarray")
-# Whether JAX's own callback was seen to hang, in every way but np.asarray on two cores. A version
+# Whether JAX's own callback was seen to hang, for every use but np.asarray on two cores. A version
 # that is not here may do either.
 HANGS = {(0, 8): True, (0, 10): True, (0, 12): False}
 SECONDS_TO_FINISH = 5 if HANGS.get(VERSION, True) else 60  # what takes one second alone

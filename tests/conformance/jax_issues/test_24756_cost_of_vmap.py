@@ -1,7 +1,7 @@
 """A vmapped callback costs one crossing, or one custom call, for every element: jax-ml/jax#24756.
 
-Not timed here: the structure that costs the time is counted. JAX puts a loop around the call, or
-one call a element into the program; ours crosses to the host once, and loops over the elements there.
+The structure of the program is counted, not its time. JAX puts a loop around the call, or one call
+for each element into the program; ours crosses to the host once and loops over the elements there.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Over several devices: who is called, and with which part of the array? jax-ml/jax#38968.
+"""Over several devices: which device calls, and with which part of the array? jax-ml/jax#38968.
 
 Under plain jit the host function gets the whole array once, gathered (jax-ml/jax#25671); under
 shard_map every device calls with its own shard, in any order. An ordered debug callback is refused.
@@ -45,5 +45,5 @@ def test_ordered_debug_is_refused_before_anything_is_called(found, whose, progra
     assert "ordered effects are not supported for more than 1 device" in error
 
 
-def test_recording_tells_the_whole_array_from_the_shards(found):
+def test_recording_distinguishes_the_whole_array_from_the_shards(found):
     assert found["recorded"] == [["float32[8]"], *4 * [["float32[2]"]]]

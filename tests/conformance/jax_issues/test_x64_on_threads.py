@@ -1,8 +1,7 @@
-"""Inside ``with jax.enable_x64(True)`` a callback on a thread of XLA's knows nothing of it.
+"""A callback on one of XLA's threads ignores ``with jax.enable_x64(True)`` of the calling thread.
 
-JAX hands the argument over as an array of its own, made on the thread that calls: there the
-option has its default, so 64-bit values are cut in half, silently for arguments. Ours hands over
-what XLA computed.
+JAX converts the argument to a JAX array on XLA's thread, where the option has its default value. So
+64-bit values are narrowed, silently for arguments. Ours passes XLA's values unchanged.
 """
 
 import jax
@@ -34,14 +33,14 @@ def test_arguments_of_jax_arrive_cut_in_half(found, value, dtype, half):
     theirs = found[dtype]["theirs"]
     assert half in theirs["arrived"]
     assert all(argument in (half, [dtype, value]) for argument in theirs["arrived"])
-    assert "JaxRuntimeError" in theirs["answers"]  # what comes back is half as wide as declared
+    assert "JaxRuntimeError" in theirs["results"]  # what comes back is half as wide as declared
 
 
 @wide
 def test_arguments_and_results_of_ours_are_whole(found, value, dtype, half):
     ours = found[dtype]["ours"]
     assert ours["arrived"] == CALLS * [[dtype, value]]
-    assert ours["answers"] == CALLS * [2 * value]
+    assert ours["results"] == CALLS * [2 * value]
 
 
 def pending(value, dtype):

@@ -1,4 +1,4 @@
-"""What 64-bit arguments and results become in calls whose argument is still being computed.
+"""64-bit arguments and results of calls whose argument is still being computed.
 
 Run by test_x64_on_threads.py in a process of its own, where no other test has been. Prints a JSON
 object: of each value, by its dtype, for JAX's callbacks and ours the dtype and value of every
@@ -41,7 +41,7 @@ def outcome(value, dtype, pure_callback):
                 results.append(result.item())
             except jax.errors.JaxRuntimeError as error:
                 results.append(type(error).__name__)
-    return {"arrived": seen, "answers": results}
+    return {"arrived": seen, "results": results}
 
 
 def main(values):

@@ -1,8 +1,8 @@
 """A program with two CPU devices whose host functions fail while both devices go on to a sum.
 
-Run by test_devices.py in a process of its own: where a device is not reported of the failure it waits
-for the other one until XLA aborts the process. Prints a JSON object: what each program raised, and
-what the next program returned.
+Run by test_devices.py in a separate process: a device that does not learn of the failure waits for
+the other one until XLA aborts the process. Prints a JSON object: the error of each program, and the
+result of the next program.
 """
 
 import json
@@ -42,7 +42,7 @@ PROGRAMS = {
 
 
 def outcome(flavor, program):
-    """What is raised while the host function fails, and the sum when it does not any more."""
+    """Return the error while the host function fails, and the sum once it no longer does."""
     luck = []
 
     def host(x):

@@ -42,7 +42,7 @@ def program(x):
 
 
 def everything(x):
-    """What a process results, and whether all its host calls were its own."""
+    """Return the results of a process, and whether all its host calls were its own."""
     seen.clear()
     returned_value = {
         "eager": float(double(np.float32(x))),

@@ -1,6 +1,6 @@
 """Host functions that run JAX with further callbacks, three deep; prints their calls.
 
-A program of its own: what hangs would hang for ever, and cores and options are chosen before JAX
+A program of its own: a deadlock would hang the tests, and cores and options are chosen before JAX
 is used. Arguments: whose callbacks (``jax``, or ours with ``numpy`` or JAX ``arrays``; with commas
 between, one after the other), the extent of the operands, how many cores, and whether the CPU may
 dispatch asynchronously.
@@ -82,7 +82,7 @@ def in_threads(f, x):
         thread.join()
 
 
-WAYS = {
+MAKERS = {
     "eager": (lambda f: f, one_by_one),
     "jit": (jax.jit, one_by_one),
     "in flight": (jax.jit, in_flight),
@@ -91,7 +91,7 @@ WAYS = {
 
 found = {}
 for kind in callbacks.split(","):
-    for name, (compiled, run) in WAYS.items():
+    for name, (compiled, run) in MAKERS.items():
         calls.clear()
         print("running:", kind, name, file=sys.stderr, flush=True)
         run(nest(compiled, *TABLES[kind]), jnp.ones((extent, extent)))

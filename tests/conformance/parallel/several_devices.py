@@ -1,4 +1,4 @@
-"""A program with eight CPU devices: what is called with which shapes, JAX's callbacks and ours.
+"""A program with eight CPU devices: host calls and their shapes, of JAX's callbacks and ours.
 
 Run by test_devices.py in a process of its own, as the number of devices is fixed at the start.
 Prints a JSON object: for each check, what JAX's callbacks and ours returned and called.
@@ -75,7 +75,7 @@ def with_a_mesh_set(f):
 
 
 def twice(f):
-    """Both what goes in and what comes out of the host, used on different devices."""
+    """Use the argument and the result of a callback on different devices."""
     rows = NamedSharding(CUBE, P("a", "b"))
     return jax.jit(lambda x: jnp.stack([f(x), jnp.flip(f(x + 1))]), out_shardings=rows)(Y)
 
@@ -101,7 +101,7 @@ PROGRAMS = {
 
 
 def of_dtype(dtype):
-    """Results of `dtype` as the host function of a call for all devices gave them, and as known."""
+    """Return the results of `dtype` from a call for all devices, and the expected ones."""
     values = np.arange(16) - (0 if dtype.startswith("u") else 8)
     values = np.asarray(jnp.asarray(values).astype(dtype))
     wanted = (values, values[3], values[:0])

@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).with_name("reentrant.py")
 
 
 def counted(numbers, rounds):
-    """What `rounds` of the numbers must call: two pure, two io and one debug each."""
+    """Return the expected calls: two pure, two io and one debug for each number and round."""
     each = [["debug", 2.0 * number + 3, rounds] for number in range(numbers)]
     total = 2 * numbers * rounds
     return sorted([*each, ["io", total], ["pure", total]])
@@ -32,7 +32,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize(("callbacks", "cores"), [("numpy,arrays", "one"), ("numpy", "all")])
 def test_nested_callbacks_are_called_as_often_as_the_program_says(in_process, callbacks, cores):
-    """Small operands, on one core and on all, with JAX's own way of dispatching."""
+    """Small operands, on one core and on all, with JAX's own dispatch."""
     found = in_process(PROGRAM, callbacks, 3, cores, "asynchronous").value
     assert found == dict.fromkeys(callbacks.split(","), EXPECTED)
 

@@ -1,4 +1,4 @@
-"""Many threads at once: every call gets its own arguments, and its result goes where it belongs."""
+"""With many threads, every call gets its own arguments and returns to its own caller."""
 
 import threading
 
@@ -16,7 +16,7 @@ THREADS, ROUNDS = 8, 25
 
 
 def in_threads(work):
-    """``work(number)`` in as many threads, which all begin together; raises what one raised."""
+    """Run ``work(number)`` in several threads that start together; re-raise an error."""
     begin, failures = threading.Barrier(THREADS), []
 
     def guarded(number):
@@ -37,7 +37,7 @@ def in_threads(work):
 
 @eager_or_jit
 @returning_kinds
-def test_results_are_not_mixed_up(way, compiled):
+def test_results_are_not_mixed_up(maker, compiled):
     """The same program in all threads; exactly as many calls as runs."""
     lock, seen = threading.Lock(), []
 
@@ -47,7 +47,7 @@ def test_results_are_not_mixed_up(way, compiled):
             seen.append(x.item())
         return x * 2
 
-    f = compiled(way(host, SCALAR))
+    f = compiled(maker(host, SCALAR))
 
     def work(number):
         for turn in range(ROUNDS):
@@ -94,7 +94,7 @@ def test_calls_in_flight_keep_their_results(our_pure):
 
 @ordered_or_not
 def test_each_thread_has_its_own_order(io, ordered):
-    """Ordered: what one thread asks for first comes first; without, it comes all the same."""
+    """Ordered calls of one thread keep their order; unordered calls are all made."""
     lock, seen = threading.Lock(), []
 
     def host(number, turn):

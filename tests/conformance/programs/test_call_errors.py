@@ -1,4 +1,4 @@
-"""A mistake in a call is an error when it is called, of the class and words of JAX's."""
+"""A mistake in a call raises at once, with the class and words of the error of JAX."""
 
 import jax
 import numpy as np
@@ -104,7 +104,7 @@ def test_mistake_has_the_class_and_the_words_of_jax(name):
 @pytest.mark.parametrize("flavor", DROP_INS)
 @pytest.mark.parametrize("result", [3.0, object(), [SCALAR, "x y"], {"a": 1}], ids=type)
 def test_result_without_shape_and_dtype_is_an_error_when_called(flavor, result, transform):
-    """JAX's is the AttributeError of ``result.dtype``; ours says what to give."""
+    """JAX raises AttributeError for ``result.dtype``; ours explains what to declare."""
     seen.clear()
     theirs, ours = DROP_INS[flavor]
     with pytest.raises((AttributeError, TypeError)):
@@ -117,7 +117,7 @@ def test_result_without_shape_and_dtype_is_an_error_when_called(flavor, result, 
 @pytest.mark.parametrize("thing", [3, None, "f", X], ids=["3", "None", "string", "array"])
 @pytest.mark.parametrize("flavor", DROP_INS)
 def test_host_function_that_is_none_is_an_error_of_the_run_as_in_jax(flavor, thing):
-    """JAX's pure and io callbacks do not look at it before."""
+    """JAX's pure and io callbacks do not check it earlier."""
     for function in DROP_INS[flavor]:
         if thing is not X:
             jax.make_jaxpr(lambda x, f=function: f(thing, SCALAR, x))(TWO)
@@ -126,7 +126,7 @@ def test_host_function_that_is_none_is_an_error_of_the_run_as_in_jax(flavor, thi
 
 
 @pytest.mark.parametrize("thing", [3, "f", X, ()], ids=["3", "string", "array", "tuple"])
-def test_debug_callback_looks_whether_its_function_is_one(thing):
+def test_debug_callback_checks_that_its_function_is_callable(thing):
     messages = []
     for function in CALLBACKS:
         with pytest.raises(TypeError, match="must be callable") as caught:
@@ -138,7 +138,7 @@ def test_debug_callback_looks_whether_its_function_is_one(thing):
 
 @pytest.mark.parametrize("thing", [3, "f", None], ids=repr)
 @pytest.mark.parametrize("decorator", ["pure", "io", "debug"])
-def test_decorator_looks_whether_its_function_is_one(decorator, thing):
+def test_decorator_checks_that_its_function_is_callable(decorator, thing):
     options = {} if decorator == "debug" else {"result": SCALAR}
     decorate = getattr(jaxcb, decorator)(**options)
     if thing is None:
@@ -156,7 +156,7 @@ FORMATS = {
     "no field": lambda p: p("done", x=TWO),
     "unclosed": lambda p: p("{x", x=TWO),
     "unopened": lambda p: p("x}", x=TWO),
-    "both ways of numbering": lambda p: p("{} {0}", TWO),
+    "both kinds of numbering": lambda p: p("{} {0}", TWO),
     "bad conversion": lambda p: p("{x!z}", x=TWO),
     "no string": lambda p: p(3, TWO),
     "bytes": lambda p: p(b"{}", TWO),

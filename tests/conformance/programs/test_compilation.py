@@ -1,4 +1,4 @@
-"""Compiling ahead, not at all, or again, with checks on or arguments donated: as in JAX."""
+"""Ahead-of-time compilation, no compilation, recompilation, checks and donation work as in JAX."""
 
 import jax
 import jax.numpy as jnp
@@ -140,8 +140,8 @@ NUMBERS = {"nan": (jax.debug_nans, np.nan), "inf": (jax.debug_infs, np.inf)}
 @eager_or_jit
 @returning_kinds
 @pytest.mark.parametrize(("check", "number"), NUMBERS.values(), ids=NUMBERS)
-def test_result_that_is_checked_for_is_an_error(way, check, number, compiled):
-    f = way(lambda x: np.float32(number), SCALAR)
+def test_result_that_is_checked_for_is_an_error(maker, check, number, compiled):
+    f = maker(lambda x: np.float32(number), SCALAR)
     np.testing.assert_array_equal(compiled(f)(TWO), np.float32(number))
     with check(True), pytest.raises(FloatingPointError, match="invalid value"):
         compiled(f)(TWO)

@@ -68,15 +68,15 @@ SAME = {
     "function": lambda: host,
     "bound method": lambda: MODEL.method,
     "callable": lambda: MODEL,
-    "== answers arrays": lambda: ARRAYS,
+    "== returns arrays": lambda: ARRAYS,
     "== raises": lambda: RAISES,
 }
 ODD = {
     "unhashable": lambda: UNHASHABLE,
-    "== answers arrays": lambda: ARRAYS,
+    "== returns arrays": lambda: ARRAYS,
     "== raises": lambda: RAISES,
     "unhashable inside": UnhashableInside,
-    "== answers arrays, one hash": ArraysOfOneHash,
+    "== returns arrays, one hash": ArraysOfOneHash,
     "partial": lambda: functools.partial(host),
 }
 BINDS = {
@@ -89,7 +89,7 @@ flavors = pytest.mark.parametrize("bind", BINDS.values(), ids=BINDS)
 
 @pytest.fixture
 def key():
-    """The one argument for which an eager call of ours is compiled."""
+    """A PRNG key: the only argument for which our eager calls are compiled."""
     jax.clear_caches()
     return jax.random.key(1)
 

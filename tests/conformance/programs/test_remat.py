@@ -1,4 +1,4 @@
-"""Under jax.checkpoint the host is called again, or not, as the policy says and JAX does."""
+"""Under jax.checkpoint the policy decides whether the host is called again, as in JAX."""
 
 import collections
 
@@ -129,19 +129,19 @@ def watched(f):
 
 
 def cases(*groups):
-    """Of ways to make a debug callback, policies and orders: every one of each group with another.
+    """Combine makers of debug callbacks, policies and orders, each with one of every group.
 
-    What a policy does with the one primitive of all ways does not hang on the way.
+    All makers bind one primitive, so what a policy does is independent of the maker.
     """
     found = [
-        (way, policy, ordered)
-        for ways, policies, orders in groups
-        for way in ways
+        (maker, policy, ordered)
+        for makers, policies, orders in groups
+        for maker in makers
         for policy in policies
         for ordered in orders
     ]
     return pytest.mark.parametrize(
-        ("way", "policy", "ordered"),
+        ("maker", "policy", "ordered"),
         found,
         ids=["-".join((w, p, "ordered" if o else "unordered")) for w, p, o in found],
     )
@@ -151,9 +151,9 @@ FEW = ("default", "everything", "this name")
 
 
 @cases((["decorator"], POLICIES, (False, True)), (["drop-in", "two-call"], FEW, (False,)))
-def test_debug_callback_is_called_as_often_as_by_jax(jax_debug, run, note, way, policy, ordered):
+def test_debug_callback_is_called_as_often_as_by_jax(jax_debug, run, note, maker, policy, ordered):
     found = []
-    for debug in (DEBUG[way], jax_debug):
+    for debug in (DEBUG[maker], jax_debug):
         host, seen = note()
         g = jax.checkpoint(watched(debug(host, ordered=ordered)), policy=POLICIES[policy])
         slope = run(jax.jit(jax.grad(g)), X)
@@ -164,10 +164,10 @@ def test_debug_callback_is_called_as_often_as_by_jax(jax_debug, run, note, way, 
 
 @cases((["decorator"], POLICIES, (False,)), (["decorator"], FEW, (True,)))
 def test_debug_callback_of_every_element_is_called_as_often_as_by_jax(
-    jax_debug, run, note, way, policy, ordered
+    jax_debug, run, note, maker, policy, ordered
 ):
     found = []
-    for debug in (DEBUG[way], jax_debug):
+    for debug in (DEBUG[maker], jax_debug):
         host, seen = note()
         elements = jax.vmap(watched(debug(host, ordered=ordered)))
         g = jax.checkpoint(

@@ -1,4 +1,4 @@
-"""Callbacks in and under custom derivative rules: values of calculus, calls of JAX."""
+"""Callbacks in and under custom derivative rules: analytic values, and as many calls as JAX."""
 
 import collections
 import functools

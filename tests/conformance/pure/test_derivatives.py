@@ -78,9 +78,9 @@ def test_bessel_function_equals_that_of_scipy(make, bessel_spy, run, v):
     np.testing.assert_allclose(run(jax.jit(jv), np.int32(v), Z), expected, rtol=1e-5)
     assert seen == 2 * [((), (4,))]
     seen.clear()
-    mapped = jax.vmap(jv, in_axes=(None, 0))
-    np.testing.assert_allclose(run(mapped, np.int32(v), Z), expected, rtol=1e-5)
-    np.testing.assert_allclose(run(jax.jit(mapped), np.int32(v), Z), expected, rtol=1e-5)
+    batched = jax.vmap(jv, in_axes=(None, 0))
+    np.testing.assert_allclose(run(batched, np.int32(v), Z), expected, rtol=1e-5)
+    np.testing.assert_allclose(run(jax.jit(batched), np.int32(v), Z), expected, rtol=1e-5)
     assert seen == 8 * [((), ())]
 
 
@@ -118,8 +118,8 @@ def test_bessel_gradient_outside_of_jit_equals_that_of_scipy(make, bessel_spy, r
     assert len(seen) == 3
 
 
-def test_differentiation_without_a_rule_is_an_error_that_names_function_and_way_out(our_pure, spy):
-    """It is said while tracing, so there is no call."""
+def test_differentiation_without_a_rule_is_an_error_that_names_function_and_advice(our_pure, spy):
+    """The error is raised while tracing, so there is no call."""
     host, seen = spy(np.sin)
     with pytest.raises(ValueError, match=r"cannot differentiate .*sin.*(rule|custom_jvp)"):
         jax.grad(lambda x: our_pure(host, like_first)(x).sum())(FIVE_TO_2)

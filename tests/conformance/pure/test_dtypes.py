@@ -1,4 +1,4 @@
-"""What crosses to the host and back crosses exactly, in its dtype and its shape."""
+"""Values reach the host and return exactly, with their dtype and shape."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A pure callback is called where JAX calls its own, and one that is left out is reported."""
+"""A pure callback is called as often as JAX's own, and elided calls are reported."""
 
 import itertools
 
@@ -26,7 +26,7 @@ def test_used_result_is_called_for_and_unused_one_is_not(pure, spy, run):
 
 
 def test_eager_call_runs_though_its_result_is_dropped(pure, spy, run):
-    """Outside of jit JAX cannot know that nobody will look."""
+    """Outside of jit, JAX cannot know that the result is unused."""
     host, seen = spy(np.sin)
     run(pure(host, like_first), FIVE_TO_2)
     assert len(seen) == 1
@@ -64,7 +64,7 @@ droppers = pytest.mark.parametrize(
     ],
     ids=["jit", "jit in jit", "scan"],
 )
-def test_unused_callback_is_reported_with_its_line_and_a_advice(program, name, transformed, run):
+def test_unused_callback_is_reported_with_its_line_and_advice(program, name, transformed, run):
     """There is no call, and the status "unused" says so."""
     f = transformed(lambda x: program(x))  # a new function: nothing of it is compiled yet
     with jaxcb.record() as r:

@@ -1,4 +1,4 @@
-"""A host function gets plain numpy arrays that it may keep, and may run JAX itself."""
+"""A host function gets plain NumPy arrays, which it may keep, and it may use JAX."""
 
 import jax
 import numpy as np
@@ -41,7 +41,7 @@ def test_host_function_may_keep_its_arguments_for_ever(our_pure, run):
     assert [(x.min(), x.max()) for x in kept] == 3 * [(i, i) for i in range(20)]
 
 
-@pytest.mark.filterwarnings("ignore:.*which is a callback itself")
+@pytest.mark.filterwarnings("ignore:.*another callback")
 def test_host_function_may_run_jax_and_other_callbacks(our_pure, spy, run):
     """One call in the other; no lock is held around them."""
     inner, seen = spy(np.sin)

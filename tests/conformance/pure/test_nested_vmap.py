@@ -1,4 +1,4 @@
-"""Under nested vmaps every element gets its own values, in the shapes and the order of JAX."""
+"""Under nested vmaps every call gets its own elements, in JAX's shapes and order."""
 
 import math
 
@@ -33,7 +33,7 @@ def vmapped(f, nest):
 
 
 def nest_arguments(nest):
-    """x and y whose every element is different, and the same as loops over the elements would see."""
+    """Return x and y with distinct elements, and the elements as Python loops would get them."""
     cores, arguments = ((2,), ()), []
     for position, core in enumerate(cores):
         shape = list(core)
@@ -99,7 +99,7 @@ def test_nested_elements_are_called_one_by_one(pure, spy, run, nest, method):
 
 @nests
 def test_nested_elements_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy, run, nest):
-    """The outermost axis is the fastest, whichever axes the arguments are mapped over."""
+    """The outermost axis is the fastest, whichever axes the arguments are batched over."""
     (host, seen), (jax_host, jax_seen) = spy(scaled), spy(scaled)
     arguments = nest_arguments(nest)
     for make, function in ((our_pure, host), (jax_pure, jax_host)):
@@ -118,7 +118,7 @@ def test_two_nested_vmaps_visit_the_outermost_axis_fastest(pure, spy, run):
 
 
 @nests
-def test_legacy_vectorized_adds_batch_axes_to_mapped_arguments_alone(
+def test_legacy_vectorized_adds_batch_axes_to_batched_arguments_alone(
     our_pure, jax_pure, spy, run, nest
 ):
     """As JAX does it, refusals included."""

@@ -1,4 +1,4 @@
-"""A pure callback returns with the values and the structure that its host function gave."""
+"""A pure callback returns the values and the structure of its host function's result."""
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ def test_elementwise_host_function_is_part_of_a_jitted_program(pure, spy, run):
     assert shapes(seen) == [((3, 3), ())]
 
 
-def test_result_may_be_said_as_a_parameter_name(spy, run):
+def test_result_may_be_declared_by_a_parameter_name(spy, run):
     """With the decorator the result is like "x", whatever x is."""
     host, seen = spy(wave)
     f = jaxcb.pure(result="x")(host)
@@ -71,7 +71,7 @@ def test_vmap_over_one_argument_calls_as_its_method_says(pure, spy, run, method,
 
 
 def test_decorated_function_visits_one_element_after_the_other_by_default(spy, run):
-    """No vmap_method is asked of someone who decorates: the default is always right."""
+    """Decorators need no vmap_method: the default is correct for every function."""
     host, seen = spy(wave)
     f = jaxcb.pure(result="x")(host)
     returned_value = run(jax.vmap(f, in_axes=(0, None)), XS, Y)
@@ -98,7 +98,7 @@ def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
 
 
 @pytest.mark.parametrize(
-    ("returned_value", "result"),
+    ("result", "returned_value"),
     [
         (SCALAR, 9.0),
         ((SCALAR,), (9.0,)),
@@ -139,7 +139,7 @@ def test_structures_and_keywords_reach_the_host_as_they_were_given(pure, run):
     assert seen == 2 * [jax.tree.structure((arguments, keywords["scale"], keywords["shift"]))]
 
 
-def test_keyword_arguments_are_mapped_by_vmap_like_the_others(pure, run):
+def test_keyword_arguments_are_batched_by_vmap_like_the_others(pure, run):
     """Three calls, each with its batch element of both."""
     seen = []
 

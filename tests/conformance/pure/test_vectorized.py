@@ -1,4 +1,4 @@
-"""The option `vectorized=` that jax.pure_callback once had: what it stood for, and a warning."""
+"""The removed option `vectorized=` of jax.pure_callback: its meaning, and its warning."""
 
 import warnings
 

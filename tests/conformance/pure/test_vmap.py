@@ -79,7 +79,7 @@ def test_zero_elements_make_zero_calls(our_pure, spy, run, method):
 
 
 @pytest.mark.parametrize("method", METHODS[:2])
-def test_vmap_that_maps_no_argument_makes_one_call(pure, spy, run, method):
+def test_vmap_of_unbatched_arguments_makes_one_call(pure, spy, run, method):
     """One value for all batch elements."""
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method=method)

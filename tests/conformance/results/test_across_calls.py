@@ -1,4 +1,4 @@
-"""An result, good or bad, is that of its own call and changes no other."""
+"""A result, good or bad, belongs to its own call and changes no other."""
 
 import jax
 import numpy as np

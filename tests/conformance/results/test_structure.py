@@ -1,4 +1,4 @@
-"""An result has the declared structure and shape, or the error says where it has not."""
+"""A result has the declared structure and shape, or the error names the difference."""
 
 import collections
 
@@ -62,11 +62,13 @@ WRONG_SHAPES = {
 
 
 @eager_or_jit
-@pytest.mark.parametrize(("returned_value", "result", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES)
+@pytest.mark.parametrize(
+    ("returned_value", "result", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES
+)
 def test_result_of_another_shape_is_an_error(
     returning, failure, returned_value, result, words, compiled
 ):
-    """Nothing is broadcast, though numpy would; both shapes are said, 1 call."""
+    """Nothing is broadcast, though numpy would; the message has both shapes, 1 call."""
     f, seen = returning(returned_value, result)
     message = assert_readable(failure(compiled(f), X))
     assert [word for word in words if word not in message] == []
@@ -76,9 +78,7 @@ def test_result_of_another_shape_is_an_error(
 @pytest.mark.parametrize(
     ("method", "shape"), [("sequential", (3,)), ("expand_dims", (5, 3)), ("broadcast_all", (5, 3))]
 )
-def test_shape_expected_under_vmap_is_the_one_the_method_hands_out(
-    returning, run, failure, method, shape
-):
+def test_shape_expected_under_vmap_is_that_of_its_method(returning, run, failure, method, shape):
     """One batch element, or the whole batch; the first wrong result ends it."""
     f, seen = returning(np.ones(shape, np.float32), THREE, vmap_method=method)
     np.testing.assert_array_equal(run(jax.vmap(f), np.ones((5, 2), np.float32)), np.ones((5, 3)))

@@ -180,7 +180,7 @@ PLANTED = {  # what is planted: kind of the finding, what it says
         r"batch element \(0,\) is 1.00\d+ at \[0\] instead of 1.0",
     ),
     takes_no_batch: ("vmap contract", "TypeError: only"),
-    sums_the_batch_away: ("vmap contract", r"shape \(\) where \(3,\) was declared"),
+    sums_the_batch_away: ("vmap contract", r"shape \(\), expected \(3,\)"),
     right_for_one_batch_axis_only: ("vmap contract", r"shapes \(2, 3, 3\), \(2, 3\)"),
     wrong_jvp: ("derivative rule", r"by args\[0\], .* differences say"),
     wrong_vjp: ("derivative rule", r"by args\[1\], .* differences say"),

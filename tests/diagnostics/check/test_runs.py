@@ -96,7 +96,7 @@ def complex_below(x):
 @pytest.mark.parametrize(
     ("function", "x", "what"),
     [
-        (shorter, X, r"args\[0\] = \[0.75, 1.5 , 3. \], shorter answered with shape \(2,\)"),
+        (shorter, X, r"args\[0\] = \[0.75, 1.5 , 3. \], shorter returned shape \(2,\)"),
         (complex_below, np.float32(0.5), r"args\[0\] = 0.25, .* complex"),
     ],
 )

@@ -20,17 +20,18 @@ WRONG = {
     ),
     "gradient, io": (
         "io --result None", "None", "jax.grad(lambda x: (host(x), x)[1])(1.)",
-        "It returns nothing: gradients pass by a debug callback (%%jax_callback debug). Or pass "
-        "its arguments through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp.",
+        "It returns nothing: use a debug callback (%%jax_callback debug), which does not affect "
+        "gradients. Or pass its arguments through jax.lax.stop_gradient, or wrap the call in "
+        "jax.custom_jvp.",
     ),
     "vmap of an ordered one": (
         "io --ordered --result x", "x", "jax.vmap(host)(jnp.ones(2))",
-        "was registered with --ordered, and the elements of a vmap have no order; drop --ordered, or "
-        "loop with jax.lax.map.",
+        "has --ordered, but the elements of a batch have no order. Drop --ordered, or loop with "
+        "jax.lax.map.",
     ),
-    "answer without the axes of a batch": (
+    "result without the axes of a batch": (
         "pure --result x --vmap-method expand_dims", "np.float32(x.sum())",
-        "jax.vmap(host)(jnp.ones(2))", "or register it with 'sequential' as its vmap method.",
+        "jax.vmap(host)(jnp.ones(2))", "or use the vmap method 'sequential'.",
     ),
 }  # fmt: skip
 

@@ -20,7 +20,10 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
     ("line", "words"),
     [
         ("--executor threds", "did you mean 'threads'?"),
-        ("--executor processes --arrays jax", "--arrays jax cannot be combined with --executor processes"),
+        (
+            "--executor processes --arrays jax",
+            "--arrays jax cannot be combined with --executor processes",
+        ),
         ("--timeout 3", "--timeout 3.0 needs an executor"),
         (
             "--executor threads --retries soon",

@@ -1,1 +1,1 @@
-"""Derivatives of host functions: rules, finite differences, what is fitted with them."""
+"""Derivatives of host functions: rules, finite differences, and fits that use them."""

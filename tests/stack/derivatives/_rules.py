@@ -1,4 +1,4 @@
-"""Rules that are given once to a callback and once to the same function in jnp.
+"""Rules that are defined once for a callback and once for the same function in jnp.
 
 A case is ``case(make, xp) -> g``: `make` registers a body, written with `xp` (numpy for the
 callback, jnp for JAX), and takes rules as `PureCallback` does; `g` is a function of two numbers.

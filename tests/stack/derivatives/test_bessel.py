@@ -29,7 +29,7 @@ def precision(request):
         yield (np.float64, 1e-12) if request.param else (np.float32, 1e-4)
 
 
-WAYS = {
+VARIANTS = {
     "one by one": lambda f, z: jnp.stack([f(one) for one in z]),
     "jit": lambda f, z: jnp.stack([jax.jit(f)(one) for one in z]),
     "vmap": lambda f, z: jax.vmap(f)(z),
@@ -37,10 +37,10 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("v", [0, 3])
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
-def test_value_and_derivatives_are_those_of_scipy(precision, way, v, order):
+def test_value_and_derivatives_are_those_of_scipy(precision, variant, v, order):
     dtype, tolerance = precision
 
     def f(z):
@@ -48,13 +48,13 @@ def test_value_and_derivatives_are_those_of_scipy(precision, way, v, order):
 
     for _ in range(order):
         f = jax.grad(f)
-    returned_value = way(f, jnp.asarray(Z, dtype))
+    returned_value = variant(f, jnp.asarray(Z, dtype))
     assert returned_value.dtype == dtype
     expected = scipy.special.jvp(v, Z, order)
     np.testing.assert_allclose(returned_value, expected, rtol=tolerance, atol=tolerance / 100)
 
 
-def test_orders_may_be_mapped_too():
+def test_orders_may_be_batched_too():
     orders, z = jnp.arange(4), jnp.float32(Z[:4])
     slope = jax.jit(jax.vmap(jax.grad(jv, argnums=1)))(orders, z)
     np.testing.assert_allclose(slope, scipy.special.jvp(np.arange(4), Z[:4]), rtol=1e-4)

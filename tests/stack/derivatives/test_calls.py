@@ -1,4 +1,4 @@
-"""How often a derivative calls the host function: as often as the rule says, and no more."""
+"""A derivative calls the host function exactly as often as its rule does."""
 
 import collections
 

@@ -1,4 +1,4 @@
-"""jax.test_util.check_grads, which takes differences of its own, on rules and on ours."""
+"""jax.test_util.check_grads, applied to derivative rules and to our finite differences."""
 
 import jax
 import jax.numpy as jnp
@@ -116,7 +116,7 @@ def finite(name):
     ids=["defjvp", "defvjp", "finite"],
 )
 def test_derivatives_agree_with_differences_of_jax(make, order, modes, name):
-    """In x64, where these are good to many digits."""
+    """In x64, where finite differences have many correct digits."""
     with jax.enable_x64(True):
         args = jax.tree.map(lambda x: jnp.asarray(x, np.float64), FUNCTIONS[name][2])
         check_grads(jax.jit(make(name)), args, order, modes, atol=1e-5, rtol=1e-5)

@@ -1,4 +1,4 @@
-"""``derivative="finite"``: accuracy, what is moved, what a crossing makes, edges."""
+"""``derivative="finite"``: accuracy, moved elements, calls for each crossing, edges."""
 
 import enum
 

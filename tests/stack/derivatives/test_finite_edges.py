@@ -1,4 +1,4 @@
-"""``derivative="finite"`` where there is no derivative: edges, failures, what it refuses."""
+"""``derivative="finite"`` where there is no derivative: edges, failures, refused arguments."""
 
 import math
 
@@ -47,7 +47,7 @@ def test_function_that_raises_beyond_an_edge_says_which_element_went_where():
     original = jaxcb.host_error(raised.value)
     assert type(original) is ValueError
     assert "element 1 was moved from 0.0 to -0.0049" in original.__notes__[0]
-    assert "give it a rule by defjvp or defvjp" in original.__notes__[0]
+    assert "define a rule with defjvp or defvjp" in original.__notes__[0]
 
 
 def test_second_derivative_says_which_rule_to_write():
@@ -74,7 +74,7 @@ def test_complex_arguments_and_results_are_refused_by_name():
     with pytest.raises(TypeError, match=r"finite differences of <lambda>: complex64 is complex"):
         jax.grad(lambda x: f(x).real)(1.0)
     g = jaxcb.pure(lambda x: x, result=lambda x: x, derivative="finite")
-    with pytest.raises(TypeError, match=r"complex64 is complex\. Give it a rule: @"):
+    with pytest.raises(TypeError, match=r"complex64 is complex\. Define a rule: @"):
         jax.grad(g, holomorphic=True)(1j)
 
 
@@ -84,7 +84,7 @@ def test_imaginary_part_of_a_perturbed_result_is_not_dropped():
         result=lambda x: x,
         derivative="finite",
     )
-    with pytest.raises(Exception, match=r"finite differences .* answered with complex numbers"):
+    with pytest.raises(Exception, match=r"finite differences .* returned complex numbers"):
         jax.grad(f)(1.0)
 
 
@@ -94,11 +94,11 @@ def test_structure_of_a_perturbed_result_is_checked():
         result=lambda x: x,
         derivative="finite",
     )
-    with pytest.raises(Exception, match=r"answered with .* where an array .* was declared"):
+    with pytest.raises(Exception, match=r"returned .* expected an array"):
         jax.grad(f)(1.0)
 
 
 def test_static_argument_that_is_not_hashable_is_named():
     f = jaxcb.pure(lambda x, options: x, result=lambda x, options: x, derivative="finite")
-    with pytest.raises(TypeError, match=r"cannot pass \{1\} to <lambda>, at \[1\]"):
+    with pytest.raises(TypeError, match=r"cannot pass \{1\} to <lambda> \(argument \[1\]\)"):
         jax.grad(f)(1.0, {1})

@@ -1,4 +1,4 @@
-"""``derivative="finite"`` of a function of SciPy, of trees, and how large its steps are."""
+"""``derivative="finite"`` of a SciPy function and of pytrees, and its step sizes."""
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ def slope(z):
     return (scipy.special.jv(0, z) - scipy.special.jv(2, z)) / 2
 
 
-WAYS = {
+VARIANTS = {
     "jit of grad": jax.jit(jax.grad(lambda z: bessel(1, z).sum())),
     "jit of vmap of grad": jax.jit(jax.vmap(jax.grad(lambda z: bessel(1, z)))),
     "forward": lambda z: jax.jvp(lambda z: bessel(1, z), (z,), (jnp.ones_like(z),))[1],
@@ -32,9 +32,9 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_derivative_is_the_analytic_one(way):
-    np.testing.assert_allclose(way(jnp.asarray(Z)), slope(Z), rtol=1e-3, atol=1e-4)
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_derivative_is_the_analytic_one(variant):
+    np.testing.assert_allclose(variant(jnp.asarray(Z)), slope(Z), rtol=1e-3, atol=1e-4)
 
 
 def test_only_what_is_differentiated_is_moved_and_in_one_crossing():
@@ -85,7 +85,9 @@ def test_step_of_zeros_is_that_of_ones_and_smaller_for_wider_dtypes():
 
 
 def test_unknown_derivative_is_refused():
-    with pytest.raises(ValueError, match="unknown derivative 'central': it is None or 'finite'"):
+    with pytest.raises(
+        ValueError, match=r"unknown derivative 'central'\. Pass derivative='finite' or None"
+    ):
         jaxcb.pure(lambda x: x, result="x", derivative="central")
 
 

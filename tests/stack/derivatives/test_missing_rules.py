@@ -1,4 +1,4 @@
-"""Without a rule: the ways to give one are those of the place where it became a callback."""
+"""Without a rule: the advice matches how the function became a callback."""
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ WITHOUT_A_RULE = {
 
 
 @pytest.mark.parametrize(("f", "advice"), WITHOUT_A_RULE.values(), ids=WITHOUT_A_RULE)
-def test_gradient_without_a_rule_says_how_to_give_one_there(f, advice):
+def test_gradient_without_a_rule_says_how_to_define_one(f, advice):
     for call in (f, jax.jit(f)):
         with pytest.raises(ValueError, match="cannot differentiate ") as caught:
             jax.grad(call)(X)
@@ -52,7 +52,7 @@ def test_gradient_without_a_rule_says_how_to_give_one_there(f, advice):
     ],
     ids=["pure_callback", "pure"],
 )
-def test_transpose_without_a_rule_says_how_to_give_one_there(f, advice):
+def test_transpose_without_a_rule_says_how_to_define_one(f, advice):
     with pytest.raises(ValueError, match="cannot transpose ") as caught:
         jax.linear_transpose(f, X)(X)
     assert str(caught.value).endswith(f" do not support transpose. {advice}")
@@ -77,7 +77,9 @@ NOTHING = {
 def test_gradient_of_io_that_returns_nothing_names_debug_first(f, instead):
     with pytest.raises(ValueError, match="IO callbacks do not support JVP") as caught:
         jax.grad(lambda x: (f(x), x)[1])(X)
-    advice = f"It returns nothing: gradients pass by a debug callback ({instead}). Or pass its "
+    advice = (
+        f"It returns nothing: use a debug callback ({instead}), which does not affect gradients. "
+    )
     assert advice in str(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""defjvp and defvjp mean what jax.custom_jvp and custom_vjp mean, under every transformation."""
+"""defjvp and defvjp behave like jax.custom_jvp and custom_vjp under every transformation."""
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +55,7 @@ PROGRAMS = {
 
 
 def outcome(program, g):
-    """What it gives, or the kind of its error."""
+    """Return its result, or the kind of its error."""
     try:
         return jax.tree.map(np.asarray, program(g))
     except (TypeError, ValueError) as error:

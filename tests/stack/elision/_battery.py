@@ -1,8 +1,8 @@
-"""The table that every module of the battery fills, and the check of one of its rows.
+"""The table of programs that every module of the battery fills, and the check of a row.
 
-What a row says was found without jupyter_jaxcb: calls by counters in the host functions, the rest
-from the jaxpr, the StableHLO and the optimised HLO. The number of callbacks in the last two is part
-of a row, so that a JAX that compiles a program otherwise shows as such.
+The expected values of a row were found without jupyter_jaxcb: calls by counters in the host
+functions, the rest from the jaxpr, the StableHLO and the optimized HLO. A row has the number of
+callbacks in the last two, so that a JAX version that compiles a program differently is noticed.
 """
 
 import collections
@@ -34,10 +34,10 @@ class Hosts:
         with self._lock:
             self.calls[name] += 1
 
-    def host(self, name, returned_value=lambda *xs: np.asarray(xs[0]) + 0):
+    def host(self, name, function=lambda *xs: np.asarray(xs[0]) + 0):
         def counted(*xs):
             self._count(name)
-            return returned_value(*xs)
+            return function(*xs)
 
         counted.__name__ = name
         return counted
@@ -59,17 +59,17 @@ class Hosts:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A program and what becomes of its callbacks.
+    """A program and the expected statuses of its callbacks.
 
     Attributes:
         name: a sentence.
         program: gets `Hosts`; runs, or returns a function to jit and its arguments.
-        lines: by site, "status calls", or a function of the two counts in `hlo` that says so. A site
-            is named by its host function, ``a@k`` where its line ends in ``# @k``, ``a:2`` for the
-            second row of its line, which has one for each who calls it. "unused|absent 0" leaves
-            the choice.
-        hlo: callbacks in the StableHLO and in the optimised HLO. None: not looked at.
-        notes: by site, words that must be among its notes.
+        lines: by call site, "status calls", or a function of the two counts in `hlo` that returns
+            it. A call site is named by its host function; ``a@k`` if its line ends in ``# @k``;
+            ``a:2`` is the second row of a line, which has one row for each caller. In
+            "unused|absent 0" either status is accepted.
+        hlo: callbacks in the StableHLO and in the optimized HLO; None: not checked.
+        notes: by call site, words that must be among its notes.
         known: sites whose expected calls must be known.
     """
 
@@ -100,14 +100,14 @@ def each(rows):
 
 
 def text_counts(f, args):
-    """Callbacks in the StableHLO and in the optimised HLO."""
+    """Callbacks in the StableHLO and in the optimized HLO."""
     lowered = f.lower(*args)
     compiled = lowered.compile()
     return tuple(len(CALLBACK.findall(text)) for text in (lowered.as_text(), compiled.as_text()))
 
 
 def by_key(recording):
-    """The summaries by the names that `Row.lines` has for sites."""
+    """Return the summaries by the names of call sites in `Row.lines`."""
     found = {}
     for summary in summarize(recording):
         key, _, mark = summary.site.source.partition("# @")
@@ -118,7 +118,7 @@ def by_key(recording):
 
 
 def check(row):
-    """In a thread of its own: JAX keeps state by thread that decides what can be seen of runs."""
+    """Check a row in a new thread: thread-local state of JAX decides which runs are counted."""
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         pool.submit(_check, row).result()
 
@@ -145,10 +145,10 @@ def _check(row):
 
 
 def compare(recording, lines, calls, counts=None):
-    """What a recording says of each line, against what is true."""
+    """Compare the statuses in a recording with the expected ones."""
     lines = lines(counts) if callable(lines) else lines
     found = by_key(recording)
-    said = {key: f"{summary.status.words} {summary.calls}" for key, summary in found.items()}
+    shown = {key: f"{summary.status.words} {summary.calls}" for key, summary in found.items()}
     true = {}
     for key, line in lines.items():
         statuses, _, number = line.rpartition(" ")
@@ -157,7 +157,7 @@ def compare(recording, lines, calls, counts=None):
             true[key] = line
         elif key in found:
             true[key] = f"{status} {number}"
-    assert said == true, (said, true)
+    assert shown == true, (shown, true)
     recorded = collections.Counter()
     for key, summary in found.items():
         recorded[re.split("[@:]", key)[0]] += summary.calls

@@ -1,4 +1,4 @@
-"""Where the host calls of an optimised program are, read from small modules."""
+"""Host calls in optimized programs, read from small modules."""
 
 import collections
 
@@ -96,7 +96,7 @@ def test_computation_that_is_called_twice_makes_its_calls_twice():
     [
         (b"", "no entry computation"),
         (module([call(0, config="{{place = {} : ui64}}")]), "no index"),
-        (module([], c1=[call(0)]), "nothing leads"),
+        (module([], c1=[call(0)]), "no call path leads"),
         (b"HloModule jit_f", "wire type|longer"),
         (module([instruction("while", 1, 2, config="n=5")], c1=[call(0)], c2=[]), "Expecting"),
     ],
@@ -177,11 +177,11 @@ def f(x):
 
 
 def test_metadata_that_the_user_chose_is_never_read_as_what_xla_says():
-    said = {'body="x': '{"known_trip_count":{"n":"77"}}', "index": "{index = 2 : ui64}"}
+    metadata = {'body="x': '{"known_trip_count":{"n":"77"}}', "index": "{index = 2 : ui64}"}
 
     def program(hosts):
         def f(x):
-            with set_xla_metadata(**said):
+            with set_xla_metadata(**metadata):
                 x = hosts["a"](x)
                 return jax.lax.fori_loop(0, 3, lambda i, x: hosts["b"](x) + 1, x)
 

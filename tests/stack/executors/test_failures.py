@@ -36,7 +36,7 @@ def test_wrong_result_of_an_element_is_that_elements_error(elements, failure, ex
         return np.zeros(3) if x == 4 else x
 
     error, words = failure(elements(host, executor=executor), X)
-    assert "in batch element 4" in words and "answered with shape (3,)" in str(error)
+    assert "in batch element 4" in words and "returned shape (3,)" in str(error)
 
 
 @pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
@@ -64,7 +64,7 @@ def test_wrong_result_is_not_retried(elements, calls, failure, executor):
         return np.zeros(3)
 
     error, _words = failure(elements(host, executor=executor, retries=3), X)
-    assert "answered with shape (3,)" in str(error) and calls.counted()["0"] == 1
+    assert "returned shape (3,)" in str(error) and calls.counted()["0"] == 1
 
 
 def test_elements_after_the_failing_one_are_not_started(elements, failure):
@@ -231,7 +231,7 @@ def test_interrupt_raised_by_a_host_function_is_not_retried(elements):
     assert len(tried) <= 2  # one more may have been in flight
 
 
-@pytest.mark.filterwarnings("ignore:.*which is a callback itself")
+@pytest.mark.filterwarnings("ignore:.*another callback")
 @pytest.mark.parametrize("pool", ["threads:1", "threads:2", "mine"])
 @pytest.mark.parametrize("timeouts", [(None, None), (20, None), (20, 20)])
 def test_host_function_may_use_the_same_executor(pool, timeouts):

@@ -1,4 +1,4 @@
-"""Pure functions as people write them with NumPy and SciPy, and what they are called with.
+"""Typical pure functions with NumPy and SciPy, and their arguments.
 
 None of them breaks its contract: nothing may be found.
 """

@@ -6,7 +6,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 
 
-def test_helper_that_is_a_callback_too_is_reported_with_the_way_out():
+def test_helper_that_is_a_callback_too_is_reported_with_advice():
     @jaxcb.pure(result="x")
     def slope(x):
         return -x

@@ -1,4 +1,4 @@
-"""What is a function's own, or kept by an object for the next call, may be written."""
+"""Writes to local objects, and to caches of an object, are allowed."""
 
 import numpy as np
 import pytest

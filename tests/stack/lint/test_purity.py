@@ -1,4 +1,4 @@
-"""What a pure function plainly does that is not pure is reported when it is registered."""
+"""Evident side effects of a pure function are reported when it is registered."""
 
 import datetime
 import logging
@@ -193,14 +193,14 @@ PLANTED = {  # function: what it does, what is named, the line below its def
     reads_the_time: ("reads the clock (time.perf_counter,", 1, "as io"),
     reads_the_date: ("reads the clock (datetime.datetime.now,", 1, "as io"),
     reads_today: ("reads the clock (date.today,", 1, "as io"),
-    writes_a_global: ("writes a name outside of it (TOTAL,", 2, "as io"),
-    counts_in_a_dict: ("writes a name outside of it (COUNTS['calls'],", 1, "as io"),
-    keeps_in_a_list: ("writes a name outside of it (LOG,", 1, "as io"),
-    keeps_in_a_set: ("writes a name outside of it (SEEN,", 2, "as io"),
-    fills_an_array: ("writes a name outside of it (ARRAY[...],", 1, "as io"),
-    sets_an_attribute: ("writes a name outside of it (STATE.last,", 1, "as io"),
+    writes_a_global: ("modifies outer state (TOTAL,", 2, "as io"),
+    counts_in_a_dict: ("modifies outer state (COUNTS['calls'],", 1, "as io"),
+    keeps_in_a_list: ("modifies outer state (LOG,", 1, "as io"),
+    keeps_in_a_set: ("modifies outer state (SEEN,", 2, "as io"),
+    fills_an_array: ("modifies outer state (ARRAY[...],", 1, "as io"),
+    sets_an_attribute: ("modifies outer state (STATE.last,", 1, "as io"),
     draws_with_no_seed: ("draws random numbers (default_rng(None),", 1, "as io"),
-    closure(): ("writes a name outside of it (count,", 2, "as io"),
+    closure(): ("modifies outer state (count,", 2, "as io"),
     writes_an_item: ("writes into an argument (x[0],", 1, "as buffer"),
     adds_to_it: ("writes into an argument (x,", 1, "as buffer"),
     sorts_it: ("writes into an argument (x,", 1, "as buffer"),
@@ -221,7 +221,7 @@ def test_impure_function_is_reported_with_its_line_and_the_flavor(function):
     assert (one.filename, one.lineno) == (__file__, line)
 
 
-def test_function_is_reported_of_once():
+def test_function_is_reported_once():
     def again(x):
         print(x)
         return x
@@ -248,7 +248,7 @@ def test_correct_function_is_registered_in_silence(name):
 
 
 def test_what_is_not_called_is_not_looked_at():
-    """A helper that can print is no plain print; `check` runs it and sees."""
+    """A helper may or may not print; only `check`, which runs it, can find out."""
 
     def calls_one_that_prints(x):
         return prints(x)

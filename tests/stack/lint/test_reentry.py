@@ -1,4 +1,4 @@
-"""JAX used inside a host function is named before a call of it can block."""
+"""JAX inside a host function is reported before a call can deadlock."""
 
 import functools
 import json
@@ -141,7 +141,7 @@ def test_use_of_jax_is_named(function, name):
 
 
 @pytest.mark.parametrize("function", HARMLESS.values(), ids=HARMLESS)
-def test_what_computes_nothing_in_jax_is_not(function):
+def test_functions_of_jax_that_compute_nothing_are_not_reported(function):
     assert reported(function) == ([], ())
 
 
@@ -229,7 +229,7 @@ def test_program_that_blocks_has_been_reported_before():
 
 
 class Callable:
-    """Callable with JAX in it, and never called by what only looks at it."""
+    """A callable that uses JAX, and must not be called by the check."""
 
     factor = 2
 
@@ -268,7 +268,7 @@ def test_use_that_no_code_shows_is_noticed_when_it_runs():
 
 
 def test_host_function_is_looked_at_while_another_thread_imports():
-    """As long as the table of modules was walked, an import in the middle was an error."""
+    """An import during the walk over sys.modules used to be an error."""
     over = threading.Event()
 
     def imports():

@@ -41,7 +41,7 @@ def sharded(f, mesh, spec):
 
 
 def reported(run):
-    """What a recording says of one run."""
+    """Return the facts in a recording of one run."""
     with jaxcb.record() as recorded:
         jax.block_until_ready(run())
     recording = recorded.recording
@@ -53,7 +53,7 @@ def reported(run):
     (summary,) = summarize(recording)
     (shapes,) = summary.shapes
     return {
-        "told": sorted(triples, key=str),
+        "samples": sorted(triples, key=str),
         "calls": len(recording),
         "devices": list(shapes.devices),
         "gathered": shapes.gathered_bytes,

@@ -20,7 +20,7 @@ def main():
     mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
     x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("d")))
 
-    def mapped(f):
+    def sharded(f):
         return jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False)
 
     found = {}
@@ -40,8 +40,8 @@ def main():
             return jaxcb.pure_callback(host, x, x, vmap_method="sequential")
 
         programs = {
-            "shard_map": lambda: jax.jit(mapped(call))(x),
-            "shard_map of vmap": lambda: jax.jit(mapped(jax.vmap(call)))(x),
+            "shard_map": lambda: jax.jit(sharded(call))(x),
+            "shard_map of vmap": lambda: jax.jit(sharded(jax.vmap(call)))(x),
             "pmap": lambda: jax.pmap(call)(np.arange(8.0, dtype=np.float32).reshape(4, 2)),
             "jit": lambda: jax.jit(lambda x: call(x) + 1)(x),
         }

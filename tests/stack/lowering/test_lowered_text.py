@@ -1,4 +1,4 @@
-"""What the lowering writes: for a platform that is not here, and by JAX's documented way."""
+"""The text of lowered programs, for a platform that is not present and by JAX's public function."""
 
 import re
 

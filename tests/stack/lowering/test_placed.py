@@ -16,8 +16,10 @@ def found(in_process):
 def check(row, order):
     """Shard i is on the i-th device of the mesh, and has the values which that device has."""
     names = [f"cpu:{number}" for number in order]
-    assert [[shard, device] for shard, device, _ in row["told"]] == [*map(list, enumerate(names))]
-    assert sorted([device, first] for _, device, first in row["told"]) == row["placed"]
+    assert [[shard, device] for shard, device, _ in row["samples"]] == [
+        *map(list, enumerate(names))
+    ]
+    assert sorted([device, first] for _, device, first in row["samples"]) == row["placed"]
     assert row["calls"] == len(order)
     assert row["devices"] == names
     assert row["text"].endswith(f"  {len(order)} shards ({', '.join(names)})")
@@ -48,12 +50,12 @@ def test_program_compiled_ahead_of_time_names_devices_in_any_thread(found):
 @pytest.mark.parametrize(("program", "size"), [("jit", 160), ("jit, two arguments", 168)])
 def test_plain_jit_says_how_many_bytes_it_gathers(found, program, size):
     row = found[program]
-    assert row["told"] == [[None, "", 0.0]]
+    assert row["samples"] == [[None, "", 0.0]]
     assert (row["calls"], row["gathered"], row["devices"]) == (1, size, [])
     assert row["text"].endswith(f"  gathers {size} B")
 
 
 def test_plain_jit_on_one_device_gathers_nothing(found):
     row = found["jit on one device"]
-    assert (row["gathered"], row["told"]) == (0, [[None, "", 0.0]])
+    assert (row["gathered"], row["samples"]) == (0, [[None, "", 0.0]])
     assert "gathers" not in row["text"] and "shards" not in row["text"]

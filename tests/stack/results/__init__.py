@@ -1,1 +1,1 @@
-"""What a host function may return: exactly right numbers, or an error that one can act upon."""
+"""Results of host functions: converted exactly, or refused with advice."""

@@ -1,15 +1,15 @@
-"""What every message about a wrong result, or a wrong declaration, has in common."""
+"""The common form of errors about wrong results and wrong declarations."""
 
 import jupyter_jaxcb as jaxcb
 
 ADVICE = (
-    "Return ", "return ", "Declare ", "declare ", "Give ", "give ", "Annotate ", "Use ", "Write ",
-    "Leave ", "Let it ", "Compute ", "Name it", "say what", "pad them", "It gets ", "Call it ",
+    "Return ", "return ", "Declare ", "declare ", "Pass ", "pass ", "Annotate ", "Use ", "Write ",
+    "Compute ", "Convert ", "Reshape ", "Name the", "pad them", "It gets ", "Call it ",
 )  # fmt: skip
 
 
 def message_of(error, *words):
-    """The message: one paragraph that names `oracle` and advice, and has `words` in it."""
+    """Return the message, after checking that it is one short paragraph with advice and `words`."""
     message = str(jaxcb.host_error(error) or error)
     assert "oracle" in message, message
     assert "\n" not in message.strip(), message

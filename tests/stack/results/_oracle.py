@@ -1,4 +1,4 @@
-"""What a conversion of numbers has to give, by Python's integers and fractions alone."""
+"""The expected result of a conversion, computed with Python's integers and fractions."""
 
 import math
 from fractions import Fraction

@@ -48,7 +48,7 @@ def assert_same(got, wanted):
 
 
 def everywhere(oracle, host, *args):
-    """Called directly, compiled, element by element, and step by step: always what NumPy says."""
+    """Compare with NumPy: called eagerly, compiled, under vmap, and in a scan."""
     wanted = host(*args)
     for f in (oracle, jax.jit(oracle)):
         jax.tree.map(assert_same, f(*args), wanted)
@@ -90,7 +90,7 @@ def summed(x, w):
     return np.asarray((x * w).sum(-1), np.result_type(x, w)), np.int8([x.shape[-1], 7])
 
 
-def test_batch_dimensions_numbers_and_several_results_are_told_together():
+def test_batch_dimensions_numbers_and_several_results_are_determined_together():
     @jaxcb.pure
     def oracle(
         x: Float[Array, "*batch n"], w: Float[Array, "n"]
@@ -119,7 +119,7 @@ def test_dimensions_that_are_only_documented_may_differ():
         return np.ones(x.shape[-1], np.float32)
 
     assert_same(oracle(struct(2, 3, 4), struct(9, 4)), np.ones(4, np.float32))
-    refused(oracle, "k is 4 by x, and 5 by y.", struct(2, 3, 4), struct(5))
+    refused(oracle, "k is 4 in x, but 5 in y.", struct(2, 3, 4), struct(5))
 
 
 def test_dimension_that_may_be_1_is_1_if_all_of_them_are():
@@ -154,13 +154,15 @@ def test_key_is_an_argument_and_never_a_result():
     key, x = jax.random.key(0), np.ones(3, np.float32)
     assert_same(jax.jit(oracle)(key, x), x + 1)
     assert_same(loose(key, x), x)
-    refused(oracle, "key is float32, which is not Key. Give key as Key", x[0], x)
-    refused(oracle, "x is key<fry>, which is not Float", key, jax.random.split(key))
+    refused(oracle, "key has dtype float32, expected Key. Convert key", x[0], x)
+    refused(oracle, "x has dtype key<fry>, expected Float", key, jax.random.split(key))
 
     @jaxcb.pure
     def oracle(x) -> Key[Array, ""]: ...
 
-    refused(oracle, "Key is no array of numbers. Annotate the key's data, UInt32[Array, '2']", x)
+    refused(
+        oracle, "Key is not an array of numbers. Annotate the key's data, UInt32[Array, '2']", x
+    )
 
 
 def refused(oracle, words, *args):
@@ -168,7 +170,7 @@ def refused(oracle, words, *args):
         with pytest.raises(ValueError) as caught:
             f(*args)
         message = message_of(caught.value, words)
-        assert message.startswith("cannot tell the result of oracle(")
+        assert message.startswith("cannot determine the result of oracle(")
 
 
 def struct(*shape, dtype="float32"):
@@ -176,33 +178,45 @@ def struct(*shape, dtype="float32"):
 
 
 NOT_BOUND = {
-    "unknown": (None, "n", [3], "no argument says how large 'n' is. Annotate the one that does"),
-    "unknown in arithmetic": ("m", "n+m", [3], "no argument says how large 'n' is"),
-    "unknown group": ("m", "*n", [3], "no argument says which dimensions '*n' stands for"),
-    "unchecked": ("_", "_", [3], "no argument says how large '_' is"),
-    "contradicting": ("n n", "n", [3, 4], "n is 3 by x, and 4 by x. Give arguments of equal sizes"),
+    "unknown": (None, "n", [3], "no argument determines 'n'. Annotate the argument that does"),
+    "unknown in arithmetic": ("m", "n+m", [3], "no argument determines 'n'"),
+    "unknown group": ("m", "*n", [3], "no argument determines '*n'"),
+    "unchecked": ("_", "_", [3], "no argument determines '_'"),
+    "contradicting": ("n n", "n", [3, 4], "n is 3 in x, but 4 in x. Pass arguments that agree"),
     "contradicting arithmetic": (
         "n n+1",
         "n",
         [3, 3],
-        "x has a dimension of 3 where n+1 is 4. Giv",
+        "x has a dimension of size 3, expected n+1 = 4.",
     ),
-    "contradicting number": ("3", "3", [4], "x has a dimension of 4 where 3 is annotated. Give x"),
-    "other rank": ("n m", "n", [3], "1 dimensions where 2 are annotated. Give x that many, or"),
-    "too small a rank": ("a b *n", "a", [3], "1 dimensions where at least 2 are annotated"),
-    "call": ("n", "len(n)", [3], "'len(n)' is no dimension. Write a name, a whole number, or"),
-    "no Python": ("n", "n+", [3], "'n+' is no dimension"),
-    "negative": ("n", "n-5", [3], "'n-5' is -2, which is no size of a dimension, with n=3. Write"),
-    "not whole": ("n", "n/2", [3], "'n/2' is 1.5, which is no size of a dimension, with n=3"),
+    "contradicting number": ("3", "3", [4], "x has a dimension of size 4, expected 3. Reshape x"),
+    "other rank": (
+        "n m",
+        "n",
+        [3],
+        "has shape (3,), expected 2 dimensions for 'n m'. Reshape x, or",
+    ),
+    "too small a rank": (
+        "a b *n",
+        "a",
+        [3],
+        "has shape (3,), expected at least 2 dimensions for 'a b *n'",
+    ),
+    "call": ("n", "len(n)", [3], "'len(n)' is not a dimension. Write a name, an integer, or"),
+    "no Python": ("n", "n+", [3], "'n+' is not a dimension"),
+    "negative": ("n", "n-5", [3], "'n-5' is -2 with n=3, which is not a valid dimension. Write"),
+    "not whole": ("n", "n/2", [3], "'n/2' is 1.5 with n=3, which is not a valid dimension"),
     "whole, but divided": ("n", "n/3", [3], "(n//2, not n/2)"),
-    "by zero": ("n", "3//n", [0], "'3//n' cannot be computed: ZeroDivisionError"),
+    "by zero": ("n", "3//n", [0], "cannot compute '3//n' with n=0: ZeroDivisionError"),
 }
 
 
 @pytest.mark.parametrize(
     ("argument", "result", "shape", "words"), NOT_BOUND.values(), ids=NOT_BOUND
 )
-def test_dimensions_that_cannot_be_reported_are_named(argument, result, shape, words, monkeypatch):
+def test_dimensions_that_cannot_be_determined_are_named(
+    argument, result, shape, words, monkeypatch
+):
     monkeypatch.setattr(builtins, "_", 4, raising=False)  # as in an interactive session
 
     def oracle(x): ...
@@ -217,22 +231,22 @@ def test_dimensions_that_two_arguments_contradict_name_both():
     @jaxcb.pure
     def oracle(x: Float[Array, "n"], y: Float[Array, "n"]) -> Float[Array, "n"]: ...
 
-    refused(oracle, "n is 3 by x, and 4 by y.", struct(3), struct(4))
+    refused(oracle, "n is 3 in x, but 4 in y.", struct(3), struct(4))
 
     @jaxcb.pure
     def oracle(x: Float[Array, "*n"], y: Float[Array, "*n"]) -> Float[Array, "*n"]: ...
 
-    refused(oracle, "*n is (3,) by x, and (3, 1) by y. Give", struct(3), struct(3, 1))
+    refused(oracle, "*n is (3,) in x, but (3, 1) in y. Pass", struct(3), struct(3, 1))
 
     @jaxcb.pure
     def oracle(x: Float[Array, "#*n"], y: Float[Array, "#*n"]) -> Float[Array, "*n"]: ...
 
-    refused(oracle, "*n is (3,) by x, and (2,) by y. Give", struct(3), struct(2))
+    refused(oracle, "*n is (3,) in x, but (2,) in y. Pass", struct(3), struct(2))
 
     @jaxcb.pure
     def oracle(x: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]: ...
 
-    refused(oracle, "'...' stands for other dimensions in every argument", struct(3), struct(2))
+    refused(oracle, "'...' is ambiguous: it has different dimensions", struct(3), struct(2))
 
 
 @pytest.mark.parametrize(
@@ -245,15 +259,15 @@ def test_argument_of_another_family_is_named(family, name):
     @jaxcb.pure
     def oracle(x: family[Array, "n"]) -> family[Array, "n"]: ...
 
-    words = f"x is {name}, which is not {family.__name__}. Give x as {family.__name__}, or annotate"
+    words = f"x has dtype {name}, expected {family.__name__}. Convert x, or change its annotation"
     refused(oracle, words, struct(3, dtype=name))
 
 
-def test_family_that_no_argument_tells_the_width_of():
+def test_family_whose_width_no_argument_determines():
     @jaxcb.pure
     def oracle(x) -> UInt[Array, ""]: ...
 
-    refused(oracle, "no argument is UInt, so its width is not known. Name it", struct(3))
+    refused(oracle, "no argument is UInt, so its width is unknown. Name the", struct(3))
 
 
 def test_arguments_that_the_function_does_not_take_are_named():
@@ -276,7 +290,7 @@ def test_annotation_that_says_no_shape_is_no_declaration(hint):
     for register in (jaxcb.pure, jaxcb.io):
         with pytest.raises(ValueError) as caught:
             register(oracle)
-        message_of(caught.value, "cannot register oracle as a", "without its result: say what it")
+        message_of(caught.value, "cannot register oracle as a", "without its result. Pass result=")
 
 
 def test_text_that_names_nothing_is_refused_when_registered():
@@ -284,7 +298,7 @@ def test_text_that_names_nothing_is_refused_when_registered():
 
     with pytest.raises(ValueError) as caught:
         jaxcb.pure(oracle)
-    message_of(caught.value, "cannot read the annotations of oracle: NameError", "or give result=")
+    message_of(caught.value, "cannot read the annotations of oracle: NameError", "or pass result=")
 
 
 def test_result_is_held_to_its_annotation():
@@ -294,4 +308,4 @@ def test_result_is_held_to_its_annotation():
 
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         oracle(np.ones(3, ml_dtypes.bfloat16))
-    message_of(caught.value, "oracle[1] answered with 300 (int64), which does not fit the declared")
+    message_of(caught.value, "oracle[1] returned 300 (int64), which does not fit the declared")

@@ -68,24 +68,24 @@ def test_result_is_what_the_annotations_say(function, args, result):
 
 
 NOT_FITTING = [
-    (same, [struct((3,), "int32")], "x is int32, which is not Float."),
-    (batched, [struct((2, 3)), struct((4,))], "n is 3 by x, and 4 by y."),
-    (longer, [struct((3,))], "x has shape (3,), which is not 'n m'"),
-    (rest, [struct((2, 5, 4))], "x has a dimension of 4 where 3 is annotated."),
-    (rest, [struct(())], "0 dimensions where at least 1 are annotated"),
-    (documented, [struct((4, 5))], "x has a dimension of 4 where 3 is annotated."),
+    (same, [struct((3,), "int32")], "x has dtype int32, expected Float."),
+    (batched, [struct((2, 3)), struct((4,))], "n is 3 in x, but 4 in y."),
+    (longer, [struct((3,))], "x has shape (3,), expected 2 dimensions for 'n m'"),
+    (rest, [struct((2, 5, 4))], "x has a dimension of size 4, expected 3."),
+    (rest, [struct(())], "has shape (), expected at least 1 dimensions for '... 3'"),
+    (documented, [struct((4, 5))], "x has a dimension of size 4, expected 3."),
 ]
 
 
 @pytest.mark.parametrize(("function", "args", "words"), NOT_FITTING)
 def test_arguments_that_do_not_fit_are_named(function, args, words):
-    with pytest.raises(ValueError, match=r"^cannot tell the result of") as caught:
+    with pytest.raises(ValueError, match=r"^cannot determine the result of") as caught:
         annotated_result(function)(*args)
     assert words in str(caught.value)
     assert f"of {function.__name__}(" in str(caught.value)
 
 
-def test_what_no_argument_says_is_named_with_the_way_out():
+def test_undetermined_dimensions_are_named_with_advice():
     def unknown(x) -> Float[Array, "n"]: ...
     def several(x) -> Float[Array, "*n"]: ...
     def called(x: Float[Array, "n"]) -> Float[Array, "n*len(n)"]: ...
@@ -93,11 +93,11 @@ def test_what_no_argument_says_is_named_with_the_way_out():
     def key(x) -> Key[Array, ""]: ...
 
     for function, args, words in (
-        (unknown, [struct((3,))], "no argument says how large 'n' is. Annotate the one that does"),
-        (several, [struct((3,))], "no argument says which dimensions '*n' stands for"),
-        (called, [struct((3,))], "'n*len(n)' is no dimension"),
-        (contradicting, [struct((3, 3))], "x has a dimension of 3 where n+1 is 4"),
-        (key, [struct(())], "Key is no array of numbers"),
+        (unknown, [struct((3,))], "no argument determines 'n'. Annotate the argument that does"),
+        (several, [struct((3,))], "no argument determines '*n'"),
+        (called, [struct((3,))], "'n*len(n)' is not a dimension"),
+        (contradicting, [struct((3, 3))], "x has a dimension of size 3, expected n+1 = 4"),
+        (key, [struct(())], "Key is not an array of numbers"),
     ):
         with pytest.raises(ValueError) as caught:
             annotated_result(function)(*args)
@@ -111,14 +111,14 @@ def test_other_annotations_declare_nothing():
 
     for function in (plain, listed, any_length, lambda x: x):
         assert annotated_result(function) is None
-        with pytest.raises(ValueError, match="or in a return annotation"):
+        with pytest.raises(ValueError, match="or write a return annotation"):
             jaxcb.pure(function)
 
 
 def test_annotation_that_names_nothing_is_a_clear_error():
     def broken(x) -> "Floaty[Array, 'n']": ...
 
-    with pytest.raises(ValueError, match=r"annotations of broken: NameError.* or give result="):
+    with pytest.raises(ValueError, match=r"annotations of broken: NameError.* or pass result="):
         jaxcb.pure(broken)
 
 
@@ -148,7 +148,7 @@ def test_bessel_function_is_registered_by_its_annotations_alone():
         jax.jit(jax.vmap(bessel, (None, 1), 1)),
     ):
         np.testing.assert_allclose(f(1, z), expected, rtol=1e-6)
-    with pytest.raises(ValueError, match="v is float32, which is not Int"):
+    with pytest.raises(ValueError, match="v has dtype float32, expected Int"):
         bessel(1.5, z)
 
 

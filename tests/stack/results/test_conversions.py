@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_jaxcb.stack.results._array import ResultError
-from jupyter_jaxcb.stack.results._checker import answer_checker
+from jupyter_jaxcb.stack.results._checker import result_checker
 
 from ._oracle import EVERY, expected, interesting, meaning
 
@@ -17,7 +17,7 @@ casts = pytest.mark.parametrize("cast", [False, True], ids=["strict", "cast"])
 
 
 def check(result, shape, name, cast=False):
-    (array,) = answer_checker("oracle", LEAF, [shape], [jnp.dtype(name)], cast=cast)(result)
+    (array,) = result_checker("oracle", LEAF, [shape], [jnp.dtype(name)], cast=cast)(result)
     return array
 
 
@@ -36,7 +36,7 @@ def assert_as_expected(result, name, cast):
     with pytest.raises(ResultError) as caught:
         check(result, array.shape, name, cast)
     message = str(caught.value)
-    assert "\n" not in message and message.startswith("oracle answered with "), message
+    assert "\n" not in message and message.startswith("oracle returned "), message
     assert array.dtype.name in message and name in message, message
 
 
@@ -61,7 +61,7 @@ def test_first_number_that_is_lost_is_shown_wherever_it_stands(came):
         array = np.array([*kept[:3], lost[0], *kept[:2], lost[-1]]).astype(jnp.dtype(came))
         with pytest.raises(ResultError) as caught:
             check(array, array.shape, declared)
-        assert f"oracle answered with {lost[0]!s} ({came}), which does" in str(caught.value)
+        assert f"oracle returned {lost[0]!s} ({came}), which does" in str(caught.value)
 
 
 bits = st.binary(min_size=0, max_size=6 * 16)
@@ -160,7 +160,9 @@ def test_long_doubles_are_floating_numbers():
     third = np.longdouble(1) / 3
     assert_same_bits(check(third, (), "float32"), np.asarray(np.float32(1 / 3)))
     if np.finfo(np.longdouble).maxexp > 1024:
-        with pytest.raises(ResultError, match=r"with 1e\+4000 \(float128\), which does not fit"):
+        with pytest.raises(
+            ResultError, match=r"returned 1e\+4000 \(float128\), which does not fit"
+        ):
             check(np.longdouble("1e4000"), (), "float64")
 
 
@@ -171,5 +173,5 @@ def test_number_without_infinity_or_nan_is_not_cut_to_the_largest_one():
     for fits in (6.0, -6.0, 0.4, 2.4):
         assert_same_bits(check(fits, (), four_bits), np.asarray(fits).astype(jnp.dtype(four_bits)))
     for lost in (100.0, -100.0, np.inf, np.nan):
-        with pytest.raises(ResultError, match=f"answered with {lost} "):
+        with pytest.raises(ResultError, match=f"returned {lost} "):
             check(lost, (), four_bits)

@@ -1,4 +1,4 @@
-"""The same conversions in eager calls, compiled programs and element by element, with x64 and without."""
+"""Conversions are equal in eager calls, compiled programs and under vmap, with and without x64."""
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +14,8 @@ ELEMENTS = 3
 SMALLEST = float(jnp.finfo(np.float32).tiny)  # that is normal
 
 
-def ways(shape, name, cast):
-    """One callback, called directly, in a program, and element by batch element in another."""
+def call_variants(shape, name, cast):
+    """One callback, called directly, in a program, and element by element in another."""
     results = []
 
     @jaxcb.pure(result=jax.ShapeDtypeStruct(shape, jnp.dtype(name)), cast=cast)
@@ -37,8 +37,8 @@ def few(came):
     return numbers[order[[0, len(order) // 2, len(order) * 3 // 4, -1]]]
 
 
-def assert_every_way(name, came, cast, shape):
-    results, programs = ways(shape, name, cast)
+def assert_every_variant(name, came, cast, shape):
+    results, programs = call_variants(shape, name, cast)
     for source in came:
         for number in few(source):
             results.append(np.full(shape, number))
@@ -59,24 +59,24 @@ def shape_for(name):
 
 
 @pytest.mark.parametrize("name", NARROW)
-def test_result_is_converted_alike_on_every_way_without_x64(name):
-    assert_every_way(name, EVERY, False, shape_for(name))
+def test_result_is_converted_alike_in_every_variant_without_x64(name):
+    assert_every_variant(name, EVERY, False, shape_for(name))
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_result_is_converted_alike_on_every_way_with_x64(name):
+def test_result_is_converted_alike_in_every_variant_with_x64(name):
     with jax.enable_x64(True):
-        assert_every_way(name, EVERY[::2], False, shape_for(name))
+        assert_every_variant(name, EVERY[::2], False, shape_for(name))
 
 
 @pytest.mark.parametrize("name", ["int4", "uint8", "int32", "float16", "float8_e5m2", "complex64"])
-def test_cast_converts_alike_on_every_way(name):
-    assert_every_way(name, EVERY, True, shape_for(name))
+def test_cast_converts_alike_in_every_variant(name):
+    assert_every_variant(name, EVERY, True, shape_for(name))
 
 
 @pytest.mark.parametrize("name", ["float32", "int8", "bool"])
-def test_arrays_are_converted_alike_on_every_way(name):
-    assert_every_way(name, ["bool", "int64", "float32", "float64", "complex64"], False, (2, 3))
+def test_arrays_are_converted_alike_in_every_variant(name):
+    assert_every_variant(name, ["bool", "int64", "float32", "float64", "complex64"], False, (2, 3))
 
 
 @pytest.mark.parametrize("callback", [jax.pure_callback, jaxcb.pure_callback], ids=["jax", "ours"])
@@ -107,11 +107,11 @@ def test_integer_of_a_loop_is_exact_in_every_step(name):
 
 
 @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
-def test_result_without_the_batch_axes_is_reported_what_vmap_handed_over(method):
+def test_error_of_a_result_without_batch_axes_names_the_batch(method):
     total = jaxcb.pure(lambda x: np.sum(x), result="x.shape[:-1]", vmap_method=method)
     batch = jnp.ones((2, 4, 3))
     with pytest.raises(Exception) as caught:
         jax.jit(jax.vmap(jax.vmap(total)))(batch).block_until_ready()
     message = str(jaxcb.host_error(caught.value))
-    assert "answered with shape () where (2, 4) has to be: () was declared" in message
-    assert "a batch (2, 4) in one call" in message and "'sequential' as its vmap method" in message
+    assert "returned shape (), expected (2, 4): batch (2, 4) + declared ()" in message
+    assert "Return one array for the whole batch, or" in message

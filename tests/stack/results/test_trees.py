@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.results._array import ResultError
-from jupyter_jaxcb.stack.results._checker import answer_checker
+from jupyter_jaxcb.stack.results._checker import result_checker
 
 from ._messages import message_of
 from ._trees import (
@@ -29,7 +29,7 @@ from ._trees import (
 
 def checker(declared):
     structs, tree = jax.tree.flatten(declared)
-    return answer_checker("oracle", tree, [s.shape for s in structs], [s.dtype for s in structs])
+    return result_checker("oracle", tree, [s.shape for s in structs], [s.dtype for s in structs])
 
 
 def assert_same(got, wanted):
@@ -86,57 +86,57 @@ ONE = np.float32(1)
 FIRST_DIFFERENCES = {
     "missing key": (
         {"vel": ONE}, {"pos": SCALAR, "vel": SCALAR},
-        "a dict of 'vel' where a dict of 'pos', 'vel' was declared: oracle['pos'] is missing.",
+        "a dict of 'vel', expected a dict of 'pos', 'vel': oracle['pos'] is missing.",
     ),
     "extra key": (
         {"pos": ONE, "vel": ONE}, {"pos": SCALAR},
-        "where a dict of 'pos' was declared: oracle['vel'] was not declared.",
+        "expected a dict of 'pos': oracle['vel'] was not declared.",
     ),
     "deep": (
         {"a": [{"x": ONE}, {"y": ONE}]}, {"a": ({"x": SCALAR}, {"x": SCALAR})},
-        "oracle['a'][1] answered with a dict of 'y' where a dict of 'x' was declared: "
+        "oracle['a'][1] returned a dict of 'y', expected a dict of 'x': "
         "oracle['a'][1]['x'] is missing.",
     ),
-    "shorter": ((ONE,), (SCALAR, SCALAR), "oracle answered with a tuple of 1 where a tuple of 2"),
-    "longer": ([ONE, ONE], (SCALAR,), "a list of 2 where a tuple of 1 was declared: oracle[1] was"),
+    "shorter": ((ONE,), (SCALAR, SCALAR), "oracle returned a tuple of 1, expected a tuple of 2"),
+    "longer": ([ONE, ONE], (SCALAR,), "a list of 2, expected a tuple of 1: oracle[1] was"),
     "tuple for dict": (
         (ONE, ONE), {"pos": SCALAR, "vel": SCALAR},
-        "a tuple of 2 where a dict of 'pos', 'vel' was declared",
+        "a tuple of 2, expected a dict of 'pos', 'vel'",
     ),
     "dict for list": (
         {"a": ONE, "b": ONE}, [SCALAR, SCALAR],
-        "a dict of 'a', 'b' where a list of 2 was declared",
+        "a dict of 'a', 'b', expected a list of 2",
     ),
-    "array for dict": (ONE, {"a": SCALAR}, "answered with an array float32[] where a dict of"),
-    "None for array": ({"a": None}, {"a": SCALAR}, "oracle['a'] answered with None where an array"),
-    "None for dict": (None, {"a": SCALAR}, "oracle answered with None where a dict of 'a' was"),
-    "array for None": ((ONE, ONE), (SCALAR, None), "oracle[1] answered with an array float32[] "),
-    "namedtuple": ((ONE, ONE), Pair(SCALAR, SCALAR), "a tuple of 2 where a Pair of left, right"),
+    "array for dict": (ONE, {"a": SCALAR}, "returned an array float32[], expected a dict of"),
+    "None for array": ({"a": None}, {"a": SCALAR}, "oracle['a'] returned None, expected an array"),
+    "None for dict": (None, {"a": SCALAR}, "oracle returned None, expected a dict of 'a'"),
+    "array for None": ((ONE, ONE), (SCALAR, None), "returned an array float32[], expected None"),
+    "namedtuple": ((ONE, ONE), Pair(SCALAR, SCALAR), "a tuple of 2, expected a Pair of left"),
     "a longer namedtuple": (
         (ONE, Pair(ONE, ONE)), (SCALAR, (SCALAR,)),
-        "oracle[1] answered with a Pair of left, right where a tuple of 1 was declared. Return",
+        "oracle[1] returned a Pair of left, right, expected a tuple of 1. Return",
     ),
     "what JAX takes in another order": (
         (Backwards(ONE, np.float32(2)), ONE), ((SCALAR, SCALAR), SCALAR),
-        "oracle[0] answered with a Backwards of",
+        "oracle[0] returned a Backwards of",
     ),
     "dataclass": (
         State(ONE, {}), State(SCALAR, SCALAR),
-        "oracle.velocity answered with {} where an array float32[] was declared. Return one array",
+        "oracle.velocity returned {}, expected an array float32[]. Return one array",
     ),
-    "empty for full": ({}, {"a": SCALAR}, "answered with an empty dict where a dict of 'a'"),
-    "full for empty": ([ONE], [], "oracle answered with a list of 1 where an empty list was decl"),
+    "empty for full": ({}, {"a": SCALAR}, "returned an empty dict, expected a dict of 'a'"),
+    "full for empty": ([ONE], [], "oracle returned a list of 1, expected an empty list"),
     "another order": (
         collections.OrderedDict(b=ONE, a=ONE), collections.OrderedDict(a=SCALAR, b=SCALAR),
-        "an OrderedDict of 'b', 'a' where an OrderedDict of 'a', 'b' was declared: the",
+        "an OrderedDict of 'b', 'a', expected an OrderedDict of 'a', 'b': the",
     ),
     "static parts": (
         collections.defaultdict(int, a=ONE), collections.defaultdict(list, a=SCALAR),
-        "and they differ in what is no array: CustomNode(defaultdict",
+        "their static fields differ: CustomNode(defaultdict",
     ),
     "many keys": (
         {str(k): ONE for k in range(100)}, {str(k): SCALAR for k in range(101)},
-        "'0', '1', '10', '100', '11', '12' and 95 more was declared: oracle['100'] is",
+        "'0', '1', '10', '100', '11', '12' and 95 more: oracle['100'] is",
     ),
 }  # fmt: skip
 
@@ -151,15 +151,15 @@ def test_first_key_that_differs_is_named(returned_value, declared, words):
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("ways", ["eager", "jit", "vmap"])
-def test_structure_is_checked_on_every_way(ways):
+@pytest.mark.parametrize("how", ["eager", "jit", "vmap"])
+def test_structure_is_checked_eagerly_compiled_and_under_vmap(how):
     returned_values = [{"pos": np.zeros(2, np.float32), "vel": [ONE]}]
     oracle = jaxcb.pure(result={"pos": jax.ShapeDtypeStruct((2,), np.float32), "vel": (SCALAR,)})(
         lambda x: returned_values[-1]
     )
-    oracle = jax.jit(oracle) if ways == "jit" else jax.vmap(oracle) if ways == "vmap" else oracle
-    x = jnp.zeros(3) if ways == "vmap" else 0.0
-    lead = (3,) if ways == "vmap" else ()
+    oracle = jax.jit(oracle) if how == "jit" else jax.vmap(oracle) if how == "vmap" else oracle
+    x = jnp.zeros(3) if how == "vmap" else 0.0
+    lead = (3,) if how == "vmap" else ()
     got = oracle(x)
     assert (got["pos"].shape, got["vel"][0].shape) == ((*lead, 2), lead)
     assert type(got["vel"]) is tuple
@@ -192,5 +192,5 @@ def test_class_that_looks_at_its_arrays_can_be_declared():
     oracle = jaxcb.pure(lambda x: Square(m), result=(declared, SCALAR))
     with pytest.raises(Exception) as caught:
         oracle(0.0)
-    assert "answered with a Square of" in str(jaxcb.host_error(caught.value))
+    assert "returned a Square of" in str(jaxcb.host_error(caught.value))
     assert np.array_equal(jaxcb.pure(lambda x: Square(m), result=declared)(0.0).m, m)

@@ -34,7 +34,7 @@ def test_values_and_dtypes_are_those_of_numpy(ufunc, dtype):
     try:
         wanted = ufunc(*args)
     except TypeError:
-        with pytest.raises(ValueError, match=f"cannot tell the result of {ufunc.__name__}"):
+        with pytest.raises(ValueError, match=f"cannot determine the result of {ufunc.__name__}"):
             jaxcb.pure(ufunc)(*args)
         return
     got = jax.jit(jaxcb.pure(ufunc))(*args)

@@ -1,6 +1,6 @@
 """The primitives behind `jupyter_jaxcb.host_callback`.
 
-`_tap` passes its operands on, `_call` returns a result; `_effect` has what both share.
+`_tap` passes its operands on, `_call` returns a result; both use `_effect` and `_barrier`.
 """
 
 from ._barrier import CallbackException as CallbackException

@@ -1,4 +1,4 @@
-"""What host functions of host_callback leave behind: the last error, and who still runs."""
+"""The barrier of host_callback: wait for running host functions, and raise postponed errors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _log = logging.getLogger("jupyter_jaxcb.host_callback")
 
 
 class CallbackException(Exception):
-    """A tap function raised; `barrier_wait` raises this, with the exception as its cause."""
+    """Raised by `barrier_wait` if a tap function raised; that exception is its ``__cause__``."""
 
     __module__ = "jupyter_jaxcb.host_callback"  # where users import it from
 
 
 class _Depth:
-    """How many of our host functions a thread is in right now."""
+    """The number of our host functions that a thread is inside of right now."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -47,16 +47,16 @@ _changed = threading.Condition()
 _depths: weakref.WeakSet[_Depth] = weakref.WeakSet()  # of all threads, changed under `_changed`
 _own = _Own()
 _waiting = 0  # barriers, in all threads
-_last: BaseException | None = None  # that a tap raised, and no barrier has told
+_last: BaseException | None = None  # raised by a tap, and not yet by a barrier
 
 
 def counted(cross: Crossing, *, postpone: bool = False) -> Crossing:
-    """`cross`, waited for by barriers.
+    """Wrap `cross` so that barriers wait for it.
 
     Args:
         cross: the crossing.
-        postpone: it answers nothing, and its errors are kept for the next barrier. What is no
-            `Exception` (Ctrl-C, SystemExit) is raised at once.
+        postpone: for a crossing without results: keep its errors for the next barrier. Ctrl-C and
+            SystemExit are raised at once.
     """
 
     def call(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -71,7 +71,7 @@ def counted(cross: Crossing, *, postpone: bool = False) -> Crossing:
             return ()
         finally:
             depth.count -= 1
-            # A barrier counts itself before it looks at the depths: none is missed without a lock.
+            # A barrier increments `_waiting` before it reads the depths, so none is missed here.
             if _waiting:
                 with _changed:
                     _changed.notify_all()
@@ -94,7 +94,7 @@ def _keep(error: BaseException) -> None:
 
 
 def barrier(name: str | None = None) -> None:
-    """Waits for host functions of computations that were started; see `host_callback`."""
+    """Wait for the host functions of all started computations; see `host_callback`."""
     global _last
     _log.debug("barrier_wait %s: begins", name or "")
     if not _own.depth.count:  # else it would wait for the host function that calls it
@@ -103,16 +103,16 @@ def barrier(name: str | None = None) -> None:
         error, _last = _last, None
     _log.debug("barrier_wait %s: ends", name or "")
     if error is not None:
-        told = "".join(traceback.format_exception(error))
-        add_note(error, "kept for barrier_wait, which raises a CallbackException of it")
+        text = "".join(traceback.format_exception(error))
+        add_note(error, "postponed until barrier_wait, which raises CallbackException from it")
         raise CallbackException(
-            f"There were exceptions during callback processing. Last one was:\n{told}"
+            f"There were exceptions during callback processing. Last one was:\n{text}"
         ) from error
 
 
 @contextlib.contextmanager
 def keeping_errors() -> Iterator[None]:
-    """Around a wait for programs: what a call of ours has raised there waits for a barrier."""
+    """Postpone errors of our host functions that surface while waiting for programs."""
     try:
         yield
     except Exception as error:
@@ -136,9 +136,9 @@ def _wait() -> None:
 
 
 def barrier_at_exit() -> None:
-    """The last barrier of a process: nobody is left to catch what it raises."""
+    """Run the last barrier of a process, and log its error, which nobody could catch."""
     interrupt_at_exit()  # it is registered earlier, so it would come later
     try:
         barrier("at exit")
     except CallbackException as error:
-        _log.error("no barrier_wait was there to tell: %s", error)
+        _log.error("error of a tap that no barrier_wait has raised: %s", error)

@@ -106,13 +106,13 @@ def bind_tap_call(
     with_device: bool = False,
     device_index: int = 0,
 ) -> Any:
-    """Binds one call; returns a pytree of the declared structure.
+    """Bind one call; return a pytree of the declared structure.
 
     Args:
         host: the host function.
-        arg: a pytree of arrays, which it gets as numpy arrays.
+        arg: a pytree of arrays, passed as NumPy arrays.
         declared: flat avals and structure of the result.
-        with_device: it gets the keyword ``device``.
+        with_device: whether the host function gets the keyword ``device``.
         device_index: see `host_callback.call`.
     """
     __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""What taps and calls of host_callback have in common: one ordered effect, and how they are run."""
+"""The ordered effect that taps and calls of host_callback share, and how their crossings run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._flags import flags
 
 
 class TapEffect(jax_compat.Effect):
-    """Keeps taps, prints and calls of host_callback alive, and in one order."""
+    """Keeps all taps, prints and calls of host_callback, in one order."""
 
     def __str__(self) -> str:
         return "Tap"
@@ -31,19 +31,19 @@ jax_compat.keep_and_order(TapEffect)
 
 
 def wait_for_earlier_taps() -> None:
-    """Eager calls come after those of programs that were started before; their errors wait."""
+    """Wait for the taps of programs that were started before an eager call; postpone errors."""
     with keeping_errors():
         jax_compat.wait_for_ordered(TAP)
 
 
 def raise_as_flagged(error: HostCallError) -> NoReturn:
-    """Raises what an eager call raises, by ``jax_host_callback_inline``."""
+    """Raise the error of an eager call in the form that ``jax_host_callback_inline`` asks for."""
     __tracebackhide__ = True
     (raise_itself if flags.jax_host_callback_inline else raise_runtime_error)(error)
 
 
 class Placeholder:
-    """Stands among the arguments of a bind for what is known later: transforms, the device."""
+    """An argument of a bind whose value is known only at lowering: transforms, the device."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -61,12 +61,12 @@ def building(
     device_index: int,
     transforms: tuple[Any, ...] = (),
 ) -> Build:
-    """As `build_crossing`, with placeholders filled in.
+    """Return a `build_crossing` that fills in placeholders.
 
     Args:
-        around: what becomes of the crossing.
-        device_index: of the local device to name, where the program does not say which it is.
-        transforms: as the host function gets them.
+        around: wraps the crossing.
+        device_index: the index of the local device to pass, if the program does not determine it.
+        transforms: the transforms to pass.
     """
 
     def build(callback: HostCallback, lowered: LoweredSite, *dtypes: Any) -> Crossing:
@@ -81,9 +81,9 @@ def building(
 
 
 def _device(lowered: LoweredSite, device_index: int) -> Any:
-    """The device of a shard; of a program that runs on one the `device_index`-th local device.
+    """Return the device of a shard, or the `device_index`-th local device.
 
-    JAX lowers a program for one device without knowing which: what is lowered serves all of them.
+    JAX lowers a program for a single device without choosing one, so that it can run on any.
     """
     for device in jax.local_devices():
         if f"{device.platform}:{device.id}" == lowered.device:
@@ -92,10 +92,10 @@ def _device(lowered: LoweredSite, device_index: int) -> Any:
 
 
 def placed(ctx: Any, device_index: int) -> int | None:
-    """Which device of the program makes a call for all; None where each makes its own.
+    """Return the index of the device that makes a call for all; None on a single device.
 
     Raises:
-        ValueError: the program has fewer devices.
+        ValueError: if the program has no device with this index.
     """
     __tracebackhide__ = True
     count = jax_compat.device_count(ctx)
@@ -108,9 +108,9 @@ def placed(ctx: Any, device_index: int) -> int | None:
 
 
 def recomputing(primitive: jax_compat.Primitive) -> Callable[..., Any]:
-    """The rule for `jax.checkpoint`: in the forward pass, the backward pass or both.
+    """Return the rule for `jax.checkpoint`: call in the forward pass, the backward pass or both.
 
-    It returns what JAX asks for: the equation for the known side, the one for the staged side,
+    The rule returns, as JAX expects: the equation for the known side, the one for the staged side,
     which outputs are unknown and instantiated, and the residuals.
     """
 
@@ -128,8 +128,8 @@ def recomputing(primitive: jax_compat.Primitive) -> Callable[..., Any]:
     return rule
 
 
-def _is_saved(answer: Any) -> bool:
-    """What a policy says: a boolean, or one of JAX's words for it."""
-    if isinstance(answer, (bool, np.bool_)):
-        return bool(answer)
-    return type(answer).__name__ == "SaveableType"
+def _is_saved(decision: Any) -> bool:
+    """Return whether the decision of a policy, a boolean or a marker of JAX, is to save."""
+    if isinstance(decision, (bool, np.bool_)):
+        return bool(decision)
+    return type(decision).__name__ == "SaveableType"

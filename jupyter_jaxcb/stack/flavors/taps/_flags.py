@@ -1,4 +1,4 @@
-"""The options that `jax.config` had for host_callback, read from the same environment variables."""
+"""The options of host_callback that `jax.config` had, with the same environment variables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Flags:
     """The options of host_callback; `update` changes one, as `jax.config.update` did.
 
     Attributes:
-        jax_host_callback_inline: taps and calls outside of any transformation raise the exception
-            of the host function itself, at once.
-        jax_host_callback_max_queue_byte_size: accepted, and means nothing: there is no queue.
-        jax_host_callback_outfeed: accepted, and means nothing: errors of taps are postponed anyway.
-        jax_host_callback_legacy: accepted, and means nothing.
-        raise_at_once: a failing tap fails its computation, as it did on the CPU, instead of waiting
-            for `barrier_wait`. Not an option of JAX's.
+        jax_host_callback_inline: eager taps and calls raise the exception of the host function
+            itself, at once.
+        jax_host_callback_max_queue_byte_size: ignored; there is no queue.
+        jax_host_callback_outfeed: ignored; errors of taps are always postponed.
+        jax_host_callback_legacy: ignored.
+        raise_at_once: a failing tap fails its computation, as it did on the CPU, instead of being
+            postponed until `barrier_wait`. JAX has no such option.
     """
 
     def __init__(self) -> None:
@@ -30,10 +30,10 @@ class Flags:
         self.raise_at_once = False
 
     def read_environment(self) -> None:
-        """Takes over what the environment says.
+        """Read the options from environment variables.
 
         Raises:
-            ValueError: a variable makes no sense, or asks for what is gone.
+            ValueError: if a variable has an invalid value, or is for a removed option.
         """
         if _boolean("JAX_HOST_CALLBACK_AD_TRANSFORMS", False):
             raise ValueError(f"JAX_HOST_CALLBACK_AD_TRANSFORMS is set. {_GONE}")
@@ -43,34 +43,34 @@ class Flags:
                 setattr(self, name, read(name.upper(), value))
 
     def update(self, name: str, value: Any) -> None:
-        """Sets the option `name`.
+        """Set the option `name`.
 
         Raises:
-            AttributeError: there is no such option.
-            TypeError: `value` is not of its type.
+            AttributeError: if there is no such option.
+            TypeError: if `value` has the wrong type.
         """
         if name == "jax_host_callback_ad_transforms":
             raise AttributeError(f"unrecognized option: {name}. {_GONE}")
         if name not in vars(self):
             raise AttributeError(
-                f"unrecognized option: {name}. Those of host_callback are {', '.join(vars(self))}."
+                f"unrecognized option: {name}. Use one of {', '.join(vars(self))}."
             )
         kind = type(getattr(self, name))
         if not isinstance(value, kind):
-            raise TypeError(f"{name} is {kind.__name__}, but got {value!r}.")
+            raise TypeError(f"{name} must be {kind.__name__}, but got {value!r}.")
         setattr(self, name, value)
 
 
 _GONE = (
-    "Taps see primal values only; since JAX 0.4.16 nothing else can be asked for. To see tangents "
-    "or cotangents, tap them in a rule of jax.custom_jvp or jax.custom_vjp."
+    "This option was removed in JAX 0.4.16: taps get primal values only. To get tangents or "
+    "cotangents, tap them in a rule of jax.custom_jvp or jax.custom_vjp."
 )
 
 
 def _boolean(variable: str, default: bool) -> bool:
     text = os.environ.get(variable, "").lower()
     if text and text not in _TRUE | _FALSE:
-        raise ValueError(f"{variable}={text!r} is neither true nor false. Set it to 1 or 0.")
+        raise ValueError(f"{variable}={text!r} is not a boolean. Set it to 1 or 0.")
     return text in _TRUE if text else default
 
 
@@ -79,7 +79,7 @@ def _number(variable: str, default: int) -> int:
     try:
         return int(float(text)) if text else default
     except ValueError:
-        raise ValueError(f"{variable}={text!r} is not a number of bytes.") from None
+        raise ValueError(f"{variable}={text!r} is not a number of bytes. Set an integer.") from None
 
 
 flags = Flags()

@@ -1,4 +1,4 @@
-"""The tap flavor: an identity that the host looks at; one call with the whole batch under vmap."""
+"""The tap flavor: an identity that calls the host; under vmap one call gets the whole batch."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from ._effect import (
 )
 from ._flags import flags
 
-# What a transformation has done to a tap, innermost first: its name, and the batch dimensions of
-# the operands where it is vmap's.
+# The transformations of a tap, innermost first: the name, and for vmap the batch dimensions of the
+# operands.
 Transforms = tuple[tuple[str, tuple[int | None, ...] | None], ...]
 
-WHOLE_BATCH = "whole batch"  # in the place of a vmap method: axes stay where they are
+WHOLE_BATCH = "whole batch"  # in place of a vmap method: batch axes are not moved
 
 tap_p = jax_compat.Primitive("jaxcb_tap_callback")
 tap_p.multiple_results = True
 
 
 def _abstract_eval(*avals: Any, **params: Any) -> tuple[list[Any], set[jax_compat.Effect]]:
-    # Operands and not nothing, as debug callbacks have it: what is transposed needs outputs.
+    # Unlike debug callbacks, a tap returns its operands: transposition needs outputs.
     return list(avals), {TAP}
 
 
@@ -60,9 +60,11 @@ def _impl(*args: Any, transforms: Transforms, device_index: int, **params: Any) 
 
 
 def _build(transforms: Transforms, device_index: int, *, eager: bool) -> Build:
-    told = tuple((name, {} if dims is None else {"batch_dims": dims}) for name, dims in transforms)
+    passed = tuple(
+        (name, {} if dims is None else {"batch_dims": dims}) for name, dims in transforms
+    )
     at_once = flags.raise_at_once or (eager and flags.jax_host_callback_inline)
-    return building(functools.partial(counted, postpone=not at_once), device_index, told)
+    return building(functools.partial(counted, postpone=not at_once), device_index, passed)
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list[Any], list[Any]]:
@@ -109,7 +111,7 @@ def _lower(
     device_index: int,
     **params: Any,
 ) -> Sequence[Any]:
-    silent = dataclasses.replace(ctx, avals_out=[])  # the host call answers nothing
+    silent = dataclasses.replace(ctx, avals_out=[])  # the host call returns nothing
     lower_host_call(
         silent,
         *operands,
@@ -142,13 +144,13 @@ def bind_tap(
     with_device: bool = False,
     device_index: int = 0,
 ) -> Any:
-    """Binds one tap.
+    """Bind one tap.
 
     Args:
         host: the host function.
-        arg: a pytree of arrays, which it gets as numpy arrays.
-        with_transforms: it gets a second argument, what transformations have done to the first.
-        with_device: it gets the keyword ``device``.
+        arg: a pytree of arrays, passed as NumPy arrays.
+        with_transforms: whether the host function gets `transforms` as its second argument.
+        with_device: whether the host function gets the keyword ``device``.
         device_index: see `host_callback.id_tap`.
 
     Returns:

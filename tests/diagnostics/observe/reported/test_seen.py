@@ -201,9 +201,7 @@ def test_shared_call_of_several_elements_is_pointed_out():
     _, recording = observed(lambda: jax.jit(jax.vmap(f))(jnp.ones(3)))
     (summary,) = summarize(recording)
     assert summary.calls == 1
-    assert summary.notes == (
-        "no argument is mapped by vmap: one call serves 3 batch elements",
-    )
+    assert summary.notes == ("no argument is mapped by vmap: one call serves 3 batch elements",)
 
 
 @pytest.mark.parametrize("bind", [jax.debug.callback, jax.debug.print], ids=["callback", "print"])

@@ -1,4 +1,4 @@
-"""Programs that make every call that their text asks for are not said to lack any; others are."""
+"""Programs that make every call of their text have nothing elided; others report what is."""
 
 import jax
 import jax.numpy as jnp
@@ -281,7 +281,7 @@ def rows_of(program, run=True):
 
 @pytest.mark.parametrize("kind", ["io", "debug"])
 @pytest.mark.parametrize("run", [False, True])
-def test_call_in_a_condition_that_xla_does_not_evaluate_has_the_reason_and_the_way_out(kind, run):
+def test_call_in_a_condition_that_xla_does_not_evaluate_has_the_reason_and_advice(kind, run):
     (found,) = rows_of(predicate(flavor(Hosts(), kind), False, 3), run)
     assert (str(found.status), found.calls, found.expected) == ("optimized_away", 0, 0)
     assert "never evaluates the condition" in found.reason
@@ -320,13 +320,13 @@ def test_loop_in_a_predicate_that_is_evaluated_once_and_never_again_lacks_nothin
 
 @pytest.mark.parametrize("kind", ["io", "debug", "ordered"])
 @pytest.mark.parametrize("run", [False, True])
-def test_effect_that_no_run_reaches_on_one_way_lacks_nothing(kind, run):
+def test_effect_that_no_run_reaches_on_one_path_lacks_nothing(kind, run):
     a = flavor(Hosts(), kind)
     (found,) = rows_of(lambda x: lax.cond(True, a, a, x), run)
     assert (found.elided, found.reason, found.written, found.expected) == (0, "", 1, 1)
 
 
-def test_unused_way_is_reported_where_the_branch_of_the_other_is_not_entered():
+def test_unused_path_is_reported_where_the_branch_of_the_other_is_not_entered():
     a = Hosts().pure("a")
     helper = jax.jit(lambda x: a(x) + 1)
 

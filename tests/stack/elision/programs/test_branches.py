@@ -248,7 +248,7 @@ def _(h):
     "a while vmapped over its condition",
     {"a": "kept 16"},
     (1, 1),
-    notes={"a": "batch elements that have finished"},
+    notes={"a": "finished"},
 )
 def _(h):
     a = h.pure("a")

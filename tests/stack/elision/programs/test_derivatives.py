@@ -158,7 +158,7 @@ def _(h):
 
 
 def remat(policy):
-    """sin(x) times a call, rematerialised; one more call behind it."""
+    """sin(x) times a call, rematerialized; one more call behind it."""
 
     def program(h):
         a = stopped(h.pure("a"))

@@ -1,4 +1,4 @@
-"""Jitted functions called in jitted functions: one call where the source has two."""
+"""Jitted functions inside jitted functions: one call where the source has two."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def _(h):
 
 
 def survivors(counts):
-    """Of a line reached twice."""
+    """Return the rows of a line that is reached twice."""
     return {"a": "deduplicated 1" if counts[1] == 1 else "kept 2"}
 
 
@@ -258,7 +258,7 @@ def _(h):
     return f, (X,)
 
 
-def test_a_call_that_is_folded_is_not_explained_by_equal_arguments():
+def test_an_optimized_away_call_is_not_explained_by_equal_arguments():
     hosts = Hosts()
     g = jax.jit(hosts.pure("a"))
     with jaxcb.record() as recorded:
@@ -268,9 +268,9 @@ def test_a_call_that_is_folded_is_not_explained_by_equal_arguments():
 
 
 @row(
-    "a mapped predicate in an inner jit, in a branch of an inner jit",
+    "a batched predicate in an inner jit, in a branch of an inner jit",
     {"a": "kept 3"},
-    notes={"a": "every branch runs for every batch element"},
+    notes={"a": "every branch runs"},
 )
 def _(h):
     a = h.pure("a")

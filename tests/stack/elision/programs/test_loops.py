@@ -1,4 +1,4 @@
-"""Loops: of length 0, 1 and n, static and dynamic, with calls that XLA or JAX takes out."""
+"""Loops of length 0, 1 and n, static and dynamic, with calls that XLA or JAX hoists."""
 
 import jax
 import jax.numpy as jnp

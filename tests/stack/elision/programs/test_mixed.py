@@ -278,7 +278,7 @@ def test_each_line_has_its_status(row):
     check(row)
 
 
-def test_what_is_merged_and_called_outside_of_its_loop_is_reported_as_both():
+def test_deduplicated_call_outside_of_its_loop_is_reported_as_both():
     called = []
     host = jaxcb.pure(lambda x: (called.append(1), x)[1], result=lambda x: x)
     one = jax.jit(lambda x: host(x))

@@ -181,7 +181,7 @@ def _(h):
     return lambda x: c(x) + 0 * b(a(x)), (N,)
 
 
-@row("zero times what an io callback answers", {"a": "kept 1"}, (1, 1))
+@row("zero times the result of an io callback", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.io("a")
     return lambda x: x + 0 * a(x), (N,)
@@ -221,7 +221,7 @@ def _(h):
 
 @row("of two results one is used", {"a": "kept 1"}, (1, 1))
 def _(h):
-    a = h.pure("a", result=lambda x: (x, x), returned_value=lambda x: (x, x))
+    a = h.pure("a", result=lambda x: (x, x), function=lambda x: (x, x))
     return lambda x: a(x)[1], (X,)
 
 

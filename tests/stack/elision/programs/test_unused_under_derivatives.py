@@ -1,4 +1,4 @@
-"""A call without use, behind something that JAX traces by itself, with and without a derivative."""
+"""An unused call inside a function that JAX traces separately, with and without a derivative."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ ROWS, row = table()
 
 
 def behind(wrap, derive):
-    """A call without use, behind `wrap`, that `derive` takes the derivative of."""
+    """Return an unused call inside `wrap`, differentiated by `derive`."""
 
     def program(h):
         a = h.pure("a")

@@ -1,6 +1,6 @@
 """A program with the persistent compilation cache on; run by test_compilations.py.
 
-Prints a JSON object: whether JAX keeps the program with a callback, and what is said of it.
+Prints a JSON object: whether JAX keeps the program with a callback, and the note about it.
 """
 
 import json

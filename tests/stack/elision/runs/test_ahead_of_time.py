@@ -1,4 +1,4 @@
-"""Programs compiled ahead of time: their runs are counted, and what they leave out is reported."""
+"""Programs compiled ahead of time: their runs are counted, and elided calls are reported."""
 
 import threading
 
@@ -53,7 +53,7 @@ def recorded(run):
 
 
 def compiled(f, *args):
-    """Compiled while a recorder listens: what it hears of is known in later blocks."""
+    """Compile under a recorder; later blocks know the outcomes."""
     found = []
     recording = recorded(lambda: found.append(jax.jit(f).lower(*args).compile()))
     return found[0], recording
@@ -66,7 +66,7 @@ def facts(recording):
 
 
 def after(f, runs):
-    """What is to be reported of `runs` runs."""
+    """Return the expected facts after `runs` runs."""
     calls = runs * (f in (kept, effectful))
     expected = None if f is not_reached else calls
     return [(STATUSES[f], calls, expected)], [runs]
@@ -235,7 +235,7 @@ def test_program_that_was_traced_first_is_counted_too(f):
 
 
 @pytest.mark.parametrize("f", [elided, not_reached], ids=lambda f: f.__name__)
-def test_jitted_function_that_was_compiled_ahead_of_time_is_told_too(f):
+def test_jitted_function_that_was_compiled_ahead_of_time_is_reported_too(f):
     j = jax.jit(f)
     recorded(lambda: j.lower(1.0).compile())
     recorded(lambda: j(1.0))

@@ -1,4 +1,4 @@
-"""A recording says what compiling each program took, and a site why it was compiled again."""
+"""A recording has the compile time of each program, and why a call site was compiled again."""
 
 import threading
 from pathlib import Path
@@ -85,12 +85,12 @@ def test_vmap_and_gradient_of_one_function_are_not_one_that_is_compiled_twice():
     assert notes(lambda: [jax.jit(jax.vmap(sine))(jnp.ones(3)), jax.jit(jax.grad(sine))(1.0)]) == []
 
 
-def test_two_lambdas_that_are_mapped_are_not_one_compiled_twice():
+def test_two_lambdas_that_are_vmapped_are_not_one_compiled_twice():
     one, other = (lambda x: helper(x) + 1), (lambda x: helper(x) * 2)
     assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in (one, other)]) == []
 
 
-def test_lambda_that_is_mapped_and_jitted_in_a_loop_is_another_function_each_time():
+def test_lambda_that_is_vmapped_and_jitted_in_a_loop_is_another_function_each_time():
     def run():
         return [jax.jit(jax.vmap(lambda x: double(x)))(jnp.ones(3)) for _ in range(3)]
 
@@ -182,9 +182,9 @@ def test_program_that_the_persistent_cache_does_not_keep_says_so(in_process, cac
     found = in_process(program, tmp_path if cached else "").value
     old = jax.__version_info__ < (0, 11)
     assert (found["others"], found["kept"]) == (int(cached), int(cached and not old))
-    said = cached and old
+    expected = cached and old
     assert [f"cache of JAX {jax.__version__} takes no" in note for note in found["called"]] == (
-        [True] * said
+        [True] * expected
     )
     assert found["unused"] == []  # its program holds no callback any more
-    assert found["flags"] == {"jit_with_callback": said, "jit_with_unused_callback": False}
+    assert found["flags"] == {"jit_with_callback": expected, "jit_with_unused_callback": False}

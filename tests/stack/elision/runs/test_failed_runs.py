@@ -1,4 +1,4 @@
-"""Runs that went through and runs that failed are distinguished, also where no call came of either."""
+"""Successful and failed runs are distinguished, also if neither made a call."""
 
 import contextlib
 
@@ -69,7 +69,7 @@ def test_two_runs_that_failed_are_two():
 
 
 def test_no_run_is_made_up_where_the_failing_call_is_in_a_branch_itself():
-    """JAX tells of the two runs without effects that went through, not of the one that failed."""
+    """JAX reports the two successful runs without effects, not the failed one."""
 
     def first(x):
         raise ValueError("no luck")

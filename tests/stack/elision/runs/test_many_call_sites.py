@@ -1,4 +1,4 @@
-"""What is found out about a program takes work linear in its call sites.
+"""The analysis of a program takes time linear in its number of call sites.
 
 Work is counted in instructions of Python that this package's code runs: the same on each machine.
 """
@@ -53,7 +53,7 @@ class Work:
 
 
 def work(line, count):
-    """The instructions that it takes to have a program with `count` call sites compiled."""
+    """Count the instructions it takes to compile a program with `count` call sites."""
     p = jaxcb.pure(np.sin, result="x")
     source = "\n    ".join(["def f(x):", *[line] * count, "return x"])
     space = {"p": p, "jax": jax}

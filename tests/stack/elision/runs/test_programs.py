@@ -1,4 +1,4 @@
-"""How programs come to be and run: ahead of time, several times, several of one function."""
+"""Programs compiled ahead of time, run several times, or several of one function."""
 
 import jax
 import jax.numpy as jnp

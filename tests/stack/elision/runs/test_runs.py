@@ -1,4 +1,4 @@
-"""How often which program of one function runs: arguments that tell programs apart, or do not."""
+"""Runs are counted for each program of a function, whether or not arguments select another one."""
 
 import functools
 
@@ -16,7 +16,7 @@ ROWS, row = table()
 
 
 def by_static(a, b):
-    """Live or unused, as a static argument says."""
+    """Kept or unused, depending on a static argument."""
 
     def f(x, keep):
         y = a(x)
@@ -26,21 +26,21 @@ def by_static(a, b):
     return f
 
 
-@row("programs told apart by a static argument", {"a": "kept 2", "b": "kept 3"})
+@row("programs distinguished by a static argument", {"a": "kept 2", "b": "kept 3"})
 def _(h):
     f = jax.jit(by_static(h.pure("a"), h.pure("b")), static_argnums=1)
     for keep in (True, False, True, False, False):
         f(X, keep)
 
 
-@row("programs told apart by a static keyword", {"a": "kept 2", "b": "kept 1"})
+@row("programs distinguished by a static keyword", {"a": "kept 2", "b": "kept 1"})
 def _(h):
     f = jax.jit(by_static(h.pure("a"), h.pure("b")), static_argnames="keep")
     for keep in (True, False, True):
         f(X, keep=keep)
 
 
-@row("programs told apart by weak type", {"a": "kept 3"})
+@row("programs distinguished by weak type", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: a(x))
@@ -48,7 +48,7 @@ def _(h):
         f(x)
 
 
-@row("programs told apart by the tree of an argument", {"a": "kept 3"})
+@row("programs distinguished by the tree of an argument", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda t: a(t["x"]) if "x" in t else t["y"] * 2)
@@ -96,7 +96,7 @@ def _(h):
         f(x)
 
 
-@row("with effects, told apart by a static argument", {"a": "kept 3", "b": "kept 3"})
+@row("with effects, distinguished by a static argument", {"a": "kept 3", "b": "kept 3"})
 def _(h):
     a, b = h.io("a"), h.debug("b")
     f = jax.jit(lambda x, n: (b(x), a(x) * n)[1], static_argnums=1)
@@ -240,7 +240,7 @@ def _(h):
     def fail(x):
         raise KeyError
 
-    a, b = h.pure("a", result=fail), h.pure("b")
+    a, b = h.pure("a", function=fail), h.pure("b")
     try:
         jax.block_until_ready(jax.jit(lambda x: b(a(x)))(X))
     except jax.errors.JaxRuntimeError:

@@ -1,4 +1,4 @@
-"""A program that an earlier block compiled runs again: what it elides is reported again."""
+"""If a program compiled in an earlier block runs again, its elided calls are reported again."""
 
 import concurrent.futures
 import functools
@@ -37,7 +37,7 @@ def optimized_away(h):
     return lambda x: jnp.where(False, a(x), x)
 
 
-def unused_beside_live(h):
+def unused_beside_kept(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: (a(x), b(x))[1]
 
@@ -57,7 +57,7 @@ PROGRAMS = [
     ("a call that is optimized away", optimized_away, {"a": "optimized away 0"}),
     ("a deduplicated call", deduplicated, {"a": "deduplicated 1"}),
     ("a hoisted call", hoisted, {"a": "hoisted 1"}),
-    ("an unused call beside a kept one", unused_beside_live, {"a": "unused 0", "b": "kept 1"}),
+    ("an unused call beside a kept one", unused_beside_kept, {"a": "unused 0", "b": "kept 1"}),
     ("a branch that is not taken", not_reached, {"a": "not reached 0", "b": "kept 1"}),
     ("a loop of length 0", length_0, {"a": "unused 0"}),
 ]
@@ -80,7 +80,7 @@ programs = pytest.mark.parametrize(
 
 
 def block(hosts, run):
-    """What one block records, and the calls that were made in it."""
+    """Return the recording of one block, and the calls made in it."""
     before = hosts.calls.copy()
     with jaxcb.record() as recorded:
         run()
@@ -90,7 +90,7 @@ def block(hosts, run):
 def times(lines, factor):
     return {
         key: f"{status} {factor * int(calls)}"
-        for key, (status, calls) in ((key, line.split()) for key, line in lines.items())
+        for key, (status, calls) in ((key, line.rsplit(" ", 1)) for key, line in lines.items())
     }
 
 
@@ -107,7 +107,7 @@ def test_a_second_block_is_reported_again(make, lines):
 
 @programs
 @alone
-def test_a_block_without_a_run_tells_nothing(make, lines):
+def test_a_block_without_a_run_reports_nothing(make, lines):
     hosts = Hosts()
     f = jax.jit(make(hosts))
     with jaxcb.record():
@@ -142,7 +142,7 @@ def test_a_program_compiled_ahead_of_time_in_one_block_and_run_in_the_next(make,
         before = {k: f"{f if f in gone else 'not run'} 0" for k, f in elided.items()}
         compare(recording, before, calls)
         recording, calls = block(hosts, lambda: kept[0](X))
-        # Without a call or an effect nothing shows that it ran: JAX tells of no such run.
+        # Without a call or an effect nothing shows that it ran: JAX does not report such a run.
         seen = calls or recording.outcomes
         compare(recording, lines if seen else {}, calls)
 
@@ -161,7 +161,7 @@ def test_a_program_run_in_two_blocks_twice_has_twice_the_calls(make, lines):
 @programs
 @alone
 def test_a_block_alone_after_another_says_nothing_wrong(make, lines):
-    """Between the two no recorder is active: it may know less, and not other things."""
+    """No recorder is active in between: it may know less, but nothing wrong."""
     hosts = Hosts()
     f = jax.jit(make(hosts))
     block(hosts, lambda: f(X))
@@ -172,7 +172,7 @@ def test_a_block_alone_after_another_says_nothing_wrong(make, lines):
         status, number = line.rsplit(" ", 1)
         alone[key] = f"{status}|{'kept' if calls[key] else 'absent'}|unknown {number}"
     compare(recording, alone, calls)
-    assert +calls == {k: int(v.rsplit(" ", 1)[1]) for k, v in lines.items() if int(v.rsplit(" ", 1)[1])}
+    assert +calls == {k: int(v.split()[-1]) for k, v in lines.items() if int(v.split()[-1])}
 
 
 @programs

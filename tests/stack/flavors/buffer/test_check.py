@@ -45,8 +45,8 @@ def test_what_is_left_out_is_counted_and_the_first_of_it_named(dtype, shape, dat
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         jax.block_until_ready(call())
     first = list(map(int, np.unravel_index(min(left), shape)))
-    said = str(jaxcb.host_error(caught.value))
-    assert said.startswith(
+    message = str(jaxcb.host_error(caught.value))
+    assert message.startswith(
         f"partly did not write {len(left)} of the {size} elements of out {dtype.name}{shape}, the "
         f"first at {first}"
     )
@@ -66,7 +66,7 @@ def test_a_written_value_that_looks_like_the_canary_is_none():
     assert 2_000 < len(calls) < 2_200  # it is asked again where that happened
 
 
-def test_with_side_effects_it_is_called_once_and_reported_what_cannot_be_chance():
+def test_with_side_effects_it_is_called_once_and_only_certain_omissions_are_reported():
     calls = []
 
     def make(dtype, size, written):

@@ -48,7 +48,7 @@ def test_the_elements_of_a_shard_are_its_own(found):
 def test_a_side_effect_that_every_device_would_make_is_refused(found):
     kind, words, _ = found["jit with a side effect"]
     assert kind == "NotImplementedError"
-    assert "each of them would make its side effect. Call it in jax.shard_map" in words
+    assert "each would repeat its side effect. Call it in jax.shard_map" in words
 
 
 @pytest.mark.parametrize("name", ["jit that fails", "shard_map that fails"])

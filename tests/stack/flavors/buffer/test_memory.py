@@ -1,4 +1,4 @@
-"""Whose memory it is: nothing is copied, inputs stay as they are, nothing borrowed is kept."""
+"""Memory: nothing is copied, inputs are read-only, and no borrowed memory is kept."""
 
 import gc
 import traceback
@@ -91,7 +91,7 @@ def test_a_donated_alias_is_written_in_place(x):
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_an_alias_that_vmap_does_not_map_begins_as_the_input_in_every_element(x, method):
+def test_an_unbatched_alias_begins_as_the_input_in_every_element(x, method):
     def accumulate(context, out, start, x):
         out += x
 

@@ -1,4 +1,4 @@
-"""What buffer callbacks compute, against JAX's own and numpy, however they are called."""
+"""Results of buffer callbacks, compared with JAX's own and with NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -64,13 +64,13 @@ def test_a_64_bit_result_without_x64_is_refused_before_anything_runs():
 def test_numbers_of_less_than_a_byte_are_refused(dtype):
     # Numpy shows 4 of them in 4 bytes where XLA lends 2.
     x = jnp.zeros(4, dtype)
-    with pytest.raises(TypeError, match=f"cannot lend {dtype} to the buffer callback <lambda>"):
+    with pytest.raises(TypeError, match=f"cannot pass {dtype} to the buffer callback <lambda>"):
         jaxcb.buffer_callback(lambda context, out, x: None, x)(x)
 
 
 def test_keys_are_refused():
     key = jax.random.key(0)
-    with pytest.raises(TypeError, match=r"cannot lend key<fry> .* jax\.random\.key_data"):
+    with pytest.raises(TypeError, match=r"cannot pass key<fry> .* jax\.random\.key_data"):
         jaxcb.buffer_callback(lambda context, out, x: None, jnp.zeros(2))(key)
 
 
@@ -122,9 +122,9 @@ def _maps(draw):
     shapes, axes = [list(inner), list(inner)], []
     for _ in range(draw(st.integers(1, 3))):
         size = draw(st.integers(0, 3))
-        mapped = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
+        batched = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
         places = []
-        for shape, on in zip(shapes, mapped, strict=True):
+        for shape, on in zip(shapes, batched, strict=True):
             place = draw(st.integers(0, len(shape))) if on else None
             if place is not None:
                 shape.insert(place, size)
@@ -189,7 +189,7 @@ def test_vmap_without_a_method_names_the_choices(x):
     call = jaxcb.buffer_callback(add, jnp.zeros(3))
     with pytest.raises(
         NotImplementedError,
-        match=r"cannot vmap add@.* 'expand_dims', .*'sequential' is always right",
+        match=r"cannot vmap add@.* 'expand_dims', .*'sequential' is correct",
     ):
         jax.vmap(call)(x, x)
 

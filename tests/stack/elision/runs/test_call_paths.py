@@ -1,6 +1,6 @@
-"""One function by several ways in one program: counts are those of each way, or not known.
+"""A function reached by several call paths in one program: each count is exact, or unknown.
 
-What is right was counted in the host functions, and worked out by hand for each way.
+The expected counts come from the host functions, and by hand for each path.
 """
 
 import collections
@@ -52,8 +52,8 @@ def derivative(g):
     return lambda x: sum(jax.value_and_grad(rule)(x))
 
 
-# By name: a way to call a function of a number; how often a run then calls it.
-WAYS = {
+# By name: a transformation of a function of a number, and the host calls of one run of it.
+PATHS = {
     "plainly": (lambda g: g, 1),
     "twice": (lambda g: lambda x: g(x) + g(x + 3), 2),
     "vmap of 2": (vmap(2), 2),
@@ -73,13 +73,13 @@ WAYS = {
     "another platform": (lambda g: lambda x: lax.platform_dependent(x, tpu=g, default=g), 1),
 }
 DATA = {"while, 3 times", "branch taken", "branch not taken"}
-# One call for a whole batch: what a vmap of a few batch elements makes.
+# Host calls under vmap if one call gets the whole batch.
 BATCHED = {"vmap of 2": 1, "vmap of 3": 1}
 
 
 def count_of(uses, batched=False):
-    """Host calls of a run; each use is ways one in the other, outermost first."""
-    each = {name: BATCHED.get(name, n) if batched else n for name, (_, n) in WAYS.items()}
+    """Return the host calls of a run; each use is a nesting of paths, outermost first."""
+    each = {name: BATCHED.get(name, n) if batched else n for name, (_, n) in PATHS.items()}
     return sum(int(np.prod([each[name] for name in use])) for use in uses)
 
 
@@ -144,10 +144,10 @@ class Program:
         def program(x):
             y = x
             for number, use in enumerate(uses):
-                way = g
+                call = g
                 for name in reversed(use):
-                    way = WAYS[name][0](way)
-                y = y + way(y + number)
+                    call = PATHS[name][0](call)
+                y = y + call(y + number)
             return y + b(x)
 
         self.jitted = jax.jit(program)
@@ -162,14 +162,14 @@ class Program:
         return host
 
     def ahead(self):
-        """By host function, what explain says."""
+        """The rows of `explain`, by host function."""
         with jaxcb.observe_jax():
             recording = jaxcb.explain(self.jitted)(X)
         assert not self.calls
         return Rows.by_function(recording)
 
     def run(self, runs=1):
-        """By host function, what a recording says."""
+        """The rows of a recording, by host function."""
         with jaxcb.observe_jax() as r:
             for _ in range(runs):
                 jax.block_until_ready(self.jitted(X))
@@ -197,24 +197,24 @@ def check(uses, flavor, *, jitted, runs):
 
 
 @pytest.mark.parametrize(
-    ("flavor", "way"),
+    ("flavor", "path"),
     [
-        (flavor, way)
-        # Every way of the first one, and of the others in turn, so that each meets half of them.
+        (flavor, path)
+        # Every path for the first flavor, and alternating halves of them for the others.
         for number, flavor in enumerate(
             ("pure", "io", "debug", "batched", "jax pure", "jax batched")
         )
-        for place, way in enumerate(WAYS)
+        for place, path in enumerate(PATHS)
         if number == 0 or (place + number) % 2 == 0
         # How often these run depends on data; and JAX refuses effects of io in a checkpoint.
-        if way not in DATA and (flavor, way) != ("io", "checkpoint")
+        if path not in DATA and (flavor, path) != ("io", "checkpoint")
     ],
 )
-def test_function_called_plainly_and_by_another_way_has_the_calls_of_both(flavor, way):
-    check([["plainly"], [way]], flavor, jitted=True, runs=2)
+def test_function_called_plainly_and_by_another_path_has_the_calls_of_both(flavor, path):
+    check([["plainly"], [path]], flavor, jitted=True, runs=2)
 
 
-def test_what_is_called_plainly_and_under_vmap_says_so_ahead_and_leaves_others_alone():
+def test_calls_made_plainly_and_under_vmap_are_known_ahead_and_leave_others_alone():
     program = Program([["plainly"], ["vmap of 3"]])
     assert {name: one.expected for name, one in program.ahead().items()} == {"a": 4, "b": 1}
     ran = program.run()
@@ -225,7 +225,7 @@ def test_what_is_called_plainly_and_under_vmap_says_so_ahead_and_leaves_others_a
         assert str(row.status) == "kept"
 
 
-use = st.lists(st.sampled_from(sorted(WAYS)), min_size=1, max_size=2)
+use = st.lists(st.sampled_from(sorted(PATHS)), min_size=1, max_size=2)
 
 
 @settings(max_examples=15, deadline=None)
@@ -235,27 +235,27 @@ use = st.lists(st.sampled_from(sorted(WAYS)), min_size=1, max_size=2)
     jitted=st.booleans(),
     runs=st.integers(1, 2),
 )
-def test_counts_are_right_by_whatever_ways_a_function_is_called(uses, flavor, jitted, runs):
+def test_counts_are_right_on_whatever_paths_a_function_is_called(uses, flavor, jitted, runs):
     if flavor == "io":
         uses = [[name for name in use if name != "checkpoint"] or ["plainly"] for use in uses]
     check(uses, flavor, jitted=jitted, runs=runs)
 
 
-@pytest.mark.parametrize("way", ["scan of 0", "vmap of none", "another platform"])
+@pytest.mark.parametrize("path", ["scan of 0", "vmap of none", "another platform"])
 @pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
-def test_way_that_no_run_goes_is_not_missed(way, flavor):
-    program = Program([["plainly"], [way]], flavor)
+def test_path_that_no_run_takes_is_not_reported_as_missing(path, flavor):
+    program = Program([["plainly"], [path]], flavor)
     (found,) = program.run()["a"]
-    assert found.calls == program.calls["a"] == count_of([["plainly"], [way]])
+    assert found.calls == program.calls["a"] == count_of([["plainly"], [path]])
     assert (str(found.status), found.reason, found.elided) == ("kept", "", 0)
 
 
-def test_each_way_that_no_run_goes_has_its_reason():
-    for way, words in (
+def test_each_path_that_no_run_takes_has_its_reason():
+    for path, words in (
         ("scan of 0", "a loop of length 0"),
         ("vmap of none", "an axis of size 0"),
     ):
-        (found,) = Program([[way]]).run()["a"]
+        (found,) = Program([[path]]).run()["a"]
         assert (found.calls, found.expected) == (0, 0)
         assert words in found.reason
 
@@ -270,7 +270,7 @@ def test_call_site_that_is_called_eagerly_too_expects_those_calls_as_well():
                 jax.block_until_ready(call(X))
 
     with jaxcb.record() as r:
-        thread = threading.Thread(target=run)  # where no caller tells the two apart
+        thread = threading.Thread(target=run)  # no caller distinguishes the two
         thread.start()
         thread.join()
     (found,) = summarize(r.recording)
