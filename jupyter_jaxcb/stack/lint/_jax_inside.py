@@ -97,7 +97,8 @@ def _operations_of(modules: tuple[str, ...]) -> dict[int, str]:
     for module in sorted(modules, key=len, reverse=True):  # the shortest name wins
         for name, value in vars(sys.modules[module]).copy().items():
             plain = callable(value) and not isinstance(value, type | types.ModuleType)
-            if plain and not name.startswith("_") and name not in _HARMLESS:
+            of_numpy = getattr(value, "__module__", "") == "numpy"  # jnp.savez is np.savez
+            if plain and not of_numpy and not name.startswith("_") and name not in _HARMLESS:
                 names[id(value)] = f"{module}.{name}"
     return names
 
