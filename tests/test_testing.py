@@ -161,7 +161,7 @@ def test_failure_shows_which_line_called_how_often(ran):
             "bessel · pure · 1 call*",
         ],
     )
-    assert "its result is never used, so JAX dropped the call" in "\n".join(shown)
+    assert "nothing uses its result, so JAX removed the call" in "\n".join(shown)
 
 
 in_the_suite(

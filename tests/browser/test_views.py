@@ -45,7 +45,7 @@ def test_one_line_opens_to_sites_with_status_reason_and_advice(used):
     expect(sites.nth(0)).to_be_visible()
     expect(sites.nth(0)).to_contain_text("lost = double(x)")
     expect(sites.nth(0)).to_contain_text("unused")
-    expect(sites.nth(0)).to_contain_text("its result is never used")
+    expect(sites.nth(0)).to_contain_text("nothing uses its result")
     expect(sites.nth(0)).to_contain_text("register it as io")
     expect(sites.nth(1)).to_contain_text("kept")
 
@@ -123,7 +123,7 @@ def test_without_our_extension_a_saved_trace_is_html(used, notebook):
                      outputs=[cell.outputs for cell in saved.cells])  # fmt: skip
     details = plain.cell(2).locator("details.jaxcb")
     details.locator("summary").click()
-    expect(details).to_contain_text("its result is never used")
+    expect(details).to_contain_text("nothing uses its result")
     expect(plain.page.locator(".jaxcb-view")).to_have_count(0)
 
 

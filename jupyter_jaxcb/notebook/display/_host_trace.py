@@ -25,7 +25,7 @@ class HostTrace:
         self._values = values
         self._place = place
         self._name = name
-        self._nothing = "no callback of ours in it" if recording.ahead else "no host calls"
+        self._nothing = "no jupyter_jaxcb callbacks" if recording.ahead else "no host calls"
 
     def __bool__(self) -> bool:
         """Whether there is anything to show: a call, a compiled site or an elided one."""

@@ -79,7 +79,7 @@ class Live:
             self._tell(self._progress.sites(heard.lowered))
 
     def _look(self, looks: int) -> Snapshot:
-        heard = self._recorder.heard(self._mark, self._progress.seen)
+        heard = self._recorder.snapshot(self._mark, self._progress.seen)
         calls = self._progress.add(heard)
         now = self._recorder.clock()
         running = [

@@ -191,7 +191,7 @@ class JaxMagics(SessionMagics):
             recordings = [answer]
         if "--cost" in options:
             costs = filter(None, map(cost_to_text, recordings))
-            print("\n".join(costs) or "no callback of ours in it")
+            print("\n".join(costs) or "no jupyter_jaxcb callbacks")
         return answer
 
     @magic_arguments()

@@ -1,7 +1,7 @@
-"""Recordings as text and HTML.
+"""Render recordings as text and HTML.
 
-`_text` and `_html` lay out the rows of `summary`; `_words` phrases shapes, counts and times,
-`_phrases` holds the words that the front end uses too.
+`_text` and `_html` lay out the rows of `summary`, `_words` formats shapes, counts and times, and
+`_phrases` holds the phrases that the front end uses too.
 """
 
 from ._cost import cost_to_text as cost_to_text

@@ -169,8 +169,8 @@ describe('the footer of TraceView', () => {
     const words = [...find('.jaxcb-footer').children].map(child => child.textContent);
     expect(words).toEqual([
       '⚠ line 4 ran before line 3',
-      '⚠ 12,000 calls more, not in these counts: the log was full',
-      '⚠ the log was full: 5 calls of these were counted and have no row',
+      '⚠ the log was full: another 12,000 calls not counted',
+      '⚠ the log was full: 5 calls were counted but not logged',
       '4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms',
       'jax 0.10.2 · cpu',
       '1 compilation · 92 ms'

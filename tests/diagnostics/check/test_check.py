@@ -245,7 +245,7 @@ def test_check_reads_well():
             ),
             X,
         )
-    ).startswith("sin · pure · in order\n")
+    ).startswith("sin · pure · no findings\n")
 
 
 def test_key_is_refused_with_what_to_pass():

@@ -231,7 +231,7 @@ def test_a_function_without_callbacks_gives_an_empty_recording():
     recording = jaxcb.explain(lambda x: x + 1)(X)
     assert recording.ahead
     assert recording.outcomes == ()
-    assert repr(recording) == "<Recording of nothing run: no callbacks>"
+    assert repr(recording) == "<Recording without a run: no callbacks>"
 
 
 def test_what_comes_back_survives_json():

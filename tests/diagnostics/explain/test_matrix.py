@@ -210,8 +210,8 @@ def test_io_in_a_checkpoint_is_refused_in_words():
 def test_without_callbacks_it_says_so():
     matrix = jaxcb.explain_matrix(lambda x: x)(X)
     assert not any(column.outcomes for column in matrix.columns.values())
-    assert matrix_to_text(matrix) == "no callback of ours in it"
-    assert "no callback of ours in it" in matrix_to_html(matrix)
+    assert matrix_to_text(matrix) == "no jupyter_jaxcb callbacks"
+    assert "no jupyter_jaxcb callbacks" in matrix_to_html(matrix)
 
 
 def test_integers_only_refuse_derivatives_in_words():

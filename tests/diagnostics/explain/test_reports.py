@@ -33,16 +33,16 @@ def test_nothing_run_has_no_calls_no_times_and_no_sample_values():
 @pytest.mark.parametrize(
     ("make", "args", "words"),
     [
-        (lambda h: h.pure("a"), (X,), "a · pure · 1 call a run"),
-        (lambda h: jax.vmap(h.pure("a")), (X,), "a · pure · 3 calls a run"),
-        (lambda h: lambda x: (h.pure("a")(x), x)[1], (X,), "its result is never used"),
-        (lambda h: lambda x: jnp.where(False, h.pure("a")(x), x), (X,), "optimized_away"),
+        (lambda h: h.pure("a"), (X,), "a · pure · 1 call per run"),
+        (lambda h: jax.vmap(h.pure("a")), (X,), "a · pure · 3 calls per run"),
+        (lambda h: lambda x: (h.pure("a")(x), x)[1], (X,), "nothing uses its result"),
+        (lambda h: lambda x: jnp.where(False, h.pure("a")(x), x), (X,), "optimized away"),
         (
             lambda h: (lambda a: lambda x: lax.fori_loop(0, 4, lambda i, c: c + a(x), x))(
                 h.pure("a")
             ),
             (X,),
-            "called outside of it instead of 4 times",
+            "(loop-invariant code motion): 1 call per run instead of 4",
         ),
     ],
 )

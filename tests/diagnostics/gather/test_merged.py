@@ -114,7 +114,7 @@ def test_an_environment_that_differs_is_reported_by_process():
         "jax": "0.1",
         "backend": "cpu (process 0); gpu (process 1); ? (process 2)",
         "processes": "3",
-        "clocks": "one for all",
+        "clocks": "shared",
     }
 
 

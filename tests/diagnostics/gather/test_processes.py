@@ -59,7 +59,7 @@ def test_a_process_that_another_calls_for_says_so(found, flavor):
     own = [process["programs"][f"{flavor}: jit"]["own"] for process in found]
     assert [one["status"] for one in own] == ["kept", "not_run"]
     assert [one["expected"] for one in own] == [1, 0]
-    assert own[1]["reason"] == "another process makes its calls, for all"
+    assert own[1]["reason"] == "another process makes its calls on behalf of all"
 
 
 @BOTH
@@ -68,7 +68,7 @@ def test_statuses_that_differ_are_reported_by_process(found, process):
     assert row["status"] == "kept" and [call[0] for call in row["calls"]] == [0, 0, 0]
     counts, status = row["notes"][:2]
     assert counts == "3 calls in process 0, 0 calls in process 1"
-    assert status.startswith("unused in process 1: its result is never used")
+    assert status.startswith("unused in process 1: nothing uses its result")
     assert "unused in process 1" in row["text"]
 
 

@@ -52,7 +52,7 @@ def test_elided_callback_is_named_with_reason_and_advice(double):
     )
     unused, used = ran.sites
     assert (unused["line"], unused["status"], unused["calls"]) == (3, "unused", 0)
-    assert "never used" in unused["reason"] and "io" in unused["advice"]
+    assert "nothing uses" in unused["reason"] and "io" in unused["advice"]
     assert (used["line"], used["status"], used["calls"]) == (4, "kept", 1)
     assert "unused" in ran.trace["text/plain"]
 

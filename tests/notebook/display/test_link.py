@@ -82,7 +82,7 @@ def test_elided_callback_is_reported_with_reason_and_advice(reported):
     (snapshot,) = reported("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
     (site,) = snapshot["sites"]
     assert (site["status"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
-    assert "never used" in site["reason"] and site["advice"]
+    assert "nothing uses" in site["reason"] and site["advice"]
 
 
 def test_cell_that_changes_nothing_tells_nothing(reported):

@@ -126,7 +126,7 @@ def test_value_that_is_not_finite_is_noted_without_being_shown(kernel):
     kernel.run("%%jax_callback pure --result x\ndef lost(x):\n    return x * np.float32('nan')")
     ran = kernel.run("lost(np.float32(2469 / 2));")
     (site,) = ran.sites
-    assert site["notes"] == ["1 call answered NaN or infinity for finite arguments"]
+    assert site["notes"] == ["1 call returned NaN or infinity for finite arguments"]
     assert site["notes"][0] in ran.trace["text/plain"]
     assert GIVEN not in saved(ran)
 

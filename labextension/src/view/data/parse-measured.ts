@@ -13,7 +13,7 @@ import {
 } from './parse-fields.js';
 import { LONG, NAME, SENTENCE } from './parse-site.js';
 import {
-  NOT_TOLD,
+  OUT_OF_RANGE,
   type Compilation,
   type Facts,
   type Measured,
@@ -66,8 +66,8 @@ export function parseMeasured(data: unknown, facts: Facts): Measured {
       [],
       listOf(readCompilation, MOST_COMPILATIONS)
     ),
-    threads: measured.getOr('threads', [], listOf(text(NAME), NOT_TOLD)),
-    errors: measured.getOr('errors', [], listOf(text(LONG), NOT_TOLD)),
+    threads: measured.getOr('threads', [], listOf(text(NAME), OUT_OF_RANGE)),
+    errors: measured.getOr('errors', [], listOf(text(LONG), OUT_OF_RANGE)),
     host_ns: bySite('host_ns', amount),
     cells: bySite('cells', orNull(text(NAME))),
     lines: bySite('lines', whole(1)),

@@ -2,7 +2,7 @@
 
 import { BadRecording, Fields, flag, list, whole } from './parse-fields.js';
 import { readSite } from './parse-site.js';
-import { NOT_TOLD, SCHEMA, type Facts } from './schema.js';
+import { OUT_OF_RANGE, SCHEMA, type Facts } from './schema.js';
 
 export { BadRecording } from './parse-fields.js';
 export { NOT_MEASURED, parseMeasured } from './parse-measured.js';
@@ -26,7 +26,7 @@ export function parseFacts(data: unknown): ReadFacts {
     );
   }
   const sites = facts.get('sites', list);
-  const budget = { variants: NOT_TOLD };
+  const budget = { variants: OUT_OF_RANGE };
   return {
     schema,
     sites: sites

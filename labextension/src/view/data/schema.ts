@@ -89,7 +89,7 @@ export interface SavedCalls {
 }
 
 export const ROW_BYTES = 18;
-export const NOT_TOLD = 0xffff;
+export const OUT_OF_RANGE = 0xffff;
 
 export interface Measured {
   readonly id: string; // of the recording, while its kernel lives; empty: none

@@ -105,7 +105,7 @@ describe('the links of SiteList', () => {
 describe('the details of SiteList', () => {
   it('give the reason, and the advice apart from it', () => {
     const { node } = list(someFacts([unusedSite()]));
-    expect(text(node, '.jaxcb-site-reason')).toBe('its result is never used');
+    expect(text(node, '.jaxcb-site-reason')).toBe('nothing uses its result');
     expect(text(node, '.jaxcb-site-advice')).toContain('What to do: return or use the result');
   });
 

@@ -70,7 +70,7 @@ describe('summaryLine', () => {
 
   it('counts what one run would do when nothing ran', () => {
     const site = aSite({ expected: 5 });
-    expect(words(someFacts([site], { ahead: true }))).toContain('5 calls a run');
+    expect(words(someFacts([site], { ahead: true }))).toContain('5 calls per run');
     const unknown = aSite({ expected: null });
     expect(words(someFacts([site, unknown], { ahead: true }))).toContain('calls depend on data');
   });

@@ -202,7 +202,7 @@ def test_shared_call_of_several_elements_is_pointed_out():
     (summary,) = summarize(recording)
     assert summary.calls == 1
     assert summary.notes == (
-        "no argument is mapped by vmap: one call is shared by 3 batch elements",
+        "no argument is batched: one call serves 3 batch elements",
     )
 
 

@@ -240,7 +240,7 @@ def test_eager_call_that_no_element_is_mapped_for_is_reported_as_one_for_all(reg
         with jaxcb.record() as seen:
             call(jnp.zeros((2, 3)))
         (found,) = summarize(Recording.from_json(seen.recording.to_json()))
-        words = f"no argument is mapped by vmap: one call is shared by {elements} batch elements"
+        words = f"no argument is batched: one call serves {elements} batch elements"
         assert (found.calls, found.notes) == (1, (words,) if elements > 1 else ())
     assert len(drawn) == 2
     with jaxcb.record() as seen:

@@ -16,7 +16,7 @@ double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 unrolled = jaxcb.pure(
     lambda x: 2 * x, result=lambda x: x, vmap_method="sequential_unrolled"
 )  # fmt: skip
-ANOTHER = "for another function object each time"
+ANOTHER = "each time for a new function object"
 
 
 pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
