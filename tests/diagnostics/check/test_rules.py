@@ -127,7 +127,7 @@ def test_value_of_a_rule_is_compared():
     sin = ruled(np.sin, lambda x, dx: jnp.cos(x) * dx)
     sin.defjvp(lambda p, t: (jnp.cos(*p), jnp.cos(*p) * t[0]))
     finding = only(sin, X)
-    assert finding.what.startswith("defjvp answers 0.54030")
+    assert finding.what.startswith("defjvp returns the value 0.54030")
     sin.defvjp(lambda x: (jnp.cos(x), x), lambda x, g: (jnp.cos(x) * g,))
     assert only(sin, X).what.startswith("defvjp answers 0.54030")
 
@@ -171,7 +171,7 @@ def test_integers_alone_are_not_compared():
     double = pure()(lambda x: 2 * x)
     double.defjvp(lambda p, t: (double(*p), 99 * t[0]))
     found = jaxcb.check(double, np.int32([1, 2]))
-    assert found.left_out["derivative rule"] == "no floating argument"
+    assert found.left_out["derivative rule"] == "no floating-point argument"
 
 
 @pytest.mark.parametrize("first", [0, 100, 199])

@@ -220,7 +220,7 @@ def test_integers_only_refuse_derivatives_in_words():
     matrix = jaxcb.explain_matrix(function)(*args)
     assert list(matrix.refused) == ["grad", "hessian", "remat"]
     assert set(matrix.refused.values()) == {
-        "it has no floating number among its arguments to differentiate by"
+        "none of its arguments is a floating-point number to differentiate by"
     }
 
 

@@ -216,5 +216,5 @@ def test_alone_the_same_mistakes_are_reported(arguments, error):
 
 @pytest.mark.parametrize("timeout", [0, -1, None, "5", float("nan")])
 def test_a_timeout_that_cannot_be_is_reported(timeout):
-    with pytest.raises(ValueError, match=rf"timeout={timeout!r} has to be a number above 0"):
+    with pytest.raises(ValueError, match=rf"timeout={timeout!r} is not a number above 0"):
         jaxcb.gather(recorded([]), timeout=timeout)

@@ -127,14 +127,14 @@ def test_who_comes_late_meets_those_who_try_again(found, process):
 def test_a_mistake_in_one_process_is_reported_in_the_others_at_once(found):
     other, own = (process["absent"]["no recording"] for process in found)
     assert own.startswith("TypeError: cannot gather str 'nonsense': pass a recording, as in")
-    assert "process 1 has given up, by \"TypeError: cannot gather str 'nonsense'" in other
+    assert "process 1 gave up with \"TypeError: cannot gather str 'nonsense'" in other
     assert [process["absent"]["once more"] for process in found] == [2, 2]
 
 
 @BOTH
 def test_what_was_gathered_is_not_gathered_again(found, process):
     """Both raise; one of them may hear of the other first."""
-    assert "was gathered already" in found[process]["absent"]["gathered twice"]
+    assert "is already gathered" in found[process]["absent"]["gathered twice"]
 
 
 def test_a_process_that_computes_nothing_keeps_no_other_waiting():
