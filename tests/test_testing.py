@@ -300,8 +300,8 @@ def test_shown_error_says_as_what_it_was_raised(ran):
         [
             "E       ValueError: no luck",
             "*- error of a host function -*",
-            "JAX raised this as jax.errors.JaxRuntimeError, which is what pytest.raises has to "
-            "expect; jupyter_jaxcb.host_error(error) finds the exception above in it",
+            "JAX raised this as jax.errors.JaxRuntimeError, which pytest.raises must "
+            "expect; jupyter_jaxcb.host_error(error) returns the exception above",
         ],
     )
 

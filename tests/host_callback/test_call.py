@@ -99,7 +99,7 @@ def test_leaf_that_is_no_array_is_refused():
 
 @ways
 @pytest.mark.parametrize(
-    ("promised", "narrow", "answer"),
+    ("promised", "narrow", "returned_value"),
     [
         (np.float64, "float32", 0.1),
         (np.int64, "int32", 7),
@@ -162,7 +162,7 @@ WRONG = {
 
 
 @ways
-@pytest.mark.parametrize(("promised", "answer"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("promised", "returned_value"), WRONG.values(), ids=WRONG)
 def test_result_that_is_not_exactly_as_promised_is_an_error(way, promised, returned_value):
     def wrong(_):
         return returned_value

@@ -160,9 +160,9 @@ g(hcb)
 """
 SAID = [
     (2, "import", f"write: {NEW}"),
-    (3, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and go on with x ("),
+    (3, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with x ("),
     (4, "id_tap", "jaxcb.debug_callback(f, x, ordered=True) ("),
-    (5, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and go on with z ("),
+    (5, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with z ("),
     (6, "id_print", 'jaxcb.debug_print("what={what} {}", (x, 1), what="w", ordered=True)'),
     (8, "call", "jaxcb.io_callback(np.sin, x, x, ordered=True); if np.sin is pure: "
         "jaxcb.pure_callback(np.sin, x, x)"),
@@ -171,7 +171,7 @@ SAID = [
     (11, "option", 'write: host_callback.flags.update("jax_host_callback_inline", True)'),
     (12, "CallbackFlavor", "leave it out"),
     (14, "CallbackException", "keep it"),
-    (15, "outside_call_p", "take it out"),
+    (15, "outside_call_p", "remove it"),
     (16, "id_tap", "keep it"),
     (17, "host_callback", "keep it"),
 ]  # fmt: skip

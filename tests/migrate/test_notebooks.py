@@ -144,7 +144,7 @@ BROKEN = {
 @pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
 def test_what_is_no_notebook_is_refused(file, text, words):
     path = file(text)
-    with pytest.raises(migrate.MigrationError, match="it is no notebook") as caught:
+    with pytest.raises(migrate.MigrationError, match="it is not a notebook") as caught:
         migrate.read(path)
     assert words in str(caught.value)
 

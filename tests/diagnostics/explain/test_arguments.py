@@ -20,7 +20,7 @@ STRUCT = jax.ShapeDtypeStruct((3,), np.float32)
 
 
 def simple(h):
-    a = h.pure("a", result=np.array)
+    a = h.pure("a", returned_value=np.array)
     return lambda x: a(jnp.asarray(x))
 
 

@@ -52,7 +52,7 @@ def test_statuses_that_differ_are_reported_by_process():
     assert (site.status, site.reason) == (Status.KEPT, "")
     assert site.notes[:2] == (
         "0 calls in process 0, 1 call in process 1",
-        "unused in process 0: it is in a loop of length 0; look at the length of the loop",
+        "unused in process 0: it is in a loop of length 0; check the length of the loop",
     )
 
 
@@ -187,8 +187,8 @@ def test_a_recording_says_how_many_processes_it_is_of():
 @pytest.mark.parametrize(
     ("recordings", "message"),
     [
-        (lambda one: [], "there is none"),
-        (lambda one: [one, merged([one, one])], "number 1 is of 2 processes already"),
+        (lambda one: [], "there are none"),
+        (lambda one: [one, merged([one, one])], "number 1 already has 2 processes"),
         (lambda one: [one, dataclasses.replace(one, ahead=True)], "of jaxcb.explain"),
     ],
 )

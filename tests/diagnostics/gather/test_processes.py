@@ -115,7 +115,7 @@ def test_who_does_not_come_is_named(found):
     absent = found[0]["absent"]["absent"]
     assert absent.startswith(
         "TimeoutError: cannot gather: process 1 of 2 did not call jaxcb.gather within 0.5 s. Every "
-        "process of a jax.distributed run has to call it"
+        "process of a jax.distributed run must call it"
     )
 
 
@@ -126,7 +126,7 @@ def test_who_comes_late_meets_those_who_try_again(found, process):
 
 def test_a_mistake_in_one_process_is_reported_in_the_others_at_once(found):
     other, own = (process["absent"]["no recording"] for process in found)
-    assert own.startswith("TypeError: cannot gather str 'nonsense': pass a recording, as in")
+    assert own.startswith("TypeError: cannot gather str 'nonsense': it is not a recording. ")
     assert "process 1 gave up with \"TypeError: cannot gather str 'nonsense'" in other
     assert [process["absent"]["once more"] for process in found] == [2, 2]
 

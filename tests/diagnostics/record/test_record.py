@@ -149,7 +149,7 @@ def test_blocks_nest_and_each_gets_its_own():
 
 
 def test_recording_is_there_only_after_the_block():
-    with jaxcb.record() as recorded, pytest.raises(RuntimeError, match="when the `with"):
+    with jaxcb.record() as recorded, pytest.raises(RuntimeError, match="inside the `with"):
         recorded.recording  # noqa: B018
     assert len(recorded.recording) == 0
 

@@ -158,7 +158,7 @@ def test_callbacks_lists_every_callback_with_totals(double):
     listed = double.run("%jax_callbacks").value
     rows = [line.split() for line in listed.splitlines()]
     assert rows[0][:3] == ["callback", "flavor", "where"]
-    assert "not seen yet" in next(line for line in listed.splitlines() if "never" in line)
+    assert "not used yet" in next(line for line in listed.splitlines() if "never" in line)
     calls = [line for line in listed.splitlines() if line.startswith("double")]
     assert len(calls) == 1 and "4 calls" in calls[0]  # sites that look alike are one row
 

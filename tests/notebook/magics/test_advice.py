@@ -28,14 +28,14 @@ WRONG = {
         "was registered with --ordered, and the elements of a vmap have no order; drop --ordered, or "
         "loop with jax.lax.map.",
     ),
-    "answer without the axes of a batch": (
+    "result without the axes of a batch": (
         "pure --result x --vmap-method expand_dims", "np.float32(x.sum())",
         "jax.vmap(host)(jnp.ones(2))", "or register it with 'sequential' as its vmap method.",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "answer", "call", "advice"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("line", "result", "call", "advice"), WRONG.values(), ids=WRONG)
 def test_error_says_what_to_type_in_the_line_of_the_cell(kernel, line, result, call, advice):
     parameters = "out, x" if line.startswith("buffer") else "x"
     kernel.run(f"%%jax_callback {line}\ndef host({parameters}): return {result}")
@@ -49,7 +49,7 @@ def test_check_of_a_batch_says_what_to_type_in_the_line_of_the_cell(kernel):
         "def host(x): return x / x.shape[0]"
     )
     ran = kernel.run("%jax_check host(np.float32([1, 2, 3]))")
-    assert "Register it with --vmap-method sequential, or let it take" in ran.value
+    assert "Register it with --vmap-method sequential, or make it accept" in ran.value
 
 
 def test_keywords_in_an_error_are_options_in_the_line_of_the_magic():

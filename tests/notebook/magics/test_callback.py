@@ -105,7 +105,7 @@ USAGE = [
     ("pure --result bfloat16", "def f(z): return z", ["ShapeDtypeStruct((), jnp.bfloat16)"]),
     ("pure --result int", "def f(z): return z", ["ShapeDtypeStruct((), np.int32)"]),
     ("pure --result w", "def f(z): return z\ndef g(w): return w",
-     ["'w', which is not defined", "If f is not to be a callback, name those that are"]),
+     ["'w', which is not defined", "If f is not a callback, name the callbacks"]),
     ("pure --result 'z +'", "def f(z): return z", ["not a Python expression"]),
     ("pure", "def f(z): return z", ["pure needs --result", "from jaxtyping import Array, Float"]),
     ("io", "def f(z): return z", ["io needs --result", "--result None"]),
@@ -192,7 +192,7 @@ def test_result_expression_that_fails_says_with_what(kernel):
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"),
+    ("result", "says"),
     [
         ("z[:2]", "answered with shape (2,) where (3,) was declared"),
         ("{'a': z}", "where an array float32[3] was declared"),

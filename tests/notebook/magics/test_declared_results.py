@@ -72,7 +72,7 @@ def test_rule_that_fits_no_function_says_what_to_type(kernel):
     magic = "%%jax_callback pure --result x --jvp"
     two = kernel.run(f"{magic} sin_jvp\n{SIN}{RULE}def other(x): return x")
     assert (
-        "sin_jvp is the derivative of one function, and the cell registers sin, other" in two.text
+        "sin_jvp is the derivative of one function, but the cell registers sin, other" in two.text
     )
     wrong = kernel.run(f"{magic} sin_jpv\n{SIN}{RULE}")
     assert "no function 'sin_jpv' in this cell; did you mean 'sin_jvp'?" in wrong.text

@@ -149,13 +149,13 @@ def test_a_function_without_callbacks_says_so(notebook):
 @pytest.mark.parametrize(
     ("line", "name", "words"),
     [
-        ("", "UsageError", "%jax_explain takes a call, which is not made"),
-        ("--cost", "UsageError", "takes a call, which is not made: %jax_explain f(x, y)"),
+        ("", "UsageError", "%jax_explain takes a call that is not executed"),
+        ("--cost", "UsageError", "takes a call that is not executed: write %jax_explain f(x, y)"),
         ("f", "UsageError", "'f' is not a call. Write the function with its arguments"),
         ("f(X) + 1", "UsageError", "is not a call"),
         ("f(X", "UsageError", "is not a Python expression"),
         ("y = f(X)", "UsageError", "is not a Python expression"),
-        ("--matrix", "UsageError", "takes a call, which is not made"),
+        ("--matrix", "UsageError", "takes a call that is not executed"),
         ("--matri f(X)", "UsageError", "unknown option --matri; did you mean '--matrix'?"),
         ("--cots f(X)", "UsageError", "unknown option --cots; did you mean '--cost'?"),
         ("--verbose f(X)", "UsageError", "unknown option --verbose"),

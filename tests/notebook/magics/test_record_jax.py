@@ -49,7 +49,7 @@ def test_auto_with_jax_records_every_cell_until_auto_without(kernel):
 def test_cell_in_which_nothing_of_jaxs_is_seen_says_so(kernel):
     ran = kernel.run("%%jax_record --jax\nx = 1")
     assert ran.traces == []
-    assert ran.text.startswith("no callback of JAX's own was seen")
+    assert ran.text.startswith("none of JAX's own callbacks were recorded")
     assert "jax.clear_caches()" in ran.text
 
 
