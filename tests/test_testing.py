@@ -213,7 +213,7 @@ def test_off_is_reported(run, monkeypatch):
     monkeypatch.setenv("JUPYTER_JAXCB", "off")
     result = run("def test_off(host_calls): pass")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*RuntimeError: JUPYTER_JAXCB=off: host calls are not recorded*"])
+    result.stdout.fnmatch_lines(["*RuntimeError: cannot count host calls: JUPYTER_JAXCB=off turns recording off*"])
 
 
 in_the_suite(

@@ -169,7 +169,7 @@ SAID = [
     (9, "barrier_wait", "jax.effects_barrier()"),
     (10, "stop_outfeed_receiver", "jax.effects_barrier()"),
     (11, "option", 'write: host_callback.flags.update("jax_host_callback_inline", True)'),
-    (12, "CallbackFlavor", "leave it out"),
+    (12, "CallbackFlavor", "remove it"),
     (14, "CallbackException", "keep it"),
     (15, "outside_call_p", "remove it"),
     (16, "id_tap", "keep it"),

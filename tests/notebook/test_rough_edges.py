@@ -98,7 +98,7 @@ def test_syntax_errors_of_every_stage_show_no_machinery(kernel, body):
         ('pure --result "x', "No closing quotation"),
         ("", "no flavor. Write %%jax_callback followed by one of pure, io, debug, "),
         ("pure --vmap_method=expand_dims --result x", "did you mean '--vmap-method'"),
-        ("pure --result (x, x)", "in quotes"),
+        ("pure --result (x, x)", "into quotes"),
     ],
 )
 def test_line_that_does_not_parse_says_what_is_meant(kernel, line, says):
@@ -168,8 +168,8 @@ def test_two_calls_on_one_line_are_distinguished_by_their_column(f):
 def test_many_sites_are_counted_where_they_are_not_listed(f):
     ran = f.run("\n".join(["f(1.)"] * 100))
     assert len(ran.sites) == 100
-    assert "40 more sites are not listed" in ran.trace["text/plain"]
-    assert "40 more sites are not listed" in ran.trace["text/html"]
+    assert "40 more call sites are not listed" in ran.trace["text/plain"]
+    assert "40 more call sites are not listed" in ran.trace["text/html"]
 
 
 def test_error_of_an_result_for_missing_arguments_names_the_function(f):

@@ -166,5 +166,5 @@ def test_missing_pandas_is_reported_with_an_alternative(monkeypatch):
 def test_export_of_a_recorded_block_says_to_pass_its_recording(tmp_path):
     with jaxcb.record() as r:
         pass
-    with pytest.raises(TypeError, match=r"cannot export a Record: .*Pass r\.recording"):
+    with pytest.raises(TypeError, match=r"cannot export a Record, .*Pass r\.recording"):
         export(r, tmp_path / "calls.csv")

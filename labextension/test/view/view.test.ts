@@ -108,7 +108,7 @@ describe('TraceView', () => {
   it('shows a message in place of the recording before', () => {
     shown().show(FACTS, null);
     view.show({ schema: 2 }, null);
-    expect(view.node.textContent).toMatch(/^✕ this host trace cannot be shown/);
+    expect(view.node.textContent).toMatch(/^✕ cannot show this host trace/);
   });
 
   it('shows a good recording after a bad one', () => {
@@ -125,10 +125,10 @@ describe('TraceView', () => {
     expect(find('.jaxcb-warning').textContent).toContain('measured.host_ns is "no", not a list.');
   });
 
-  it('says that times were not saved', () => {
+  it('says that times are not saved', () => {
     shown().show(FACTS, undefined);
     unfold();
-    expect(find('.jaxcb-footer').textContent).toBe('times were not saved');
+    expect(find('.jaxcb-footer').textContent).toBe('times are not saved');
   });
 
   it('has no tabs where there are no calls to show', () => {
@@ -192,7 +192,7 @@ describe('the footer of TraceView', () => {
   it('says that nothing ran', () => {
     shown().show({ ...FACTS, ahead: true }, null);
     unfold();
-    expect(find('.jaxcb-footer').textContent).toBe('explained ahead: nothing ran');
+    expect(find('.jaxcb-footer').textContent).toBe('explained without running');
   });
 });
 
@@ -223,14 +223,14 @@ describe('the calls of TraceView', () => {
     unfold();
     callsTab().click();
     await settled();
-    expect(find('.jaxcb-calls').textContent).toBe('✕ the calls cannot be shown: bad base64.');
+    expect(find('.jaxcb-calls').textContent).toBe('✕ cannot show the calls: bad base64.');
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
   });
 
   it.each([
     [{ ...someCalls(2), rows: 3 }, '3 calls take 54 bytes, not 36'],
-    [{ ...someCalls(2), rows: 1.5 }, 'whole rows'],
-    [{ ...someCalls(2), unit_ns: NaN }, 'positive units']
+    [{ ...someCalls(2), rows: 1.5 }, 'invalid number of rows'],
+    [{ ...someCalls(2), unit_ns: NaN }, 'time unit']
   ])('are refused where they are not what they claim (%#)', async (raw, message) => {
     shown().show(FACTS, null, raw);
     unfold();

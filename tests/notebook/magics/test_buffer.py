@@ -51,7 +51,7 @@ def test_a_rule_of_the_cell_differentiates_it(kernel):
     "line, words",
     [
         ("buffer", "buffer needs --result: what host returns, as an expression"),
-        ("buffer", 'or an annotation, out: Float[Array, "n"]'),
+        ("buffer", 'or an annotation out: Float[Array, "n"]'),
         ("buffer --result out", "--result 'out' uses 'out', which is not defined"),
         (
             "buffer --result x --ordered",

@@ -100,7 +100,7 @@ USAGE = [
      ["The first one, z, is the output: write def f(out, z)."]),
     ("--result z", "def f(z): return z", ["no flavor. Write %%jax_callback followed by one of"]),
     ("pure --result float64", "def f(z): return z / 2",
-     ["float64 is a dtype", '--result "jax.ShapeDtypeStruct((), np.float32)"', "as in z.shape"]),
+     ["float64 is a dtype", '--result "jax.ShapeDtypeStruct((), np.float32)"', "such as z.shape"]),
     ("io --result np.bool_", "def f(): return True", ['"jax.ShapeDtypeStruct((), np.bool)"']),
     ("pure --result bfloat16", "def f(z): return z", ["ShapeDtypeStruct((), jnp.bfloat16)"]),
     ("pure --result int", "def f(z): return z", ["ShapeDtypeStruct((), np.int32)"]),

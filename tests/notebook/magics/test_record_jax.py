@@ -77,13 +77,13 @@ def test_unloading_ends_it(kernel):
     kernel.run("%load_ext jupyter_jaxcb")
 
 
-def test_where_recording_is_off_it_is_said_and_no_file_is_written(kernel, tmp_path):
+def test_without_recording_a_message_is_shown_and_no_file_is_written(kernel, tmp_path):
     file = tmp_path / "kept.json"
     kernel.run("%jax_record off\n%env JUPYTER_JAXCB=off")
     try:
         ran = kernel.run(f"%%jax_record --jax --save '{file}' kept\n{PURE}")
         assert ran.error is None and not ran.traces
-        assert "nothing is recorded, and no file is written: JUPYTER_JAXCB=off" in ran.text
+        assert "nothing was recorded and no file was written, because JUPYTER_JAXCB=off" in ran.text
         assert "clear_caches" not in ran.text and not file.exists()
     finally:
         kernel.run("import os; del os.environ['JUPYTER_JAXCB']")

@@ -101,7 +101,7 @@ def test_tab_completes_the_option(kernel, line):
 def test_help_of_the_magic_explains_the_option(kernel):
     out = kernel.run("print(get_ipython().find_cell_magic('jax_callback').__doc__)").text
     assert "--vjp" in out
-    assert "the two functions of the cell that are its rule" in " ".join(out.split())
+    assert "two functions of the cell, its reverse rule" in " ".join(out.split())
 
 
 def test_recurrence_of_the_bessel_function_is_named_by_an_option(kernel):

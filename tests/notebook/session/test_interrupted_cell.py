@@ -18,7 +18,7 @@ def host(x):
     return np.float32(x)
 many = compiled(lambda x: jax.lax.fori_loop(
     0, 1_000_000, lambda i, y: jaxcb.io_callback(host, S, y, ordered=True), x))
-batch elements = compiled(lambda x: jax.vmap(lambda x: jaxcb.pure_callback(
+elements = compiled(lambda x: jax.vmap(lambda x: jaxcb.pure_callback(
     host, S, x, vmap_method="sequential"))(x + jnp.arange(300_000.0)))
 """
 NEXT = """
@@ -29,8 +29,8 @@ RUNS = {
     "eager": "while True:\n    jaxcb.pure_callback(host, S, 1.0)",
     "a loop, on the main thread": "many(1.0)",
     "a loop, on a thread of XLA's": "many(slowly(big)).block_until_ready()",
-    "batch elements, on the main thread": "batch elements(1.0)",
-    "batch elements, on a thread of XLA's": "batch elements(slowly(big)).block_until_ready()",
+    "batch elements, on the main thread": "elements(1.0)",
+    "batch elements, on a thread of XLA's": "elements(slowly(big)).block_until_ready()",
     "many calls of one program": (
         "g = jax.jit(lambda x: jaxcb.pure_callback(host, S, x))\nwhile True:\n    g(1.0)"
     ),

@@ -1,4 +1,4 @@
-/** From untrusted data to the types of a recording; bounded work, whatever they claim. */
+/** Reads untrusted data as a recording, with bounded work. */
 
 import { BadRecording, Fields, flag, list, whole } from './parse-fields.js';
 import { readSite } from './parse-site.js';
@@ -10,18 +10,18 @@ export { parseProgress } from './parse-progress.js';
 
 const MOST_SITES = 2_000;
 
-/** `Facts`, and how many sites more there are than are read. */
+/** `Facts`, and the number of sites that were not read. */
 export interface ReadFacts extends Facts {
   readonly left_out: number;
 }
 
-/** Throws `BadRecording` where the data are not as `Facts` says. */
+/** Throws `BadRecording` if the data does not match `Facts`. */
 export function parseFacts(data: unknown): ReadFacts {
   const facts = new Fields(data, '');
   const schema = facts.get('schema', whole());
   if (schema !== SCHEMA) {
     throw new BadRecording(
-      `this recording is of schema ${schema}; this version of jupyter_jaxcb shows schema ` +
+      `this recording has schema ${schema}; this version of jupyter_jaxcb shows schema ` +
         `${SCHEMA}. Update jupyter_jaxcb where JupyterLab runs.`
     );
   }

@@ -29,7 +29,7 @@ test('each note is a button that opens its own place', () => {
 test('a screen reader is told the whole note, and that the cell was edited', () => {
   const label = made([KEPT], true).querySelector('button')!.getAttribute('aria-label');
   expect(label).toBe(
-    'bessel · line 3. 5 calls. pure · live. <b>bold</b>. the cell was edited since'
+    'bessel · line 3. 5 calls. pure · live. <b>bold</b>. the cell was edited after this run'
   );
 });
 
@@ -76,7 +76,7 @@ test('the tooltip says everything, as text', () => {
     '● bessel · line 3',
     'pure · live',
     '<b>bold</b>',
-    'Older: the cell was edited since.'
+    'Outdated: the cell was edited after this run.'
   ]);
   expect(tooltipNode([KEPT], false).textContent).not.toContain('edited');
 });

@@ -28,7 +28,7 @@ test('a cell hears its own notes, and each turn of the switch', () => {
   const source = cellSource(hub, shared(), shown, vi.fn())!;
   const listener = vi.fn();
   const off = source.on(listener);
-  hub.state(notebook).hear(kernel.connection);
+  hub.state(notebook).connect(kernel.connection);
   expect(source.notes()).toBeNull();
   kernel.says(message());
   expect(source.notes()!.lines.length).toBe(1);

@@ -45,7 +45,7 @@ test('a kernel that comes later is listened to at once and greeted when it is th
 test('a snapshot is told, also while nothing was asked', () => {
   const link = linked();
   kernel.says(message());
-  expect(link.told.snapshot?.callbacks[0]?.name).toBe('bessel');
+  expect(link.received.snapshot?.callbacks[0]?.name).toBe('bessel');
   expect(changed).toHaveBeenCalledOnce();
 });
 
@@ -53,7 +53,7 @@ test('a lost connection keeps what was told, and asks again when it is back', ()
   const link = linked();
   kernel.says(message());
   kernel.connectionStatusChanged.emit('connecting');
-  expect(link.told.snapshot).not.toBeNull();
+  expect(link.received.snapshot).not.toBeNull();
   kernel.connectionStatusChanged.emit('connected');
   expect(kernel.comm.sent).toEqual([HELLO, HELLO]);
   expect(kernel.comms.length).toBe(1);
@@ -63,7 +63,7 @@ test('a restart forgets everything and listens on a new comm', () => {
   const link = linked();
   kernel.says(message());
   kernel.restart();
-  expect(link.told.snapshot).toBeNull();
+  expect(link.received.snapshot).toBeNull();
   expect(kernel.comms.length).toBe(2);
   expect(kernel.comm.sent).toEqual([HELLO]);
 });
@@ -72,11 +72,11 @@ test('a kernel that closes the comm, or unloads the extension, clears what was t
   const link = linked();
   kernel.says(message());
   kernel.says({ type: 'unloaded', protocol: 1 });
-  expect(link.told.snapshot).toBeNull();
+  expect(link.received.snapshot).toBeNull();
   kernel.says(message());
   kernel.comm.onClose();
   kernel.comm.dispose();
-  expect(link.told.snapshot).toBeNull();
+  expect(link.received.snapshot).toBeNull();
   vi.runAllTimers();
   expect(kernel.comms.length).toBe(2);
 });
@@ -84,10 +84,10 @@ test('a kernel that closes the comm, or unloads the extension, clears what was t
 test('a message that cannot be read is told as trouble, until one can', () => {
   const link = linked();
   kernel.says({ type: 'snapshot', protocol: 2 });
-  expect(link.told.snapshot).toBeNull();
-  expect(link.told.trouble).toMatch(/protocol 2/);
+  expect(link.received.snapshot).toBeNull();
+  expect(link.received.trouble).toMatch(/protocol 2/);
   kernel.says(message());
-  expect(link.told.trouble).toBe('');
+  expect(link.received.trouble).toBe('');
 });
 
 test('a recording is asked for, and answers for another id are left to others', async () => {

@@ -13,7 +13,7 @@ test('two notebooks with equal cells hear their own kernels', () => {
   const kernels = [new FakeKernel(), new FakeKernel()];
   kernels.forEach((kernel, i) => hub.follow(notebooks[i]!, new FakeSession(kernel).context));
   kernels.forEach((kernel, i) => kernel.says(named(`of ${i}`)));
-  const names = notebooks.map(each => hub.state(each).told.snapshot!.callbacks[0]!.name);
+  const names = notebooks.map(each => hub.state(each).received.snapshot!.callbacks[0]!.name);
   expect(names).toEqual(['of 0', 'of 1']);
 });
 
@@ -29,7 +29,7 @@ test('whoever asks for a notebook before its kernel is there is told later', () 
   const kernel = new FakeKernel();
   session.kernelChanged.emit({ newValue: kernel });
   kernel.says(message());
-  expect(state.told.snapshot).not.toBeNull();
+  expect(state.received.snapshot).not.toBeNull();
   expect(listener).toHaveBeenCalledTimes(2);
 });
 
@@ -38,7 +38,7 @@ test('a listener that left is not told', () => {
   const state = new Hub().state({});
   const listener = vi.fn();
   const off = state.on(listener);
-  state.hear(kernel.connection);
+  state.connect(kernel.connection);
   off();
   kernel.says(message());
   expect(listener).toHaveBeenCalledOnce();
@@ -52,7 +52,7 @@ test('another kernel begins with nothing, and the old one is heard no more', () 
   hub.follow(notebook, session.context);
   old.says(message());
   session.kernelChanged.emit({ newValue: other });
-  expect(hub.state(notebook).told.snapshot).toBeNull();
+  expect(hub.state(notebook).received.snapshot).toBeNull();
   expect(old.comm.isDisposed).toBe(true);
 });
 

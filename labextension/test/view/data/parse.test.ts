@@ -29,7 +29,7 @@ describe('parseFacts', () => {
 
   it('refuses another schema, and says what to do', () => {
     expect(() => parseFacts({ schema: 2 })).toThrow(
-      'this recording is of schema 2; this version of jupyter_jaxcb shows schema 1. ' +
+      'this recording has schema 2; this version of jupyter_jaxcb shows schema 1. ' +
         'Update jupyter_jaxcb where JupyterLab runs.'
     );
   });

@@ -85,7 +85,7 @@ describe('LiveView', () => {
     expect(find('.jaxcb-bar-fill').style.width).toBe('');
   });
 
-  it('lists sites and calls that still run, and drops those that ended', () => {
+  it('lists sites and Host calls running, and drops those that ended', () => {
     view.update(someProgress({ sites: [SITE], running: [CALL, CALL] }), []);
     expect(find('.jaxcb-live-sites').textContent).toContain('bessel · pure · line 3');
     expect(view.node.querySelectorAll('.jaxcb-live-running li')).toHaveLength(2);
@@ -131,11 +131,11 @@ describe('LiveView', () => {
     expect(find('[role=status]').textContent).toContain('431 of');
   });
 
-  it('says that progress cannot be shown, until it can', () => {
+  it('says that cannot show progress, until it can', () => {
     view.update({ calls: 'many' }, []);
     expect(find('.jaxcb-bad').hidden).toBe(false);
     expect(find('.jaxcb-bad').textContent).toBe(
-      '✕ progress cannot be shown: progress.elapsed_ns is missing.'
+      '✕ cannot show progress: progress.elapsed_ns is missing.'
     );
     view.update(someProgress(), []);
     expect(find('.jaxcb-bad').hidden).toBe(true);

@@ -115,7 +115,7 @@ describe('batchingDiagram', () => {
     const diagram = batchingDiagram(aVariant([[], [3]], [[3]]));
     const boxes = [...diagram.querySelectorAll('.jaxcb-axis')].map(box => box.textContent);
     expect(boxes).toEqual(['()float32', '(3,)float32', '(3,)float32']);
-    expect(diagram.getAttribute('aria-label')).toBe('the host sees and answers (), (3,) → (3,)');
+    expect(diagram.getAttribute('aria-label')).toBe('the host function maps (), (3,) → (3,)');
   });
 
   it('says nothing for no operands', () => {

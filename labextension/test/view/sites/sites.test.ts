@@ -128,7 +128,7 @@ describe('the details of SiteList', () => {
 
   it('tell how many calls came over together', () => {
     const node = nodeOf({ calls: 6, crossings: 1 });
-    expect(text(node, '.jaxcb-site-context')).toBe('6 calls in 1 trip to the host');
+    expect(text(node, '.jaxcb-site-context')).toBe('6 calls in 1 crossing');
   });
 
   it('draw what vmap did', () => {

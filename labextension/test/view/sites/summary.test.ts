@@ -20,7 +20,7 @@ describe('summaryLine', () => {
 
   it('tells what was elided, and why in a few words', () => {
     expect(words(someFacts([unusedSite()]))).toBe(
-      'bessel · pure · 0 calls · ✕ 1 elided: result never used'
+      'bessel · pure · 0 calls · ✕ 1 elided: result unused'
     );
   });
 
@@ -64,7 +64,7 @@ describe('summaryLine', () => {
     sites[4] = unusedSite(names[4]);
     sites[5] = aSite({ ...names[5], errors: ['ValueError: no luck'] });
     expect(words(someFacts(sites))).toMatch(
-      /and 2 more functions · ✕ 1 elided: result never used · ✕ ValueError: no luck$/
+      /and 2 more functions · ✕ 1 elided: result unused · ✕ ValueError: no luck$/
     );
   });
 
