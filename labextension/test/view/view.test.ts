@@ -156,7 +156,7 @@ describe('TraceView', () => {
 });
 
 describe('the footer of TraceView', () => {
-  it('tells losses, order, environment and compilations', () => {
+  it('shows losses, order, environment and compilations', () => {
     const measured = someMeasured({
       out_of_order: ['line 4 ran before line 3'],
       by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms'],
@@ -183,7 +183,7 @@ describe('the footer of TraceView', () => {
     );
   });
 
-  it('tells of sites that are too many to be listed', () => {
+  it('counts the sites that are not listed', () => {
     shown().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
     unfold();
     expect(find('.jaxcb-warning').textContent).toBe('⚠ 1 more call sites are not listed');
@@ -359,14 +359,14 @@ describe('TraceView, near a kernel that knows more', () => {
   });
 
   it('shows everything in place, with tab, filter, selection and focus as they were', async () => {
-    let answer: (all: Everything) => void = () => undefined;
-    const everything = () => new Promise<Everything>(resolve => (answer = resolve));
+    let reply: (all: Everything) => void = () => undefined;
+    const everything = () => new Promise<Everything>(resolve => (reply = resolve));
     shown({ everything }).show(FACTS, CUT);
     unfold();
     find('.jaxcb-site-show').click();
     await settled();
     stores[0]!.select(1);
-    answer(all);
+    reply(all);
     await settled();
     expect(stores[1]!.calls.length).toBe(3);
     expect([stores[1]!.filter.site, stores[1]!.selected]).toEqual([1, 1]);
@@ -378,7 +378,7 @@ describe('TraceView, near a kernel that knows more', () => {
     ['nothing', () => Promise.resolve(null)],
     ['an error', () => Promise.reject(new Error('gone'))],
     ['garbage', () => Promise.resolve({ facts: 3, measured: 3, calls: someCalls(1) })]
-  ])('goes on with what is saved where the answer is %s', async (_, everything) => {
+  ])('goes on with what is saved if the reply is %s', async (_, everything) => {
     shown({ everything }).show(FACTS, CUT);
     unfold();
     callsTab().click();
@@ -386,13 +386,13 @@ describe('TraceView, near a kernel that knows more', () => {
     expect(find('.jaxcb-calls').textContent).toBe('the first 2 of 3 calls are saved');
   });
 
-  it('forgets an answer about what it no longer shows', async () => {
-    let answer: (all: Everything) => void = () => undefined;
-    const everything = () => new Promise<Everything>(resolve => (answer = resolve));
+  it('ignores a reply for a recording that it no longer shows', async () => {
+    let reply: (all: Everything) => void = () => undefined;
+    const everything = () => new Promise<Everything>(resolve => (reply = resolve));
     shown({ everything }).show(FACTS, CUT);
     unfold();
     view.show(someFacts([]), null);
-    answer(all);
+    reply(all);
     await settled();
     expect(find('.jaxcb-summary').textContent).toBe('no callbacks');
   });

@@ -114,7 +114,7 @@ function sizesOf(levels: readonly Level[]): string {
 /** The whole diagram as text, for screen readers. */
 export function diagramWords(variant: Variant, rows: readonly Batched[]): string {
   const operands = rows.slice(0, variant.operands.length).map(row => rowWords(row, 'sees'));
-  const results = rows.slice(variant.operands.length).map(row => rowWords(row, 'answers'));
+  const results = rows.slice(variant.operands.length).map(row => rowWords(row, 'returns'));
   return [levelWords(variant.levels), ...operands, ...results, elementWords(variant.levels)].join('. ');
 }
 

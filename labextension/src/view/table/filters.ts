@@ -46,7 +46,7 @@ export class Filters {
   }
 
   /** Sets the number of calls that are shown. */
-  tell(shown: number): void {
+  setShown(shown: number): void {
     const words = this.store.countWords(shown);
     if (this.count.textContent !== words) {
       this.count.textContent = words;

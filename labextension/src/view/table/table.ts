@@ -148,7 +148,7 @@ export class CallTable {
     this.grid.setAttribute('aria-colcount', String(this.shownColumns.length));
     this.grid.hidden = length === 0;
     this.empty.hidden = length > 0 || calls.length === 0;
-    this.filters.tell(length);
+    this.filters.setShown(length);
     this.measure();
     this.draw();
   }

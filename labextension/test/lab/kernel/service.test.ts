@@ -7,7 +7,7 @@ function named(name: string): Record<string, unknown> {
   return message({ callbacks: [{ ...CALLBACK, name }] });
 }
 
-test('two notebooks with equal cells hear their own kernels', () => {
+test('two notebooks with equal cells receive from their own kernels', () => {
   const hub = new Hub();
   const notebooks = [{}, {}];
   const kernels = [new FakeKernel(), new FakeKernel()];
@@ -17,7 +17,7 @@ test('two notebooks with equal cells hear their own kernels', () => {
   expect(names).toEqual(['of 0', 'of 1']);
 });
 
-test('whoever asks for a notebook before its kernel is there is told later', () => {
+test('a listener that comes before the kernel is notified later', () => {
   const hub = new Hub();
   const notebook = {};
   const state = hub.state(notebook);
@@ -33,7 +33,7 @@ test('whoever asks for a notebook before its kernel is there is told later', () 
   expect(listener).toHaveBeenCalledTimes(2);
 });
 
-test('a listener that left is not told', () => {
+test('a removed listener is not notified', () => {
   const kernel = new FakeKernel();
   const state = new Hub().state({});
   const listener = vi.fn();
@@ -44,7 +44,7 @@ test('a listener that left is not told', () => {
   expect(listener).toHaveBeenCalledOnce();
 });
 
-test('another kernel begins with nothing, and the old one is heard no more', () => {
+test('a new kernel starts empty, and the old one is ignored', () => {
   const hub = new Hub();
   const notebook = {};
   const [old, other] = [new FakeKernel(), new FakeKernel()];

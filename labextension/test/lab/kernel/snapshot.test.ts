@@ -16,7 +16,7 @@ test('a snapshot is read with the places of each cell', () => {
   expect([read.running, snapshot({ running: true }).running]).toEqual([false, true]);
 });
 
-test('another protocol is told with both versions and what to do', () => {
+test('another protocol is reported with both versions and advice', () => {
   expect(trouble({ type: 'snapshot', protocol: 2, version: '0.3' })).toBe(
     'this kernel has jupyter_jaxcb 0.3, which uses protocol 2; this JupyterLab extension ' +
       'uses protocol 1. Install the same version in both environments.'

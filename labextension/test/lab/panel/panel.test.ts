@@ -52,7 +52,7 @@ test('without a notebook, a kernel, the extension or callbacks it says what is m
   expect(empty()).toBe('(hidden)');
 });
 
-test('a kernel of another protocol is told of in a line', () => {
+test('a kernel with another protocol is reported in a line', () => {
   following({ type: 'snapshot', protocol: 2, version: '0.3' });
   expect(empty()).toMatch(/^This kernel has jupyter_jaxcb 0.3, which uses protocol 2;/);
 });
@@ -97,7 +97,7 @@ test('filter and order come with many callbacks', () => {
   expect([names(), empty()]).toEqual([[], 'No matching callbacks.']);
 });
 
-test('another notebook shows its own, and the former is heard no more', () => {
+test('another notebook shows its own callbacks, and the former is ignored', () => {
   following(message());
   panel.follow(new NotebookState());
   kernel.says(message());
@@ -137,7 +137,7 @@ test('a place that is gone is no error', () => {
   expect(document.activeElement).toBe(document.body);
 });
 
-test('a panel that is disposed of hears nothing', () => {
+test('a disposed panel ignores updates', () => {
   following(message());
   panel.dispose();
   kernel.says(message({ callbacks: [] }));

@@ -79,7 +79,7 @@ describe('parseFacts', () => {
     expect(sites[0]!.where).toBe(`${'x'.repeat(198)}…`);
   });
 
-  it('reads the first of too many sites, and tells how many it leaves out', () => {
+  it('reads the first of too many sites, and counts those it leaves out', () => {
     const { sites, left_out } = parseFacts({ ...FACTS, sites: Array(5_000).fill(FACTS.sites[0]) });
     expect([sites.length, left_out]).toEqual([2_000, 3_000]);
   });

@@ -156,19 +156,19 @@ describe('the timeline of LiveView', () => {
 
   it('grows', () => {
     const store = openTimeline();
-    const heard = vi.fn();
-    store.on(heard);
+    const received = vi.fn();
+    store.on(received);
     view.append({ ...someCalls(3), base_ns: 0 });
-    expect(heard.mock.calls).toEqual([['calls']]);
+    expect(received.mock.calls).toEqual([['calls']]);
   });
 
   it('hears of new sites and threads, and only of new ones', () => {
     const store = openTimeline();
-    const heard = vi.fn();
-    store.on(heard);
+    const received = vi.fn();
+    store.on(received);
     view.update(someProgress({ sites: [SITE] }), ['MainThread']);
     view.update(someProgress({ sites: [SITE] }), ['MainThread']);
-    expect(heard.mock.calls).toEqual([['labels']]);
+    expect(received.mock.calls).toEqual([['labels']]);
     expect(store.labels.sites).toEqual(['bessel, line 3']);
     expect(store.labels.siteOfVariant).toEqual([0]);
     expect(store.labels.threads).toEqual(['MainThread']);
