@@ -70,9 +70,9 @@ class Elided(tuple[str, ...]):
 class HostCalls:
     """All host calls since the test began, by host function.
 
-    ``host_calls["bessel"]`` has the counts ``.calls``, ``.crossings`` and ``.elided``; ``"bessel" in
-    host_calls`` tells whether it was called. `elided` lists all elided sites, and `recording` is
-    the whole recording. Each of these first waits for dispatched programs.
+    ``host_calls["bessel"]`` has the counts ``.calls``, ``.crossings`` and ``.elided``, and
+    ``"bessel" in host_calls`` is whether it was called. `elided` lists all elided sites, and
+    `recording` is the whole recording. Each of these first waits for dispatched programs.
     """
 
     def __init__(self, recorder: Recorder) -> None:

@@ -213,7 +213,7 @@ def test_off_is_reported(run, monkeypatch):
     monkeypatch.setenv("JUPYTER_JAXCB", "off")
     result = run("def test_off(host_calls): pass")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*RuntimeError: cannot count host calls: JUPYTER_JAXCB=off turns recording off*"])
+    result.stdout.fnmatch_lines(["*RuntimeError: cannot count host calls: JUPYTER_JAXCB=off*"])
 
 
 in_the_suite(
@@ -292,7 +292,7 @@ def test_expected():
 )
 
 
-def test_shown_error_says_as_what_it_was_raised(ran):
+def test_shown_error_names_the_class_that_jax_raised(ran):
     outcomes = {"test_wrong_class": "failed", "test_expected": "xfail"}
     assert ran.outcomes("raised") == outcomes
     matches(
@@ -316,6 +316,6 @@ def test_count_on_the_right(host_calls):
 )
 
 
-def test_count_on_the_right_of_a_comparison_says_so_too(ran):
+def test_count_on_the_right_of_a_comparison_is_explained_too(ran):
     shown = ran.failure("test_count_on_the_right")
     matches(shown, ["E       *assert 2 == 1", "E         bessel · pure · 1 call · *"])

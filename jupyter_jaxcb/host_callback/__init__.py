@@ -117,7 +117,7 @@ def id_tap(
     for name, value in kwargs.items():
         if name not in ("tap_with_transform", "tap_with_transforms") or value is not True:
             raise TypeError(
-                f"id_tap got {name}={value!r}. Support for **kwargs in ``id_tap`` has been removed. "
+                f"id_tap got {name}={value!r}. Support for **kwargs in ``id_tap`` was removed. "
                 f"Write id_tap(functools.partial(tap_func, {name}=...), arg) to bind arguments of "
                 "the tap function, whose second argument is always the transforms."
             )

@@ -123,7 +123,7 @@ _OTHERS = {
     "host_callback": "keep it",
     **dict.fromkeys(_CALLS, "keep it"),
 }
-_UNKNOWN = "remove it: it was not a public name of host_callback, and jupyter_jaxcb does not have it"
+_UNKNOWN = "remove it: it was not public in host_callback, and jupyter_jaxcb does not have it"
 
 
 def _line(text: str) -> str:

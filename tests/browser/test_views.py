@@ -47,14 +47,14 @@ def test_one_line_opens_to_sites_with_status_reason_and_advice(used):
     expect(sites.nth(0)).to_contain_text("unused")
     expect(sites.nth(0)).to_contain_text("nothing uses its result")
     expect(sites.nth(0)).to_contain_text("register it as io")
-    expect(sites.nth(1)).to_contain_text("kept")
+    expect(sites.nth(1)).to_contain_text("●")
 
 
-def test_batching_diagram_says_what_the_host_sees(used):
+def test_batching_diagram_shows_what_the_host_sees(used):
     view = opened_view(used, 3)
     expect(view).to_contain_text("vmap 5")
-    expect(view).to_contain_text("mapped")
-    expect(view).to_contain_text("5 batch elements in one call")
+    expect(view).to_contain_text("batched")
+    expect(view).to_contain_text("5 elements in one call")
 
 
 def test_link_of_a_site_goes_to_its_line(used):
@@ -78,7 +78,7 @@ def test_calls_are_a_table_and_a_timeline_that_select_together(notebook):
     expect(view).to_contain_text("12 calls")
     rows.nth(3).click()
     expect(rows.nth(3)).to_have_attribute("aria-selected", "true")
-    expect(view.locator(".jaxcb-timeline-said")).to_contain_text("double, line 1")
+    expect(view.locator(".jaxcb-timeline-selected")).to_contain_text("double, line 1")
 
 
 def test_tooltip_of_a_call_has_each_word_in_one_line(notebook):

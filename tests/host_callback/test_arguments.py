@@ -14,7 +14,7 @@ FLAVORS = list(hcb.CallbackFlavor)
 
 
 @pytest.mark.parametrize("wrong", [3, "f", None])
-def test_what_is_no_function_is_refused(wrong):
+def test_non_function_is_refused(wrong):
     with pytest.raises(TypeError, match="id_tap needs a function as its first argument"):
         hcb.id_tap(wrong, 1.0)
 
@@ -78,7 +78,7 @@ def test_no_result_means_the_argument(seen):
     assert float(hcb.id_tap(seen, 3.0, result=None)) == 3.0
 
 
-def test_other_keywords_are_refused_with_the_way_out(seen):
+def test_other_keywords_are_refused_with_advice(seen):
     with pytest.raises(TypeError, match=r"id_tap got what='x'.*functools\.partial"):
         hcb.id_tap(seen, 1.0, what="x")
     assert seen.calls == []

@@ -254,7 +254,7 @@ def test_command_lists_files_and_goes_on_after_a_broken_one(file, capsys):
     assert good.read_text() == f"{OLD}\n"
 
 
-def test_command_writes_when_told_to(file, capsys):
+def test_command_rewrites_with_the_option_write(file, capsys):
     path, other = file(f"{OLD}\n"), file("x = 1\n", "other.py")
     assert main(["--write", str(path), str(other)]) == 0
     assert path.read_text() == f"{NEW}\n"

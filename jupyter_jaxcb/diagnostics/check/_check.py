@@ -180,7 +180,9 @@ class _Checking:
             self._result = subject.run()
         except ResultError as error:
             yield Finding(
-                "declared result", str(error), "Declare what it returns, or return what it declares."
+                "declared result",
+                str(error),
+                "Declare what it returns, or return what it declares.",
             )
         except Exception as error:
             if _is_read_only(error):

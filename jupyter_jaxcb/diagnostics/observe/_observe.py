@@ -208,7 +208,7 @@ def _is_ours(held: Any) -> bool:
 def _noted(
     flavor: str, callback: Any, operands: tuple[Aval, ...], results: tuple[Aval, ...]
 ) -> RecordedCall:
-    """Return a recorded replacement for `callback`, outside programs whose lowering was observed."""
+    """Return a recorded replacement for `callback`, for a call without an observed lowering."""
     own, held = callback, None
     if type(callback) is Observed:  # debug: no eager call encloses the host call
         elision.executed(callback.bind)

@@ -54,8 +54,8 @@ def record(
 ) -> contextlib.AbstractContextManager[Record]:
     """Record the host calls and elided callbacks of the programs that run in a ``with`` block.
 
-    At its end the block waits for the host calls of programs that were dispatched inside. Blocks may
-    be nested and entered in several threads: each records everything, in any thread, until it
+    At its end the block waits for the host calls of programs that were dispatched inside. Blocks
+    may be nested and entered in several threads: each records everything, in any thread, until it
     ends. With ``JUPYTER_JAXCB=off`` in the environment the recording is empty.
 
     Args:

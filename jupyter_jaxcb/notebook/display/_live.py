@@ -64,7 +64,7 @@ class LiveView:
             with self._turns:
                 updates = 0
                 while not self._over.is_set():
-                    # A steady stream of host calls gives turns; otherwise the timeout ends the wait.
+                    # Steady host calls give turns; otherwise the timeout ends the wait.
                     given = self._turns.take(UPDATE_SECONDS)
                     snapshot = self._update(updates)
                     if updates % _REPORT_EVERY == 0:

@@ -1,4 +1,4 @@
-"""Callbacks that break their contract, each in one way."""
+"""Callbacks that each violate one rule of their contract."""
 
 import itertools
 

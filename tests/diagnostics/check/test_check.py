@@ -1,4 +1,4 @@
-"""`check` finds each way to break a contract, with the values that show it, and nothing else."""
+"""`check` finds each violation of a contract, shows its values, and finds nothing else."""
 
 import functools
 import sys
@@ -18,7 +18,7 @@ from ._planted import PLANTED, X, not_batch_aware, prints_by_another_name, pure
 
 
 def only(callback, *args, **kwargs):
-    """The one finding there is to be."""
+    """The only finding that is expected."""
     found = jaxcb.check(callback, *args, **kwargs)
     assert not found.ok, found
     (finding,) = found.findings
@@ -37,7 +37,7 @@ def test_planted_violation_is_the_one_finding(plant):
 
 
 @pytest.mark.parametrize("name", CORRECT)
-def test_correct_function_is_in_order(name):
+def test_correct_function_has_no_findings(name):
     callback, args = register(name)
     found = jaxcb.check(callback, *args)
     assert found.ok, found
@@ -63,7 +63,7 @@ RULED = {
 
 
 @pytest.mark.parametrize("name", RULED)
-def test_right_rule_is_in_order(name):
+def test_right_rule_has_no_findings(name):
     function, derivative, x = RULED[name]
     callback = jaxcb.pure(lambda x: function(x), result="x")
     callback.defjvp(lambda p, t: (callback(*p), derivative(p[0], t[0])))
@@ -71,7 +71,7 @@ def test_right_rule_is_in_order(name):
     assert found.ok and "derivative rule" in found.kept, found
 
 
-def test_right_reverse_rule_of_two_arguments_and_a_static_one_is_in_order():
+def test_right_reverse_rule_of_two_arguments_and_a_static_one_has_no_findings():
     @pure(result=(X, X[0]))
     def both(x, y, scale):
         return scale * np.sin(x) * y, (x * y).sum()
@@ -225,7 +225,7 @@ def test_jax_arrays_keywords_trees_and_static_arguments_are_taken():
 
 
 @pytest.mark.parametrize("wrong", [np.sin, 3, jaxcb.tap(lambda x: None)])
-def test_what_is_no_callback_is_refused(wrong):
+def test_non_callback_is_refused(wrong):
     with pytest.raises(TypeError, match=r"cannot check .* Write check\(f, x\)"):
         jaxcb.check(wrong, X)
 

@@ -1,4 +1,4 @@
-"""`check` comes back with a finding, whatever the host function does: it fails, hangs, prints."""
+"""`check` returns a finding, whatever the host function does: fail, hang, print."""
 
 import itertools
 import sys

@@ -1,4 +1,4 @@
-"""Each column of the matrix is what the transformed function does when it runs under jit."""
+"""Each column of the matrix equals a run of the transformed function under jit."""
 
 import jax
 import jax.numpy as jnp
@@ -207,7 +207,7 @@ def test_io_in_a_checkpoint_is_refused_in_words():
     assert " at 0x" not in words
 
 
-def test_without_callbacks_it_says_so():
+def test_matrix_without_callbacks_is_reported():
     matrix = jaxcb.explain_matrix(lambda x: x)(X)
     assert not any(column.outcomes for column in matrix.columns.values())
     assert matrix_to_text(matrix) == "no jupyter_jaxcb callbacks"

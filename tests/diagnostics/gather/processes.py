@@ -1,4 +1,4 @@
-"""What each of two processes with two devices does, see test_processes.py; prints a JSON object."""
+"""The program of two processes with two devices for test_processes.py; prints a JSON object."""
 
 import json
 import sys
@@ -48,7 +48,7 @@ def over_all(f, mesh):
 
 
 def reported(recording):
-    """What the tests look at."""
+    """The facts that the tests check."""
     (site,) = summarize(recording)
     return {
         "calls": [

@@ -1,4 +1,4 @@
-"""Recordings of several processes become one, as it is reported, saved and exported."""
+"""Merged recordings of several processes: reports, files and exports."""
 
 import dataclasses
 import json
@@ -126,7 +126,7 @@ def test_overflow_and_runs_and_bad_numbers_are_those_of_all():
     assert [both.lowered[fact.lowered].process for fact in both.not_finite] == [0, 1]
 
 
-def test_calls_that_still_run_say_whose_they_are():
+def test_running_calls_name_their_process():
     still = Running(0, -1, 4, "MainThread", 9, (Frame("f", "m.py", 3),))
     one = dataclasses.replace(recorded([]), running=(still,), stale=frozenset({0}))
     both = merged([recorded([(1, 2)]), one])
@@ -178,7 +178,7 @@ def test_a_display_names_threads_with_their_process():
     assert "1 call in each of 2 processes" in to_html(merged([recorded([(1, 2)])] * 2))
 
 
-def test_a_recording_says_how_many_processes_it_is_of():
+def test_repr_has_the_number_of_processes():
     assert repr(merged([recorded([(1, 2)])] * 2)) == (
         "<Recording of 2 host calls from 1 site in 2 processes>"
     )
@@ -192,7 +192,7 @@ def test_a_recording_says_how_many_processes_it_is_of():
         (lambda one: [one, dataclasses.replace(one, ahead=True)], "of jaxcb.explain"),
     ],
 )
-def test_what_cannot_be_merged_is_reported(recordings, message):
+def test_recordings_that_cannot_be_merged_are_refused(recordings, message):
     with pytest.raises(ValueError, match=message):
         merged(recordings(recorded([])))
 

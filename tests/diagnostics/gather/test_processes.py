@@ -1,4 +1,4 @@
-"""Two processes of one jax.distributed run, with two devices each, gather what they recorded."""
+"""Two processes of a jax.distributed run, with two devices each, gather their recordings."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_under_jit_one_process_calls_and_all_have_the_result(found, flavor, proc
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
-def test_a_process_that_another_calls_for_says_so(found, flavor):
+def test_process_reports_that_another_one_makes_its_calls(found, flavor):
     own = [process["programs"][f"{flavor}: jit"]["own"] for process in found]
     assert [one["status"] for one in own] == ["kept", "not_run"]
     assert [one["expected"] for one in own] == [1, 0]
@@ -84,7 +84,7 @@ def test_other_process_is_reported_which_failed_and_no_error_of_its_own(found):
     assert "failed in process 0" in other and "no luck here" not in other
 
 
-def test_all_processes_have_the_same_by_every_way(found):
+def test_all_processes_get_the_same_with_every_transport(found):
     """In pieces, and by JAX's public collectives where its store is not there."""
     texts = {text for process in found for text in process["by hand"].values()}
     assert len(texts) == 1
@@ -111,7 +111,7 @@ def test_clocks_of_two_machines_are_compared(found):
     assert [process["skewed"]["moved_ns"] for process in found] == [0, second["offset_ns"]]
 
 
-def test_who_does_not_come_is_named(found):
+def test_missing_process_is_named(found):
     absent = found[0]["absent"]["absent"]
     assert absent.startswith(
         "TimeoutError: cannot gather: process 1 of 2 did not call jaxcb.gather within 0.5 s. Every "
@@ -120,7 +120,7 @@ def test_who_does_not_come_is_named(found):
 
 
 @BOTH
-def test_who_comes_late_meets_those_who_try_again(found, process):
+def test_late_process_joins_the_next_attempt(found, process):
     assert found[process]["absent"]["again"] == 2
 
 

@@ -85,13 +85,13 @@ def test_elided_callback_is_reported_with_reason_and_advice(reported):
     assert "nothing uses" in site["reason"] and site["advice"]
 
 
-def test_cell_that_changes_nothing_tells_nothing(reported):
+def test_cell_that_changes_nothing_sends_nothing(reported):
     reported(SETUP, "cell-a")
     reported("1 + 1", "cell-b")
     assert reported("1 + 1", "cell-b") == []
 
 
-def test_unloading_says_so(reported):
+def test_unloading_is_reported(reported):
     assert reported("%unload_ext jupyter_jaxcb")[-1]["type"] == "unloaded"
 
 
@@ -126,7 +126,7 @@ def test_recording_is_sent_whole_with_its_values(kernel, unpacked):
     assert (first[1], first[2]) == (["1"], ["2"])
 
 
-def test_recording_that_is_gone_is_said_to_be(kernel):
+def test_request_for_a_recording_that_is_gone_gets_no_facts(kernel):
     (message,) = results(kernel, {"type": "recording", "id": "nothing"})
     assert message["content"]["data"]["facts"] is None
 

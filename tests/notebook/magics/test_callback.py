@@ -120,7 +120,7 @@ USAGE = [
 
 
 @pytest.mark.parametrize(("line", "cell", "says"), USAGE, ids=[line for line, _, _ in USAGE])
-def test_wrong_option_is_one_paragraph_that_says_what_to_type(kernel, line, cell, says):
+def test_error_for_a_wrong_option_is_one_paragraph_with_advice(kernel, line, cell, says):
     """And nothing half-registered stays behind: the cell did not run."""
     kernel.run("f = x = 'before'")
     ran = kernel.run(f"%%jax_callback {line}\n{cell}")
@@ -183,7 +183,7 @@ def test_exception_in_the_cell_is_shown_at_its_line(kernel):
     assert kernel.run("'_jaxcb_register' in globals()").value == "False"
 
 
-def test_result_expression_that_fails_says_with_what(kernel):
+def test_error_of_a_result_expression_is_shown(kernel):
     kernel.run("%%jax_callback pure --result z.shape[9]\ndef f(z): return z")
     name, message, _ = kernel.run("f(jnp.ones(3))").error
     assert name == "ValueError"
@@ -200,7 +200,7 @@ def test_result_expression_that_fails_says_with_what(kernel):
     ],
 )
 @pytest.mark.parametrize("call", ["f(jnp.ones(3))", "jax.jit(f)(jnp.ones(3))"])
-def test_result_that_is_not_as_declared_says_what_came(kernel, result, says, call):
+def test_error_for_an_undeclared_result_shows_the_result(kernel, result, says, call):
     kernel.run(f"%%jax_callback pure --result z\ndef f(z): return {result}")
     name, message, frames = kernel.run(call).error
     assert name == "ResultError"

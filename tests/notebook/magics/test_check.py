@@ -34,7 +34,7 @@ def test_the_cell_around_a_check_is_recorded(kernel):
         ("len([])", "takes a call of a registered callback, not of <built-in function len>"),
     ],
 )
-def test_usage_error_says_what_cannot_be_checked(line, words, kernel):
+def test_usage_error_names_what_cannot_be_checked(line, words, kernel):
     kernel.run(REGISTER)
     assert words in kernel.run(f"%jax_check {line}").text
 

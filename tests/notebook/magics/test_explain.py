@@ -40,7 +40,7 @@ def called(notebook):
     return notebook.run("print(calls)").text.strip()
 
 
-def test_it_shows_what_would_become_of_each_callback_and_calls_none(notebook):
+def test_status_of_each_callback_is_shown_without_a_call(notebook):
     ran = notebook.run("%jax_explain f(X)")
     assert ran.error is None
     assert ran.order == ["trace"]
@@ -140,7 +140,7 @@ def test_arguments_are_evaluated_and_recorded_as_any_cell(notebook):
     assert called(notebook) == "['b']"
 
 
-def test_a_function_without_callbacks_says_so(notebook):
+def test_function_without_callbacks_is_reported(notebook):
     ran = notebook.run("%jax_explain jnp.sin(1.0)")
     assert ran.error is None
     assert ran.value == "no jupyter_jaxcb callbacks"
@@ -167,7 +167,9 @@ def test_a_function_without_callbacks_says_so(notebook):
         ("jax.grad(lambda x: a(x).sum())(X)", "ValueError", "cannot differentiate a"),
     ],
 )
-def test_what_cannot_be_asked_says_why_and_leaves_nothing_behind(notebook, line, name, words):
+def test_what_cannot_be_explained_is_an_error_and_leaves_nothing_behind(
+    notebook, line, name, words
+):
     ran = notebook.run(f"%jax_explain {line}")
     if ran.error is None:  # a UsageError is printed
         assert name == "UsageError"

@@ -46,14 +46,14 @@ def test_auto_with_jax_records_every_cell_until_auto_without(kernel):
     assert kernel.run("f(np.float32(3));").traces == []
 
 
-def test_cell_in_which_nothing_of_jaxs_is_seen_says_so(kernel):
+def test_cell_without_callbacks_of_jax_prints_a_message(kernel):
     ran = kernel.run("%%jax_record --jax\nx = 1")
     assert ran.traces == []
     assert ran.text.startswith("none of JAX's own callbacks were recorded")
     assert "jax.clear_caches()" in ran.text
 
 
-def test_cell_that_runs_what_was_compiled_before_says_so(kernel):
+def test_cell_that_runs_a_program_compiled_before_prints_a_message(kernel):
     kernel.run(PURE)
     ran = kernel.run("%%jax_record --jax\nf(np.float32(3));")
     ((name, flavor, status, calls),) = reported(ran)

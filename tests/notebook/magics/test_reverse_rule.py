@@ -82,7 +82,7 @@ USAGE = [
 
 
 @pytest.mark.parametrize(("line", "says"), USAGE, ids=[line for line, _ in USAGE])
-def test_rule_that_fits_no_function_is_one_paragraph_that_says_what_to_type(kernel, line, says):
+def test_error_for_a_rule_without_a_function_is_one_paragraph_with_advice(kernel, line, says):
     kernel.run("sin = 'before'")
     cell = f"{SIN}{FORWARD}{BACKWARD}def other(x): return x"
     ran = kernel.run(f"%%jax_callback {line}\n{cell}")

@@ -85,7 +85,7 @@ def clocked(held):
     held.run("_cell_barrier.time = _in_flight.time = time")
 
 
-def test_cell_ends_after_the_time_it_is_given_and_says_for_what(clocked):
+def test_cell_ends_after_its_time_and_names_the_running_calls(clocked):
     clocked.run("%jax_callbacks --wait 1.5")
     text = Cell(clocked, "y = f(slowly(big))", lambda: None).text
     waiting = text.index("waiting for holds (pure, line 29), call 1, for ")
