@@ -27,7 +27,7 @@ def f(x):
 
 f(jnp.ones(3)).block_until_ready()
 """
-# Serious and critical violations, not what axe cannot tell.
+# Serious and critical violations, without those that axe cannot decide.
 CHECK = """async css => {
   const found = await axe.run({ include: [[css]] }, { resultTypes: ['violations'] });
   return found.violations

@@ -19,10 +19,10 @@ POISON = (
 # What only markup can bring into a view of ours.
 FOREIGN = "img, script, iframe, object, embed, style, link, form, a, svg, base, meta, video, b, i"
 OURS = ".jaxcb-view, .jaxcb-panel, .jaxcb-badge, .jaxcb-tip"
-# Renders each output as a cell would, unfolds it, and tells what it says.
+# Renders each output as a cell would, expands it, and returns its texts.
 RENDER = """async ([type, outputs]) => {
   const { rendermime } = window.jupyterapp.shell.currentWidget.content;
-  const said = [];
+  const texts = [];
   for (const { data, metadata } of JSON.parse(outputs)) {
     const widget = rendermime.createRenderer(type);
     const options = { data: { [type]: data }, metadata: { [type]: metadata }, trusted: true };
@@ -37,7 +37,7 @@ RENDER = """async ([type, outputs]) => {
       }
     }
     const all = css => [...widget.node.querySelectorAll(css)].map(node => node.textContent);
-    said.push({
+    texts.push({
       messages: all('.jaxcb-message, .jaxcb-bad[role=alert]'),
       warnings: all('.jaxcb-warning'),
       views: all('.jaxcb-disclosure').length,
@@ -46,7 +46,7 @@ RENDER = """async ([type, outputs]) => {
     widget.dispose();
     widget.node.remove();
   }
-  return said;
+  return texts;
 }"""
 
 MANY_SITES = """async ([type, facts]) => {
@@ -114,7 +114,7 @@ def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
     facts, measured = recording()
     facts = poisoned(facts, POISON)
     facts["sites"][1]["shapes"][0]["levels"][0][1] = "expand_dims"  # else no diagram is drawn
-    facts["sites"][2]["errors"] = [f"{POISON}\n" * 9]  # long ones are folded
+    facts["sites"][2]["errors"] = [f"{POISON}\n" * 9]  # long errors are collapsed
     measured = poisoned(measured, POISON) | {"out_of_order": [POISON]}
     notebook("None", outputs=[[output(facts, measured)]])
     view = page.locator(".jaxcb-view")

@@ -27,7 +27,7 @@ def used(_used):
 
 
 def opened_view(notebook, number, opened=True):
-    """A view unfolded, or folded, however a test before this one left it."""
+    """A view, expanded or collapsed, whatever its state after the test before."""
     view = notebook.cell(number).locator(".jaxcb-view")
     button = view.locator(".jaxcb-disclosure")
     if button.get_attribute("aria-expanded") != str(opened).lower():

@@ -38,10 +38,16 @@ def recorded(rows):
 @given(rows=ROWS)
 def test_every_call_comes_back_by_its_start(rows, unpacked):
     facts, measured, columns = to_message(recorded(rows))
-    ways = [(s["function"], len(w["operands"])) for s in facts["sites"] for w in s["shapes"]]
+    variants = [(s["function"], len(w["operands"])) for s in facts["sites"] for w in s["shapes"]]
     found = [
-        (start, duration, ways[way], element, measured["errors"][error - 1] if error else None)
-        for start, duration, element, way, _, error in unpacked(columns._asdict())
+        (
+            start,
+            duration,
+            variants[variant],
+            element,
+            measured["errors"][error - 1] if error else None,
+        )
+        for start, duration, element, variant, _, error in unpacked(columns._asdict())
     ]
     first = min((row[0] for row in rows), default=0)
     names = [("bessel", 1), ("bessel", 2), ("log", 1)]

@@ -1,7 +1,7 @@
 /** The footer of a recording: missing calls, call order, environment, compilations. */
 
 import { h, type Child } from './dom.js';
-import { folded } from './sites/details.js';
+import { disclosure } from './sites/details.js';
 import { timesKnown } from './sites/words.js';
 import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
@@ -71,7 +71,7 @@ function compilations(all: readonly Compilation[]): HTMLElement {
       all.length > MOST_PROGRAMS && h('li', {}, `and ${all.length - MOST_PROGRAMS} more`)
     )
   ];
-  return folded(`${count} · ${timeWords(total)}`, false, items);
+  return disclosure(`${count} · ${timeWords(total)}`, false, items);
 }
 
 function compilationWords({ program, lower_ns, compile_ns }: Compilation): string {

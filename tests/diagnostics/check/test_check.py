@@ -108,7 +108,7 @@ def test_methods_that_would_be_right_are_named():
 
 
 MASKS = [((0, 0),), ((0, None),), ((None, 0),), ((0, None), (None, 0))]
-# legacy_vectorized cannot tell the axes of two arguments apart: not held against a function.
+# legacy_vectorized cannot distinguish the axes of two arguments, so this is not a finding.
 BATCHES = [(m, masks) for m in ("expand_dims", "broadcast_all") for masks in MASKS]
 BATCHES += [("legacy_vectorized", masks) for masks in MASKS[:-1]]
 

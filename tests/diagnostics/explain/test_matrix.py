@@ -92,7 +92,7 @@ def unused(h):
     return lambda x: (a(lax.stop_gradient(x)), x * b(lax.stop_gradient(x)))[1], (X,)
 
 
-def folded(h):
+def optimized_away(h):
     a = h.pure("a")
     return lambda x: jnp.where(False, a(lax.stop_gradient(x)), jnp.sin(x)), (X,)
 
@@ -142,7 +142,18 @@ def inner(h):
     return lambda x: g(x) - 2 * g(x), (X,)
 
 
-PROGRAMS = [plain, ruled, pulled, stopped, effects, ordered, unused, folded, looped, branching]
+PROGRAMS = [
+    plain,
+    ruled,
+    pulled,
+    stopped,
+    effects,
+    ordered,
+    unused,
+    optimized_away,
+    looped,
+    branching,
+]
 PROGRAMS += [several, integers, number, nothing, no_arguments, inner]
 
 

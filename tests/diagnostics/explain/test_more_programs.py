@@ -37,7 +37,7 @@ def differentiable(h):
 
 
 def pulled(h):
-    """A callback with a rule for the way back."""
+    """A callback with a reverse-mode rule."""
     a, b = h.pure("a"), h.pure("b")
     a.defvjp(lambda x: (a(x), x), lambda x, ct: (b(x) * ct,))
     return a

@@ -222,16 +222,16 @@ def test_neither_arguments_nor_the_function_are_kept_alive():
 
 
 def test_it_may_be_asked_while_another_function_is_traced():
-    hosts, said = Hosts(), []
+    hosts, explained = Hosts(), []
     a = hosts.pure("a")
 
     def f(x):
-        said.append(jaxcb.explain(lambda y: (a(y), y)[1])(X))
+        explained.append(jaxcb.explain(lambda y: (a(y), y)[1])(X))
         return a(x)
 
     with jaxcb.record() as recorded:
         jax.block_until_ready(jax.jit(f)(X))
-    assert [o.status for o in said[0].outcomes] == [Status.UNUSED]
+    assert [o.status for o in explained[0].outcomes] == [Status.UNUSED]
     assert [o.status for o in recorded.recording.outcomes] == [Status.KEPT]
     assert hosts.calls == {"a": 1}
 

@@ -148,7 +148,7 @@ def failing_for_all():
 
 
 def by_hand():
-    """Gathered by other ways than the usual."""
+    """Gather through other transports."""
     own = different()
     found = {}
     piece, _rendezvous._PIECE = _rendezvous._PIECE, 100

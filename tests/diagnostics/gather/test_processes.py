@@ -133,7 +133,7 @@ def test_a_mistake_in_one_process_is_reported_in_the_others_at_once(found):
 
 @BOTH
 def test_what_was_gathered_is_not_gathered_again(found, process):
-    """Both raise; one of them may hear of the other first."""
+    """Both raise; one of them may first see that the other gave up."""
     assert "is already gathered" in found[process]["absent"]["gathered twice"]
 
 

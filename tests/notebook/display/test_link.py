@@ -16,11 +16,11 @@ def reported(kernel):
     def run(code, cell=None):
         recorded = []
 
-        def hear(message):
+        def receive(message):
             if message["msg_type"] == "comm_msg":
                 recorded.append(message["content"])
 
-        kernel.run_cell(code, cell, hear)
+        kernel.run_cell(code, cell, receive)
         assert {content["comm_id"] for content in recorded} <= {"jupyter_jaxcb"}
         return [content["data"] for content in recorded]
 
@@ -99,11 +99,11 @@ def results(kernel, data):
     """What the kernel returns to a message of a front end."""
     found = []
 
-    def hear(message):
+    def receive(message):
         if message["msg_type"] == "comm_msg":
             found.append(message)
 
-    kernel.ask("comm_msg", {"comm_id": "jupyter_jaxcb", "data": data}, hear)
+    kernel.ask("comm_msg", {"comm_id": "jupyter_jaxcb", "data": data}, receive)
     return found
 
 

@@ -123,7 +123,7 @@ REFUSED = {
         "jax.vmap(lambda x: jaxcb.pure_callback(np.sin, x, x))(jnp.ones(3))",
         "cannot vmap sin@",
     ),
-    "rule that answers wrongly": (
+    "rule with a wrong result": (
         "wrong.defjvp(lambda primals, tangents: (wrong(*primals), jnp.ones(7)))\n"
         "jax.grad(wrong)(1.0)",
         "returned the tangent float32[7]",

@@ -144,9 +144,9 @@ def test_declaration_that_an_result_of_another_dtype_asks_for_works(kernel, x64,
     try:
         kernel.run(f"%%jax_callback pure --result z\n{cell}")
         _, message, _ = kernel.run("half(3)").error
-        (said,) = re.findall('or declare (".*")\\.', message)
-        assert said == f'"jax.ShapeDtypeStruct((), np.{dtype})"'
-        kernel.run(f"%%jax_callback pure --result {said}\n{cell}")
+        (suggested,) = re.findall('or declare (".*")\\.', message)
+        assert suggested == f'"jax.ShapeDtypeStruct((), np.{dtype})"'
+        kernel.run(f"%%jax_callback pure --result {suggested}\n{cell}")
         assert kernel.run("half(3).item(), half(3).dtype.name").value == f"(1.5, '{dtype}')"
     finally:
         kernel.run("jax.config.update('jax_enable_x64', False)")

@@ -31,7 +31,7 @@ export function siteDetails(
 }
 
 /** A disclosure whose content is built when it is first opened. */
-export function folded(summary: Child, open: boolean, content: () => Child[]): HTMLElement {
+export function disclosure(summary: Child, open: boolean, content: () => Child[]): HTMLElement {
   const node = h('details', { open }, h('summary', {}, summary));
   let filled = false;
   const fill = (): void => {
@@ -74,7 +74,7 @@ function errorLine(error: string): HTMLElement {
   if (short === error) {
     return line('error', '✕', error);
   }
-  const node = folded(`✕ ${short}`, false, () => [h('pre', { tabindex: 0 }, error)]);
+  const node = disclosure(`✕ ${short}`, false, () => [h('pre', { tabindex: 0 }, error)]);
   node.classList.add('jaxcb-site-error');
   return node;
 }
@@ -98,7 +98,7 @@ function variantsOf(variants: readonly Variant[], { diagrams }: Unfolded): HTMLE
   if (!more.length) {
     return [variantBlock(only, diagrams, '')];
   }
-  const list = folded(`${variants.length.toLocaleString('en-US')} shapes`, variants.length <= 3, () => [
+  const list = disclosure(`${variants.length.toLocaleString('en-US')} shapes`, variants.length <= 3, () => [
     ...variants.slice(0, MOST_VARIANTS).map(variant => variantBlock(variant, false, `${callWords(variant.calls)}: `)),
     variants.length > MOST_VARIANTS &&
       h('p', { class: 'jaxcb-muted' }, `and ${variants.length - MOST_VARIANTS} more shapes`)
@@ -121,7 +121,7 @@ function variantBlock(variant: Variant, open: boolean, calls: string): HTMLEleme
     h('code', {}, variantShapes(variant)),
     h('span', { class: 'jaxcb-muted' }, ` ${levelWords(variant.levels)}`)
   );
-  const diagram = folded(summary, open, () => [batchingDiagram(variant)]);
+  const diagram = disclosure(summary, open, () => [batchingDiagram(variant)]);
   return h('div', { class: 'jaxcb-site-variant' }, diagram, more);
 }
 
@@ -140,5 +140,5 @@ function samplesOf(site: Site): HTMLElement[] {
       )
     )
   ];
-  return [folded(title, count <= 4, items)];
+  return [disclosure(title, count <= 4, items)];
 }
