@@ -32,7 +32,7 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "calls.csv")
     ...     jaxcb.export(r.recording, path)
-    ...     path.read_text().splitlines()[0][:42]
+    ...     path.read_text().splitlines()[0][:45]
     'start_ns,duration_ns,crossing,element,version'
     """
     __tracebackhide__ = True
