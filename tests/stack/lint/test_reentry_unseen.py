@@ -18,7 +18,10 @@ def test_jitted_host_function_is_named_when_it_is_lowered_and_when_it_runs():
     with warnings.catch_warnings(record=True) as seen, jaxcb.record():
         warnings.simplefilter("always")
         assert f(X).item() == 0
-    named = ["<lambda> is itself a JAX function, as made by @jax.jit. On JAX" in str(one.message) for one in seen]
+    named = [
+        "<lambda> is itself a JAX function, as made by @jax.jit. On JAX" in str(one.message)
+        for one in seen
+    ]
     assert named == [True, True] * CAN_BLOCK
 
 
