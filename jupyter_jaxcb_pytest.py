@@ -1,7 +1,7 @@
-"""The pytest plugin: the fixture ``host_calls``, and failing host functions at the user's lines.
+"""The pytest plugin: the fixture ``host_calls``, and tracebacks of failing host functions.
 
-A module beside the package: pytest loads it wherever the package is installed, and it must not
-import JAX before a conftest.py can say on which platform that is to run.
+It is a module beside the package because pytest always loads it, and it must not import JAX before
+a conftest.py can choose the platform.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RAISED = pytest.StashKey[pytest.ExceptionInfo[Any] | None]()
 
 @pytest.fixture
 def host_calls() -> Iterator[HostCalls]:
-    """Every host call of the test: ``assert host_calls["bessel"].calls == 3``."""
+    """All host calls of the test: ``assert host_calls["bessel"].calls == 3``."""
     from jupyter_jaxcb.testing import host_calls as counting
 
     with counting() as counted:
@@ -30,7 +30,7 @@ def host_calls() -> Iterator[HostCalls]:
 
 
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:
-    """A count that is not as expected says which line called how often."""
+    """Explain an unexpected count by showing how often each line called."""
     testing = sys.modules.get("jupyter_jaxcb.testing")
     if testing is None:
         return None
@@ -40,23 +40,23 @@ def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | Non
     return None
 
 
-# Not in the wrapper below: pytest's plugin for unittest says what was raised in between. Its name
-# begins with pytest_, or pytest would not look at it.
+# Not in the wrapper below: pytest's unittest plugin sets the exception in between. The name must
+# begin with pytest_, otherwise pytest ignores the hook.
 @pytest.hookimpl(specname="pytest_runtest_makereport")
 def pytest_show_host_error(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
-    """A failing host function is shown in place of JAX's error."""
+    """Show the exception of the host function instead of JAX's error."""
     seen = _as_user_sees(call.excinfo)
     if seen is not None and call.excinfo is not None:
         item.stash[_RAISED] = call.excinfo
         call.excinfo = seen
 
 
-# trylast: next to what makes the report, so that marks such as xfail see what was raised.
+# trylast: directly around the implementation, so that marks such as xfail see the raised error.
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What was raised is put back; a failing test that counts shows calls."""
+    """Restore the raised error; add the host calls to the report of a failing test."""
     item.stash[_RAISED] = None
     try:
         report = yield
@@ -67,16 +67,16 @@ def pytest_runtest_makereport(
         report.sections.append((_HOST_ERROR, _raised_as(raised.type)))
     counted: Any = getattr(item, "funcargs", {}).get("host_calls")
     if report.when == "call" and report.failed and hasattr(counted, "recording"):
-        report.sections.append((_SECTION, _told(counted)))
+        report.sections.append((_SECTION, _report_of(counted)))
     return report
 
 
 def _raised_as(kind: type[BaseException]) -> str:
-    # By the name it is imported by: JAX's says XlaRuntimeError and where it is made.
+    # By its public name: the class itself is named XlaRuntimeError, in a private module.
     name = "jax.errors.JaxRuntimeError" if kind.__name__ != "ValueError" else "ValueError"
     return (
-        f"JAX raised this as {name}, which is what pytest.raises has to expect; "
-        "jupyter_jaxcb.host_error(error) finds the exception above in it"
+        f"JAX raised this as {name}, which pytest.raises must expect; "
+        "jupyter_jaxcb.host_error(error) returns the exception above"
     )
 
 
@@ -90,10 +90,10 @@ def _as_user_sees(error: pytest.ExceptionInfo[Any] | None) -> pytest.ExceptionIn
     return pytest.ExceptionInfo.from_exc_info((type(original), original, frames))
 
 
-def _told(counted: HostCalls) -> str:
+def _report_of(counted: HostCalls) -> str:
     from jupyter_jaxcb.report import to_text
 
     try:
         return to_text(counted.recording) or "none"
-    except Exception as error:  # of a program that the test left running
-        return f"cannot tell: {type(error).__name__}: {error}"
+    except Exception as error:  # raised by a program that the test left running
+        return f"unknown: {type(error).__name__}: {error}"

@@ -1,6 +1,6 @@
-"""The callback workbench for JAX in notebooks.
+"""See what JAX really does with your Python callbacks.
 
-``%load_ext jupyter_jaxcb``, then ``%%jax_callback`` turns the functions of a cell into JAX
+After ``%load_ext jupyter_jaxcb``, ``%%jax_callback`` turns the functions of a cell into JAX
 callbacks, and every cell shows its host calls. Everything works without IPython too.
 """
 
@@ -41,16 +41,16 @@ __version__ = _version("jupyter_jaxcb")
 
 
 def view(recording: Recording, *, values: bool = False) -> _Any:
-    """A widget of all of a recording: its sites, every host call, a timeline.
+    """Return a widget that shows a whole recording: call sites, every host call, a timeline.
 
-    It works wherever anywidget does: JupyterLab, Notebook 7, VS Code, Colab, marimo. A cell's host
-    trace is there without it; this one has every call, not the first 20,000 alone, and can be put
-    among other widgets.
+    Cells show their host trace without it. This widget shows every call, not just the first
+    20,000, and can be combined with other widgets. It uses anywidget, and was tried in Chromium
+    with JupyterLab 4.2 and 4.6, Notebook 7, Voila, marimo and the HTML of nbconvert; VS Code and
+    Colab were not tried.
 
     Args:
-        recording: of `record` or ``%%jax_record name``.
-        values: with what the first calls of each site were given and answered. A notebook that is
-            saved with its widgets' state keeps them.
+        recording: the recording of `record` or ``%%jax_record name``.
+        values: show the sample values too. A notebook saved with widget state contains them.
 
     Returns:
         An `anywidget.AnyWidget`.
@@ -67,14 +67,14 @@ def view(recording: Recording, *, values: bool = False) -> _Any:
 
 
 def load_ipython_extension(shell: _Any) -> None:
-    """``%load_ext jupyter_jaxcb``: registers the magics; cells with callbacks show them."""
+    """Load the extension (``%load_ext jupyter_jaxcb``): magics, and a host trace under cells."""
     from .notebook import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: _Any) -> None:
-    """``%unload_ext jupyter_jaxcb``: takes everything back that loading did."""
+    """Unload the extension (``%unload_ext jupyter_jaxcb``), undoing everything it did."""
     from .notebook import unload
 
     unload(shell)

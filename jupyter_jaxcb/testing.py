@@ -1,4 +1,4 @@
-"""Host calls in tests: what the fixture ``host_calls`` is."""
+"""Count host calls in tests: the fixture ``host_calls``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .report import call_words, outcome_to_text, summarize, to_text
 
 
 class Count(int):
-    """A number of host calls, which says in a failing assertion where they came from.
+    """A number of host calls; a failing assertion shows where they came from.
 
     Attributes:
-        explained: lines of text.
+        explained: the lines that a failing assertion shows.
     """
 
     explained: tuple[str, ...] = ()
@@ -24,8 +24,8 @@ class FunctionCalls:
     """The host calls of one host function so far.
 
     Attributes:
-        name: of the function.
-        recording: all of it, of every function.
+        name: name of the function.
+        recording: the recording so far, of all functions.
     """
 
     def __init__(self, name: str, recording: Recording) -> None:
@@ -40,12 +40,12 @@ class FunctionCalls:
 
     @property
     def crossings(self) -> Count:
-        """How often XLA crossed to it; once for all batch elements of a vmap that loops."""
+        """The number of crossings; a looped vmap is one crossing for all batch elements."""
         return self._count(sum(one.crossings for one in self._sites))
 
     @property
     def elided(self) -> Count:
-        """How many of its calls are missing, as far as it is known how many there would be."""
+        """The number of its calls in compiled programs that were elided."""
         return self._count(sum(one.elided or 0 for one in self._sites))
 
     def __repr__(self) -> str:
@@ -61,18 +61,18 @@ _NONE = "no host calls"
 
 
 class Elided(tuple[str, ...]):
-    """The sites whose calls are missing, in words: ``bessel, line 3: unused, its result ...``."""
+    """The elided sites, as text: ``bessel, line 3: unused, nothing uses its result ...``."""
 
     def __repr__(self) -> str:
         return f"<elided: {'; '.join(self)}>" if self else "<nothing elided>"
 
 
 class HostCalls:
-    """Every host call since the test began, by host function.
+    """All host calls since the test began, by host function.
 
-    ``host_calls["bessel"].calls``, ``.crossings`` and ``.elided`` count; `elided` has all sites
-    whose calls are missing; ``"bessel" in host_calls`` says whether it was called; `recording` has
-    all there is. Programs that were dispatched are waited for.
+    ``host_calls["bessel"]`` has the counts ``.calls``, ``.crossings`` and ``.elided``, and
+    ``"bessel" in host_calls`` is whether it was called. `elided` lists all elided sites, and
+    `recording` is the whole recording. Each of these first waits for dispatched programs.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -81,13 +81,13 @@ class HostCalls:
 
     @property
     def recording(self) -> Recording:
-        """What happened so far."""
+        """The recording so far."""
         drain()
         return self._recorder.freeze(self._mark, environment=environment())
 
     @property
     def elided(self) -> Elided:
-        """The sites whose calls are missing, wholly or in part; empty if none are."""
+        """The elided sites (unused, optimized away, deduplicated or hoisted); may be empty."""
         recording = self.recording
         return Elided(outcome_to_text(one, recording.where(one.site)) for one in recording.elisions)
 
@@ -115,10 +115,13 @@ class HostCalls:
 
 
 def host_calls() -> contextlib.AbstractContextManager[HostCalls]:
-    """Counts host calls in a ``with`` block; the fixture of this name is this.
+    """Count host calls in a ``with`` block, as the pytest fixture of this name does for a test.
+
+    Returns:
+        A context manager that yields a `HostCalls`.
 
     Raises:
-        RuntimeError: ``JUPYTER_JAXCB=off``: nothing could be counted.
+        RuntimeError: ``JUPYTER_JAXCB=off`` turns recording off, so nothing can be counted.
 
     >>> import numpy as np, jupyter_jaxcb as jaxcb
     >>> from jupyter_jaxcb.testing import host_calls
@@ -129,8 +132,8 @@ def host_calls() -> contextlib.AbstractContextManager[HostCalls]:
     """
     if is_off():
         raise RuntimeError(
-            "JUPYTER_JAXCB=off: host calls are not recorded, so none can be counted. Run without "
-            "it."
+            "cannot count host calls: JUPYTER_JAXCB=off turns recording off. Unset it and run the "
+            "tests again."
         )
     return _Counting()
 

@@ -1,6 +1,6 @@
-"""What we find out about host calls: recordings, explanations, checks.
+"""Record, observe, explain, check and gather host calls.
 
-Nothing in here is needed to make a host call.
+Host calls do not depend on anything in this package.
 """
 
 from .check import check as check

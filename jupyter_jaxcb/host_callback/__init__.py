@@ -1,13 +1,13 @@
-"""What `jax.experimental.host_callback` was, on JAX of today and on our own primitives.
+"""`jax.experimental.host_callback`, which JAX 0.4.35 removed, for current versions of JAX.
 
-``from jupyter_jaxcb import host_callback as hcb`` instead of
-``from jax.experimental import host_callback as hcb``. JAX took it out in 0.4.35; here it does what
-it did: one host call with the whole batch under vmap, primal values under differentiation, one
-order common to taps, prints and calls. It is recorded and explained like every other callback,
-under the flavor *tap*.
+Write ``from jupyter_jaxcb import host_callback as hcb`` instead of
+``from jax.experimental import host_callback as hcb``. It behaves as it did in JAX: one host call
+with the whole batch under vmap, primal values under differentiation, and a common order of taps,
+prints and calls. Its calls are recorded and explained like those of other callbacks, with the
+flavor *tap*.
 
-`flags` has the options that `jax.config` had, ``flags.update("jax_host_callback_inline", True)``,
-and reads the same environment variables.
+`flags` has the options that were in `jax.config`, as in
+``flags.update("jax_host_callback_inline", True)``, and reads the same environment variables.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def __dir__() -> list[str]:
 
 
 class CallbackFlavor(enum.Enum):
-    """Which of JAX's callbacks a tap was to be made of; any of them is accepted and means nothing.
+    """The kind of JAX callback to build a tap from; accepted for compatibility, without effect.
 
-    A tap is never dropped and never merged with another, also as PURE.
+    Even as PURE, a tap is neither removed nor deduplicated.
     """
 
     IO_CALLBACK = 1
@@ -73,38 +73,37 @@ def id_tap(
     callback_flavor: CallbackFlavor = CallbackFlavor.IO_CALLBACK,
     **kwargs: Any,
 ) -> Any:
-    """Calls a host function with the value of `arg`, and passes the value on.
+    """Call a host function with the value of `arg`, and return the value.
 
-    The call is made whenever the program comes by, its result used or not, in program order with
-    all other taps, prints and calls of one device. Under vmap it is one call with the whole batch;
-    under differentiation it sees the primal value, in the forward pass.
+    The call is made whenever the program reaches it, even if its result is unused, in program order
+    with all other taps, prints and calls on the device. Under vmap there is one call with the whole
+    batch; under differentiation the call gets the primal value, in the forward pass.
 
     Args:
-        tap_func: called as ``tap_func(arg, transforms)``, with `arg` in numpy arrays (scalars have
-            no dimensions), read-only. `transforms` is a tuple of what has been done to it,
-            innermost first: ``("batch", {"batch_dims": (0, None)})`` for vmap, one dimension for
-            each leaf of `arg`, and ``("transpose", {})`` for a cotangent. What it returns is
-            ignored.
-        arg: a pytree of arrays; without any leaf a call is made too.
-        result: what to return instead of `arg`: as it is.
-        tap_with_device: call it with the keyword ``device`` too, a `jax.Device`. Under pmap and
-            shard_map that is the one that has the slice. Elsewhere JAX lowers programs without
-            knowing their device, and this names local device `device_index`.
-        device_index: which device of a program over several makes the call, with the whole array.
-        callback_flavor: accepted, and means nothing.
-        **kwargs: ``tap_with_transform=True`` and ``tap_with_transforms=True`` are accepted, and
-            mean nothing: `transforms` is passed always.
+        tap_func: called as ``tap_func(arg, transforms)``, with read-only numpy arrays (scalars are
+            0-dimensional). `transforms` is a tuple of the transformations applied, innermost first:
+            ``("batch", {"batch_dims": (0, None)})`` for vmap, with a dimension for each leaf of
+            `arg`, and ``("transpose", {})`` for a cotangent. Its return value is ignored.
+        arg: a pytree of arrays; may be without leaves.
+        result: returned unchanged instead of `arg`.
+        tap_with_device: also pass the keyword argument ``device``, a `jax.Device`. Under pmap and
+            shard_map this is the device of the slice. Elsewhere JAX lowers programs without knowing
+            their device, and it is local device `device_index`.
+        device_index: the device that makes the call, with the whole array, if there are several.
+        callback_flavor: accepted, without effect.
+        **kwargs: ``tap_with_transform=True`` and ``tap_with_transforms=True`` are accepted, without
+            effect: `transforms` is always passed.
 
     Returns:
         `arg` as JAX arrays, or `result`.
 
     Raises:
-        TypeError: `tap_func` is not callable, or not hashable; a leaf of `arg` or `result` is no
-            array; any other keyword.
+        TypeError: `tap_func` is not callable or not hashable; a leaf of `arg` or `result` is not an
+            array; an unknown keyword argument.
         ValueError: `device_index` is out of range.
 
-    An exception of `tap_func` does not stop the program: it is logged, and `barrier_wait` raises a
-    CallbackException of it.
+    An exception in `tap_func` does not stop the program: it is logged, and `barrier_wait` raises a
+    CallbackException with it as the cause.
 
     >>> import jax, numpy as np
     >>> from jupyter_jaxcb import host_callback as hcb
@@ -118,9 +117,9 @@ def id_tap(
     for name, value in kwargs.items():
         if name not in ("tap_with_transform", "tap_with_transforms") or value is not True:
             raise TypeError(
-                f"id_tap got {name}={value!r}. Support for **kwargs in ``id_tap`` is gone: bind "
-                "those of the tap function, id_tap(functools.partial(tap_func, "
-                f"{name}=...), arg). The transforms are its second argument, always."
+                f"id_tap got {name}={value!r}. Support for **kwargs in ``id_tap`` was removed. "
+                f"Write id_tap(functools.partial(tap_func, {name}=...), arg) to bind arguments of "
+                "the tap function, whose second argument is always the transforms."
             )
     return _tap(tap_func, arg, result, tap_with_device, device_index, callback_flavor, "id_tap")
 
@@ -136,18 +135,18 @@ def id_print(
     callback_flavor: CallbackFlavor = CallbackFlavor.IO_CALLBACK,
     **kwargs: Any,
 ) -> Any:
-    """Prints the value of `arg`, and passes it on: `id_tap` with a printing function.
+    """Print the value of `arg` and return it: `id_tap` with a printing function.
 
     Args:
         arg: as for `id_tap`.
         result: as for `id_tap`.
         tap_with_device: print the device too.
         device_index: as for `id_tap`.
-        output_stream: its ``write`` gets the text; the standard output of the moment if left out.
-        threshold: of `numpy.array2string`: from how many elements on an array is abbreviated.
-        callback_flavor: accepted, and means nothing.
-        **kwargs: printed before the value, on a line ``key: value key: value`` that is sorted by
-            key, together with ``transforms`` if there are any.
+        output_stream: its ``write`` method gets the text; by default standard output.
+        threshold: arrays with more elements are abbreviated, as in `numpy.array2string`.
+        callback_flavor: accepted, without effect.
+        **kwargs: printed before the value on a line ``key: value key: value``, sorted by key,
+            together with ``transforms`` if there are any.
 
     Returns:
         `arg` as JAX arrays, or `result`.
@@ -192,33 +191,34 @@ def call(
     callback_flavor: CallbackFlavor = CallbackFlavor.IO_CALLBACK,
     result_shape_dtypes: Any = None,
 ) -> Any:
-    """Calls a host function with the value of `arg`; returns what it answers.
+    """Call a host function with the value of `arg`, and return its result.
 
-    It is made whenever the program comes by, its result used or not, in order with the taps. It
-    has no rule for vmap and for differentiation: loop with `jax.lax.map`, wrap it in
+    The call is made whenever the program reaches it, even if its result is unused, in order with
+    the taps. It supports neither vmap nor differentiation: loop with `jax.lax.map`, wrap it in
     `jax.custom_jvp` or `jax.custom_vjp`, or use `jupyter_jaxcb.pure`.
 
     Args:
-        callback_func: called as ``callback_func(arg)``, with numpy arrays. It answers with exactly
+        callback_func: called as ``callback_func(arg)`` with numpy arrays. It must return exactly
             the structure, shapes and dtypes of `result_shape`; 64-bit numbers are narrowed if x64
-            is off, nothing else is converted.
+            is off, and nothing else is converted.
         arg: a pytree of arrays.
-        result_shape: a pytree of numbers or of things with ``shape`` and ``dtype``; None: it
-            answers with None.
-        call_with_device: call it with the keyword ``device`` too, see `id_tap`.
+        result_shape: a pytree of numbers or of objects with ``shape`` and ``dtype``; None if the
+            function returns None.
+        call_with_device: also pass the keyword argument ``device``, see `id_tap`.
         device_index: as for `id_tap`.
-        callback_flavor: accepted, and means nothing.
+        callback_flavor: accepted, without effect.
         result_shape_dtypes: another name for `result_shape`.
 
     Returns:
         Arrays in the structure of `result_shape`.
 
     Raises:
-        TypeError: `callback_func` is not callable, or not hashable; a leaf of `arg` is no array;
-            both names of `result_shape` are given.
-        ValueError: a leaf of `result_shape` is none of these; `device_index` is out of range.
+        TypeError: `callback_func` is not callable or not hashable; a leaf of `arg` is not an array;
+            both `result_shape` and `result_shape_dtypes` are given.
+        ValueError: a leaf of `result_shape` has no shape or dtype; `device_index` is out of range.
         NotImplementedError: under vmap, jvp, grad or transpose.
-        jax.errors.JaxRuntimeError: it raised, or answered with something else; a RuntimeError.
+        jax.errors.JaxRuntimeError: the function raised, or returned something else. This is a
+            RuntimeError.
 
     >>> import jax, numpy as np
     >>> from jupyter_jaxcb import host_callback as hcb
@@ -232,7 +232,8 @@ def call(
     if result_shape_dtypes is not None:
         if result_shape is not None:
             raise TypeError(
-                "call got result_shape and result_shape_dtypes, which are the same: pass one."
+                "call got both result_shape and result_shape_dtypes, which mean the same. Pass one "
+                "of them."
             )
         result_shape = result_shape_dtypes
     declared = exact_avals(result_shape)
@@ -247,24 +248,24 @@ def call(
 
 
 def barrier_wait(logging_name: str | None = None) -> None:
-    """Waits until the host functions of all computations that were started have finished.
+    """Wait until the host functions of all dispatched computations have finished.
 
-    Computations of other threads are waited for once a host function of theirs is being called: JAX
-    tells no thread of another's. Inside of a host function it waits for nothing.
+    Computations of other threads are included only once they call a host function, because JAX
+    does not report them before. Inside a host function it returns at once.
 
     Args:
-        logging_name: for the log.
+        logging_name: a name for the log.
 
     Raises:
-        CallbackException: a tap function raised; with its exception as the cause, and told once.
-            If several did, it is the last one's; the log has all of them.
+        CallbackException: a tap function raised; its exception is the cause, and is raised only
+            once. If several raised, the last one is the cause, and the log has all of them.
     """
     __tracebackhide__ = True
     barrier(logging_name)
 
 
 def stop_outfeed_receiver() -> None:
-    """Waits as `barrier_wait` does. There is no receiver; taps go on working."""
+    """As `barrier_wait`; there is no receiver, and taps continue to work."""
     __tracebackhide__ = True
     barrier("stop_outfeed_receiver")
 
@@ -272,16 +273,16 @@ def stop_outfeed_receiver() -> None:
 def _check(function: Any, flavor: Any, name: str) -> None:
     __tracebackhide__ = True
     if not callable(function):
-        raise TypeError(f"{name} calls a function, but got {function!r}. Pass it first.")
+        raise TypeError(f"{name} needs a function as its first argument, not {function!r}.")
     try:
         hash(function)
     except TypeError:
         raise TypeError(
-            f"{name} got {function!r}, which is not hashable: it becomes part of the program. Pass "
-            "a function, or give its class a __hash__."
+            f"{name} got {function!r}, which is not hashable, but JAX programs need a hashable "
+            "function. Pass a function, or give its class a __hash__."
         ) from None
     if not isinstance(flavor, CallbackFlavor):
-        raise TypeError(f"callback_flavor is a CallbackFlavor, but got {flavor!r}. Leave it out.")
+        raise TypeError(f"callback_flavor must be a CallbackFlavor, not {flavor!r}. Remove it.")
 
 
 def _checked_index(device_index: Any) -> int:
@@ -290,7 +291,7 @@ def _checked_index(device_index: Any) -> int:
     if index and not 0 <= index < jax.local_device_count():
         raise ValueError(
             f"device_index={index} is out of range: there are {jax.local_device_count()} local "
-            f"devices. Pass one of 0 to {jax.local_device_count() - 1}."
+            f"devices. Pass an index from 0 to {jax.local_device_count() - 1}."
         )
     return index
 

@@ -1,4 +1,4 @@
-"""The host function of id_print, and how it lays out what it prints."""
+"""The host function of id_print, and the layout of its output."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 WIDTH = 80  # columns
-_lock = threading.Lock()  # so that the two writes of one print stay together
+_lock = threading.Lock()  # keeps the two writes of one print together
 
 
 class Printer:
-    """Prints what a tap sees: first a line of keywords, if there are any, then the value."""
+    """Prints a line of keyword arguments, if there are any, and the value."""
 
     __name__ = "id_print"
 
@@ -21,14 +21,14 @@ class Printer:
         self._stream = output_stream
         self._threshold = threshold
         self._words = words
-        # Those in force at the call: numpy keeps them by thread, and XLA calls from any.
+        # Saved now, because numpy keeps print options per thread and XLA may call from any thread.
         self._options: dict[str, Any] = dict(np.get_printoptions())
 
     def __call__(self, arg: Any, transforms: tuple[Any, ...], **device: Any) -> None:
         if "transforms" in self._words:
             raise TypeError(
-                "id_print got the keyword 'transforms', which is what it prints of vmap and "
-                "transpose. Give yours another name."
+                "id_print uses the name 'transforms' itself, for vmap and transpose. Give your "
+                "keyword argument another name."
             )
         words = {**self._words, **device}
         if transforms:
@@ -46,12 +46,12 @@ class Printer:
 
 
 def layout(value: Any, threshold: int | None = None, width: int = WIDTH) -> str:
-    """`value` as text: nested containers on one line if they fit, else one element a line.
+    """Format `value`: nested containers on one line if they fit, else one element per line.
 
     Args:
         value: a pytree.
         threshold: of `numpy.array2string`.
-        width: in columns.
+        width: the number of columns.
 
     >>> from jupyter_jaxcb.host_callback._print import layout
     >>> layout({"b": (1, 2), "a": []})
@@ -63,7 +63,7 @@ def layout(value: Any, threshold: int | None = None, width: int = WIDTH) -> str:
 
 
 class _Text:
-    """Text as it grows. A multi-line array counts as one long text, as it did in JAX."""
+    """A text that is built in pieces; a multi-line array counts as one long line, as in JAX."""
 
     def __init__(self, width: int) -> None:
         self.pieces: list[str] = []
@@ -103,7 +103,7 @@ def _flat(value: Any, threshold: int | None) -> str:
 
 
 def _parts(value: Any) -> tuple[str, str, Iterator[tuple[str, Any]]] | None:
-    """Brackets of a container, and its elements, each with what stands before it; None: a leaf."""
+    """Return the brackets of a container and its elements with their prefixes; None for a leaf."""
     if isinstance(value, tuple):
         return "(", ")", (("", item) for item in value)
     if isinstance(value, list):

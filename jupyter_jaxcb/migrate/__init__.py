@@ -1,6 +1,6 @@
-"""From ``jax.experimental.host_callback`` to ours: what a file uses, and its import rewritten.
+"""Migrate from ``jax.experimental.host_callback``: list the uses in a file, rewrite its imports.
 
-Standard library only: nothing of what is looked at runs.
+Uses only the standard library, and does not run the file.
 """
 
 from ._files import MigrationError as MigrationError

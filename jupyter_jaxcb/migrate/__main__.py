@@ -11,14 +11,12 @@ from ._words import report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Reports each file; returns 1 if one of them could not be read, else 0."""
+    """Report each file; return 1 if a file could not be read, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m jupyter_jaxcb.migrate",
-        description="Lists each use of jax.experimental.host_callback, and what to write instead.",
+        description="List each use of jax.experimental.host_callback, and what to write instead.",
     )
-    parser.add_argument(
-        "--write", action="store_true", help="rewrite the imports, and nothing else"
-    )
+    parser.add_argument("--write", action="store_true", help="rewrite the imports, nothing else")
     parser.add_argument("files", nargs="+", metavar="FILE", help="Python files and notebooks")
     options = parser.parse_args(arguments)
     problems = []

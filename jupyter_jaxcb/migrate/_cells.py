@@ -1,4 +1,4 @@
-"""Python in notebook cells: what IPython adds to the language stands as ``pass`` in the tree."""
+"""Parse notebook cells, with lines in IPython syntax replaced by ``pass``."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from ._edits import Text
 
 
 def parse(source: str) -> ast.Module:
-    """The syntax tree of a module.
+    """Return the syntax tree of a module.
 
     Raises:
-        SyntaxError: as Python has it.
+        SyntaxError: the source is not Python.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes in strings, say
+        warnings.simplefilter("ignore")  # such as those of invalid escapes in strings
         try:
             return ast.parse(source)
-        except (ValueError, RecursionError, MemoryError) as error:  # a null byte; nested too deep
+        except (ValueError, RecursionError, MemoryError) as error:  # null byte; deep nesting
             raise SyntaxError(str(error)) from None
 
 
 def parse_cell(source: str) -> ast.Module | None:
-    """The syntax tree of a cell; None if it is not in Python: ``%%bash``.
+    """Return the syntax tree of a cell; None if it is not Python, as with ``%%bash``.
 
     Raises:
-        SyntaxError: it is neither Python nor IPython.
+        SyntaxError: it is neither Python nor IPython syntax.
     """
     lines = Text(source).lines
     starts = [number for number, line in enumerate(lines) if line.strip()]
@@ -47,7 +47,7 @@ def parse_cell(source: str) -> ast.Module | None:
 
 
 def _magic_at(lines: list[str], lineno: int | None) -> int | None:
-    """Which line is IPython's and may be what Python stumbles at; None if there is none."""
+    """Return the last line of IPython syntax up to the syntax error; None if there is none."""
     if lineno is None:
         return None
     for number in range(min(lineno, len(lines)) - 1, -1, -1):
@@ -64,7 +64,7 @@ def _is_ipython(line: str) -> bool:
 
 
 def _passing(line: str) -> str:
-    """A line that does nothing, in the place of `line`."""
+    """Replace `line` by a ``pass`` with the same indentation."""
     blank = line[: len(line) - len(line.lstrip())]
     end = line[len(line.rstrip("\r\n")) :]
     return f"{blank}pass{end}"

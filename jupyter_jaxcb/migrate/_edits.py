@@ -1,4 +1,4 @@
-"""A source with its imports of host_callback rewritten, and nothing else touched."""
+"""Rewrite the imports of host_callback in a source, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OURS = "jupyter_jaxcb"
 
 
 class Edit(NamedTuple):
-    """Text in the place of the characters from `start` to `end`."""
+    """Replacement text for the characters from `start` to `end`."""
 
     start: int
     end: int
@@ -22,33 +22,33 @@ class Edit(NamedTuple):
 
 
 class Text:
-    """A source, in which syntax trees find their places."""
+    """A source, which locates the nodes of its syntax tree."""
 
     def __init__(self, source: str) -> None:
         self.source = source
-        # As Python counts lines: form feeds, which str.splitlines would split at, end none.
+        # Lines as Python counts them: unlike str.splitlines, not split at form feeds.
         self.lines = io.StringIO(source, newline="").readlines()
         self._starts = [0]
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line))
 
     def span(self, node: ast.stmt | ast.expr | ast.alias) -> tuple[int, int]:
-        """Where `node` begins and ends, in characters."""
+        """Return where `node` begins and ends, in characters."""
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
         return self._offset(node.lineno, node.col_offset), self._offset(end_line, end_column)
 
     def of(self, node: ast.stmt | ast.expr | ast.alias) -> str:
-        """The source of `node`."""
+        """Return the source of `node`."""
         start, end = self.span(node)
         return self.source[start:end]
 
     def indent(self, start: int) -> str | None:
-        """What stands before `start` on its line; None if that is more than blanks."""
+        """Return the indentation before `start`; None if other text precedes it on the line."""
         before = self.source[self.source.rfind("\n", 0, start) + 1 : start].rpartition("\r")[2]
         return before if not before.strip() else None
 
     def newline(self, line: int) -> str:
-        """How a line ends; the last one, which may not, as the first."""
+        """Return the line ending of a line; if it has none, that of the first line."""
         for text in (self.lines[line - 1], self.lines[0]):
             end = text[len(text.rstrip("\r\n")) :]
             if end:
@@ -56,7 +56,7 @@ class Text:
         return "\n"
 
     def at(self, line: int, column: int) -> int:
-        """The offset of a column in characters, as `tokenize` has it."""
+        """Return the offset of a line and a column in characters, as `tokenize` gives them."""
         return self._starts[line - 1] + column
 
     def _offset(self, line: int, utf8_column: int) -> int:
@@ -65,13 +65,13 @@ class Text:
 
 
 def rewritten(source: str, tree: ast.AST, known: Mapping[str, str], jax_is_bound: bool) -> str:
-    """`source` with each import of host_callback as one of ours.
+    """Replace each import of host_callback in `source` by an import from jupyter_jaxcb.
 
     Args:
-        source: of a module or a cell.
-        tree: its syntax tree; lines of magics may stand as ``pass`` in it.
-        known: what names stand for, also those of cells before.
-        jax_is_bound: a cell before binds the name ``jax``.
+        source: the source of a module or a cell.
+        tree: its syntax tree, in which magics may be replaced by ``pass``.
+        known: the full names that names refer to, including names bound by earlier cells.
+        jax_is_bound: whether an earlier cell binds the name ``jax``.
     """
     text = Text(source)
     edits = [edit for node, alias in find_imports(tree) for edit in _of_import(text, node, alias)]
@@ -101,7 +101,7 @@ def _of_import(text: Text, node: Import, alias: ast.alias) -> Iterator[Edit]:
 
 
 def _without(text: Text, names: list[ast.alias], alias: ast.alias) -> Edit:
-    """Takes one of several names away, and a comma."""
+    """Remove one of several names, with a comma."""
     place = names.index(alias)
     if place + 1 < len(names):
         return Edit(text.span(alias)[0], text.span(names[place + 1])[0], "")
@@ -111,9 +111,9 @@ def _without(text: Text, names: list[ast.alias], alias: ast.alias) -> Edit:
 def _of_package(
     text: Text, tree: ast.AST, dotted: list[ast.Attribute], jax_is_bound: bool
 ) -> Iterator[Edit]:
-    """What becomes of ``import jax.experimental.host_callback``, or is needed in its place.
+    """Rewrite ``import jax.experimental.host_callback``, or add an import for dotted uses.
 
-    It binds the name ``jax`` as well, which others may use.
+    This import also binds the name ``jax``, which other code may use.
     """
     statement = binds_jax(tree)
     plain = [alias for _, alias in find_imports(tree) if alias.name == MODULE and not alias.asname]
@@ -134,7 +134,7 @@ def _of_package(
 
 
 def _dotted_name(text: Text, node: Import | ast.alias) -> tuple[int, int]:
-    """Where the first dotted name in `node` begins and ends: that of the module."""
+    """Return where the first dotted name in `node`, that of the module, begins and ends."""
     start, _ = text.span(node)
     lines = Text(text.of(node))
     first = last = None

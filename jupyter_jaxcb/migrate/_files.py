@@ -1,4 +1,4 @@
-"""Files and notebooks: read, looked through, written back."""
+"""Read, analyze and rewrite Python files and notebooks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._uses import Use, binds_jax, bound_names, find_uses
 
 
 class MigrationError(Exception):
-    """A file cannot be read or written; the message says which, and why."""
+    """A file cannot be read or written; the message names it and says why."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Part:
     """A module, or one cell of a notebook.
 
     Attributes:
-        cell: its place among all cells of the notebook, 0-based; None: a module.
-        source: of it.
-        tree: of it.
-        known: what names stand for, those of cells before included.
-        jax_is_bound: a cell before binds the name ``jax``.
+        cell: index of the cell in the notebook, from 0; None: a module.
+        source: the source text.
+        tree: the syntax tree.
+        known: the full names that names refer to, including names bound by earlier cells.
+        jax_is_bound: whether an earlier cell binds the name ``jax``.
     """
 
     cell: int | None
@@ -40,15 +40,15 @@ class Part:
     jax_is_bound: bool
 
     def uses(self) -> list[Use]:
-        """Every use of host_callback, in the order of the source."""
+        """Return every use of host_callback, in source order."""
         return find_uses(self.tree, self.known)
 
     def text(self) -> Text:
-        """Its source, in which uses find their words."""
+        """Return its source as a `Text`."""
         return Text(self.source)
 
     def rewritten(self) -> str:
-        """Its source with the imports rewritten."""
+        """Return its source with the imports rewritten."""
         return rewritten(self.source, self.tree, self.known, self.jax_is_bound)
 
 
@@ -57,11 +57,11 @@ class Source:
     """A file that was read.
 
     Attributes:
-        path: of it.
-        text: all of it.
-        encoding: of the file.
-        parts: what is Python in it.
-        problems: cells that could not be read, in words.
+        path: path of the file.
+        text: its whole text.
+        encoding: its encoding.
+        parts: the Python code in it.
+        problems: messages about cells that could not be parsed.
     """
 
     path: Path
@@ -71,7 +71,7 @@ class Source:
     problems: list[str] = dataclasses.field(default_factory=list)
 
     def rewritten(self) -> str:
-        """`text` with the imports of host_callback rewritten; everything else as it is."""
+        """Return `text` with the imports of host_callback rewritten."""
         changed = {part.cell: part.rewritten() for part in self.parts}
         changed = {
             part.cell: changed[part.cell]
@@ -85,7 +85,7 @@ class Source:
         return with_sources(self.text, {cell: s for cell, s in changed.items() if cell is not None})
 
     def write(self) -> bool:
-        """Rewrites the file; whether there was something to rewrite.
+        """Rewrite the file; return whether there was something to rewrite.
 
         Raises:
             MigrationError: it cannot be written.
@@ -101,10 +101,10 @@ class Source:
 
 
 def read(path: str | os.PathLike[str]) -> Source:
-    """Reads a Python file, or a notebook by its suffix ``.ipynb``.
+    """Read a Python file, or a notebook if the suffix is ``.ipynb``.
 
     Raises:
-        MigrationError: there is no such file, it is no Python, or no notebook.
+        MigrationError: the file cannot be read, or is neither Python nor a notebook.
 
     >>> import pathlib, tempfile
     >>> from jupyter_jaxcb import migrate
@@ -140,13 +140,13 @@ def _notebook(path: Path, data: bytes) -> Source:
         notebook = json.loads(text)
     except ValueError as error:
         raise MigrationError(
-            f"cannot read {path}: it is no notebook, as it is no JSON: {error}."
+            f"cannot read {path}: it is not a notebook, because it is not JSON: {error}."
         ) from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
         raise MigrationError(
-            f"cannot read {path}: it is no notebook of nbformat 4, as it has no list of cells. "
-            "Convert an older one with: jupyter nbconvert --to notebook --nbformat 4."
+            f"cannot read {path}: it is not a notebook of nbformat 4, because it has no list of "
+            "cells. To convert an older one, run jupyter nbconvert --to notebook --nbformat 4."
         )
     source = Source(path, text, "utf-8", [])
     known: dict[str, str] = {}
@@ -171,7 +171,7 @@ def _notebook(path: Path, data: bytes) -> Source:
 
 
 def _code(cell: Any) -> str | None:
-    """The source of a code cell; None for other cells."""
+    """Return the source of a code cell; None for other cells."""
     if not isinstance(cell, dict) or cell.get("cell_type") != "code":
         return None
     source = cell.get("source")

@@ -1,4 +1,4 @@
-"""The JSON of a notebook, in which one string is replaced and every other byte kept."""
+"""Replace strings in the JSON of a notebook, keeping every other byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Place = tuple[str | int, ...]  # ("cells", 3, "source", 0)
 
 
 class Span(NamedTuple):
-    """Where a value stands in the text."""
+    """The position of a value in the text."""
 
     place: Place
     start: int
@@ -21,16 +21,16 @@ class Span(NamedTuple):
 
 
 def spans(text: str) -> dict[Place, Span]:
-    """Where each value of a JSON document stands; `text` is known to be one."""
+    """Return the position of each value of the valid JSON document `text`."""
     return {span.place: span for span in _value(text, _skip(text, 0), ())}
 
 
 def with_sources(text: str, sources: dict[int, str]) -> str:
-    """The notebook `text` with other sources in some of its code cells.
+    """Replace the sources of some code cells in the notebook `text`.
 
     Args:
-        text: JSON.
-        sources: by the place of the cell among all.
+        text: the JSON of the notebook.
+        sources: the new sources by index of the cell.
     """
     places = spans(text)
     cells = json.loads(text)["cells"]
@@ -57,12 +57,12 @@ def with_sources(text: str, sources: dict[int, str]) -> str:
 
 
 def _literal(text: str, span: Span, value: str) -> str:
-    """`value` as JSON, with other than ASCII characters as in the literal that was there."""
+    """Return `value` as JSON, escaping non-ASCII characters if the old literal did."""
     return json.dumps(value, ensure_ascii=text[span.start : span.end].isascii())
 
 
 def _array(text: str, places: dict[Place, Span], place: Place, lines: list[str]) -> str:
-    """`lines` as a JSON array, laid out as the one that was there."""
+    """Return `lines` as a JSON array with the layout of the old one."""
     whole = places[place]
     items = [span for span in places.values() if span.place[:-1] == place]
     opening = text[whole.start : items[0].start]
@@ -74,7 +74,7 @@ def _array(text: str, places: dict[Place, Span], place: Place, lines: list[str])
 
 
 def _value(text: str, start: int, place: Place) -> Iterator[Span]:
-    """The spans of the value that begins at `start`, its own last."""
+    """Yield the spans of the value that begins at `start` and of its parts, parts first."""
     opening = text[start]
     if opening not in "{[":
         end = (
@@ -103,7 +103,7 @@ def _value(text: str, start: int, place: Place) -> Iterator[Span]:
 
 
 def _skip(text: str, start: int) -> int:
-    """The next place that is not blank."""
+    """Return the next position that is not blank."""
     while start < len(text) and text[start] in _BLANKS:
         start += 1
     return start

@@ -1,4 +1,4 @@
-"""Where a module uses jax.experimental.host_callback, found in its syntax tree."""
+"""Find the uses of jax.experimental.host_callback in a syntax tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 MODULE = "jax.experimental.host_callback"
 PARENT, NAME = "jax.experimental", "host_callback"
-OPTIONS = "jax_host_callback_"  # what the names of its options in jax.config begin with
+OPTIONS = "jax_host_callback_"  # prefix of its options in jax.config
 
 Import = ast.Import | ast.ImportFrom
 
@@ -17,10 +17,10 @@ class Use(NamedTuple):
     """One use of host_callback.
 
     Attributes:
-        what: ``"import"``; ``"option"`` of jax.config; else a name of the module, ``"id_tap"``, or
-            ``"host_callback"`` for the module itself.
+        what: ``"import"``, ``"option"`` of jax.config, a name of the module such as ``"id_tap"``,
+            or ``"host_callback"`` for the module itself.
         node: the statement, the call, or the expression that names it.
-        is_statement: a call whose value nobody uses.
+        is_statement: whether it is a call whose value is unused.
     """
 
     what: str
@@ -34,11 +34,11 @@ class Use(NamedTuple):
 
 
 def find_uses(tree: ast.AST, known: Mapping[str, str]) -> list[Use]:
-    """Every use, in the order of the source.
+    """Return every use, in source order.
 
     Args:
-        tree: of a module or a cell.
-        known: what names stand for, see `bound_names`; also those of cells before.
+        tree: the syntax tree of a module or a cell.
+        known: the full names that names refer to, see `bound_names`; also those of earlier cells.
     """
     found = [Use("import", node) for node, _ in find_imports(tree)]
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
@@ -51,7 +51,7 @@ def find_uses(tree: ast.AST, known: Mapping[str, str]) -> list[Use]:
 
 
 def bound_names(tree: ast.AST) -> dict[str, str]:
-    """The names that imports bind, where they lead to host_callback: ``{"hcb": MODULE}``."""
+    """Return the names that imports bind to host_callback or its packages: ``{"hcb": MODULE}``."""
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -65,7 +65,7 @@ def bound_names(tree: ast.AST) -> dict[str, str]:
 
 
 def find_imports(tree: ast.AST) -> Iterator[tuple[Import, ast.alias]]:
-    """The statements that import the module, or from it, and by which of their names."""
+    """Yield the statements that import the module, or from it, with the name that does so."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias) for alias in node.names if alias.name == MODULE)
@@ -77,7 +77,7 @@ def find_imports(tree: ast.AST) -> Iterator[tuple[Import, ast.alias]]:
 
 
 def find_dotted(tree: ast.AST, known: Mapping[str, str]) -> list[ast.Attribute]:
-    """The expressions ``jax.experimental.host_callback``: the module through a package."""
+    """Return the expressions ``jax.experimental.host_callback``."""
     return [
         node
         for node in ast.walk(tree)
@@ -86,7 +86,7 @@ def find_dotted(tree: ast.AST, known: Mapping[str, str]) -> list[ast.Attribute]:
 
 
 def binds_jax(tree: ast.AST) -> ast.Import | None:
-    """The first statement that binds the name ``jax``, and not on behalf of host_callback."""
+    """Return the first import that binds ``jax`` for something other than host_callback."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -101,9 +101,9 @@ def _leads_there(full: str) -> bool:
 
 
 def _expressions(tree: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.expr, str]]:
-    """The largest expressions that name something of the module, and what."""
+    """Yield the outermost expressions that refer to the module, with the name they use of it."""
     inside: set[int] = set()
-    for node in ast.walk(tree):  # from the outside in
+    for node in ast.walk(tree):  # parents come before children
         if not isinstance(node, (ast.Attribute, ast.Name)) or id(node) in inside:
             continue
         full = _full_name(node, known)
@@ -114,7 +114,7 @@ def _expressions(tree: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.
 
 
 def _full_name(node: ast.expr, known: Mapping[str, str]) -> str | None:
-    """``jax.experimental.host_callback.id_tap`` for ``hcb.id_tap``; None for other things."""
+    """Return ``jax.experimental.host_callback.id_tap`` for ``hcb.id_tap``; None if unrelated."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.insert(0, node.attr)

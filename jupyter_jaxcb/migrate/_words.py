@@ -1,4 +1,4 @@
-"""What a file uses of host_callback, line by line, and what to write instead."""
+"""Report the uses of host_callback in a file, and what to write instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._uses import Use, bound_names
 
 
 def report(source: Source) -> str:
-    """Each use in a file: its line, what it is, and the line to write.
+    """List each use in a file with its line, its kind, and the line to write.
 
     Returns:
         Text without a final newline.
@@ -31,7 +31,7 @@ def report(source: Source) -> str:
 
 
 def modern(use: Use, part: Part) -> str:
-    """What to write instead of a use, in words that begin with "write" or "keep"."""
+    """Return the advice for a use, which begins with "write", "keep" or "remove"."""
     text = part.text()
     if use.what == "import":
         return f"write: {_import(text.of(use.node))}"
@@ -45,14 +45,14 @@ def modern(use: Use, part: Part) -> str:
 
 
 def _import(statement: str) -> str:
-    """The statement that takes the place of an import; several on one line."""
+    """Return the statements that replace an import, on one line."""
     tree = parse(statement)
     new = rewritten(statement, tree, bound_names(tree), jax_is_bound=True)
     return _line("; ".join(map(ast.unparse, parse(new).body)))
 
 
 class _Call:
-    """The words of one call: its arguments as they are written."""
+    """The arguments of one call, as source text."""
 
     def __init__(self, use: Use, text: Text) -> None:
         assert isinstance(use.node, ast.Call)
@@ -64,22 +64,23 @@ class _Call:
         self.is_statement = use.is_statement
 
     def place(self, number: int, name: str, default: str) -> str:
-        """An argument by position or name."""
+        """Return an argument by position or name."""
         if number < len(self.places):
             return self.places[number]
         return self.words.get(name, default)
 
     def passing(self, value: str) -> str:
-        """What to say where the value of the call is used."""
+        """Return what to append to the advice if the value of the call is used."""
         result = self.words.get("result", value)
-        return "" if self.is_statement else f", and go on with {result}"
+        return "" if self.is_statement else f", and continue with {result}"
 
 
 def _id_tap(call: _Call) -> str:
     function, arg = call.place(0, "tap_func", "f"), call.place(1, "arg", "x")
     return (
         f"jaxcb.debug_callback({function}, {arg}, ordered=True){call.passing(arg)} (the function "
-        "gets no transforms, and one element at a time under vmap; with @jaxcb.tap it keeps both)"
+        "then gets no transforms, and under vmap one element at a time; @jaxcb.tap passes the "
+        "transforms and the whole batch)"
     )
 
 
@@ -113,18 +114,18 @@ _CALLS: dict[str, Callable[[_Call], str]] = {
     "barrier_wait": lambda call: "jax.effects_barrier()",
     "stop_outfeed_receiver": lambda call: "jax.effects_barrier()",
 }
-_ERRORS = "keep it; errors of other callbacks are jax.errors.JaxRuntimeError, see jaxcb.host_error"
+_ERRORS = "keep it; other callbacks raise jax.errors.JaxRuntimeError, see jaxcb.host_error"
 _OTHERS = {
     "CallbackException": _ERRORS,
     "TapFunctionException": _ERRORS,
-    "CallbackFlavor": "keep it, or leave it out: it means nothing",
+    "CallbackFlavor": "keep it, or remove it: it has no effect",
     "flags": "keep it",
     "host_callback": "keep it",
     **dict.fromkeys(_CALLS, "keep it"),
 }
-_UNKNOWN = "take it out: it was no part of what host_callback promised, and is not in ours"
+_UNKNOWN = "remove it: it was not public in host_callback, and jupyter_jaxcb does not have it"
 
 
 def _line(text: str) -> str:
-    """Text of several lines as one."""
+    """Join the lines of a text."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What IPython sees; imported only by ``%load_ext jupyter_jaxcb``."""
+"""The IPython extension: magics, displays and hooks; imported only by ``%load_ext``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _sessions: dict[int, tuple[InteractiveShell, Session, list[Magics]]] = {}
 
 
 def load(shell: InteractiveShell) -> None:
-    """Registers the magics and the hooks with `shell`; loading twice is loading once."""
+    """Register the magics and hooks with `shell`; loading it twice has no effect."""
     if id(shell) in _sessions:
         return
     session = Session(shell)
@@ -41,7 +41,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Takes back everything `load` did; compiled programs still run."""
+    """Undo everything that `load` did; compiled programs still run."""
     loaded = _sessions.pop(id(shell), None)
     if loaded is None:
         return
@@ -59,7 +59,7 @@ def unload(shell: InteractiveShell) -> None:
 
 
 def view(recording: Recording, *, values: bool) -> Any:
-    """A widget of all of `recording`."""
+    """Return a widget that shows the whole `recording`."""
     loaded = list(_sessions.values())
     if loaded:
         _, session, _ = loaded[-1]

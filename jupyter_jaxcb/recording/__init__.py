@@ -1,7 +1,7 @@
-"""What happened: the data, and what collects it. Nothing of JAX is needed here.
+"""Recordings of host calls and the recorder that makes them, without depending on JAX.
 
-Read `_facts` first: every fact is one class. `_recorded_facts` is the whole of a recording,
-`_recording` adds its text and files (`files`). `recorder` collects facts while programs run; the
+Read `_facts` first: it has a class for each kind of fact. `_recorded_facts` puts them together,
+and `_recording` adds text and files (`files`). `recorder` collects facts while programs run; the
 ``with`` block around it is in `diagnostics`.
 """
 

@@ -1,4 +1,4 @@
-"""What was found when a callback was checked."""
+"""The result of checking a callback."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """One way in which a host function breaks its contract.
+    """One violation of the contract of a host function.
 
     Attributes:
-        kind: what of the contract: ``same inputs twice``, ``inputs unchanged``, ``vmap contract``.
-        what: what it did, with the values that show it.
+        kind: the violated rule: ``same inputs twice``, ``inputs unchanged``, ``vmap contract``.
+        what: what the function did, with values.
         advice: what to do about it.
     """
 
@@ -24,16 +24,17 @@ class Finding(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Check:
-    """What `jupyter_jaxcb.check` found.
+    """The result of `jupyter_jaxcb.check`.
 
     Attributes:
-        callback: its name.
-        flavor: how it is registered.
-        findings: what breaks its contract, with the values that show it.
-        kept: what was looked at and found in order.
-        left_out: what was not looked at, and why.
-        vmap_methods: which methods answer as single calls do; tried for ufuncs that are called
-            batch element by batch element, others may do anything with a batch.
+        callback: name of the callback.
+        flavor: its flavor.
+        findings: violations of its contract.
+        kept: the rules that were checked and hold.
+        left_out: the rules that were not checked, and why.
+        vmap_methods: whether each vmap method gives the results of single calls. Only tried for
+            ufuncs that are called for each batch element; other functions may do anything with a
+            batch.
     """
 
     callback: str
@@ -45,7 +46,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there are no findings."""
         return not self.findings
 
     def __repr__(self) -> str:
@@ -66,7 +67,7 @@ class Check:
     @property
     def _headline(self) -> str:
         count = len(self.findings)
-        found = "in order" if self.ok else f"{count} finding{'' if count == 1 else 's'}"
+        found = "no findings" if self.ok else f"{count} finding{'' if count == 1 else 's'}"
         return f"{self.callback} · {self.flavor} · {found}"
 
     def _rest(self) -> list[str]:
@@ -74,5 +75,5 @@ class Check:
         lines += [f"not checked: {what} ({why})" for what, why in self.left_out.items()]
         right = [method for method, fits in self.vmap_methods.items() if fits]
         if right:
-            lines.append(f"answers as single calls do under vmap_method {', '.join(right)}")
+            lines.append(f"same results as single calls with vmap_method {', '.join(right)}")
         return lines

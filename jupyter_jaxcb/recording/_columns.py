@@ -1,4 +1,4 @@
-"""The call log: append-only, bounded, 48 bytes a host call."""
+"""The call log: append-only, bounded, 48 bytes per host call."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ ROW = np.dtype(
         ("element", "<i4"),
         ("thread", "<u4"),
         ("version", "<u4"),
-        ("error", "<u4"),  # 0: none, else 1 + index into the recorder's errors
+        ("error", "<u4"),  # 0: none, else 1 + index into the errors
         ("queued_ns", "<i8"),  # of the first call of a chunk that an executor ran; else 0
     ]
 )
-_PACK = struct.Struct("<qqIIiIII8x").pack  # a call that nobody queued: zeros, without an argument
+_PACK = struct.Struct("<qqIIiIII8x").pack  # of a call without executor: queued_ns is padding
 
 
 class CallLog:
-    """Rows of host calls, filled from any thread.
+    """Rows of host calls; thread-safe.
 
-    One `bytearray.extend` a row: it is atomic under the interpreter lock, so nothing is
-    held while user code runs and no row is ever torn. Rows beyond `capacity` are counted by site
-    and error, not kept.
+    Each row is one `bytearray.extend`, which is atomic under the GIL, so no lock is held while
+    user code runs and no row is ever torn. Rows beyond `capacity` are counted by site and error,
+    but not kept.
     """
 
     def __init__(self, capacity: int) -> None:
         self._rows = bytearray()
         self._limit = capacity * ROW.itemsize
         self._overflow_lock = threading.Lock()
-        self._beyond: dict[tuple[int, int], NotKept] = {}
-        self.overflow = 0  # host calls that came after the log was full
+        self._not_kept: dict[tuple[int, int], NotKept] = {}
+        self.overflow = 0  # host calls made after the log was full
 
     def __len__(self) -> int:
         return len(self._rows) // ROW.itemsize
@@ -54,41 +54,41 @@ class CallLog:
         version: int,
         error: int,
     ) -> None:
-        """Logs one host call that has no batch element."""
+        """Log one host call that has no batch element."""
         if len(self._rows) < self._limit:
             self._rows.extend(_PACK(start, end, lowered, crossing, -1, thread, version, error))
         else:
             self._overflowed(NotKept(lowered, error, 1, 1, end - start))
 
     def append_block(self, rows: np.ndarray) -> None:
-        """Logs all host calls of one site in one crossing (an array of `ROW`) at once."""
+        """Log all host calls of one site in one crossing (an array of `ROW`) at once."""
         room = (self._limit - len(self._rows)) // ROW.itemsize
         kept = rows[: max(room, 0)]
         if len(kept) < len(rows):
             self._overflowed(*_counted(rows[len(kept) :], not len(kept)))
         self._rows.extend(kept.tobytes())
 
-    def beyond(self) -> dict[tuple[int, int], NotKept]:
-        """What is counted alone so far, by site and error."""
+    def not_kept(self) -> dict[tuple[int, int], NotKept]:
+        """Return the calls that were counted but not kept so far, by site and error."""
         with self._overflow_lock:
-            return dict(self._beyond)
+            return dict(self._not_kept)
 
     def rows(self, since: int = 0) -> np.ndarray:
-        """A read-only copy of the rows from row number `since` on."""
-        # A copy: a bytearray with a view on it cannot grow, and calls may still be coming.
+        """Return a read-only copy of the rows from index `since` on."""
+        # A copy: a bytearray cannot grow while a view on it exists, and calls may be running.
         return np.frombuffer(bytes(self._rows[since * ROW.itemsize :]), ROW)
 
     def _overflowed(self, *counted: NotKept) -> None:
         with self._overflow_lock:
             for one in counted:
                 key = one.lowered, one.error
-                before = self._beyond.get(key)
-                self._beyond[key] = _plus(before, one) if before else one
+                before = self._not_kept.get(key)
+                self._not_kept[key] = _plus(before, one) if before else one
                 self.overflow += one.calls
 
 
 def _counted(rows: np.ndarray, crossing: bool) -> list[NotKept]:
-    """`rows` of one site by their errors; the first has the crossing, if it is to be counted."""
+    """Count `rows` of one site by error; the first entry counts the crossing if `crossing`."""
     found = []
     for error in np.unique(rows["error"]).tolist():
         own = rows[rows["error"] == error]
@@ -105,7 +105,7 @@ def _plus(one: NotKept, other: NotKept, sign: int = 1) -> NotKept:
 def counted_since(
     now: Mapping[tuple[int, int], NotKept], before: Mapping[tuple[int, int], NotKept]
 ) -> list[NotKept]:
-    """What `CallLog.beyond` has now and had not before."""
+    """Return how much `CallLog.not_kept` has grown since `before`."""
     found = [_plus(one, before[key], -1) if key in before else one for key, one in now.items()]
     return [one for one in found if one.calls]
 
@@ -116,13 +116,16 @@ def renumbered(
     new: Iterable[LoweredSite],
     more: Collection[LoweredSite],
 ) -> tuple[list[LoweredSite], np.ndarray]:
-    """The sites of a part of the log, and its calls by their numbers among these.
+    """Reduce the known sites to those that a part of the log needs, and renumber its calls.
 
     Args:
-        known: what the numbers of `calls` mean.
+        known: all sites; `calls` refer to them by index.
         calls: rows of the log.
-        new: sites that come first, called or not.
-        more: others that are among them, called or not.
+        new: sites that come first, whether called or not.
+        more: other sites to include, whether called or not.
+
+    Returns:
+        The sites, and the calls with indices into these.
     """
     used = {known[number] for number in np.unique(calls["lowered"]).tolist()}
     used.update(more)

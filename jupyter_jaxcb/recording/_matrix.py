@@ -11,12 +11,12 @@ from ._str import printed
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Matrix:
-    """What each transformation would make of the callbacks of one function.
+    """The callbacks of one function under several transformations.
 
     Attributes:
-        transformations: all that were tried, in order.
-        columns: by transformation, what was asked ahead of time.
-        refused: those that JAX or a callback refuses, with what it says.
+        transformations: the names of all transformations that were tried, in order.
+        columns: by transformation, a recording of the compiled program, which did not run.
+        refused: by transformation that JAX or a callback refuses, the error message.
     """
 
     transformations: tuple[str, ...]
@@ -25,7 +25,7 @@ class Matrix:
     refused: Mapping[str, str]
 
     def __str__(self) -> str:
-        """The table, as a terminal shows it."""
+        """Return the table as plain text."""
         return printed(self)
 
     def __repr__(self) -> str:

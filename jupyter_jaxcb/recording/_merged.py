@@ -1,4 +1,4 @@
-"""The recordings of several processes as one; a pure function of them."""
+"""Merge the recordings of several processes into one."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from ._recording import Recording
 
 
 def merged(recordings: Sequence[Recording], processes: Sequence[Process] = ()) -> Recording:
-    """One recording of all that several processes recorded.
+    """Merge the recordings of several processes into one.
 
-    Calls, programs and what became of them keep their process. Sites of one place are one site;
-    notebook cells of equal text count as one place, whatever their kernels call them. Times are
-    moved by the offset of their process, and calls are in the order in which they ended.
+    Calls, programs and outcomes keep the number of their process. Equal sites become one site;
+    notebook cells of equal text are equal, whatever their kernels name them. Times are shifted by
+    the offset of their process, and calls are sorted by their end.
 
     Args:
-        recordings: one of each process.
-        processes: whose they are; with neither clocks nor names, counted from 0, if left out.
+        recordings: one for each process.
+        processes: the processes, in the same order; by default they are numbered from 0, without
+            names and clock offsets.
 
     Raises:
-        ValueError: there is none, one is of several processes already, or some are of
-            `jaxcb.explain` and some are not.
+        ValueError: there are no recordings, one of them is already merged, or only some of them
+            come from `jaxcb.explain`.
     """
     processes = tuple(processes) or tuple(Process(n, "", 0) for n in range(len(recordings)))
     _check(recordings)
@@ -39,7 +40,7 @@ def merged(recordings: Sequence[Recording], processes: Sequence[Process] = ()) -
 
 
 def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recording:
-    """Those of all processes one after the other, the calls by their end."""
+    """Concatenate the recordings of all processes, with calls sorted by their end."""
     calls, sample_values = _numbered(parts)
     bound: Counter[Site] = Counter()
     for part in parts:
@@ -70,22 +71,22 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
 
 def _check(recordings: Sequence[Recording]) -> None:
     if not recordings:
-        raise ValueError("cannot merge recordings: there is none. Pass one of each process.")
+        raise ValueError("cannot merge recordings: there are none. Pass one for each process.")
     for number, recording in enumerate(recordings):
         if recording.processes:
             raise ValueError(
-                f"cannot merge recordings: number {number} is of {len(recording.processes)} "
-                "processes already. Pass what each process recorded by itself."
+                f"cannot merge recordings: number {number} already has {len(recording.processes)} "
+                "processes. Pass the recording of each single process."
             )
     if len({recording.ahead for recording in recordings}) > 1:
         raise ValueError(
-            "cannot merge recordings: some are of jaxcb.explain, where nothing ran, and some are "
-            "not. Pass recordings of one kind."
+            "cannot merge recordings of jaxcb.explain, where nothing ran, with others. Pass "
+            "recordings of one kind."
         )
 
 
 def _part(recording: Recording, process: Process) -> Recording:
-    """`recording` with its facts told to be of `process`, and its times those of process 0."""
+    """Assign the facts of `recording` to `process`, with times of the clock of process 0."""
 
     def of(program: Program) -> Program:
         return program._replace(process=process.number)
@@ -122,17 +123,17 @@ def _part(recording: Recording, process: Process) -> Recording:
 
 
 class _Files:
-    """Names of notebook cells, which each kernel chooses for itself: the first process's for all.
+    """File names of notebook cells: each kernel chooses its own, the first one's are used for all.
 
-    The kernel of a front end names a cell by its own number and the cell's text, IPython by the
-    cell's number and its text.
+    ipykernel builds the name from a number of the kernel and the text of the cell, IPython from
+    the number of the cell and its text.
     """
 
     def __init__(self) -> None:
-        self._names: dict[tuple[str, int], str] = {}  # by text, and which one of that text
+        self._names: dict[tuple[str, int], str] = {}  # by text, and position among equal texts
 
     def joined(self, recording: Recording) -> Recording:
-        """`recording` with cells named as in those that came before."""
+        """Rename the cells of `recording` as in the recordings before it."""
         sites = [
             *recording.bound,
             *(fact.site for fact in recording.lowered),
@@ -158,7 +159,7 @@ class _Files:
 
 
 def _text_of(cell: str) -> str:
-    """What stands for the text of a cell in its file name: the hash at its end."""
+    """Return the hash of the cell's text at the end of its file name."""
     name = cell.replace("\\", "/").rsplit("/", 1)[-1]
     return name.rsplit("-", 1)[-1] if "ipython-input" in name else name
 
@@ -173,7 +174,7 @@ def _with_renamed(fact: Any, names: Mapping[str, str]) -> Any:
 
 
 def _starts(lengths: Iterable[int]) -> list[int]:
-    """Where each part begins when all stand one after the other."""
+    """Return where each part begins when all are concatenated."""
     return np.cumsum([0, *lengths]).tolist()[:-1]
 
 
@@ -186,7 +187,7 @@ def _all_errors(parts: Sequence[Recording]) -> tuple[str, ...]:
 
 
 def _moved(parts: Sequence[Recording], name: str) -> tuple[Any, ...]:
-    """Facts that refer to `Recording.lowered`, by their numbers among all."""
+    """Return the facts in field `name` with indices into the merged `Recording.lowered`."""
     first = _starts([len(part.lowered) for part in parts])
     return _chained(
         (one._replace(lowered=first[n] + one.lowered) for one in getattr(part, name))
@@ -195,7 +196,7 @@ def _moved(parts: Sequence[Recording], name: str) -> tuple[Any, ...]:
 
 
 def _not_kept(parts: Sequence[Recording]) -> tuple[NotKept, ...]:
-    """Calls without rows, with the numbers of sites and errors among all."""
+    """Return the calls without rows, with merged indices of sites and errors."""
     errors = _error_numbers(parts)
     first = _starts([len(part.lowered) for part in parts])
     return _chained(
@@ -208,13 +209,13 @@ def _not_kept(parts: Sequence[Recording]) -> tuple[NotKept, ...]:
 
 
 def _error_numbers(parts: Sequence[Recording]) -> list[np.ndarray]:
-    """For each part: which number each of its errors has among all; 0 stands for none."""
+    """Return, for each part, the merged number of each of its errors; 0 is no error."""
     errors = {text: number for number, text in enumerate(_all_errors(parts), 1)}
     return [np.array([0, *map(errors.__getitem__, part.errors)]) for part in parts]
 
 
 def _numbered(parts: Sequence[Recording]) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """All calls, by their end, and all sample values: numbers of one part follow those of another."""
+    """Return all calls, sorted by their end, and all sample values, with merged numbers."""
     errors = _error_numbers(parts)
     first_lowered = _starts([len(part.lowered) for part in parts])
     first_thread = _starts([len(part.threads) for part in parts])
@@ -234,13 +235,16 @@ def _numbered(parts: Sequence[Recording]) -> tuple[np.ndarray, tuple[Any, ...]]:
 
 
 def _with_crossings_from(first: int, part: Recording) -> tuple[np.ndarray, list[SampleValues], int]:
-    """Calls and sample values of `part` with their crossings counted from `first`, and how many.
+    """Renumber the crossings of the calls and sample values of `part` from `first` on.
 
-    Counted anew: a recorder that has run for long counts far.
+    The numbers are made consecutive, because those of a long-running recorder are large.
+
+    Returns:
+        Calls, sample values, and the number of crossings.
     """
     calls = part.calls.copy()
-    told = np.array([one.crossing for one in part.sample_values], np.int64)
-    distinct, place = np.unique(np.concatenate([calls["crossing"], told]), return_inverse=True)
+    sampled = np.array([one.crossing for one in part.sample_values], np.int64)
+    distinct, place = np.unique(np.concatenate([calls["crossing"], sampled]), return_inverse=True)
     place += first
     calls["crossing"] = place[: len(calls)]
     numbers = place[len(calls) :].tolist()
@@ -251,7 +255,7 @@ def _with_crossings_from(first: int, part: Recording) -> tuple[np.ndarray, list[
 
 
 def _workers(parts: Sequence[Recording], processes: Sequence[Process]) -> tuple[Worker, ...]:
-    """By their threads' numbers among all; their clocks are off by what their process's is, too."""
+    """Return the workers with merged thread numbers and the clock errors of their processes."""
     first = _starts([len(part.threads) for part in parts])
     return _chained(
         (
@@ -265,7 +269,7 @@ def _workers(parts: Sequence[Recording], processes: Sequence[Process]) -> tuple[
 
 
 def _compilations(parts: Sequence[Recording]) -> tuple[Any, ...]:
-    """With functions and code counted on, so that those of two processes are not taken for one."""
+    """Renumber functions and code, so that those of different processes stay distinct."""
     found, function, code = [], 0, 0
     for part in parts:
         found += [
@@ -280,7 +284,7 @@ def _compilations(parts: Sequence[Recording]) -> tuple[Any, ...]:
 
 
 def _environment(parts: Sequence[Recording], processes: Sequence[Process]) -> dict[str, str]:
-    """What is the same in all, what each one has where it is not, and how clocks were compared."""
+    """Merge the environments: equal values once, others by process, and the clock comparison."""
     found = {}
     for name in dict.fromkeys(_chained(part.environment for part in parts)):
         values: dict[str, list[str]] = {}
@@ -294,5 +298,5 @@ def _environment(parts: Sequence[Recording], processes: Sequence[Process]) -> di
             )
     found["processes"] = str(len(parts))
     worst = max(process.error_ns for process in processes)
-    found["clocks"] = f"compared, within {worst / 1000:,.0f} µs" if worst else "one for all"
+    found["clocks"] = f"compared, within {worst / 1000:,.0f} µs" if worst else "shared"
     return found

@@ -1,4 +1,4 @@
-"""All that a recording holds, and what can be read off it."""
+"""The fields of a recording, and simple queries on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ._facts import (
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class RecordedFacts:
-    """What a `Recording` holds, which says it at length; files and tables are made of this."""
+    """The fields of a `Recording`, which documents them; files and tables are made from these."""
 
     bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
     lowered: tuple[LoweredSite, ...] = ()
@@ -51,11 +51,11 @@ class RecordedFacts:
     not_kept: tuple[NotKept, ...] = ()
 
     def __len__(self) -> int:
-        """Number of host calls kept."""
+        """Return the number of host calls in the log."""
         return len(self.calls)
 
     def __iter__(self) -> Iterator[HostCall]:
-        """Host calls in the order they were logged."""
+        """Iterate over the host calls in the order they were logged."""
         for row in self.calls.tolist():
             start, end, lowered, crossing, element, thread, version, error, queued = row
             text = self.errors[error - 1] if error else None
@@ -66,18 +66,19 @@ class RecordedFacts:
 
     @property
     def elisions(self) -> tuple[Outcome, ...]:
-        """Those of `outcomes` in which calls are missing, each with its reason."""
+        """The outcomes with an elided status, each with its reason."""
         return tuple(outcome for outcome in self.outcomes if outcome.status in ELIDED)
 
     def where(self, site: Site | Frame) -> str:
-        """``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12`` in a file.
+        """Name a place: ``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12``.
 
-        The same in every run of a notebook: no cell numbers, no file names of a kernel.
+        The name is the same in every run of a notebook: it has no cell number and no file name of
+        the kernel.
         """
         if site.cell and self.cells and site.file not in self.cells:
             return f"{site.where}, another cell"
         return site.where
 
     def calls_of(self, function: str) -> list[HostCall]:
-        """The host calls of the host function named `function`."""
+        """Return the host calls of the host function named `function`."""
         return [call for call in self if self.lowered[call.lowered].site.function == function]

@@ -1,4 +1,4 @@
-"""What was recorded: an immutable value, with its text and its files."""
+"""`Recording`, the immutable log of a block or cell, with its text and files."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from .files import LIMIT_BYTES, fields, read, save, to_json
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Recording(RecordedFacts):
-    """What happened while it was recorded.
+    """An immutable log of host calls, and what became of every callback.
 
     Attributes:
-        bound: how often each site was bound, in the order they were traced or called first.
-        lowered: every (site, program) that was lowered or called, calls refer to it by index.
-        outcomes: what compiled programs made of each bind, of those compiled or run meanwhile.
-        runs: how often each of these programs ran; those are left out whose runs cannot be seen.
-        stale: those of `lowered` whose program calls an earlier registration of the function.
+        bound: how often each site was bound, in order of the first bind.
+        lowered: every (site, program) that was lowered or called; calls refer to it by index.
+        outcomes: what the programs that were compiled or run made of each bind.
+        runs: how often each of these programs ran; without programs whose runs are unknown.
+        stale: indices into `lowered` whose program calls an earlier registration of the function.
         calls: the host calls as a read-only structured array, one row each (`ROW`).
-        threads: names of the threads that calls came from, by index.
-        errors: what failing calls raised; a row's ``error`` is 1 + an index into it.
-        overflow: host calls that came after the log was full: counted, not kept.
-        not_kept: these by site and error.
-        environment: versions and backend the statuses depend on.
+        threads: names of the threads that made calls; calls refer to them by index.
+        errors: messages of failed calls; a row's ``error`` is 1 + an index into them.
+        overflow: number of host calls made after the log was full: counted, not kept.
+        not_kept: the overflow by site and error.
+        environment: versions and backend that statuses depend on.
         cells: file names under which the recorded notebook cell was compiled; empty in a script.
-        compilations: what it took to make the programs of `outcomes` that were compiled meanwhile.
+        compilations: the programs that were compiled during the recording, with times.
         sample_values: values of the first calls of each site; kept out of saved notebooks.
-        not_finite: the sites that answered NaN or infinity. Results of more than 4,096 elements are
-            looked at in sampled calls only.
-        ahead: nothing ran: it was asked what the programs would do.
-        running: host calls that had not come back when it ended.
-        processes: whose recordings were gathered into this one; empty in the recording of one.
-        workers: of executors; each is one of `threads`.
+        not_finite: the sites that returned NaN or infinity. Results of more than 4,096 elements are
+            checked in sampled calls only.
+        ahead: whether nothing ran, as in the recordings of `jupyter_jaxcb.explain`.
+        running: host calls that were still running when the recording ended.
+        processes: the processes of a gathered recording; otherwise empty.
+        workers: the workers of executors; each is one of `threads`.
     """
 
     def __repr__(self) -> str:
         if self.ahead:
-            statuses = ", ".join(f"{o.site.function} {o.status}" for o in self.outcomes)
-            return f"<Recording of nothing run: {statuses or 'no callbacks'}>"
+            statuses = ", ".join(f"{o.site.function} {o.status.words}" for o in self.outcomes)
+            return f"<Recording without a run: {statuses or 'no callbacks'}>"
         sites = len({fact.site for fact in self.lowered})
         count = len(self) + self.overflow
         calls = f"{count} host call{'' if count == 1 else 's'}"
@@ -51,41 +51,44 @@ class Recording(RecordedFacts):
         return f"<Recording of {calls} from {sites} site{'' if sites == 1 else 's'}{where}>"
 
     def __str__(self) -> str:
-        """The report of its sites, as `save` writes it to a ``.txt`` file."""
+        """Return the report of its sites, as `save` writes it to a ``.txt`` file."""
         return printed(self)
 
     def to_json(self) -> str:
-        """The whole recording as JSON text, for `from_json`; times in nanoseconds."""
+        """Return the whole recording as JSON for `from_json`; times are in nanoseconds."""
         return to_json(self)
 
     @staticmethod
     def from_json(text: str) -> Recording:
-        """The recording that `to_json` wrote.
+        """Read the recording that `to_json` wrote.
 
         Raises:
-            RecordingFileError: the text is no recording, is damaged, or of another schema; the
-                message says what.
+            RecordingFileError: the text is not a recording, is damaged, or has another schema; the
+                message says which.
         """
         return Recording(**fields(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file, in the format that the end of its name says.
+        """Write the recording to a file; the suffix of its name selects the format.
 
         ======================================  ==================================================
-        ``.jaxcb``                              all of it, compact, for `load`
-        ``.json``                               all of it, for `load` and for other programs
+        ``.jaxcb``                              everything, compact, for `load`
+        ``.json``                               everything, for `load` and other programs
         ``.perfetto.json``, ``.trace.json``     a timeline for ui.perfetto.dev, chrome://tracing
         ``.txt``, ``.html``                     the report of its sites
         ``.csv``                                a row for each host call
-        ``.arrow``, ``.feather``, ``.parquet``  the same, where pyarrow is installed
+        ``.arrow``, ``.feather``, ``.parquet``  the rows of ``.csv`` (needs pyarrow)
         ======================================  ==================================================
 
-        The first two have all there is, values of the first calls too (``record(sample_values=False)``
-        keeps none).
+        The first two contain everything, including the sample values
+        (``record(sample_values=False)`` takes none).
+
+        Args:
+            path: the file to write.
 
         Raises:
-            ValueError: the name ends with none of these.
-            ModuleNotFoundError: pyarrow is needed and not installed.
+            ValueError: the suffix is not one of these.
+            ModuleNotFoundError: the format needs pyarrow, which is not installed.
 
         >>> import tempfile, os, jupyter_jaxcb as jaxcb
         >>> with jaxcb.record() as r:
@@ -99,14 +102,14 @@ class Recording(RecordedFacts):
         save(self, path)
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` with a row for each host call; names repeat as categories.
+        """Return a `pandas.DataFrame` with a row for each host call; names are categories.
 
         Columns: ``start_ns`` (of the recorder's clock), ``duration_ns``, ``crossing``, ``element``
         (-1: none), ``version`` (of the host function's body), ``queued_ns`` (in an executor),
         ``thread``, ``error`` (missing: none), ``function``, ``flavor``, ``where``, ``file``,
-        ``line``, ``callers`` (the calls that led there, innermost first), ``program`` (missing:
-        eager), ``process`` (0 in the recording of one), ``device``, and the shapes that one host
-        call sees, ``operands`` and ``results``.
+        ``line``, ``callers`` (of the call site, innermost first), ``program`` (missing: eager),
+        ``process`` (0 unless gathered), ``device``, and the shapes that one host call sees,
+        ``operands`` and ``results``.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -115,17 +118,17 @@ class Recording(RecordedFacts):
 
 
 def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Recording:
-    """The recording that `Recording.save` wrote to a ``.jaxcb`` or ``.json`` file.
+    """Read a recording that `Recording.save` wrote to a ``.jaxcb`` or ``.json`` file.
 
     Nothing in the file is executed, and everything in it is checked.
 
     Args:
-        path: of the file.
-        limit_bytes: of memory that reading it may take.
+        path: the file to read.
+        limit_bytes: the memory that reading may take, in bytes.
 
     Raises:
-        RecordingFileError: it is no recording, truncated, damaged, of a newer version, or larger
-            than `limit_bytes` allows.
+        RecordingFileError: the file is not a recording, is truncated or damaged, has another
+            schema, or would take more memory than `limit_bytes`.
 
     >>> import tempfile, pathlib, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)

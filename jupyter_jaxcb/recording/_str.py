@@ -1,4 +1,4 @@
-"""What `print` shows; the layer `report` has the words for it."""
+"""The texts that `print` shows; the layer `report` registers them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ TEXTS: dict[type, Callable[[Any], str]] = {}
 
 
 def printed(thing: Any) -> str:
-    """The words for a recording, an outcome, a matrix; its repr where there are none."""
+    """Return the text of a recording, an outcome or a matrix; its repr if it is empty."""
     text = TEXTS.get(type(thing))
     return (text and text(thing)) or repr(thing)

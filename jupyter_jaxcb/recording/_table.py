@@ -1,4 +1,4 @@
-"""The host calls of a recording as a table of columns, for pandas, Arrow and CSV."""
+"""Build a table of the host calls of a recording, for pandas, Arrow and CSV."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ._recorded_facts import RecordedFacts
 
 
 class Named(NamedTuple):
-    """A column of few different words."""
+    """A categorical column."""
 
-    codes: np.ndarray  # by row: index into `words`, -1 for none
-    words: list[Any]  # all different
+    codes: np.ndarray  # by row: index into `words`, -1 if missing
+    words: list[Any]  # the categories
 
 
 def call_table(recording: RecordedFacts) -> dict[str, np.ndarray | Named]:
-    """The columns that `Recording.to_pandas` describes: numbers, and words by number."""
+    """Return the columns that `Recording.to_pandas` describes, numeric or categorical."""
     calls = recording.calls
     table: dict[str, np.ndarray | Named] = {
         "start_ns": calls["start_ns"],
@@ -71,7 +71,7 @@ def _words(recording: RecordedFacts, fact: LoweredSite) -> tuple[Any, ...]:
 
 
 def _named(words: Iterable[Any], numbers: np.ndarray) -> Named:
-    """The words that `numbers` stand for, each once; None is no word."""
+    """Return the categorical column of ``words[number]``; None is a missing value."""
     listed = [_clean(word) if isinstance(word, str) else word for word in words]
     distinct = {word: n for n, word in enumerate(dict.fromkeys(w for w in listed if w is not None))}
     codes = np.array([-1 if word is None else distinct[word] for word in listed], np.int32)
@@ -79,7 +79,7 @@ def _named(words: Iterable[Any], numbers: np.ndarray) -> Named:
 
 
 def _clean(word: str) -> str:
-    """`word` as UTF-8 can have it: half of a surrogate pair, in an error's message say, spelled."""
+    """Escape what UTF-8 cannot encode, such as a lone surrogate in an error message."""
     return word.encode("utf-8", "backslashreplace").decode()
 
 
@@ -89,8 +89,8 @@ def to_pandas(recording: RecordedFacts) -> Any:
         import pandas  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "recording.to_pandas() needs pandas, which is not installed: pip install pandas. "
-            "recording.save('calls.csv') needs nothing.",
+            "recording.to_pandas() needs pandas, which is not installed. Run `pip install pandas`, "
+            "or use recording.save('calls.csv').",
             name="pandas",
         ) from error
     table: Mapping[str, np.ndarray | Named] = call_table(recording)

@@ -1,7 +1,7 @@
-"""Recording in, value out: pure functions.
+"""Reports: pure functions of a recording.
 
-`summary` finds the facts of each row and has the words for their reasons, `text` words the rest,
-`frontend` and `export` pack it.
+`summary` collects the facts of each table row and the texts of its reasons, `text` renders plain
+text and HTML, `frontend` builds what the notebook front end reads, and `export` writes files.
 """
 
 from .export import export as export

@@ -114,7 +114,7 @@ def load(page, url):
     page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
 
 
-# A kernel that is still being started would live on.
+# A kernel that is still starting would survive.
 END = """async () => {
   const { sessionContext } = window.jupyterapp.shell.currentWidget;
   await sessionContext.ready;

@@ -27,7 +27,7 @@ def f(x):
 
 f(jnp.ones(3)).block_until_ready()
 """
-# Serious and critical violations, not what axe cannot tell.
+# Serious and critical violations, without those that axe cannot decide.
 CHECK = """async css => {
   const found = await axe.run({ include: [[css]] }, { resultTypes: ['violations'] });
   return found.violations
@@ -145,7 +145,7 @@ def test_arrows_go_through_the_rows_of_the_table(view, page):
     ]:
         page.keyboard.press(key)
         expect(selected).to_have_text(number)
-        expect(view.locator(".jaxcb-timeline-said")).to_contain_text(f"call {number} ·")
+        expect(view.locator(".jaxcb-timeline-selected")).to_contain_text(f"call {number} ·")
         active = grid.get_attribute("aria-activedescendant")
         expect(view.locator(f"[id='{active}'] .jaxcb-table-number")).to_have_text(number)
     page.keyboard.press("Escape")
@@ -159,10 +159,10 @@ def test_the_timeline_is_reached_and_moved_by_keys(view, page):
     canvas = view.locator(".jaxcb-timeline-canvas")
     expect(canvas).to_have_accessible_name("Timeline of 6 calls on 1 thread in 2 s, 1 failed")
     tab_to(page, ".jaxcb-timeline-canvas")
-    said = view.locator(".jaxcb-timeline-said")
+    selected = view.locator(".jaxcb-timeline-selected")
     for key, number in [("n", 1), ("n", 2), ("p", 1)]:
         page.keyboard.press(key)
-        expect(said).to_contain_text(f"call {number} ·")
+        expect(selected).to_contain_text(f"call {number} ·")
 
 
 def test_keys_in_a_view_do_nothing_to_the_notebook(notebook, page):

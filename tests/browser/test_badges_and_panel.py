@@ -44,10 +44,10 @@ def panel(notebook):
     return notebook.page.locator("#jupyter-jaxcb-panel")
 
 
-def test_every_line_says_what_became_of_it(seen):
+def test_every_line_shows_its_status(seen):
     expect(badges(seen, 1)).to_contain_text("pure callback · 2 calls")
     lost, kept = badges(seen, 2).nth(0), badges(seen, 2).nth(1)
-    expect(lost).to_contain_text("✕ elided: its result is never used")
+    expect(lost).to_contain_text("✕ elided: nothing uses its result")
     expect(kept).to_contain_text("● 1 call · () → ()")
     expect(badges(seen, 3)).to_contain_text("1 call · (5,) → (5,)")
     expect(line_of(lost)).to_contain_text("lost = double(x)")
@@ -80,7 +80,7 @@ def test_badges_can_be_turned_off_and_on(seen):
     expect(badges(seen, 2)).to_have_count(2)
 
 
-def test_badge_says_its_reason_when_pointed_at(seen):
+def test_tooltip_of_a_badge_shows_the_reason(seen):
     badges(seen, 2).nth(0).hover()
     expect(seen.page.locator(".jaxcb-tip")).to_contain_text("register it as io")
 

@@ -19,10 +19,10 @@ POISON = (
 # What only markup can bring into a view of ours.
 FOREIGN = "img, script, iframe, object, embed, style, link, form, a, svg, base, meta, video, b, i"
 OURS = ".jaxcb-view, .jaxcb-panel, .jaxcb-badge, .jaxcb-tip"
-# Renders each output as a cell would, unfolds it, and tells what it says.
+# Renders each output as a cell would, expands it, and returns its texts.
 RENDER = """async ([type, outputs]) => {
   const { rendermime } = window.jupyterapp.shell.currentWidget.content;
-  const said = [];
+  const texts = [];
   for (const { data, metadata } of JSON.parse(outputs)) {
     const widget = rendermime.createRenderer(type);
     const options = { data: { [type]: data }, metadata: { [type]: metadata }, trusted: true };
@@ -37,7 +37,7 @@ RENDER = """async ([type, outputs]) => {
       }
     }
     const all = css => [...widget.node.querySelectorAll(css)].map(node => node.textContent);
-    said.push({
+    texts.push({
       messages: all('.jaxcb-message, .jaxcb-bad[role=alert]'),
       warnings: all('.jaxcb-warning'),
       views: all('.jaxcb-disclosure').length,
@@ -46,7 +46,7 @@ RENDER = """async ([type, outputs]) => {
     widget.dispose();
     widget.node.remove();
   }
-  return said;
+  return texts;
 }"""
 
 MANY_SITES = """async ([type, facts]) => {
@@ -96,8 +96,8 @@ def rendered(book, outputs):
     return book.page.evaluate(RENDER, [MIME_TYPE, json.dumps(made)])
 
 
-def said(book, facts, measured):
-    """The one sentence about an output that cannot be shown."""
+def message_of(book, facts, measured):
+    """The message for an output that cannot be shown."""
     [found] = rendered(book, [(facts, measured)])
     [message] = found["messages"] + found["warnings"]
     return message
@@ -114,13 +114,13 @@ def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
     facts, measured = recording()
     facts = poisoned(facts, POISON)
     facts["sites"][1]["shapes"][0]["levels"][0][1] = "expand_dims"  # else no diagram is drawn
-    facts["sites"][2]["errors"] = [f"{POISON}\n" * 9]  # long ones are folded
+    facts["sites"][2]["errors"] = [f"{POISON}\n" * 9]  # long errors are collapsed
     measured = poisoned(measured, POISON) | {"out_of_order": [POISON]}
     notebook("None", outputs=[[output(facts, measured)]])
     view = page.locator(".jaxcb-view")
     open_everything(view)
     view.get_by_role("grid").press("End")
-    expect(view.locator(".jaxcb-timeline-said")).to_contain_text("<script>window.hacked=2")
+    expect(view.locator(".jaxcb-timeline-selected")).to_contain_text("<script>window.hacked=2")
     view.locator(".jaxcb-timeline-canvas").hover()
     check_harmless(page, dialogs)
     for css in (
@@ -156,7 +156,7 @@ def test_whatever_is_of_a_wrong_type_is_a_view_or_one_message(notebook, page, di
     check_harmless(page, dialogs)
 
 
-def test_a_message_says_what_is_wrong(notebook, page, dialogs):
+def test_message_names_the_problem(notebook, page, dialogs):
     book = notebook("None")
     facts, measured = recording()
     sites = facts["sites"]
@@ -165,7 +165,7 @@ def test_a_message_says_what_is_wrong(notebook, page, dialogs):
         (None, "the recording is null, not an object."),
         ([], "the recording is a list, not an object."),
         ({}, "schema is missing."),
-        ({**facts, "schema": 2}, "this recording is of schema 2; this version of jupyter_jaxcb "
+        ({**facts, "schema": 2}, "this recording has schema 2; this version of jupyter_jaxcb "
          "shows schema 1. Update jupyter_jaxcb where JupyterLab runs."),
         ({**facts, "sites": {"length": 3}}, "sites is an object, not a list."),
         ({**facts, "sites": [*sites, None]}, "sites[3] is null, not an object."),
@@ -176,7 +176,7 @@ def test_a_message_says_what_is_wrong(notebook, page, dialogs):
         (replaced(facts, ("overflow",), "Infinity"), 'overflow is "Infinity", not a whole number '
          "of at least 0."),
     ]:  # fmt: skip
-        assert said(book, changed, measured) == f"✕ this host trace cannot be shown: {message}"
+        assert message_of(book, changed, measured) == f"✕ cannot show this host trace: {message}"
     check_harmless(page, dialogs)
 
 
@@ -184,17 +184,17 @@ def test_calls_that_are_not_what_they_claim_are_one_message(notebook, page, dial
     book = notebook("None")
     bomb = bytes(50_000_000)
     for (facts, measured), message in [
-        (calls(10**9, b""), "The saved calls say that they are 1000000000 rows, which cannot be."),
-        (calls(6, bomb), "The saved calls are more than the 108 bytes that their rows take."),
-        (calls(6, b"x"), "The saved calls are 1 bytes, not the 108 that their rows take."),
+        (calls(10**9, b""), "The saved calls claim an invalid number of rows: 1000000000."),
+        (calls(6, bomb), "The saved calls have more than the 108 bytes of their rows."),
+        (calls(6, b"x"), "The saved calls have 1 bytes, not the 108 of their rows."),
         (calls(6, "%%%"), "The saved calls are not valid base64."),
         (calls(6, "AAAA"), "The saved calls are not valid zlib data."),
-        (calls(6, bytes(108), 1e300), "The saved calls have 1e+300 as their unit of time."),
+        (calls(6, bytes(108), 1e300), "The saved calls have an invalid time unit: 1e+300."),
     ]:
-        assert said(book, facts, measured) == f"✕ the calls cannot be shown: {message}"
+        assert message_of(book, facts, measured) == f"✕ cannot show the calls: {message}"
     facts, measured = calls(-1, "")
-    assert said(book, facts, measured) == (
-        "⚠ times cannot be shown: measured.calls.rows is -1, not a whole number of at least 0."
+    assert message_of(book, facts, measured) == (
+        "⚠ cannot show times: measured.calls.rows is -1, not a whole number of at least 0."
     )
     check_harmless(page, dialogs)
 
@@ -219,7 +219,7 @@ def test_of_a_hundred_thousand_sites_a_hundred_are_listed(notebook, page, dialog
     view = page.locator(".jaxcb-view")
     view.locator(".jaxcb-disclosure").click()
     expect(view.locator(".jaxcb-site")).to_have_count(100)
-    expect(view.locator(".jaxcb-warning")).to_have_text("⚠ 98,000 more sites are not listed")
+    expect(view.locator(".jaxcb-warning")).to_have_text("⚠ 98,000 more call sites are not listed")
     view.get_by_role("button", name="show 100 more of 1900 sites").click()
     expect(view.locator(".jaxcb-site")).to_have_count(200)
     check_harmless(page, dialogs)
@@ -258,15 +258,15 @@ def snapshot(**changes):
                 callbacks=[callback], sites=[site]) | changes
 """
 SAME = "Install the same version in both environments."
-UNREADABLE = "what this JupyterLab extension cannot read"
+UNREADABLE = "data that this JupyterLab extension cannot read"
 
 
-def test_the_panel_says_what_is_wrong_with_a_message_of_another_version(notebook, page, dialogs):
+def test_panel_names_the_problem_of_a_message_of_another_version(notebook, page, dialogs):
     sent = {
         'protocol=2, type="snapshot", version="9.0"': "This kernel has jupyter_jaxcb 9.0, which "
-        f"speaks protocol 2; this JupyterLab extension speaks 1. {SAME}",
-        "protocol=poison, version=poison": "This kernel has jupyter_jaxcb, which speaks no "
-        f"protocol that it names; this JupyterLab extension speaks 1. {SAME}",
+        f"uses protocol 2; this JupyterLab extension uses protocol 1. {SAME}",
+        "protocol=poison, version=poison": "This kernel has jupyter_jaxcb, which uses an "
+        f"unknown protocol; this JupyterLab extension uses protocol 1. {SAME}",
         "**snapshot(sites=7)": f"This kernel has jupyter_jaxcb 0.1, which sent {UNREADABLE} "
         f"(sites). {SAME}",
         "**snapshot(sites=[])": f"This kernel has jupyter_jaxcb 0.1, which sent {UNREADABLE} "

@@ -96,11 +96,11 @@ def check_table(view):
     grid.evaluate("grid => { grid.scrollTop = grid.scrollHeight; }")
     expect(row(view, CALLS)).to_be_visible()
     row(view, CALLS).click()
-    said = view.locator(".jaxcb-timeline-said")
-    expect(said).to_contain_text("call 1,000,000 · gamma, line 2 · batch element 249999")
+    selected = view.locator(".jaxcb-timeline-selected")
+    expect(selected).to_contain_text("call 1,000,000 · gamma, line 2 · element 249999")
     grid.press("Home")
     expect(row(view, 1)).to_be_visible()
-    expect(said).to_contain_text("call 1 · bessel, line 1 · batch element 0")
+    expect(selected).to_contain_text("call 1 · bessel, line 1 · element 0")
     duration = view.get_by_role("columnheader", name="Duration")
     duration.get_by_role("button").click()
     expect(duration).to_have_attribute("aria-sort", "ascending")
@@ -145,7 +145,7 @@ def test_the_live_kernel_gives_all_of_a_million_calls(notebook, page, record_pro
     check_table(view)
 
 
-def test_a_saved_notebook_says_how_many_of_a_million_calls_it_has(notebook, page, servers):
+def test_saved_notebook_shows_how_many_of_a_million_calls_it_has(notebook, page, servers):
     book = notebook(MILLION, "recording", name="saved-million")
     book.run_and_wait()
     book.save()

@@ -27,7 +27,7 @@ def used(_used):
 
 
 def opened_view(notebook, number, opened=True):
-    """A view unfolded, or folded, however a test before this one left it."""
+    """A view, expanded or collapsed, whatever its state after the test before."""
     view = notebook.cell(number).locator(".jaxcb-view")
     button = view.locator(".jaxcb-disclosure")
     if button.get_attribute("aria-expanded") != str(opened).lower():
@@ -45,16 +45,16 @@ def test_one_line_opens_to_sites_with_status_reason_and_advice(used):
     expect(sites.nth(0)).to_be_visible()
     expect(sites.nth(0)).to_contain_text("lost = double(x)")
     expect(sites.nth(0)).to_contain_text("unused")
-    expect(sites.nth(0)).to_contain_text("its result is never used")
+    expect(sites.nth(0)).to_contain_text("nothing uses its result")
     expect(sites.nth(0)).to_contain_text("register it as io")
-    expect(sites.nth(1)).to_contain_text("kept")
+    expect(sites.nth(1)).to_contain_text("●")
 
 
-def test_batching_diagram_says_what_the_host_sees(used):
+def test_batching_diagram_shows_what_the_host_sees(used):
     view = opened_view(used, 3)
     expect(view).to_contain_text("vmap 5")
-    expect(view).to_contain_text("mapped")
-    expect(view).to_contain_text("5 batch elements in one call")
+    expect(view).to_contain_text("batched")
+    expect(view).to_contain_text("5 elements in one call")
 
 
 def test_link_of_a_site_goes_to_its_line(used):
@@ -78,7 +78,7 @@ def test_calls_are_a_table_and_a_timeline_that_select_together(notebook):
     expect(view).to_contain_text("12 calls")
     rows.nth(3).click()
     expect(rows.nth(3)).to_have_attribute("aria-selected", "true")
-    expect(view.locator(".jaxcb-timeline-said")).to_contain_text("double, line 1")
+    expect(view.locator(".jaxcb-timeline-selected")).to_contain_text("double, line 1")
 
 
 def test_tooltip_of_a_call_has_each_word_in_one_line(notebook):
@@ -123,7 +123,7 @@ def test_without_our_extension_a_saved_trace_is_html(used, notebook):
                      outputs=[cell.outputs for cell in saved.cells])  # fmt: skip
     details = plain.cell(2).locator("details.jaxcb")
     details.locator("summary").click()
-    expect(details).to_contain_text("its result is never used")
+    expect(details).to_contain_text("nothing uses its result")
     expect(plain.page.locator(".jaxcb-view")).to_have_count(0)
 
 

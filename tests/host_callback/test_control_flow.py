@@ -30,7 +30,7 @@ def test_switch_taps_the_branch_that_is_taken(seen):
     assert seen.values == [0]
 
 
-def test_mapped_predicate_taps_both_branches_with_the_whole_batch(seen):
+def test_batched_predicate_taps_both_branches_with_the_whole_batch(seen):
     f = jax.vmap(functools.partial(branch, seen))
     back = seen.of(f, jnp.arange(3.0), jnp.array([True, False, True]))
     assert back.tolist() == [1, -1, 3]
@@ -38,7 +38,7 @@ def test_mapped_predicate_taps_both_branches_with_the_whole_batch(seen):
     assert seen.transforms == [(batch(0),)] * 2
 
 
-def test_shared_predicate_taps_one_branch_with_the_batch(seen):
+def test_unbatched_predicate_taps_one_branch_with_the_batch(seen):
     f = jax.vmap(functools.partial(branch, seen), in_axes=(0, None))
     assert seen.of(f, jnp.arange(3.0), True).tolist() == [1, 2, 3]
     assert (seen.values, seen.transforms) == ([[0, 1, 2]], [(batch(0),)])
@@ -144,7 +144,7 @@ def test_while_taps_its_body_and_once_more_its_predicate(seen):
     assert seen.values == [True, 1, True, 2, False]
 
 
-def test_while_with_a_mapped_predicate_taps_while_any_element_runs(seen):
+def test_while_with_a_batched_predicate_taps_while_any_element_runs(seen):
     """Batch elements that have finished show what the body makes of their last value."""
     f = jax.vmap(lambda x: lax.while_loop(lambda x: x < 2, lambda x: hcb.id_tap(seen, x + 1), x))
     assert seen.of(f, jnp.arange(4)).tolist() == [2, 2, 2, 3]
@@ -157,20 +157,20 @@ def up_to_2(seen):
 
 
 @pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_tap_in_a_mapped_predicate_sees_the_elements_and_results_are_right(seen, way):
+def test_tap_in_a_batched_predicate_sees_the_elements_and_results_are_right(seen, way):
     """JAX's own lowering goes on with batch elements that have finished, and results 2, 3, 4, 5."""
     assert seen.of(way(jax.vmap(up_to_2(seen))), jnp.arange(4)).tolist() == [2, 2, 2, 3]
     assert seen.values == [[True, True, False, False], [True] + [False] * 3, [False] * 4]
     assert seen.transforms == [(batch(0),)] * 3
 
 
-def test_mapped_predicate_in_two_vmaps(seen):
+def test_batched_predicate_in_two_vmaps(seen):
     f = jax.vmap(jax.vmap(up_to_2(seen)))
     assert seen.of(f, jnp.arange(6).reshape(2, 3)).tolist() == [[2, 2, 2], [3, 4, 5]]
     assert seen.transforms == [(batch(0), batch(0))] * 3
 
 
-def test_mapped_predicate_with_carries_of_every_kind(seen):
+def test_batched_predicate_with_carries_of_every_kind(seen):
     """One of them has dimensions of its own, one is shared by the batch elements, one is a key."""
 
     def f(x, key):

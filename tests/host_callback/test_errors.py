@@ -30,7 +30,7 @@ def test_computation_goes_on_and_its_value_is_right(seen, way):
 
 
 @ways
-def test_barrier_tells_the_error_once(way):
+def test_barrier_raises_the_error_once(way):
     jax.block_until_ready(way(lambda x: hcb.id_tap(boom, x))(1.0))
     with pytest.raises(hcb.CallbackException, match=r"Traceback[\s\S]*in boom[\s\S]*no luck") as e:
         hcb.barrier_wait("with a name")
@@ -68,7 +68,7 @@ def test_remaining_steps_of_a_loop_run(seen):
     assert seen.values == [0, 1, 2, 3]
 
 
-def test_stop_waits_and_tells_too(seen):
+def test_stop_waits_and_raises_too(seen):
     jax.block_until_ready(jax.jit(lambda x: hcb.id_tap(boom, x))(1.0))
     with pytest.raises(hcb.CallbackException):
         hcb.stop_outfeed_receiver()

@@ -89,7 +89,7 @@ def test_values_of_the_first_calls_are_kept():
     ]  # fmt: skip
 
 
-def test_unused_equal_and_unchanging_taps_are_all_live():
+def test_unused_equal_and_unchanging_taps_are_all_kept():
     def f(x):
         hcb.id_tap(look, x)
         hcb.id_tap(look, x)
@@ -107,7 +107,7 @@ PREDICATES = {
 
 
 @pytest.mark.parametrize(("around", "given"), PREDICATES.values(), ids=PREDICATES)
-def test_tap_in_a_predicate_is_live(around, given):
+def test_tap_in_a_predicate_is_kept(around, given):
     """It is lowered twice, before the loop and in it: that is no call that left its loop."""
     f = lambda x: lax.while_loop(  # noqa: E731
         lambda x: hcb.id_tap(look, x < 2), lambda x: x + 1, x
@@ -140,7 +140,7 @@ def test_explain_runs_nothing(seen):
     assert seen.calls == []
 
 
-def test_matrix_says_what_is_refused_and_what_is_not(seen):
+def test_matrix_lists_refused_transformations(seen):
     f = lambda x: hcb.call(np.sin, hcb.id_tap(seen, x), result_shape=x)  # noqa: E731
     matrix = jaxcb.explain_matrix(f)(1.0)
     assert set(matrix.columns) == {"jit", "scan"}

@@ -75,7 +75,7 @@ def test_one_argument_is_taken(arguments):
 
 
 @pytest.mark.parametrize("wrong", [3, None])
-def test_what_is_no_function_is_refused(wrong):
+def test_non_function_is_refused(wrong):
     with pytest.raises(TypeError, match="it is not a function"):
         jaxcb.tap(wrong)
     with pytest.raises(TypeError, match="take one of the two registrations away"):

@@ -108,7 +108,7 @@ def nests(draw):
 @hypothesis.settings(max_examples=25)
 @hypothesis.given(nests())
 def test_dimensions_lead_back_to_the_elements(nest):
-    """Whoever takes the dimensions off as they are reported, outermost first, has one element's value."""
+    """Indexing the reported dimensions, outermost first, gives the value of one element."""
     shape, axes = nest
     given = np.arange(np.prod(shape)).reshape(shape)
     calls = []

@@ -160,18 +160,18 @@ g(hcb)
 """
 SAID = [
     (2, "import", f"write: {NEW}"),
-    (3, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and go on with x ("),
+    (3, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with x ("),
     (4, "id_tap", "jaxcb.debug_callback(f, x, ordered=True) ("),
-    (5, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and go on with z ("),
+    (5, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with z ("),
     (6, "id_print", 'jaxcb.debug_print("what={what} {}", (x, 1), what="w", ordered=True)'),
     (8, "call", "jaxcb.io_callback(np.sin, x, x, ordered=True); if np.sin is pure: "
         "jaxcb.pure_callback(np.sin, x, x)"),
     (9, "barrier_wait", "jax.effects_barrier()"),
     (10, "stop_outfeed_receiver", "jax.effects_barrier()"),
     (11, "option", 'write: host_callback.flags.update("jax_host_callback_inline", True)'),
-    (12, "CallbackFlavor", "leave it out"),
+    (12, "CallbackFlavor", "remove it"),
     (14, "CallbackException", "keep it"),
-    (15, "outside_call_p", "take it out"),
+    (15, "outside_call_p", "remove it"),
     (16, "id_tap", "keep it"),
     (17, "host_callback", "keep it"),
 ]  # fmt: skip
@@ -254,7 +254,7 @@ def test_command_lists_files_and_goes_on_after_a_broken_one(file, capsys):
     assert good.read_text() == f"{OLD}\n"
 
 
-def test_command_writes_when_told_to(file, capsys):
+def test_command_rewrites_with_the_option_write(file, capsys):
     path, other = file(f"{OLD}\n"), file("x = 1\n", "other.py")
     assert main(["--write", str(path), str(other)]) == 0
     assert path.read_text() == f"{NEW}\n"

@@ -132,8 +132,8 @@ def test_broken_cell_is_reported_and_the_others_are_read(file):
 
 
 BROKEN = {
-    "no JSON": ("{", "it is no JSON"),
-    "empty": ("", "it is no JSON"),
+    "no JSON": ("{", "it is not JSON"),
+    "empty": ("", "it is not JSON"),
     "a list": ("[]", "no list of cells"),
     "an object": ("{}", "no list of cells"),
     "cells that are none": ('{"cells": 3}', "no list of cells"),
@@ -142,9 +142,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
-def test_what_is_no_notebook_is_refused(file, text, words):
+def test_file_that_is_not_a_notebook_is_refused(file, text, words):
     path = file(text)
-    with pytest.raises(migrate.MigrationError, match="it is no notebook") as caught:
+    with pytest.raises(migrate.MigrationError, match="it is not a notebook") as caught:
         migrate.read(path)
     assert words in str(caught.value)
 

@@ -93,8 +93,8 @@ class Kernel:
         yield
         self.results = results
 
-    def ask(self, kind, content, hear, metadata=None):
-        """Sends a message as a front end does; `hear` gets each message that comes of it."""
+    def ask(self, kind, content, receive, metadata=None):
+        """Sends a message as a front end does; `receive` gets each message that follows."""
         message = self.client.session.msg(kind, content, metadata=metadata)
         self.client.shell_channel.send(message)
         number = message["header"]["msg_id"]
@@ -103,14 +103,14 @@ class Kernel:
                 recorded = self.client.get_iopub_msg(timeout=120)
                 if recorded["parent_header"].get("msg_id") != number:
                     continue
-                hear(recorded)
+                receive(recorded)
                 if recorded["content"].get("execution_state") == "idle":
                     break
 
-    def run_cell(self, code, cell, hear):
+    def run_cell(self, code, cell, receive):
         """Runs `code` as JupyterLab does, which says which cell it is."""
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
-        self.ask("execute_request", content, hear, {"cellId": cell} if cell else {})
+        self.ask("execute_request", content, receive, {"cellId": cell} if cell else {})
         self.client.get_shell_msg(timeout=60)
 
     def close(self):

@@ -71,7 +71,7 @@ def test_sine_on_the_host_is_numpys_in_every_control_flow(cells, program, expect
     assert sum(number for _, _, number in calls(ran)) == count
 
 
-def test_used_result_is_called_for_and_unused_one_is_not_and_said_so(cells):
+def test_call_with_an_unused_result_is_elided_and_reported(cells):
     ran = cells(
         SIN,
         "@jax.jit\ndef f(x):\n    a = sin(x)\n    b = sin(x + 1)\n    return a\n"

@@ -67,7 +67,7 @@ def test_errors_are_the_users_own_on_every_engine(found):
 
 
 def test_magics_work_on_every_engine(found):
-    assert shown(found["explained"]).count("double · pure · 1 call a run") == 2
+    assert shown(found["explained"]).count("double · pure · 1 call per run") == 2
     assert len(re.findall(r"^double +pure +line \d", shown(found["listed"]), re.MULTILINE)) == 2
 
 

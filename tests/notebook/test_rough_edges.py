@@ -56,7 +56,7 @@ def test_cell_that_does_not_parse_leaves_our_hooks_alone(f):
     assert [site["calls"] for site in f.run("f(1.);").sites] == [1]
 
 
-def test_program_of_an_earlier_registration_is_said_to_be_stale(f):
+def test_program_of_an_earlier_registration_is_marked_as_stale(f):
     f.run("program = jax.jit(lambda x: f(x))\nprogram(1.);")
     f.run("%%jax_callback pure --result x --vmap-method expand_dims\ndef f(x): return x + 100")
     ran = f.run("float(program(1.))")
@@ -98,10 +98,10 @@ def test_syntax_errors_of_every_stage_show_no_machinery(kernel, body):
         ('pure --result "x', "No closing quotation"),
         ("", "no flavor. Write %%jax_callback followed by one of pure, io, debug, "),
         ("pure --vmap_method=expand_dims --result x", "did you mean '--vmap-method'"),
-        ("pure --result (x, x)", "in quotes"),
+        ("pure --result (x, x)", "into quotes"),
     ],
 )
-def test_line_that_does_not_parse_says_what_is_meant(kernel, line, says):
+def test_error_for_a_malformed_line_suggests_a_correction(kernel, line, says):
     ran = kernel.run(f"%%jax_callback {line}\ndef g(x): return x")
     assert ran.text.startswith("UsageError: ") and says in ran.text
     assert "flavor, names" not in ran.text
@@ -147,7 +147,7 @@ def test_name_that_cannot_be_meant_is_refused(f, name):
     assert f.run(f"%%jax_record {name}\nf(1.)").text.startswith("UsageError: ")
 
 
-def test_recordings_say_what_they_are(f):
+def test_repr_of_recordings_describes_them(f):
     assert f.run("%%jax_record r\n1 + 1").value == "2"
     assert f.run("r").traces == [] and f.run("r").value == "no host calls"
     f.run("import jupyter_jaxcb\nwith jupyter_jaxcb.record() as recorded: f(1.)")
@@ -168,8 +168,8 @@ def test_two_calls_on_one_line_are_distinguished_by_their_column(f):
 def test_many_sites_are_counted_where_they_are_not_listed(f):
     ran = f.run("\n".join(["f(1.)"] * 100))
     assert len(ran.sites) == 100
-    assert "40 more sites are not listed" in ran.trace["text/plain"]
-    assert "40 more sites are not listed" in ran.trace["text/html"]
+    assert "40 more call sites are not listed" in ran.trace["text/plain"]
+    assert "40 more call sites are not listed" in ran.trace["text/html"]
 
 
 def test_error_of_a_result_for_missing_arguments_names_the_function(f):

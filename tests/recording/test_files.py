@@ -1,4 +1,4 @@
-"""A recording goes to a file and comes back; a file that is none, or is hostile, is reported."""
+"""Recordings survive saving and loading; damaged and hostile files are reported."""
 
 import json
 import struct
@@ -108,7 +108,7 @@ def test_compact_file_of_many_calls_has_several_blocks_and_is_small(tmp_path):
     "content", [b"", b"\x80\x04\x95pickle", b"PK\x03\x04", b"<html>", b"[1, 2]", b"\x89jaxcb\n"]
 )
 def test_file_of_something_else_is_reported(content, tmp_path):
-    with pytest.raises(RecordingFileError, match="it is no recording"):
+    with pytest.raises(RecordingFileError, match="it is not a recording"):
         reading(content, tmp_path)
 
 
@@ -136,14 +136,16 @@ def test_changed_byte_is_an_error_or_a_recording_that_can_be_written_again(
         back = reading(bytes(content), tmp_path)
     except RecordingFileError:
         return
-    if suffix == ".jaxcb":  # zlib has several ways to pack one thing; checksums see the others
+    if (
+        suffix == ".jaxcb"
+    ):  # zlib can pack the same data differently; checksums detect other changes
         assert back.to_json() == recorded().to_json()
     assert Recording.from_json(back.to_json()).to_json() == back.to_json()
     list(back)
 
 
 @SUFFIXES
-def test_newer_schema_says_to_update(suffix, tmp_path):
+def test_error_for_a_newer_schema_says_to_update(suffix, tmp_path):
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
         content = content.replace(b'"schema": 3', b'"schema": 4')
@@ -154,7 +156,7 @@ def test_newer_schema_says_to_update(suffix, tmp_path):
 
 
 @SUFFIXES
-def test_older_schema_is_reported_and_not_taken_for_damage(suffix, tmp_path):
+def test_older_schema_is_not_reported_as_damage(suffix, tmp_path):
     """Before executors a host call had no `queued_ns`: 40 bytes, not 48."""
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
@@ -168,19 +170,19 @@ def test_older_schema_is_reported_and_not_taken_for_damage(suffix, tmp_path):
 
 
 @pytest.mark.parametrize(("facts", "rows"), [(10, 10**9), (2**63, 0), (0, 2**64 - 1)])
-def test_billion_rows_that_a_header_promises_are_not_set_aside(facts, rows, tmp_path):
+def test_no_memory_is_allocated_for_a_billion_rows_in_a_header(facts, rows, tmp_path):
     content = b"\x89jaxcb\r\n" + HEADER.pack(SCHEMA, facts, rows)
     with pytest.raises(RecordingFileError, match=r"more than the limit.*limit_bytes=\d+"):
         reading(content, tmp_path)
 
 
-def test_rows_within_the_limit_that_are_not_there_are_a_truncation(tmp_path):
+def test_missing_rows_are_reported_as_truncation(tmp_path):
     content = b"\x89jaxcb\r\n" + HEADER.pack(SCHEMA, 0, 10_000_000)
-    with pytest.raises(RecordingFileError, match="ends before its last block"):
+    with pytest.raises(RecordingFileError, match="truncated before its last block"):
         reading(content, tmp_path)
 
 
-def test_block_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path, monkeypatch):
+def test_block_that_unpacks_to_more_than_its_header_says_is_not_unpacked(tmp_path, monkeypatch):
     packed = zlib.compress(bytes(50_000_000), 9)
     block = struct.pack("<III", 100, 1_000, 0) + packed[:1_000]
     largest = []
@@ -199,13 +201,13 @@ def test_block_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path, monke
             return found
 
     monkeypatch.setattr(zlib, "decompressobj", Watched)
-    with pytest.raises(RecordingFileError, match="does not have the length that it says"):
+    with pytest.raises(RecordingFileError, match="does not have the size in its header"):
         reading(b"\x89jaxcb\r\n" + HEADER.pack(SCHEMA, 100, 0) + block, tmp_path)
     assert largest == [101]
 
 
-def test_something_behind_the_end_is_reported(tmp_path):
-    with pytest.raises(RecordingFileError, match="behind its end"):
+def test_extra_bytes_at_the_end_are_reported(tmp_path):
+    with pytest.raises(RecordingFileError, match="extra bytes at its end"):
         reading(raw(recorded(), tmp_path) + b"x", tmp_path)
 
 
@@ -262,10 +264,10 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
-def test_what_is_not_as_it_has_to_be_is_named(change):
+def test_unexpected_value_is_named(change):
     data = json.loads(recorded().to_json())
     change(data)
-    with pytest.raises(RecordingFileError, match=r"cannot read this recording: .* has to be"):
+    with pytest.raises(RecordingFileError, match=r"cannot read this recording: .*, expected "):
         Recording.from_json(json.dumps(data))
 
 

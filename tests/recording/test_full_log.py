@@ -1,4 +1,4 @@
-"""A log that is full goes on counting: calls of every site, crossings, failures, time."""
+"""A full log continues to count calls, crossings, failures and time of every site."""
 
 import json
 import threading
@@ -34,7 +34,7 @@ def summaries(recording):
     return {one.site.function: one for one in summarize(recording)}
 
 
-def test_site_that_was_called_when_the_log_was_full_is_live():
+def test_site_that_was_called_when_the_log_was_full_is_kept():
     calls = []
     a, b = counted("a", calls), counted("b", calls)
 
@@ -53,12 +53,12 @@ def test_site_that_was_called_when_the_log_was_full_is_live():
     assert repr(r.recording) == "<Recording of 11 host calls (5 kept) from 2 sites>"
 
 
-def test_views_say_how_many_calls_have_no_row():
+def test_views_count_the_calls_without_a_row():
     a = counted("a", [])
     with jaxcb.record(capacity=5) as r:
         for _ in range(7):
             a(1.0)
-    words = "the log was full: 2 calls of these were counted and have no row"
+    words = "the log was full: 2 calls were counted but not logged"
     assert "7 calls" in to_text(r.recording)
     assert words in to_text(r.recording)
     assert words in to_html(r.recording)
@@ -67,7 +67,7 @@ def test_views_say_how_many_calls_have_no_row():
     assert (facts["overflow"], facts["not_kept"]) == (0, 2)
 
 
-def test_batch_that_does_not_fit_is_counted_once_a_crossing():
+def test_batch_that_does_not_fit_counts_as_one_crossing():
     calls = []
     a = counted("a", calls)
     g = jax.jit(jax.vmap(a))
@@ -107,7 +107,7 @@ def test_failure_past_the_end_of_the_log_is_reported():
     found = summaries(r.recording)
     assert found["a"].calls == len(calls) == 9
     assert found["a"].errors == ("ValueError: no luck",)
-    assert "failed" in found["b"].reason
+    assert "error" in found["b"].reason
 
 
 def test_time_of_calls_without_rows_is_summed():
@@ -119,7 +119,7 @@ def test_time_of_calls_without_rows_is_summed():
     assert (summary.calls, summary.crossings, summary.host_ns) == (3, 3, 23)
 
 
-def test_window_counts_what_came_in_it():
+def test_window_counts_only_its_own_calls():
     recorder = Recorder(capacity=2)
     first, second = lowered("a"), lowered("b")
     for _ in range(4):
@@ -202,7 +202,7 @@ def test_live_view_counts_calls_past_the_end_of_the_log():
     for n in range(3):
         for fact in facts:
             recorder.called(fact, 1, 0, 10, "ValueError: b" if n and fact is facts[1] else None)
-        recorded = recorder.heard(mark, progress.seen)
+        recorded = recorder.snapshot(mark, progress.seen)
         progress.add(recorded)
         message = progress.to_message(recorded, 100, ())
         assert message["calls"] == message["expected"] == 2 * (n + 1)

@@ -1,4 +1,4 @@
-"""Reading a file takes no more memory than it is allowed to, whatever the file holds."""
+"""Reading a file takes no more memory than its limit, whatever the file holds."""
 
 import json
 import re
@@ -20,7 +20,7 @@ OF_KEYS = {count: str({str(n): 0 for n in range(count)}).replace("'", '"') for c
 
 
 def with_many(field, one, times=20_000, **others):
-    """The JSON of a recording with `one` so many times in `field`."""
+    """The JSON of a recording with many copies of `one` in `field`."""
     text = EMPTY
     for name, item in others.items():
         text = text.replace(f'"{name}": []', f'"{name}": [{item}]', 1)
@@ -76,7 +76,7 @@ def reported_limit(path):
 
 
 def peak_of_loading(path, limit):
-    """Bytes that loading took; whether the limit was what kept it from being loaded."""
+    """Return the bytes that loading took, and whether the limit prevented it."""
     tracemalloc.start()
     try:
         load(path, limit_bytes=limit)
@@ -89,7 +89,7 @@ def peak_of_loading(path, limit):
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_reading_takes_no_more_than_the_limit_that_lets_it(text, tmp_path):
+def test_reading_takes_no_more_than_the_limit_that_allows_it(text, tmp_path):
     limit = reported_limit(path := as_file(text, tmp_path))
     assert peak_of_loading(path, limit - 1)[1]
     peak, refused = peak_of_loading(path, limit)
@@ -98,7 +98,7 @@ def test_reading_takes_no_more_than_the_limit_that_lets_it(text, tmp_path):
 
 
 @pytest.mark.parametrize("text", [TEXTS["objects"], TEXTS["lists in lists"]], ids=["{", "["])
-def test_compact_file_keeps_to_the_limit_too(text, tmp_path):
+def test_binary_file_is_limited_too(text, tmp_path):
     path = as_file(compact(text), tmp_path)
     limit = reported_limit(path)
     peak, refused = peak_of_loading(path, limit)
@@ -107,7 +107,7 @@ def test_compact_file_keeps_to_the_limit_too(text, tmp_path):
     assert refused and peak < limit // 20 * 1.2
 
 
-def test_million_calls_are_read_within_the_limit_that_there_is(tmp_path):
+def test_million_calls_are_read_within_the_default_limit(tmp_path):
     calls = np.zeros(1_000_000, Recording().calls.dtype)
     calls["start_ns"] = calls["end_ns"] = 1_700_000_000_000_000_000 + np.arange(len(calls))
     calls["crossing"] = np.arange(len(calls))
@@ -119,10 +119,10 @@ def test_million_calls_are_read_within_the_limit_that_there_is(tmp_path):
         assert np.array_equal(load(tmp_path / f"million{suffix}").calls, calls)
 
 
-def test_error_about_a_large_value_is_no_copy_of_it(tmp_path):
+def test_error_does_not_copy_a_large_value(tmp_path):
     path = as_file(with_many("errors", "[]", times=50_000), tmp_path)
     tracemalloc.start()
-    with pytest.raises(RecordingFileError, match=r"errors is \[\] where a text has to be"):
+    with pytest.raises(RecordingFileError, match=r"errors is \[\], expected a string"):
         load(path)
     text = EMPTY.replace('"errors": []', '"errors": 5').replace(
         '"sites": []', f'"sites": {{{"0" * 3_000_000!r}: 1}}'.replace("'", '"')
@@ -130,14 +130,14 @@ def test_error_about_a_large_value_is_no_copy_of_it(tmp_path):
     path = as_file(text.encode(), tmp_path)
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
-    with pytest.raises(RecordingFileError, match=r"sites is .* where a list has to be"):
+    with pytest.raises(RecordingFileError, match=r"sites is .*, expected a list"):
         load(path)
     taken = tracemalloc.get_traced_memory()[1] - before
     tracemalloc.stop()
     assert taken < 3.2 * len(text)
 
 
-def test_calls_and_facts_of_a_compact_file_keep_to_the_limit_together(tmp_path):
+def test_limit_of_a_binary_file_covers_calls_and_facts_together(tmp_path):
     text = with_many("lowered", LOWERED % "", 2_000, sites=SITE, threads='"a"')
     recording = Recording.from_json(text.decode())
     calls = np.zeros(100_000, recording.calls.dtype)

@@ -1,4 +1,4 @@
-"""What a recorder hears is what its recording says, from any thread, within its bounds."""
+"""A recording holds what its recorder collected, from any thread, up to its capacity."""
 
 import itertools
 import threading
@@ -56,7 +56,7 @@ def test_elements_share_a_crossing_and_touch_in_time():
     assert [(c.start_ns, c.end_ns) for c in calls[:3]] == [(10, 20), (20, 25), (25, 40)]
 
 
-def test_elements_without_an_executor_have_waited_for_nobody():
+def test_elements_without_an_executor_were_not_queued():
     """Whatever was in the memory of their rows before."""
     recorder = Recorder()
     fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
@@ -73,7 +73,7 @@ def test_failed_element_carries_the_error_and_the_others_do_not():
     assert [call.error for call in recorder.freeze()] == [None, "ValueError: no luck"]
 
 
-def test_calls_of_a_crossing_that_failed_are_of_the_elements_it_came_to():
+def test_failed_crossing_has_the_calls_of_the_elements_that_ran():
     recorder = Recorder()
     levels = (VmapLevel(2, "sequential", (True,)), VmapLevel(3, "sequential", (True,)))
     order = np.arange(6).reshape(3, 2).T.reshape(-1)  # the outermost axis runs fastest
@@ -93,7 +93,7 @@ def test_log_that_is_full_counts_what_it_cannot_keep():
     assert (len(recording), recording.overflow) == (5, 4)
 
 
-def test_calls_from_many_threads_are_all_there_and_none_is_torn():
+def test_no_call_from_many_threads_is_lost_or_torn():
     recorder = Recorder()
     facts = [lowered(Site("pure", f"f{i}", "m.py", i, 0, cell=False)) for i in range(4)]
     ready = threading.Barrier(4)
@@ -117,7 +117,7 @@ def test_calls_from_many_threads_are_all_there_and_none_is_torn():
         assert call.end_ns - call.start_ns == call.version - 1
 
 
-def test_window_holds_what_came_after_its_mark_and_the_facts_it_needs():
+def test_window_holds_the_calls_after_its_mark_and_their_facts():
     recorder = Recorder()
     before, after = lowered(), lowered(Site("io", "g", "m.py", 9, 0, cell=False))
     recorder.lowered(before)
@@ -144,7 +144,7 @@ def test_recording_cannot_be_changed():
         recording.overflow = 1
 
 
-def test_slot_holds_one_recorder_and_gives_the_previous_one_back():
+def test_slot_holds_one_recorder_and_returns_the_previous_one():
     first, second = Recorder(), Recorder()
     assert activate(first) is None
     assert activate(second) is first
@@ -237,7 +237,7 @@ def test_host_avals_have_no_looped_axes():
     assert results == (Aval((5,), "float32"),)
 
 
-def test_sites_are_counted_and_not_kept_again_and_again():
+def test_repeated_binds_of_a_site_are_counted():
     recorder = Recorder()
     recorder.bound(SITE)
     mark = recorder.mark()

@@ -1,4 +1,4 @@
-"""A recording replaces a file wholly or not at all, and touches no other."""
+"""Saving replaces a file completely or not at all, and touches no other file."""
 
 import os
 import stat
@@ -22,12 +22,12 @@ def recorded():
 RECORDED = recorded()
 
 
-def test_unknown_suffix_is_refused_with_those_there_are(tmp_path):
+def test_unknown_suffix_is_refused_with_a_list_of_the_known_ones(tmp_path):
     with pytest.raises(ValueError, match=r"'calls.xls'.*\.jaxcb.*\.json"):
         Recording().save(tmp_path / "calls.xls")
 
 
-def test_save_that_fails_leaves_the_older_file_as_it_was(tmp_path, monkeypatch):
+def test_failed_save_leaves_the_older_file_unchanged(tmp_path, monkeypatch):
     path = tmp_path / "a.jaxcb"
     path.write_bytes(b"older")
     monkeypatch.setattr(zlib, "compress", lambda *args: 1 / 0)
@@ -49,7 +49,7 @@ def test_save_replaces_what_a_link_points_to_and_keeps_its_mode(tmp_path):
     assert {file.name for file in tmp_path.rglob("*")} == {"real", "there.json", "a.json"}
 
 
-def test_new_file_may_be_read_by_whom_the_umask_says(tmp_path):
+def test_permissions_of_a_new_file_follow_the_umask(tmp_path):
     before = os.umask(0o026)
     try:
         RECORDED.save(tmp_path / "a.json")
@@ -58,7 +58,7 @@ def test_new_file_may_be_read_by_whom_the_umask_says(tmp_path):
     assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o640
 
 
-def test_older_file_that_nobody_else_may_read_is_never_one_that_others_may(tmp_path, monkeypatch):
+def test_private_file_stays_private_while_it_is_replaced(tmp_path, monkeypatch):
     path, modes = tmp_path / "a.json", []
     path.write_bytes(b"older")
     path.chmod(0o600)
@@ -73,7 +73,7 @@ def test_older_file_that_nobody_else_may_read_is_never_one_that_others_may(tmp_p
     assert modes == [0o600, 0o600]
 
 
-def test_file_that_has_the_name_and_part_is_nobodys_but_the_users(tmp_path):
+def test_file_of_the_user_that_ends_with_part_is_not_touched(tmp_path):
     own, link = tmp_path / "a.json.part", tmp_path / "b.json.part"
     own.write_text("of the user")
     link.symlink_to(tmp_path / "victim")
@@ -83,7 +83,7 @@ def test_file_that_has_the_name_and_part_is_nobodys_but_the_users(tmp_path):
     assert link.is_symlink() and not (tmp_path / "victim").exists()
 
 
-def test_two_that_save_at_once_do_not_meet(tmp_path, monkeypatch):
+def test_two_concurrent_saves_do_not_collide(tmp_path, monkeypatch):
     path, write, depth = tmp_path / "a.json", FORMATS[".json"], []
 
     def meanwhile(recording, file):
@@ -101,7 +101,7 @@ def test_two_that_save_at_once_do_not_meet(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_full_device_is_reported_by_the_name_the_user_gave(suffix, tmp_path):
+def test_error_of_a_full_device_names_the_path_of_the_user(suffix, tmp_path):
     if suffix in (".arrow", ".feather", ".parquet"):
         pytest.importorskip("pyarrow", reason="the table of calls for Arrow needs pyarrow")
     path = tmp_path / f"full{suffix}"
@@ -126,7 +126,7 @@ def test_pipe_is_written_to(tmp_path):
 @pytest.mark.parametrize(
     "where", ["missing/a.json", "folder.json", "loop.json", "x" * 300 + ".json"]
 )
-def test_place_that_takes_no_file_is_reported_by_the_name_the_user_gave(where, tmp_path):
+def test_error_of_an_unwritable_place_names_the_path_of_the_user(where, tmp_path):
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
     before = sorted(tmp_path.rglob("*"))

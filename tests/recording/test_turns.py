@@ -1,4 +1,4 @@
-"""Host calls stop for a thread that looks on, and only while it does."""
+"""Host calls pause for an observing thread, and only during its turn."""
 
 import threading
 
@@ -33,7 +33,7 @@ def elements(recorder):
 
 
 @pytest.mark.parametrize("call", [single, elements])
-def test_call_waits_until_the_turn_it_gave_is_over(recorder, call):
+def test_call_waits_until_the_turn_that_it_gave_ends(recorder, call):
     order = []
     with YieldPoints(recorder, every_ns=100) as turns:
         recorder.clock.now = 101
@@ -51,7 +51,7 @@ def test_call_waits_until_the_turn_it_gave_is_over(recorder, call):
     assert order == [f"looked: {1 if call is single else 3}", "went on"]
 
 
-def test_calls_go_on_between_turns(recorder):
+def test_calls_continue_between_turns(recorder):
     with YieldPoints(recorder, every_ns=100) as turns:
         recorder.clock.now = 50
         for _ in range(100):
@@ -60,7 +60,7 @@ def test_calls_go_on_between_turns(recorder):
     assert len(recorder.freeze()) == 100
 
 
-def test_call_goes_on_when_its_turn_does_not_end(recorder):
+def test_call_continues_after_a_timeout_if_its_turn_does_not_end(recorder):
     with YieldPoints(recorder, every_ns=100) as turns:
         recorder.clock.now = 101
         single(recorder)  # comes back
@@ -76,7 +76,7 @@ def test_call_goes_on_when_its_turn_does_not_end(recorder):
     assert given == [1]
 
 
-def test_recorder_is_as_before_when_the_turns_are_over(recorder):
+def test_recorder_is_unwrapped_at_the_end(recorder):
     before = set(vars(recorder))
     with YieldPoints(recorder, every_ns=0):
         assert set(vars(recorder)) == {*before, "called", "called_elements", "called_by_workers"}

@@ -1,4 +1,4 @@
-"""Sample values of values are few, small and copies; counts of NaN and infinity are per window."""
+"""Sample values are few, small and copies; NaN and infinity are counted per window."""
 
 import threading
 
@@ -26,7 +26,7 @@ def fact(name="f"):
 
 
 def take(recorder, lowered, operands=(), results=(), element=-1):
-    """What a host call leaves: a row of the log, and its values."""
+    """Record a host call: a row of the log, and its values."""
     crossing = recorder.called(lowered, 1, 0, 1)
     recorder.values.take(lowered, crossing, element, operands, results)
     return crossing
@@ -78,18 +78,18 @@ BF16, F8, INT4 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4
         (np.broadcast_to(np.float32(2), (10**6, 10**6)), "[2, 2, 2, 2, 2, 2, …]"),
     ],
 )
-def test_a_value_is_said_in_a_few_words_row_by_row(value, word):
+def test_value_is_abbreviated_in_row_major_order(value, word):
     assert words(value) == word
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=9), st.integers(1, 3))
-def test_integers_are_said_exactly_and_never_more_than_six(numbers, step):
+def test_at_most_six_integers_are_shown_exactly(numbers, step):
     array = np.array(numbers, np.int64)[::step]
     shown = [str(number) for number in array[:6].tolist()]
     assert words(array) == f"[{', '.join(shown + ['…'] * (len(array) > 6))}]"
 
 
-def test_three_calls_of_a_site_are_kept_and_its_place_is_its_own():
+def test_three_calls_of_each_site_are_kept():
     recorder = Recorder()
     f, g = fact("f"), fact("g")
     for number in range(5):
@@ -113,7 +113,7 @@ def test_a_thousand_sample_values_are_kept_in_all():
     assert facts[-1] in recorder.values.full
 
 
-def test_every_window_has_the_first_calls_of_its_own():
+def test_every_window_keeps_its_own_first_calls():
     recorder = Recorder()
     f = fact()
     found = []
@@ -125,7 +125,7 @@ def test_every_window_has_the_first_calls_of_its_own():
     assert found == [[(str(10 * n + i),) for i in range(3)] for n in range(3)]
 
 
-def test_what_is_kept_is_a_copy():
+def test_kept_values_are_copies():
     recorder = Recorder()
     given_, returned = np.zeros(3), np.ones(2)
     take(recorder, fact(), [given_], [returned])
@@ -193,7 +193,9 @@ avals = st.lists(
 
 
 @given(
-    st.lists(st.builds(SampleValues, st.just(0), counts, st.integers(-1, 99), texts, texts), max_size=3),
+    st.lists(
+        st.builds(SampleValues, st.just(0), counts, st.integers(-1, 99), texts, texts), max_size=3
+    ),
     st.lists(st.builds(NotFinite, st.just(0), counts, counts), max_size=3),
     st.lists(
         st.builds(

@@ -1,4 +1,4 @@
-"""A recording with everything that exporters have to write, and its files."""
+"""A recording with every kind of fact that exporters write, and its files."""
 
 import functools
 import textwrap
@@ -57,7 +57,7 @@ def saved(recording, tmp_path, suffix):
 
 
 def module(source, file="model.py"):
-    """What `source` defines, as a module of that file."""
+    """Return the module that `source` defines, as if imported from that file."""
     names = {"jax": jax, "jnp": jnp, "np": np, "jaxcb": jaxcb, "functools": functools}
     exec(compile(textwrap.dedent(source), file, "exec"), names)
     return names

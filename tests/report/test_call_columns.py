@@ -1,4 +1,4 @@
-"""Host calls in columns: what the front end unpacks is what was recorded."""
+"""The front end unpacks the host calls that were recorded."""
 
 import numpy as np
 import pytest
@@ -38,10 +38,16 @@ def recorded(rows):
 @given(rows=ROWS)
 def test_every_call_comes_back_by_its_start(rows, unpacked):
     facts, measured, columns = to_message(recorded(rows))
-    ways = [(s["function"], len(w["operands"])) for s in facts["sites"] for w in s["shapes"]]
+    variants = [(s["function"], len(w["operands"])) for s in facts["sites"] for w in s["shapes"]]
     found = [
-        (start, duration, ways[way], element, measured["errors"][error - 1] if error else None)
-        for start, duration, element, way, _, error in unpacked(columns._asdict())
+        (
+            start,
+            duration,
+            variants[variant],
+            element,
+            measured["errors"][error - 1] if error else None,
+        )
+        for start, duration, element, variant, _, error in unpacked(columns._asdict())
     ]
     first = min((row[0] for row in rows), default=0)
     names = [("bessel", 1), ("bessel", 2), ("log", 1)]
@@ -79,14 +85,14 @@ def test_twenty_thousand_calls_take_a_few_bytes_each():
 
 
 @pytest.mark.parametrize("column", ["thread", "error"])
-def test_what_sixteen_bits_cannot_count_is_not_reported(column, unpacked):
+def test_numbers_beyond_16_bits_are_marked_as_out_of_range(column, unpacked):
     recording = recorded([(0, 1, 0, 0, None)])
     calls = recording.calls.copy()
     calls[column] = 70_000
     columns = call_columns(calls, np.zeros(1, np.int64))
-    ((_, _, _, way, thread, error),) = unpacked(columns._asdict())
+    ((_, _, _, variant, thread, error),) = unpacked(columns._asdict())
     assert {"thread": thread, "error": error}[column] == 0xFFFF
-    assert way == 0
+    assert variant == 0
 
 
 def test_sample_values_name_their_call(unpacked):

@@ -1,4 +1,4 @@
-"""Every exporter takes every recording; what it writes is read back by what reads such files."""
+"""Every exporter accepts every recording, and standard readers read its files back."""
 
 import csv
 import dataclasses
@@ -31,7 +31,7 @@ def test_longest_suffix_decides(tmp_path):
     assert b"traceEvents" not in saved(SEVERAL, tmp_path, ".json")
 
 
-def test_csv_has_a_row_for_each_call_as_they_are(tmp_path):
+def test_csv_has_a_row_for_each_call(tmp_path):
     text = saved(SEVERAL, tmp_path, ".csv").decode()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     assert len(rows) == len(SEVERAL)
@@ -70,7 +70,7 @@ FORMULAS = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "=HYPERLINK(\"a\", 'b
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(text, tmp_path):
+def test_csv_has_no_text_that_a_spreadsheet_reads_as_a_formula(text, tmp_path):
     site = dataclasses.replace(BESSEL, function=text, file=text)
     recorder = Recorder(clock=lambda: 0)
     recorder.called(LoweredSite(site, None, -1, (), (), device=text), 1, 5, 9, text)
@@ -81,7 +81,7 @@ def test_csv_has_no_text_that_a_spreadsheet_takes_for_a_formula(text, tmp_path):
         assert row[name] == f"'{text}"
 
 
-def test_csv_leaves_numbers_and_other_texts_as_they_are(tmp_path):
+def test_csv_leaves_numbers_and_other_texts_unchanged(tmp_path):
     text = saved(SEVERAL, tmp_path, ".csv").decode()
     first = next(csv.DictReader(io.StringIO(text, newline="")))
     assert (first["element"], first["line"], first["thread"]) == ("-1", "4", SEVERAL.threads[0])
@@ -94,7 +94,7 @@ def test_text_is_the_report(tmp_path):
     assert "no host calls" in saved(Recording(), tmp_path, ".txt").decode()
 
 
-def test_html_is_a_page_of_its_own_with_nothing_to_run(tmp_path):
+def test_html_is_a_standalone_page_without_scripts(tmp_path):
     seen, text = [], []
 
     class Reader(HTMLParser):
@@ -110,7 +110,7 @@ def test_html_is_a_page_of_its_own_with_nothing_to_run(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".perfetto.json", ".json", ".jaxcb"])
-def test_many_calls_are_written_in_parts(suffix):
+def test_many_calls_are_written_in_batches(suffix):
     sizes = []
 
     class File:
@@ -122,7 +122,7 @@ def test_many_calls_are_written_in_parts(suffix):
     assert max(sizes) < 20_000_000
 
 
-def test_table_for_pandas_has_what_csv_has(tmp_path):
+def test_pandas_table_equals_csv(tmp_path):
     pandas = pytest.importorskip("pandas", reason="to_pandas needs pandas")
     frame = SEVERAL.to_pandas()
     text = saved(SEVERAL, tmp_path, ".csv").decode()
@@ -136,7 +136,7 @@ def test_table_for_pandas_has_what_csv_has(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ARROW)
-def test_arrow_files_have_what_csv_has(suffix, tmp_path):
+def test_arrow_files_equal_csv(suffix, tmp_path):
     pytest.importorskip("pyarrow", reason="the table of calls for Arrow needs pyarrow")
     from pyarrow import feather, parquet
 
@@ -150,21 +150,21 @@ def test_arrow_files_have_what_csv_has(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ARROW)
-def test_missing_pyarrow_is_reported_with_what_needs_nothing(suffix, tmp_path, monkeypatch):
+def test_missing_pyarrow_is_reported_with_an_alternative(suffix, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pyarrow.*pip install pyarrow.*\.csv"):
         SEVERAL.save(tmp_path / f"calls{suffix}")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_pandas_is_reported_with_what_needs_nothing(monkeypatch):
+def test_missing_pandas_is_reported_with_an_alternative(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs pandas.*pip install pandas.*csv"):
         SEVERAL.to_pandas()
 
 
-def test_what_holds_a_recording_is_reported_from_one(tmp_path):
+def test_export_of_a_recorded_block_says_to_pass_its_recording(tmp_path):
     with jaxcb.record() as r:
         pass
-    with pytest.raises(TypeError, match=r"cannot export a Record: .*Pass r\.recording"):
+    with pytest.raises(TypeError, match=r"cannot export a Record, .*Pass r\.recording"):
         export(r, tmp_path / "calls.csv")

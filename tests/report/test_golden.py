@@ -1,6 +1,6 @@
-"""The file that the TypeScript side is tested with is what Python writes today.
+"""The file that the front end is tested with is what Python writes today.
 
-JAXCB_WRITE_GOLDEN=1 writes it anew, after a change that is meant.
+JAXCB_WRITE_GOLDEN=1 rewrites it after an intended change.
 """
 
 import json
@@ -30,12 +30,12 @@ LOG = Site("io", "log", "/home/someone/model.py", 9, 0, cell=False, source="log(
 
 
 def recording():
-    """Every kind of fact there is."""
+    """A recording with every kind of fact."""
     recorder = Recorder(clock=lambda: 0)
     program, z, i32 = Program("jit_f", "cpu"), Aval((5,), "float32"), Aval((), "int32")
     for site in (BESSEL, LOST, LOG):
         recorder.bound(site)
-    ways = [
+    lowered = [
         LoweredSite(BESSEL, program, 0, (Aval((1,), "int32"), Aval((3, 5), "float32")),
                     (Aval((3, 5), "float32"),), (VmapLevel(3, "expand_dims", (False, True)),)),
         LoweredSite(LOG, program, 1, (Aval((2, 4), "int32"), Aval((4,), "float32")), (),
@@ -43,19 +43,19 @@ def recording():
                      VmapLevel(2, "sequential", (True, False)))),
         LoweredSite(BESSEL, None, -1, (i32, z), (z,), (), shard=1, device="cpu:1"),
     ]  # fmt: skip
-    for way in ways[:2]:
-        recorder.lowered(way)
-    crossing = recorder.called(ways[0], 1, 5_000, 46_000)
+    for fact in lowered[:2]:
+        recorder.lowered(fact)
+    crossing = recorder.called(lowered[0], 1, 5_000, 46_000)
     recorder.values.take(
-        ways[0], crossing, -1, [np.array([1], np.int32), np.arange(15.0)], [np.arange(15.0)]
+        lowered[0], crossing, -1, [np.array([1], np.int32), np.arange(15.0)], [np.arange(15.0)]
     )
     recorder.called_elements(
-        ways[1], 1, np.array([0, 4, 1, 5]), [60_000, 61_000, 65_500, 66_000, 90_000], 3,
+        lowered[1], 1, np.array([0, 4, 1, 5]), [60_000, 61_000, 65_500, 66_000, 90_000], 3,
         "ValueError: no <b>luck</b>",
     )  # fmt: skip
-    crossing = recorder.called(ways[2], 2, 100_000, 2_000_100_000)
-    recorder.values.take(ways[2], crossing, -1, [np.int32(1), np.arange(5.0)], [np.arange(5.0)])
-    recorder.values.not_finite(ways[2], 1, 0)
+    crossing = recorder.called(lowered[2], 2, 100_000, 2_000_100_000)
+    recorder.values.take(lowered[2], crossing, -1, [np.int32(1), np.arange(5.0)], [np.arange(5.0)])
+    recorder.values.not_finite(lowered[2], 1, 0)
     around = ("scan of 5", "branch 1 of 2")
     for outcome in (
         Outcome(LOST, program, Status.UNUSED, written=1, compiled=0, around=around,
@@ -92,14 +92,14 @@ def test_golden_file_is_what_is_written_today(unpacked):
 
 
 def test_golden_file_has_every_key_that_is_declared():
-    """`schema.ts` is read as text: a key that one side forgets is found here."""
+    """`schema.ts` is read as text, to find a key that one side forgets."""
     schema = (FILE.parents[2] / "labextension" / "src" / "view" / "data" / "schema.ts").read_text()
     golden = json.loads(FILE.read_text())
     facts, measured = (golden[part][MIME_TYPE] for part in ("data", "metadata"))
     for name, value in {
         "Facts": facts,
         "Site": facts["sites"][0],
-        "Way": facts["sites"][1]["shapes"][0],
+        "Variant": facts["sites"][1]["shapes"][0],
         "Measured": measured,
         "Compilation": measured["compilations"][0],
         "SavedCalls": measured["calls"],

@@ -1,4 +1,4 @@
-"""Below a site: why its program was compiled again, how many calls it holds, what is not kept."""
+"""Notes on a call site: repeated compilation, non-finite results, programs that are not cached."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from jupyter_jaxcb.report import MIME_TYPE, summarize, to_html, to_mimebundle, t
 
 SITE = Site("pure", "f", "m.py", 3, 0, cell=False)
 OTHER = Site("pure", "g", "m.py", 9, 0, cell=False)
-ANOTHER = "for another function object each time"
+ANOTHER = "each time for a new function object"
 
 
 def vector(size):
@@ -24,7 +24,7 @@ def vector(size):
 
 
 class Reported:
-    """A recording in the making: programs of sites, numbered as they come."""
+    """Build a recording: programs of sites, numbered in order of appearance."""
 
     def __init__(self):
         self.recorder = Recorder()
@@ -45,7 +45,7 @@ class Reported:
         return {summary.site: summary.notes for summary in summarize(recording)}
 
 
-def test_one_compilation_is_not_worth_a_note():
+def test_single_compilation_has_no_note():
     assert Reported().program().notes() == {SITE: ()}
 
 
@@ -66,11 +66,11 @@ def test_three_shapes_are_named_and_the_others_counted():
     assert note.endswith("5 times, for (float32[0]), (float32[1]), (float32[2]), 2 more")
 
 
-def test_another_function_each_time_is_said_with_the_advice():
+def test_new_function_object_each_time_is_noted_with_advice():
     reported = Reported().program(function=1).program(function=2).program(function=3)
     (note,) = reported.notes()[SITE]
     assert note.startswith(f"jit_f was compiled 3 times, {ANOTHER}: ")
-    assert "outside of the loop" in note
+    assert "outside the loop" in note
 
 
 def test_one_function_compiled_twice_for_equal_arguments_is_only_counted():
@@ -100,31 +100,31 @@ def test_compilations_of_an_earlier_window_do_not_count():
     assert len(reported.notes()[SITE]) == 1
 
 
-def test_program_that_is_not_cached_says_of_which_jax():
+def test_note_on_a_program_that_is_not_cached_names_the_jax_version():
     reported = Reported().program(not_cached=True).program(site=OTHER, name="jit_g")
     notes = reported.notes({"jax": "0.9.1"})
     (note,) = notes[SITE]
-    assert "the persistent compilation cache of JAX 0.9.1 takes no program" in note
+    assert "the persistent compilation cache of JAX 0.9.1 does not store programs" in note
     assert notes[OTHER] == ()
 
 
-def test_program_that_is_not_cached_is_said_without_a_version_too():
+def test_note_on_a_program_that_is_not_cached_needs_no_version():
     (note,) = Reported().program(not_cached=True).notes()[SITE]
-    assert "cache of JAX takes no program" in note
+    assert "cache of JAX does not store programs" in note
     assert "  " not in note
 
 
 @pytest.mark.parametrize(
     ("produced", "passed_on", "words"),
     [
-        (1, 0, "1 call answered NaN or infinity for finite arguments"),
-        (1_234, 0, "1,234 calls answered NaN or infinity for finite arguments"),
-        (0, 2, "2 calls answered NaN or infinity, and were given some"),
-        (3, 2, "3 calls answered NaN or infinity for finite arguments; "
-               "2 calls answered NaN or infinity, and were given some"),
+        (1, 0, "1 call returned NaN or infinity for finite arguments"),
+        (1_234, 0, "1,234 calls returned NaN or infinity for finite arguments"),
+        (0, 2, "2 calls returned NaN or infinity for non-finite arguments"),
+        (3, 2, "3 calls returned NaN or infinity for finite arguments; "
+               "2 calls returned NaN or infinity for non-finite arguments"),
     ],
 )  # fmt: skip
-def test_calls_that_were_not_finite_are_counted_in_words(produced, passed_on, words):
+def test_calls_with_non_finite_results_are_counted(produced, passed_on, words):
     recorder = Recorder()
     fact, other = LoweredSite(SITE, None, -1, (), ()), LoweredSite(OTHER, None, -1, (), ())
     for called in (other, fact):
@@ -137,7 +137,7 @@ def test_calls_that_were_not_finite_are_counted_in_words(produced, passed_on, wo
     assert to_mimebundle(recording)[0][MIME_TYPE]["sites"][0]["notes"] == [words]
 
 
-def test_equal_notes_are_said_once():
+def test_equal_notes_are_shown_once():
     reported = Reported()
     for program in (reported.program(not_cached=True), reported.program("jit_g", not_cached=True)):
         assert program is reported
@@ -145,7 +145,7 @@ def test_equal_notes_are_said_once():
     assert note.startswith("its program is compiled in every process")
 
 
-def test_notes_say_no_time():
+def test_notes_hold_no_times():
     reported = Reported().program(function=1).program(function=2, not_cached=True)
     recording = reported.recorder.freeze(environment={"jax": "0.8.0"})
     data, metadata = to_mimebundle(recording)
@@ -156,7 +156,7 @@ def test_notes_say_no_time():
     )
 
 
-def test_ways_that_differ_in_dtype_alone_are_reported_with_it():
+def test_variants_that_differ_only_in_dtype_are_reported_with_dtypes():
     reported = Reported()
     for number, dtype in enumerate(["float32", "int32"]):
         aval = Aval((3,), dtype)

@@ -1,4 +1,4 @@
-"""The timeline is parsed back and held against Chrome's trace event format."""
+"""The timeline is parsed back and checked against the Chrome trace event format."""
 
 import itertools
 import json
@@ -17,8 +17,8 @@ def events(recording, tmp_path):
 
 
 @recordings
-def test_trace_keeps_to_the_format(recording, tmp_path):
-    """What Chrome's document on trace events asks of these two phases."""
+def test_trace_conforms_to_the_format(recording, tmp_path):
+    """What the specification of trace events requires of these two phases."""
     whole = json.loads(saved(recording, tmp_path, ".perfetto.json"))
     assert whole["displayTimeUnit"] in ("ms", "ns")
     named = set()
@@ -76,7 +76,7 @@ def test_slices_of_a_thread_are_nested_in_the_order_of_the_file(tmp_path):
 
 
 def overlapping_in_part(slices):
-    """Pairs of one thread's slices of which neither holds the other nor ends before it."""
+    """Pairs of slices of one thread that overlap without nesting."""
     found = []
     for one, other in itertools.combinations(slices, 2):
         (a, b), (c, d) = sorted(

@@ -1,6 +1,6 @@
-"""The words that the front end writes are those of the reports.
+"""The front end uses the phrases of the reports.
 
-JAXCB_WRITE_GOLDEN=1 writes its table anew, after a change that is meant.
+JAXCB_WRITE_GOLDEN=1 rewrites the copy of the front end after an intended change.
 """
 
 import json
@@ -15,7 +15,7 @@ SOURCES = Path(__file__).parents[2] / "labextension" / "src"
 FILE = SOURCES / "view" / "data" / "phrases.json"
 
 
-def test_table_of_the_front_end_is_that_of_the_reports():
+def test_front_end_has_the_phrases_of_the_reports():
     table = json.loads(json.dumps(_phrases.TABLE))
     if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
         FILE.write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n")
@@ -26,12 +26,12 @@ def test_every_status_has_a_sign():
     assert list(_phrases.SIGNS) == list(Status)
 
 
-def test_every_phrase_is_said_by_the_front_end_with_its_words():
-    """An object with a key for each word in braces stands beside the phrase."""
+def test_front_end_uses_every_phrase_with_its_arguments():
+    """The object beside each phrase has a key for each name in braces."""
     code = "".join(path.read_text() for path in sorted(SOURCES.rglob("*.ts")))
     for name, phrase in _phrases.TABLE.items():
         assert f"phrases.{name}" in code, name
         words = [word for _, word, *_ in string.Formatter().parse(str(phrase)) if word]
         if isinstance(phrase, str) and words:
-            said = code.partition(f"say(phrases.{name}, {{")[2].partition("})")[0]
-            assert all(word in said for word in words), name
+            arguments = code.partition(f"say(phrases.{name}, {{")[2].partition("})")[0]
+            assert all(word in arguments for word in words), name

@@ -1,4 +1,4 @@
-"""What a script sees when it prints a recording, or a matrix."""
+"""`print` of a recording or a matrix shows its report."""
 
 import jax
 import numpy as np
@@ -26,5 +26,5 @@ def test_print_of_a_matrix_is_its_table(capsys):
     assert repr(matrix).startswith("<Matrix of jit, ")
 
 
-def test_recording_of_nothing_is_printed_in_a_word():
+def test_empty_recording_prints_its_repr():
     assert str(Recording()) == "<Recording of 0 host calls from 0 sites>"

@@ -1,4 +1,4 @@
-"""Every reason and every note has words, and files hold neither: they hold the facts."""
+"""Every reason and every note has a text; files hold the facts instead of the texts."""
 
 import dataclasses
 import json
@@ -45,7 +45,7 @@ def note(kind):
 
 
 def full(reason):
-    """An outcome with everything that any reason tells, and every note."""
+    """An outcome with every fact that a reason can use, and every note."""
     return outcome(
         reason,
         instructions=1,
@@ -60,7 +60,7 @@ RECORDINGS = [Recording(outcomes=(full(reason),)) for reason in (None, *Reason)]
 each_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=["kept", *map(str, Reason)])
 
 
-def test_every_reason_and_every_note_has_words_and_no_other_has():
+def test_every_reason_and_every_note_has_a_text():
     assert list(_reasons.REASONS) == list(Reason)
     assert list(_reasons.NOTES) == list(NoteKind)
 
@@ -69,7 +69,7 @@ def test_every_reason_and_every_note_has_words_and_no_other_has():
 @pytest.mark.parametrize("reason", Reason)
 @pytest.mark.parametrize("bare", [False, True])
 def test_words_of_a_reason_are_complete_for_every_flavor(reason, flavor, bare):
-    """Also of a file that somebody else has written, which need not have the facts."""
+    """Also for a file that somebody else wrote, which may lack the facts."""
     given = outcome(reason, flavor) if bare else dataclasses.replace(full(reason), site=SITE)
     for words in (reason_words(causes_of(given)), advice_words(causes_of(given))):
         assert "{" not in words
@@ -82,7 +82,7 @@ def test_words_of_a_note_are_complete(kind):
     assert words and "{" not in words and "None" not in words
 
 
-def test_every_fact_in_braces_is_reported_of_some_reason():
+def test_every_fact_is_used_by_some_reason():
     names = {
         name.partition(".")[0]
         for words in _reasons.REASONS.values()
@@ -91,17 +91,29 @@ def test_every_fact_in_braces_is_reported_of_some_reason():
         if name
     }
     (cause,) = causes_of(full(Reason.HOISTED))
-    assert names == set(_reasons._told(cause))
+    assert names == set(_reasons._facts(cause))
 
 
-def test_words_tell_the_facts():
+def test_texts_contain_the_facts():
     words = reason_words(causes_of(full(Reason.DEDUPLICATED)))
-    assert words.startswith("3 ways lead here (JAX unrolled the loop), and XLA kept 1 call of them")
+    assert words.startswith("3 call paths (JAX unrolled the loop), 1 call kept: XLA removed ")
     assert reason_words(causes_of(full(Reason.UNREADABLE))).endswith(": ValueError: no luck")
-    assert reason_words(causes_of(full(Reason.HOISTED))).endswith(" instead of 1 times")
-    assert note_words(NOTES[NoteKind.UNBATCHED]).endswith("by 3 × 4 batch elements")
+    assert reason_words(causes_of(full(Reason.HOISTED))).endswith(": 0 calls per run instead of 1")
+    assert note_words(NOTES[NoteKind.UNBATCHED]).endswith("serves 3 × 4 batch elements")
     assert "(jax.numpy.max, model.py:9)" in note_words(NOTES[NoteKind.USES_JAX])
     assert reason_words(causes_of(outcome(None))) == ""
+
+
+@pytest.mark.parametrize(
+    ("call_paths", "words"),
+    [
+        (2, "2 call paths, 1 call kept: JAX removed the other because its result is unused "),
+        (3, "3 call paths, 1 call kept: JAX removed the others because their results are unused "),
+    ],
+)
+def test_unused_call_paths_are_counted(call_paths, words):
+    reason = outcome(Reason.PARTLY_UNUSED, instructions=1, call_paths=call_paths)
+    assert reason_words(causes_of(reason)) == f"{words}(dead-code elimination)"
 
 
 def test_outcome_is_printed_in_words():
@@ -123,7 +135,7 @@ def test_every_reason_and_every_note_comes_back_from_a_file(recording, suffix, t
 
 @each_recording
 def test_file_holds_no_sentence(recording):
-    """Two words in a row are a sentence; all texts but names, and what others have said."""
+    """Two words in a row count as a sentence; names and error messages are left out."""
     (written,) = json.loads(recording.to_json())["outcomes"]
     assert written["reason"] in (None, *Reason)
     del written["unreadable"]  # the words of an exception
@@ -135,7 +147,7 @@ def test_file_holds_no_sentence(recording):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("reason", "its result is never used"),
+        ("reason", "nothing uses its result"),
         ("reason", ""),
         ("reason", 3),
         ("reason", ["unused"]),

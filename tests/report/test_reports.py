@@ -103,13 +103,13 @@ def test_summary_of_any_calls_is_what_counting_them_one_by_one_gives(data):
 
 @pytest.mark.parametrize("text", ["", "\n", "\r\n\n"])
 @pytest.mark.parametrize("report", [to_text, to_html, to_mimebundle])
-def test_error_without_words_is_reported_all_the_same(report, text):
+def test_error_without_a_message_is_reported(report, text):
     recording = dataclasses.replace(many_sites([(0, 0, 1, 5)], [0]), errors=(text,))
     assert "✕ raised" in str(report(recording))
 
 
 class Looked(np.ndarray):
-    """Rows that count how often all of them are looked at."""
+    """Rows that count how often all of them are scanned."""
 
     times = 0
 
@@ -120,7 +120,7 @@ class Looked(np.ndarray):
 
 
 @pytest.mark.parametrize("report", [to_text, to_html, to_mimebundle])
-def test_calls_are_looked_at_as_often_for_many_sites_as_for_two(report, monkeypatch):
+def test_calls_are_scanned_as_often_for_many_sites_as_for_two(report, monkeypatch):
     looks = []
     for sites in (2, 40):
         monkeypatch.setattr(Looked, "times", 0)
@@ -130,7 +130,7 @@ def test_calls_are_looked_at_as_often_for_many_sites_as_for_two(report, monkeypa
     assert looks[0] == looks[1] > 0
 
 
-def test_site_that_was_only_traced_is_no_elision():
+def test_site_that_was_only_traced_is_not_elided():
     assert TRACED not in [summary.site for summary in summarize(recorded())]
 
 
@@ -144,7 +144,7 @@ def test_site_that_was_only_traced_is_no_elision():
     ],
     ids=["surely called", "not run", "run", "not seen"],
 )
-def test_site_that_was_not_called_has_the_status_that_its_program_tells(
+def test_status_of_a_site_that_was_not_called_comes_from_its_program(
     compiled, counted, runs, status
 ):
     recorder = Recorder()
@@ -166,19 +166,19 @@ def test_site_that_was_lowered_and_not_compiled_is_left_out():
     assert summarize(recorder.freeze()) == []
 
 
-def test_text_says_status_shapes_and_vmap():
+def test_text_shows_status_shapes_and_vmap():
     text = to_text(recorded(), times=False)
     assert text.splitlines()[0] == (
         "bessel · pure · 1 call · (1,), (3, 5) → (3, 5) · ✕ 1 elided"
         "   log · io · 4 calls · () → nothing"
     )
     assert "line 3      a = bessel(2, z) < 3 & z  unused  0 calls" in text
-    assert "1 elided: its result is never used, so JAX dropped the call before compiling; " in text
+    assert "1 elided: nothing uses its result, so JAX removed the call before compiling " in text
     assert "vmap 3 (size-1 axis, batched), expand_dims" in text
     assert "model.py:9" in text
 
 
-def test_times_are_said_only_when_asked_for():
+def test_times_are_shown_only_on_request():
     assert "41 µs" in to_text(recorded(), times=True)
     assert "µs" not in to_text(recorded(), times=False)
 
@@ -212,17 +212,17 @@ def test_data_is_the_same_for_equal_programs_and_times_are_metadata():
     assert data[MIME_TYPE]["schema"] == 1
 
 
-def test_saved_call_table_says_what_it_leaves_out(monkeypatch):
+def test_saved_call_table_counts_what_it_leaves_out(monkeypatch):
     monkeypatch.setattr("jupyter_jaxcb.report.frontend._mime.MAX_SAVED_CALLS", 3)
     _, metadata = to_mimebundle(recorded())
     assert metadata[MIME_TYPE]["calls"]["rows"] == 3
     assert metadata[MIME_TYPE]["calls_not_saved"] == 2
 
 
-def test_full_log_is_said_in_text_and_html():
+def test_full_log_is_reported_in_text_and_html():
     recording = recorded(capacity=2)
-    assert "3 calls of these were counted and have no row" in to_text(recording)
-    assert "3 calls of these were counted and have no row" in to_html(recording)
+    assert "3 calls were counted but not logged" in to_text(recording)
+    assert "3 calls were counted but not logged" in to_html(recording)
 
 
 def test_failed_call_is_in_the_headline():
@@ -239,7 +239,7 @@ def test_failed_call_is_in_the_headline():
     [(0, "0 ns"), (999, "999 ns"), (1_000, "1 µs"), (41_234, "41.2 µs"), (999_600, "1 ms"),
      (12_345_678, "12.3 ms"), (999_600_000, "1 s"), (75_000_000_000, "75 s")],
 )  # fmt: skip
-def test_time_is_said_in_three_digits(ns, words):
+def test_time_has_three_digits(ns, words):
     assert time_words(ns) == words
 
 

@@ -1,4 +1,4 @@
-"""Reports name each bind of the program's text: where others share its line, by its callers."""
+"""Reports name each bind of the program text, with its callers if several binds are on one line."""
 
 import csv
 import io
@@ -109,11 +109,11 @@ def test_explain_and_its_matrix_name_each_row():
     table = str(jaxcb.explain_matrix(g)(X))
     for where in HELPER_ROWS:
         assert f"\n{where} " in table
-    assert "line 2 (from g, line 7): its result is never used" in table
+    assert "line 2 (from g, line 7): nothing uses its result" in table
 
 
 def test_rows_of_a_matrix_are_those_of_all_its_columns():
-    """A column with one of two rows calls it as the others do."""
+    """A column with only one of two rows names it like the other columns."""
     names = module(
         """
         f = lambda x: jaxcb.pure_callback(np.sin, x, x)
@@ -131,7 +131,7 @@ def test_rows_of_a_matrix_are_those_of_all_its_columns():
 
 
 def test_rule_that_is_called_later_under_another_transformation_is_one_row_of_a_matrix():
-    """JAX calls a rule inside of `jax.checkpoint` when the frames of the function are gone."""
+    """JAX calls a rule inside `jax.checkpoint` when the frames of the function are gone."""
     names = module(
         """
         f = jaxcb.pure(lambda x: x, result="x")
@@ -151,7 +151,7 @@ def test_rule_that_is_called_later_under_another_transformation_is_one_row_of_a_
     assert row.count("1 call") == 2  # grad and remat
 
 
-def test_callers_in_another_cell_are_said_to_be_there():
+def test_callers_in_another_cell_are_marked():
     site = Site("pure", "f", "/cell-1", 3, 0, cell=True)
     sites = [
         Site("pure", "f", "/cell-1", 3, 0, True, "", (Frame("<module>", file, 6, 0, True),))
@@ -172,8 +172,8 @@ def test_long_names_of_callers_are_cut():
     assert all(len(Rows(sites).where(one)) < 200 for one in sites)
 
 
-def test_many_rows_of_one_helper_are_named_in_time_that_grows_with_them():
-    """Each frame is looked at once."""
+def test_naming_many_rows_of_one_helper_takes_linear_time():
+    """Each frame is visited once."""
     looked = []
 
     def where(place):

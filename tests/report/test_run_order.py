@@ -1,4 +1,4 @@
-"""Unordered callbacks that ran in another order than the program has them are named, with times."""
+"""Reports that show times name the unordered callbacks that did not run in program order."""
 
 import itertools
 import re
@@ -25,7 +25,7 @@ WORDS = "ran before"
 
 
 def fact(index, flavor="io", program=PROGRAM, line=None, levels=(), shard=None):
-    """The callback on line 10 + index of m.py, at that place of the program."""
+    """The callback on line 10 + index of m.py, which is number `index` of the program."""
     site = Site(flavor, f"f{index}", "m.py", line or 10 + index, 0, cell=False)
     operands = tuple(Aval((level.size,), "float32") for level in levels[:1])
     return LoweredSite(site, program, index, operands, (), levels, shard=shard)
@@ -41,7 +41,7 @@ def note_outcomes(recorder, facts, compiled):
 
 
 def recorded(facts, order):
-    """A recording of calls of `facts` in this order, a tick of the clock each."""
+    """A recording of calls of `facts` in this order, one tick of the clock apart."""
     recorder = Recorder(clock=itertools.count(100, 10).__next__)
     for lowered in facts:
         recorder.lowered(lowered)
@@ -51,8 +51,8 @@ def recorded(facts, order):
     return recorder.freeze()
 
 
-def said(recording):
-    """The sentences of the text; the same as those of the metadata."""
+def sentences(recording):
+    """The sentences in the text, which equal those in the metadata."""
     found = [line.strip() for line in to_text(recording).splitlines() if WORDS in line]
     data, metadata = to_mimebundle(recording)
     assert metadata[MIME_TYPE]["out_of_order"] == found
@@ -61,67 +61,67 @@ def said(recording):
 
 
 @pytest.mark.parametrize("flavors", [("io", "io"), ("debug", "debug"), ("io", "debug")])
-def test_two_that_ran_the_other_way_round_are_named_with_the_advice(flavors):
+def test_two_calls_in_reverse_order_are_named_with_advice(flavors):
     facts = [fact(index, flavor) for index, flavor in enumerate(flavors)]
-    assert said(recorded(facts, [1, 0])) == [
-        "m.py:11 ran before m.py:10 in 1 of 1 run; ordered=True keeps program order"
+    assert sentences(recorded(facts, [1, 0])) == [
+        "m.py:11 ran before m.py:10 in 1 of 1 run; pass ordered=True to keep program order"
     ]
 
 
-def test_two_in_program_order_are_not_named():
-    assert said(recorded([fact(0), fact(1)], [0, 1, 0, 1])) == []
+def test_two_calls_in_program_order_are_not_named():
+    assert sentences(recorded([fact(0), fact(1)], [0, 1, 0, 1])) == []
 
 
 def test_runs_are_counted_one_by_one():
-    (sentence,) = said(recorded([fact(0), fact(1)], [0, 1, 1, 0, 1, 0]))
+    (sentence,) = sentences(recorded([fact(0), fact(1)], [0, 1, 1, 0, 1, 0]))
     assert "in 2 of 3 runs" in sentence
 
 
 def test_order_of_lowering_counts_and_not_the_order_of_lines():
-    (sentence,) = said(recorded([fact(0, line=20), fact(1, line=5)], [1, 0]))
+    (sentence,) = sentences(recorded([fact(0, line=20), fact(1, line=5)], [1, 0]))
     assert sentence.startswith("m.py:5 ran before m.py:20")
-    assert said(recorded([fact(0, line=20), fact(1, line=5)], [0, 1])) == []
+    assert sentences(recorded([fact(0, line=20), fact(1, line=5)], [0, 1])) == []
 
 
 def test_facts_may_be_noted_in_any_order():
-    (sentence,) = said(recorded([fact(1), fact(0)], [0, 1]))
+    (sentence,) = sentences(recorded([fact(1), fact(0)], [0, 1]))
     assert sentence.startswith("m.py:11 ran before m.py:10")
-    assert said(recorded([fact(1), fact(0)], [1, 0])) == []
+    assert sentences(recorded([fact(1), fact(0)], [1, 0])) == []
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
-def test_something_is_said_of_three_unless_they_ran_in_order(order):
+def test_three_calls_are_named_unless_they_ran_in_order(order):
     facts = [fact(index) for index in range(3)]
     place = {index: order.index(index) for index in range(3)}
-    late = {n: [m for m in range(n) if place[n] < place[m]] for n in range(3)}  # which it overtook
+    late = {n: [m for m in range(n) if place[n] < place[m]] for n in range(3)}  # overtaken ones
     expected = [f"m.py:{10 + n} ran before m.py:{10 + max(m)}" for n, m in late.items() if m]
-    assert [s.partition(" in ")[0] for s in said(recorded(facts, order))] == expected
+    assert [s.partition(" in ")[0] for s in sentences(recorded(facts, order))] == expected
     assert bool(expected) == (order != (0, 1, 2))
 
 
 def test_callbacks_of_two_programs_have_no_order():
     other = Program("jit_f", "cpu", 2)
-    assert said(recorded([fact(0), fact(1, program=other)], [1, 0])) == []
+    assert sentences(recorded([fact(0), fact(1, program=other)], [1, 0])) == []
 
 
 def test_eager_calls_have_no_order():
-    assert said(recorded([fact(0, program=None), fact(1, program=None)], [1, 0])) == []
+    assert sentences(recorded([fact(0, program=None), fact(1, program=None)], [1, 0])) == []
 
 
-def test_pure_callbacks_elements_and_shards_are_left_alone():
+def test_pure_callbacks_elements_and_shards_are_not_compared():
     level = VmapLevel(1, "sequential", (True,))
     for other in (fact(1, "pure"), fact(1, levels=(level,)), fact(1, shard=0)):
-        assert said(recorded([fact(0), other], [1, 0])) == []
+        assert sentences(recorded([fact(0), other], [1, 0])) == []
 
 
 def test_callbacks_that_are_called_different_numbers_of_times_are_not_compared():
-    assert said(recorded([fact(0), fact(1)], [1, 0, 0])) == []
+    assert sentences(recorded([fact(0), fact(1)], [1, 0, 0])) == []
 
 
-def test_two_programs_each_say_their_own():
+def test_two_programs_are_reported_separately():
     other = Program("jit_g", "cpu", 2)
     facts = [fact(0), fact(1), fact(0, program=other, line=30), fact(1, program=other, line=31)]
-    found = said(recorded(facts, [1, 0, 3, 2]))
+    found = sentences(recorded(facts, [1, 0, 3, 2]))
     assert [s.partition(" in ")[0] for s in found] == [
         "m.py:11 ran before m.py:10", "m.py:31 ran before m.py:30",
     ]  # fmt: skip
@@ -136,13 +136,13 @@ def test_callback_in_a_branch_does_not_hide_those_around_it():
     note_outcomes(recorder, facts[1:2], compiled=None)
     for place in (2, 0):
         recorder.called(facts[place], 1, recorder.clock(), recorder.clock())
-    (sentence,) = said(recorder.freeze())
+    (sentence,) = sentences(recorder.freeze())
     assert sentence.startswith("m.py:12 ran before m.py:10")
 
 
 @pytest.mark.parametrize("ordered", [False, True], ids=["unordered", "ordered"])
-def test_what_is_said_of_a_program_is_what_its_host_functions_saw(ordered):
-    """XLA may call the second one at once, while the operand of the first is still computed."""
+def test_reported_order_is_the_one_that_the_host_functions_saw(ordered):
+    """XLA may make the second call at once, while the operand of the first is still computed."""
     seen = []
 
     @jax.jit
@@ -161,7 +161,7 @@ def test_what_is_said_of_a_program_is_what_its_host_functions_saw(ordered):
     runs = [tuple(seen[n : n + 2]) for n in range(0, 6, 2)]
     assert {frozenset(run) for run in runs} == {frozenset(("first", "second"))}
     swapped = runs.count(("second", "first"))
-    found = [re.search(r"in (\d) of (\d) runs", s).groups() for s in said(recorded.recording)]
+    found = [re.search(r"in (\d) of (\d) runs", s).groups() for s in sentences(recorded.recording)]
     assert found == ([(str(swapped), "3")] if swapped else [])
     assert not (ordered and swapped)
 
@@ -186,12 +186,12 @@ def test_two_branches_of_one_cond_have_no_order():
             for value in values:
                 f(value).block_until_ready()
                 jax.effects_barrier()
-        found += said(recorded.recording)
+        found += sentences(recorded.recording)
     assert found == []
 
 
-def test_calls_of_a_loop_are_not_said_to_be_runs():
-    """One run of a loop of three: counted by hand as the recorder would hear it."""
+def test_calls_of_a_loop_do_not_count_as_runs():
+    """One run of a loop of three, reported to the recorder by hand."""
     recorder = Recorder()
     facts = [fact(0), fact(1)]
     for lowered in facts:
@@ -201,7 +201,7 @@ def test_calls_of_a_loop_are_not_said_to_be_runs():
     recorder.ran(PROGRAM)
     for step, place in enumerate([1, 0] * 3):
         recorder.called(facts[place], 1, step, step)
-    assert said(recorder.freeze()) == []
+    assert sentences(recorder.freeze()) == []
 
 
 def test_two_callbacks_of_one_line_are_distinguished():
@@ -209,27 +209,27 @@ def test_two_callbacks_of_one_line_are_distinguished():
         return Site("io", "f", "m.py", 10, column, cell=False)
 
     facts = [LoweredSite(site(4 * index), PROGRAM, index, (), ()) for index in range(2)]
-    (sentence,) = said(recorded(facts, [1, 0]))
+    (sentence,) = sentences(recorded(facts, [1, 0]))
     assert sentence.startswith("m.py:10:5 ran before m.py:10:1 ")
 
 
 def test_two_callbacks_of_one_column_are_distinguished_by_their_names():
-    """A loop over callbacks; a callback and the finite differences of it."""
+    """As in a loop over callbacks, or for a callback and its finite differences."""
     facts = [
         LoweredSite(Site("io", name, "m.py", 10, 4, cell=False), PROGRAM, index, (), ())
         for index, name in enumerate(["f", "g"])
     ]
-    (sentence,) = said(recorded(facts, [1, 0]))
+    (sentence,) = sentences(recorded(facts, [1, 0]))
     assert sentence.startswith("m.py:10:5 g ran before m.py:10:5 f ")
 
 
 def test_callback_that_a_program_has_twice_is_not_compared():
     again = LoweredSite(fact(0).site, PROGRAM, 2, (), ())
     facts = [fact(0), fact(1), again]
-    assert said(recorded(facts, [0, 1, 2])) == said(recorded(facts, [2, 1, 0])) == []
+    assert sentences(recorded(facts, [0, 1, 2])) == sentences(recorded(facts, [2, 1, 0])) == []
 
 
-def test_calls_that_make_no_whole_runs_do_not_say_how_many_there_were():
+def test_number_of_runs_is_unknown_if_the_calls_are_no_multiple_of_a_run():
     recorder = Recorder()
     recorder.lowered(one := fact(0))
     note_outcomes(recorder, [one], compiled=2)

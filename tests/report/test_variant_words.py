@@ -1,4 +1,4 @@
-"""How the calls of a site came about: vmaps and their arguments, shards and their devices."""
+"""Variants of a call site: vmaps and their arguments, shards and their devices."""
 
 import jax
 import jax.numpy as jnp
@@ -20,11 +20,11 @@ def add(method):
 
 
 def row(recording):
-    """What the text says after status, calls and shapes; the HTML says the same."""
+    """The variant in the text, after status, calls and shapes; the HTML has the same."""
     (line,) = to_text(recording, times=False).splitlines()[1:]
-    way = line.partition(" → ")[2].partition("  ")[2].strip()
-    assert not way or f"<br>{way}</td>" in to_html(recording)
-    return way
+    variant = line.partition(" → ")[2].partition("  ")[2].strip()
+    assert not variant or f"<br>{variant}</td>" in to_html(recording)
+    return variant
 
 
 def recorded(run):
@@ -45,7 +45,7 @@ METHODS = {
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("method", METHODS)
-def test_what_becomes_of_an_argument_that_is_not_mapped_is_said(method, transform):
+def test_unbatched_arguments_are_named(method, transform):
     other = METHODS[method]
     for axes, args, words in (
         ((0, None), (XS, Y), f"batched, {other}"),
@@ -56,11 +56,11 @@ def test_what_becomes_of_an_argument_that_is_not_mapped_is_said(method, transfor
 
 
 @pytest.mark.parametrize("method", [*METHODS, "legacy_vectorized"])
-def test_nothing_is_said_of_arguments_that_are_all_mapped(method):
+def test_arguments_are_not_listed_if_all_are_batched(method):
     assert row(recorded(lambda: jax.jit(jax.vmap(add(method)))(XS, XS))) == f"vmap 3, {method}"
 
 
-def test_what_is_said_is_what_the_host_function_gets():
+def test_host_function_gets_the_axes_that_are_shown():
     seen = []
 
     def host(x, y):
@@ -71,24 +71,24 @@ def test_what_is_said_is_what_the_host_function_gets():
         f = lambda x, y, method=method: jaxcb.pure_callback(  # noqa: E731
             host, jax.ShapeDtypeStruct((), np.float32), x, y, vmap_method=method
         )
-        way = row(recorded(lambda f=f: jax.vmap(f, (0, None))(XS, Y)))
-        assert way == f"vmap 3 (batched, {METHODS[method]}), {method}"
+        variant = row(recorded(lambda f=f: jax.vmap(f, (0, None))(XS, Y)))
+        assert variant == f"vmap 3 (batched, {METHODS[method]}), {method}"
         assert seen.pop() == ((3,), shape)
 
 
 def test_nested_vmaps_are_named_outermost_first():
     f = jax.vmap(jax.vmap(add("sequential"), (0, None)), (None, 0))
-    way = row(recorded(lambda: jax.jit(f)(XS, jnp.ones(2))))
-    assert way == "vmap 2 (unbatched, batched) × vmap 3 (batched, unbatched), sequential"
+    variant = row(recorded(lambda: jax.jit(f)(XS, jnp.ones(2))))
+    assert variant == "vmap 2 (unbatched, batched) × vmap 3 (batched, unbatched), sequential"
 
 
-def test_level_that_maps_all_says_nothing_beside_one_that_does_not():
+def test_arguments_are_listed_only_at_the_level_with_an_unbatched_one():
     f = jax.vmap(jax.vmap(add("expand_dims"), (0, None)))
-    way = row(recorded(lambda: jax.jit(f)(jnp.ones((2, 3)), jnp.ones(2))))
-    assert way == "vmap 2 × vmap 3 (batched, size-1 axis), expand_dims"
+    variant = row(recorded(lambda: jax.jit(f)(jnp.ones((2, 3)), jnp.ones(2))))
+    assert variant == "vmap 2 × vmap 3 (batched, size-1 axis), expand_dims"
 
 
-def test_call_without_vmap_says_nothing():
+def test_call_without_vmap_shows_no_variant():
     assert row(recorded(lambda: jax.jit(add("sequential"))(Y, Y))) == ""
 
 
@@ -137,7 +137,7 @@ def test_two_programs_on_the_same_devices_have_no_more_shards_than_devices():
 @pytest.mark.parametrize(
     ("size", "words"), [(160, "160 B"), (4_096, "4.1 kB"), (2_000_000, "2 MB")]
 )
-def test_bytes_that_are_gathered_are_said(size, words):
+def test_gathered_bytes_are_shown(size, words):
     value = (Aval((2,), "float32"),)
     fact = LoweredSite(SITE, None, 0, value, value, devices=4, gathered_bytes=size)
     recording = made(fact)
@@ -148,5 +148,5 @@ def test_bytes_that_are_gathered_are_said(size, words):
 
 def test_vmap_shards_and_gathering_stand_side_by_side():
     level = VmapLevel(2, "sequential", (True,))
-    way = row(made(*shards(["cpu:0", "cpu:1"], levels=(level,), gathered_bytes=8)))
-    assert way == "vmap 2, sequential, 2 shards (cpu:0, cpu:1), gathers 8 B"
+    variant = row(made(*shards(["cpu:0", "cpu:1"], levels=(level,), gathered_bytes=8)))
+    assert variant == "vmap 2, sequential, 2 shards (cpu:0, cpu:1), gathers 8 B"

@@ -1,4 +1,4 @@
-"""``check()``: does a host function keep what its registration promises?
+"""``check()``: test whether a host function keeps the contract of its flavor.
 
 `_check` runs the checks on a `_subject`; `_vmap` and `_derivative` are the two large ones.
 """

@@ -1,4 +1,4 @@
-"""What one thread prints, kept from the screen; what others print still goes there."""
+"""Capture what one thread prints, without affecting other threads."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Iterator
 from typing import Any
 
 _NAMES = ("stdout", "stderr")
-_WARNINGS = ("warnings", "_py_warnings")  # modules that show warnings, which are no prints
+_WARNINGS = ("warnings", "_py_warnings")  # modules that show warnings, which are not captured
 
 _lock = threading.Lock()
-_heard: dict[int, list[str]] = {}  # by thread: what it prints, if that is to be heard
+_captured: dict[int, list[str]] = {}  # by captured thread: what it has printed
 
 
 class _Stream:
-    """Stands for `sys.stdout` or `sys.stderr` while some thread is heard."""
+    """Replaces `sys.stdout` or `sys.stderr` while some thread is captured."""
 
     def __init__(self, shown: Any) -> None:
         self.shown = shown
 
     def write(self, text: str) -> int:
-        heard = _heard.get(threading.get_ident())
-        if heard is None or sys._getframe(1).f_globals.get("__name__") in _WARNINGS:
+        captured = _captured.get(threading.get_ident())
+        if captured is None or sys._getframe(1).f_globals.get("__name__") in _WARNINGS:
             return self.shown.write(text)
-        heard.append(text)
+        captured.append(text)
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -38,12 +38,16 @@ class _Stream:
 
 @contextlib.contextmanager
 def printed() -> Iterator[list[str]]:
-    """Yields a list of what this thread writes to `sys.stdout` and `sys.stderr` meanwhile."""
+    """Capture what this thread writes to `sys.stdout` and `sys.stderr`.
+
+    Yields:
+        A list that receives the written strings.
+    """
     text: list[str] = []
     thread = threading.get_ident()
     with _lock:
-        outer = _heard.get(thread)
-        _heard[thread] = text
+        outer = _captured.get(thread)
+        _captured[thread] = text
         for name in _NAMES:
             stream = getattr(sys, name)
             if stream is not None and not isinstance(stream, _Stream):
@@ -52,10 +56,10 @@ def printed() -> Iterator[list[str]]:
         yield text
     finally:
         with _lock:
-            _heard.pop(thread)
+            _captured.pop(thread)
             if outer is not None:
-                _heard[thread] = outer
-            for name in _NAMES if not _heard else ():
+                _captured[thread] = outer
+            for name in _NAMES if not _captured else ():
                 stream = getattr(sys, name)
-                if isinstance(stream, _Stream):  # else someone has put another in its place
+                if isinstance(stream, _Stream):  # else other code has replaced it
                     setattr(sys, name, stream.shown)

@@ -1,4 +1,4 @@
-"""Does a host function keep its contract? It is run, and what it does is looked at."""
+"""Check the contract of a host function by running it."""
 
 from __future__ import annotations
 
@@ -19,49 +19,51 @@ from ...stack.results import ResultError
 from ..record import Unrecorded
 from . import _derivative, _vmap
 from ._compare import difference
-from ._subject import OutOfTime, Subject, told
-from ._vmap import BATCHED, ElementSamples, answers_as_elements, takes_any_batch, vmap_findings
+from ._subject import OutOfTime, Subject, one_line
+from ._vmap import BATCHED, ElementSamples, matches_single_calls, takes_any_batch, vmap_findings
 
 _TWICE = "same inputs twice"
-_REPEATED = 0.9  # power of eps: the same call twice, on other memory
+_REPEATED = 0.9  # power of eps that two calls with the same inputs may differ by
 
 
 class Skipped(NamedTuple):
-    """Why something was not looked at."""
+    """A check that was not made."""
 
     why: str
 
 
 def check(callback: Callback, *args: Any, **kwargs: Any) -> Check:
-    """Runs a registered callback on these arguments, and says where it breaks its contract.
+    """Run a registered callback on these arguments and report where it breaks its contract.
 
-    A pure one is run about ten times, on the same inputs, which may not change and have to give
-    the same answer, on others in between, on writable and on read-only ones. Its answers have to be
-    as declared, and it may not use JAX. What this thread prints meanwhile is not shown. A buffer
-    callback has to write all of its output, too. One of flavor io or debug is run once.
+    A pure callback is run about ten times: on the same inputs, on other inputs in between, on
+    read-only and on writable arrays. It must return the same result for the same inputs, leave its
+    inputs unchanged, return what it declares, and not use JAX. A buffer callback must also write
+    its whole output. Output that this thread prints during these runs is not shown. A callback of
+    flavor io or debug is run once.
 
-    If its `vmap_method` hands it batches, or it is a ufunc, it is run on about ten batches, which
-    have to answer as their elements do one by one (a number of Python's among arrays is taken as not
-    mapped). A function of another method gets none: it never promised to take any.
+    If its `vmap_method` passes whole batches, or if it is a ufunc, the function is run on about ten
+    batches, whose results are compared with those of single calls. (A Python number among arrays is
+    taken as unbatched.) With other methods it is not given batches, because it need not accept
+    them.
 
-    If it has a derivative rule, it is run nine times beside each argument, or 25 times where the
-    function is not smooth, and the rule is held against that. Of many arguments four are looked at
-    one by one, the others together.
+    If it has a derivative rule, the rule is compared with finite differences, which take nine runs
+    for each argument, or 25 if the function is not smooth. The first four arguments are checked one
+    by one, the others together.
 
-    After ten seconds no more run begins, and the rest is not checked. The runs are not recorded,
-    nor is anything else in this process meanwhile.
+    After ten seconds no further run begins, and the remaining checks are skipped. Nothing in this
+    process is recorded during the check.
 
     Args:
-        callback: what a decorator or ``%%jax_callback`` made.
-        *args: as it would be called with.
-        **kwargs: as it would be called with.
+        callback: a callback made by a decorator or ``%%jax_callback``.
+        *args: positional arguments of the call to check.
+        **kwargs: keyword arguments of the call to check.
 
     Returns:
-        A `Check`: `ok`, and `findings` with the values that show them.
+        A `Check`, with `ok` and `findings`.
 
     Raises:
-        TypeError: `callback` is no registered callback, or the arguments do not fit it.
-        ValueError: what it declares cannot be evaluated for these arguments.
+        TypeError: `callback` is not a registered callback, or the arguments do not fit it.
+        ValueError: its declared result cannot be evaluated for these arguments.
 
     >>> import numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.pure(result="x", vmap_method="expand_dims")
@@ -74,15 +76,15 @@ def check(callback: Callback, *args: Any, **kwargs: Any) -> Check:
     __tracebackhide__ = True
     if not isinstance(callback, Callback) or callback.flavor == "tap":
         raise TypeError(
-            f"cannot check {callback!r}: it is no registered callback of flavor pure, buffer, io "
-            "or debug. Write check(f, x), with f as @jaxcb.pure(...) made it, and its arguments."
+            f"cannot check {callback!r}: it is not a callback of flavor pure, buffer, io or debug. "
+            "Write check(f, x) with a function f registered by @jaxcb.pure(...)."
         )
     with Unrecorded(), enabled():
         return _Checking(Subject(callback, args, kwargs)).check()
 
 
 class _Checking:
-    """The checks of one callback, one after the other."""
+    """Runs the checks of one callback, one after the other."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
@@ -90,7 +92,7 @@ class _Checking:
         self._kept: list[str] = []
         self._left_out: dict[str, str] = {}
         self._methods: dict[str, bool] = {}
-        self._answer: list[np.ndarray] = []
+        self._result: list[np.ndarray] = []
 
     @functools.cached_property
     def _elements(self) -> ElementSamples:
@@ -100,20 +102,20 @@ class _Checking:
         subject = self._subject
         repeatable = subject.callback.flavor in ("pure", "buffer")
         if repeatable := repeatable and not subject.settings.get("has_side_effect"):
-            self._look("source", self._source)
-        if self._look("declared result", self._declared) and repeatable:
-            again = self._look(_TWICE, self._twice)
-            self._look_at_others()
-            self._look("inputs unchanged", self._unchanged)
-            self._look("no JAX inside", self._no_jax)
-            if again:
-                self._look(_vmap.KIND, self._vmap)
-                self._look(_derivative.KIND, self._derivative)
-                again = self._last()
-            if not again:
-                self._forget(_vmap.KIND, _derivative.KIND)
+            self._run("source", self._source)
+        if self._run("declared result", self._declared) and repeatable:
+            repeats = self._run(_TWICE, self._twice)
+            self._add_misfit()
+            self._run("inputs unchanged", self._unchanged)
+            self._run("no JAX inside", self._no_jax)
+            if repeats:
+                self._run(_vmap.KIND, self._vmap)
+                self._run(_derivative.KIND, self._derivative)
+                repeats = self._repeats_at_the_end()
+            if not repeats:
+                self._discard(_vmap.KIND, _derivative.KIND)
             if not any(one.what.startswith("it prints") for one in self._findings):
-                self._look("no printing", self._printed)
+                self._run("no printing", self._printed)
         return Check(
             subject.name,
             subject.callback.flavor,
@@ -123,13 +125,13 @@ class _Checking:
             self._methods,
         )
 
-    def _look(self, kind: str, look: Callable[[], Iterator[Finding | Skipped]]) -> bool:
-        """Whether `look` found nothing."""
+    def _run(self, kind: str, check: Callable[[], Iterator[Finding | Skipped]]) -> bool:
+        """Run one check and keep its findings; return whether there are none."""
         found: list[Finding | Skipped] = []
         try:
-            found.extend(look())
-        except OutOfTime as late:
-            found.append(Skipped(str(late)))
+            found.extend(check())
+        except OutOfTime as error:
+            found.append(Skipped(str(error)))
         findings = [one for one in found if isinstance(one, Finding)]
         skipped = [one.why for one in found if isinstance(one, Skipped)]
         self._findings += findings
@@ -139,10 +141,10 @@ class _Checking:
             self._kept.append(kind)
         return not findings
 
-    def _last(self) -> bool:
-        """Whether it answers after all these calls what it answered at first."""
+    def _repeats_at_the_end(self) -> bool:
+        """Whether it still returns its first result after all other calls."""
         try:
-            found = list(self._again(", called once more after all others,"))
+            found = list(self._again(" after all other calls"))
         except OutOfTime:
             return True
         self._findings += found
@@ -150,21 +152,21 @@ class _Checking:
             self._kept.remove(_TWICE)
         return not found
 
-    def _look_at_others(self) -> None:
-        """Did it answer as declared for values that were made up?"""
+    def _add_misfit(self) -> None:
+        """Add a finding if it did not return the declared result for made-up values."""
         if "_elements" in self.__dict__ and self._elements.misfit:
             self._kept.remove("declared result")
             advice = (
-                "A compiled program has one shape and dtype for all values: declare that, and fill "
-                "it up or convert to it."
+                "A compiled program has the same shapes and dtypes for all values: pad the result "
+                "or convert it to what is declared."
             )
             self._findings.append(Finding("declared result", self._elements.misfit, advice))
 
-    def _forget(self, *kinds: str) -> None:
-        """What was said of answers that change is no finding."""
+    def _discard(self, *kinds: str) -> None:
+        """Discard checks that compare results, because results are not repeatable."""
         self._findings = [one for one in self._findings if one.kind not in kinds]
         self._kept = [kind for kind in self._kept if kind not in kinds]
-        self._left_out |= dict.fromkeys(kinds, "it does not answer the same twice")
+        self._left_out |= dict.fromkeys(kinds, "its results are not repeatable")
         self._methods = {}
 
     def _source(self) -> Iterator[Finding]:
@@ -172,64 +174,67 @@ class _Checking:
             yield Finding("source", f"it {one.does}: {one.what}, {one.where}", f"{one.advice}.")
 
     def _declared(self) -> Iterator[Finding]:
-        """The first run, which has to answer as declared."""
+        """Run it for the first time and check its result."""
         subject = self._subject
         try:
-            self._answer = subject.run()
+            self._result = subject.run()
         except ResultError as error:
-            yield Finding("declared result", str(error), "Declare what it answers, or answer that.")
+            yield Finding(
+                "declared result",
+                str(error),
+                "Declare what it returns, or return what it declares.",
+            )
         except Exception as error:
             if _is_read_only(error):
                 yield _writes(f"it fails on read-only arrays: {message_of(error)}")
             else:
                 yield Finding(
                     "declared result",
-                    f"it fails on these arguments: {told(error)}",
-                    "Call the function itself with NumPy arrays to see where.",
+                    f"it fails on these arguments: {one_line(error)}",
+                    "Call the undecorated function with NumPy arrays to see where.",
                 )
 
     def _twice(self) -> Iterator[Finding]:
-        """Again; and again after other inputs, which it may remember."""
+        """Run it again, and once more after other inputs, which it may remember."""
         found = list(self._again(""))
         if not found:
             for values in list(zip(*self._elements.variants, strict=True))[1:]:
                 self._elements.takes(list(values))
-            found = list(self._again(", called with other arguments in between,"))
+            found = list(self._again(" after calls with other arguments"))
         yield from found
 
     def _again(self, when: str) -> Iterator[Finding]:
         subject = self._subject
         try:
-            wrong = difference(subject.run(), self._answer, subject.paths, _REPEATED)
+            wrong = difference(subject.run(), self._result, subject.paths, _REPEATED)
+            what = f"a second call with the same inputs{when} returns {wrong}" if wrong else ""
         except Exception as error:
-            wrong = f"the first call answers; the second{when} fails: {told(error)}"
-        else:
-            wrong = wrong and f"for the same inputs it answers{when} {wrong}"
-        if wrong:
+            what = f"a second call with the same inputs{when} fails: {one_line(error)}"
+        if what:
             yield Finding(
                 _TWICE,
-                wrong,
-                "Register it as io, which is called as often as the program says; or take what "
+                what,
+                "Register it as io, which is called as often as the program says, or pass what "
                 "changes as an argument.",
             )
 
     def _unchanged(self) -> Iterator[Finding]:
-        """On arrays that it could write to."""
+        """Run it on writable arrays."""
         subject = self._subject
         operands = [array.copy() for array in subject.operands]
         try:
             subject.run(operands, writable=True)
         except Exception as error:
-            if not list(self._again("")):  # else it is no matter of what arrays it gets
+            if not list(self._again("")):  # else it fails on any arrays
                 yield Finding(
                     "inputs unchanged",
-                    f"it fails on writable arrays: {told(error)}",
-                    "Take arrays as they come: read-only from programs, writable in tests.",
+                    f"it fails on writable arrays: {one_line(error)}",
+                    "Accept both read-only arrays, as from programs, and writable ones.",
                 )
             return
         wrong = difference(operands, subject.operands, subject.names, 1.0)
         if wrong:
-            yield _writes(f"afterwards its input is {wrong}")
+            yield _writes(f"after the call its input is {wrong}")
 
     def _printed(self) -> Iterator[Finding]:
         text = self._subject.printed.strip().partition("\n")[0]
@@ -243,7 +248,7 @@ class _Checking:
     def _no_jax(self) -> Iterator[Finding | Skipped]:
         subject = self._subject
         if subject.settings.get("arrays") == "jax":
-            yield Skipped('it takes JAX arrays, arrays="jax"')
+            yield Skipped('it is registered with arrays="jax"')
             return
         use = jax_inside(subject.callback.host)
         seen = None if use else jax_compat.first_operation(self._call)
@@ -251,11 +256,11 @@ class _Checking:
             yield Finding(
                 "no JAX inside",
                 f"it uses JAX: {use or _where(*seen)}",  # type: ignore[misc]
-                "Compute with NumPy in the host function: JAX in there can wait for ever.",
+                "Use NumPy in the host function: JAX may deadlock there.",
             )
 
     def _call(self) -> None:
-        with contextlib.suppress(Exception):  # told where its answers are compared
+        with contextlib.suppress(Exception):  # reported by the checks that compare results
             self._subject.call()
 
     def _vmap(self) -> Iterator[Finding | Skipped]:
@@ -264,19 +269,20 @@ class _Checking:
         if method in BATCHED:
             yield from vmap_findings(self._elements, method)
         elif not subject.operands or not subject.avals:
-            yield Skipped("nothing to map over")
+            yield Skipped("no array to map over")
         elif not takes_any_batch(subject.callback.host.current):
-            each = "each batch element is a call of its own"
-            yield Skipped(f"{method}: {each}" if method else "vmap_method=None: vmap refuses it")
+            each = "each batch element is a separate call"
+            yield Skipped(f"{method}: {each}" if method else "vmap_method=None: vmap is refused")
         else:
             for method in BATCHED:
-                self._methods[method] = answers_as_elements(self._elements, method)
+                self._methods[method] = matches_single_calls(self._elements, method)
 
     def _derivative(self) -> Iterator[Finding | Skipped]:
         if self._subject.callback.rule not in ("jvp", "vjp"):
-            yield Skipped("it has none" if not self._subject.callback.rule else "it is differences")
+            rule = self._subject.callback.rule
+            yield Skipped("the rule is finite differences" if rule else "it has no rule")
             return
-        for one in _derivative.derivative_findings(self._subject, self._answer):
+        for one in _derivative.derivative_findings(self._subject, self._result):
             yield Skipped(one) if isinstance(one, str) else one
 
 
@@ -284,8 +290,8 @@ def _writes(what: str) -> Finding:
     return Finding(
         "inputs unchanged",
         what,
-        "Copy an argument before writing to it, np.array(x); or register it as buffer, which "
-        "writes into its result.",
+        "Copy an argument before writing to it, as in np.array(x), or register the function as "
+        "buffer, which writes into its result.",
     )
 
 

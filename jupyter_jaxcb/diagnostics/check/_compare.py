@@ -1,8 +1,9 @@
-"""Are two answers the same, as far as floating numbers can be?"""
+"""Compare results, with tolerances for floating-point numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -10,19 +11,33 @@ import numpy as np
 from ...stack.results import kind_of
 
 
+class Difference(NamedTuple):
+    """The first element in which two results differ."""
+
+    found: str
+    at: str  # " at [1]"; empty for a scalar
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.found}{self.at} instead of {self.expected}"
+
+
 def difference(
     found: Sequence[np.ndarray],
     expected: Sequence[np.ndarray],
     paths: Sequence[str],
     power: float = 0.6,
-) -> str:
-    """The first element that differs, ``0.2 at [1] where .. is 0.1``; empty if none does.
+) -> Difference | None:
+    """Find the first element that differs.
 
     Args:
         found: flat results.
-        expected: as `found`.
-        paths: of each.
-        power: of the dtype's eps, how far floating numbers may be apart.
+        expected: the results to compare with.
+        paths: the path of each result in its structure.
+        power: floating-point numbers may differ by eps of the dtype to this power.
+
+    Returns:
+        The difference; None if there is none.
     """
     for one, other, path in zip(found, expected, paths, strict=True):
         first = _first_difference(one, other, power)
@@ -30,12 +45,12 @@ def difference(
             place = np.unravel_index(first, one.shape)
             at = f"{path}{list(map(int, place))}" if place else path
             where = f" at {at}" if at else ""
-            return f"{one[place]}{where} instead of {other[place]}"
-    return ""
+            return Difference(str(one[place]), where, str(other[place]))
+    return None
 
 
 def _first_difference(one: np.ndarray, other: np.ndarray, power: float) -> int | None:
-    """Where in the flat arrays; block by block, for large ones take much memory in float64."""
+    """Return the flat index of the first difference; blockwise, to save memory."""
     one, other = one.reshape(-1), other.reshape(-1)
     blocks = [slice(begin, begin + _BLOCK) for begin in range(0, one.size, _BLOCK)]
     largest = max((_largest(other[block]) for block in blocks), default=0.0)
@@ -54,16 +69,16 @@ def _is_exact(dtype: np.dtype) -> bool:
 
 
 def _largest(array: np.ndarray) -> float:
-    """The largest finite absolute value."""
+    """Return the largest finite absolute value."""
     if _is_exact(array.dtype):
         return 0.0
-    with np.errstate(all="ignore"):  # a signalling NaN
+    with np.errstate(all="ignore"):  # signaling NaN
         sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
     return float(sizes.max(initial=0.0, where=np.isfinite(sizes)))
 
 
 def close(one: np.ndarray, other: np.ndarray, power: float, largest: float) -> np.ndarray:
-    """Which elements are the same, up to rounding relative to `largest`."""
+    """Return which elements are equal, up to rounding errors relative to `largest`."""
     if _is_exact(one.dtype):
         return one == other
     eps = float(ml_dtypes.finfo(one.dtype).eps)

@@ -1,4 +1,4 @@
-"""Is a derivative rule that of the host function? Held against differences, in float64."""
+"""Compare a derivative rule with finite differences of the host function in float64."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from ._compare import difference
 from ._directions import Direction, Moves, directions_of, is_inexact
 from ._probes import Probes
 from ._slopes import MIDDLE, SCALES, Slopes, slopes, verdict
-from ._subject import Subject, told
+from ._subject import Subject, one_line
 
 KIND = "derivative rule"
-_RELATIVE = 7e-3  # a rule in float32 and differences may be apart so much
-_ELEMENTS = 4096  # of a result that a forward-mode rule is compared in, and their sum
-_ROWS = 64  # of all results that a reverse-mode rule is asked for, one by one, and their sum
-_LONG = 1 << 18  # elements of a result, of which fewer are asked for
-_ROUNDING = 8.0  # times what a change in the last digit does to a rule
+_RELATIVE = 7e-3  # tolerance between a rule in float32 and differences
+_ELEMENTS = 4096  # elements compared of a result of a forward-mode rule, besides its sum
+_ROWS = 64  # elements compared of all results of a reverse-mode rule, besides their sum
+_LONG = 1 << 18  # elements of an argument from which on fewer rows are compared
+_ROUNDING = 8.0  # tolerance, in multiples of the effect of a change in the last digit
 
 
-def derivative_findings(subject: Subject, answer: Sequence[np.ndarray]) -> Iterator[Finding | str]:
-    """Where the rule differs from differences; a text says what could not be compared.
+def derivative_findings(subject: Subject, result: Sequence[np.ndarray]) -> Iterator[Finding | str]:
+    """Yield findings where the rule is wrong, and texts where it could not be checked.
 
     Args:
-        subject: whose rule.
-        answer: of its host function.
+        subject: the callback with its arguments.
+        result: the result of its host function.
     """
     floating = [k for k, aval in enumerate(subject.avals) if is_inexact(np.dtype(aval.dtype))]
     directions = directions_of(subject)
     if not directions or not floating:
-        yield f"no floating {'result' if directions else 'argument'}"
+        yield f"no floating-point {'result' if directions else 'argument'}"
         return
     rule = _Rule(subject, floating, directions)
-    yield from rule.value_findings([answer[k] for k in floating])
+    yield from rule.value_findings([result[k] for k in floating])
     if rule.fails:
         return
     for direction in directions:
@@ -48,12 +48,12 @@ def derivative_findings(subject: Subject, answer: Sequence[np.ndarray]) -> Itera
 
 
 class _Rule:
-    """The rule of a callback as JAX applies it, in the numbers that are asked for.
+    """The rule of a callback as JAX applies it, reduced to the numbers that are compared.
 
     Attributes:
-        probes: these numbers.
-        fails: it raised.
-        relative: how far it may be off.
+        probes: computes the numbers that are compared.
+        fails: whether the rule raised.
+        relative: the relative tolerance.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class _Rule:
         self.relative = max(16 * self._eps, _RELATIVE)
 
     def rounding(self, found: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """How far computing what it `found` in its own precision may take it off."""
+        """Estimate the rounding error of the values in `found`."""
         largest = np.abs(found).max(initial=0.0, where=np.isfinite(found))
         return self._eps * (16 * sizes + 2 * largest)
 
     def along(
         self, direction: Direction, operands: Sequence[np.ndarray] | None = None
     ) -> np.ndarray:
-        """What it says the derivatives are."""
+        """Return the derivatives according to the rule."""
         if self.kind == "vjp":
             return self._pulled(direction.changes, operands)
         of_some = self._function(list(direction.changes), operands)
@@ -90,8 +90,8 @@ class _Rule:
         _, moved = jax.jvp(of_some, [given[n] for n in direction.changes], tangents)
         return self.probes([_wide(y) for y in moved])
 
-    def value_findings(self, answer: Sequence[np.ndarray]) -> Iterator[Finding]:
-        """Does it answer what the host function does? Does it answer at all?"""
+    def value_findings(self, result: Sequence[np.ndarray]) -> Iterator[Finding]:
+        """Check that the rule runs, and that its primal value is the host function's result."""
         places = list(
             dict.fromkeys(n for direction in self.directions_of for n in direction.changes)
         )
@@ -109,12 +109,13 @@ class _Rule:
             yield _failure(self.subject, self.kind, f"by {names} it", error)
             return
         paths = [self.subject.paths[k] for k in self.floating]
-        wrong = difference([*map(np.asarray, value)], answer, paths, 0.5)
+        wrong = difference([*map(np.asarray, value)], result, paths, 0.5)
         if wrong:
             yield Finding(
                 KIND,
-                f"def{self.kind} answers {wrong}, which the function itself answers",
-                f"Return {self.subject.name}(...) of the arguments first, or what it answers.",
+                f"def{self.kind} returns the value {wrong.found}{wrong.at}; the function itself "
+                f"returns {wrong.expected}",
+                f"Make the first output of the rule the value of {self.subject.name}(...).",
             )
 
     def _function(
@@ -151,7 +152,7 @@ def _wide(y: Any) -> np.ndarray:
 
 
 def _along(rule: _Rule, direction: Direction) -> Finding | str:
-    """What is wrong, or could not be compared, in one direction; empty if it is right."""
+    """Check one direction: return a finding, why it could not be checked, or ``""`` if right."""
     subject = rule.subject
     try:
         with subject.quiet():
@@ -175,7 +176,7 @@ def _along(rule: _Rule, direction: Direction) -> Finding | str:
     judged = verdict(found, scales, sizes, rule.relative, rounding)
     if judged.wrong.any():
         with subject.quiet():
-            rounding += _ROUNDING * _of_last_digits(rule, direction, found)
+            rounding += _ROUNDING * _sensitivity(rule, direction, found)
         judged = verdict(found, scales, sizes, rule.relative, rounding)
     if judged.wrong.any():
         return _difference(rule, direction, found, scales[-1], int(judged.wrong.argmax()))
@@ -186,7 +187,7 @@ class _Function:
     """The host function along one direction, in float64.
 
     Attributes:
-        fails: why it could not be asked.
+        fails: why it could not be evaluated.
     """
 
     def __init__(self, rule: _Rule, direction: Direction) -> None:
@@ -195,24 +196,24 @@ class _Function:
         self.fails = ""
 
     def scale(self, of_size: float) -> Slopes | None:
-        """The slopes from points so far away, of the size of the argument; None: it fails there."""
+        """Return the slopes at one scale, relative to the argument's size; None if it fails."""
         if of_size not in self._known:
             try:
                 probes, unit = self._rule.probes, self._direction.unit
                 self._known[of_size] = slopes(self._at, of_size, unit, *self._middle, probes.eps)
             except Exception as error:
-                self.fails = f"it fails beside this point, {type(error).__name__}"
+                self.fails = f"the function fails near this point with {type(error).__name__}"
                 self._known[of_size] = None
         return self._known[of_size]
 
     @functools.cached_property
     def _middle(self) -> tuple[np.ndarray, np.ndarray]:
-        """What is asked for at the arguments themselves, and the sizes of what it comes from."""
+        """Return the compared numbers at the arguments, and the sizes of their results."""
         results = self._results(0.0)
         return self._rule.probes(results), self._rule.probes.sizes(results)
 
     def sizes(self) -> np.ndarray:
-        """Of the results."""
+        """Return the sizes of the results that the numbers come from."""
         return self._middle[1]
 
     def _at(self, distance: float) -> np.ndarray:
@@ -234,8 +235,8 @@ class _Function:
         return [found[k] for k in rule.floating]
 
 
-def _of_last_digits(rule: _Rule, direction: Direction, found: np.ndarray) -> np.ndarray:
-    """How much the rule's answer changes if what it is given does in the last digit."""
+def _sensitivity(rule: _Rule, direction: Direction, found: np.ndarray) -> np.ndarray:
+    """Return how much the rule's result changes if its inputs change in the last digit."""
     generator = np.random.default_rng(2)
     most = np.zeros(found.shape)
     for _ in range(2):
@@ -259,7 +260,7 @@ def _nudged(x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 def _failure(subject: Subject, kind: str, what: str, error: Exception) -> Finding:
     return Finding(
-        KIND, f"{what} fails: {told(error)}", f"Call jax.{kind}(...) with it to see where."
+        KIND, f"{what} fails: {one_line(error)}", f"Call jax.{kind}(...) on it to see where."
     )
 
 
@@ -269,10 +270,10 @@ def _difference(
     first, *_ = direction.changes.values()
     return Finding(
         KIND,
-        f"{direction.words}, along {_shown(first)}, def{rule.kind} says {found[place]:.6g}"
-        f"{rule.probes.labels[place]} where differences say {one.values[place]:.6g}",
-        f"Mend the rule that {rule.subject.name}.def{rule.kind} was given; central differences of "
-        "the host function in float64 are what it was held against.",
+        f"{direction.words}, along {_shown(first)}, def{rule.kind} gives {found[place]:.6g}"
+        f"{rule.probes.labels[place]}; differences give {one.values[place]:.6g}",
+        f"Fix the rule passed to {rule.subject.name}.def{rule.kind}. It was compared with central "
+        "differences of the host function in float64.",
     )
 
 
@@ -280,10 +281,10 @@ def _unsettled(rule: _Rule, smallest: Slopes, which: np.ndarray) -> str:
     place = int(which.argmax())
     at = rule.probes.labels[place]
     if not np.isfinite(smallest.values[place]):
-        return f"it is not finite beside this point{at}"
+        return f"the function is not finite near this point{at}"
     if smallest.kinked[place]:
         return f"the function has a kink at this point{at}"
-    return f"differences do not settle{at}"
+    return f"differences do not converge{at}"
 
 
 def _shown(direction: np.ndarray) -> str:

@@ -1,4 +1,4 @@
-"""Along what a callback is differentiated: a few arguments one by one, the others together."""
+"""Choose the directions to differentiate along: a few arguments alone, the others together."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from ...stack.derivatives import step_sizes
 from ._subject import Subject, one_by_one
 
-Moves = dict[int, np.ndarray]  # operand: a change of it, of which the largest is 1
-_STEP = float(np.finfo(np.float64).eps) ** (1 / 3)  # of a float64's size, as `step_sizes` has it
+Moves = dict[int, np.ndarray]  # changes by operand; the largest change is 1
+_STEP = float(np.finfo(np.float64).eps) ** (1 / 3)  # relative step of `step_sizes` in float64
 
 
 class Direction(NamedTuple):
-    """Along what is differentiated.
+    """A direction to differentiate along.
 
     Attributes:
-        changes: of each operand that moves.
-        unit: how far the farthest goes when each goes by its own size.
-        words: ``by args[0]``.
+        changes: the change of each operand that moves.
+        unit: the largest change when each operand changes by its own size.
+        words: the operands in a message, ``by args[0]``.
     """
 
     changes: Moves
@@ -30,7 +30,7 @@ class Direction(NamedTuple):
 
 
 def directions_of(subject: Subject) -> list[Direction]:
-    """Each of the first operands alone, the others together; complex ones by both parts."""
+    """Return the directions: first operands alone, others together, both parts if complex."""
     generator = np.random.default_rng(0)
     without = subject.callback.not_differentiated
     moving = [

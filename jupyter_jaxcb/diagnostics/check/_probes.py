@@ -1,4 +1,4 @@
-"""Numbers that stand for results: of large ones some elements, and the sum of all with weights."""
+"""Reduce results to a few numbers: some elements, and a weighted sum of all."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 
 class _Probe(NamedTuple):
-    """What is asked of one result.
+    """The numbers taken from one result.
 
     Attributes:
-        places: of elements, in the flat result.
-        weights: of all elements, for a sum; None where `places` are all there are.
+        places: flat indices of the elements that are taken.
+        weights: weights of all elements, for a sum; None if `places` are all elements.
     """
 
     places: np.ndarray
@@ -22,13 +22,13 @@ class _Probe(NamedTuple):
 
 
 class Probes:
-    """What is asked of each result: numbers that depend linearly on it.
+    """Numbers that depend linearly on results.
 
-    Called with results, it answers these numbers: the elements, for complex results their
-    imaginary parts, the real part of the weighted sum.
+    Called with results, it returns the elements (for complex results real, then imaginary parts)
+    and the real part of the weighted sum.
 
     Attributes:
-        labels: of each number, ``" at [0, 1]"``.
+        labels: where each number is in the results, ``" at [0, 1]"``.
     """
 
     def __init__(self, avals: Sequence[Any], most: int) -> None:
@@ -52,7 +52,7 @@ class Probes:
         return np.concatenate([*numbers, np.empty(0)]).astype(np.float64)
 
     def sizes(self, results: Sequence[np.ndarray]) -> np.ndarray:
-        """How large the results are from which each number comes."""
+        """Return the size of the result that each number comes from."""
         numbers = []
         for y, probe in zip(results, self._probes, strict=True):
             elements = np.abs(y.reshape(-1)[probe.places])
@@ -62,7 +62,7 @@ class Probes:
         return np.concatenate([*numbers, np.empty(0)])
 
     def narrow(self, results: Sequence[np.ndarray]) -> None:
-        """Notes whether `results`, in float64, have been computed in less."""
+        """Note whether `results`, given in float64, were computed in a lower precision."""
         for k, (y, probe) in enumerate(zip(results, self._probes, strict=True)):
             elements = y.reshape(-1)[probe.places]
             own = np.dtype(self._avals[k].dtype)
@@ -73,7 +73,7 @@ class Probes:
             self._narrow[k] &= same
 
     def eps(self) -> np.ndarray:
-        """Of the precision in which each number was computed, as far as it has been seen."""
+        """Return eps of the precision in which each number seems to have been computed."""
         values = []
         for y, probe, is_narrow in zip(self._avals, self._probes, self._narrow, strict=True):
             own = np.dtype(y.dtype)
@@ -83,7 +83,7 @@ class Probes:
         return np.array(values)
 
     def cotangents(self) -> Iterator[list[np.ndarray]]:
-        """For each number the cotangents with which a reverse-mode rule answers its gradient.
+        """Yield, for each number, the cotangents for which a reverse-mode rule gives its gradient.
 
         JAX pairs without conjugation: the real part of ``-1j * y`` is the imaginary part of y.
         """
@@ -109,7 +109,7 @@ def _probe(aval: Any, most: int, generator: np.random.Generator) -> _Probe:
         return _Probe(np.arange(size), None)
     places = np.sort(generator.choice(size, most, replace=False, shuffle=False))
     weights = generator.uniform(0.5, 1.0, size) * generator.choice([-1.0, 1.0], size)
-    # As a cotangent has them, of the dtype of the result: so both sides take the same.
+    # Rounded to the dtype of the result, as in a cotangent, so that both sides use equal weights.
     weights = weights.astype(aval.dtype)
     return _Probe(places, weights.astype(np.complex128 if _is_complex(aval) else np.float64))
 

@@ -1,4 +1,4 @@
-"""Slopes by differences, at several scales; what they can be held against, and what not."""
+"""Estimate slopes by central differences at several scales, with error bounds."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-SCALES = (5e-3, 8e-5, 1.2e-6)  # distances, of what is differentiated by: float32's, and smaller
-MIDDLE = 1  # of these: the one that is tried first, the best one for smooth functions in float64
-_SURE = 10.0  # standard deviations that a slope may be off
-_GOOD = 0.25  # a scale whose error is below this, of the slope, says something
-_ZERO = 1e-3  # the same for slopes that vanish, of size by size
-_AT = np.array([0.25, 0.5, 0.75, 1.0])  # of the distance: where the function is asked, both ways
+SCALES = (5e-3, 8e-5, 1.2e-6)  # distances relative to the argument, suited to float32 and float64
+MIDDLE = 1  # index of the scale that is tried first, best for smooth functions in float64
+_SURE = 10.0  # standard deviations of the error bound of a slope
+_GOOD = 0.25  # a scale counts if its error is below this fraction of the slope
+_ZERO = 1e-3  # for vanishing slopes: below this fraction of the size of the result
+_AT = np.array([0.25, 0.5, 0.75, 1.0])  # sampled points on both sides, relative to the distance
 _ODD = np.stack([_AT, _AT**3], axis=1)
 _EVEN = np.stack([_AT**2, _AT**4], axis=1)
 
 
 class Slopes(NamedTuple):
-    """What differences at one scale say, for each number that the function answers.
+    """Slopes at one scale, one for each compared number.
 
     Attributes:
         values: the slopes.
-        errors: how far they may be off, as the points that were asked scatter around them.
+        errors: error bounds, from the scatter of the sampled points.
         bends: how much the slope changes over the distance.
-        constant: nothing changed at all.
-        kinked: the function goes up, or down, on both sides.
+        constant: whether the value is the same at all points.
+        kinked: whether the function rises, or falls, on both sides.
     """
 
     values: np.ndarray
@@ -43,18 +43,18 @@ def slopes(
     sizes: np.ndarray,
     eps: Callable[[], np.ndarray],
 ) -> Slopes:
-    """The slopes at 0 of the numbers that `at` answers.
+    """Estimate the slopes of `at` at 0.
 
-    An odd and an even cubic or quartic are laid through the points: what they leave over is the
-    noise of the function, or its terms of higher order.
+    An odd cubic and an even quartic are fitted to the points; the residuals are the noise of the
+    function, or its terms of higher order.
 
     Args:
-        at: asked for four points at each side.
-        of_size: where the farthest is, of the size of what is differentiated by.
-        unit: that size.
-        middle: what it answers for 0.
-        sizes: of what is answered.
-        eps: asked after all points: to what precision they were computed.
+        at: returns the numbers at a distance; called for four points on each side.
+        of_size: distance of the farthest point, relative to `unit`.
+        unit: size of the argument.
+        middle: the numbers at 0.
+        sizes: sizes of the results that the numbers come from.
+        eps: returns the precision of each number; called after all points.
     """
     distance = of_size * unit
     high = np.stack([at(distance * d) for d in _AT])
@@ -77,14 +77,14 @@ def slopes(
 
 
 def _fit(columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first coefficient of the least squares fit, and the sum of squares it leaves over."""
+    """Return the first coefficient of the least squares fit, and the residual sum of squares."""
     coefficients = np.linalg.pinv(columns) @ values
     left = values - columns @ coefficients
     return coefficients[0], (left**2).sum(axis=0)
 
 
 class Verdict(NamedTuple):
-    """For each number: whether a rule is as some scale says, or other than all of them say."""
+    """For each number, whether the rule agrees with a scale, or contradicts them."""
 
     right: np.ndarray
     wrong: np.ndarray
@@ -97,21 +97,21 @@ def verdict(
     relative: float,
     rounding: np.ndarray,
 ) -> Verdict:
-    """Holds what a rule says against differences.
+    """Compare the derivatives of a rule with differences.
 
-    Wrong is only what two scales, of which neither noise nor a jump is known, say other than the
-    rule and as each other, and what no scale speaks for: at the largest one a staircase has the
-    slope that its rule may well be meant to have.
+    A derivative is wrong only if at least two scales without noise or jumps contradict the rule and
+    agree with each other, and if no scale supports it. A single supporting scale is enough because
+    a staircase function has, at the largest scale, the slope that its rule may intend.
 
     Args:
-        found: what the rule says.
-        scales: from large to small; or one.
-        sizes: of the numbers where the argument moves by its own size.
-        relative: what rules and slopes may differ by.
-        rounding: how far the rule's own rounding may take it off.
+        found: the derivatives of the rule.
+        scales: the slopes, from large to small scale; at least one.
+        sizes: changes of the numbers when the argument changes by its own size.
+        relative: tolerance between rules and slopes, relative to the slope.
+        rounding: absolute tolerance for the rounding errors of the rule.
     """
     right = np.zeros(found.shape, bool)
-    spoken_for, against = right.copy(), []
+    supported, against = right.copy(), []
     constant = np.stack([one.constant for one in scales])
     with np.errstate(all="ignore"):
         for n, one in enumerate(scales):
@@ -124,16 +124,16 @@ def verdict(
             right |= near & ((known <= _GOOD * largest) | small)
             right |= one.constant & (found == 0)
             loosely = settled & (np.abs(found - one.values) <= off + one.bends)
-            spoken_for |= loosely & (one.errors <= np.fmax(np.abs(one.values), one.bends))
+            supported |= loosely & (one.errors <= np.fmax(np.abs(one.values), one.bends))
             still = constant[n] & ~constant[: n + 1].all(axis=0)
             sure = (off <= _GOOD * largest) | (~np.isfinite(found) & (one.errors <= sizes * _ZERO))
             against.append(settled & ~near & sure & ~still)
-    wrong = _agreed(scales, against, relative) & ~spoken_for & ~right
+    wrong = _agreed(scales, against, relative) & ~supported & ~right
     return Verdict(right, wrong)
 
 
 def _agreed(scales: Sequence[Slopes], against: Sequence[np.ndarray], relative: float) -> np.ndarray:
-    """Where at least two scales are against a rule, and say the same."""
+    """Return where at least two scales contradict the rule and agree with each other."""
     which = np.stack(against)
     values = np.where(which, np.stack([one.values for one in scales]), np.nan)
     errors = np.where(which, np.stack([one.errors for one in scales]), 0.0)

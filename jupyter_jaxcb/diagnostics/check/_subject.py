@@ -1,4 +1,4 @@
-"""A registered callback and arguments, to be run on the host again and again."""
+"""Run the host function of a callback repeatedly on given arguments."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from ...stack.register import BufferCallback, Callback
 from ...stack.results import leaf_paths, result_avals, result_checker
 from ._captured_output import printed
 
-SECONDS = 10.0  # after which no run begins any more
-ALONE = 4  # arguments that are looked at one by one; the others together
-LARGE = 1 << 22  # bytes of arguments and results, of which few copies are made
+SECONDS = 10.0  # no run begins after this time
+ALONE = 4  # arguments that are checked one by one; the others together
+LARGE = 1 << 22  # bytes of arguments and results from which on few copies are made
 clock = time.monotonic
 
 
 class OutOfTime(BaseException):
-    """The runs so far took too long; no Exception, which a host function may raise."""
+    """The runs so far took too long. Not an `Exception`, which a host function may raise."""
 
 
 class Subject:
-    """What is checked: the host function, the arguments as it gets them, what it declares.
+    """The callback that is checked, with its arguments.
 
     Attributes:
-        callback: that is checked.
-        name: of it.
+        callback: the callback.
+        name: its name.
         operands: the arrays among the leaves of the arguments, as the host function gets them.
-        names: of these, ``args[0]['w']``.
-        shared: which of these no vmap maps: numbers of Python's among arrays.
-        leading: parameters of the host function before the arguments: the output.
-        avals: declared, flat.
-        paths: of these in the declared structure.
-        printed: the beginning of what it has printed so far.
+        names: the names of the operands, ``args[0]['w']``.
+        unbatched: whether each operand is a Python number among arrays, which vmap does not map.
+        leading: number of parameters of the host function before the arguments (the output).
+        avals: the declared results, flat.
+        paths: the paths of the declared results in their structure.
+        printed: the beginning of its printed output.
     """
 
     def __init__(self, callback: Callback, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Subject:
         self.places = [n for n in range(len(leaves)) if n not in self._static]
         self.operands = [_as_host_gets(leaves[n]) for n in self.places]
         numbers = [type(leaves[n]) in _NUMBERS for n in self.places]
-        self.shared = [number and not all(numbers) for number in numbers]
+        self.unbatched = [number and not all(numbers) for number in numbers]
         paths, _ = tree_flatten_with_path((args, kwargs))
         self.names = [_words(keystr(paths[n][0])) for n in self.places]
         self.leading = 1 if isinstance(callback, BufferCallback) else 0
@@ -63,23 +63,23 @@ class Subject:
 
     @property
     def is_large(self) -> bool:
-        """Whether batches and copies of it would take much memory."""
+        """Whether batches and copies of its arrays would take much memory."""
         results = sum(int(np.prod(y.shape)) * np.dtype(y.dtype).itemsize for y in self.avals)
         return sum(array.nbytes for array in self.operands) + results > LARGE
 
     def pause(self) -> None:
-        """Between two runs.
+        """Check the time between two runs.
 
         Raises:
-            OutOfTime: those before took too long.
+            OutOfTime: the runs so far took too long.
         """
         if self._runs and clock() - self._begun > SECONDS:
             each = self._running / self._runs
-            raise OutOfTime(f"{SECONDS:.0f} s are over, a run takes {each:.2g} s")
+            raise OutOfTime(f"no time left after {SECONDS:.0f} s, each run takes {each:.2g} s")
 
     @property
     def settings(self) -> dict[str, Any]:
-        """How it was registered."""
+        """The options that it was registered with."""
         return self.callback.settings
 
     def run(
@@ -91,18 +91,21 @@ class Subject:
         writable: bool = False,
         fresh: bool = False,
     ) -> list[np.ndarray]:
-        """One host call: its results, copied and checked against what was declared.
+        """Make one host call and check its result against the declared one.
 
         Args:
-            operands: instead of those of the subject.
-            axes: that lead each declared shape.
-            dtypes: instead of those declared.
-            writable: hand over the arrays themselves, to be written to; else read-only copies.
-            fresh: the arrays were made for this run: they are handed over without a copy.
+            operands: replace the operands of the subject.
+            axes: batch axes that lead each declared shape.
+            dtypes: replace the declared dtypes.
+            writable: pass the arrays themselves, writable, instead of read-only copies.
+            fresh: the arrays were made for this run and are passed without a copy.
+
+        Returns:
+            Copies of the results, flat.
 
         Raises:
-            Exception: what the host function raises, or a `ResultError`.
-            OutOfTime: the runs before took too long.
+            Exception: any error of the host function, or a `ResultError`.
+            OutOfTime: the runs so far took too long.
         """
         self.pause()
         given = list(self.operands if operands is None else operands)
@@ -114,11 +117,11 @@ class Subject:
         cast = self.settings.get("cast", False) or dtypes is not None
         check = result_checker(self.name, self._out_tree, shapes, kinds, cast=cast)
         with self.quiet():
-            answer = self._call(given)
-        return [np.array(array) for array in check(answer)]
+            result = self._call(given)
+        return [np.array(array) for array in check(result)]
 
     def call(self) -> None:
-        """One host call, whose answer is dropped."""
+        """Make one host call and ignore its result."""
         if isinstance(self.callback, BufferCallback):
             self.run()
         else:
@@ -142,7 +145,10 @@ class Subject:
         return tree_unflatten(self._in_tree, leaves)
 
     def differentiable(self) -> Callable[..., list[Any]]:
-        """The callback as JAX code calls it, of its operands; its results with derivatives."""
+        """Return a function of the operands that calls the callback, for differentiation.
+
+        It returns the floating-point results.
+        """
 
         def call(*operands: Any) -> list[Any]:
             args, kwargs = self._arguments([*map(jax.numpy.asarray, operands)])
@@ -152,7 +158,7 @@ class Subject:
         return call
 
     def argument_of(self, place: int) -> int | None:
-        """Which positional argument an operand belongs to; None: to one by keyword."""
+        """Return the positional argument that an operand belongs to; None: a keyword argument."""
         args, _ = tree_unflatten(self._in_tree, range(self._in_tree.num_leaves))
         for number, argument in enumerate(args):
             if self.places[place] in jax.tree.leaves(argument):
@@ -174,7 +180,7 @@ class Subject:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """Keeps what a pure function prints to itself: it is run many times."""
+        """Hide what a pure function prints, because it is run many times."""
         if self.callback.flavor not in ("pure", "buffer"):
             yield
             return
@@ -187,17 +193,17 @@ class Subject:
 
 
 def one_by_one(places: Sequence[int]) -> list[list[int]]:
-    """The first few alone, the others together."""
+    """Group places: the first few alone, the others together."""
     alone, rest = places[:ALONE], list(places[ALONE:])
     return [*([n] for n in alone), *([rest] if rest else [])]
 
 
-def told(error: Exception) -> str:
-    """``ValueError: no luck``: an error in a line."""
+def one_line(error: Exception) -> str:
+    """Return an error in one line, ``ValueError: no luck``."""
     return describe(error).strip().partition("\n")[0]
 
 
-_SHOWN = 1000  # characters of what it prints, of which the first line is told
+_SHOWN = 1000  # characters kept of its printed output
 _NUMBERS = (bool, int, float, complex)
 
 
@@ -205,19 +211,19 @@ def _as_host_gets(x: Any) -> np.ndarray:
     __tracebackhide__ = True
     if jax.numpy.issubdtype(jax.typeof(x).dtype, jax.dtypes.extended):
         raise TypeError(
-            f"cannot check with a {jax.typeof(x).dtype}: NumPy has no such numbers. Take the key's "
-            "data as argument, jax.random.key_data(key), and wrap it in the function."
+            f"cannot check with a {jax.typeof(x).dtype}: NumPy has no such dtype. Pass "
+            "jax.random.key_data(key) and wrap it in the function."
         )
     return np.array(x, jax.typeof(x).dtype)
 
 
 def _locked(array: np.ndarray, *, fresh: bool) -> np.ndarray:
-    """A read-only copy, as host functions get; `array` itself if it was made for them."""
+    """Return a read-only copy, as host functions get it, or a `fresh` array itself."""
     copy = array if fresh else array.copy()
     copy.flags.writeable = False
     return copy
 
 
 def _words(path: str) -> str:
-    """``args[0]['w']`` of ``[0][0]['w']``, ``kwargs['scale']`` of ``[1]['scale']``."""
+    """Turn ``[0][0]['w']`` into ``args[0]['w']``, ``[1]['scale']`` into ``kwargs['scale']``."""
     return f"args{path[3:]}" if path.startswith("[0]") else f"kwargs{path[3:]}"

@@ -1,4 +1,4 @@
-"""Does a host function answer a batch as it answers its batch elements one by one?"""
+"""Compare the results for a batch with those of single calls for its elements."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ from ...stack.core import option
 from ...stack.flavors import VMAP_METHODS
 from ...stack.results import ResultError, kind_of
 from ._compare import difference
-from ._subject import Subject, one_by_one, told
+from ._subject import Subject, one_by_one, one_line
 
 KIND = "vmap contract"
 _ELEMENTS = 3
-BATCHED = [m for m in VMAP_METHODS if not m.startswith("sequential")]  # one call of the batch
-_Level = tuple[int, list[bool]]  # batch elements of one vmap, and which operands it maps
+BATCHED = [m for m in VMAP_METHODS if not m.startswith("sequential")]  # one call for the batch
+_Level = tuple[int, list[bool]]  # size of one vmap, and which operands it maps
 
 
 class ElementSamples:
-    """Values for the batch elements of a batch, and what single calls of them answer.
+    """Made-up values for the elements of a batch, and the results of single calls with them.
 
     Attributes:
-        subject: whose arguments they are like.
-        count: of batch elements.
-        variants: for each operand as many values as there are elements, which the host function takes.
-        misfit: how it answers, for other values than those given, what was not declared; empty if
-            it does not.
+        subject: the callback with its given arguments.
+        count: number of batch elements.
+        variants: for each operand, one value per element, accepted by the host function.
+        misfit: a call with made-up values whose result is not as declared; empty if there is none.
     """
 
     def __init__(self, subject: Subject) -> None:
         self.subject, self.misfit = subject, ""
         self.count = 2 if subject.is_large else _ELEMENTS
         self.variants = [[array] * self.count for array in subject.operands]
-        self._answers: dict[tuple[int, ...], list[np.ndarray]] = {}
+        self._results: dict[tuple[int, ...], list[np.ndarray]] = {}
         for group in one_by_one(range(len(subject.operands))):
             for element in range(1, self.count):
                 changed = list(subject.operands)
@@ -49,18 +48,18 @@ class ElementSamples:
                         self.variants[n][element] = changed[n]
 
     def takes(self, operands: Sequence[np.ndarray]) -> bool:
-        """Whether it answers as declared for values that were made up."""
+        """Whether it returns the declared result for made-up values."""
         try:
             self.subject.run(operands)
         except ResultError as error:
             self.misfit = self.misfit or f"called with {self._shown(operands)}, {error}"
             return False
-        except Exception:  # beyond what it is for
+        except Exception:  # the values may be outside its domain
             return False
         return True
 
     def _shown(self, operands: Sequence[np.ndarray]) -> str:
-        """``args[0] = 0.5``: the first few values that are not as given."""
+        """Return ``args[0] = 0.5``: the first few values that differ from the given ones."""
         given = zip(self.subject.names, operands, self.subject.operands, strict=True)
         changed = [(name, x) for name, x, y in given if not np.array_equal(x, y)]
         texts = [
@@ -69,56 +68,56 @@ class ElementSamples:
         ]
         return " and ".join(" ".join(text.split()) for text in texts)
 
-    def answer(self, choices: tuple[int, ...]) -> list[np.ndarray]:
-        """What a call of these variants, one of each operand, answers."""
-        if choices not in self._answers:
+    def result(self, choices: tuple[int, ...]) -> list[np.ndarray]:
+        """Return the result of a single call with one variant of each operand."""
+        if choices not in self._results:
             operands = [values[i] for values, i in zip(self.variants, choices, strict=True)]
-            self._answers[choices] = self.subject.run(operands)
-        return self._answers[choices]
+            self._results[choices] = self.subject.run(operands)
+        return self._results[choices]
 
 
 def _changed(array: np.ndarray, element: int) -> np.ndarray:
-    """Another value of the same kind, near by or nearer to zero: most functions take it too."""
+    """Return a similar value, close by or closer to zero, so that most functions accept it."""
     kind = kind_of(array.dtype)
     if kind == "b":
         return ~array if element % 2 else array
     if kind == "i":
-        wide = array if array.dtype.kind in "iu" else array.astype(np.int64)  # int4, say
+        wide = array if array.dtype.kind in "iu" else array.astype(np.int64)  # such as int4
         step = wide.dtype.type(element)
         is_high = wide > int(ml_dtypes.iinfo(array.dtype).max) - element
         return np.where(is_high, wide - step, wide + step).astype(array.dtype)
-    with np.errstate(all="ignore"):  # a signalling NaN
+    with np.errstate(all="ignore"):  # signaling NaN
         return (array * array.dtype.type(1 - element / 4)).astype(array.dtype)
 
 
 def vmap_findings(elements: ElementSamples, method: str) -> Iterator[Finding]:
-    """What a batch by `method` answers, or does, other than its batch elements one by one."""
+    """Yield a finding if a batch under `method` gives other results than single calls."""
     for levels in _patterns(elements, method):
         what = _broken(elements, method, levels)
         if what:
             right = [other for other in BATCHED if other != method]
-            right = [other for other in right if answers_as_elements(elements, other)]
+            right = [other for other in right if matches_single_calls(elements, other)]
             alone = option(elements.subject.callback.host, "vmap_method", "sequential")
             others = f", or {' or '.join(map(repr, right))}" if right else ""
             yield Finding(
                 KIND,
                 what,
-                f"Register it with {alone}{others}, or let it take the batch "
-                "axis in front of each argument.",
+                f"Register it with {alone}{others}, or make it accept a leading batch axis in each "
+                "argument.",
             )
             return
 
 
-def answers_as_elements(elements: ElementSamples, method: str) -> bool:
-    """Whether `method` answers as single calls do, in every pattern that is tried."""
+def matches_single_calls(elements: ElementSamples, method: str) -> bool:
+    """Whether `method` gives the results of single calls, in every pattern that is tried."""
     return not any(_broken(elements, method, levels) for levels in _patterns(elements, method))
 
 
 def takes_any_batch(function: Any) -> bool:
-    """Whether it is a ufunc, which promises to take arrays of any shape.
+    """Whether it is a ufunc, which accepts arrays of any shape.
 
-    Any other function that was not registered for batches may do anything with one: loop for ever,
-    or end the process where it calls into C.
+    Any other function that was not registered for batches may do anything with one: loop forever,
+    or crash the process in C code.
     """
     while isinstance(function, functools.partial):
         function = function.func
@@ -126,25 +125,25 @@ def takes_any_batch(function: Any) -> bool:
 
 
 def _patterns(elements: ElementSamples, method: str) -> list[list[_Level]]:
-    """Which vmaps are tried, innermost first: all mapped, each one alone, two nested."""
-    shared, count = elements.subject.shared, elements.count
-    mapped = [n for n, is_shared in enumerate(shared) if not is_shared]
+    """Return the nestings of vmaps to try, innermost first: all mapped, each alone, two nested."""
+    unbatched, count = elements.subject.unbatched, elements.count
+    mapped = [n for n, is_unbatched in enumerate(unbatched) if not is_unbatched]
     if not mapped:
         return []
-    together = [n in mapped for n in range(len(shared))]
+    together = [n in mapped for n in range(len(unbatched))]
     every: list[list[_Level]] = [[(count, together)]]
     if elements.subject.is_large:
         return every
     if len(mapped) > 1:
-        alone = [[n in group for n in range(len(shared))] for group in one_by_one(mapped)]
+        alone = [[n in group for n in range(len(unbatched))] for group in one_by_one(mapped)]
         every += [[(count, mask)] for mask in alone]
-        if method != "legacy_vectorized":  # which cannot tell two arguments' axes apart
+        if method != "legacy_vectorized":  # which cannot distinguish the axes of two arguments
             every.append([(count, alone[0]), (2, alone[1])])
     return [*every, [(count, together), (2, together)]]
 
 
 def _broken(elements: ElementSamples, method: str, levels: Sequence[_Level]) -> str:
-    """What is wrong with the answer to one batch; empty if nothing is."""
+    """Describe what is wrong with the result for one batch; empty if nothing is."""
     subject = elements.subject
     batch = [_batched(elements, n, levels, method) for n in range(len(elements.variants))]
     axes = tuple(size for size, _ in reversed(levels))
@@ -153,34 +152,38 @@ def _broken(elements: ElementSamples, method: str, levels: Sequence[_Level]) -> 
     operands = range(len(batch))
     try:
         alone = {
-            place: elements.answer(
+            place: elements.result(
                 tuple(_choice(n, levels, place, elements.count) for n in operands)
             )
             for place in np.ndindex(axes)
         }
-    except Exception:  # values that were made up one by one do not go together
+    except Exception:  # values made up for one operand may not fit those of another
         return ""
     try:
-        answers = subject.run(batch, axes=axes, fresh=True)
+        results = subject.run(batch, axes=axes, fresh=True)
     except Exception as error:
-        return f"{case} it fails: {told(error)}"
+        return f"{case} it fails: {one_line(error)}"
     for place, expected in alone.items():
-        found = [answer[place] for answer in answers]
+        found = [result[place] for result in results]
         wrong = difference(list(map(np.asarray, found)), expected, subject.paths)
         if wrong:
-            return f"{case} element {place} is {wrong}, which a call of this element alone answers"
+            element = place[0] if len(place) == 1 else place
+            return (
+                f"{case} batch element {element} is {wrong.found}{wrong.at}; called alone it "
+                f"returns {wrong.expected}"
+            )
     return ""
 
 
 def _choice(n: int, levels: Sequence[_Level], place: Sequence[int], count: int) -> int:
-    """Which variant of operand `n` stands in the batch element at `place`, outermost axis first."""
+    """Return the variant of operand `n` in the batch element at `place`, outermost axis first."""
     inner_first = list(reversed(place))
     mapped = [i for i, (_, mask) in zip(inner_first, levels, strict=True) if mask[n]]
     return sum(mapped) % count
 
 
 def _batched(elements: ElementSamples, n: int, levels: Sequence[_Level], method: str) -> np.ndarray:
-    """Operand `n` as the host function gets it, see `VMAP_METHODS`."""
+    """Return operand `n` as the host function gets it, see `VMAP_METHODS`."""
     values = elements.variants[n]
     outermost_first = list(reversed(levels))
     axes = [size if mask[n] else 1 for size, mask in outermost_first]

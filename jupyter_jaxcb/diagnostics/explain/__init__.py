@@ -1,6 +1,6 @@
 """``explain()`` and ``explain_matrix()``: compile without running, and report each callback.
 
-`_explain` compiles one program; `_matrix` asks it under six transformations.
+`_explain` compiles one program; `_matrix` compiles it under six transformations.
 """
 
 from ._explain import explain as explain

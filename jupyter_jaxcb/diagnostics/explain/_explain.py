@@ -1,4 +1,4 @@
-"""The statuses asked ahead of time: what a function would make of its callbacks."""
+"""Compile a function without running it, and report the status of its callbacks."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from ..record import Listening, environment
 
 
 def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
-    """Says what ``jax.jit`` of `function` would make of each callback in it, without running it.
+    """Report what ``jax.jit`` would make of each callback in `function`, without running it.
 
-    The function is traced, lowered and compiled as it would be by ``jax.jit``, and nothing of it is
-    run: no host function is called. It may be transformed (``jax.grad(f)``, ``jax.vmap(f)``) or
-    jitted itself. What XLA cannot know in advance stays open: calls that depend on data.
+    The function is traced, lowered and compiled as by ``jax.jit``. No program runs and no host
+    function is called. It may be transformed (``jax.grad(f)``, ``jax.vmap(f)``) or jitted itself.
+    Numbers of calls that depend on data are unknown.
 
     Args:
-        function: what would be called.
+        function: the function to explain.
 
     Returns:
-        A function of the arguments. Arrays may be given as ``jax.ShapeDtypeStruct``; what is
-        neither an array nor a number goes in as it is. It returns a `Recording` with `ahead` set,
-        whose `outcomes` say for each callback its status, the host calls that a run makes as the
-        source reads (`written`) and as compiled (`compiled`), the reason and the advice.
+        A function that takes the arguments of `function`. Arrays may be given as
+        ``jax.ShapeDtypeStruct``; arguments that are neither arrays nor numbers are passed
+        unchanged. It returns a `Recording` with `ahead` set. Its `outcomes` have, for each
+        callback, the status, the reason, and the number of host calls per run in the program text
+        (`written`) and as compiled (`compiled`).
 
     Raises:
         TypeError: `function` is not callable.
-        Exception: whatever tracing or compiling it raises.
+        Exception: any error of tracing or compiling it.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result="x")
@@ -51,23 +52,23 @@ def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
         if isinstance(function, _JITTED):
             jitted: Any = function
             return _compiled(lambda: jitted.lower(*args, **kwargs))
-        return asked(function, args, kwargs)[0]
+        return compile_call(function, args, kwargs)[0]
 
     return explained
 
 
 _JITTED = type(jax.jit(len))
 NOT_CALLABLE = (
-    "cannot explain {!r}: it is not a function. Write jaxcb.explain(f)(x), with the function first "
-    "and its arguments after it."
+    "cannot explain {!r}: it is not a function. Write jaxcb.explain(f)(x): pass the function "
+    "first, then its arguments."
 )
 
 
-class Asked(NamedTuple):
-    """A function of arrays, and what it would be called with.
+class ArrayCall(NamedTuple):
+    """A call of a function that takes only arrays.
 
     Attributes:
-        function: of as many arrays as there are `values`.
+        function: takes as many arrays as there are `values`.
         values: arrays, numbers or ``jax.ShapeDtypeStruct``.
     """
 
@@ -75,14 +76,14 @@ class Asked(NamedTuple):
     values: Sequence[Any]
 
     def compile(self) -> Recording:
-        """What XLA makes of it under ``jax.jit``."""
+        """Compile it under ``jax.jit``."""
         return _compiled(lambda: jax.jit(self.function).lower(*self.values))
 
 
 def _compiled(lower: Callable[[], Any]) -> Recording:
-    """What XLA makes of a program that nothing known of before goes into."""
+    """Lower and compile a program without using JAX's caches, and return its outcomes."""
     recorder = Recorder()
-    # What JAX lowers is looked at while anybody listens.
+    # The hooks that inspect lowered programs are active only while somebody listens.
     with Listening(), ThreadRecorder(recorder), jax_compat.fresh_caches(), jax.disable_jit(False):
         lowered = lower()
         lowered.compile()
@@ -90,39 +91,39 @@ def _compiled(lower: Callable[[], Any]) -> Recording:
     return recorder.freeze(environment=environment(), ahead=True)
 
 
-def asked(
+def compile_call(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Recording, Asked]:
-    """Compiles `function` for arguments; with it comes what was compiled.
+) -> tuple[Recording, ArrayCall]:
+    """Compile a call of `function`; return its recording, and the call with arrays only.
 
-    Numbers are JAX's, as for ``jax.jit``, unless the function wants them as they are: those that a
-    jitted function takes as static, or that an ``if`` asks for.
+    Python numbers are traced, as by ``jax.jit``, unless the function needs their values: as static
+    arguments of a jitted function, or in an ``if``.
     """
     __tracebackhide__ = True
-    for wanted in _AS_THEY_ARE[:-1]:
-        call = of_arrays(function, args, kwargs, wanted)
+    for static in _STATIC[:-1]:
+        call = array_call(function, args, kwargs, static)
         try:
             return call.compile(), call
         except (TypeError, ValueError):
             if not any(isinstance(x, bool | int | float | complex) for x in _leaves(args, kwargs)):
                 raise
-    call = of_arrays(function, args, kwargs, _AS_THEY_ARE[-1])
+    call = array_call(function, args, kwargs, _STATIC[-1])
     return call.compile(), call
 
 
-# Which Python numbers go in as they are, tried one after the other.
-_AS_THEY_ARE: tuple[tuple[type, ...], ...] = ((), (bool,), (bool, int), (bool, int, float, complex))
+# The types of Python numbers that are passed unchanged, tried one after the other.
+_STATIC: tuple[tuple[type, ...], ...] = ((), (bool,), (bool, int), (bool, int, float, complex))
 
 
-def of_arrays(
+def array_call(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    as_they_are: tuple[type, ...],
-) -> Asked:
-    """`function` with its arrays left open, and its numbers but those of some types."""
+    static: tuple[type, ...],
+) -> ArrayCall:
+    """Return a call of arrays and numbers only, with numbers of the types in `static` fixed."""
     leaves, tree = jax.tree.flatten((args, kwargs))
-    places = [place for place, leaf in enumerate(leaves) if _is_open(leaf, as_they_are)]
+    places = [place for place, leaf in enumerate(leaves) if _is_traced(leaf, static)]
 
     def call(*values: Any) -> Any:
         whole = list(leaves)
@@ -132,16 +133,16 @@ def of_arrays(
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name_of(function)
-    return Asked(call, [leaves[place] for place in places])
+    return ArrayCall(call, [leaves[place] for place in places])
 
 
 def _leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     return jax.tree.leaves((args, kwargs))
 
 
-def _is_open(leaf: Any, as_they_are: tuple[type, ...]) -> bool:
-    if isinstance(leaf, type):  # a dtype, np.float16
+def _is_traced(leaf: Any, static: tuple[type, ...]) -> bool:
+    if isinstance(leaf, type):  # a dtype such as np.float16
         return False
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         return True
-    return isinstance(leaf, bool | int | float | complex) and type(leaf) not in as_they_are
+    return isinstance(leaf, bool | int | float | complex) and type(leaf) not in static

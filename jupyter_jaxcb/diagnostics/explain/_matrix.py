@@ -1,4 +1,4 @@
-"""The same function under jit, vmap, grad, hessian, scan and remat, asked ahead of time."""
+"""Compile a function under jit, vmap, grad, hessian, scan and remat, without running it."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ import jax.numpy as jnp
 
 from ...recording import Matrix, Recording
 from ...stack.core import message_of
-from ._explain import NOT_CALLABLE, Asked, asked
+from ._explain import NOT_CALLABLE, ArrayCall, compile_call
 
-ELEMENTS = 3  # of vmap
-STEPS = 5  # of scan
-MAX_WORDS = 300  # characters of an error
+ELEMENTS = 3  # batch size of vmap
+STEPS = 5  # length of scan
+MAX_WORDS = 300  # characters shown of an error message
 _UNCHECKPOINTED = "Effects not supported in "
 _IO_IN_CHECKPOINT = (
-    "jax.checkpoint would run an io callback again in the backward pass: call it outside of what "
-    "is checkpointed, or register it as debug."
+    "jax.checkpoint would run an io callback again in the backward pass: call it outside the "
+    "checkpointed function, or register it as debug."
 )
 
-# From a function of arrays, and these as structs, to another function and its arguments.
+# Maps a function of arrays and its arguments, as structs, to another function and its arguments.
 Transformation = Callable[[Callable[..., Any], Sequence[Any]], tuple[Callable[..., Any], Any]]
 
 
 def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
-    """Says what each of several transformations would make of the callbacks in `function`.
+    """Report the callbacks of `function` under several transformations, without running it.
 
-    ``jit`` as it is; ``vmap`` over 3 elements of every argument; ``grad`` and ``hessian`` of the sum
-    of its results, by its floating arguments; ``scan`` of 5 steps, each with arguments of its own;
-    ``remat``: ``grad`` of its ``jax.checkpoint``. Nothing is run.
+    The transformations are ``jit``; ``vmap`` over 3 elements of every argument; ``grad`` and
+    ``hessian`` of the sum of its results, by its floating-point arguments; ``scan`` of 5 steps with
+    different arguments; and ``remat``, which is ``grad`` of its ``jax.checkpoint``.
 
     Args:
         function: as for `explain`.
 
     Returns:
-        A function of the arguments, which returns a `Matrix`: by transformation a `Recording`, or
-        what was refused and why.
+        A function that takes the arguments of `function` and returns a `Matrix`: for each
+        transformation a `Recording`, or why it is refused.
 
     Raises:
         TypeError: `function` is not callable.
-        Exception: whatever compiling it as it is raises.
+        Exception: any error of compiling it under ``jit``.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> sin = jaxcb.pure(np.sin, result="x")
@@ -56,14 +56,14 @@ def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Matrix:
         __tracebackhide__ = True
-        plain, call = asked(function, args, kwargs)
+        plain, call = compile_call(function, args, kwargs)
         columns: dict[str, Recording] = {"jit": plain}
         refused: dict[str, str] = {}
         values = jax.eval_shape(lambda *values: values, *call.values)
         for name, transform in TRANSFORMATIONS.items():
             try:
                 transformed, arguments = transform(call.function, values)
-                columns[name] = Asked(transformed, arguments).compile()
+                columns[name] = ArrayCall(transformed, arguments).compile()
             except Exception as error:
                 refused[name] = _words(error)
         return Matrix(("jit", *TRANSFORMATIONS), columns, refused)
@@ -74,14 +74,14 @@ def explain_matrix(function: Callable[..., Any]) -> Callable[..., Matrix]:
 def _words(error: Exception) -> str:
     first = message_of(error).strip().partition("\n")[0]
     if isinstance(error, NotImplementedError) and first.startswith(_UNCHECKPOINTED):
-        # JAX goes on with its effect objects, which have addresses for names.
+        # JAX continues with the reprs of its effects, which contain addresses.
         first = f"{first.partition(': [')[0]}. {_IO_IN_CHECKPOINT}"
     return first[:MAX_WORDS] or type(error).__name__
 
 
 def _vmapped(function: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable, Any]:
     if not values:
-        raise ValueError("it has no array or number among its arguments to map over")
+        raise ValueError("none of its arguments is an array or number to map over")
     return jax.vmap(function), _stacked(values, ELEMENTS)
 
 
@@ -104,7 +104,7 @@ def _differentiated(
 ) -> tuple[Callable, Any]:
     floating = [n for n, v in enumerate(values) if jnp.issubdtype(v.dtype, jnp.floating)]
     if not floating:
-        raise ValueError("it has no floating number among its arguments to differentiate by")
+        raise ValueError("none of its arguments is a floating-point number to differentiate by")
     wrapped = around(function)
 
     def total(*arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``gather()``: one recording of several processes, exchanged over `jax.distributed`.
+"""``gather()``: merge the recordings of several processes of a `jax.distributed` run.
 
 `_rendezvous` exchanges bytes and names missing processes; `_gather` aligns the clocks and merges.
 """

@@ -1,4 +1,4 @@
-"""gather(): the recordings of all processes of a jax.distributed run, as one."""
+"""gather(): merge the recordings of all processes of a jax.distributed run."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from ...recording import Process, Recording, merged, read_binary, write_binary
 from ...stack import jax_compat
 from ._rendezvous import Rendezvous, meeting
 
-_SECONDS = 60.0  # that a process waits for another
-_ROUNDS = 12  # in which clocks are compared
+_SECONDS = 60.0  # a process waits this long for another
+_ROUNDS = 12  # of the clock comparison
 _STAMP = struct.Struct("<q")
 _LENGTH = struct.Struct("<I")
 
 
 def gather(recording: Recording, *, timeout: float = _SECONDS) -> Recording:
-    """The recordings of all processes of a `jax.distributed` run, merged into one.
+    """Merge the recordings of all processes of a `jax.distributed` run.
 
-    Every process calls it, with what it recorded itself, and gets the same: a recording as any
-    other, which can be shown, saved and loaded. A host call says its ``process``, threads are named
-    ``process 1 · MainThread``, a line that several processes run is one site, and its notes say
-    what was different in which. Times are those of process 0's clock; `Recording.processes` has
-    what was added to those of the others, and how far off that is at most: processes of one machine
-    read one clock; others exchange the time of day of theirs a dozen times.
+    Every process must call it with its own recording, and gets the same merged recording, which
+    can be shown, saved and loaded like any other. Each host call has its ``process``, threads are
+    named ``process 1 · MainThread``, and a line that several processes run is one site, whose
+    notes list the differences. Times are on the clock of process 0; `Recording.processes` has the
+    offset of each clock and its largest possible error. Processes of one machine read the same
+    clock; others exchange their times a dozen times.
 
-    It goes by the key-value store of JAX's coordination service, not by a computation. Call it from
-    one thread.
+    The data goes through the key-value store of JAX's coordination service, not through a
+    computation. Call it from one thread only.
 
     Args:
-        recording: what this process recorded.
-        timeout: seconds to wait for a process that has not come, or does not go on.
+        recording: the recording of this process.
+        timeout: seconds to wait for a process that does not arrive or stops responding.
 
     Returns:
-        The recording of all; without `jax.distributed`, `recording` itself.
+        The merged recording; without `jax.distributed`, `recording` itself.
 
     Raises:
-        TimeoutError: a process did not call it in time; the message names it. Others that wait
-            raise it too; one that comes later meets those who try again.
-        TypeError: `recording` is none; pass ``r.recording`` where ``r`` is what `record` gave.
-        ValueError: `recording` was gathered already, or `timeout` is no number above 0.
+        TimeoutError: a process did not call it in time; the message names the process. All waiting
+            processes raise it; a process that arrives later joins their next call.
+        TypeError: `recording` is not a `Recording`; pass ``r.recording`` of a `record` block.
+        ValueError: `recording` is already gathered, or `timeout` is not a number above 0.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -77,44 +77,46 @@ def _is_time(timeout: Any) -> bool:
 def _check(recording: Any, timeout: float) -> None:
     if not isinstance(recording, Recording):
         raise TypeError(
-            f"cannot gather {type(recording).__name__} {recording!r}: pass a recording, as in "
-            "jaxcb.gather(r.recording) after `with jaxcb.record() as r`."
+            f"cannot gather {type(recording).__name__} {recording!r}: it is not a recording. "
+            "Write jaxcb.gather(r.recording) after `with jaxcb.record() as r`."
         )
     if recording.processes:
         raise ValueError(
-            f"cannot gather a recording of {len(recording.processes)} processes: it was gathered "
-            "already. Pass what this process recorded by itself."
+            f"cannot gather a recording of {len(recording.processes)} processes: it is already "
+            "gathered. Pass the recording of this process alone."
         )
     if not _is_time(timeout):
-        raise ValueError(f"timeout={timeout!r} has to be a number above 0, in seconds: timeout=60.")
+        raise ValueError(
+            f"timeout={timeout!r} is not a number above 0. Pass seconds, as in timeout=60."
+        )
 
 
 def _exchanged(
     recording: Recording, others: Rendezvous, index: int, count: int
 ) -> list[tuple[dict[str, Any], Recording]]:
-    """What each process recorded, and what there is to know of it."""
+    """Exchange recordings; return facts about each process and its recording."""
     clocks = _compare_clocks(others, index, count)
     others.post("data", _packed(recording, clocks))
     return [_unpacked(others.read("data", process)) for process in range(count)]
 
 
 def _compare_clocks(others: Rendezvous, index: int, count: int) -> dict[str, Any]:
-    """Bounds on how far clocks are apart, as this process knows them.
+    """Return this process's bounds on the clock differences.
 
-    Each one tells its time and then reads the other's: what it reads was told before that moment.
-    With ``offset`` what has to be added to a process's times to get those of process 0, process p
-    knows that ``told by 0 <= read by p + offset``, and process 0 that
-    ``told by p + offset <= read by 0``.
+    Each process posts its time and then reads that of the other, which was posted before that
+    moment. If ``offset`` is added to the times of process p to get those of process 0, process p
+    knows that ``posted by 0 <= read by p + offset``, and process 0 that
+    ``posted by p + offset <= read by 0``.
     """
     peers = list(range(1, count)) if index == 0 else [0]
-    bounds: dict[int, int] = {}  # by process: the least that its reading was later than our telling
+    bounds: dict[int, int] = {}  # by process: smallest delay from its post to our read
     for number in range(_ROUNDS):
         name = f"clock{number}"
         others.post(name, _STAMP.pack(time.perf_counter_ns()))
         for peer in peers:
-            (told,) = _STAMP.unpack(others.read(name, peer))
-            late = time.perf_counter_ns() - told
-            bounds[peer] = min(late, bounds.get(peer, late))
+            (posted,) = _STAMP.unpack(others.read(name, peer))
+            delay = time.perf_counter_ns() - posted
+            bounds[peer] = min(delay, bounds.get(peer, delay))
     if index == 0:
         return {"most": [0, *(bounds[peer] for peer in peers)]}
     return {"least": -bounds[0]}
@@ -132,7 +134,7 @@ def _unpacked(data: bytes) -> tuple[dict[str, Any], Recording]:
     (length,) = _LENGTH.unpack_from(data)
     start = _LENGTH.size + length
     about = json.loads(data[_LENGTH.size : start])
-    # Our own processes: as large as they made it.
+    # No limit: the data comes from processes of the same run.
     fields = read_binary(io.BytesIO(data[start:]), limit_bytes=1 << 62)
     return about, Recording(**fields)
 
@@ -149,10 +151,10 @@ def _processes(abouts: Sequence[Mapping[str, Any]]) -> list[Process]:
 
 
 def clock_name() -> str:
-    """The same in processes whose `time.perf_counter_ns` count from one moment."""
+    """Return a name that is equal in processes whose `time.perf_counter_ns` read the same clock."""
     if platform.system() != "Linux":
         return f"{socket.gethostname()}, process {os.getpid()}"
-    # The monotonic clock counts from the start of a machine; containers may shift it.
+    # The monotonic clock counts from the boot of the machine; time namespaces may shift it.
     with open("/proc/sys/kernel/random/boot_id") as file:
         started = file.read().strip()
     try:

@@ -1,4 +1,4 @@
-"""Processes of `jax.distributed` tell each other bytes; who does not come is named."""
+"""Exchange bytes between the processes of `jax.distributed`, and name missing processes."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ import numpy as np
 
 from ...stack import jax_compat
 
-_SLICE_SECONDS = 0.2  # of waiting, in which signals are not looked at
-_PIECE = 1 << 20  # bytes that are sent at once
+_SLICE_SECONDS = 0.2  # of waiting at a time, because signals are not handled meanwhile
+_PIECE = 1 << 20  # bytes sent at once
 _COUNT = struct.Struct("<I")
 _ROOT = "jupyter_jaxcb/gather"
-_meetings = itertools.count()  # of this process; all of them count alike
+_meetings = itertools.count()  # numbers the calls of `gather`, equally in all processes
 
 
 class Rendezvous(Protocol):
     """One call of `gather`, in which all processes take part."""
 
     def post(self, name: str, data: bytes) -> None:
-        """Tells the others; under each name once."""
+        """Send `data` to the others; use each name once."""
         ...
 
     def read(self, name: str, process: int) -> bytes:
-        """What `process` posts under that name; waits for it."""
+        """Wait for the data that `process` posts under `name`, and return it."""
         ...
 
 
 @contextmanager
 def meeting(index: int, count: int, seconds: float) -> Iterator[Rendezvous]:
-    """All processes, once each of them has come here.
+    """Wait until all processes have arrived, then let them exchange data.
+
+    Yields:
+        A `Rendezvous`.
 
     Raises:
-        TimeoutError: one did not come within that time, or did not go on for that time, or had to
-            give up; the message names it.
+        TimeoutError: a process did not arrive within `seconds`, stopped responding for that long,
+            or gave up; the message names it.
     """
     store = jax_compat.shared_store()
     if store is None:
@@ -55,12 +58,12 @@ def meeting(index: int, count: int, seconds: float) -> Iterator[Rendezvous]:
 
 
 class _Stored:
-    """A meeting by way of the store that the processes share."""
+    """A meeting through JAX's key-value store."""
 
     def __init__(self, store: jax_compat.Store, index: int, count: int, seconds: float) -> None:
         self._store = store
         self._place = f"{_ROOT}/{next(_meetings)}"
-        while self._over():  # the others have given up: they meet at the next, if they try again
+        while self._over():  # the others gave up; if they try again, they use the next number
             self._place = f"{_ROOT}/{next(_meetings)}"
         self._index = index
         self._others = [process for process in range(count) if process != index]
@@ -86,20 +89,20 @@ class _Stored:
         return b"".join([first[_COUNT.size :], *rest])
 
     def end(self) -> None:
-        """Clears up: the first process, once all others have read everything."""
+        """Clean up: process 0 deletes the data once all others have read it."""
         self.post("done", b"")
         if self._index == 0:
             try:
                 for process in self._others:
                     self._piece("done", process, 0)
             except TimeoutError:
-                return  # what it has is complete all the same
+                return  # its own data is complete nevertheless
             self._store.delete(self._place)
 
     def give_up(self, error: BaseException) -> None:
-        """Tells those who are waiting, and those who come late."""
+        """Notify the processes that are waiting, and those that arrive late."""
         words = f"{type(error).__name__}: {error}"
-        with suppress(Exception):  # where the store is gone, nobody waits
+        with suppress(Exception):  # if the store is gone, nobody waits
             self._store.put(f"{self._place}/over/{self._index}", words.encode(errors="replace"))
             self._store.delete(f"{self._place}/data/{self._index}")
 
@@ -111,7 +114,7 @@ class _Stored:
                 if renew:
                     self._deadline = time.monotonic() + self._seconds
                 return found
-            self._look_who_gave_up()
+            self._raise_if_one_gave_up()
             if left <= _SLICE_SECONDS:
                 raise TimeoutError(self._who_is_missing(name, process))
 
@@ -121,12 +124,12 @@ class _Stored:
     def _over(self) -> dict[str, bytes]:
         return self._store.under(f"{self._place}/over")
 
-    def _look_who_gave_up(self) -> None:
+    def _raise_if_one_gave_up(self) -> None:
         for name, words in self._over().items():
             process = name.rsplit("/", 1)[-1]
             raise TimeoutError(
-                f"cannot gather: process {process} has given up, by {words.decode()!r}. Call "
-                "jaxcb.gather in every process again."
+                f"cannot gather: process {process} gave up with {words.decode()!r}. Call "
+                "jaxcb.gather again in every process."
             )
 
     def _who_is_missing(self, name: str, process: int) -> str:
@@ -136,14 +139,14 @@ class _Stored:
         total = len(self._others) + 1
         if not missing:
             return (
-                f"cannot gather: process {process} of {total} came, and has not gone on for "
-                f"{self._seconds:g} s. See what it does; pass timeout= in seconds if it takes long."
+                f"cannot gather: process {process} of {total} arrived but has not responded for "
+                f"{self._seconds:g} s. If it needs more time, pass timeout= in seconds."
             )
         processes = "process" if len(missing) == 1 else "processes"
         return (
             f"cannot gather: {processes} {_numbers(missing)} of {total} did "
             f"not call jaxcb.gather within {self._seconds:g} s. Every process of a jax.distributed "
-            "run has to call it, equally often; pass timeout= in seconds if one comes later."
+            "run must call it equally often; pass timeout= in seconds to wait longer."
         )
 
 
@@ -153,7 +156,7 @@ def _numbers(numbers: Sequence[int], most: int = 10) -> str:
 
 
 class _Collective:
-    """A meeting by JAX's public collectives, which wait for as long as JAX does."""
+    """A meeting through JAX's public collectives, with JAX's timeout."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[bytes]] = {}

@@ -1,7 +1,7 @@
-"""``observe_jax()``: records JAX's built-in callbacks too.
+"""``observe_jax()``: record JAX's own callbacks too.
 
-`_observe` listens to the patches of `stack.jax_compat`, and puts a recorded call in the place of
-each built-in one; `_eager` finds the line of a call that no program holds.
+`_observe` receives events from the patches of `stack.jax_compat` and replaces each of JAX's
+callbacks by a recorded one; `_eager` finds the lines of eager calls.
 """
 
 from ._observe import observe_jax as observe_jax

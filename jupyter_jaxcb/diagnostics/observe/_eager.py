@@ -1,7 +1,8 @@
-"""Eager calls of JAX's own callbacks: of which line a host call is.
+"""Find the line of a host call that an eager call of JAX's own callbacks makes.
 
-JAX compiles one program for all equal eager calls, so the line is not the program's: it is that of
-the call which this thread makes now, or the last one that the program was made to run for.
+JAX compiles one program for all equal eager calls, so the program does not determine the line. It
+is the line of the eager call that this thread is making, or else of the last eager call that ran
+the program.
 """
 
 from __future__ import annotations
@@ -14,31 +15,31 @@ from typing import Any
 from ...stack import elision
 from ...stack.core import Observed, ObservedFormat
 
-MAX_LATEST = 1_000  # programs of eager calls whose line is remembered; the oldest go first
+MAX_LATEST = 1_000  # programs of eager calls whose line is remembered; the oldest is dropped first
 
 Held = Observed | ObservedFormat
 
 
 class _Here(threading.local):
-    """The eager call that this thread makes now, until its host function is called."""
+    """The eager call that this thread is making, until its host function is called."""
 
     held: Held | None = None
-    kept: Any = None  # by its program; None: there is none
+    kept: Any = None  # the callback that its program keeps; None: no program
 
 
 class EagerCalls:
-    """The eager calls that are made, in every thread."""
+    """The eager calls of all threads."""
 
     def __init__(self) -> None:
         self._here = _Here()
         self._lock = threading.Lock()
-        # What programs keep, by identity, and what the call held that ran each of them last; they
-        # may run on any thread.
+        # By id of the callback that a program keeps: that callback, and the last eager call that
+        # ran the program, on any thread.
         self._latest: dict[int, tuple[Any, Held]] = {}
 
     @contextlib.contextmanager
     def made(self, held: Held, kept: Callable[[Any], Any] | None) -> Iterator[Any]:
-        """Around an eager call; what it is to hold. See `jax_compat.OwnCallbacks.eager`."""
+        """Enclose an eager call and yield its callback; see `jax_compat.OwnCallbacks.eager`."""
         elision.executed(held.bind)
         here, program = self._here, None
         if kept is not None:
@@ -52,24 +53,24 @@ class EagerCalls:
             here.held, here.kept = before
 
     def is_under_way(self, kept: Any) -> bool:
-        """Whether it is the program of this thread's eager call that is traced, or lowered."""
+        """Whether `kept` belongs to the eager call that this thread is tracing or lowering."""
         return kept is not None and self._here.kept is kept
 
     def held_by(self, callback: Any) -> Held | None:
-        """What the eager call held that a host call is of; None where it is of no known one.
+        """Return the callback of the eager call that made a host call; None if unknown.
 
         Args:
-            callback: what the host call came with.
+            callback: the callback that the host call was made with.
         """
         here, held = self._here, self._here.held
         if held is not None and (here.kept is None or here.kept is callback):
-            here.held = here.kept = None  # what the host function does is no part of it
+            here.held = here.kept = None  # calls inside the host function do not belong to it
             return held
         program, held = self._latest.get(id(callback), (None, None))
         return held if program is callback else None
 
     def forget(self) -> None:
-        """Forgets the lines."""
+        """Forget the lines."""
         with self._lock:
             self._latest.clear()
 

@@ -1,4 +1,4 @@
-"""observe_jax(): callbacks that were made with jax's own functions are recorded like ours."""
+"""observe_jax(): record callbacks made with JAX's own functions."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from ..record import Record, RecordBlock
 from ._eager import eager_calls
 
 _BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all batch elements
-_NOT_HEARD = {"jax buffer"}  # their host calls are XLA's alone
+_WITHOUT_HOOK = {"jax buffer"}  # their host calls go through no function that could be patched
 
-_lock = threading.RLock()  # as in `_listening`
+_lock = threading.RLock()  # reentrant for the same reason as in `_listening`
 _users: set[object] = set()  # blocks of observe_jax(), in any thread, and notebook sessions
 _changes = Changes()
 
@@ -47,26 +47,29 @@ _changes = Changes()
 def observe_jax(
     capacity: int = DEFAULT_CAPACITY, *, sample_values: bool = True
 ) -> contextlib.AbstractContextManager[Record]:
-    """Records callbacks made with jax's own functions too, by your code or by a library's.
+    """As `record`, but record JAX's own callbacks too, in your code or in a library.
 
-    Those are `jax.pure_callback`, `jax.experimental.io_callback`, `jax.debug.callback`,
-    `jax.debug.print` and `jax.experimental.buffer_callback`: flavors *jax pure*, *jax io*,
-    *jax debug* and *jax buffer* of the recording. They do what they always do, and after the block
-    JAX is as it was. What is compiled inside works on outside of it, unrecorded.
+    These are `jax.pure_callback`, `jax.experimental.io_callback`, `jax.debug.callback`,
+    `jax.debug.print` and `jax.experimental.buffer_callback`, recorded with the flavors *jax pure*,
+    *jax io*, *jax debug* and *jax buffer*. Their behavior does not change. The patches of JAX apply
+    to all threads and are removed at the end of the block; programs compiled inside continue to
+    work, unrecorded.
 
-    Of a program that was compiled before the block the calls are seen (of buffer callbacks not even
-    these), but neither on which lines they were bound nor what it elided: run it first inside, or
-    call `jax.clear_caches()`. Values are kept of our own callbacks only.
+    For a program that was compiled before the block, calls are recorded (except those of buffer
+    callbacks), but their lines and elided calls are unknown. Run it for the first time inside the
+    block, or call `jax.clear_caches()`. Sample values are taken only of jupyter_jaxcb's callbacks.
 
-    May be nested, and entered in several threads, as `record`: what it changes in JAX holds for
-    all threads.
+    Blocks may be nested and entered in several threads.
 
     Args:
         capacity: as for `record`.
         sample_values: as for `record`.
 
+    Returns:
+        A context manager that yields a `Record`, as `record`.
+
     Raises:
-        RuntimeError: this version of JAX has its callbacks elsewhere; says what is missing.
+        RuntimeError: this version of JAX is not supported; the message says what is missing.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> with jaxcb.observe_jax() as r:
@@ -79,7 +82,7 @@ def observe_jax(
 
 
 class _ObserveBlock(Block):
-    """What `observe_jax` returns."""
+    """The context manager that `observe_jax` returns."""
 
     def __init__(self, capacity: int, sample_values: bool) -> None:
         self._wanted = capacity, sample_values
@@ -93,7 +96,7 @@ class _ObserveBlock(Block):
         return self._recorded.__enter__()
 
     def leave(self, error: BaseException | None) -> None:
-        # Recorded last, so that calls which come while the recording waits for them are seen.
+        # Observation ends later, in `end`: calls are still observed while the recording waits.
         self._recorded.leave(error)
 
     def end(self) -> None:
@@ -102,7 +105,7 @@ class _ObserveBlock(Block):
 
 
 def start_observing(user: object) -> None:
-    """Has jax's own callbacks recorded from now on, until `stop_observing` of all users.
+    """Observe JAX's own callbacks from now on, until all users call `stop_observing`.
 
     Raises:
         RuntimeError: see `observe_jax`.
@@ -116,13 +119,13 @@ def start_observing(user: object) -> None:
 
 
 def stop_observing(user: object) -> None:
-    """`user` observes no more, if he did; without any JAX is as it was."""
+    """Remove `user`, if present; without users the patches of JAX are removed."""
     _users.discard(user)
     _fit()
 
 
 def _fit() -> None:
-    """Makes everything fit who observes, from whatever was there before, as in `_listening`."""
+    """Make the state consistent with the users, whatever it was before, as in `_listening`."""
     with _lock:
         if not _users:
             switch(False)
@@ -131,23 +134,23 @@ def _fit() -> None:
             return
         if not is_observing():
             for flavor, ordered in itertools.product(("io", "debug"), (False, True)):
-                jax_compat.jax_effect(flavor, ordered)  # which binds one of each, the first time
-            _changes.revert()  # what an interrupt has left
+                jax_compat.jax_effect(flavor, ordered)  # binds a callback of each kind once
+            _changes.revert()  # an interrupt may have left some
             jax_compat.watch_builtin_callbacks(_Watcher(), _changes)
             expect_host_calls()
             switch(True)
         recorder = active()
-        if recorder is not None:  # it began without us
+        if recorder is not None:  # it was started before the observation
             elision.watch_own(recorder)
 
 
 class _Watcher:
-    """What JAX's own callbacks are told to, see `jax_compat.watch_builtin_callbacks`."""
+    """Receives the events of JAX's own callbacks, see `jax_compat.watch_builtin_callbacks`."""
 
     def bound(self, flavor: str, held: Any) -> Any:
         if _is_ours(held) or eager_calls.is_under_way(held):
             return held
-        if listener() is None:  # between the two ends of the last block
+        if listener() is None:  # the recording has ended, the observation has not
             return held
         found = find_site(flavor, user_function_name(held))
         bind = Bind(found.site, found.around)
@@ -166,12 +169,12 @@ class _Watcher:
         self, flavor: str, ctx: Any, held: Any, partitioned: bool
     ) -> Callable[[Any], Any] | None:
         if eager_calls.is_under_way(held):
-            return _calling_eagerly(flavor, ctx) if flavor in _NOT_HEARD else None
+            return _calling_eagerly(flavor, ctx) if flavor in _WITHOUT_HOOK else None
         if type(held) is RecordedCall or listener() is None:
             return None
         if is_held(held):
             bind, levels = held.bind, held.levels
-        else:  # traced before: nothing is known of it but what JAX keeps
+        else:  # traced before the observation: only JAX's traceback is known
             site = site_of_frames(
                 flavor, user_function_name(held), jax_compat.frames_of(ctx.traceback)
             )
@@ -195,7 +198,7 @@ class _Watcher:
     def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
         if type(callback) is RecordedCall or not is_observing():
             return callback
-        # Eager operands may be Python's numbers; those of a program are arrays.
+        # Eager operands may be Python numbers; those of a program are arrays.
         operands = tuple(to_aval(x if hasattr(x, "shape") else jax.typeof(x)) for x in operands)
         return _noted(flavor, callback, operands, tuple(map(to_aval, results)))
 
@@ -207,9 +210,9 @@ def _is_ours(held: Any) -> bool:
 def _noted(
     flavor: str, callback: Any, operands: tuple[Aval, ...], results: tuple[Aval, ...]
 ) -> RecordedCall:
-    """What is called in the place of `callback`, outside of a program that we saw lowered."""
+    """Return a recorded replacement for `callback`, for a call without an observed lowering."""
     own, held = callback, None
-    if type(callback) is Observed:  # debug: nothing comes before the host call
+    if type(callback) is Observed:  # debug: no eager call encloses the host call
         elision.executed(callback.bind)
         own, held = callback.original, callback
     else:
@@ -221,9 +224,9 @@ def _noted(
 
 
 def _calling_eagerly(flavor: str, ctx: Any) -> Callable[[Any], Callable[..., Any]]:
-    """What makes the callback of a program that one eager call after another runs.
+    """Return a function that wraps the callback of a program run by successive eager calls.
 
-    For a flavor whose host calls go through no function of JAX's that could be watched.
+    For flavors in `_WITHOUT_HOOK`.
     """
     operands, results = tuple(map(to_aval, ctx.avals_in)), tuple(map(to_aval, ctx.avals_out))
 
@@ -238,9 +241,9 @@ def _calling_eagerly(flavor: str, ctx: Any) -> Callable[[Any], Callable[..., Any
 
 
 def _defined(flavor: str, held: Any) -> Site:
-    """Stands for a bind that nobody saw: where the host function is defined."""
+    """Return a site for a bind that was not observed: the definition of the host function."""
     code, name = None, user_function_name(held)
-    with contextlib.suppress(Exception):  # whatever it answers with where it has no code
+    with contextlib.suppress(Exception):  # a callable without code may raise anything
         code = getattr(inspect.unwrap(jax_compat.user_function(held)), "__code__", None)
     if type(code) is CodeType:
         file, line = code.co_filename, code.co_firstlineno

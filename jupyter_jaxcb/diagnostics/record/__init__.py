@@ -1,6 +1,6 @@
-"""``record()``, and which host calls are running now.
+"""``record()``, and the host calls that are running now.
 
-`_listening` decides who hears of host calls; `_running` reads running calls off thread stacks.
+`_listening` activates and removes the recorder; `_running` finds running calls on thread stacks.
 """
 
 from ._jax_running import warn_of_running as warn_of_running

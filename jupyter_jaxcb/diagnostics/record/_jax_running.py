@@ -1,4 +1,4 @@
-"""JAX that runs inside of a host call, seen while it does."""
+"""Detect JAX code that runs inside a host call."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._running import RunningCall, calls_on_stack
 
 
 def notice_jax_inside() -> None:
-    """Warns if a host call of this thread has JAX lower a program: what no code shows is seen."""
+    """Warn if a host call of this thread makes JAX lower a program, which linting may not find."""
     for call in calls_on_stack(sys._getframe(1), ""):
         warn_of_running(call)
 
 
 def warn_of_running(call: RunningCall) -> None:
-    """Warns of a call of ours that is inside of JAX now, once for each body."""
+    """Warn of a running host call that is inside JAX now, once for each function body."""
     ours = call.host if isinstance(call.host, HostFunction) else None
     if ours is not None and call.in_jax and jax_compat.host_function_can_block():
         use = _place(call.stack[0]) if call.stack else jax_inside(ours)

@@ -1,7 +1,7 @@
-"""Who listens: the active recorder, and what is changed in JAX while there is one.
+"""Activate a recorder, and the hooks in JAX that it needs, while anybody uses it.
 
-An interrupt may come between any two instructions of this. So nothing is counted: who listens is a
-set, and the rest is made to fit it, from whatever was there before.
+An interrupt may hit between any two instructions here. So the users are a set, not a counter, and
+`_fit` makes everything else consistent with it, whatever the state before.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ...stack.core import Block, switches
 from ._jax_running import notice_jax_inside
 from ._profiler import annotated
 
-# Reentrant: garbage is collected anywhere, and a generator in a block may be among it.
+# Reentrant: garbage collection can run anywhere and may end a generator inside a block.
 _lock = threading.RLock()
 _fitting = False
-_again = False  # somebody came or went meanwhile, on the same thread
+_again = False  # users have changed during `_fit`, on the same thread
 _users: set[object] = set()  # blocks of record(), in any thread, and notebook sessions
-_silent: set[object] = set()  # blocks of unrecorded()
+_silent: set[object] = set()  # blocks in which nothing is recorded
 _annotating: set[object] = set()  # blocks of record(annotate=True)
 _recorder: Recorder | None = None  # of the users
 
@@ -32,7 +32,7 @@ def start(
     sample_values: bool = True,
     annotate: bool = False,
 ) -> Recorder:
-    """The active recorder, or a new one that is active from now on, until `stop` of all users."""
+    """Return the active recorder, activating a new one if needed, until all users call `stop`."""
     _users.add(user)
     if annotate:
         _annotating.add(user)
@@ -46,14 +46,14 @@ def start(
 
 
 def stop(user: object) -> None:
-    """`user` listens no more, if he did; without any the recorder's slot is empty."""
+    """Remove `user`, if present; without users there is no active recorder."""
     _users.discard(user)
     _annotating.discard(user)
     _fit()
 
 
 class Listening(Block):
-    """A block with a recorder."""
+    """A block with an active recorder."""
 
     def begin(self) -> Recorder:
         return start(self)
@@ -63,7 +63,7 @@ class Listening(Block):
 
 
 class Silence(Block):
-    """A block of which nothing is recorded, whoever listens."""
+    """A block in which nothing is recorded."""
 
     def begin(self) -> None:
         _silent.add(self)
@@ -75,7 +75,7 @@ class Silence(Block):
 
 
 def _fit(make: Callable[[], Recorder] = Recorder) -> None:
-    """Makes everything fit who listens; `make` makes the recorder if there is none."""
+    """Make the state consistent with the users; `make` creates the recorder if there is none."""
     global _fitting, _again
     with _lock:
         _again = True

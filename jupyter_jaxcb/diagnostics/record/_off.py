@@ -1,4 +1,4 @@
-"""``JUPYTER_JAXCB=off``: nothing is recorded or shown in a process; callbacks run as they are."""
+"""``JUPYTER_JAXCB=off`` turns recording and displays off; callbacks run as usual."""
 
 from __future__ import annotations
 

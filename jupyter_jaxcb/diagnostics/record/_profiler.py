@@ -1,4 +1,4 @@
-"""Host calls as annotations of JAX's profiler, so that XProf shows them beside what XLA does."""
+"""Annotate host calls for JAX's profiler, so that XProf shows them beside XLA's events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...recording import LoweredSite
 
 
 def annotated(lowered: LoweredSite, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, each call of which is a slice named after the host function and its line."""
+    """Wrap `function` so that each call is a trace annotation with the host function's name."""
     site = lowered.site
     name = f"host call {site.function}"
 

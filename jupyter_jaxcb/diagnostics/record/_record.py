@@ -18,32 +18,33 @@ from ._listening import Silence, start, stop
 from ._off import is_off
 from ._running import still_running
 
-BUDGET_SECONDS = 5.0  # that the end of a block waits for programs without effects
+BUDGET_SECONDS = 5.0  # the end of a block waits this long for programs without effects
 _POLL_SECONDS = 0.001
 
 
 class Record:
-    """What `record` yields: its `recording` is there once the ``with`` block has ended."""
+    """The value of ``with record() as r``; `recording` is available after the block."""
 
     def __init__(self, block: Block) -> None:
         self._recording: Recording | None = None
         self._block = block
 
     def __repr__(self) -> str:
-        return "<recording, not over yet>" if self._recording is None else repr(self._recording)
+        return "<recording in progress>" if self._recording is None else repr(self._recording)
 
     @property
     def recording(self) -> Recording:
-        """What was recorded.
+        """The recording of the block.
 
         Raises:
-            RuntimeError: inside the ``with`` block: it is not over yet.
+            RuntimeError: the ``with`` block has not ended; read it after the block.
         """
-        if self._recording is None and self._block.is_left:  # an interrupt has interrupted its end
+        if self._recording is None and self._block.is_left:  # an interrupt hit while it ended
             self._block.finish()
         if self._recording is None:
             raise RuntimeError(
-                "the recording is made when the `with jaxcb.record()` block ends; read it after."
+                "the recording is not available inside the `with jaxcb.record()` block. Read it "
+                "after the block."
             )
         return self._recording
 
@@ -51,22 +52,25 @@ class Record:
 def record(
     capacity: int = DEFAULT_CAPACITY, *, sample_values: bool = True, annotate: bool = False
 ) -> contextlib.AbstractContextManager[Record]:
-    """Records every host call and every elided callback of what runs inside.
+    """Record the host calls and elided callbacks of the programs that run in a ``with`` block.
 
-    May be nested, and entered in several threads: each block gets what happened, in any thread,
-    while it lasted.
+    At its end the block waits for the host calls of programs that were dispatched inside. Blocks
+    may be nested and entered in several threads: each records everything, in any thread, until it
+    ends. With ``JUPYTER_JAXCB=off`` in the environment the recording is empty.
 
     Args:
-        capacity: host calls kept (48 bytes each); later ones are only counted. Blocks that overlap
-            share the log of the first.
-        sample_values: keep values of the first calls of each callback, and of failing ones. They are
-            not in what a notebook saves unless ``--values`` says so. Blocks that overlap do as the
-            first.
-        annotate: tell JAX's profiler of each host call (`jax.profiler.TraceAnnotation`), so that
-            XProf and TensorBoard show it beside what XLA does. It is on for whoever records
-            meanwhile.
+        capacity: number of host calls to log (48 bytes each); later ones are only counted.
+            Overlapping blocks share the log of the first block.
+        sample_values: keep values of the first calls of each callback, and of the first failed
+            ones. A notebook saves them only with ``--values``. Overlapping blocks use the setting
+            of the first.
+        annotate: annotate each host call for JAX's profiler (`jax.profiler.TraceAnnotation`), so
+            that XProf and TensorBoard show it beside XLA's events. This also affects overlapping
+            blocks.
 
-    With ``JUPYTER_JAXCB=off`` in the environment nothing is recorded: the recording is empty.
+    Returns:
+        A context manager that yields a `Record`; its `recording` is the `Recording` once the block
+        has ended.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -79,7 +83,7 @@ def record(
 
 
 class RecordBlock(Block):
-    """What `record` returns."""
+    """The context manager that `record` returns."""
 
     def __init__(self, capacity: int, sample_values: bool, annotate: bool = False) -> None:
         self._wanted = capacity, sample_values, annotate
@@ -118,7 +122,7 @@ class RecordBlock(Block):
 
 
 def _interrupt() -> None:
-    """What Ctrl-C does; one that somebody has raised in another thread is that thread's own."""
+    """Do what Ctrl-C does, unless the interrupt was raised in another thread."""
     if threading.current_thread() is threading.main_thread():
         interrupt()
 
@@ -126,15 +130,14 @@ def _interrupt() -> None:
 def _warn_of(left: int) -> None:
     runs = "a program is" if left == 1 else f"{left:,} programs are"
     warnings.warn(
-        f"{runs} still running {BUDGET_SECONDS:g} s after the end of a record() block; host calls "
-        "made from now on are not in its recording. Wait for the results inside the block: "
-        "jax.block_until_ready(result).",
+        f"{runs} still running {BUDGET_SECONDS:g} s after the end of a record() block; its later "
+        "host calls are not recorded. Call jax.block_until_ready(result) inside the block.",
         stacklevel=4,
     )
 
 
 class Unrecorded(Silence):
-    """A block of which nothing is recorded, nor of what it has dispatched."""
+    """A block in which nothing is recorded, including programs that it dispatches."""
 
     def leave(self, error: BaseException | None) -> None:
         if error is None:
@@ -142,13 +145,15 @@ class Unrecorded(Silence):
 
 
 def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
-    """Waits until dispatched programs have made their host calls.
+    """Wait until dispatched programs have made their host calls.
 
-    Returns at once while no program of ours exists. Programs with effects that this thread
-    dispatched are waited for whatever they take. A program with pure callbacks only
-    is known by its results, whether anybody keeps them or not: those of runs that were seen are
-    waited for, but no longer than `budget_seconds`. Nothing is waited for in a host call that XLA
-    makes behind Python's back, which would wait for itself.
+    Programs with effects that this thread dispatched are waited for without a limit. Runs of
+    programs with only pure callbacks are waited for at most `budget_seconds`, using their results.
+    Return at once if no program with callbacks exists, or in a host call on a thread of XLA, which
+    would wait for itself.
+
+    Returns:
+        The number of runs that are still unfinished.
 
     Raises:
         jax.errors.JaxRuntimeError: a host function failed in a program that nobody waited for.
@@ -159,7 +164,7 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
     try:
         jax.effects_barrier()
     except BaseException:
-        jax_compat.forget_tokens()  # or every later barrier raises this again
+        jax_compat.forget_tokens()  # else every later barrier raises the same error again
         raise
     runs = jax_compat.unfinished_runs()
     while runs and time.monotonic() <= deadline:
@@ -169,5 +174,5 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
 
 
 def environment() -> dict[str, str]:
-    """What the statuses depend on."""
+    """Return the versions and backend that statuses depend on."""
     return {"jax": jax.__version__, "backend": jax_compat.backend_name()}

@@ -1,7 +1,6 @@
-"""Which host calls are running right now, read off the stacks of the threads they run in.
+"""Find the host calls that are running now, from the stacks of all threads.
 
-Nothing of it is on the path of a host call: the frames of crossings hold all there is to know, for
-as long as they last.
+This costs nothing on the path of a host call: the frames of a crossing hold everything needed.
 """
 
 from __future__ import annotations
@@ -20,27 +19,27 @@ from ...stack.executors import CROSS, SubmittedChunk
 
 
 class RunningCall(NamedTuple):
-    """A host call that has not come back."""
+    """A host call that is running."""
 
     lowered: LoweredSite
     element: int  # -1: no batch element
-    thread: str  # its name
-    start_ns: int | None  # of the recorder's clock; None: it was begun unrecorded
-    recorder: Recorder | None  # that hears of it
+    thread: str  # name of the thread
+    start_ns: int | None  # of the recorder's clock; None: it began unrecorded
+    recorder: Recorder | None  # the recorder that the call reports to
     number: int  # among the calls of its host function
-    host: HostFunction | CallCount  # that counts these; of a callback of JAX's own the latter
+    host: HostFunction | CallCount  # counts these calls; a CallCount for JAX's own callbacks
     stack: tuple[Frame, ...]  # of the user's code, innermost first
-    in_jax: bool  # the host function is inside of JAX
+    in_jax: bool  # whether the host function is inside JAX
 
 
 def running_calls(recorder: Recorder) -> list[RunningCall]:
-    """The recorded host calls that are running in any thread, longest first."""
+    """Return the recorded host calls that are running in any thread, longest first."""
     found = [call for call in all_running_calls() if call.recorder is recorder]
     return sorted(found, key=lambda call: call.start_ns or 0)
 
 
 def still_running(recorder: Recorder) -> list[tuple[Any, ...]]:
-    """The recorded host calls that have not come back: each site, then as `Running` has it."""
+    """Return the recorded running host calls: each site, then the other fields of `Running`."""
     now = recorder.clock()
     return [
         (call.lowered, call.element, call.number, call.thread, now - start, call.stack)
@@ -50,7 +49,7 @@ def still_running(recorder: Recorder) -> list[tuple[Any, ...]]:
 
 
 def all_running_calls() -> list[RunningCall]:
-    """The host calls that are running in any thread, recorded or not."""
+    """Return the host calls that are running in any thread, recorded or not."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     frames = frames_of_threads()
     found = [
@@ -69,8 +68,8 @@ def _of_worker(element: _WorkerCall) -> RunningCall:
 
 
 def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall]:
-    """The host calls that `frame` and its callers are in, innermost first."""
-    inside: list[FrameType] = []  # of the call that is looked for
+    """Yield the host calls that `frame` and its callers are in, innermost first."""
+    inside: list[FrameType] = []  # frames above the next host call
     stamps: list[int] | None = None  # of the loop over its batch elements
     while frame is not None:
         code = frame.f_code
@@ -82,7 +81,7 @@ def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall
         else:
             seen = look(frame.f_locals, stamps)
             if seen is not None:
-                if code is RECORDED_CALL:  # whose own frames around the host function come first
+                if code is RECORDED_CALL:  # JAX's frames around its own callback do not count
                     while inside and inside[-1].f_code.co_filename.startswith(JAX_FOLDER):
                         inside.pop()
                 yield _call(frame.f_locals, thread, *seen, inside)
@@ -114,11 +113,11 @@ def _call(
 class _WorkerCall(NamedTuple):
     """A call that a worker has begun."""
 
-    crossing: Mapping[str, Any]  # what the frame of the crossing has, by name
-    call: int  # of the crossing
-    thread: str  # its name, or the number of its process
-    start_ns: int | None  # of the recorder's clock; None: nobody records it
-    inside: list[FrameType]  # innermost first; none of another process
+    crossing: Mapping[str, Any]  # local variables of the crossing's frame
+    call: int  # index of the call in the crossing
+    thread: str  # name of the thread, or the pid of another process
+    start_ns: int | None  # of the recorder's clock; None: not recorded
+    inside: list[FrameType]  # innermost first; empty for another process
 
 
 class _Begun(NamedTuple):
@@ -130,11 +129,11 @@ class _Begun(NamedTuple):
 def _elements_of_workers(
     frames: Mapping[int, FrameType], names: Mapping[int | None, str]
 ) -> Iterator[_WorkerCall]:
-    """The calls that workers are in, by the innermost frames of all threads and their names.
+    """Yield the calls that workers are in, given the innermost frames and names of all threads.
 
-    What another process has just answered is among them until it is received.
+    A call of another process counts until its result is received.
     """
-    begun: dict[int, _Begun] = {}  # by the number of the chunk
+    begun: dict[int, _Begun] = {}  # by number of the chunk
     crossings: list[Mapping[str, Any]] = []
     for ident, innermost in frames.items():
         frame, inside = innermost, []
@@ -165,7 +164,7 @@ def _call_of_worker(
         place = len(stamps) - 1 if recorded else 0
         call, start = flight.start + place, stamps[-1] if recorded and stamps else None
         if not stamps or call >= flight.stop:
-            return None  # not begun, or done
+            return None  # not begun, or finished
         return _WorkerCall(crossing, call, begun.thread, start, begun.inside)
     mark = flight.mark
     if mark is None:

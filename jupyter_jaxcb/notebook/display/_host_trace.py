@@ -1,4 +1,4 @@
-"""A recording as IPython displays it."""
+"""`HostTrace`, the display of a recording in IPython."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from ...report import Place, matrix_to_html, matrix_to_text, to_mimebundle, to_t
 
 
 class HostTrace:
-    """Displays a recording: a line, and a table of sites. Arguments as for `to_mimebundle`."""
+    """The display of a recording: a summary line and a table of sites.
+
+    The arguments are those of `to_mimebundle`.
+    """
 
     def __init__(
         self,
@@ -25,17 +28,17 @@ class HostTrace:
         self._values = values
         self._place = place
         self._name = name
-        self._nothing = "no callback of ours in it" if recording.ahead else "no host calls"
+        self._nothing = "no jupyter_jaxcb callbacks" if recording.ahead else "no host calls"
 
     def __bool__(self) -> bool:
-        """Whether there is anything to show: a call, a compiled site or an elided one."""
+        """Whether there is anything to show: a call, a compiled site or an elided site."""
         return bool(to_text(self.recording, times=False))
 
     def __repr__(self) -> str:
         return to_text(self.recording, times=self._times, values=self._values) or self._nothing
 
     def bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Data (the same for equal programs) and metadata (times, threads) of the display."""
+        """Return data (equal for equal programs) and metadata (times, threads) of the display."""
         data, metadata = to_mimebundle(
             self.recording,
             times=self._times,
@@ -52,12 +55,12 @@ class HostTrace:
 
 
 def matrix_bundle(matrix: Matrix) -> dict[str, str]:
-    """The data of the display of a matrix."""
+    """Return the data of the display of a matrix."""
     return {"text/plain": matrix_to_text(matrix), "text/html": matrix_to_html(matrix)}
 
 
 def widget_of(recording: Recording, *, values: bool, saved: tuple[dict, dict]) -> Any:
-    """A widget of all of `recording`, see `RecordingWidget`."""
-    from ._widget import RecordingWidget  # brings anywidget along, which few cells need
+    """Return a widget that shows the whole `recording`, see `RecordingWidget`."""
+    from ._widget import RecordingWidget  # imports anywidget, which few cells need
 
     return RecordingWidget(recording, values=values, saved=saved)

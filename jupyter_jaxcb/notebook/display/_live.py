@@ -1,4 +1,4 @@
-"""What is shown while a cell runs."""
+"""The live view: progress of a running cell."""
 
 from __future__ import annotations
 
@@ -13,74 +13,72 @@ from ...diagnostics import running_calls, warn_of_running
 from ...recording import Mark, Recorder, Snapshot, YieldPoints
 from ...report import CallColumns, Progress, SiteProgress
 
-FIRST_LOOK_SECONDS = 0.5  # a shorter cell shows its end alone
-LOOK_SECONDS = 0.1
-_TELL_EVERY = 5  # looks
-_HELD = 5  # looks until a page has made the view: host calls that are sent before are lost
-_LONG_NS = 200_000_000  # a call that has been running for this long is named
+DELAY_SECONDS = 0.5  # shorter cells have no live view
+UPDATE_SECONDS = 0.1
+_REPORT_EVERY = 5  # updates
+_HELD = 5  # updates until the page has built the view; host calls sent earlier would be lost
+_LONG_NS = 200_000_000  # a call that has been running for this long is listed
 
 
-class Live:
-    """Looks at the recorder ten times a second, from a thread of its own, while a cell runs.
+class LiveView:
+    """Shows the progress of a running cell, ten times a second, from a separate thread.
 
     Args:
-        recorder: of the cell.
-        mark: when the cell began.
-        tell: called with what the sites have done so far, twice a second.
+        recorder: the recorder of the cell.
+        mark: the beginning of the cell.
+        report: called with the progress of all sites, twice a second.
     """
 
     def __init__(
-        self, recorder: Recorder, mark: Mark, tell: Callable[[Sequence[SiteProgress]], None]
+        self, recorder: Recorder, mark: Mark, report: Callable[[Sequence[SiteProgress]], None]
     ) -> None:
         self._recorder = recorder
         self._mark = mark
-        self._tell = tell
+        self._report = report
         self._over = threading.Event()
-        self._turns = YieldPoints(recorder, int(LOOK_SECONDS * 1e9))
+        self._turns = YieldPoints(recorder, int(UPDATE_SECONDS * 1e9))
         self._progress = Progress(recorder.clock())
         self._widget: Any = None
         self._shown: DisplayHandle | None = None
-        self._held: list[tuple[CallColumns, int]] = []  # not sent yet, and since when they count
-        # A copy of the context: what the thread displays belongs to the cell that is running now.
+        self._held: list[tuple[CallColumns, int]] = []  # calls not sent yet, with their begin
+        # A copy of the context, so that the thread's output goes to the running cell.
         context = contextvars.copy_context()
         self._thread = threading.Thread(
             target=context.run, args=(self._run,), name="jupyter_jaxcb live", daemon=True
         )
 
     def begin(self) -> None:
-        """Starts looking."""
+        """Start the thread."""
         self._thread.start()
 
     def end(self) -> None:
-        """Takes away what was shown; returns when the thread has ended."""
+        """Remove the view, and return when the thread has ended."""
         self._over.set()
         self._turns.wake()
         self._thread.join()
 
     def _run(self) -> None:
-        if self._over.wait(FIRST_LOOK_SECONDS):
+        if self._over.wait(DELAY_SECONDS):
             return
         try:
             with self._turns:
-                looks = 0
+                updates = 0
                 while not self._over.is_set():
-                    # Host calls that go on and on give us turns; others leave us the time.
-                    given = self._turns.take(LOOK_SECONDS)
-                    self._look_and_tell(looks)
-                    looks += 1
+                    # Steady host calls give turns; otherwise the timeout ends the wait.
+                    given = self._turns.take(UPDATE_SECONDS)
+                    snapshot = self._update(updates)
+                    if updates % _REPORT_EVERY == 0:
+                        self._report(self._progress.sites(snapshot.lowered))
+                    updates += 1
                     if given:
                         self._turns.end()
         finally:
             self._hide()
 
-    def _look_and_tell(self, looks: int) -> None:
-        heard = self._look(looks)
-        if looks % _TELL_EVERY == 0:
-            self._tell(self._progress.sites(heard.lowered))
-
-    def _look(self, looks: int) -> Snapshot:
-        heard = self._recorder.heard(self._mark, self._progress.seen)
-        calls = self._progress.add(heard)
+    def _update(self, updates: int) -> Snapshot:
+        """Show the current progress, after a number of earlier updates."""
+        snapshot = self._recorder.snapshot(self._mark, self._progress.seen)
+        calls = self._progress.add(snapshot)
         now = self._recorder.clock()
         running = [
             call
@@ -90,14 +88,14 @@ class Live:
         for call in running:
             warn_of_running(call)
         if self._progress.seen or running:
-            message = self._progress.to_message(heard, now, running)
-            self._show(message, list(heard.threads))
+            message = self._progress.to_message(snapshot, now, running)
+            self._show(message, list(snapshot.threads))
             self._held += [(calls, self._progress.since_first_ns(calls))] if calls.rows else []
-            if looks >= _HELD:
+            if updates >= _HELD:
                 for held in self._held:
                     self._widget.append(*held)
                 self._held.clear()
-        return heard
+        return snapshot
 
     def _show(self, message: dict[str, Any], threads: list[str]) -> None:
         if self._widget is not None:
@@ -109,7 +107,7 @@ class Live:
         self._widget = LiveWidget(progress=message, threads=threads)
         bundle = self._widget._repr_mimebundle_()
         data = bundle[0] if isinstance(bundle, tuple) else bundle
-        # The widget alone: nothing of it is to be saved, or compared by nbval.
+        # Only the widget's own data: nothing is to be saved, or compared by nbval.
         key = "application/vnd.jupyter.widget-view+json"
         self._shown = display({key: data[key]}, raw=True, display_id=True)
 

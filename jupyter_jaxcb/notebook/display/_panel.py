@@ -1,4 +1,4 @@
-"""What the side panel and the badges are told."""
+"""Build the data of the side panel and the badges."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def snapshot(
     running: bool,
     live: Iterable[SiteProgress] = (),
 ) -> dict[str, Any]:
-    """Everything that is known of the session, as JSON.
+    """Return the state of the session as JSON.
 
     Args:
-        callbacks: by name.
-        known: callbacks are told with their totals, sites as of the last cell.
-        origins: where they stand.
+        callbacks: the registered callbacks by name, shown with their totals.
+        known: the sites so far, shown as of the last cell that used them.
+        origins: the cells they are in.
         running: whether a cell is running.
-        live: what it has called so far.
+        live: the progress of the running cell.
     """
-    sites = {summary.site: _became(summary) for summary in list(known.latest.values())}
+    sites = {summary.site: _finished(summary) for summary in list(known.latest.values())}
     for progress in live:
-        sites[progress.site] = _becomes(progress)
+        sites[progress.site] = _unfinished(progress)
     current = [site for site in sites if _is_current(site, origins)][-MAX_SITES:]
     rows = Rows(current)
     totals = list(known.totals.values())
@@ -79,7 +79,7 @@ def _binds(site: Site, callback: Callback) -> bool:
 
 
 def _is_current(site: Site, origins: Origins) -> bool:
-    """Whether the cells of its line and of those who called it are as they ran last."""
+    """Whether the cells of its line and of its callers are unchanged since their last run."""
     return all(map(origins.is_current, (site.file, *(frame.file for frame in site.callers))))
 
 
@@ -96,7 +96,7 @@ def _place(site: Site, rows: Rows, origins: Origins) -> dict[str, Any]:
     }
 
 
-def _became(summary: SiteSummary) -> dict[str, Any]:
+def _finished(summary: SiteSummary) -> dict[str, Any]:
     return {
         "status": str(summary.status),
         "reason": summary.reason,
@@ -109,8 +109,8 @@ def _became(summary: SiteSummary) -> dict[str, Any]:
     }
 
 
-def _becomes(progress: SiteProgress) -> dict[str, Any]:
-    """Of a site whose cell still runs; its status is told at the end."""
+def _unfinished(progress: SiteProgress) -> dict[str, Any]:
+    """Describe a site of the running cell; its status is known at the end."""
     return {
         "status": str(Status.KEPT),
         "reason": "",

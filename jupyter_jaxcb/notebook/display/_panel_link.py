@@ -1,4 +1,4 @@
-"""The line to JupyterLab's side panel and badges."""
+"""Communicate with JupyterLab's side panel and badges."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from IPython.core.interactiveshell import InteractiveShell
 from ...recording import Recording
 from ...report import Place, to_message
 
-NAME = "jupyter_jaxcb"  # of the target, and of the one comm
+NAME = "jupyter_jaxcb"  # of the comm target, and of the only comm
 PROTOCOL = 1
 _VERSION = version("jupyter_jaxcb")
-_KEPT = 8  # recordings that a view can still ask for
+_KEPT = 8  # recordings that a view can request
 
 
 class Link:
-    """Sends whole snapshots, so that a page that comes late misses nothing.
+    """Sends complete snapshots, so that a page that is loaded late misses nothing.
 
-    The comm has a fixed name and is never opened: a front end that does not know us hears of
-    nothing, and one that does needs no answer from a kernel that is busy.
+    The comm has a fixed name and is never opened: front ends without the extension ignore it, and
+    the extension need not wait for a busy kernel.
 
     Args:
-        shell: IPython's; nothing is sent where it is not a kernel's, or that of an engine of
-            ipyparallel's, whose client would take our comm for its own.
-        snapshot: what there is to tell.
+        shell: IPython's shell. Nothing is sent from a terminal or from an ipyparallel engine, whose
+            client would take the comm for its own.
+        snapshot: returns the state to send.
         place: see `to_message`.
     """
 
@@ -43,38 +43,38 @@ class Link:
         self._snapshot = snapshot
         self._place = place
         self._comm: Any = None
-        self._told: dict[str, Any] | None = None
+        self._sent: dict[str, Any] | None = None
         self._recordings: dict[str, Recording] = {}
 
     def open(self) -> None:
-        """Listens, and tells what there is."""
+        """Open the comm and send the state."""
         if self._has_page:
             self._comm = comm.create_comm(target_name=NAME, comm_id=NAME, primary=False)
-            self._comm.on_msg(self._answer)
+            self._comm.on_msg(self._receive)
             comm.get_comm_manager().register_comm(self._comm)
             self.push()
 
     def close(self) -> None:
-        """Tells that there is nothing any more."""
+        """Report that the extension is unloaded, and close the comm."""
         if self._comm is not None:
             self._send({"type": "unloaded"})
             comm.get_comm_manager().unregister_comm(self._comm)
             self._comm = None
 
     def push(self) -> None:
-        """Tells what there is now, if it is not what was told last."""
+        """Send the state if it has changed."""
         if self._comm is not None:
             snapshot = self._snapshot()
-            if snapshot != self._told:
-                self._tell(snapshot)
+            if snapshot != self._sent:
+                self._send_snapshot(snapshot)
 
     def repeat(self) -> None:
-        """Tells it again, to a page that may have been loaded since."""
+        """Send the state again, for a page that may have been loaded since."""
         if self._comm is not None:
-            self._tell(self._snapshot())
+            self._send_snapshot(self._snapshot())
 
     def keep(self, recording: Recording) -> str:
-        """Keeps `recording` for the views of it; returns the name they ask by."""
+        """Keep `recording` for its views; return the id by which they request it."""
         if self._comm is None:
             return ""
         for name, known in self._recordings.items():
@@ -86,26 +86,26 @@ class Link:
             self._recordings.pop(next(iter(self._recordings)))
         return name
 
-    def _tell(self, snapshot: dict[str, Any]) -> None:
-        self._told = snapshot
+    def _send_snapshot(self, snapshot: dict[str, Any]) -> None:
+        self._sent = snapshot
         self._send({"type": "snapshot", "version": _VERSION, **snapshot})
 
     def _send(self, data: dict[str, Any], buffers: list[bytes] | None = None) -> None:
         self._comm.send({"protocol": PROTOCOL, **data}, buffers=buffers or [])
 
-    def _answer(self, message: dict[str, Any]) -> None:
-        """May come on a thread of the kernel's own; of another version, anything may come."""
-        asked = message["content"].get("data") or {}
-        if asked.get("type") == "hello":
+    def _receive(self, message: dict[str, Any]) -> None:
+        """Handle a request, on any thread; another version of the front end may send anything."""
+        request = message["content"].get("data") or {}
+        if request.get("type") == "hello":
             self.repeat()
-        elif asked.get("type") == "recording":
-            name = str(asked.get("id"))
+        elif request.get("type") == "recording":
+            name = str(request.get("id"))
             recording = self._recordings.get(name)
-            answer: dict[str, Any] = {"type": "recording", "id": name, "facts": None}
+            reply: dict[str, Any] = {"type": "recording", "id": name, "facts": None}
             if recording is None:
-                self._send(answer)
+                self._send(reply)
                 return
             facts, measured, calls = to_message(recording, place=self._place)
-            answer |= {"facts": facts, "measured": measured}
-            answer |= {"rows": calls.rows, "unit_ns": calls.unit_ns}
-            self._send(answer, [calls.raw])
+            reply |= {"facts": facts, "measured": measured}
+            reply |= {"rows": calls.rows, "unit_ns": calls.unit_ns}
+            self._send(reply, [calls.raw])

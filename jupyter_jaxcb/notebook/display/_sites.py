@@ -1,4 +1,4 @@
-"""What the sites of a session have done so far."""
+"""Totals of all call sites of a session."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ...report import SiteSummary, summarize
 
 
 class Sites:
-    """Every site that was shown.
+    """The summaries of all sites that were shown.
 
     Attributes:
-        totals: over all cells; status and shapes are the newest ones.
-        latest: as of the last cell in which they did anything, the newest last.
+        totals: summed over all cells, with the latest status and shapes.
+        latest: from the last cell that used the site, most recent last.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Sites:
         self.latest: dict[Site, SiteSummary] = {}
 
     def add(self, recording: Recording) -> None:
-        """A cell has ended."""
+        """Add the recording of a cell."""
         for summary in summarize(recording):
             known = self.totals.get(summary.site)
             self.totals[summary.site] = _added(known, summary) if known else summary

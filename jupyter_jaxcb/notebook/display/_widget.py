@@ -1,4 +1,4 @@
-"""The front end as a widget, wherever anywidget works."""
+"""The front end as anywidget widgets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _STATIC = Path(str(importlib.resources.files("jupyter_jaxcb"))) / "static"
 
 
 class LiveWidget(anywidget.AnyWidget):
-    """How a cell that still runs is doing.
+    """The live view of a running cell.
 
-    Its host calls come as messages, which are not saved.
+    Host calls are sent as messages, which are not saved.
     """
 
     _esm = _STATIC / "widget.js"
@@ -28,22 +28,22 @@ class LiveWidget(anywidget.AnyWidget):
     threads = traitlets.List().tag(sync=True)
 
     def append(self, calls: CallColumns, since_first_ns: int) -> None:
-        """Sends host calls whose variants count the sites of `progress`."""
+        """Send host calls whose variants are indices of the sites in `progress`."""
         header = {"rows": calls.rows, "unit_ns": calls.unit_ns, "base_ns": since_first_ns}
         self.send(header, buffers=[calls.raw])
 
-    def __repr__(self) -> str:  # no address: outputs are to be equal in equal notebooks
+    def __repr__(self) -> str:  # without an address, so that outputs are reproducible
         return "LiveWidget()"
 
 
 class RecordingWidget(anywidget.AnyWidget):
-    """All of a recording.
+    """A view of a whole recording.
 
     Args:
-        recording: what to show.
+        recording: the recording to show.
         values: see `to_message`.
         saved: data and metadata for a notebook without a kernel, and for JupyterLab's renderer,
-            which comes before a widget and asks the kernel for the rest.
+            which takes precedence over widgets and requests the rest from the kernel.
     """
 
     _esm = _STATIC / "widget.js"
@@ -72,7 +72,7 @@ class RecordingWidget(anywidget.AnyWidget):
         return self._saved[0]["text/plain"]
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The widget, and for a saved notebook what can be shown without a kernel."""
+        """Return the widget, and the data that can be shown without a kernel."""
         data, metadata = self._saved
         shown: Any = super()._repr_mimebundle_(**options)
         widget = shown[0] if isinstance(shown, tuple) else shown

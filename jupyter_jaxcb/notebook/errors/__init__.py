@@ -1,4 +1,4 @@
-"""What a failing cell shows: the user's own exception, once, and late ones with their cell."""
+"""Show the user's own exception for a failed host function, once, and name its cell if late."""
 
 from ._error_display import SIGNAL_HANDLERS as SIGNAL_HANDLERS
 from ._error_display import ErrorDisplay as ErrorDisplay

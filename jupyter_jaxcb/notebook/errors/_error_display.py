@@ -1,4 +1,4 @@
-"""A failed host function is shown as the user's own exception, once."""
+"""Show a failed host function as the user's own exception, once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from ...stack import CallbackException, error_for_user, refused_frames
 from ._late_errors import LateErrors
 
-# What is raised for a failed host function: JAX's class, ValueError by its C++, Ctrl-C itself, and
-# the class of `host_callback.barrier_wait`. The other two are what we refuse things with, as is
-# ValueError.
+# The errors for a failed host function: JAX's class, ValueError from JAX's C++ fast path,
+# KeyboardInterrupt, and that of `host_callback.barrier_wait`. This package raises the other two,
+# and ValueError, for wrong use.
 _CLASSES = (
     jax.errors.JaxRuntimeError,
     ValueError,
@@ -23,12 +23,12 @@ _CLASSES = (
     NotImplementedError,
 )
 
-SIGNAL_HANDLERS: set[CodeType] = set()  # of ours, to be left out of tracebacks
-LONGEST = 20_000  # characters of a message that a notebook is to hold
+SIGNAL_HANDLERS: set[CodeType] = set()  # of this package, hidden in tracebacks
+LONGEST = 20_000  # characters shown of an error message
 
 
 class ErrorDisplay:
-    """While installed, IPython shows the exception of the host function, not JAX's of it."""
+    """While installed, IPython shows the host function's exception instead of JAX's error."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
@@ -38,7 +38,7 @@ class ErrorDisplay:
         self._late = LateErrors(shell)
 
     def install(self) -> None:
-        """Registers with IPython; a handler that was there keeps the classes it had."""
+        """Register with IPython; an existing handler keeps its exception classes."""
         self._late.install()
         others = self._exceptions_before
         ours = tuple(c for c in _CLASSES if c not in others)
@@ -46,7 +46,7 @@ class ErrorDisplay:
         self._handler = vars(self._shell)["CustomTB"]
 
     def remove(self) -> None:
-        """Puts back what was there before, unless somebody else has registered since."""
+        """Restore the previous handler, unless other code has registered one since."""
         self._late.remove()
         if self._handler is None or vars(self._shell).get("CustomTB") is not self._handler:
             return
@@ -58,15 +58,15 @@ class ErrorDisplay:
         self._handler = None
 
     def show(self, error: BaseException) -> None:
-        """Shows `error` as a failing cell would."""
+        """Show `error` as a failing cell would."""
         self._show(self._shell, type(error), error, error.__traceback__)
 
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
     ) -> None:
         # The text of a CallbackException repeats all of its cause.
-        told = value.__cause__ if isinstance(value, CallbackException) else value
-        seen = error_for_user(told, tb)
+        error = value.__cause__ if isinstance(value, CallbackException) else value
+        seen = error_for_user(error, tb)
         if seen is not None:
             self._late.mark(seen[0])
             original, frames = _showable(seen[0]), seen[1]
@@ -82,14 +82,14 @@ class ErrorDisplay:
 
 
 def _without_handler(tb: TracebackType | None) -> TracebackType | None:
-    """`tb` as it would be without our handler: IPython shows the last frame, whoever it is."""
+    """Remove the frame of the signal handler: IPython always shows the last frame."""
     if tb is None or tb.tb_frame.f_code in SIGNAL_HANDLERS:
         return None
     return TracebackType(_without_handler(tb.tb_next), tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
 
 
 def _showable(error: BaseException) -> BaseException:
-    """`error`, or what stands for one that a kernel cannot send, or a notebook cannot hold."""
+    """Return `error`, or a copy with a shorter message that a kernel can send and save."""
     try:
         message = str(error)
     except Exception as broken:

@@ -1,4 +1,4 @@
-"""Errors of host functions that are shown in a later cell than the one in which they happened."""
+"""Mark errors of host functions that are shown in a later cell than they happened in."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from ...stack import add_note, failed_while, set_running_reporter
 
 
 class LateErrors:
-    """While installed, notes which cell was running when a host function failed."""
+    """While installed, records which cell was running when a host function failed."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._cell = ""
 
     def install(self) -> None:
-        """Looks on as cells begin."""
+        """Register for the beginning of cells."""
         self._begins()
         self._shell.events.register("pre_run_cell", self._begins)
         set_running_reporter(self._running)
 
     def remove(self) -> None:
-        """Takes everything back."""
+        """Undo `install`."""
         self._shell.events.unregister("pre_run_cell", self._begins)
         set_running_reporter(None)
 
     def mark(self, error: BaseException) -> None:
-        """Says in a note of `error` in which cell it happened, unless it is shown in that one."""
+        """Add a note to `error` that names its cell, unless that cell is still running."""
         cell = failed_while(error)
         if cell and cell != self._cell:
             add_note(error, f"late: the host function failed while {cell} was running")

@@ -1,6 +1,7 @@
 """The magics: argument parsing around functions that work without IPython.
 
-`_callback` has ``%%jax_callback`` and its kin, `_record` and `_check` one magic each.
+`_callback` has ``%%jax_callback``, ``%jax_callbacks``, ``%jax_explain`` and ``%jax_migrate``;
+`_record` and `_check` have one magic each.
 """
 
 from ._callback import JaxMagics as JaxMagics

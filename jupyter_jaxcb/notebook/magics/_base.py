@@ -1,4 +1,4 @@
-"""What the magics of a session share: how their line is read, and the body of their cell."""
+"""Base class of the magics: parse the line and the body of the cell."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ class SessionMagics(Magics):
             return parse_argstring(function, line)
         except (UsageError, ValueError) as error:  # ValueError: a quote that is not closed
             hint = option_hint(line, option_names(function))
-            raise UsageError(f"{error}{hint} See %{magic}? for what it takes.") from None
+            raise UsageError(f"{error}{hint} See %{magic}? for its options.") from None

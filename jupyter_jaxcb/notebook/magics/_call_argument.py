@@ -1,4 +1,4 @@
-"""``%jax_explain f(x, y)``, ``%jax_check f(x, y)``: the call that is asked about."""
+"""Parse the call in ``%jax_explain f(x, y)`` and ``%jax_check f(x, y)``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _COLLECT = "_jaxcb_collect"
 _FILE = "<%jax_explain>"
 
 
-class Question(NamedTuple):
-    """A function and what it would be called with."""
+class CallArgument(NamedTuple):
+    """A function and the arguments of the call."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -26,10 +26,10 @@ class Question(NamedTuple):
 
 
 def split_options(line: str) -> tuple[set[str], str]:
-    """The options before the call, and the call.
+    """Split a line into the options before the call, and the call.
 
     Raises:
-        UsageError: an unknown option.
+        UsageError: an option is unknown, or follows the call.
     """
     given, rest = set(), line.strip()
     while rest.startswith("--"):
@@ -44,22 +44,22 @@ def split_options(line: str) -> tuple[set[str], str]:
     return given, rest.removesuffix(";")
 
 
-def question(call: str, namespace: Mapping[str, Any], magic: str = _EXPLAIN) -> Question:
-    """Evaluates the function and the arguments of a call, and does not make it.
+def call_argument(call: str, namespace: Mapping[str, Any], magic: str = _EXPLAIN) -> CallArgument:
+    """Evaluate the function and the arguments of a call, without making the call.
 
     Args:
         call: ``f(x, n=2)``, ``jax.grad(f)(x)``.
         namespace: where its names are looked up.
-        magic: that asks.
+        magic: name of the magic, for messages.
 
     Raises:
-        UsageError: it is not a call.
-        Exception: whatever evaluating its parts raises.
+        UsageError: `call` is not a call.
+        Exception: any error of evaluating its parts.
     """
     __tracebackhide__ = True
-    made = ", which is not made" if magic == _EXPLAIN else ""
+    made = " that is not executed" if magic == _EXPLAIN else ""
     if not call.strip():
-        raise UsageError(f"{magic} takes a call{made}: {magic} f(x, y).")
+        raise UsageError(f"{magic} takes a call{made}: write {magic} f(x, y).")
     try:
         tree = ast.parse(call.strip(), mode="eval")
     except SyntaxError as error:
@@ -78,4 +78,4 @@ def question(call: str, namespace: Mapping[str, Any], magic: str = _EXPLAIN) -> 
     names = {**namespace, _COLLECT: lambda *args, **kwargs: (args, kwargs)}
     linecache.cache[_FILE] = (len(call), None, [call + "\n"], _FILE)  # for a traceback
     args, kwargs = eval(compile(tree, _FILE, "eval"), names)
-    return Question(eval(compile(function, _FILE, "eval"), names), args, kwargs)
+    return CallArgument(eval(compile(function, _FILE, "eval"), names), args, kwargs)

@@ -1,4 +1,4 @@
-"""The magics: argument parsing around calls that work without IPython."""
+"""``%%jax_callback``, ``%jax_callbacks``, ``%jax_explain`` and ``%jax_migrate``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ...report import cost_to_text
 from ...stack import cell_known_as
 from ..session import stacks
 from ._base import SessionMagics
-from ._call_argument import question, split_options
+from ._call_argument import call_argument, split_options
 from ._cell import decorate
 from ._options import (
     check_declared,
@@ -48,35 +48,33 @@ _RULE = f"{_DECORATOR}_rule"
 
 @magics_class
 class JaxMagics(SessionMagics):
-    """The magics of one session."""
+    """Register, list, explain and migrate callbacks."""
 
     @magic_arguments()
     @argument("flavor", nargs="?", default="", help="pure, io, debug, buffer or tap")
     @argument(
-        "names", nargs="*", default=[], help="functions to register; all of the cell if left out"
+        "names", nargs="*", default=[], help="functions to register; by default all in the cell"
     )
     @argument(
         "--result",
         help="what the function returns: an expression over its parameters, such as z or "
-        '"(z, z.shape[:1])"; None for nothing; infer to run a pure function once, on zeros. If it '
-        "is left out, a return annotation says it",
+        '"(z, z.shape[:1])"; None for nothing; infer to run a pure function once, on zeros. By '
+        "default taken from the return annotation",
     )
     @argument(
         "--vmap-method",
-        help="pure, buffer: how vmap calls it: sequential (the default, always right), "
+        help="pure, buffer: how to batch it under vmap: sequential (the default, always correct), "
         "sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
     )
     @argument("--ordered", action="store_true", help="io, debug: keep program order")
-    @argument("--arrays", help="what the functions get: numpy (the default), or jax for JAX arrays")
-    @argument("--derivative", help="pure: finite, for central differences")
-    @argument(
-        "--jvp", help="pure, buffer: the function of the cell that is its rule, as for defjvp"
-    )
+    @argument("--arrays", help="arrays passed to the functions: numpy (the default) or jax")
+    @argument("--derivative", help="pure: finite, to differentiate by central differences")
+    @argument("--jvp", help="pure, buffer: a function of the cell, its forward rule as for defjvp")
     @argument(
         "--vjp",
         nargs=2,
         metavar=("FORWARD", "BACKWARD"),
-        help="pure, buffer: the two functions of the cell that are its rule, as for defvjp",
+        help="pure, buffer: two functions of the cell, its reverse rule as for defvjp",
     )
     @argument(
         "--has-side-effect",
@@ -84,25 +82,25 @@ class JaxMagics(SessionMagics):
         help="buffer: call it as often as the program says",
     )
     @argument("--check", action="store_true", help="buffer: raise if it leaves output unwritten")
-    @argument("--cast", action="store_true", help="pure, io: what it answers may lose in width")
+    @argument("--cast", action="store_true", help="pure, io: allow lossy conversion of results")
     @argument(
         "--executor",
-        help="pure, io: who makes the calls of a vmap, side by side: threads, processes, dask, "
-        "ipyparallel or mpi, with a number of workers as in threads:8, an address as in "
-        "dask:tcp://host:8786; or a variable that is an executor, client or view",
+        help="pure, io: run the calls of a vmap in parallel: threads, processes, dask, "
+        "ipyparallel or mpi, with a number of workers as in threads:8 or an address as in "
+        "dask:tcp://host:8786; or a variable that holds an executor, client or view",
     )
-    @argument("--chunksize", help="batch elements that are sent to the executor together")
+    @argument("--chunksize", help="number of batch elements sent to the executor together")
     @argument("--timeout", help="seconds that one call may take in the executor")
-    @argument("--retries", help="how often a call that failed in the executor is made again")
+    @argument("--retries", help="how often to retry a call that failed in the executor")
     @output_can_be_silenced
     @no_var_expand
     @cell_magic
     def jax_callback(self, line: str, cell: str) -> Any:
-        """Registers the functions of the cell as JAX callbacks, and runs the cell.
+        """Run the cell and register its functions as JAX callbacks.
 
-        It is the decorator ``@jupyter_jaxcb.pure(...)`` (or of another flavor) above each
-        top-level function. Running the same cell again with another body changes what compiled
-        programs call; another cell does not.
+        This is the same as the decorator ``@jupyter_jaxcb.pure(...)`` (or that of another flavor)
+        above each top-level function. If the same cell runs again with a new body, compiled
+        programs call the new functions; another cell does not affect them.
         """
         __tracebackhide__ = True
         options = self._parse("jax_callback", line)
@@ -141,18 +139,17 @@ class JaxMagics(SessionMagics):
                 self._namespace.pop(name, None)
 
     @magic_arguments()
-    @argument("--stacks", action="store_true", help="what is running now, and at which line it is")
+    @argument("--stacks", action="store_true", help="show running host calls and their stacks")
     @argument(
         "--wait",
         metavar="SECONDS",
-        help="how long a cell waits at its end for the host calls it has dispatched: 5; 0 for not "
-        "at all",
+        help="set how long a cell waits at its end for its host calls (5 by default, 0: no wait)",
     )
     @line_magic
     def jax_callbacks(self, line: str) -> CallbackTable | None:
-        """Shows every registered callback with its sites, their statuses, calls and time so far.
+        """Show all registered callbacks with their call sites, statuses, calls and time so far.
 
-        With ``--stacks`` every host call that is running, and the Python stack of its thread.
+        With ``--stacks``, show the running host calls and the Python stacks of their threads.
         """
         options = self._parse("jax_callbacks", line)
         if options.wait is not None:
@@ -164,9 +161,13 @@ class JaxMagics(SessionMagics):
         return CallbackTable(self._session.callbacks(), list(self._session.sites.totals.values()))
 
     @magic_arguments()
-    @argument("--matrix", action="store_true", help="under jit, vmap, grad, hessian, scan, remat")
-    @argument("--cost", action="store_true", help="how long lowering and compiling it took")
-    @argument("call", nargs="*", help="what would be called: f(x, y), jax.grad(f)(x)")
+    @argument(
+        "--matrix",
+        action="store_true",
+        help="explain it under jit, vmap, grad, hessian, scan and remat",
+    )
+    @argument("--cost", action="store_true", help="also show the times of lowering and compiling")
+    @argument("call", nargs="*", help="the call to explain: f(x, y), jax.grad(f)(x)")
     @output_can_be_silenced
     @needs_local_scope
     @no_var_expand
@@ -174,34 +175,34 @@ class JaxMagics(SessionMagics):
     def jax_explain(
         self, line: str, local_ns: Mapping[str, Any] | None = None
     ) -> Recording | Matrix:
-        """Says what ``jax.jit`` would make of each callback in ``f(x, y)``, without calling it.
+        """Show what ``jax.jit`` would make of each callback in ``f(x, y)``, without running it.
 
-        Status, host calls of a run, shapes, reasons and advice, as after a cell that ran. The
-        function and its arguments are evaluated, the call is compiled, nothing of it runs.
+        Shows status, host calls per run, shapes, reasons and advice, as after a cell that ran. The
+        function and its arguments are evaluated and the call is compiled, but not run.
         """
         __tracebackhide__ = True
         options, call = split_options(line)
         names = {**self._namespace, **(local_ns or {})}
-        function, args, kwargs = question(call, names)
+        function, args, kwargs = call_argument(call, names)
         if "--matrix" in options:
-            answer = explain_matrix(function)(*args, **kwargs)
-            recordings = list(answer.columns.values())
+            explained = explain_matrix(function)(*args, **kwargs)
+            recordings = list(explained.columns.values())
         else:
-            answer = explain(function)(*args, **kwargs)
-            recordings = [answer]
+            explained = explain(function)(*args, **kwargs)
+            recordings = [explained]
         if "--cost" in options:
             costs = filter(None, map(cost_to_text, recordings))
-            print("\n".join(costs) or "no callback of ours in it")
-        return answer
+            print("\n".join(costs) or "no jupyter_jaxcb callbacks")
+        return explained
 
     @magic_arguments()
-    @argument("--write", action="store_true", help="rewrite the imports, and nothing else")
+    @argument("--write", action="store_true", help="rewrite the imports, nothing else")
     @argument("file", help="a Python file or a notebook")
     @line_magic
     def jax_migrate(self, line: str) -> None:
-        """Lists each use of jax.experimental.host_callback in a file, and what to write instead.
+        """List each use of jax.experimental.host_callback in a file, and what to write instead.
 
-        It is ``python -m jupyter_jaxcb.migrate [--write] file``; nothing of the file runs.
+        This is the same as ``python -m jupyter_jaxcb.migrate [--write] file``. The file is not run.
         """
         options = self._parse("jax_migrate", line)
         try:

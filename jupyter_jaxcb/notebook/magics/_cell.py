@@ -1,4 +1,4 @@
-"""Running the body of a cell magic as IPython would run the cell itself."""
+"""Run the body of a cell magic as IPython would run the cell itself."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Cell:
         __tracebackhide__ = True
         self._shell = shell
         history = shell.history_manager
-        # The number of the cell that is running; execution_count is the next one's already.
+        # The number of the running cell; execution_count is already that of the next cell.
         number = len(history.input_hist_raw) - 1 if history else 0
         try:
             source = shell.transform_cell(body)
             self.name = shell.compile.cache(f"{magic}\n{source}", number, raw_code=body)
-            # Blank lines stand for the magic's own and those below it that IPython leaves away, so
-            # that line numbers are the cell's.
+            # Blank lines replace the magic's line and the blank lines that IPython drops, so that
+            # line numbers are those of the cell.
             top = "\n" * (1 + blank_lines(body))
             tree: Any = shell.compile.ast_parse(f"{top}{source}", filename=self.name)
         except SyntaxError as error:
@@ -47,11 +47,11 @@ class Cell:
         self.tree: ast.Module = tree
 
     def functions(self) -> dict[str, ast.FunctionDef]:
-        """The top-level functions by name; of several with one name the last."""
+        """Return the top-level functions by name; of several with the same name, the last."""
         return {node.name: node for node in self.tree.body if isinstance(node, ast.FunctionDef)}
 
     def names(self) -> set[str]:
-        """What the cell defines at top level, for all that can be seen without running it."""
+        """Return the names that the cell defines, as far as its source shows."""
         defined = set()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -63,7 +63,7 @@ class Cell:
         return defined
 
     def run(self) -> Any:
-        """Runs the body in the user's namespace; returns the value of a last expression."""
+        """Run the body in the user's namespace; return the value of a final expression."""
         __tracebackhide__ = True
         tree = self._shell.transform_ast(self.tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -82,12 +82,12 @@ class Cell:
         compiler: Callable[..., Any] = self._shell.compile
         try:
             return compiler(tree, self.name, mode)
-        except SyntaxError as error:  # a return outside of a function, an await
+        except SyntaxError as error:  # a return outside a function, an await
             raise CellSyntaxError(self._shell, error) from None
 
 
 def decorate(node: ast.FunctionDef, decorator: str) -> None:
-    """Puts the name `decorator` above all decorators of `node`."""
+    """Add the name `decorator` above all other decorators of `node`."""
     name = ast.Name(decorator, ast.Load())
     ast.copy_location(name, node)
     ast.fix_missing_locations(name)

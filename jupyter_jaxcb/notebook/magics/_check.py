@@ -1,4 +1,4 @@
-"""``%jax_check f(x)``: the contract of a callback, checked."""
+"""``%jax_check f(x)``: check the contract of a callback."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from IPython.core.magic import (
 from ...diagnostics import check
 from ...recording import Check
 from ...stack import Callback
-from ._call_argument import question
+from ._call_argument import call_argument
 
 _MAGIC = "%jax_check"
 
 
 @magics_class
 class CheckMagics(Magics):
-    """The magic that runs a callback to see whether it keeps its contract."""
+    """The magic that checks whether a callback keeps its contract."""
 
     @output_can_be_silenced
     @needs_local_scope
     @no_var_expand
     @line_magic
     def jax_check(self, line: str, local_ns: Mapping[str, Any] | None = None) -> Check:
-        """``%jax_check bessel(1, z)``: runs a callback, and says what breaks its contract.
+        """``%jax_check bessel(1, z)``: run a callback and report what breaks its contract.
 
-        Same inputs twice, inputs unchanged, the declared result, batches as their elements, the
-        derivative rule against differences, JAX inside of it. The runs are not recorded, and after
-        ten seconds no more begins. It is ``jupyter_jaxcb.check(bessel, 1, z)``.
+        Checks that the same inputs give the same result, that inputs stay unchanged, that the
+        result is as declared, that batches give the results of their elements, that the derivative
+        rule agrees with finite differences, and that it does not use JAX. The runs are not
+        recorded, and none begins after ten seconds. Same as ``jupyter_jaxcb.check(bessel, 1, z)``.
         """
         __tracebackhide__ = True
         names = {**self.shell.user_ns, **(local_ns or {})}  # type: ignore[union-attr]
-        function, args, kwargs = question(line.strip().removesuffix(";"), names, _MAGIC)
+        function, args, kwargs = call_argument(line.strip().removesuffix(";"), names, _MAGIC)
         if not isinstance(function, Callback):
             raise UsageError(
                 f"{_MAGIC} takes a call of a registered callback, not of {function!r}. Register it "

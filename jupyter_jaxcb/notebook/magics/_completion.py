@@ -1,4 +1,4 @@
-"""Tab completes what may follow our magics."""
+"""Tab completion for the magics."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def _after_record(shell: InteractiveShell, event: Any) -> list[str]:
 def _after_explain(shell: InteractiveShell, event: Any) -> list[str]:
     before = event.line[: len(event.line) - len(event.symbol)].split()
     if any(not word.startswith("--") for word in before[1:]):
-        raise TryNext  # inside of the call: Python's own names
+        raise TryNext  # inside the call, where Python names are completed
     return [option for option in EXPLAIN_OPTIONS if option not in before]
 
 
 def install_completion(shell: InteractiveShell) -> None:
-    """Teaches the completer of `shell` our magics."""
+    """Register the completions with `shell`."""
     shell.set_hook("complete_command", _after_callback, str_key=_CALLBACK)
     shell.set_hook("complete_command", _after_callbacks, str_key=_CALLBACKS)
     shell.set_hook("complete_command", _after_record, str_key=_RECORD)
@@ -55,7 +55,7 @@ def install_completion(shell: InteractiveShell) -> None:
 
 
 def remove_completion(shell: InteractiveShell) -> None:
-    """Takes back what `install` did."""
+    """Undo `install_completion`."""
     dispatch = shell.strdispatchers["complete_command"]
     for key in (_CALLBACK, _CALLBACKS, _RECORD, _EXPLAIN):
         dispatch.strs.pop(key, None)

@@ -1,4 +1,4 @@
-"""Options of ``%%jax_callback``: checked before anything of the cell runs."""
+"""Check the options of ``%%jax_callback`` before the cell runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from ...stack import (
+    ARRAYS,
     INFER,
     as_magic_options,
     buffer,
@@ -28,26 +29,26 @@ from ._registering import by_magic
 FLAVORS: Mapping[str, Callable[..., Any]] = {
     "pure": pure, "io": io, "debug": debug, "buffer": buffer, "tap": tap,
 }  # fmt: skip
-# Which options a flavor takes, by their names in the parsed arguments.
+# The options of each flavor, by their names in the parsed arguments.
 _TAKES = {
     flavor: {*inspect.signature(decorator).parameters} - {"function"}
     for flavor, decorator in FLAVORS.items()
 }
 _RULED = ("pure", "buffer")  # flavors that take a derivative rule
-_RESULT_SCOPE = {"jax", "jnp", "np"}  # names every result expression may use
+_RESULT_SCOPE = {"jax", "jnp", "np"}  # names that every result expression may use
 
 
 def option_names(magic: Any) -> list[str]:
-    """The options that `magic` has: ``"--result"``."""
+    """Return the options of `magic`, such as ``"--result"``."""
     return [name for action in magic.parser._actions for name in action.option_strings]
 
 
 def option_hint(line: str, known: Collection[str]) -> str:
-    """What may be meant by a line that could not be parsed: an option, or quotes left out.
+    """Guess what is wrong with a line that cannot be parsed: a typo, or missing quotes.
 
     Args:
-        line: of the magic.
-        known: options that it has.
+        line: the line of the magic.
+        known: the options of the magic.
     """
     given = [word.partition("=")[0] for word in line.split() if word.startswith("--")]
     wrong = [option for option in given if option not in known]
@@ -56,21 +57,21 @@ def option_hint(line: str, known: Collection[str]) -> str:
     if "--vjp" in given:
         return ". Name both functions of the rule: --vjp FORWARD BACKWARD."
     if "--result" in given:
-        return '. Put an expression with spaces in quotes, as in --result "(x, x)".'
+        return '. Put an expression with spaces into quotes, as in --result "(x, x)".'
     return "."
 
 
 def rule_of(options: argparse.Namespace) -> tuple[str, list[str]] | None:
-    """The method of the callback that takes the rule which the line names, and its functions.
+    """Return the callback's method for the derivative rule in the line, and the rule's functions.
 
     Raises:
-        UsageError: ``--jvp`` and ``--vjp``, or one of them with ``--derivative``.
+        UsageError: the line has more than one of ``--jvp``, ``--vjp`` and ``--derivative``.
     """
     given = [f"--{name}" for name in ("jvp", "vjp", "derivative") if getattr(options, name)]
     if len(given) > 1:
         raise UsageError(
-            f"{given[0]} does not go with {given[1]}: a function has one derivative. Leave one of "
-            "them out."
+            f"{given[0]} does not go with {given[1]}: a function has only one derivative. Remove "
+            "one of them."
         )
     if options.jvp:
         return "defjvp", [options.jvp]
@@ -78,7 +79,7 @@ def rule_of(options: argparse.Namespace) -> tuple[str, list[str]] | None:
 
 
 def unquoted(word: str) -> str:
-    """`word` without the quotes that IPython leaves around an option's value."""
+    """Remove the quotes that IPython leaves around an option's value."""
     if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"":
         return word[1:-1]
     return word
@@ -87,15 +88,15 @@ def unquoted(word: str) -> str:
 def decorator_of(
     options: argparse.Namespace, namespace: Mapping[str, Any]
 ) -> tuple[Callable[[Any], Any], str | None]:
-    """The decorator that the line asks for, and the result which it declares.
+    """Return the decorator for the line, and the result that it declares.
 
     Args:
         options: the parsed line.
-        namespace: of the user: an executor, a client or a view may stand there under a name.
+        namespace: the user's namespace, in which ``--executor`` may name a variable.
 
     Raises:
-        UsageError: an unknown flavor, an option that the flavor does not take, or a value that it
-            refuses; says what to type instead.
+        UsageError: the flavor is unknown, the flavor does not take an option, or a value is
+            refused; the message says what to type instead.
     """
     flavor = options.flavor
     if flavor not in FLAVORS:
@@ -113,8 +114,14 @@ def decorator_of(
         *others, last = fitting = [other for other, takes in _TAKES.items() if name in takes]
         raise UsageError(
             f"--{name.replace('_', '-')} does not go with {flavor}: it is for "
-            f"{' and '.join(filter(None, [', '.join(others), last]))}. Leave it out, or register "
-            f"as {fitting[0]}."
+            f"{' and '.join(filter(None, [', '.join(others), last]))}. Remove it, or register the "
+            f"function as {fitting[0]}."
+        )
+    arrays = given.get("arrays", ARRAYS[0])
+    if arrays not in ARRAYS:
+        raise UsageError(
+            f"unknown arrays {arrays!r}{nearest(str(arrays), ARRAYS)} Write "
+            f"{' or '.join(f'--arrays {name}' for name in ARRAYS)}."
         )
     try:
         decorator = FLAVORS[flavor](**given) if given else FLAVORS[flavor]
@@ -124,12 +131,12 @@ def decorator_of(
 
 
 def _value(name: str, text: Any, namespace: Mapping[str, Any]) -> Any:
-    """What the option `name` is given by `text`: a number, an executor of the user's, or `text`."""
+    """Convert the `text` of an option: to a number, a variable of the user, or unchanged."""
     if name in ("chunksize", "timeout", "retries"):
         try:
             return float(text) if name == "timeout" else int(text)
         except ValueError:
-            return text  # which the decorator refuses
+            return text  # the decorator refuses it
     if name == "executor":
         text = unquoted(text)
         return namespace.get(text, text) if text.isidentifier() else text
@@ -139,15 +146,15 @@ def _value(name: str, text: Any, namespace: Mapping[str, Any]) -> Any:
 def chosen_functions(
     names: list[str], functions: Mapping[str, ast.FunctionDef]
 ) -> list[ast.FunctionDef]:
-    """The functions of the cell to register: those named, or all of them.
+    """Return the functions of the cell to register: those in `names`, or all.
 
     Raises:
-        UsageError: there is none, or a name is not one of them.
+        UsageError: the cell has no functions, or lacks one of `names`.
     """
     if not functions:
         raise UsageError(
-            "no function in this cell: %%jax_callback registers the functions that the cell "
-            "defines at top level with def (not lambda, not async def). Put a def below it."
+            "no function in this cell: %%jax_callback registers functions defined at top level "
+            "with def (not lambda, not async def). Put a def below it."
         )
     for name in names:
         if name not in functions:
@@ -165,10 +172,10 @@ def check_rule(
     chosen: list[ast.FunctionDef],
     functions: Mapping[str, ast.FunctionDef],
 ) -> list[ast.FunctionDef]:
-    """The one function to register, whose derivative the functions named by `rule` are.
+    """Return the single function to register, whose derivative rule `rule` names.
 
     Raises:
-        UsageError: there are no such functions, or several that they may belong to.
+        UsageError: a function of the rule is missing, or it is unclear whose rule it is.
     """
     option = f"--{method.removeprefix('def')}"
     if flavor not in _RULED:
@@ -178,25 +185,26 @@ def check_rule(
             raise UsageError(f"no function {name!r} in this cell{did_you_mean(name, functions)}")
     if len(set(rule)) < len(rule):
         raise UsageError(
-            f"{option} takes two functions, and {rule[0]} is one. Write {option} FORWARD BACKWARD: "
-            "forward(*args) -> (out, residuals), backward(residuals, cotangent) -> cotangents."
+            f"{option} takes two different functions, not {rule[0]} twice. Write {option} FORWARD "
+            "BACKWARD: forward(*args) -> (out, residuals), backward(residuals, cotangent) -> "
+            "cotangents."
         )
     others = [function for function in chosen if function.name not in rule]
     if len(others) != 1:
         names = ", ".join(function.name for function in others) or "none"
         given = " ".join([option, *rule])
         raise UsageError(
-            f"{given} is the derivative of one function, and the cell registers {names}. Name "
+            f"{given} is the derivative of one function, but the cell registers {names}. Name "
             f"the function: %%jax_callback {flavor} NAME {given} ..."
         )
     return others
 
 
 def check_declared(flavor: str, function: ast.FunctionDef) -> None:
-    """Checks that a function without ``--result`` says in an annotation what it returns.
+    """Check that a function without ``--result`` has an annotation for its result.
 
     Raises:
-        UsageError: it does not.
+        UsageError: it has none.
     """
     if flavor == "buffer" and any(a.annotation for a in _parameters(function)[:1]):
         return
@@ -206,24 +214,31 @@ def check_declared(flavor: str, function: ast.FunctionDef) -> None:
             f"{flavor} needs --result: what {function.name} returns, as an expression over its "
             'parameters (--result x, --result "(x, x.shape[:1])")'
             + (", or --result None" if flavor == "io" else "")
-            + f"; or an annotation, {annotation} (from jaxtyping import Array, Float)."
+            + f"; or an annotation {annotation} (from jaxtyping import Array, Float)."
         )
 
 
 def check_result(
     result: str, flavor: str, function: ast.FunctionDef, defined: Collection[str], alone: bool
 ) -> None:
-    """Checks that a result expression can be evaluated for `function`, `alone` in its cell.
+    """Check that a result expression can be evaluated for `function`.
+
+    Args:
+        result: the expression.
+        flavor: flavor of the callback.
+        function: the function to register.
+        defined: names defined in the namespace and the cell.
+        alone: whether it is the only function in its cell.
 
     Raises:
-        UsageError: it is no expression, or uses a name that is neither a parameter nor defined.
+        UsageError: it is not an expression, or uses a name that is neither a parameter nor defined.
     """
     try:
         expression = ast.parse(result, mode="eval")
     except SyntaxError as error:
         raise UsageError(
-            f"--result {result!r} is not a Python expression: {error.msg}. Write one over the "
-            "parameters, in quotes if it has spaces."
+            f"--result {result!r} is not a Python expression: {error.msg}. Write an expression "
+            "over the parameters, in quotes if it has spaces."
         ) from None
     if result == INFER:
         return
@@ -231,15 +246,15 @@ def check_result(
     if nothing:
         raise UsageError(
             f"--result {result} {nothing}, and does not go with pure: JAX never calls a pure "
-            "callback whose result is not used. Register it as io, which is called as often as the "
-            "program says, or as debug, which only looks on."
+            "callback whose result is unused. Register it as io, which is called as often as the "
+            "program says, or as debug, which only inspects values."
         )
     parameters = [a.arg for a in _parameters(function)][flavor == "buffer" :]
     scalar = None if result in {*parameters, *defined} else scalar_of(result)
     if scalar:
         raise UsageError(
-            f"--result {result} is a dtype without a shape. For a scalar write --result {scalar}; "
-            f"for another shape write it in place of (), as in {[*parameters, 'x'][0]}.shape."
+            f"--result {result} is a dtype without a shape. Write --result {scalar} for a scalar, "
+            f"or another shape in place of (), such as {[*parameters, 'x'][0]}.shape."
         )
     known = {*parameters, *_RESULT_SCOPE, *defined, *vars(builtins)}
     bound = {  # by the expression itself: comprehensions and lambdas
@@ -260,8 +275,7 @@ def check_result(
 
 def _or_name_others(function: ast.FunctionDef) -> str:
     return (
-        f" If {function.name} is not to be a callback, name those that are: %%jax_callback FLAVOR "
-        "NAME ..."
+        f" If {function.name} is not a callback, name the callbacks: %%jax_callback FLAVOR NAME ..."
     )
 
 
@@ -271,7 +285,7 @@ def _written_first(flavor: str, function: ast.FunctionDef) -> str:
     if len(parameters := _parameters(function)) == 1:
         only = parameters[0].arg
         return f". The first one, {only}, is the output: write def {function.name}(out, {only})"
-    return f" behind the first one, which it writes into: def {function.name}(out, ...)"
+    return f" after the output, which it writes into: def {function.name}(out, ...)"
 
 
 def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
@@ -281,7 +295,7 @@ def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
 
 
 def seconds_of(text: str) -> float:
-    """The seconds that ``--wait`` is given."""
+    """Parse the seconds of ``--wait``."""
     try:
         seconds = float(text)
     except ValueError:
@@ -289,6 +303,6 @@ def seconds_of(text: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise UsageError(
             f"--wait takes seconds, 0 or more, not {text!r}. Write %jax_callbacks --wait 5, or 0 "
-            "for not waiting."
+            "to not wait."
         )
     return seconds

@@ -1,4 +1,4 @@
-"""``%%jax_record``, ``%jax_record auto``: host traces of one cell, or of all."""
+"""``%%jax_record`` and ``%jax_record auto``: show the host trace of one cell, or of all."""
 
 from __future__ import annotations
 
@@ -17,36 +17,39 @@ from ._cell import Cell
 from ._options import unquoted
 
 _NOTHING_OF_JAX = (
-    "no callback of JAX's own was seen; of programs that were compiled before, only calls are: run "
-    "them first in this cell, or call jax.clear_caches()"
+    "none of JAX's own callbacks were recorded; in programs compiled before this cell only their "
+    "calls are recorded: run such programs here first, or call jax.clear_caches()"
 )
-_NOTHING = "no host call of jupyter_jaxcb's; for jax.pure_callback and its kin: %%jax_record --jax"
-_OFF = "nothing is recorded, and no file is written: JUPYTER_JAXCB=off"
+_NOTHING = (
+    "no jupyter_jaxcb callbacks were called; write %%jax_record --jax to record jax.pure_callback "
+    "and JAX's other callbacks"
+)
+_OFF = "nothing was recorded and no file was written, because JUPYTER_JAXCB=off"
 
 
 @magics_class
 class RecordMagics(SessionMagics):
-    """The magic that records."""
+    """The magic that records cells."""
 
     @magic_arguments()
-    @argument("name", nargs="?", help="as a cell magic: keep the recording under this name")
+    @argument("name", nargs="?", help="as a cell magic: assign the recording to this name")
     @argument(
         "--values",
         action="store_true",
-        help="show what the first calls were given and answered; it is saved with the notebook",
+        help="show arguments and results of the first calls; they are saved with the notebook",
     )
-    @argument("--jax", action="store_true", help="record callbacks made with jax's own functions")
+    @argument("--jax", action="store_true", help="also record JAX's own callbacks")
     @argument("--save", metavar="FILE", help="write the recording to a file, see Recording.save")
     @output_can_be_silenced
     @line_cell_magic
     def jax_record(self, line: str, cell: str | None = None) -> Any:
-        """``%%jax_record [name]`` shows the host trace of its cell; ``%jax_record auto|off``.
+        """Show the host trace of a cell (``%%jax_record [name]``) or of all (``%jax_record auto``).
 
-        As a cell magic it runs the cell recorded, shows its host trace also after
-        ``%jax_record off``, and keeps the recording under `name`. As a line magic ``auto``
-        shows the host trace of every cell with callbacks from here on, ``off`` of none. With
-        ``--jax`` these are also `jax.pure_callback`, `io_callback`, `jax.debug.print` and the like,
-        of your code or a library's.
+        As a cell magic it records the cell, shows its host trace, even after ``%jax_record off``,
+        and assigns the recording to `name`. As a line magic, ``auto`` shows the host trace of every
+        later cell with callbacks, and ``off`` of none. With ``--jax``, callbacks made with
+        `jax.pure_callback`, `io_callback`, `jax.debug.print` and the like are recorded too, in your
+        code or in a library.
         """
         __tracebackhide__ = True
         options = self._parse("jax_record", line)
@@ -60,21 +63,23 @@ class RecordMagics(SessionMagics):
                 )
             if options.save:
                 raise UsageError(
-                    "--save is for one cell: begin it with %%jax_record --save FILE; or write "
+                    "--save is for one cell: begin it with %%jax_record --save FILE, or call "
                     "recording.save(FILE)."
                 )
             if name == "auto" and is_off():
                 raise UsageError(
-                    "JUPYTER_JAXCB=off turns recording off. Start the kernel without it."
+                    "cannot record: JUPYTER_JAXCB=off turns recording off. Start the kernel "
+                    "without it."
                 )
             self._session.set_automatic(name == "auto", values=options.values, jax=options.jax)
             return None
         if name in ("auto", "off"):
             raise UsageError(
-                f"to turn recording {name}, write %jax_record {name} on a line of its own."
+                f"%%jax_record does not take {name}. To turn automatic recording "
+                f"{'on' if name == 'auto' else 'off'}, write %jax_record {name} on a separate line."
             )
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
-            raise UsageError(f"{name!r} is not a name. Write %%jax_record followed by one.")
+            raise UsageError(f"{name!r} is not a valid name. Write %%jax_record NAME.")
         save = unquoted(options.save) if options.save else None
         try:
             if save:

@@ -1,4 +1,4 @@
-"""Functions of the cell become callbacks, or with ``--jvp`` and ``--vjp`` derivatives of one."""
+"""Turn the functions of a cell into callbacks, and with ``--jvp``, ``--vjp`` into their rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def by_magic(register: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`register`, a decorator, for functions of a cell: messages say what to type in its line."""
+    """Wrap the decorator `register` so that its messages name the options of the magic."""
 
     def registering(function: Any) -> Any:
         __tracebackhide__ = True
@@ -19,12 +19,12 @@ def by_magic(register: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class RuleOfTheCell:
-    """Joins a callback and its rule as soon as the cell has defined all of it, in any order.
+    """Passes a rule to its callback as soon as the cell has defined all functions, in any order.
 
     Args:
         register: the decorator of the host function.
-        method: of the callback that takes the rule: ``"defjvp"``, ``"defvjp"``.
-        count: of the functions that it takes.
+        method: the method that takes the rule, ``"defjvp"`` or ``"defvjp"``.
+        count: number of functions of the rule.
     """
 
     def __init__(self, register: Callable[[Any], Any], method: str, count: int) -> None:
@@ -35,13 +35,13 @@ class RuleOfTheCell:
         self._rule: dict[int, Any] = {}
 
     def function(self, function: Any) -> Any:
-        """Decorates the host function."""
+        """Decorate the host function."""
         self._callback = self._register(function)
         self._join()
         return self._callback
 
     def rule(self, place: int, rule: Any) -> Any:
-        """Decorates a function of the rule, the first (0) or the second (1) that the line names."""
+        """Decorate the first (0) or second (1) function of the rule."""
         self._rule[place] = rule
         self._join()
         return rule

@@ -1,4 +1,4 @@
-"""What ``%jax_callbacks`` shows."""
+"""The table that ``%jax_callbacks`` shows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _HEADER = ("callback", "flavor", "where", "source", "status", "calls", "time")
 
 
 class CallbackTable:
-    """Every registered callback and every site, with totals over the session."""
+    """All registered callbacks and call sites, with totals over the session."""
 
     def __init__(self, callbacks: Mapping[str, Callback], sites: list[SiteSummary]) -> None:
         rows = Rows(summary.site for summary in sites)
         self._rows = [_site_row(where, own) for where, own in _by_text(sites, rows)]
         bound = {site.site.function for site in sites}
         self._rows += [
-            (callback.host.name, callback.flavor, "", "", "not seen yet", "", "")
+            (callback.host.name, callback.flavor, "", "", "not used yet", "", "")
             for callback in callbacks.values()
             if callback.host.name not in bound
         ]
@@ -27,7 +27,7 @@ class CallbackTable:
 
     def __repr__(self) -> str:
         if not self._rows:
-            return "no callbacks yet: register some with %%jax_callback"
+            return "no callbacks yet: register functions with %%jax_callback"
         table = [_HEADER, *self._rows]
         widths = [max(len(row[column]) for row in table) for column in range(len(_HEADER))]
         return "\n".join(
@@ -47,7 +47,7 @@ class CallbackTable:
 
 
 def _by_text(sites: list[SiteSummary], rows: Rows) -> list[tuple[str, list[SiteSummary]]]:
-    """Where, and the sites that look alike: a cell that was run again has made new ones."""
+    """Group the sites that look alike, by place: a cell that ran again has created new sites."""
     groups: dict[tuple[str, ...], list[SiteSummary]] = {}
     for summary in sites:
         site = summary.site

@@ -1,7 +1,7 @@
-"""What happens when a cell begins and when it ends.
+"""The loaded extension: what it does when a cell begins and ends.
 
-`_session` is the extension while it is loaded; `_cell_barrier` waits for a cell's host calls,
-`_stop_button` handles SIGINT, `_output_routing` sends late output to the cell it belongs to.
+`_session` ties everything together; `_cell_barrier` waits for a cell's host calls, `_stop_button`
+handles SIGINT, and `_output_routing` sends late output to the cell it belongs to.
 """
 
 from ._session import Session as Session

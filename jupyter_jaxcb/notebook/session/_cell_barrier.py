@@ -1,4 +1,4 @@
-"""A cell ends when the host calls that it dispatched have been made, or after a while."""
+"""Wait at the end of a cell for the host calls that it dispatched."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ._stacks import running_line
 from ._stop_button import Stop
 
 DEFAULT_SECONDS = 5.0
-ENDING_SECONDS = 0.5  # for a host call that is interrupted
-_TELL_AFTER_SECONDS = 1.0
+ENDING_SECONDS = 0.5  # for interrupted host calls to end
+_MESSAGE_AFTER_SECONDS = 1.0
 
 
 class Barrier:
-    """Waits for what a cell has in flight, and says for what if that takes its time.
+    """Waits for the host calls of a cell, and prints which ones if that takes long.
 
     Args:
-        clock: in nanoseconds, of the recorder.
+        clock: the recorder's clock, in nanoseconds.
 
     Attributes:
-        seconds: that it waits at most; 0: not at all.
+        seconds: the longest time to wait; 0: no wait.
     """
 
     def __init__(self, clock: Callable[[], int] = time.perf_counter_ns) -> None:
@@ -31,49 +31,53 @@ class Barrier:
         self._clock = clock
 
     def wait(self, in_flight: InFlight, stop: Stop) -> bool:
-        """Whether all of it was done in time, or before `stop` was pressed."""
-        begun = time.monotonic()
-        told: set[tuple[int, int]] = set()  # host functions and calls of them
+        """Wait for the host calls; return whether they ended in time.
 
-        def look() -> None:
+        Raises:
+            KeyboardInterrupt: the stop button was pressed.
+        """
+        begun = time.monotonic()
+        printed: set[tuple[int, int]] = set()  # ids of host functions, numbers of their calls
+
+        def poll() -> None:
             if stop.pressed:
                 raise KeyboardInterrupt
-            if time.monotonic() - begun > _TELL_AFTER_SECONDS:
-                self._tell(told, "waiting for")
+            if time.monotonic() - begun > _MESSAGE_AFTER_SECONDS:
+                self._print_running(printed, "waiting for")
 
-        done = in_flight.wait(self.seconds, look)
+        done = in_flight.wait(self.seconds, poll)
         if not done:
-            told.clear()
-            names = self._tell(told, "still running:")
-            rest = "" if names else " of what it computes"
-            _say(
-                f"the cell ends without the end{rest}, after {self.seconds:g} s; what comes later "
-                "is shown here, marked late. %jax_callbacks --stacks says where it is; "
+            printed.clear()
+            named = self._print_running(printed, "still running:")
+            what = "Host calls" if named else "Programs of this cell"
+            _print(
+                f"{what} are still running after {self.seconds:g} s; their later output appears "
+                "here, marked as late. %jax_callbacks --stacks shows where they are; "
                 "%jax_callbacks --wait SECONDS sets how long a cell waits."
             )
         return done
 
-    def _tell(self, told: set[tuple[int, int]], words: str) -> bool:
-        """Says which host calls are running, each once; whether there are any."""
+    def _print_running(self, printed: set[tuple[int, int]], words: str) -> bool:
+        """Print each running host call once; return whether there are any."""
         calls: list[RunningCall] = all_running_calls()
         for call in calls:
-            if (id(call.host), call.number) not in told:
-                told.add((id(call.host), call.number))
-                _say(f"{words} {running_line(call, self._clock())}")
+            if (id(call.host), call.number) not in printed:
+                printed.add((id(call.host), call.number))
+                _print(f"{words} {running_line(call, self._clock())}")
         return bool(calls)
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line, file=sys.stderr)
 
 
 def left_running() -> str:
-    """After an interrupt: which host calls are left to finish."""
+    """Return the message after an interrupt, with the host calls that are still running."""
     now = time.perf_counter_ns()
     calls = "; ".join(running_line(call, now) for call in all_running_calls())
     if not calls:
-        return "interrupted; host calls that were waiting are not made"
+        return "interrupted; waiting host calls were cancelled"
     return (
-        f"interrupted; left to finish: {calls}. Host calls that were waiting are not made. What "
-        "JAX is given next it computes when these have ended."
+        f"interrupted; still finishing: {calls}. Waiting host calls were cancelled. New JAX work "
+        "starts after these finish."
     )

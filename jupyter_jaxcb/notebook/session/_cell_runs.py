@@ -14,15 +14,15 @@ class CellRuns:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
-        self._running: dict[int, tuple[Any, Run]] = {}  # by the identity of the info, which is kept
+        self._running: dict[int, tuple[Any, Run]] = {}  # by id of the info, which is kept alive
 
     def open(self) -> None:
-        """The cell that loads the extension is running already."""
+        """Begin the cell that loads the extension, which is already running."""
         get_parent = getattr(self._shell, "get_parent", dict)  # a terminal has no messages
         self._begin(None, get_parent().get("metadata", {}).get("cellId"))
 
     def begin(self, info: Any) -> None:
-        """A cell begins; `info` is what IPython says of it.
+        """Begin a cell; `info` is IPython's information about it.
 
         JupyterLab and Notebook 7 send the id of a cell; nbclient, nbval and a terminal do not.
         """
@@ -33,12 +33,12 @@ class CellRuns:
         self._running[id(info)] = (info, run)
 
     def end(self, info: Any) -> None:
-        """The cell of `info` ends; a blank one has not begun."""
+        """End the cell of `info`; a blank cell has not begun."""
         _, run = self._running.pop(id(info), (None, None))
         if run is not None:
             cell_ends(run)
 
     def close(self) -> None:
-        """No cell runs, as far as the stack knows."""
+        """End all cells."""
         for info, _ in list(self._running.values()):
             self.end(info)

@@ -1,8 +1,8 @@
-"""What a host function puts out appears in the cell that ran its program, also when that is over.
+"""Send the output of a host function to the cell that ran its program, even after it has ended.
 
-ipykernel asks the context of the thread which cell output belongs to. Threads of XLA's have none,
-and their output goes to the cell that runs now, which is right unless their program was dispatched
-by a cell before it. Nothing is done in a host call: who asks is answered.
+ipykernel looks up the cell that output belongs to in the context of the thread. XLA's threads have
+no context, so their output goes to the running cell, which is wrong if an earlier cell dispatched
+the program. This module replaces the lookup, which costs nothing in a host call without output.
 """
 
 from __future__ import annotations
@@ -18,84 +18,87 @@ from ...stack import InFlight, on_thread_of_xla
 _CONTEXT = "_parent_header"  # of ipykernel's streams and, since 7, its publisher of displays
 
 
-class _Late:
-    """A cell that is over, with host calls that may still come."""
+class _EarlierCell:
+    """A cell that has ended, with host calls that may still be running."""
 
     def __init__(self, header: dict[str, Any], number: int, in_flight: InFlight) -> None:
         self.header = header
         self.number = number
         self.in_flight = in_flight
-        self.told = False
+        self.marked = False  # "late" was printed
 
 
-class Routes:
-    """Answers ipykernel; does nothing where there is no kernel, or not one we know.
+class OutputRouting:
+    """Replaces ipykernel's lookup of the cell; does nothing without a kernel of a known version.
 
     Args:
-        shell: IPython's.
+        shell: IPython's shell.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
-        self._late: list[_Late] = []
-        self._replaced: list[tuple[Any, str, Any]] = []  # object, attribute, what it was
+        self._earlier: list[_EarlierCell] = []
+        self._replaced: list[tuple[Any, str, Any]] = []  # object, attribute, original value
         self._lock = threading.Lock()
 
     def open(self) -> None:
-        """Takes the place of what is asked."""
+        """Replace the lookup."""
         if getattr(self._shell, "kernel", None) is None:
             return
         publisher: Any = self._shell.display_pub
-        for asked in (sys.stdout, sys.stderr, publisher):
-            if hasattr(getattr(asked, _CONTEXT, None), "get"):
-                self._replace(asked, _CONTEXT, _Answer(getattr(asked, _CONTEXT), self))
+        for owner in (sys.stdout, sys.stderr, publisher):
+            if hasattr(getattr(owner, _CONTEXT, None), "get"):
+                self._replace(owner, _CONTEXT, _RoutedContext(getattr(owner, _CONTEXT), self))
         if not hasattr(publisher, _CONTEXT):  # ipykernel 6
             self._replace(publisher, "publish", self._publishing(publisher, publisher.publish))
 
     def close(self) -> None:
-        """Puts back what was there."""
-        for asked, name, before in self._replaced:
-            if name in vars(type(asked)):  # a method: ours stands before it
-                vars(asked).pop(name, None)
+        """Restore the original lookup."""
+        for owner, name, original in self._replaced:
+            if name in vars(type(owner)):  # a method, which the instance attribute hides
+                vars(owner).pop(name, None)
             else:
-                setattr(asked, name, before)
+                setattr(owner, name, original)
         self._replaced.clear()
-        self._late.clear()
+        self._earlier.clear()
 
     def cell_over(self, in_flight: InFlight, number: int) -> None:
-        """The running cell ends, whatever of it is still `in_flight`."""
+        """End the running cell, whose host calls in `in_flight` may still be running."""
         header = getattr(self._shell.display_pub, "parent_header", None)
         with self._lock:
-            self._late = [late for late in self._late if not late.in_flight.is_done()]
+            self._earlier = [cell for cell in self._earlier if not cell.in_flight.is_done()]
             if self._replaced and header and not in_flight.is_done():
                 in_flight.forget_finished()
-                self._late.append(_Late(header, number, in_flight))
+                self._earlier.append(_EarlierCell(header, number, in_flight))
 
     def header(self) -> dict[str, Any] | None:
-        """Of the earlier cell whose host call asks; None: it is none."""
-        if not self._late or not on_thread_of_xla():
+        """Return the header of the earlier cell that this thread's host call belongs to.
+
+        None if it belongs to the running cell.
+        """
+        if not self._earlier or not on_thread_of_xla():
             return None
         with self._lock:
-            while self._late and self._late[0].in_flight.is_done(patience=True):
-                del self._late[0]
-            if not self._late:
+            while self._earlier and self._earlier[0].in_flight.is_done(patience=True):
+                del self._earlier[0]
+            if not self._earlier:
                 return None
-            late = self._late[0]
-            told, late.told = late.told, True
-        if not told:
-            print(f"[late: host call of In [{late.number}]]", flush=True)
-        return late.header
+            cell = self._earlier[0]
+            marked, cell.marked = cell.marked, True
+        if not marked:
+            print(f"[late: host call of In [{cell.number}]]", flush=True)
+        return cell.header
 
-    def _replace(self, asked: Any, name: str, answer: Any) -> None:
-        self._replaced.append((asked, name, getattr(asked, name)))
-        setattr(asked, name, answer)
+    def _replace(self, owner: Any, name: str, new: Any) -> None:
+        self._replaced.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, new)
 
     def _publishing(self, publisher: Any, publish: Any) -> Any:
         def to_its_cell(*args: Any, **kwargs: Any) -> Any:
             header = self.header()
             if header is None:
                 return publish(*args, **kwargs)
-            with self._lock:  # there is one header for all threads
+            with self._lock:  # all threads use the same header
                 running, publisher.parent_header = publisher.parent_header, header
                 try:
                     return publish(*args, **kwargs)
@@ -105,18 +108,18 @@ class Routes:
         return to_its_cell
 
 
-class _Answer:
-    """Stands for the context variable that ipykernel asks."""
+class _RoutedContext:
+    """Replaces the context variable in which ipykernel looks up the cell."""
 
-    def __init__(self, variable: Any, routes: Routes) -> None:
+    def __init__(self, variable: Any, routing: OutputRouting) -> None:
         self._variable = variable
-        self._routes = routes
+        self._routing = routing
 
     def get(self, *default: Any) -> Any:
         try:
             return self._variable.get()
         except LookupError:
-            header = self._routes.header()
+            header = self._routing.header()
             return self._variable.get(*default) if header is None else header
 
     def __getattr__(self, name: str) -> Any:  # set, reset, name

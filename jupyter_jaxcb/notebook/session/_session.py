@@ -1,4 +1,4 @@
-"""What happens when a cell begins and ends."""
+"""`Session`, the extension loaded into a shell: what happens when cells begin and end."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ...diagnostics import (
 from ...recording import Mark, Matrix, Recorder, Recording
 from ...report import SiteProgress
 from ...stack import Callback, InFlight, all_counted, host_error, interrupt, release
-from ..display import HostTrace, Link, Live, Origins, Sites, matrix_bundle, snapshot
+from ..display import HostTrace, Link, LiveView, Origins, Sites, matrix_bundle, snapshot
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
 from ._cell_runs import CellRuns
-from ._output_routing import Routes
+from ._output_routing import OutputRouting
 from ._stop_button import Stop
 
 
@@ -34,13 +34,13 @@ class Session:
     """The extension while it is loaded into one shell.
 
     Attributes:
-        shell: IPython's.
+        shell: IPython's shell.
         automatic: whether every cell with callbacks shows its host trace.
-        values: whether it shows values too; they are saved with the notebook.
-        sites: every site so far, and what it has done.
-        origins: which cell a line of code stands in.
-        bodies: file names of the magics' bodies that the running cell has compiled.
-        barrier: what a cell waits for when it ends.
+        values: whether it shows sample values too; they are saved with the notebook.
+        sites: the totals of all sites so far.
+        origins: the cells that lines of code are in.
+        bodies: file names under which the running cell has compiled the bodies of magics.
+        barrier: waits for host calls at the end of a cell.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -51,31 +51,31 @@ class Session:
         self.origins = Origins(shell)
         self.bodies: list[str] = []
         self.barrier = Barrier()
-        self._kept: list[tuple[Recording, bool]] = []  # to be shown when the cell ends; values?
+        self._kept: list[tuple[Recording, bool]] = []  # to show at the end of the cell; values?
         self._errors = ErrorDisplay(shell)
         self._stop = Stop(Session._cell_ends.__code__)
-        self._routes = Routes(shell)
+        self._routing = OutputRouting(shell)
         self._runs = CellRuns(shell)
         self._link = Link(shell, self._snapshot, self.origins.place)
-        self._live: Live | None = None
-        self._so_far: Sequence[SiteProgress] = ()  # of the running cell
+        self._live: LiveView | None = None
+        self._progress: Sequence[SiteProgress] = ()  # of the running cell
         self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
-        self._values_here = False  # asked for by the running cell
-        self._depth = 0  # cells begun and not ended: run_cell nests
+        self._values_here = False  # requested by the running cell
+        self._depth = 0  # number of running cells: run_cell nests
         self._recorder: Recorder | None = None
         self._mark: Mark | None = None
 
     @property
     def in_terminal(self) -> bool:
-        """Whether output goes to a terminal, which saves nothing: times are shown there."""
+        """Whether output goes to a terminal, where times are shown because nothing is saved."""
         return getattr(self.shell, "kernel", None) is None
 
     def open(self) -> None:
-        """Hooks into the shell; the cell that loads us is recorded from here on."""
+        """Hook into the shell; the rest of the cell that loads the extension is recorded."""
         self.shell.events.register("pre_run_cell", self._cell_begins)
         self.shell.events.register("post_run_cell", self._cell_ends)
         self._errors.install()
-        self._routes.open()
+        self._routing.open()
         self._runs.open()
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
         self._formatter.for_type(Matrix, matrix_bundle)
@@ -85,11 +85,11 @@ class Session:
         self._link.open()
 
     def close(self) -> None:
-        """Takes every hook back."""
+        """Remove every hook."""
         self.shell.events.unregister("pre_run_cell", self._cell_begins)
         self.shell.events.unregister("post_run_cell", self._cell_ends)
         self._errors.remove()
-        self._routes.close()
+        self._routing.close()
         self._stop.close()
         self._formatter.pop(Recording)
         self._formatter.pop(Matrix)
@@ -101,14 +101,14 @@ class Session:
         self._link.close()
 
     def keep(self, recording: Recording, *, values: bool) -> None:
-        """Shows `recording` when the cell ends, unless all of the cell is shown anyway."""
+        """Show `recording` at the end of the cell, unless the whole cell is shown anyway."""
         if self._recorder is None:
             self._kept.append((recording, values))
         else:
             self._values_here |= values
 
     def trace(self, recording: Recording, *, values: bool | None = None) -> HostTrace:
-        """The view of `recording` that fits where output goes."""
+        """Return the display of `recording` for a notebook or terminal."""
         shown = self.values if values is None else values
         return HostTrace(
             recording,
@@ -126,11 +126,11 @@ class Session:
     def _snapshot(self) -> dict[str, Any]:
         running = self._depth > 0
         return snapshot(
-            self.callbacks(), self.sites, self.origins, running=running, live=self._so_far
+            self.callbacks(), self.sites, self.origins, running=running, live=self._progress
         )
 
     def callbacks(self) -> dict[str, Callback]:
-        """The registered callbacks of the user's namespace, by name."""
+        """Return the registered callbacks in the user's namespace, by name."""
         return {
             name: value
             for name, value in list(self.shell.user_ns.items())
@@ -138,7 +138,7 @@ class Session:
         }
 
     def set_automatic(self, automatic: bool, *, values: bool, jax: bool = False) -> None:
-        """Turns the host trace after every cell on or off, from this cell on."""
+        """Turn the host traces of all cells on or off, beginning with the running cell."""
         self.automatic, self.values = automatic, values
         self._observe(jax and automatic)
         if automatic:
@@ -147,7 +147,7 @@ class Session:
             self._stop_recording()
 
     def _observe(self, jax: bool) -> None:
-        """Has callbacks of JAX's own recorded too, or not."""
+        """Set whether JAX's own callbacks are recorded too."""
         (start_observing if jax else stop_observing)(self)
 
     def _cell_begins(self, info: Any = None) -> None:
@@ -182,7 +182,7 @@ class Session:
         if self._recorder is not None:
             values = self.values or self._values_here
             kept.append((self._finish(self._recorder, cells), values))
-        self._routes.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
+        self._routing.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
         self._values_here = False
         for recording, values in kept:
             self.sites.add(recording)
@@ -190,9 +190,9 @@ class Session:
         self._link.push()
 
     def _settle(self, result: Any) -> InFlight:
-        """Waits for the host calls of the cell; what it has in flight, done or not."""
+        """Wait for the host calls of the cell; return them, finished or not."""
         if isinstance(getattr(result, "error_in_exec", None), KeyboardInterrupt):
-            if not self._stop.pressed:  # the cell has a handler of its own
+            if not self._stop.pressed:  # the cell has installed its own signal handler
                 interrupt()
             self._stop.pressed = True
         in_flight = InFlight()
@@ -203,7 +203,7 @@ class Session:
                 and self.barrier.wait(in_flight, self._stop)
             ):
                 self._show_errors(in_flight)
-        except KeyboardInterrupt:  # where there is no handler of ours
+        except KeyboardInterrupt:  # `Stop` has not installed a handler
             interrupt()
             self._stop.pressed = True
         if self._stop.pressed and not in_flight.wait(ENDING_SECONDS):
@@ -211,14 +211,14 @@ class Session:
         return in_flight
 
     def _dispatched(self) -> bool:
-        """Whether the running cell may have dispatched a host call; without recording, no."""
+        """Whether the running cell may have dispatched host calls; False without recording."""
         recorder, mark = self._recorder, self._mark
         if recorder is None or mark is None or not self.barrier.seconds:
             return False
         return recorder.touched(mark) or not all_counted()
 
     def _show_errors(self, in_flight: InFlight) -> None:
-        """Shows what failed in programs that nobody has waited for, each error once."""
+        """Show the errors of programs that nobody has waited for, each once."""
         shown: list[BaseException] = []
         try:
             drain(0)
@@ -239,20 +239,20 @@ class Session:
         return recorder.freeze(self._mark, cells=cells, environment=environment(), running=running)
 
     def _start_watching(self) -> None:
-        # What does not say which cell it runs (a terminal, nbconvert, nbval) has nobody looking.
-        seen = self.origins.running is not None
-        if seen and self._recorder is not None and self._mark is not None:
-            self._live = Live(self._recorder, self._mark, self._tell)
+        # A terminal, nbconvert and nbval send no cell id, and nobody watches their cells run.
+        watched = self.origins.running is not None
+        if watched and self._recorder is not None and self._mark is not None:
+            self._live = LiveView(self._recorder, self._mark, self._report)
             self._live.begin()
 
     def _stop_watching(self) -> None:
         live, self._live = self._live, None
         if live is not None:
             live.end()
-        self._so_far = ()
+        self._progress = ()
 
-    def _tell(self, so_far: Sequence[SiteProgress]) -> None:
-        self._so_far = so_far
+    def _report(self, progress: Sequence[SiteProgress]) -> None:
+        self._progress = progress
         self._link.repeat()
 
     def _start_recording(self) -> None:
@@ -267,7 +267,7 @@ class Session:
 
 
 def _code_names(shell: InteractiveShell, result: Any) -> list[str]:
-    """The file name under which the cell that has just run was compiled."""
+    """Return the file name under which the cell that has just run was compiled."""
     if result.info is None or result.error_before_exec is not None:
         return []
     raw = result.info.raw_cell

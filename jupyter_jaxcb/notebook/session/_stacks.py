@@ -1,4 +1,4 @@
-"""Host calls that are running, in words."""
+"""Describe running host calls and their stacks."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from ...stack import advice_for_jax_inside, is_cell
 
 
 def running_line(call: RunningCall, now_ns: int) -> str:
-    """What is running, in one line: callback, flavor, line, call, batch element, seconds, thread.
+    """Describe a running call in one line: callback, flavor, line, call, element, time, thread.
 
     Args:
-        call: a host call that has not come back.
-        now_ns: of the recorder's clock.
+        call: a running host call.
+        now_ns: time of the recorder's clock.
     """
     site = call.lowered.site
     parts = [f"{site.function} ({site.flavor}, {site.where})", f"call {call.number:,}"]
     if call.element >= 0:
         parts.append(f"batch element {call.element}")
     if call.start_ns is None:
-        parts.append("not recorded, so for how long is not known")
+        parts.append("not recorded, so its duration is unknown")
     else:
         parts.append(f"for {time_words(max(now_ns - call.start_ns, 0))}")
     parts.append(f"on {call.thread}")
     if call.in_jax:
-        parts.append(f"inside of JAX, {advice_for_jax_inside()}")
+        parts.append(f"inside JAX, {advice_for_jax_inside()}")
     return ", ".join(parts)
 
 
 def stacks(calls: list[RunningCall], now_ns: int) -> str:
-    """Every running host call with the Python stack of its thread, innermost line last.
+    """Describe each running host call with the Python stack of its thread, innermost line last.
 
     Args:
         calls: see `all_running_calls`.
-        now_ns: of the recorder's clock.
+        now_ns: time of the recorder's clock.
     """
     if not calls:
         return "no host call is running"
@@ -45,7 +45,7 @@ def stacks(calls: list[RunningCall], now_ns: int) -> str:
         lines.append(running_line(call, now_ns))
         lines += [f"    {_place(frame)}" for frame in reversed(call.stack)]
         if not call.stack:
-            lines.append("    in code that is not yours: a library's, or compiled")
+            lines.append("    in library code or compiled code")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The stop button: what an interrupted cell has dispatched makes no more host calls."""
+"""The stop button: cancel the waiting host calls of an interrupted cell."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from ..errors import SIGNAL_HANDLERS
 
 
 class Stop:
-    """While a cell runs, SIGINT ends the host calls that are waiting too, before all else.
+    """While a cell runs, SIGINT first cancels the host calls that are waiting.
 
-    A program's calls come on threads of XLA's, which no exception of Python's reaches; and what a
-    cell catches nobody else sees. So it takes a handler: one that calls the one before it. While
-    the main thread waits in C++ it does not get there; a thread that reads what signals write does.
+    XLA makes host calls on its own threads, which KeyboardInterrupt does not reach, and the cell
+    may catch it. So this installs a signal handler, which then calls the previous handler. Python
+    runs signal handlers only in the main thread, which may be waiting in C++; a thread that reads
+    the signal wakeup file descriptor covers that case.
 
     Args:
-        ends: the function that ends a cell. It is never left half done: it looks at `pressed`.
+        ends: the code of the function that ends a cell. The handler does not interrupt it; it
+            checks `pressed` instead.
 
     Attributes:
-        pressed: whether the signal came since the cell began.
+        pressed: whether the signal has arrived since the cell began.
     """
 
     def __init__(self, ends: CodeType) -> None:
@@ -32,12 +34,12 @@ class Stop:
         self._ends = ends
         self._before: Any = None
         self._handler: Any = None
-        self._signals: int | None = None  # where to write
+        self._signals: int | None = None  # file descriptor that signals are written to
         self._signals_before = -1
 
     def begin(self) -> None:
-        """A cell begins; only the main thread may have it so."""
-        self.end()  # of a cell that was interrupted at its end
+        """Begin a cell: install the handler, which works only in the main thread."""
+        self.end()  # a previous cell may have been interrupted at its end
         self.pressed = False
         before = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -61,19 +63,19 @@ class Stop:
         return frame is not None
 
     def end(self) -> None:
-        """Puts the handler back that was there, unless the cell has put another one in place."""
+        """Restore the previous handler, unless the cell has installed another one."""
         if self._handler is None or threading.current_thread() is not threading.main_thread():
             return
         if signal.getsignal(signal.SIGINT) is self._handler:
             signal.signal(signal.SIGINT, self._before)
         written_to = signal.set_wakeup_fd(-1)
-        with contextlib.suppress(ValueError, OSError):  # it may be closed by now
+        with contextlib.suppress(ValueError, OSError):  # the file may be closed by now
             ours = written_to == self._signals
             signal.set_wakeup_fd(self._signals_before if ours else written_to)
         self._before = self._handler = None
 
     def close(self) -> None:
-        """Ends the thread too."""
+        """Restore the handler and end the thread."""
         self.end()
         if self._signals is not None:
             os.close(self._signals)
@@ -90,17 +92,17 @@ class Stop:
         return self._signals
 
     def _in_child(self) -> None:
-        """The signals of a child process are its own."""
+        """Stop writing the signals of a forked process to the parent's pipe."""
         written_to = signal.set_wakeup_fd(-1)
         if written_to != self._signals:
             signal.set_wakeup_fd(written_to)
 
     def _watch(self, signals: int) -> None:
         while numbers := os.read(signals, 64):
-            if self._signals_before >= 0:  # whoever wanted to know before
+            if self._signals_before >= 0:  # pass it on to the previous file descriptor
                 with contextlib.suppress(OSError):
                     os.write(self._signals_before, numbers)
-            # A handler that the cell has put in place may mean that it goes on.
+            # With its own handler, the cell may want to continue.
             if signal.SIGINT in numbers and signal.getsignal(signal.SIGINT) is self._handler:
                 interrupt_main()
         os.close(signals)

@@ -1,7 +1,7 @@
-"""Recordings as files: JSON, and a binary format for long logs.
+"""Save and load recordings: JSON, and a binary format for long logs.
 
-`_save` picks the format by the suffix; `_json` writes and reads the facts, `_binary` the rows.
-`_decode` checks every value that comes from a file.
+`_save` selects the format by suffix; `_json` writes and reads the facts, `_binary` the rows.
+`_decode` checks every value read from a file.
 """
 
 from ._binary import read_binary as read_binary

@@ -1,10 +1,11 @@
-r"""The compact file of a recording: everything but the calls as JSON, these as columns.
+r"""The binary file format of recordings: the calls as columns, everything else as JSON.
 
-``\x89jaxcb\r\n``, the schema (u32), the bytes of JSON (u64) and the number of host calls (u64), all
-little-endian. Then blocks: their length unpacked, packed, and the CRC-32 of what is unpacked (u32
-each), and bytes packed by zlib. The first blocks are the JSON, the others up to 65,536 calls each:
-the columns of `ROW` one after the other, each by byte planes; times as differences. What a file
-says of its size is compared with what the reader allows before any memory is taken.
+The file begins with ``\x89jaxcb\r\n``, the schema (u32), the size of the JSON in bytes (u64) and
+the number of host calls (u64), all little-endian. Blocks follow: unpacked size, packed size and
+CRC-32 of the unpacked bytes (u32 each), then the bytes packed by zlib. The first blocks are the
+JSON, the others have up to 65,536 calls each: the columns of `ROW`, one after the other, each as
+byte planes, with times as differences. The reader checks the sizes in the header against its
+memory limit before it allocates.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from ._memory_limit import MOST, parsed_bytes
 MAGIC = b"\x89jaxcb\r\n"
 _HEAD = struct.Struct("<IQQ")
 _BLOCK = struct.Struct("<III")
-_ROWS = 1 << 16  # of a block
-_BYTES = 1 << 20  # of a block of JSON
-_COPIES = 2  # of the rows: block by block, and joined
+_ROWS = 1 << 16  # per block
+_BYTES = 1 << 20  # per block of JSON
+_COPIES = 2  # of the rows while reading: the blocks, and their concatenation
 
 
 def write_binary(recording: RecordedFacts, file: BinaryIO) -> None:
-    """Writes `recording` in the compact format."""
+    """Write `recording` in the binary format."""
     facts = _json.facts_to_json(recording).encode()
     file.write(MAGIC + _HEAD.pack(_json.SCHEMA, len(facts), len(recording.calls)))
     for start in range(0, len(facts), _BYTES):
@@ -41,11 +42,11 @@ def write_binary(recording: RecordedFacts, file: BinaryIO) -> None:
 
 
 def read_binary(file: BinaryIO, limit_bytes: int) -> dict[str, Any]:
-    """The fields of the recording in `file`, which is at its beginning.
+    """Read the fields of a recording from `file`, which is positioned at its beginning.
 
     Raises:
-        RecordingFileError: it is truncated or damaged, of another schema, or needs more memory than
-            `limit_bytes`.
+        RecordingFileError: it is truncated or damaged, has another schema, or needs more memory
+            than `limit_bytes`.
     """
     head = file.read(len(MAGIC) + _HEAD.size)
     if len(head) < len(MAGIC) + _HEAD.size:
@@ -60,29 +61,29 @@ def read_binary(file: BinaryIO, limit_bytes: int) -> dict[str, Any]:
     needed = taken + parsed_bytes(facts)
     if needed > limit_bytes:
         raise too_large(what, needed)
-    # Block by block: what a header promises and a file does not hold is not set aside.
+    # Block by block, so that no memory is allocated for rows that the file does not contain.
     blocks = [
         _unpacked(_read_block(file, count * ROW.itemsize), count) for count in _sizes(rows, _ROWS)
     ]
     if file.read(1):
         raise RecordingFileError(
-            "cannot read this recording: something stands behind its end. It is damaged."
+            "cannot read this recording: it has extra bytes at its end. The file is damaged."
         )
     calls = np.concatenate(blocks) if blocks else np.empty(0, ROW)
     return _json.with_calls(_json.facts(b"".join(facts)), calls)
 
 
 def too_large(what: str, needed: int) -> RecordingFileError:
-    """The error for a file that would take more memory than is allowed."""
+    """Return the error for a file that would take more memory than the limit."""
     return RecordingFileError(
         f"cannot read this recording: {what} may take {needed:,} bytes of memory, more than the "
-        f"limit. If you trust the file, write load(path, limit_bytes={needed})."
+        f"limit. If you trust the file, call load(path, limit_bytes={needed})."
     )
 
 
 def _truncated(where: str) -> RecordingFileError:
     return RecordingFileError(
-        f"cannot read this recording: the file ends {where}. It is truncated; save it anew."
+        f"cannot read this recording: the file is truncated {where}. Save the recording again."
     )
 
 
@@ -97,30 +98,30 @@ def _write_block(file: BinaryIO, raw: bytes) -> None:
 
 
 def _read_block(file: BinaryIO, size: int) -> bytes:
-    """The next block, which has to be of `size` bytes when it is unpacked."""
+    """Read the next block, which must have `size` bytes unpacked."""
     head = file.read(_BLOCK.size)
     if len(head) < _BLOCK.size:
         raise _truncated("before its last block")
     raw_bytes, packed_bytes, checksum = _BLOCK.unpack(head)
     if raw_bytes != size or packed_bytes > size + size // 100 + 1_000:
-        raise _damaged(f"a block says that it has {raw_bytes:,} bytes, packed {packed_bytes:,}")
+        raise _damaged(f"a block claims {raw_bytes:,} bytes, {packed_bytes:,} packed")
     packed = file.read(packed_bytes)
     if len(packed) < packed_bytes:
         raise _truncated("within a block")
     unpacking = zlib.decompressobj()
     try:
-        raw = unpacking.decompress(packed, size + 1)  # not more, whatever it would become
+        raw = unpacking.decompress(packed, size + 1)  # limits the memory a crafted block can take
     except zlib.error as error:
         raise _damaged(f"a block cannot be unpacked ({error})") from None
     if len(raw) != size or not unpacking.eof or unpacking.unused_data:
-        raise _damaged("a block does not have the length that it says")
+        raise _damaged("a block does not have the size in its header")
     if zlib.crc32(raw) != checksum:
         raise _damaged("the checksum of a block is wrong")
     return raw
 
 
 def _damaged(why: str) -> RecordingFileError:
-    return RecordingFileError(f"cannot read this recording: {why}. It is damaged.")
+    return RecordingFileError(f"cannot read this recording: {why}. The file is damaged.")
 
 
 def _packed(rows: np.ndarray) -> bytes:
@@ -143,7 +144,7 @@ def _unpacked(raw: bytes, count: int) -> np.ndarray:
         planes = np.frombuffer(raw, np.uint8, size, offset).reshape(kind.itemsize, count)
         rows[name] = np.ascontiguousarray(planes.T).view(kind).reshape(count)
         offset += size
-    for name in ("start_ns", "crossing"):  # these wrap around, as the differences did
+    for name in ("start_ns", "crossing"):  # the sums wrap around, as the differences did
         rows[name] = np.cumsum(rows[name], dtype=ROW[name])
     rows["end_ns"] += rows["start_ns"]
     return rows

@@ -1,4 +1,4 @@
-"""From JSON to facts, as their annotations say; nothing that does not fit gets through."""
+"""Decode JSON into facts, checking every value against the annotations."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from .._facts import Site
 _PLAIN = (int, str, bool)
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
-_NAMED = 8  # values of an enumeration
-_BITS = 63  # of an integer, beside its sign
+_NAMED = 8  # values of an enumeration that a message lists
+_BITS = 63  # of an integer, without its sign
 
 
 class RecordingFileError(ValueError):
-    """A file, or a text, is no recording that can be read; the message says why."""
+    """A file or text cannot be read as a recording; the message says why."""
 
 
 def damaged(place: str, wanted: str, value: Any) -> RecordingFileError:
-    """The error for `value` at `place`, where something else is wanted."""
-    found = _SHORT.repr(value)  # not all of it: it may be as large as the file
+    """Return the error for `value` at `place`, where `wanted` is expected."""
+    found = _SHORT.repr(value)  # shortened: it may be as large as the file
     short = found if len(found) <= 60 else f"{found[:57]}..."
     return RecordingFileError(
-        f"cannot read this recording: {place} is {short} where {wanted} has to be. It is damaged, "
+        f"cannot read this recording: {place} is {short}, expected {wanted}. The file is damaged "
         "or was not written by jupyter_jaxcb."
     )
 
 
 class Decoder:
-    """Makes facts of what `json` makes of a text.
+    """Builds facts from parsed JSON.
 
     Args:
-        sites: that facts refer to by number.
+        sites: the sites that facts refer to by index.
     """
 
     def __init__(self, sites: Sequence[Site] = ()) -> None:
         self._sites = sites
 
     def of(self, hint: Any, data: Any, place: str) -> Any:
-        """`data` as the type `hint`: int, str, a tuple, an enum, a class of facts.
+        """Decode `data` as the type `hint`: int, str, bool, tuple, enum, or a class of facts.
 
         Raises:
-            RecordingFileError: it is something else; `place` is named.
+            RecordingFileError: `data` has another type; the message names `place`.
         """
         if hint in _PLAIN:
             if type(data) is not hint or (isinstance(data, int) and data.bit_length() > _BITS):
@@ -71,7 +71,7 @@ class Decoder:
         return self.record(hint, data, place)
 
     def record(self, kind: Any, data: Any, place: str) -> Any:
-        """A dataclass from a dict, a named tuple from a list; what is missing is as by default."""
+        """Decode a dataclass from a dict or a named tuple from a list, filling in defaults."""
         hints, needed = _fields(kind)
         if dataclasses.is_dataclass(kind):
             if not isinstance(data, dict):
@@ -94,26 +94,26 @@ class Decoder:
 
     @staticmethod
     def list(data: Any, place: str) -> list[Any]:
-        """`data`, if it is a list."""
+        """Return `data` if it is a list, else raise."""
         if not isinstance(data, list):
             raise damaged(place, "a list", data)
         return data
 
     @staticmethod
     def one_of(things: Sequence[Any], number: Any, place: str) -> Any:
-        """The one of `things` with this number."""
+        """Return the element of `things` with this index."""
         if type(number) is not int or not 0 <= number < len(things):
             raise damaged(place, f"a number below {len(things)}", number)
         return things[number]
 
 
 def _words(hint: Any) -> str:
-    return {int: "an integer of 64 bits", str: "a text", bool: "true or false"}[hint]
+    return {int: "a 64-bit integer", str: "a string", bool: "true or false"}[hint]
 
 
 @functools.cache
 def _fields(kind: Any) -> tuple[dict[str, Any], list[str]]:
-    """The fields of a class of facts with their types, and those without a default."""
+    """Return the fields of a class of facts with their types, and those without a default."""
     hints = typing.get_type_hints(kind)
     if dataclasses.is_dataclass(kind):
         fields = dataclasses.fields(kind)

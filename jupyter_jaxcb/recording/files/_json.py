@@ -1,4 +1,7 @@
-"""The JSON of a recording; its schema number changes when its keys do, or what they mean."""
+"""Write and read recordings as JSON.
+
+The schema number changes whenever keys or their meaning change.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ from .._facts import (
 from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged
 
-SCHEMA = 3  # of files; that of what a notebook saves is its own
-_CHUNK = 100_000  # rows that are text at once
+SCHEMA = 3  # of files; the data saved in notebooks has a schema number of its own
+_CHUNK = 100_000  # rows formatted at a time
 
 
 def to_json(recording: RecordedFacts) -> str:
@@ -36,7 +39,7 @@ def to_json(recording: RecordedFacts) -> str:
 
 
 def chunks(recording: RecordedFacts) -> Iterator[str]:
-    """The JSON piece by piece: that of many calls is large."""
+    """Yield the JSON in pieces, because that of many calls is large."""
     yield facts_to_json(recording)[:-1]
     opening = ', "calls": {'
     for name in ROW.names or ():
@@ -50,7 +53,7 @@ def chunks(recording: RecordedFacts) -> Iterator[str]:
 
 
 def facts_to_json(recording: RecordedFacts) -> str:
-    """The JSON of everything but the host calls."""
+    """Return the JSON of everything except the host calls."""
     sites = {
         _whole(site): site
         for site in (
@@ -87,7 +90,7 @@ def facts_to_json(recording: RecordedFacts) -> str:
 
 
 def fields(text: str | bytes) -> dict[str, Any]:
-    """The fields of the recording that `to_json` wrote."""
+    """Read the fields of a recording that `to_json` wrote."""
     data = _parsed(text)
     check_schema(data.get("schema"))
     columns = data.pop("calls", None)
@@ -104,17 +107,17 @@ def fields(text: str | bytes) -> dict[str, Any]:
 
 
 def facts(text: bytes) -> dict[str, Any]:
-    """The fields that `facts_to_json` wrote."""
+    """Read the fields that `facts_to_json` wrote."""
     data = _parsed(text)
     check_schema(data.get("schema"))
     return _facts(data)
 
 
 def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
-    """`facts` with the host calls, if these refer to what is there.
+    """Add the host calls to `facts`, after checking the indices in them.
 
     Raises:
-        RecordingFileError: they do not.
+        RecordingFileError: an index is out of range.
     """
     for name, count in (
         ("lowered", len(facts["lowered"])),
@@ -129,7 +132,7 @@ def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
 
 
 def check_schema(schema: Any) -> None:
-    """Raises RecordingFileError if this version cannot read `schema`."""
+    """Raise `RecordingFileError` if this version cannot read `schema`."""
     if schema != SCHEMA or type(schema) is not int:
         newer = type(schema) is int and schema > SCHEMA
         raise RecordingFileError(
@@ -144,15 +147,15 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
         data = json.loads(text)
     except RecursionError:
         why = "it is nested too deeply"
-    except ValueError as error:  # no JSON, no UTF-8, an integer of too many digits
+    except ValueError as error:  # invalid JSON or UTF-8, or an integer with too many digits
         why = str(error)
     else:
         if isinstance(data, dict):
             return data
-        why = "it is no JSON object"
+        why = "it is not a JSON object"
     raise RecordingFileError(
-        f"cannot read this recording: {why}. It is truncated or damaged, or was not written by "
-        "jupyter_jaxcb."
+        f"cannot read this recording: {why}. The file is truncated or damaged, or was not written "
+        "by jupyter_jaxcb."
     )
 
 
@@ -178,7 +181,7 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# Fields that are what their types say.
+# Fields that `Decoder` can decode from their type alone.
 _PLAIN: Mapping[str, Any] = {
     "lowered": tuple[LoweredSite, ...],
     "outcomes": tuple[Outcome, ...],
@@ -198,7 +201,7 @@ _PLAIN: Mapping[str, Any] = {
 
 
 def _check_numbers(found: Mapping[str, Any]) -> None:
-    """Raises where a fact refers to what is not there."""
+    """Raise if a fact has an index that is out of range."""
     for fact in found["lowered"]:
         for level in fact.levels:
             if len(level.batched) != len(fact.operands):
@@ -221,14 +224,14 @@ def _pairs(decoder: Decoder, kind: Any, data: Any, place: str) -> Iterator[tuple
 
 def _environment(data: Any) -> dict[str, str]:
     if not isinstance(data, dict) or not all(isinstance(word, str) for word in data.values()):
-        raise damaged("environment", "an object of texts", data)
+        raise damaged("environment", "an object of strings", data)
     return data
 
 
 def _column(name: str, data: list[Any]) -> np.ndarray:
     dtype = ROW[name]
     limits = np.iinfo(dtype)
-    # Before numpy sees it: of one long text among many it would make as many long ones.
+    # Checked before numpy sees it: one long string in the list would make every item as long.
     whole = set(map(type, data)) <= {int}
     column = np.asarray(data if whole and data else np.empty(0, np.int64))
     fits = whole and column.dtype.kind in "iu"
@@ -238,7 +241,7 @@ def _column(name: str, data: list[Any]) -> np.ndarray:
 
 
 def _whole(site: Site) -> tuple[Any, ...]:
-    """All of a site, also what its equality leaves out."""
+    """Return a key of a site that includes its source, which equality ignores."""
     return site, site.source
 
 

@@ -1,20 +1,20 @@
-"""How much memory a JSON text takes when it is read, told before it is parsed."""
+"""Estimate the memory that reading a JSON text takes, before parsing it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Bytes that each of these stands for, with the fact that is made of it: a list; a dict of few keys;
-# a key more; half of a text; a place in a list, and a number.
+# Bytes of memory per character, including the facts built from it: a list; a small dict; a further
+# key; half of a string; a list item that is a number.
 _TAKES = {b"[": 120, b"{": 256, b":": 72, b'"': 40, b",": 54}
-MOST = 130  # that one byte may stand for
+MOST = 130  # bytes of memory that one byte of JSON can take
 
 
 def parsed_bytes(pieces: Iterable[bytes]) -> int:
-    """At most what reading the JSON takes, the text itself and the recording included.
+    """Return an upper bound, in bytes, of the memory for the text, its JSON and the recording.
 
     Args:
-        pieces: of the text, wherever it is cut.
+        pieces: the text, cut anywhere.
     """
     size, needed, wide, escaped = 0, 0, False, False
     for piece in pieces:
@@ -22,5 +22,5 @@ def parsed_bytes(pieces: Iterable[bytes]) -> int:
         needed += sum(piece.count(sign) * takes for sign, takes in _TAKES.items())
         wide = wide or not piece.isascii()
         escaped = escaped or b"\\" in piece
-    # The bytes, the text of them, and the texts in it. One wide character makes a whole text wide.
+    # The bytes, the decoded text, and the strings in it. One wide character widens a whole string.
     return needed + size * (9 if wide else 6 if escaped else 3)

@@ -1,4 +1,4 @@
-"""Recordings as files: the suffix decides the format."""
+"""Save and load recordings in the format that the suffix selects."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ._binary import MAGIC, read_binary, too_large, write_binary
 from ._decode import RecordingFileError
 from ._memory_limit import parsed_bytes
 
-LIMIT_BYTES = 1 << 30  # of memory that reading a file may take
-_PIECE = 1 << 16  # bytes of a file that are looked at together
-Write = Callable[[Any, BinaryIO], None]  # of a Recording
+LIMIT_BYTES = 1 << 30  # default memory limit of reading a file
+_PIECE = 1 << 16  # bytes read at a time
+Write = Callable[[Any, BinaryIO], None]  # writes a Recording to a file
 
 
 def write_json(recording: RecordedFacts, file: BinaryIO) -> None:
-    """Writes the JSON of `recording`, which `load` reads."""
+    """Write the JSON of `recording`, for `load`."""
     for text in _json.chunks(recording):
         file.write(text.encode())
 
 
-# By suffix; the longest that fits is taken. The layer `report` has more for it.
+# By suffix; the longest match wins. The layer `report` adds more formats.
 FORMATS: dict[str, Write] = {".json": write_json, ".jaxcb": write_binary}
 READABLE = (".jaxcb", ".json")
 
@@ -35,7 +35,7 @@ READABLE = (".jaxcb", ".json")
 def save(recording: RecordedFacts, path: str | os.PathLike[str]) -> None:
     """See `Recording.save`."""
     write = FORMATS[_suffix(Path(path))]
-    target = os.path.realpath(path)  # a link stays one
+    target = os.path.realpath(path)  # a symbolic link is kept, and its target replaced
     try:
         mode = _mode(target)
         if mode is None or stat.S_ISREG(mode):
@@ -46,12 +46,12 @@ def save(recording: RecordedFacts, path: str | os.PathLike[str]) -> None:
     except OSError as error:
         if error.errno is None:
             raise
-        # Named as the user knows it, whichever file it was.
+        # With the user's path, not that of the temporary file.
         raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from None
 
 
 def _mode(path: str) -> int | None:
-    """The kind and the permissions of a file; None if there is none."""
+    """Return the type and permissions of a file; None if it does not exist."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:
@@ -59,9 +59,9 @@ def _mode(path: str) -> int | None:
 
 
 def _replace(target: str, mode: int | None, write: Callable[[BinaryIO], None]) -> None:
-    """Writes beside it first: what fails half-way leaves neither a half nor an older file hurt."""
+    """Write to a temporary file beside the target first, so that a failure changes nothing."""
     part = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.part")
-    # Not tempfile.mkstemp, whose files nobody else may read: "x" has what the umask says.
+    # Not tempfile.mkstemp, whose files are private: mode "x" follows the umask.
     with open(part, "xb") as file:
         try:
             if mode is not None:
@@ -77,7 +77,7 @@ def _replace(target: str, mode: int | None, write: Callable[[BinaryIO], None]) -
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
-    """Raises ValueError if the end of a name says no format."""
+    """Raise ValueError if the suffix of `path` is unknown."""
     _suffix(Path(path))
 
 
@@ -85,14 +85,14 @@ def _suffix(path: Path) -> str:
     found = [suffix for suffix in FORMATS if path.name.lower().endswith(suffix)]
     if not found:
         raise ValueError(
-            f"cannot tell the format of {path.name!r}. End its name with one of "
+            f"unknown file format: {path.name!r}. End the name with one of "
             f"{', '.join(sorted(FORMATS))}."
         )
     return max(found, key=len)
 
 
 def read(path: str | os.PathLike[str], limit_bytes: int) -> dict:
-    """The fields of the recording in a file; see `load`."""
+    """Read the fields of the recording in a file; see `load`."""
     __tracebackhide__ = True
     with open(path, "rb") as file:
         begin = file.read(len(MAGIC))
@@ -101,8 +101,8 @@ def read(path: str | os.PathLike[str], limit_bytes: int) -> dict:
             return read_binary(file, limit_bytes)
         if not begin.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
             raise RecordingFileError(
-                f"cannot read {os.fspath(path)!r}: it is no recording. Give a file that "
-                f"recording.save wrote with a name that ends with {' or '.join(READABLE)}."
+                f"cannot read {os.fspath(path)!r}: it is not a recording. Pass a "
+                f"{' or '.join(READABLE)} file that recording.save wrote."
             )
         size = os.fstat(file.fileno()).st_size
         needed = parsed_bytes(iter(lambda: file.read(_PIECE), b""))

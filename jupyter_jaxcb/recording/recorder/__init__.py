@@ -1,7 +1,7 @@
-"""The mutable side: collects host calls while they happen.
+"""Collect host calls while they happen.
 
-`_recorder` is called on every host call; `_active` is the one slot that says who records.
-`_window` reads a log that still grows, `_yielding` lets another thread do so.
+`_recorder` is called on every host call; `_active` holds the recorder that listens. `_window`
+selects a part of a log that still grows, and `_yielding` gives another thread time to read it.
 """
 
 from ._active import activate as activate

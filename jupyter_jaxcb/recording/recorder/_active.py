@@ -8,7 +8,7 @@ _active: Recorder | None = None
 
 
 def active() -> Recorder | None:
-    """The recorder that host calls report to right now, if any.
+    """Return the recorder that host calls report to, if any.
 
     A process-wide slot, not a ``ContextVar``: XLA may call from a thread that never saw the
     notebook's context.
@@ -17,7 +17,7 @@ def active() -> Recorder | None:
 
 
 def activate(recorder: Recorder | None) -> Recorder | None:
-    """Puts `recorder` into the slot and returns the one that was there."""
+    """Put `recorder` into the slot and return the previous one."""
     global _active
     previous, _active = _active, recorder
     return previous

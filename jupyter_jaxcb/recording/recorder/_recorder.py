@@ -1,4 +1,4 @@
-"""The one mutable object of a recording."""
+"""`Recorder`, the mutable object that collects the facts of a recording."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ DEFAULT_CAPACITY = 1_000_000  # host calls
 
 
 class Recorder:
-    """Listens to the callback stack from any thread; `freeze` says what it heard.
+    """Collects facts from the callback stack, in any thread; `freeze` returns a `Recording`.
 
     Args:
         clock: returns nanoseconds; every start and end is read from it.
-        capacity: host calls kept; later ones are counted by site.
-        sample_values: keep values of the first calls of each site.
-        observation: how often the observation of JAX's own callbacks began or ended: odd while on.
+        capacity: the number of host calls to log; later ones are only counted, by site.
+        sample_values: whether to keep values of the first calls of each site.
+        observation: returns how often observing JAX's own callbacks has begun or ended: odd while
+            it is on.
 
     Attributes:
-        values: where `HostCall`s leave them.
-        around: what a host function is wrapped in before it is called, if anything, given the site.
+        values: collects sample values and counts non-finite results.
+        around: wraps a host function before it is called, given the site; None: no wrapper.
     """
 
     def __init__(
@@ -50,47 +51,47 @@ class Recorder:
         self._bound: dict[Site, int] = {}  # how often
         self._lowered: list[LoweredSite] = []
         self._outcomes: list[Outcome] = []
-        self._standing: list[Outcome] = []  # of programs that were compiled before
+        self._earlier: list[Outcome] = []  # of programs compiled before this recorder
         self._compilations: list[Compilation] = []
         self._runs: dict[Program, int] = {}
         self._unobserved: dict[Program, int] = {}  # runs
         self._errors: dict[str, int] = {}
         self._stale: set[LoweredSite] = set()
         self._known: dict[LoweredSite, int] = {}  # everything called or lowered so far
-        self._here = threading.local()  # .number of the thread that looks at it
+        self._current_thread = threading.local()  # .number: index into _thread_names
         self._thread_names: list[str] = []
         self._workers = Workers(self._enlist)
-        self._lock = threading.Lock()  # for the tables only, never while user code runs
+        self._lock = threading.Lock()  # for the tables only, never held while user code runs
 
     def bound(self, site: Site) -> None:
-        """A site was bound: traced, or about to be called eagerly."""
+        """Record that a site was bound: traced, or about to be called eagerly."""
         with self._lock:
             self._bound[site] = self._bound.get(site, 0) + 1
 
     def lowered(self, lowered: LoweredSite) -> None:
-        """A site went into a program."""
+        """Record that a site was lowered into a program."""
         self._number(lowered)
         self._lowered.append(lowered)
 
     def compiled(self, outcome: Outcome) -> None:
-        """A program was compiled, with or without one of the sites bound for it."""
+        """Record what a compiled program made of one of the sites bound for it."""
         self._outcomes.append(outcome)
 
     def stands(self, outcome: Outcome) -> None:
-        """A program had been compiled before this recorder listened; told if it runs."""
-        self._standing.append(outcome)
+        """Record an outcome of a program compiled earlier; it is reported if the program runs."""
+        self._earlier.append(outcome)
 
     def took(self, compilation: Compilation) -> None:
-        """What compiling a program took."""
+        """Record the compilation of a program, with times."""
         self._compilations.append(compilation)
 
     def counts(self, program: Program) -> None:
-        """Runs of a program will be told, from its first one on."""
+        """Record that `ran` will be called for each run of a program, from the first one on."""
         with self._lock:
             self._runs.setdefault(program, 0)
 
     def ran(self, program: Program) -> None:
-        """A program is run."""
+        """Record one run of a program."""
         with self._lock:
             if program in self._runs:
                 self._runs[program] += 1
@@ -98,24 +99,24 @@ class Recorder:
                     self._unobserved[program] = self._unobserved.get(program, 0) + 1
 
     def lost_count(self, program: Program) -> None:
-        """Runs of a program cannot be told any more."""
+        """Record that the runs of a program are no longer known."""
         with self._lock:
             self._runs.pop(program, None)
 
     def stale(self, lowered: LoweredSite) -> None:
-        """A program called what a later registration of the same name has replaced."""
+        """Record that a program called a registration that was replaced under the same name."""
         with self._lock:
             self._stale.add(lowered)
 
     def called(
         self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
     ) -> int:
-        """One host call without batch elements; the number of its crossing."""
+        """Record one host call without batch elements; return the number of its crossing."""
         number = self._known.get(lowered)
         if number is None:
             number = self._number(lowered)
         try:
-            thread = self._here.number
+            thread = self._current_thread.number
         except AttributeError:
             thread = self._thread()
         code = 0 if error is None else self._error(error)
@@ -132,15 +133,18 @@ class Recorder:
         failed: int | None = None,
         error: str = "",
     ) -> int:
-        """All host calls of one crossing that looped over elements; the number of the crossing.
+        """Record all host calls of one crossing that looped over batch elements.
 
         Args:
             lowered: the site.
-            version: which body of the host function ran.
+            version: number of the host function's body that ran.
             elements: row-major batch element numbers in the order of the calls.
-            stamps: the clock before the first call and after each one; one more than calls made.
-            failed: which of these calls failed, if one did, counted in the order of the calls.
-            error: what it raised.
+            stamps: the clock before the first call and after each call: one more than calls.
+            failed: index of the call that failed, if one did.
+            error: the error that it raised.
+
+        Returns:
+            The number of the crossing.
         """
         count = len(stamps) - 1
         crossing = next(self._crossings)
@@ -155,19 +159,19 @@ class Recorder:
         rows["element"] = elements[:count]
         rows["thread"] = self._thread()
         rows["version"] = version
-        if failed is not None and failed < count:  # an interrupt may come between two calls
+        if failed is not None and failed < count:  # an interrupt may hit between two calls
             rows["error"][failed] = self._error(error)
         self._log.append_block(rows)
         return crossing
 
     def crossing(self) -> int:
-        """The number of one whose host calls are told by `called_by_workers`."""
+        """Return the number of a new crossing, for `called_by_workers`."""
         return next(self._crossings)
 
     def called_by_workers(
         self, lowered: LoweredSite, version: int, crossing: int, parts: Sequence[WorkerRows]
     ) -> None:
-        """Host calls of one crossing that workers of an executor made, see `called_elements`."""
+        """Record the host calls that workers made for one crossing, as `called_elements`."""
         blocks = []
         for part in parts:
             with self._lock:
@@ -180,18 +184,18 @@ class Recorder:
             self._log.append_block(np.concatenate(blocks))
 
     def mark(self) -> Mark:
-        """Now, to `freeze` later only what comes after."""
+        """Return a mark of the current moment, to `freeze` later only what comes after it."""
         with self._lock:
             bound, runs, unobserved = dict(self._bound), dict(self._runs), dict(self._unobserved)
         self.values.begin()
         return Mark(
             len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
-            self._log.beyond(), len(self._compilations), len(self.values), self.values.counted(),
+            self._log.not_kept(), len(self._compilations), len(self.values), self.values.counted(),
             self._observation(), unobserved,
         )  # fmt: skip
 
-    def heard(self, since: Mark, calls: int) -> Snapshot:
-        """What came since `since`, while more is coming; of its host calls those after `calls`."""
+    def snapshot(self, since: Mark, calls: int) -> Snapshot:
+        """Return what was collected since `since`, leaving out its first `calls` host calls."""
         with self._lock:
             known, threads = list(self._known), list(self._thread_names)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
@@ -199,16 +203,16 @@ class Recorder:
             self._log.rows(since.calls + calls),
             known,
             threads,
-            [*self._standing, *self._outcomes],
+            [*self._earlier, *self._outcomes],
             runs,
-            counted_since(self._log.beyond(), since.beyond),
+            counted_since(self._log.not_kept(), since.not_kept),
         )
 
     def touched(self, since: Mark) -> bool:
-        """Whether programs with sites were lowered or run since then, or host calls made."""
+        """Whether programs with sites were lowered or run, or host calls made, since `since`."""
         with self._lock:
             ran = any(count != since.runs.get(p, 0) for p, count in self._runs.items())
-        called = len(self._log) > since.calls or self._log.beyond() != since.beyond
+        called = len(self._log) > since.calls or self._log.not_kept() != since.not_kept
         return called or ran or len(self._lowered) > since.lowered
 
     def freeze(
@@ -220,17 +224,17 @@ class Recorder:
         ahead: bool = False,
         running: Sequence[tuple[Any, ...]] = (),
     ) -> Recording:
-        """What was heard since `since` (or from the start), as an immutable value.
+        """Return what was collected since `since` (or from the start) as an immutable value.
 
         Args:
             since: see `mark`.
             cells: see `Recording.cells`.
             environment: see `Recording.environment`.
             ahead: see `Recording.ahead`.
-            running: as `Recording.running`, each with its site in front.
+            running: the fields of each `Recording.running`, with the site as the first.
         """
         since = since or BEGINNING
-        calls, beyond = self._log.rows(since.calls), self._log.beyond()
+        calls, all_not_kept = self._log.rows(since.calls), self._log.not_kept()
         with self._lock:
             known = list(self._known)
             bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
@@ -238,7 +242,7 @@ class Recorder:
             stale = set(self._stale)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
             unobserved = dict(self._unobserved)
-        not_kept = counted_since(beyond, since.beyond)
+        not_kept = counted_since(all_not_kept, since.not_kept)
         more = [*self.values.changed(since.not_finite), *(site for site, *_ in running)]
         more += [known[one.lowered] for one in not_kept]
         lowered, calls = renumbered(known, calls, self._lowered[since.lowered :], more)
@@ -248,13 +252,13 @@ class Recorder:
         ran |= {known[one.lowered].program for one in not_kept}
         outcomes = self._outcomes[since.outcomes :]
         compiled = {outcome.program for outcome in outcomes}
-        before = (*self._standing, *self._outcomes[: since.outcomes])
-        standing = [outcome for outcome in before if outcome.program in ran]
+        before = (*self._earlier, *self._outcomes[: since.outcomes])
+        earlier = [outcome for outcome in before if outcome.program in ran]
         return Recording(
             bound={site: count for site, count in bound.items() if count},
             lowered=tuple(lowered),
             outcomes=as_observed(
-                (*standing, *outcomes), since, self._observation(), runs, unobserved
+                (*earlier, *outcomes), since, self._observation(), runs, unobserved
             ),
             runs={p: count for p, count in runs.items() if p in compiled or p in ran},
             stale=frozenset(number for number, fact in enumerate(lowered) if fact in stale),
@@ -278,11 +282,12 @@ class Recorder:
             return self._known.setdefault(lowered, len(self._known))
 
     def _thread(self) -> int:
-        # Not by its ident: a new thread may get the ident of one that has ended.
-        number = getattr(self._here, "number", None)
+        # Not threading.get_ident(): a new thread may get the ident of one that has ended.
+        number = getattr(self._current_thread, "number", None)
         if number is None:
             with self._lock:
-                number = self._here.number = self._enlist(threading.current_thread().name)
+                number = self._enlist(threading.current_thread().name)
+                self._current_thread.number = number
         return number
 
     def _enlist(self, name: str) -> int:

@@ -1,4 +1,4 @@
-"""What host calls were given and answered: small sample values, and where they were not finite."""
+"""Collect sample values of host calls, and count non-finite results."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy as np
 
 from .._facts import LoweredSite, NotFinite, SampleValues, Site
 
-SAMPLES = 3  # calls of each site, and shard, that are kept in each cell or block
-ELEMENTS = 6  # of an array that are kept
-KEPT = 1_000  # sample values in all
+SAMPLES = 3  # calls kept for each site and shard, in each cell or block
+ELEMENTS = 6  # elements kept of an array
+KEPT = 1_000  # sampled calls kept in total
 
-# The shape, and copies of the first elements: never the user's array.
+# The shape and copies of the first elements, never the user's array.
 _Head = tuple[tuple[int, ...], np.ndarray]
-_Whose = tuple[Site, int | None, bool]  # site, shard, whether it failed: each has its first calls
+_Whose = tuple[Site, int | None, bool]  # site, shard, failed: `SAMPLES` calls are kept of each
 
 
 class _Everything:
-    """A set that holds everything: no site is to be sampled."""
+    """A set that contains everything, so that no site is sampled."""
 
     def __contains__(self, other: object) -> bool:
         return True
 
     def add(self, other: object) -> None:
-        """Nothing to add."""
+        """Do nothing."""
 
 
 class Values:
-    """Sample values of a recorder, taken from any thread.
+    """The sample values of a recorder; thread-safe.
 
     Args:
-        wanted: False keeps no sample values.
+        wanted: whether to keep sample values.
 
     Attributes:
-        full: the sites whose sample values are complete; asked on every host call.
+        full: the sites that need no more sample values; checked on every host call.
     """
 
     def __init__(self, wanted: bool = True) -> None:
@@ -52,7 +52,7 @@ class Values:
         return len(self._kept)
 
     def begin(self) -> None:
-        """A cell or block begins: its first calls are kept too."""
+        """Begin a cell or block, of which the first calls are kept too."""
         with self._lock:
             self._taken = {}
             if self._wanted:
@@ -68,9 +68,9 @@ class Values:
         *,
         failed: bool = False,
     ) -> None:
-        """Keeps the first elements of one host call's arrays, if there is room.
+        """Keep the first elements of the arrays of one host call, if there is room.
 
-        Failing calls have room of their own.
+        Failed calls are limited separately.
         """
         with self._lock:
             count = self._taken.get(_whose(lowered, failed), 0) + 1
@@ -83,27 +83,27 @@ class Values:
                 self._kept.append((lowered, crossing, element, *heads, failed))
 
     def not_finite(self, lowered: LoweredSite, produced: int, passed_on: int) -> None:
-        """Host calls answered NaN or infinity: of finite arguments, and of others."""
+        """Count host calls that returned NaN or infinity, for finite and for other arguments."""
         with self._lock:
             before = self._not_finite.get(lowered, (0, 0))
             self._not_finite[lowered] = (before[0] + produced, before[1] + passed_on)
 
     def counted(self) -> dict[LoweredSite, tuple[int, int]]:
-        """How many calls were not finite so far."""
+        """Return the numbers of calls with non-finite results so far, by site."""
         with self._lock:
             return dict(self._not_finite)
 
     def changed(self, since: Mapping[LoweredSite, tuple[int, int]]) -> set[LoweredSite]:
-        """The sites with calls that were not finite since `since`."""
+        """Return the sites with non-finite results since `since`."""
         return {fact for fact, counts in self.counted().items() if counts != since.get(fact)}
 
     def sample_values(
         self, since: int, place: Mapping[LoweredSite, int]
     ) -> tuple[SampleValues, ...]:
-        """Those kept since there were `since` of them, in words."""
+        """Format the samples kept after the first `since`."""
         found, taken = [], collections.Counter()
         for fact, crossing, element, operands, results, failed in self._kept[since:]:
-            taken[_whose(fact, failed)] += 1  # a block in the block has kept some more
+            taken[_whose(fact, failed)] += 1  # a nested block may have kept more
             if fact in place and taken[_whose(fact, failed)] <= SAMPLES:
                 words = _words(operands), _words(results)
                 found.append(SampleValues(place[fact], crossing, element, *words, failed))
@@ -112,7 +112,7 @@ class Values:
     def unsound(
         self, since: Mapping[LoweredSite, tuple[int, int]], place: Mapping[LoweredSite, int]
     ) -> tuple[NotFinite, ...]:
-        """The sites with calls that were not finite since `since`."""
+        """Count the calls with non-finite results since `since`, by site."""
         found = []
         for fact, (produced, passed_on) in self.counted().items():
             before = since.get(fact, (0, 0))
@@ -136,7 +136,7 @@ def _words(heads: Sequence[_Head]) -> tuple[str, ...]:
 
 
 def _word(shape: tuple[int, ...], head: np.ndarray) -> str:
-    """``0.25``, ``[1, 2, 3]``, ``[0, 0.1, 0.2, …]``: row-major, without the shape."""
+    """Format as ``0.25``, ``[1, 2, 3]`` or ``[0, 0.1, 0.2, …]``: row-major, without the shape."""
     elements = [_element(value) for value in head.tolist()]
     if not shape:
         return elements[0]

@@ -1,4 +1,4 @@
-"""Windows on what a recorder hears."""
+"""Select a part of what a recorder collects."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from .._facts import (
 
 
 class Mark(NamedTuple):
-    """How much a recorder had heard at some moment; what came later is one window."""
+    """How much a recorder had collected at some moment; a window begins there."""
 
     calls: int
     bound: Mapping[Site, int]
     lowered: int
     outcomes: int
     runs: Mapping[Program, int]
-    beyond: Mapping[tuple[int, int], NotKept]  # as `CallLog.beyond` has it
+    not_kept: Mapping[tuple[int, int], NotKept]  # from `CallLog.not_kept`
     compilations: int
     sample_values: int
     not_finite: Mapping[LoweredSite, tuple[int, int]]
-    observation: int  # how often that of JAX's own callbacks had begun or ended; odd: it was on
-    unobserved: Mapping[Program, int]  # runs while it was off
+    observation: int  # how often observing JAX's own callbacks had begun or ended; odd: on
+    unobserved: Mapping[Program, int]  # runs while the observation was off
 
 
 class Snapshot(NamedTuple):
-    """What a recorder has heard while it goes on listening."""
+    """What a recorder has collected so far, while it continues."""
 
-    calls: np.ndarray  # rows (`ROW`), as they ended
-    lowered: Sequence[LoweredSite]  # that the rows count
+    calls: np.ndarray  # rows (`ROW`), in the order they ended
+    lowered: Sequence[LoweredSite]  # the rows refer to these by index
     threads: Sequence[str]
     outcomes: Sequence[Outcome]
     runs: Mapping[Program, int]
-    not_kept: Sequence[NotKept]  # numbered as the rows are
+    not_kept: Sequence[NotKept]  # with the same indices as the rows
 
 
 BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {})
@@ -59,18 +59,20 @@ def as_observed(
     runs: Mapping[Program, int],
     unobserved: Mapping[Program, int],
 ) -> tuple[Outcome, ...]:
-    """`outcomes`, those of JAX's own callbacks as far as these were observed.
+    """Limit the outcomes of JAX's own callbacks to what was observed.
+
+    Without observation their outcomes are dropped, with partial observation they are unknown.
 
     Args:
-        outcomes: of programs that were compiled or run in a window.
-        since: when it was opened.
-        now: `Mark.observation` when it is closed.
-        runs: how often programs ran in it, of those whose runs are told.
-        unobserved: `Mark.unobserved` when it is closed.
+        outcomes: the outcomes of programs that were compiled or run in a window.
+        since: the mark at which the window begins.
+        now: `Mark.observation` at the end of the window.
+        runs: runs of programs in the window, where known.
+        unobserved: `Mark.unobserved` at the end of the window.
     """
     if since.observation == now and now % 2:
         return tuple(outcomes)
-    if since.observation == now:  # not for a moment
+    if since.observation == now:  # never observed
         return tuple(one for one in outcomes if not one.site.flavor.startswith(OBSERVED))
     missed = {p for p, count in unobserved.items() if count > since.unobserved.get(p, 0)}
     return tuple(
@@ -80,8 +82,8 @@ def as_observed(
 
 
 def _partly_observed(outcome: Outcome) -> Outcome:
-    compiled_away = outcome.status in (Status.UNUSED, Status.OPTIMIZED_AWAY)  # whoever listens
-    if compiled_away or not outcome.site.flavor.startswith(OBSERVED):
+    removed = outcome.status in (Status.UNUSED, Status.OPTIMIZED_AWAY)  # no calls to miss
+    if removed or not outcome.site.flavor.startswith(OBSERVED):
         return outcome
     return dataclasses.replace(
         outcome,

@@ -1,4 +1,4 @@
-"""Workers of executors: who they are, what their clocks say, which host calls they made."""
+"""Record the host calls of an executor's workers, with their times on the recorder's clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._facts import Worker
 
 
 class Who(Protocol):
-    """A worker, as it names itself."""
+    """The identity that a worker reports."""
 
     @property
     def host(self) -> str: ...
@@ -27,42 +27,43 @@ class Who(Protocol):
 
 
 class WorkerRows(NamedTuple):
-    """Host calls that one worker made one after the other."""
+    """Host calls that one worker made, one after the other."""
 
     who: Who
     elements: np.ndarray  # row-major batch element numbers in the order of the calls; -1: none
-    stamps: Sequence[int]  # the worker's clock before the first and after each
-    sent_ns: int  # the recorder's clock when they were handed over
-    received_ns: int  # and when the answers were there
-    errors: Mapping[int, str]  # what calls raised, by their place among these
+    stamps: Sequence[int]  # the worker's clock before the first and after each call
+    sent_ns: int  # the recorder's clock when the chunk was sent
+    received_ns: int  # the recorder's clock when the results had arrived
+    errors: Mapping[int, str]  # messages of failed calls, by index of the call
 
 
 class Workers:
-    """The workers that a recorder has heard of; each is a row among its threads.
+    """The workers that made calls for a recorder; each is one of its threads.
 
-    The clock of another process is put on the recorder's: elements cannot begin before they were
-    sent, nor end after they were back, so each chunk bounds the difference from both sides.
+    Times of another process are converted to the recorder's clock. An element cannot begin before
+    it was sent, nor end after its result was received, so each chunk bounds the clock difference
+    from both sides.
 
     Args:
-        enlist: adds a name to the recorder's threads; returns its number.
+        enlist: adds a name to the recorder's threads and returns its number.
     """
 
     def __init__(self, enlist: Callable[[str], int]) -> None:
         self._enlist = enlist
         self._numbers: dict[tuple[str, int, int], int] = {}  # threads
-        self._bounds: dict[int, tuple[int, int]] = {}  # of the difference of clocks
+        self._bounds: dict[int, tuple[int, int]] = {}  # of the clock difference, by thread
         self._whos: dict[int, Who] = {}
         self._host = socket.gethostname()
 
     def facts(self) -> tuple[Worker, ...]:
-        """Those that made host calls."""
+        """Return the workers that made host calls."""
         return tuple(
             Worker(thread, who.name, who.pid, who.host, self._difference(thread)[1])
             for thread, who in list(self._whos.items())
         )
 
     def rows(self, part: WorkerRows, version: int) -> np.ndarray:
-        """The host calls as rows of the log; site, crossing and errors are to come."""
+        """Return the host calls as rows of the log, without site, crossing and errors."""
         thread = self._number(part.who)
         times = np.array(part.stamps, np.int64)
         if part.who.pid != os.getpid() or part.who.host != self._host:
@@ -91,8 +92,8 @@ class Workers:
         self._bounds[thread] = (low, high) if low <= high else (least, most)  # clocks drift
 
     def _difference(self, thread: int) -> tuple[int, int]:
-        """Of the worker's clock to the recorder's, and how far that may be off."""
+        """Return the worker's clock minus the recorder's, and the largest possible error."""
         low, high = self._bounds.get(thread, (0, 0))
         if low <= 0 <= high and self._whos[thread].host == self._host:
-            return 0, 0  # one clock for all processes of a machine
+            return 0, 0  # processes of one machine read the same clock
         return (low + high) // 2, (high - low + 1) // 2

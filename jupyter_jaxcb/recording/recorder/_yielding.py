@@ -1,4 +1,4 @@
-"""Turns for a thread that looks on, between host calls."""
+"""Pause host calls briefly, so that an observing thread can run."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 from ._recorder import Recorder
 
-_LONGEST_SECONDS = 0.05  # that a host call waits for a turn to end
+_LONGEST_SECONDS = 0.05  # a host call waits at most this long for a turn to end
 
 
 class YieldPoints:
-    """Stops the host calls of a recorder now and then, so that another thread can run.
+    """Pauses the host calls of a recorder now and then, so that another thread can run.
 
-    XLA's threads let go of the interpreter lock between host calls and take it again a few
-    microseconds later. A thread that waits for the lock is woken each time and finds it taken: it
-    starves, and the wake-ups slow the host calls down by a tenth. (Python hands the lock over after
-    five milliseconds only to a thread that was not woken meanwhile.) With turns it gets the lock at
-    once, and what it does is all that it costs.
+    XLA's threads release the GIL between host calls and take it again a few microseconds later. A
+    thread that waits for the GIL is woken each time and finds it taken: it starves, and the
+    wake-ups slow the host calls down by a tenth. (Python hands the GIL over after five
+    milliseconds only to a thread that was not woken meanwhile.) With turns the thread gets the GIL
+    at once, and costs only the time that it runs.
 
-    While entered, `recorder` hears of its calls through this object; a call is recorded before it
-    waits, so no time that is recorded grows.
+    While entered, this object wraps the methods of `recorder` that record calls. A call is recorded
+    before it waits, so pauses do not count as host time.
 
     Args:
-        recorder: whose calls are stopped.
-        every_ns: how often, at most.
+        recorder: the recorder whose calls are paused.
+        every_ns: the least time between two pauses.
     """
 
     def __init__(self, recorder: Recorder, every_ns: int) -> None:
@@ -38,40 +38,40 @@ class YieldPoints:
     def __enter__(self) -> YieldPoints:
         recorder: Any = self._recorder
         self._due_ns = recorder.clock() + self._every_ns
-        recorder.called = self._stopping(recorder.called)
-        recorder.called_elements = self._stopping(recorder.called_elements)
-        recorder.called_by_workers = self._stopping(recorder.called_by_workers)
+        recorder.called = self._pausing(recorder.called)
+        recorder.called_elements = self._pausing(recorder.called_elements)
+        recorder.called_by_workers = self._pausing(recorder.called_by_workers)
         return self
 
     def __exit__(self, *exc: object) -> None:
         recorder = self._recorder
         del recorder.called, recorder.called_elements, recorder.called_by_workers
-        self.end()  # of a turn that was given and not taken
+        self.end()  # a call may still wait for a turn that nobody took
 
     def take(self, seconds: float) -> bool:
-        """Waits for a turn, at most that long; each turn that was got is to be ended."""
+        """Wait for a turn, at most `seconds`; return whether there is one, to be ended by `end`."""
         return self._turn.acquire(timeout=seconds)
 
     def end(self) -> None:
-        """Lets the host calls go on."""
+        """End the turn, so that the host calls continue."""
         self._over.release()
 
     def wake(self) -> None:
-        """Ends the waiting in `take`, with a turn that no call gave."""
+        """Make `take` return, without a pause of the host calls."""
         self._turn.release()
 
-    def _stopping(self, tell: Callable[..., Any]) -> Callable[..., Any]:
+    def _pausing(self, record: Callable[..., Any]) -> Callable[..., Any]:
         clock = self._recorder.clock
 
-        def told(*args: Any, **kwargs: Any) -> Any:
-            crossing = tell(*args, **kwargs)
+        def record_and_pause(*args: Any, **kwargs: Any) -> Any:
+            crossing = record(*args, **kwargs)
             now = clock()
             if now > self._due_ns:
                 self._due_ns = now + self._every_ns
                 while self._over.acquire(blocking=False):
-                    pass  # ends of turns that nobody waited for any more
+                    pass  # ends of turns after whose timeout the host call continued
                 self._turn.release()
                 self._over.acquire(timeout=_LONGEST_SECONDS)
             return crossing
 
-        return told
+        return record_and_pause

@@ -1,6 +1,6 @@
-"""Recordings as files for other tools: CSV, Parquet, Perfetto.
+"""Write recordings to files for other tools: CSV, Arrow, Parquet, Perfetto.
 
-`_export` holds the table of suffixes; each format is one module.
+`_export` maps file name suffixes to formats; each format has a module.
 """
 
 from ._export import export as export

@@ -1,4 +1,4 @@
-"""Host calls as CSV, a row each."""
+"""Write host calls as CSV, one row per call."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 
 from ...recording import FACTS, Named, Recording, call_table
 
-_ROWS = 1 << 16  # that are text at once
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what begins so is one to a spreadsheet
+_ROWS = 1 << 16  # formatted at a time
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet reads such cells as formulas
 
 
 def write_csv(recording: Recording, file: BinaryIO) -> None:
-    """Writes the columns of `Recording.to_pandas`; what is missing is empty.
+    """Write the columns of `Recording.to_pandas`; missing values are empty.
 
-    A text that a spreadsheet would take for a formula has an apostrophe in front.
+    Text that a spreadsheet would read as a formula gets a leading apostrophe.
     """
     table = call_table(recording)
-    # What is the same for all calls of one site and program is put into words once.
+    # Columns that are equal for all calls of one site and program are formatted once.
     facts = _cells(table, FACTS, recording)
     named = {name: column for name, column in table.items() if isinstance(column, Named)}
     words = {name: _spelled(column) for name, column in named.items() if name not in FACTS}
@@ -38,7 +38,7 @@ def write_csv(recording: Recording, file: BinaryIO) -> None:
 
 
 def _cells(table: Any, names: Iterable[str], recording: Recording) -> list[str]:
-    """For each of `recording.lowered` its cells, joined; empty where it made no call."""
+    """Return the joined cells of each of `recording.lowered`; empty if it made no call."""
     used, first = np.unique(recording.calls["lowered"], return_index=True)
     cells = [""] * len(recording.lowered)
     for number, row in zip(used.tolist(), first.tolist(), strict=True):
@@ -55,13 +55,13 @@ def _spelled(column: Named) -> list[str]:
 
 def _row(cells: Iterable[Any]) -> str:
     text = io.StringIO()
-    # Python 3.11 quotes those ends of lines that are in the terminator, and no others.
+    # Python 3.11 quotes only those line ends that occur in the terminator.
     csv.writer(text, lineterminator="\r\n").writerow(map(_harmless, cells))
     return text.getvalue()[:-2]
 
 
 def _harmless(cell: Any) -> Any:
-    """A text that a spreadsheet would run as a formula, with an apostrophe in front."""
+    """Put an apostrophe before text that a spreadsheet would read as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 

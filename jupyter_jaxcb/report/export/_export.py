@@ -1,4 +1,4 @@
-"""Which format a file has, by the end of its name; and what `print` shows."""
+"""Register the file formats by suffix, and the texts that `print` shows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ._perfetto import write_perfetto
 
 
 def export(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """Writes `recording` to a file; ``recording.save(path)``, which says the formats.
+    """Write `recording` to a file, as ``recording.save(path)``, which lists the formats.
 
     Args:
-        recording: of `jupyter_jaxcb.record`.
-        path: of the file; the end of its name says the format.
+        recording: ``r.recording`` of a `jupyter_jaxcb.record` block.
+        path: the file to write; its suffix selects the format.
 
     Raises:
-        TypeError: `recording` is none.
-        ValueError: the name ends with none of these; the message has them.
-        ModuleNotFoundError: pyarrow is needed and not installed.
+        TypeError: `recording` is not a `Recording`.
+        ValueError: the suffix is unknown; the message lists the known ones.
+        ModuleNotFoundError: the format needs pyarrow, which is not installed.
 
     >>> import pathlib, tempfile, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -32,14 +32,14 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "calls.csv")
     ...     jaxcb.export(r.recording, path)
-    ...     path.read_text().splitlines()[0][:42]
+    ...     path.read_text().splitlines()[0][:45]
     'start_ns,duration_ns,crossing,element,version'
     """
     __tracebackhide__ = True
     if not isinstance(recording, Recording):
         raise TypeError(
-            f"cannot export a {type(recording).__name__}: it is no recording. Pass r.recording, "
-            "where r is what record() gave."
+            f"cannot export a {type(recording).__name__}, only a Recording. Pass r.recording, "
+            "where r is the value of record()."
         )
     recording.save(path)
 
@@ -49,7 +49,7 @@ def _write_text(recording: Recording, file: BinaryIO) -> None:
 
 
 def _write_html(recording: Recording, file: BinaryIO) -> None:
-    # Opened: a file is looked at for what is in it.
+    # Expanded, because a file is opened to read the table.
     table = to_html(recording, times=True)
     table = table.replace('<details class="jaxcb">', '<details class="jaxcb" open>', 1)
     _write(
@@ -61,10 +61,10 @@ def _write_html(recording: Recording, file: BinaryIO) -> None:
 
 
 def _write(file: BinaryIO, text: str) -> None:
-    file.write(text.encode("utf-8", "backslashreplace"))  # half of a pair in an error's message
+    file.write(text.encode("utf-8", "backslashreplace"))  # error messages may hold lone surrogates
 
 
-_NOTHING = "no host calls, and no callbacks in what was compiled"
+_NOTHING = "no host calls, and no callbacks in the compiled programs"
 
 
 def _versions(recording: Recording) -> str:

@@ -1,4 +1,4 @@
-"""Host calls as an Arrow table, where pyarrow is installed."""
+"""Write host calls as Arrow and Parquet files, with pyarrow."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from ...recording import Named, Recording, call_table
 
-_ROWS = 1 << 16  # of a batch
+_ROWS = 1 << 16  # of a record batch
 
 
 def write_arrow(recording: Recording, file: BinaryIO) -> None:
-    """Writes the columns of `Recording.to_pandas` as an Arrow file (Feather)."""
+    """Write the columns of `Recording.to_pandas` as an Arrow file (Feather)."""
     arrow = _pyarrow("arrow")
     table = call_table(recording)
     with arrow.ipc.new_file(file, _schema(arrow, table)) as writer:
@@ -22,7 +22,7 @@ def write_arrow(recording: Recording, file: BinaryIO) -> None:
 
 
 def write_parquet(recording: Recording, file: BinaryIO) -> None:
-    """Writes the columns of `Recording.to_pandas` as a Parquet file."""
+    """Write the columns of `Recording.to_pandas` as a Parquet file."""
     arrow = _pyarrow("parquet")
     from pyarrow import parquet  # pyright: ignore[reportMissingImports]
 
@@ -38,8 +38,8 @@ def _pyarrow(suffix: str) -> Any:
         import pyarrow.ipc  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"a .{suffix} file needs pyarrow, which is not installed: pip install pyarrow. A .csv "
-            "file needs nothing.",
+            f"a .{suffix} file needs pyarrow, which is not installed. Run `pip install pyarrow`, "
+            "or save a .csv file.",
             name="pyarrow",
         ) from error
     return pyarrow

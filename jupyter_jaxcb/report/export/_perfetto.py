@@ -1,9 +1,10 @@
-"""A recording as a timeline in Chrome's trace event format, which Perfetto opens too.
+"""Write a recording as a timeline in Chrome's trace event format, which Perfetto reads.
 
-Two processes: the host calls, by thread, and what XLA compiled; and each process of an executor's
-workers by its pid. A crossing that looped over elements is a slice around those of its host calls; one
-of a single call is that call, and one that workers shared is on no thread: their calls have its
-number. Times are microseconds since the first event.
+The timeline has a process for the host calls, by thread, one for the compilations, and one for
+each worker process of an executor. A crossing that looped over batch elements is a slice around
+the slices of its host calls. A crossing of a single call has no slice, and neither has a crossing
+whose elements went to workers: their calls carry its number. Times are microseconds since the
+first event.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from ...recording import LoweredSite, Recording
 from ..summary import Rows
 from ..text import level_words
 
-_ROWS = 1 << 16  # that are text at once
+_ROWS = 1 << 16  # formatted at a time
 HOST, COMPILER = 1, 2  # process numbers
-_PIDS = 1 << 22  # that a machine can have
-_THREAD = 10  # the first thread: Perfetto wants numbers that no other process has
+_PIDS = 1 << 22  # more than a machine's largest pid
+_THREAD = 10  # the first thread: Perfetto needs numbers that no process has
 
 
 def write_perfetto(recording: Recording, file: BinaryIO) -> None:
-    """Writes `recording` for ui.perfetto.dev and chrome://tracing."""
+    """Write `recording` for ui.perfetto.dev and chrome://tracing."""
     base = _base(recording)
     about = {**recording.environment, "host calls not kept": str(recording.overflow)}
     head = {"displayTimeUnit": "ns", "otherData": about}
@@ -39,7 +40,7 @@ def write_perfetto(recording: Recording, file: BinaryIO) -> None:
 
 
 def _base(recording: Recording) -> int:
-    """What the times count from: the first event."""
+    """Return the time of the first event, in ns; all times count from it."""
     begins = [one.end_ns - one.compile_ns - one.lower_ns for one in _timed(recording)]
     if len(recording):
         begins.append(int(recording.calls["start_ns"].min()))
@@ -47,7 +48,7 @@ def _base(recording: Recording) -> int:
 
 
 def _named(recording: Recording) -> Iterator[str]:
-    """Names of processes and threads; thread 0 of a process is nobody's."""
+    """Yield the names of processes and threads; thread 0 of a process is unused."""
     yield _name("process_name", HOST, 0, "host calls")
     yield _name("process_name", COMPILER, 0, "compilation")
     pids = _pids(recording)
@@ -64,14 +65,15 @@ def _named(recording: Recording) -> Iterator[str]:
 
 
 def _pids(recording: Recording) -> list[int]:
-    """The process of each thread: that of the host calls, or a worker's own pid.
+    """Return the process number of each thread: `HOST`, or a worker's pid.
 
-    Machines may have the same pids, and a container has 1.
+    Pids of different machines may collide, and in a container the pid may be 1; such a worker gets
+    another number.
     """
     pids = [HOST] * len(recording.threads)
     own: dict[tuple[str, int], int] = {}
     for worker in recording.workers:
-        if "· pid " in recording.threads[worker.thread]:  # not a thread of the recorder's
+        if "· pid " in recording.threads[worker.thread]:  # not a thread of the recording process
             key = worker.host, worker.pid
             if key not in own:
                 taken = {HOST, COMPILER, *own.values()}
@@ -94,7 +96,7 @@ _PHASES = {"lower": "lower to StableHLO", "compile": "compile by XLA"}
 
 
 def _phases(recording: Recording) -> dict[tuple[int, str], list[tuple[int, int, Any]]]:
-    """Start, end and compilation, by process and phase; JAX compiles right after it has lowered."""
+    """Return start, end and compilation by process and phase; JAX lowers, then compiles."""
     processes = [one.number for one in recording.processes] or [0]
     found = {(process, phase): [] for process in processes for phase in _PHASES}
     for one in _timed(recording):
@@ -106,7 +108,7 @@ def _phases(recording: Recording) -> dict[tuple[int, str], list[tuple[int, int, 
 
 
 def _slots(spans: list[tuple[int, int, Any]]) -> list[int]:
-    """For each span the first track that is free: threads compile at once, slices only nest."""
+    """Assign each span a free track: threads compile in parallel, but slices can only nest."""
     tracks, free = [0] * len(spans), []
     for place in sorted(range(len(spans)), key=lambda n: spans[n][:2]):
         start, end, _ = spans[place]
@@ -117,7 +119,7 @@ def _slots(spans: list[tuple[int, int, Any]]) -> list[int]:
 
 
 def _tracks(recording: Recording) -> dict[tuple[int, str], range]:
-    """The numbers of the tracks of each phase: as many as there were at once, or one."""
+    """Number the tracks of each phase: as many as ran in parallel, and at least one."""
     found, number = {}, _THREAD + len(recording.threads)
     for key, spans in _phases(recording).items():
         found[key] = range(number, number + max(_slots(spans), default=0) + 1)
@@ -126,7 +128,7 @@ def _tracks(recording: Recording) -> dict[tuple[int, str], range]:
 
 
 def _compilations(recording: Recording, base: int) -> list[str]:
-    """Lowering and compiling of each program."""
+    """Return the events of lowering and compiling each program."""
     events, tracks = [], _tracks(recording)
     for key, spans in _phases(recording).items():
         phase, own = key[1], tracks[key]
@@ -146,7 +148,7 @@ def _micro(ns: int) -> str:
 
 
 def _calls(recording: Recording, base: int) -> Iterator[list[str]]:
-    """The events of host calls and of crossings, by their start, a part at a time."""
+    """Yield the events of host calls and crossings, sorted by start, in batches."""
     calls = recording.calls
     starts, ends, firsts = _crossings(recording)
     pids = np.array(_pids(recording) or [HOST])
@@ -157,7 +159,7 @@ def _calls(recording: Recording, base: int) -> Iterator[list[str]]:
     begin = np.concatenate([starts, calls["start_ns"]])
     finish = np.concatenate([ends, calls["end_ns"]])
     whose = np.concatenate([firsts, np.arange(len(calls))])
-    # The crossing before its first call: viewers nest by order where starts are equal.
+    # A crossing comes before its first call: viewers nest slices of equal start by their order.
     order = np.lexsort((np.arange(len(begin)), -finish, begin))
     for place in range(0, len(order), _ROWS):
         part = order[place : place + _ROWS]
@@ -194,10 +196,10 @@ def _of_element(element: int, queued_ns: int) -> str:
 
 
 def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Starts, ends and first rows of the crossings that looped over batch elements on a thread."""
+    """Return starts, ends and first rows of the crossings that looped over elements in-thread."""
     calls = recording.calls
-    shared = np.isin(calls["thread"], [worker.thread for worker in recording.workers])
-    rows = np.flatnonzero((calls["element"] >= 0) & ~shared)
+    by_worker = np.isin(calls["thread"], [worker.thread for worker in recording.workers])
+    rows = np.flatnonzero((calls["element"] >= 0) & ~by_worker)
     elements = calls[rows]
     order = np.lexsort((elements["start_ns"], elements["crossing"]))
     elements, rows = elements[order], rows[order]
@@ -207,7 +209,7 @@ def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _head(rows: Rows, fact: LoweredSite, kind: str) -> str:
-    """The part of an event that all calls of a site in a program share."""
+    """Format the part of an event that is equal for all calls of a site in one program."""
     site = fact.site
     operands, results = fact.host_avals()
     vmaps = level_words(fact.levels) if kind == "crossing" else ""

@@ -1,7 +1,7 @@
-"""What the notebook front end gets.
+"""Build the data that the notebook front end reads.
 
-`_mime` builds the bundle of a finished recording, `_columns` packs its calls, `_progress` makes
-the messages of a running cell.
+`_mime` builds the MIME bundle of a finished recording, `_columns` packs its calls, and `_progress`
+builds the messages of a running cell.
 """
 
 from ._columns import CallColumns as CallColumns

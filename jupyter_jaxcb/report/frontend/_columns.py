@@ -1,8 +1,8 @@
-"""Host calls as columns of bytes, as the front end reads them.
+"""Pack host calls into columns of bytes for the front end.
 
-Little-endian, one column after the other: start (u32, since the row before), duration (u32), element
-(i32), variant, thread, error (u16 each); times in units of `CallColumns.unit_ns`. A *variant* counts the
-`Shapes` of all sites in their order.
+Little-endian, one column after the other: start (u32, since the previous row), duration (u32),
+element (i32), variant, thread, error (u16 each); times in units of `CallColumns.unit_ns`. A variant
+is an index into the `Shapes` of all sites, concatenated in order.
 """
 
 from __future__ import annotations
@@ -17,29 +17,30 @@ import numpy as np
 from ...recording import Recording, SampleValues
 from ..summary import SiteSummary
 
-NOT_TOLD = 0xFFFF  # a variant, thread or error beyond what 16 bits can tell
+OUT_OF_RANGE = 0xFFFF  # a variant, thread or error whose number does not fit into 16 bits
 _LARGEST = 0xFFFF_FFFF
 
 
 class CallColumns(NamedTuple):
-    """Host calls by their start."""
+    """Packed host calls, sorted by start."""
 
     rows: int
-    unit_ns: int  # of the times, at least what was asked for
-    base_ns: int  # of the recorder's clock: what the first start counts from
+    unit_ns: int  # of the times; at least the requested unit
+    base_ns: int  # of the recorder's clock; the first start counts from it
     raw: bytes
 
 
 def call_columns(
     calls: np.ndarray, variants: np.ndarray, *, unit_ns: int = 1, base_ns: int | None = None
 ) -> CallColumns:
-    """The columns of `calls`.
+    """Pack `calls` into columns.
 
     Args:
         calls: rows of a recording or of a recorder's log.
-        variants: which variant each number in the column ``lowered`` stands for.
-        unit_ns: rounds times to it; more where they would not fit.
-        base_ns: what the first start counts from; itself if left out.
+        variants: the variant of each index in the column ``lowered``.
+        unit_ns: times are rounded down to multiples of this; a larger unit is used if they would
+            not fit.
+        base_ns: the time that the first start counts from; by default the first start.
     """
     calls = calls[np.argsort(calls["start_ns"], kind="stable")]
     starts, ends = calls["start_ns"], calls["end_ns"]
@@ -47,7 +48,7 @@ def call_columns(
         base_ns = int(starts[0]) if len(calls) else 0
     widest = max(_largest(ends - starts), _largest(np.diff(starts, prepend=base_ns)))
     unit_ns = max(unit_ns, -(-widest // _LARGEST))
-    # Rounded before they are subtracted: a long recording must not drift.
+    # Rounded before subtracting, so that rounding errors do not add up.
     places = np.maximum(starts - base_ns, 0) // unit_ns
     columns = (
         np.diff(places, prepend=0).astype("<u4"),
@@ -63,7 +64,7 @@ def call_columns(
 
 
 def to_saved(columns: CallColumns) -> dict[str, int | str]:
-    """The columns as JSON, each by byte planes, compressed: a third of what plain columns take."""
+    """Return the columns as JSON: compressed byte planes, a third of the size of plain columns."""
     planes, offset = [], 0
     for width in (4, 4, 4, 2, 2, 2):
         size = width * columns.rows
@@ -75,15 +76,15 @@ def to_saved(columns: CallColumns) -> dict[str, int | str]:
 
 
 def variant_numbers(recording: Recording, sites: Iterable[SiteSummary]) -> np.ndarray:
-    """For each number of `recording.lowered`: which variant of all variants of `sites` it is."""
-    numbers = np.full(len(recording.lowered), NOT_TOLD, np.int64)
+    """Return, for each of `recording.lowered`, its index among all variants of `sites`."""
+    numbers = np.full(len(recording.lowered), OUT_OF_RANGE, np.int64)
     for variant, shapes in enumerate(shapes for summary in sites for shapes in summary.shapes):
         numbers[list(shapes.lowered)] = variant
     return numbers
 
 
 def sample_rows(calls: np.ndarray, sample_values: Sequence[SampleValues]) -> list[int]:
-    """For each sample: its place among `calls` by their start; -1 if it is not among them."""
+    """Return the row of each sample among `calls` sorted by start; -1 if it has none."""
     calls = calls[np.argsort(calls["start_ns"], kind="stable")]
     wanted = np.isin(calls["crossing"], [sample.crossing for sample in sample_values])
     wanted &= np.isin(calls["element"], [sample.element for sample in sample_values])
@@ -98,4 +99,4 @@ def _largest(column: np.ndarray) -> int:
 
 
 def _narrow(column: np.ndarray) -> np.ndarray:
-    return np.minimum(column, NOT_TOLD).astype("<u2")
+    return np.minimum(column, OUT_OF_RANGE).astype("<u2")

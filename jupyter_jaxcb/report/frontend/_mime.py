@@ -1,8 +1,8 @@
-"""A recording as a Jupyter MIME bundle.
+"""Build the Jupyter MIME bundle of a recording.
 
-Deterministic facts go into the data, times and threads into the metadata: notebooks then pass
-nbval unsanitised, which compares data and leaves metadata alone.
-`labextension/src/view/data/schema.ts` says the same in types.
+Deterministic facts go into the data, times and threads into the metadata. nbval compares only the
+data, so notebooks pass it without sanitizing. `labextension/src/view/data/schema.ts` declares the
+types.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..summary import Shapes, SiteSummary, out_of_order, summarize
 from ..text import by_worker, sites_to_html, sites_to_text
 from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
 
-SCHEMA = 1  # of what a notebook saves
+SCHEMA = 1  # of the bundle that a notebook saves
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
-MAX_SAVED_CALLS = 20_000  # that go into a saved notebook; 100 kB where they are all different
+MAX_SAVED_CALLS = 20_000  # saved with a notebook; about 100 kB if no two are alike
 _SAVED_UNIT_NS = 100
-# From a line of a file to the front end's id of a cell (None: not in one), and the line in it.
+# Maps a file and a line to the front end's cell id (None: not in a cell) and the line in that cell.
 Place = Callable[[str, int], tuple[str | None, int]]
 
 
@@ -31,15 +31,14 @@ def to_mimebundle(
     place: Place | None = None,
     name: str = "",
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Data and metadata of the display of `recording`.
+    """Return data and metadata of the display of `recording`.
 
     Args:
-        recording: what to show.
-        times: put times into the plain text too (for a terminal, which saves nothing).
-        values: with what the first calls of each site were given and answered. They are saved with
-            the notebook.
-        place: where a line of a file stands in the notebook, if it does.
-        name: under which the kernel has all of it, as long as it lives.
+        recording: the recording to show.
+        times: include times in the plain text too (for a terminal, which saves nothing).
+        values: include the sample values, which are then saved with the notebook.
+        place: maps a file and a line to a notebook cell.
+        name: the id under which the kernel can send the full recording while it runs.
     """
     sites = summarize(recording)
     kept = recording.calls[:MAX_SAVED_CALLS]
@@ -62,7 +61,7 @@ def to_mimebundle(
 def to_message(
     recording: Recording, *, values: bool = True, place: Place | None = None
 ) -> tuple[dict[str, Any], dict[str, Any], CallColumns]:
-    """All of a recording for a front end that listens: facts, what was measured, every call."""
+    """Return facts, measurements and every call, for a front end connected to the kernel."""
     sites = summarize(recording)
     measured = {
         **_measured(recording, sites, place),
@@ -142,7 +141,7 @@ def _measured(
         "host_ns": [summary.host_ns for summary in sites],
         "cells": [cell for cell, _ in places],
         "lines": [line for _, line in places],
-        # JAX's own words, which change with its version.
+        # JAX's own names, which change with its version.
         "around": [list(summary.around) for summary in sites],
         "stack": [list(summary.stack) for summary in sites],
     }

@@ -1,4 +1,4 @@
-"""How a cell that still runs is doing."""
+"""Report the progress of a running cell."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..summary import Rows
 from ._columns import CallColumns, call_columns
 
 MAX_SITES = 60
-MAX_ROWS = 20_000  # host calls that one look hands on, to spare the kernel
-_RATE_NS = 1_000_000_000  # calls a second are those of the last second
+MAX_ROWS = 20_000  # host calls sent per update, to limit the load on the kernel
+_RATE_NS = 1_000_000_000  # the rate is that of the last second
 
 
 class SiteProgress(NamedTuple):
-    """What a site has done so far."""
+    """The totals of one call site so far."""
 
     site: Site
     calls: int
@@ -27,28 +27,28 @@ class SiteProgress(NamedTuple):
 
 
 class Progress:
-    """Adds up what a recorder hears, look by look.
+    """Running totals of a recorder, updated snapshot by snapshot.
 
     Args:
-        start_ns: of the recorder's clock, when the cell began.
+        start_ns: time of the recorder's clock when the cell began.
     """
 
     def __init__(self, start_ns: int) -> None:
-        self.seen = 0  # rows of the log
+        self.seen = 0  # rows of the log that were added
         self._start_ns = start_ns
         self._base_ns: int | None = None  # start of the first call
         self._not_sent = 0
-        self._calls = np.zeros(0, np.int64)  # by number of the lowered site, as the next two
+        self._calls = np.zeros(0, np.int64)  # by lowered site, like the next two
         self._errors = np.zeros(0, np.int64)
         self._host_ns = np.zeros(0, np.int64)
-        self._beyond = np.zeros((3, 0), np.int64)  # the same of calls that the log has not kept
-        self._lately: deque[tuple[int, int]] = deque()  # (when, calls so far)
+        self._not_kept = np.zeros((3, 0), np.int64)  # the same three, of calls without a row
+        self._recent: deque[tuple[int, int]] = deque()  # (time, calls so far)
 
-    def add(self, heard: Snapshot) -> CallColumns:
-        """Adds the rows of `heard`; returns them as columns, whose variants count the sites."""
-        rows = heard.calls
+    def add(self, snapshot: Snapshot) -> CallColumns:
+        """Add the rows of `snapshot` and return them as columns, with sites as variants."""
+        rows = snapshot.calls
         self.seen += len(rows)
-        count = len(heard.lowered)
+        count = len(snapshot.lowered)
         failed = rows["lowered"][rows["error"] > 0]
         taken = rows["end_ns"] - rows["start_ns"]
         self._calls = _plus(self._calls, np.bincount(rows["lowered"], minlength=count))
@@ -56,38 +56,38 @@ class Progress:
         self._host_ns = _plus(
             self._host_ns, np.bincount(rows["lowered"], weights=taken, minlength=count)
         )
-        self._beyond = np.zeros((3, count), np.int64)
-        for one in heard.not_kept:
+        self._not_kept = np.zeros((3, count), np.int64)
+        for one in snapshot.not_kept:
             failed_calls = one.calls * (one.error > 0)
-            self._beyond[:, one.lowered] += one.calls, failed_calls, one.host_ns
+            self._not_kept[:, one.lowered] += one.calls, failed_calls, one.host_ns
         if self._base_ns is None and len(rows):
             self._base_ns = int(rows["start_ns"].min())
         self._not_sent += max(len(rows) - MAX_ROWS, 0)
-        variants = np.array([number for number, _ in _numbered(heard.lowered)], np.int64)
+        variants = np.array([number for number, _ in _numbered(snapshot.lowered)], np.int64)
         return call_columns(rows[-MAX_ROWS:], variants)
 
     def since_first_ns(self, columns: CallColumns) -> int:
-        """When `columns` begin, counted from the first call."""
+        """Return when `columns` begin, in ns since the first call."""
         return columns.base_ns - (self._base_ns or 0)
 
-    def to_message(self, heard: Snapshot, now_ns: int, running: Sequence[Any]) -> dict[str, Any]:
-        """The state as JSON.
+    def to_message(self, snapshot: Snapshot, now_ns: int, running: Sequence[Any]) -> dict[str, Any]:
+        """Return the state as JSON.
 
         Args:
-            heard: what was added last.
-            now_ns: of the recorder's clock.
-            running: host calls that have not come back (lowered, batch element, thread, start_ns).
+            snapshot: the snapshot that was added last.
+            now_ns: time of the recorder's clock.
+            running: unfinished host calls (lowered, batch element, thread, start_ns).
         """
-        not_kept = sum(one.calls for one in heard.not_kept)
+        not_kept = sum(one.calls for one in snapshot.not_kept)
         calls = self.seen + not_kept
-        sites = self.sites(heard.lowered)
+        sites = self.sites(snapshot.lowered)
         under_way = [call.lowered for call in running]
         rows = Rows(dict.fromkeys([*(s.site for s in sites), *(one.site for one in under_way)]))
         return {
             "elapsed_ns": now_ns - self._start_ns,
             "calls": calls,
             "rate": self._rate(now_ns, calls),
-            "expected": expected_calls(heard, self._calls + self._beyond[0], under_way),
+            "expected": expected_calls(snapshot, self._calls + self._not_kept[0], under_way),
             "running": [_running(call, rows, now_ns) for call in running],
             "sites": [
                 {
@@ -106,23 +106,23 @@ class Progress:
         }
 
     def _rate(self, now_ns: int, calls: int) -> float:
-        self._lately.append((now_ns, calls))
-        while len(self._lately) > 2 and now_ns - self._lately[1][0] >= _RATE_NS:
-            self._lately.popleft()
-        when, before = self._lately[0]
+        self._recent.append((now_ns, calls))
+        while len(self._recent) > 2 and now_ns - self._recent[1][0] >= _RATE_NS:
+            self._recent.popleft()
+        when, before = self._recent[0]
         if when == now_ns:
             when, before = self._start_ns, 0
         return (calls - before) * 1e9 / max(now_ns - when, 1)
 
     def sites(self, lowered: Sequence[LoweredSite]) -> list[SiteProgress]:
-        """By site, in the order they came; `lowered` as it was added last."""
+        """Return the totals by site, in order of appearance; `lowered` is that last added."""
         numbered = _numbered(lowered)
         sites: dict[int, Site] = dict(numbered)
         own = np.array([number for number, _ in numbered], np.int64)
         totals = [
             np.bincount(own, weights=column + more, minlength=len(sites)).astype(np.int64).tolist()
             for column, more in zip(
-                (self._calls, self._errors, self._host_ns), self._beyond, strict=True
+                (self._calls, self._errors, self._host_ns), self._not_kept, strict=True
             )
         ]
         return [
@@ -141,35 +141,35 @@ def _running(call: Any, rows: Rows, now_ns: int) -> dict[str, Any]:
 
 
 def expected_calls(
-    heard: Snapshot, calls: np.ndarray, under_way: Iterable[LoweredSite]
+    snapshot: Snapshot, calls: np.ndarray, under_way: Iterable[LoweredSite]
 ) -> int | None:
-    """Host calls of the program runs that were begun so far; None where that depends on data.
+    """Count the host calls of all program runs begun so far; None if that depends on data.
 
     Args:
-        heard: outcomes and runs.
-        calls: so far, by number of the lowered site.
-        under_way: the lowered site of each call that has not come back.
+        snapshot: holds outcomes and runs.
+        calls: the calls so far, by lowered site.
+        under_way: the lowered site of each unfinished call.
     """
     total = sum(one.program is None for one in under_way)
-    made = dict.fromkeys((fact.program for fact in heard.lowered if fact.program), 0)
-    for fact, count in zip(heard.lowered, calls.tolist(), strict=True):
+    made = dict.fromkeys((fact.program for fact in snapshot.lowered if fact.program), 0)
+    for fact, count in zip(snapshot.lowered, calls.tolist(), strict=True):
         if fact.program is None:
-            total += count  # eager: what was called was to be called
+            total += count  # eager calls: expected are those that were made
         else:
             made[fact.program] += count
-    a_run = _calls_of_a_run(heard.outcomes)
+    calls_per_run = _calls_per_run(snapshot.outcomes)
     for program, so_far in made.items():
-        runs = heard.runs.get(program, 0)
+        runs = snapshot.runs.get(program, 0)
         if not so_far and not runs:
             continue
-        own = a_run.get(program)
-        if own is None:
+        per_run = calls_per_run.get(program)
+        if per_run is None:
             return None
-        total += own * max(runs, -(-so_far // own) if own else 0)
+        total += per_run * max(runs, -(-so_far // per_run) if per_run else 0)
     return total
 
 
-def _calls_of_a_run(outcomes: Iterable[Outcome]) -> Mapping[Program, int | None]:
+def _calls_per_run(outcomes: Iterable[Outcome]) -> Mapping[Program, int | None]:
     found: dict[Program, int | None] = {}
     for outcome in outcomes:
         before, own = found.get(outcome.program, 0), outcome.compiled
@@ -178,7 +178,7 @@ def _calls_of_a_run(outcomes: Iterable[Outcome]) -> Mapping[Program, int | None]
 
 
 def _numbered(lowered: Sequence[LoweredSite]) -> list[tuple[int, Site]]:
-    """The number of the site of each, in the order they came."""
+    """Number the site of each lowered site, in order of appearance."""
     numbers: dict[Site, int] = {}
     return [(numbers.setdefault(fact.site, len(numbers)), fact.site) for fact in lowered]
 

@@ -1,7 +1,7 @@
-"""Facts about a recording that every report shows, as values.
+"""The facts that every report shows, as values.
 
-Read `_summary` first: it makes one `SiteSummary` for each row of a table, from `_counts` and
-`_rows`. `_reasons` has the words for every reason and note.
+Read `_summary` first: it builds one `SiteSummary` for each table row from `_counts` and `_rows`.
+`_reasons` has the texts of all reasons, advice and notes.
 """
 
 from ._numbers import call_words as call_words

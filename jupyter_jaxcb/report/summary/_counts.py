@@ -1,4 +1,4 @@
-"""The host calls of a recording added up by site and program, all sites in one pass."""
+"""Add up the host calls of a recording by call site and program, in one pass."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from ...recording import Outcome, Program, Recording, SampleValues, Site
 
-_HALF = np.uint64(32)  # bits of a number in a pair of numbers
+_HALF = np.uint64(32)  # bits of each number where two are packed into one
 
 
 class Counts:
-    """What the summaries of sites are made of.
+    """The totals that the summaries of call sites are built from.
 
     Attributes:
-        recording: that is added up.
-        calls: host calls by number in `Recording.lowered`.
-        numbers: by site, the numbers of it.
-        exact: whether every call is among them, also those without rows.
-        outcomes: by site, those of it.
+        recording: the recording that is added up.
+        calls: host calls by index into `Recording.lowered`.
+        numbers: by site, the indices of its entries in `Recording.lowered`.
+        exact: whether `calls` counts every call, including those without rows.
+        outcomes: by site, its outcomes.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -37,7 +37,7 @@ class Counts:
             self.calls[one.lowered] += one.calls
         self.exact = recording.overflow == sum(one.calls for one in recording.not_kept)
         self._host_ns = np.zeros(count, np.int64)
-        # Not bincount with weights: these are floating numbers, which round.
+        # Not bincount with weights: it adds in floating point, which rounds.
         np.add.at(self._host_ns, calls["lowered"], calls["end_ns"] - calls["start_ns"])
         for one in recording.not_kept:
             self._host_ns[one.lowered] += one.host_ns
@@ -50,7 +50,7 @@ class Counts:
         self._programs = _Programs(recording, self.calls, self.exact)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:
-        """How many crossings each site had, and what its calls raised, in their order."""
+        """Return the number of crossings and the distinct errors, in order, of each site."""
         sites = list(self.numbers)
         places = {site: place for place, site in enumerate(sites)}
         whose = np.zeros(len(self.recording.lowered), np.uint64)
@@ -76,16 +76,16 @@ class Counts:
         )
 
     def calls_of(self, site: Site) -> int:
-        """Host calls of a site."""
+        """Count the host calls of a site."""
         return sum(int(self.calls[number]) for number in self.numbers.get(site, ()))
 
     def eager_calls(self, site: Site) -> int:
-        """Host calls of a site that no program made."""
+        """Count the host calls that eager code made."""
         lowered = self.recording.lowered
         return self.begun(n for n in self.numbers.get(site, ()) if lowered[n].program is None)
 
     def called_unseen(self, site: Site) -> bool:
-        """Whether programs called it that were compiled while nobody listened."""
+        """Whether programs called it that were compiled before the recording."""
         seen = {outcome.program for outcome in self.outcomes.get(site, ())} | {None}
         lowered = self.recording.lowered
         return any(
@@ -93,23 +93,23 @@ class Counts:
         )
 
     def begun(self, numbers: Iterable[int]) -> int:
-        """Host calls of some numbers, with those that had not come back in the end."""
+        """Count the host calls of some entries, including those still running at the end."""
         return sum(int(self.calls[number]) + self._running[number] for number in numbers)
 
     def crossings(self, site: Site) -> int:
-        """Trips to the host that were made for a site."""
+        """Count the crossings of a site."""
         return self._crossings.get(site, 0)
 
     def host_ns(self, site: Site) -> int:
-        """Time in the host function, summed over the calls of a site."""
+        """Return the time in the host function, in ns, summed over the calls of a site."""
         return sum(int(self._host_ns[number]) for number in self.numbers.get(site, ()))
 
     def errors(self, site: Site) -> tuple[str, ...]:
-        """What calls of a site raised, each once."""
+        """Return the distinct errors that calls of a site raised."""
         return self._errors.get(site, ())
 
     def sample_values(self, site: Site) -> tuple[tuple[SampleValues, int | None], ...]:
-        """Values of the first calls of a site, by shard: these are called in any order."""
+        """Return the sample values of a site, sorted by shard: shards run in any order."""
         own = self._sample_values.get(site, ())
         return tuple(sorted(own, key=lambda pair: -1 if pair[1] is None else pair[1]))
 
@@ -122,19 +122,20 @@ class Counts:
         return program in self._programs.failures
 
     def failures(self, program: Program) -> tuple[int, int]:
-        """How many runs of a program failed, at least and at most.
+        """Return how many runs of a program failed, at least and at most.
 
-        A failing crossing ends its run; those of several callbacks may have ended the same one.
+        A failing crossing ends its run; failing crossings of several callbacks may have ended the
+        same run.
         """
         own = self._programs.failures.get(program, {}).values()
         return max(own, default=0), sum(own)
 
     def completed(self, program: Program) -> tuple[int, int | None]:
-        """How many runs of a program went through, at least and at most; None: not known."""
+        """Return how many runs of a program completed, at least and at most; None: unknown."""
         return self._programs.completed(program, *self.failures(program))
 
     def runs(self, program: Program) -> int | None:
-        """How often a program ran: by the calls that every run makes, else as it was seen."""
+        """Count the runs of a program from the calls that every run makes, else as recorded."""
         return self._programs.runs(program)
 
 
@@ -147,7 +148,7 @@ def _distinct(pairs: np.ndarray) -> np.ndarray:
 
 
 def _failing_crossings(recording: Recording) -> list[int]:
-    """How many crossings of each lowered site failed; of those without rows, calls are counted."""
+    """Count the failed crossings of each lowered site; without rows, count failed calls."""
     rows = recording.calls[recording.calls["error"] > 0]
     pairs = _distinct(rows["lowered"].astype(np.uint64) << _HALF | rows["crossing"]) >> _HALF
     failed = np.bincount(pairs.astype(np.int64), minlength=len(recording.lowered))
@@ -161,7 +162,7 @@ class _Programs:
 
     def __init__(self, recording: Recording, calls: np.ndarray, exact: bool) -> None:
         self.called: set[Program] = set()
-        self.failures: dict[Program, Counter[int]] = {}  # failing crossings by number of the site
+        self.failures: dict[Program, Counter[int]] = {}  # failing crossings by lowered site
         self._recording = recording
         self._exact = exact
         self._calls: Counter[tuple[Program, Site]] = Counter()
@@ -185,22 +186,22 @@ class _Programs:
         return self._runs[program]
 
     def completed(self, program: Program, least: int, most: int) -> tuple[int, int | None]:
-        """How many runs went through, given how many failed at least and at most.
+        """Return how many runs completed, given how many failed at least and at most.
 
-        Of a program without effects JAX does not tell of runs that fail; the calls that every run
-        makes tell of these.
+        JAX does not report failed runs of a program without effects. The calls that every run
+        makes reveal them.
         """
-        told = self._recording.runs.get(program)
+        reported = self._recording.runs.get(program)
         begun = self._begun(program)
-        total = max(told or 0, begun)
+        total = max(reported or 0, begun)
         low = max(total - most - self._running[program], 0)
-        high = total - least if begun == total else told
-        if told is not None and high is not None:
-            high = min(high, told)
+        high = total - least if begun == total else reported
+        if reported is not None and high is not None:
+            high = min(high, reported)
         return low, high
 
     def _begun(self, program: Program) -> int:
-        """How many runs it takes, at least, to make the calls that there were."""
+        """Return the smallest number of runs that can have made the recorded calls."""
         found = 0
         for site, counts in self._compiled(program).items():
             every_run = sum(count or 0 for count in counts)
@@ -209,7 +210,7 @@ class _Programs:
         return found
 
     def _compiled(self, program: Program) -> dict[Site, list[int | None]]:
-        """Calls of a run by site, of each of its binds."""
+        """Map each site to the calls per run of each of its binds."""
         compiled: dict[Site, list[int | None]] = {}
         for outcome in self._outcomes.get(program, ()):
             compiled.setdefault(outcome.site, []).append(outcome.compiled)
@@ -225,6 +226,6 @@ class _Programs:
                 if None not in counts and every_run:
                     runs, more = divmod(self._calls[program, site], every_run)
                     found.add(None if more else runs)
-            if found:  # one run that is not over is no whole number of runs, or not for all sites
+            if found:  # an unfinished run has made only some of its calls, or only at some sites
                 return found.pop() if len(found) == 1 else None
         return self._recording.runs.get(program)

@@ -1,6 +1,6 @@
-"""What is worth knowing of a site's calls: what each program says of them, and what they cost.
+"""Notes on a call site: repeated compilation, non-finite results, unfinished calls.
 
-The same in every run: times are elsewhere.
+Notes are the same in every run, so they hold no times.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from ...recording import (
 from ._numbers import call_words
 from ._reasons import note_words
 
-LISTED = 3  # arguments of compilations that are named
+LISTED = 3  # argument lists of compilations that a note shows
 _BEFORE = (
-    "its program was compiled before JAX's callbacks were observed: of those its calls are seen, "
-    "not on which line they are bound, nor what is elided; run it first while they are observed, "
-    "or call jax.clear_caches() there"
+    "its program was compiled before JAX's callbacks were observed, so their calls are counted, "
+    "but their lines and elided calls are unknown; run it for the first time while they are "
+    "observed, or call jax.clear_caches() there"
 )
 
 
 def site_notes(
     recording: Recording, site: Site, outcomes: Sequence[Outcome], numbers: Sequence[int]
 ) -> tuple[str, ...]:
-    """One sentence for each thing.
+    """Return the notes on one call site.
 
     Args:
-        recording: where it happened.
-        site: the site.
-        outcomes: of it.
-        numbers: of it among `Recording.lowered`.
+        recording: the whole recording.
+        site: the call site.
+        outcomes: the outcomes of the site.
+        numbers: the indices of the site's entries in `Recording.lowered`.
     """
     programs = {outcome.program for outcome in outcomes}
     compilations = [one for one in recording.compilations if one.program in programs]
     notes = [note for outcome in outcomes for note in outcome.notes]
-    shared = (recording.lowered[number].serves for number in numbers)
-    notes += [Note(NoteKind.UNBATCHED, (elements,)) for elements in shared if elements > 1]
+    served = (recording.lowered[number].serves for number in numbers)
+    notes += [Note(NoteKind.UNBATCHED, (elements,)) for elements in served if elements > 1]
     found = [note_words(note) for note in notes]
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
@@ -55,7 +55,7 @@ def site_notes(
 
 
 def _retraces(compilations: Sequence[Compilation]) -> list[str]:
-    """Why one function's program was compiled several times."""
+    """Say why the program of one function was compiled several times."""
     found = []
     for name, code in dict.fromkeys((one.program.name, one.code) for one in compilations):
         own = [one for one in compilations if (one.program.name, one.code) == (name, code)]
@@ -70,7 +70,7 @@ def _retraces(compilations: Sequence[Compilation]) -> list[str]:
             times += f", for {', '.join([*words, *more])}"
         elif len(functions) == len(own):
             times += (
-                ", for another function object each time: define it, and jit it, once, outside of "
+                ", each time for a new function object: define and jit the function once, outside "
                 "the loop"
             )
         found += [times] * bool(code)
@@ -81,7 +81,7 @@ def _not_cached(recording: Recording) -> str:
     version = recording.environment.get("jax", "")
     return (
         "its program is compiled in every process: the persistent compilation cache of JAX "
-        f"{version} takes no program with host callbacks".replace("  ", " ")
+        f"{version} does not store programs with host callbacks".replace("  ", " ")
     )
 
 
@@ -94,8 +94,9 @@ def _still_running(call: Running) -> str:
 def _not_finite(fact: NotFinite) -> str:
     words = []
     if fact.produced:
-        words.append(f"{call_words(fact.produced)} answered NaN or infinity for finite arguments")
+        words.append(f"{call_words(fact.produced)} returned NaN or infinity for finite arguments")
     if fact.passed_on:
-        was = "was" if fact.passed_on == 1 else "were"
-        words.append(f"{call_words(fact.passed_on)} answered NaN or infinity, and {was} given some")
+        words.append(
+            f"{call_words(fact.passed_on)} returned NaN or infinity for non-finite arguments"
+        )
     return "; ".join(words)

@@ -1,4 +1,4 @@
-"""Numbers with their nouns."""
+"""Numbers with a singular or plural noun."""
 
 
 def counted(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Unordered callbacks that ran in another order than the program has them."""
+"""Find unordered callbacks that did not run in program order."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ...recording import Program, Recording, Site, Status
 from ._numbers import counted
 from ._summary import SiteSummary
 
-COMPARED = 40  # callbacks of one program
-_FLAVORS = ("io", "debug", "jax io", "jax debug")  # that every run calls
+COMPARED = 40  # callbacks of one program that are compared with each other
+_FLAVORS = ("io", "debug", "jax io", "jax debug")  # JAX does not remove calls of these flavors
 
 
 def out_of_order(recording: Recording, summaries: list[SiteSummary]) -> list[str]:
-    """A sentence for each callback that ran before one that comes earlier in the program.
+    """Return a sentence for each callback that ran before one earlier in the program.
 
-    Compared are io and debug callbacks that every run calls once, run by run. The order of
-    unordered calls may change from run to run.
+    Only io and debug callbacks that every run calls exactly once are compared, run by run. The
+    order of unordered calls may change from run to run.
     """
     names = {summary.site: summary.place for summary in summaries}
     found = []
@@ -36,20 +36,23 @@ def out_of_order(recording: Recording, summaries: list[SiteSummary]) -> list[str
         if len(runs) != 1:
             continue
         (total,) = runs
-        told: set[Site] = set()
+        reported: set[Site] = set()
         for later, earlier in _pairs(list(starts)):
-            swapped = 0 if later in told else int((starts[later] < starts[earlier]).sum())
+            swapped = 0 if later in reported else int((starts[later] < starts[earlier]).sum())
             if swapped:
-                told.add(later)
+                reported.add(later)
                 found.append(
                     f"{names[later]} ran before {names[earlier]} in {swapped:,} of "
-                    f"{counted(total, 'run')}{where}; ordered=True keeps program order"
+                    f"{counted(total, 'run')}{where}; pass ordered=True to keep program order"
                 )
     return found
 
 
 def _once_a_run(recording: Recording) -> dict[Program, list[tuple[int, Site]]]:
-    """By program, in its order, the sites that each of its runs calls once, and their numbers."""
+    """Map each program to the sites that every run calls once, in program order.
+
+    Each site comes with its index into `Recording.lowered`.
+    """
     calls: dict[tuple[Program, Site], int | None] = {}
     for outcome in recording.outcomes:
         key = (outcome.program, outcome.site)
@@ -68,14 +71,14 @@ def _once_a_run(recording: Recording) -> dict[Program, list[tuple[int, Site]]]:
 
 
 def _pairs(sites: list[Site]) -> Iterator[tuple[Site, Site]]:
-    """Each later one with each earlier one, the nearest first."""
+    """Pair each site with each site before it, the nearest first."""
     for place, later in enumerate(sites):
         for earlier in reversed(sites[:place]):
             yield later, earlier
 
 
 def _starts(calls: np.ndarray, numbers: list[int], count: int) -> dict[int, np.ndarray]:
-    """For each of `numbers`, which are below `count`: the starts of its calls, sorted."""
+    """Return the sorted start times of the calls of each of `numbers`, all below `count`."""
     place = np.full(count, -1)
     place[numbers] = np.arange(len(numbers))
     whose = place[calls["lowered"]]

@@ -1,4 +1,4 @@
-"""A site of a gathered recording: what it came to in each process, and in all."""
+"""The status of a call site in a gathered recording, per process and overall."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ._reasons import Cause, advice_words, reason_words
 
 
 class Verdict(NamedTuple):
-    """What is decided on a site."""
+    """The status of a call site, and why."""
 
     status: Status
-    causes: tuple[Cause, ...]  # of it; none when live
+    causes: tuple[Cause, ...]  # of the status; empty when the calls are simply kept
 
 
-# From counts, a number of calls that were begun, and outcomes.
+# Takes the counts, the number of calls that were begun, and the outcomes.
 Decide = Callable[[Counts, int, list[Outcome]], Verdict]
 
 
-class _Own(NamedTuple):
+class _InProcess(NamedTuple):
     process: int
     calls: int
     verdict: Verdict
@@ -31,15 +31,19 @@ class _Own(NamedTuple):
 def over_processes(
     counts: Counts, numbers: Sequence[int], outcomes: Sequence[Outcome], decide: Decide
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """The status of a site in all processes, and what is worth knowing of each.
+    """Decide the overall status of a call site, and note where processes differ.
 
-    A site that some process called is live, whatever became of it in the others: a note says that.
+    The status is that of the first process that called the site, if any did; notes list the
+    processes in which the status is another one.
 
     Args:
-        counts: of a recording of several processes.
-        numbers: of the site among `Recording.lowered`.
-        outcomes: of the site.
-        decide: the status in one process.
+        counts: the counts of a recording of several processes.
+        numbers: the indices of the site's entries in `Recording.lowered`.
+        outcomes: the outcomes of the site.
+        decide: decides the status in one process.
+
+    Returns:
+        The overall verdict, and notes.
     """
     found, recording = [], counts.recording
     whose = {recording.lowered[n].process for n in numbers}
@@ -47,22 +51,21 @@ def over_processes(
         facts = [n for n in numbers if recording.lowered[n].process == process]
         own = [outcome for outcome in outcomes if outcome.program.process == process]
         calls = sum(int(counts.calls[n]) for n in facts)
-        found.append(_Own(process, calls, decide(counts, counts.begun(facts), own)))
-    statuses = {own.verdict.status for own in found}
-    told = [own for own in found if own.calls] or found
-    verdict = told[0].verdict
+        found.append(_InProcess(process, calls, decide(counts, counts.begun(facts), own)))
+    statuses = {one.verdict.status for one in found}
+    verdict = next((one.verdict for one in found if one.calls), found[0].verdict)
     notes = [_count_words(found, len(recording.processes))]
     if len(statuses) > 1:
-        others = [own for own in found if own.verdict.status is not verdict.status]
-        notes += [_status_words(own) for own in others if not _is_elsewhere(own.verdict)]
+        others = [one for one in found if one.verdict.status is not verdict.status]
+        notes += [_status_words(one) for one in others if not _is_elsewhere(one.verdict)]
     return verdict, tuple(filter(None, notes))
 
 
-def _count_words(found: Sequence[_Own], total: int) -> str:
+def _count_words(found: Sequence[_InProcess], total: int) -> str:
     """``3 calls in each of 2 processes``, ``3 calls in process 0, 5 calls in processes 1, 2``."""
     by_count: dict[int, list[int]] = {}
-    for own in found:
-        by_count.setdefault(own.calls, []).append(own.process)
+    for one in found:
+        by_count.setdefault(one.calls, []).append(one.process)
     if len(by_count) == 1 and len(found) == total > 1:
         return f"{call_words(found[0].calls)} in each of {total} processes"
     return ", ".join(f"{call_words(n)} in {processes(whose)}" for n, whose in by_count.items())
@@ -72,10 +75,10 @@ def _is_elsewhere(verdict: Verdict) -> bool:
     return [cause.reason for cause in verdict.causes] == [Reason.OTHER_PROCESS]
 
 
-def _status_words(own: _Own) -> str:
-    status, causes = own.verdict
+def _status_words(found: _InProcess) -> str:
+    status, causes = found.verdict
     why = f": {reason_words(causes)}; {advice_words(causes)}" if causes else ""
-    return f"{status} in process {own.process}{why}"
+    return f"{status.words} in process {found.process}{why}"
 
 
 def processes(numbers: Iterable[int]) -> str:

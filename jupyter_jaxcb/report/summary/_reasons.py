@@ -1,4 +1,4 @@
-"""The words for every reason and every note of a recording: the one place that has them."""
+"""The texts of all reasons, advice and notes."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from ._numbers import call_words, counted
 
 
 class Runs(NamedTuple):
-    """How many runs of programs there were."""
+    """A number of program runs, which may be a lower bound."""
 
-    least: int = 0  # that there were
-    exact: bool = True  # else there may have been more
+    least: int = 0
+    exact: bool = True  # False: there may have been more
 
     def __str__(self) -> str:
         return f"{'' if self.exact else 'at least '}{counted(self.least, 'run')}"
 
 
 class Cause(NamedTuple):
-    """Why a site has its status: a reason, and the facts that its words tell."""
+    """Why a call site has its status: a reason, and the facts that its words need."""
 
     reason: Reason
-    outcome: Outcome | None = None  # that has it; None: the runs have it
-    elsewhere: bool = False  # it is of another bind of the line than those that are called
-    completed: Runs = Runs()  # that did not come to it
-    failed: Runs = Runs()  # before they came to it
+    outcome: Outcome | None = None  # the outcome that has this reason; None: decided by the runs
+    elsewhere: bool = False  # the reason is that of another bind on the line; this one was called
+    completed: Runs = Runs()  # runs that completed without reaching the call site
+    failed: Runs = Runs()  # runs that failed before reaching it
 
 
 class Words(NamedTuple):
-    """What is said of a reason: each a part of a sentence."""
+    """The texts of a reason: a clause that follows the status, and an imperative."""
 
     reason: str
     advice: str
 
 
-# What keeps the calls of a flavor that may be left out.
+# How to keep the calls of a flavor that JAX and XLA may remove.
 _KEEP = {
     "pure": "register it as io",
     "buffer": "give it has_side_effect=True",
@@ -45,180 +45,195 @@ _KEEP = {
 }
 _USE_IT = "return or use the result; {keep} if it must run regardless"
 _IN_CONDITION = (
-    "it is in the condition of a loop of which XLA knows how often it runs; XLA never evaluates "
-    "the condition then"
+    "it is in the condition of a loop whose number of iterations XLA knows, so XLA never "
+    "evaluates the condition"
 )
-_EVALUATE = "make the call in the body of the loop, or have the condition depend on its result"
-_KEEP_EACH = "nothing, if it is pure; {keep} if each of them must run"
-_EQUAL_ONES = (
-    "equal ones are made once, and ones whose result cannot matter, or that no run reaches, not at "
-    "all"
+_EVALUATE = "make the call in the body of the loop, or make the condition depend on its result"
+_KEEP_EACH = "do nothing if it is pure; {keep} if every call must run"
+_REST_REMOVED = (
+    "XLA removed the rest as duplicates (common subexpression elimination) or as dead code"
 )
-_LOOK_AT_CONDITION = "look at the condition around this line"
-_LOOK_AT_BRANCH = "look at the condition of the branch or loop around this line"
-_LOOK_AT_SHAPE = "look at the shape of the mapped argument"
+_CHECK_CONDITION = "check the condition around this line"
+_CHECK_BRANCH = "check the condition of the branch or loop around this line"
+_CHECK_SHAPE = "check the shape of the batched argument"
 
 REASONS: Mapping[Reason, Words] = {
     Reason.UNUSED: Words(
-        "its result is never used, so JAX dropped the call before compiling", _USE_IT
+        "nothing uses its result, so JAX removed the call before compiling (dead-code elimination)",
+        _USE_IT,
     ),
     Reason.UNUSED_IN_TRACE: Words(
-        "nothing needs its result, so JAX dropped the call while it traced the function", _USE_IT
+        "nothing uses its result, so JAX removed the call while tracing (dead-code elimination)",
+        _USE_IT,
     ),
-    Reason.SHAPE_ONLY: Words("only the shape of its result is needed", _USE_IT),
+    Reason.SHAPE_ONLY: Words(
+        "only the shape of its result is used, so JAX removed the call while tracing", _USE_IT
+    ),
     Reason.DEAD_CODE: Words(
-        "the compiled program never reaches it: dead code", "look at the branch around this line"
+        "the compiled program never reaches it (dead code)", "check the branch around this line"
     ),
-    Reason.DEAD_IN_TRACE: Words("JAX dropped it while it traced the function: dead code", _USE_IT),
+    Reason.DEAD_IN_TRACE: Words("JAX removed it as dead code while tracing", _USE_IT),
     Reason.IO_IN_DERIVATIVE: Words(
-        "JAX dropped it while it traced the function, as it does with io in derivatives",
-        "bind it with jupyter_jaxcb.io_callback, which stays in derivatives of loops",
+        "JAX removed it while tracing, as it does with io callbacks in derivatives",
+        "use jupyter_jaxcb.io_callback, which stays in derivatives of loops",
     ),
     Reason.EMPTY_BATCH: Words(
-        "vmap maps it over an axis of size 0: there is no batch element to call it for",
-        _LOOK_AT_SHAPE,
+        "vmap maps it over an axis of size 0, so there is no batch element to call it for",
+        _CHECK_SHAPE,
     ),
-    Reason.EMPTY_LOOP: Words("it is in a loop of length 0", "look at the length of the loop"),
+    Reason.EMPTY_LOOP: Words("it is in a loop of length 0", "check the length of the loop"),
     Reason.OTHER_PLATFORM: Words(
-        "it is in a branch for another platform", "nothing, unless it is meant to run here"
+        "it is in a branch for another platform",
+        "do nothing unless it is meant to run on this platform",
     ),
-    Reason.UNREACHABLE: Words("XLA proved that a run never reaches it", _LOOK_AT_CONDITION),
+    Reason.UNREACHABLE: Words("XLA proved that the program never reaches it", _CHECK_CONDITION),
     Reason.UNREACHABLE_BRANCH: Words(
-        "XLA proved that a run never reaches the branch or loop around it", _LOOK_AT_CONDITION
+        "XLA proved that the program never enters the branch or loop around it", _CHECK_CONDITION
     ),
     Reason.OPTIMIZED_AWAY: Words(
-        "XLA proved that its result cannot matter, and removed the call",
-        "look at what becomes of the result (a factor 0, an empty slice, a branch that is never "
-        "taken); {keep} if it must run regardless",
+        "XLA proved that its result cannot affect the output, and removed the call (dead-code "
+        "elimination)",
+        "check how the result is used (multiplied by 0, in an empty slice, in a branch that is "
+        "never taken); {keep} if it must run regardless",
     ),
     Reason.CONDITION_SKIPPED: Words(_IN_CONDITION, _EVALUATE),
-    Reason.CONDITION_PARTLY_SKIPPED: Words(
-        f"on one of the ways that lead here, {_IN_CONDITION}", _EVALUATE
-    ),
+    Reason.CONDITION_PARTLY_SKIPPED: Words(f"on one of its call paths, {_IN_CONDITION}", _EVALUATE),
     Reason.PARTLY_UNUSED: Words(
-        "{call_paths}, and JAX kept {kept} of them: the results of the others are never used",
+        "{call_paths}, {kept} kept: JAX removed {unused_rest} (dead-code elimination)",
         _KEEP_EACH,
     ),
-    Reason.DEDUPLICATED: Words(
-        f"{{call_paths}}, and XLA kept {{kept}} of them: {_EQUAL_ONES}", _KEEP_EACH
-    ),
+    Reason.DEDUPLICATED: Words(f"{{call_paths}}, {{kept}} kept: {_REST_REMOVED}", _KEEP_EACH),
     Reason.DEDUPLICATED_AND_HOISTED: Words(
-        f"{{call_paths}}, and XLA kept {{kept}} of them outside of the loop: {_EQUAL_ONES}",
-        _KEEP_EACH,
+        f"{{call_paths}}, {{kept}} kept outside the loop: {_REST_REMOVED}", _KEEP_EACH
     ),
     Reason.HOISTED: Words(
-        "its arguments do not change in the loop, so it is called outside of it{instead}",
-        "give it an argument that changes, the loop index say, if every step must call{or_keep}",
+        "its arguments do not change in the loop, so the call was moved out of the loop "
+        "(loop-invariant code motion){instead}",
+        "pass an argument that changes, such as the loop index, if every step must call{or_keep}",
     ),
     Reason.LOWERED_TOGETHER: Words(
-        "JAX lowered it together with an equal call, on whose line its calls are counted",
-        "nothing; with another function each of them has calls of its own",
+        "JAX lowered it together with an equal call; its calls are counted on that line",
+        "use two different host functions to count them separately",
     ),
     Reason.UNREADABLE: Words(
-        "the optimised program cannot be read: {unreadable}",
-        "count its calls; report this with the version of JAX",
+        "the optimized program cannot be read: {unreadable}",
+        "count the calls in the host function, and report this with your version of JAX",
     ),
-    Reason.NOT_RUN: Words("its program was compiled, and has not run", "run the program"),
+    Reason.NOT_RUN: Words("its program was compiled but has not run", "run the program"),
     Reason.RUNS_NOT_SEEN: Words(
-        "its program made no call, and whether it ran at all cannot be seen",
-        "call it through jax.jit, whose runs can be seen",
+        "its program made no call, and whether it ran is unknown",
+        "call the program through jax.jit, so that its runs are counted",
     ),
     Reason.NOT_REACHED: Words(
-        "its program ran, and did not enter the branch or loop around it", _LOOK_AT_BRANCH
+        "its program ran but did not enter the branch or loop around it", _CHECK_BRANCH
     ),
     Reason.NOT_REACHED_OR_FAILED: Words(
         "{completed} did not enter the branch or loop around it, and {failed} failed before "
-        "coming here",
-        f"{_LOOK_AT_BRANCH}, and at the error",
+        "reaching it",
+        f"{_CHECK_BRANCH}, and fix the error",
     ),
-    Reason.EARLIER_ERROR: Words("a run failed before it came here", "look at the error"),
+    Reason.EARLIER_ERROR: Words("an earlier error stopped the program", "fix the error"),
     Reason.EARLIER_REGISTRATION: Words(
-        "its program calls an earlier registration of the name, which was registered again in "
-        "another cell or with other options",
-        "to change what it calls, run the cell of that registration again; to compile it with the "
-        "new one, call jax.clear_caches() first",
+        "its program calls an earlier registration of this name, which has since been registered "
+        "again in another cell or with other options",
+        "run the cell of the earlier registration again to change what the program calls, or call "
+        "jax.clear_caches() to compile it with the new one",
     ),
     Reason.OTHER_PROCESS: Words(
-        "another process makes its calls, for all",
-        "look there, or at what jaxcb.gather(recording) gives",
+        "another process makes its calls on behalf of all",
+        "see the recording of that process, or jaxcb.gather(recording)",
     ),
     Reason.NO_BATCH_ELEMENT: Words(
-        "vmap mapped it over an axis of size 0: there is no batch element to call it for",
-        _LOOK_AT_SHAPE,
+        "vmap mapped it over an axis of size 0, so there was no batch element to call it for",
+        _CHECK_SHAPE,
     ),
     Reason.EMPTY_RESULT: Words(
-        "its result is empty: there is nothing to call it for",
-        "look at the shapes of its arguments",
+        "its result is empty, so there is nothing to call it for",
+        "check the shapes of its arguments",
     ),
     Reason.NO_RESULT: Words(
         "it returns nothing, so nothing needs the call",
         "register it as io if it must run regardless",
     ),
     Reason.PARTLY_OBSERVED: Words(
-        "JAX's own callbacks were not observed all the time of this recording",
-        "record all of it with jaxcb.observe_jax()",
+        "JAX's own callbacks were observed during only part of this recording",
+        "observe them during all of it with jaxcb.observe_jax()",
     ),
 }
 
 NOTES: Mapping[NoteKind, str] = {
     NoteKind.ALL_BRANCHES_RUN: (
-        "the predicate is mapped by vmap, so every branch runs for every batch "
-        "element; the results of elements that took another branch are discarded"
+        "the predicate is batched, so every branch runs for every batch element, and results of "
+        "branches not taken are discarded"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
-        "batch elements that have finished are called again until the last one has"
+        "batch elements that have finished the loop are called again until the last one finishes"
     ),
-    NoteKind.UNBATCHED: "no argument is mapped by vmap: one call serves {batch} batch elements",
+    NoteKind.UNBATCHED: "no argument is batched: one call serves {batch} batch elements",
     NoteKind.OUT_OF_EMPTY_LOOP: (
-        "the derivative moved it out of a loop of length 0, so it is called all the same"
+        "differentiation moved the call out of a loop of length 0, so it is made anyway"
     ),
     NoteKind.USES_JAX: "the host function uses JAX ({use})",
     NoteKind.USES_JAX_AND_CAN_BLOCK: (
-        "the host function uses JAX ({use}) and can wait for ever when several calls are in flight"
+        "the host function uses JAX ({use}) and may deadlock when several calls are in flight"
     ),
-    NoteKind.PARTLY_OBSERVED: "calls that came while JAX's were not observed are not counted",
+    NoteKind.PARTLY_OBSERVED: "calls made while JAX's callbacks were not observed are not counted",
 }
 
 
 def causes_of(outcome: Outcome, *, elsewhere: bool = False) -> tuple[Cause, ...]:
-    """The cause of what a program made of a bind; none where it is simply called."""
+    """Return the cause of an outcome's status; empty if its calls are simply kept."""
     return (Cause(outcome.reason, outcome, elsewhere),) if outcome.reason else ()
 
 
 def reason_words(causes: Iterable[Cause]) -> str:
-    """Why a site has its status; empty without a cause."""
+    """Say why a call site has its status; empty without a cause."""
     return "; ".join(
         "elsewhere in the program " * cause.elsewhere
-        + REASONS[cause.reason].reason.format_map(_told(cause))
+        + REASONS[cause.reason].reason.format_map(_facts(cause))
         for cause in causes
     )
 
 
 def advice_words(causes: Iterable[Cause]) -> str:
-    """What to do about it; empty without a cause."""
-    return "; ".join(REASONS[cause.reason].advice.format_map(_told(cause)) for cause in causes)
+    """Say what to do about it; empty without a cause."""
+    return "; ".join(REASONS[cause.reason].advice.format_map(_facts(cause)) for cause in causes)
 
 
 def note_words(note: Note) -> str:
-    """What a note says."""
+    """Return the text of a note."""
     batch = " × ".join(map(str, note.batch))
     return NOTES[note.kind].format(batch=batch, use=note.use)
 
 
-def _told(cause: Cause) -> dict[str, object]:
-    """What words of reasons have in braces."""
+def _facts(cause: Cause) -> dict[str, object]:
+    """Return the values for the names in braces that `REASONS` uses."""
     found: dict[str, object] = {"completed": cause.completed, "failed": cause.failed}
     outcome = cause.outcome
     if outcome is None:
         return found
-    flavor, written = outcome.site.flavor, outcome.written
+    flavor = outcome.site.flavor
     keep = _KEEP.get(flavor, _KEEP["pure"])
     unrolled = " (JAX unrolled the loop)" * outcome.unrolled
     return found | {
         "keep": keep,
         "or_keep": f"; or {keep}" * (flavor in _KEEP),
-        "call_paths": f"{outcome.call_paths} ways lead here{unrolled}",
+        "call_paths": f"{counted(outcome.call_paths, 'call path')}{unrolled}",
         "kept": call_words(outcome.instructions),
-        "instead": "" if written is None else f" instead of {written:,} times",
+        "unused_rest": _unused_rest(outcome.call_paths - outcome.instructions),
+        "instead": _instead(outcome),
         "unreadable": outcome.unreadable,
     }
+
+
+def _unused_rest(count: int) -> str:
+    if count == 1:
+        return "the other because its result is unused"
+    return "the others because their results are unused"
+
+
+def _instead(outcome: Outcome) -> str:
+    """``: 1 call per run instead of 4``; empty where a count depends on data."""
+    if outcome.written is None or outcome.compiled is None:
+        return ""
+    return f": {call_words(outcome.compiled)} per run instead of {outcome.written:,}"

@@ -1,4 +1,4 @@
-"""What tells the rows of a report apart: column, host function, callers."""
+"""Give the rows of a report distinct names: by column, host function and callers."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable
 
 from ...recording import Frame, Site
 
-_LONGEST = 120  # characters that are said of callers
+_LONGEST = 120  # characters of the callers that are shown
 
 _Place = tuple[str, int, int]
 _Named = tuple[str, str]  # function and flavor
 
 
 class Rows:
-    """Some sites, of each of which a report has a row.
+    """The call sites that a report has rows for.
 
     Args:
-        sites: of the report.
-        where: says where a site is, or a frame that led there; left out, a frame is in "another
-            cell" where it is in another one than its site.
+        sites: the call sites.
+        where: names the place of a site or of a calling frame. By default, a frame in a different
+            cell than its site is in "another cell".
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class Rows:
         self._lines = Counter(place[:2] for place, _ in groups)
         self._callers: dict[Site, list[str]] = {}
         for group in groups.values():
-            self._tell_apart(group)
+            self._distinguish(group)
 
     def name(self, site: Site) -> str:
-        """What tells it from others at its very column: the host function's, the flavor too."""
+        """Return a name that is unique at its column: host function, flavor if needed, or ""."""
         names = self._columns[_place(site)]
         if len(names) == 1:
             return ""
@@ -46,25 +46,26 @@ class Rows:
         return site.function if alone else f"{site.flavor} {site.function}"
 
     def where(self, site: Site, *, column: bool = True) -> str:
-        """Where a site is: with its column (from 1) and its callers where others need these."""
+        """Name the place of a site, with column (from 1) and callers where it is ambiguous."""
         alone = self._lines[site.file, site.line] == 1 or not column
-        where = self._say(site) if alone else _with_column(self._say(site), site.column)
+        where = self._place_of(site)
+        where = where if alone else _with_column(where, site.column)
         callers = self.callers(site)
         return f"{where} ({callers})" if callers else where
 
     def callers(self, site: Site) -> str:
-        """Those that tell it from others with its line and host function: ``from line 6``.
+        """Name the callers that distinguish sites of one line and function: ``from line 6``.
 
-        Libraries come first, ``via solve, mylib.py:8``. Empty if there are no others.
+        Libraries come first, ``via solve, mylib.py:8``. Empty if the site is unique.
         """
         words = ", ".join(self._callers.get(site, ()))
         return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
-    def _tell_apart(self, group: list[Site]) -> None:
-        """Names the frames, from the innermost on, at which the sites of `group` part."""
-        parted = [(group, 0)]
-        while parted:
-            sites, depth = parted.pop()
+    def _distinguish(self, group: list[Site]) -> None:
+        """Find the frames, from the innermost outwards, in which the sites of `group` differ."""
+        pending = [(group, 0)]
+        while pending:
+            sites, depth = pending.pop()
             paths: dict[tuple[str, int] | None, list[Site]] = {}
             for site in sites if len(sites) > 1 else ():
                 more = site.callers[depth : depth + 1]
@@ -74,10 +75,10 @@ class Rows:
             for path, own in paths.items():
                 if path is not None:
                     words, column = path
-                    told = _with_column(words, column) if lines[words] > 1 else words
+                    caller = _with_column(words, column) if lines[words] > 1 else words
                     for site in own if len(paths) > 1 else ():
-                        self._callers.setdefault(site, []).append(told)
-                    parted.append((own, depth + 1))
+                        self._callers.setdefault(site, []).append(caller)
+                    pending.append((own, depth + 1))
 
     def _words(self, site: Site, frame: Frame) -> tuple[str, int]:
         named = "" if frame.function.startswith("<") else f"{frame.function}, "
@@ -85,15 +86,15 @@ class Rows:
         if frame.cell and self._where is None:
             where += ", another cell" * (frame.file != site.file)
         elif frame.cell or frame.file != site.file:
-            where = self._say(frame)
+            where = self._place_of(frame)
         return f"{'via' if frame.library else 'from'} {named}{where}", frame.column
 
-    def _say(self, place: Site | Frame) -> str:
+    def _place_of(self, place: Site | Frame) -> str:
         return place.where if self._where is None else self._where(place)
 
 
 def path(site: Site) -> list[tuple[int, int]]:
-    """The order of sites that only their callers tell apart."""
+    """Return the sort key of sites that differ only in their callers."""
     return [(frame.line, frame.column) for frame in site.callers]
 
 

@@ -1,4 +1,4 @@
-"""A recording by site: status, calls, shapes, time."""
+"""Summarize a recording by call site: status, calls, shapes, time."""
 
 from __future__ import annotations
 
@@ -29,71 +29,69 @@ from ._rows import Rows, path
 
 @dataclasses.dataclass(frozen=True)
 class Shapes:
-    """One variant in which a site reached the host: what vmap made of its shapes."""
+    """One variant of a call site: a combination of shapes and vmap levels."""
 
     operands: tuple[Aval, ...]  # as one host call sees them
     results: tuple[Aval, ...]
     levels: tuple[VmapLevel, ...]  # innermost vmap first
     calls: int  # host calls of this variant
-    shards: int  # whose devices called, each with its shard; 0: one call for all
-    devices: tuple[str, ...]  # these, by shard, where known
-    gathered_bytes: int  # at most, on their way to the one device that calls
+    shards: int  # number of shards, each called by its device; 0: one call for all devices
+    devices: tuple[str, ...]  # of the shards, in order, where known
+    gathered_bytes: int  # at most, moved to the one device that makes the call
     lowered: tuple[int, ...]  # indices into `Recording.lowered`
 
 
 @dataclasses.dataclass(frozen=True)
 class SiteSummary:
-    """What became of one site."""
+    """The summary of one call site."""
 
     site: Site
-    where: str  # as `Recording.where` says, with the column and the callers that others need
-    name: str  # tells it from others that have the very column; empty if there are none
+    where: str  # from `Recording.where`, with column and callers where it is ambiguous
+    name: str  # distinguishes it from other sites at the same column; empty if there are none
     status: Status
     calls: int  # host calls
     crossings: int
-    expected: int | None  # host calls of the runs that were seen, as compiled; None: not known
-    written: int | None  # the same as the source reads
-    elided: int  # binds that a compiled program does without, wholly or in part
+    expected: int | None  # host calls of the recorded runs, as compiled; None: unknown
+    written: int | None  # host calls of the recorded runs, as the program text says
+    elided: int  # number of outcomes with an elided status
     shapes: tuple[Shapes, ...]
-    causes: tuple[Cause, ...]  # of its status; none when live
+    causes: tuple[Cause, ...]  # of its status; empty when its calls are simply kept
     errors: tuple[str, ...]
     host_ns: int  # in the host function, summed over calls
     programs: tuple[str, ...]  # names of the programs that hold it
     around: tuple[str, ...]  # loops, branches and calls around it, outermost first
-    stack: tuple[str, ...]  # the transformations too, as JAX names them
-    notes: tuple[str, ...]  # what is worth knowing of its calls
-    sample_values: tuple[
-        tuple[SampleValues, int | None], ...
-    ]  # of its first calls, and whose shard it was
-    ahead: bool  # nothing ran; expected and written are those of one run
+    stack: tuple[str, ...]  # also transformations, as JAX names them
+    notes: tuple[str, ...]
+    sample_values: tuple[tuple[SampleValues, int | None], ...]  # of the first calls, with shard
+    ahead: bool  # nothing ran; expected and written are for one run
 
     @property
     def reason(self) -> str:
-        """Why it has its status; empty when live."""
+        """Why it has its status; empty when its calls are simply kept."""
         return reason_words(self.causes)
 
     @property
     def advice(self) -> str:
-        """What to do about it; empty when live."""
+        """What to do about it; empty when its calls are simply kept."""
         return advice_words(self.causes)
 
     @property
     def place(self) -> str:
-        """Which site it is, for a sentence."""
+        """Name the site in a sentence."""
         return f"{self.where} {self.name}".rstrip()
 
     @property
     def source(self) -> str:
-        """Which site it is, beside where: the line of source, after its name if that is needed."""
+        """Return the source line, preceded by `name` if there is one."""
         line = self.site.source or self.site.function
         return f"{self.name}: {line}" if self.name and self.site.source else line
 
 
 def summarize(recording: Recording) -> list[SiteSummary]:
-    """Every site that was called, compiled or elided, by file and line.
+    """Summarize every call site that was called, compiled or elided, by file and line.
 
-    Sites that were only traced (`jax.make_jaxpr`, `jax.eval_shape`) are left out: nothing
-    became of them.
+    Sites that were only traced (`jax.make_jaxpr`, `jax.eval_shape`) are left out: they have no
+    status.
     """
     counts = Counts(recording)
     sites = dict.fromkeys([*recording.bound, *counts.numbers, *counts.outcomes])
@@ -131,7 +129,7 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
     elif (
         status in (Status.UNUSED, Status.OPTIMIZED_AWAY)
         and lowered
-        and all(map(_answers_nothing, lowered))
+        and all(map(_returns_nothing, lowered))
     ):
         arrays = any(fact.results for fact in lowered)
         causes = (Cause(Reason.EMPTY_RESULT if arrays else Reason.NO_RESULT),)
@@ -158,15 +156,15 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
     )
 
 
-def _answers_nothing(lowered: LoweredSite) -> bool:
-    """Whether all that a call answers has shapes without elements, and not by a vmap."""
-    pure = lowered.site.flavor in ("pure", "jax pure")  # others are called all the same
+def _returns_nothing(lowered: LoweredSite) -> bool:
+    """Whether all results of a call are empty, for another reason than an empty vmap axis."""
+    pure = lowered.site.flavor in ("pure", "jax pure")  # other flavors are called nevertheless
     elements = all(level.size for level in lowered.levels)
     return pure and elements and all(0 in aval.shape for aval in lowered.results)
 
 
 def _status(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
-    """The status of a site: of its calls if there are any, else of the programs without."""
+    """Decide the status of a site: from its calls if there are any, else from its programs."""
     elided = [outcome for outcome in outcomes if outcome.status in ELIDED]
     partly = [
         outcome for outcome in elided if outcome.status in (Status.DEDUPLICATED, Status.HOISTED)
@@ -175,7 +173,7 @@ def _status(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
         if partly:
             return _as_compiled(partly[0])
         return Verdict(Status.KEPT, causes_of(elided[0], elsewhere=True) if elided else ())
-    if not outcomes:  # eager, and called for no batch element
+    if not outcomes:  # an eager call without batch elements
         return Verdict(Status.UNUSED, (Cause(Reason.NO_BATCH_ELEMENT),))
     held = [o for o in outcomes if o.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY)]
     if not held:
@@ -196,7 +194,7 @@ def _as_compiled(outcome: Outcome) -> Verdict:
 
 
 def _status_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
-    """The status of a site in a program that is asked about, and not run."""
+    """Decide the status of a site in a program that is explained but not run."""
     held = [
         outcome
         for outcome in outcomes
@@ -209,7 +207,7 @@ def _status_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdic
 
 
 def _without_calls(counts: Counts, programs: set[Program]) -> Verdict:
-    """The status of a site that compiled programs hold and that was not called."""
+    """Decide the status of a site that compiled programs hold but did not call."""
     if any(counts.failed(program) for program in programs):
         return _where_some_failed(counts, programs)
     runs = [counts.runs(program) for program in programs]
@@ -221,7 +219,7 @@ def _without_calls(counts: Counts, programs: set[Program]) -> Verdict:
 
 
 def _where_some_failed(counts: Counts, programs: set[Program]) -> Verdict:
-    """As `_without_calls`, where a run failed: others may have gone through all the same."""
+    """As `_without_calls`, but some runs failed; others may have completed."""
     completed = [counts.completed(program) for program in programs]
     least = sum(low for low, _ in completed)
     if not least:
@@ -236,12 +234,12 @@ def _where_some_failed(counts: Counts, programs: set[Program]) -> Verdict:
 
 
 def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None:
-    """Host calls of the runs of the programs, and eager ones; None where that is not known.
+    """Count the host calls of all runs and of eager code; None if unknown.
 
     Args:
-        counts: which runs there were; one of each program that was only asked about.
-        outcomes: of one site.
-        field: as ``"compiled"`` or as ``"written"``.
+        counts: knows the runs; one run of each program that is only explained.
+        outcomes: the outcomes of one site.
+        field: which calls to count, ``"compiled"`` or ``"written"``.
     """
     if not outcomes or not counts.exact:
         return None

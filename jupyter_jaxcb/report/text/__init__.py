@@ -1,4 +1,4 @@
-"""Recordings as text and HTML.
+"""Render recordings as text and HTML.
 
 `_text` and `_html` lay out the rows of `summary`, and `_diagram` draws what vmap did. `_words`
 phrases shapes, counts and times, `_phrases` holds the words that the front end uses too.

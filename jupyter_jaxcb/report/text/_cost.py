@@ -1,4 +1,4 @@
-"""What compiling the programs of a recording took, and what each callback is in them."""
+"""List the compile times of a recording's programs and the host calls in each of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ._words import time_words
 
 
 def cost_to_text(recording: Recording) -> str:
-    """A line for each compiled program, and one for each callback in it.
+    """Return a line for each compiled program, followed by a line for each of its callbacks.
 
     Returns:
         Text without a final newline; empty when nothing was compiled.

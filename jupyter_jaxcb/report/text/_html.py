@@ -1,4 +1,4 @@
-"""A recording as static HTML, for notebooks without our front end."""
+"""Render a recording as static HTML, for notebooks without the front end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from ._words import (
 )
 from ._workers import by_worker
 
-# Colours are the front end's own, with fall-backs for pages without them. A status is told by its
-# word and its sign; the colour only repeats it. Doubled class names outweigh JupyterLab's own
-# rules for tables in outputs.
+# The colours are JupyterLab's variables, with fallbacks for pages without them. Word and sign give
+# the status; the colour only repeats it. Doubled class names override JupyterLab's rules for
+# tables in outputs.
 STYLE = """<style>
 .jaxcb{font:var(--jp-code-font-size,13px)/1.5 var(--jp-code-font-family,monospace);
 color:var(--jp-content-font-color1,inherit);margin:2px 0;overflow-x:auto}
@@ -49,12 +49,13 @@ color:var(--jp-content-font-color2,#616161)}
 
 
 def to_html(recording: Recording, *, values: bool = False, times: bool = False) -> str:
-    """The one-line summary, which opens to the table of sites; no scripts.
+    """Return a one-line summary that expands to the table of call sites, without scripts.
 
     Args:
-        recording: what to report.
-        values: with what the first calls of each site were given and answered.
-        times: with what the workers of an executor did; without, equal programs give equal HTML.
+        recording: the recording to report.
+        values: include the sample values.
+        times: include what the workers of an executor did. Without it, equal programs give equal
+            HTML.
 
     Returns:
         HTML; empty when nothing was called, compiled or elided.
@@ -65,7 +66,7 @@ def to_html(recording: Recording, *, values: bool = False, times: bool = False) 
 def sites_to_html(
     recording: Recording, sites: list[SiteSummary], *, values: bool, times: bool = False
 ) -> str:
-    """`to_html` of a recording whose `sites` are summarized already."""
+    """As `to_html`, for a recording whose `sites` are already summarized."""
     if not sites:
         return ""
     header = "".join(

@@ -1,4 +1,4 @@
-"""One function under several transformations, as a table."""
+"""Render a `Matrix`, one function under several transformations, as a table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from ._phrases import SIGNS
 from ._words import count_words, shorten
 
 WIDTH = 22  # of the source lines
-_NOTHING = "no callback of ours in it"
+_NOTHING = "no jupyter_jaxcb callbacks"
 
 
 def matrix_to_text(matrix: Matrix) -> str:
-    """A row for each callback, a column for each transformation, and below why some are refused."""
+    """Return a table: a row per callback, a column per transformation, and remarks below.
+
+    The remarks say why JAX refused a transformation and why calls are missing.
+    """
     rows = _rows(matrix)
     if not rows:
         return _NOTHING
@@ -31,7 +34,7 @@ def matrix_to_text(matrix: Matrix) -> str:
 
 
 def matrix_to_html(matrix: Matrix) -> str:
-    """The same as HTML, without scripts."""
+    """Return the table of `matrix_to_text` as HTML, without scripts."""
     rows = _rows(matrix)
     if not rows:
         return f"<p>{_NOTHING}</p>"
@@ -54,7 +57,7 @@ def _row(where: str, source: str, cells: list[str]) -> str:
 
 
 def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
-    """Where, the source line, and a cell for each transformation."""
+    """Return the place, the source line, and a cell for each transformation, by call site."""
     summaries = {
         name: {one.site: one for one in column} for name, column in _summaries(matrix).items()
     }
@@ -77,7 +80,7 @@ def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
 
 
 def _summaries(matrix: Matrix) -> dict[str, list[SiteSummary]]:
-    """By transformation its sites, each named as it has to be among those of all."""
+    """Summarize the sites of each transformation, with names that are unique in all of them."""
     found = {name: summarize(recording) for name, recording in matrix.columns.items()}
     recording = next(iter(matrix.columns.values()), Recording())
     rows = Rows((one.site for column in found.values() for one in column), recording.where)
@@ -102,7 +105,7 @@ def _cell(summary: SiteSummary | None) -> str:
 
 
 def _remarks(matrix: Matrix) -> list[str]:
-    """Why some are refused, and why calls are missing: each reason once."""
+    """Say why transformations are refused and why calls are missing, each reason once."""
     reasons: dict[str, list[str]] = {}
     for name, words in matrix.refused.items():
         reasons.setdefault(words, []).append(name)

@@ -1,14 +1,15 @@
-"""Words that the front end writes too: its counts change while one looks.
+"""Phrases that the front end needs too, because its counts change while it is open.
 
-`labextension/src/view/data/phrases.json` holds the same for it. A test compares the two, and writes
-the file anew where JAXCB_WRITE_GOLDEN=1; reasons, notes and warnings the front end is given.
+`labextension/src/view/data/phrases.json` is a copy for the front end. A test compares the two and
+rewrites the file if JAXCB_WRITE_GOLDEN=1. Reasons, notes and warnings are not here: Python sends
+them to the front end as finished text.
 """
 
 from __future__ import annotations
 
 from ...recording import Status
 
-SIGNS = {  # of a status, which tell it without its colour
+SIGNS = {  # of a status, readable without its colour
     Status.KEPT: "●",
     Status.NOT_RUN: "○",
     Status.NOT_REACHED: "○",
@@ -18,14 +19,14 @@ SIGNS = {  # of a status, which tell it without its colour
     Status.HOISTED: "◐",
     Status.UNKNOWN: "?",
 }
-# Units with how much of the first each is, the smallest first.
+# Units and their size in the smallest unit, smallest first.
 TIMES = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 BYTES = (("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000))
 
 VMAP = "vmap {size}"
 BATCHED = "batched"
 UNBATCHED = "unbatched"
-# What batching rules make of an unbatched argument, by method.
+# How an unbatched argument reaches the host, by vmap_method.
 UNBATCHED_AXES = {"expand_dims": "size-1 axis", "broadcast_all": "tiled"}
 GATHERS = "gathers {bytes}"
 
@@ -35,14 +36,14 @@ OF_ELEMENT = "element {element}: "
 OF_SHARD = "shard {shard}: "
 
 SOME_OF = "{some} of {calls}"
-A_RUN = "{calls} a run"
-DATA_DECIDE = "depends on data"  # how many calls
+A_RUN = "{calls} per run"
+DATA_DECIDE = "depends on data"  # in place of the number of calls
 DEPENDS_ON_DATA = "calls depend on data"
 SHAPES = "{count} shapes"
 ELIDED = "✕ {count} elided"
 
-NO_ROW = "the log was full: {calls} of these {were} counted and have no row"
-NOT_COUNTED = "{calls} more, not in these counts: the log was full"
+NO_ROW = "the log was full: {calls} {were} counted but not logged"
+NOT_COUNTED = "the log was full: another {calls} not counted"
 NOT_LISTED = "{count} more call sites are not listed"
 
 TABLE = {name.lower(): value for name, value in tuple(globals().items()) if name.isupper()}

@@ -1,4 +1,4 @@
-"""A recording as plain text."""
+"""Render a recording as plain text."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ._workers import by_worker
 
 
 def to_text(recording: Recording, *, times: bool = True, values: bool = False) -> str:
-    """One line a host function, then a table of sites.
+    """Return a summary line for all host functions, then a table of call sites.
 
     Args:
-        recording: what to report.
-        times: with the time spent in host functions; without, equal programs give equal text.
-        values: with what the first calls of each site were given and answered.
+        recording: the recording to report.
+        times: include the time spent in host functions. Without it, equal programs give equal text.
+        values: include the sample values.
 
     Returns:
         Text without a final newline; empty when nothing was called, compiled or elided.
@@ -38,7 +38,7 @@ def to_text(recording: Recording, *, times: bool = True, values: bool = False) -
 def sites_to_text(
     recording: Recording, sites: list[SiteSummary], *, times: bool, values: bool
 ) -> str:
-    """`to_text` of a recording whose `sites` are summarized already."""
+    """As `to_text`, for a recording whose `sites` are already summarized."""
     if not sites:
         return ""
     listed = sites[:MAX_SITES]
@@ -64,11 +64,11 @@ def sites_to_text(
 
 
 def outcome_to_text(outcome: Outcome, where: str = "") -> str:
-    """``bessel, line 3: unused, its result is never used ...``.
+    """Return ``bessel, line 3: unused, nothing uses its result ...``.
 
     Args:
-        outcome: what a program made of a bind.
-        where: its site is; as the site says, if left out.
+        outcome: what one compiled program made of one bind.
+        where: the place of the call site; `Site.where` by default.
     """
     site = outcome.site
     reason = reason_words(causes_of(outcome))
@@ -77,7 +77,7 @@ def outcome_to_text(outcome: Outcome, where: str = "") -> str:
 
 
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
-    """One row for each variant a site reached the host; at least one."""
+    """Return one row for each variant of the call site, and at least one."""
     head = [summary.where, shorten(summary.source), status_words(summary.status)]
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
@@ -96,7 +96,7 @@ def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
 
 
 def _owners(sites: list[SiteSummary]) -> list[SiteSummary | None]:
-    """For each row: the site whose note comes below it, at the site's last row."""
+    """Return, for each row, the site whose notes follow it: only a site's last row has one."""
     owners: list[SiteSummary | None] = []
     for summary in sites:
         owners += [None] * (max(len(summary.shapes), 1) - 1) + [summary]

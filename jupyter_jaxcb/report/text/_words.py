@@ -1,4 +1,4 @@
-"""The words every report uses for shapes, counts and times."""
+"""Format shapes, counts and times for all reports."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ...recording import Aval, Recording, SampleValues, Status, VmapLevel
 from ..summary import Shapes, SiteSummary, call_words
 from . import _phrases
 
-MAX_SITES = 60  # that text and HTML list; the data has all
-MAX_DEVICES = 8  # that are named
+MAX_SITES = 60  # listed in text and HTML; the data has all of them
+MAX_DEVICES = 8  # named for one variant
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
 
 
 def shape_words(shapes: Shapes, among: Iterable[Shapes] = ()) -> str:
-    """``(4,), (1,) → (4,)``: what one host call sees, and answers.
+    """Return ``(4,), (1,) → (4,)``: the operands and results of one host call.
 
-    With dtypes, ``float32[4] → float32[4]``, where only these differ from one of `among`.
+    With dtypes, ``float32[4] → float32[4]``, if another variant in `among` differs only in these.
     """
     words = _arrow(shapes, lambda aval: str(aval.shape))
     own = shapes.operands, shapes.results
@@ -27,30 +27,30 @@ def shape_words(shapes: Shapes, among: Iterable[Shapes] = ()) -> str:
 
 
 def status_words(status: Status) -> str:
-    """``not reached``; empty for a call site that is simply called, whose number of calls says it."""
+    """Return ``not reached``, ...; empty for kept calls, which the number of calls shows."""
     return "" if status is Status.KEPT else status.words
 
 
 def shapes_of(summary: SiteSummary) -> str:
-    """The shapes of a site in a few words: ``() → (5,)``, ``3 shapes``; empty if it has none."""
+    """Return the shapes of a site, ``() → (5,)`` or ``3 shapes``; empty if it has none."""
     return _one_shape(map(shape_words, summary.shapes))
 
 
 def _one_shape(words: Iterable[str]) -> str:
-    """The only one of `words`, or how many there are."""
+    """Return the single distinct entry of `words`, or how many distinct entries there are."""
     shapes = list(dict.fromkeys(words))
     return _phrases.SHAPES.format(count=len(shapes)) if shapes[1:] else "".join(shapes)
 
 
 def _arrow(shapes: Shapes, say: Callable[[Aval], str]) -> str:
-    given, answered = (", ".join(map(say, a)) for a in (shapes.operands, shapes.results))
-    return f"{given or _phrases.NOTHING} → {answered or _phrases.NOTHING}"
+    operands, results = (", ".join(map(say, a)) for a in (shapes.operands, shapes.results))
+    return f"{operands or _phrases.NOTHING} → {results or _phrases.NOTHING}"
 
 
 def level_words(levels: Iterable[VmapLevel]) -> str:
-    """``vmap 4 × vmap 3 (batched, unbatched), sequential``: outermost first; empty without vmap.
+    """Return ``vmap 4 × vmap 3 (batched, unbatched), sequential``, outermost vmap first.
 
-    Each argument is named where not all of them are batched.
+    Arguments are listed only if not all of them are batched. Empty without vmap.
     """
     outermost_first = list(levels)[::-1]
     if not outermost_first:
@@ -67,7 +67,7 @@ def _arguments(level: VmapLevel) -> str:
 
 
 def variant_words(shapes: Shapes) -> str:
-    """How the calls came about: vmaps, shards, what was gathered for them."""
+    """Describe a variant: its vmap levels, shards, and the bytes gathered for the call."""
     words = [level_words(shapes.levels)]
     if shapes.shards:
         count = f"{shapes.shards} shard{'' if shapes.shards == 1 else 's'}"
@@ -83,17 +83,20 @@ def _devices(names: tuple[str, ...]) -> str:
 
 
 def byte_words(count: int) -> str:
-    """``400 B``, ``4.1 kB``."""
+    """Return ``400 B``, ``4.1 kB``, ..."""
     return _in_units(count, _phrases.BYTES)
 
 
 def shorten(source: str, width: int = SOURCE_WIDTH) -> str:
-    """A source line, cut to the width of its column."""
+    """Cut a source line to the width of its column."""
     return source if len(source) <= width else f"{source[: width - 1]}…"
 
 
 def full_words(recording: Recording) -> str:
-    """How many host calls have no row, or are in no count, as the log was full; empty: none."""
+    """Count the calls that were not logged, or not counted, because the log was full.
+
+    Empty if there are none.
+    """
     kept_out = sum(one.calls for one in recording.not_kept)
     if kept_out:
         were = "was" if kept_out == 1 else "were"
@@ -104,15 +107,17 @@ def full_words(recording: Recording) -> str:
 
 
 def sample_words(sample: SampleValues, shard: int | None) -> str:
-    """``element 2: 0.5, 1 → 0.479``: what a call was given and answered."""
+    """Return ``element 2: 0.5, 1 → 0.479``: the arguments and result of one call."""
     where = "" if shard is None else _phrases.OF_SHARD.format(shard=shard)
     where += _phrases.OF_ELEMENT.format(element=sample.element) if sample.element >= 0 else ""
-    given, results = (", ".join(a) or _phrases.NOTHING for a in (sample.operands, sample.results))
-    return f"{where}{given} → {_phrases.RAISED if sample.failed else results}"
+    operands, results = (
+        ", ".join(a) or _phrases.NOTHING for a in (sample.operands, sample.results)
+    )
+    return f"{where}{operands} → {_phrases.RAISED if sample.failed else results}"
 
 
 def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
-    """How many calls a site made, or would make in a run: ``3 calls``, ``1 of 5 calls``."""
+    """Count the calls of a site, or of one run if nothing ran: ``3 calls``, ``1 of 5 calls``."""
     if not summary.ahead:
         return call_words(shapes.calls if shapes else 0)
     if summary.expected is None:
@@ -123,7 +128,7 @@ def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
 
 
 def time_words(ns: int) -> str:
-    """``41 µs``: nanoseconds in the unit that leaves at most three digits."""
+    """Return ``41 µs``: nanoseconds in the unit that leaves at most three digits."""
     return _in_units(ns, _phrases.TIMES)
 
 
@@ -134,13 +139,13 @@ def _in_units(amount: int, units: Sequence[tuple[str, int]]) -> str:
 
 
 def left_out(sites: list[SiteSummary]) -> str:
-    """How many sites a table does not list; empty if it lists all."""
+    """Count the sites that a table does not list; empty if it lists all."""
     more = len(sites) - MAX_SITES
     return _phrases.NOT_LISTED.format(count=more) if more > 0 else ""
 
 
 def headline(sites: list[SiteSummary], times: bool) -> str:
-    """The one-line summary: each host function once, with what was elided of it."""
+    """Return the one-line summary: each host function once, with its number of elided calls."""
     by_function: dict[tuple[str, str], list[SiteSummary]] = {}
     for summary in sites:
         key = (summary.site.function, summary.site.flavor)
@@ -174,7 +179,7 @@ def _calls_of(sites: list[SiteSummary]) -> str:
 
 
 def note(summary: SiteSummary) -> str:
-    """Why a call site is not simply called, and what to do about it; empty if it is."""
+    """Return reason and advice of a call site; empty if its calls are simply kept."""
     if not summary.reason:
         return ""
     text = f"{summary.reason}; {summary.advice}"

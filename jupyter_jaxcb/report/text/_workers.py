@@ -1,4 +1,4 @@
-"""Who of an executor's workers made how many host calls, and how long these waited."""
+"""Summarize the host calls of an executor's workers, and how long the calls were queued."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ...recording import Recording
 from ..summary import call_words, counted
 from ._words import time_words
 
-LISTED = 8  # workers that are named
+LISTED = 8  # workers listed by name
 
 
 def by_worker(recording: Recording) -> list[str]:
-    """One line, or none where no executor was used."""
+    """Return one line, or none if no executor was used."""
     calls = recording.calls
     threads = [worker.thread for worker in recording.workers]
     own = calls[np.isin(calls["thread"], threads)]

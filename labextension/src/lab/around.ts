@@ -1,13 +1,13 @@
 /**
- * What an output in a notebook can ask of JupyterLab.
+ * The services of JupyterLab that an output in a notebook can use.
  *
- * JupyterLab loads renderers of outputs apart from plugins, and gives them none of its services; a
- * plugin fills in this module instead, which both share.
+ * JupyterLab loads output renderers separately from plugins and gives them no services. A plugin
+ * provides them through this module, which both import.
  */
 
 import type { Everything } from '../view/view.js';
 
-/** A line, in the cell of that id; null: in the cell whose output asks. */
+/** A line in the cell with that id; null: in the cell of the output itself. */
 export interface Target {
   readonly cell: string | null;
   readonly line: number;
@@ -21,12 +21,12 @@ export interface Surroundings {
 
 let present: Surroundings | null = null;
 
-/** Makes `surroundings` what every output asks. */
+/** Sets the services for all outputs. */
 export function surround(surroundings: Surroundings): void {
   present = surroundings;
 }
 
-/** Null until the plugin is there; it may never be. */
+/** The services; null if the plugin is not (yet) active. */
 export function surroundings(): Surroundings | null {
   return present;
 }

@@ -1,4 +1,4 @@
-/** The plugins: the only module here that needs JupyterLab itself, not only its types. */
+/** The plugins. Only this module imports code of JupyterLab; the others import types. */
 
 import {
   ILayoutRestorer,
@@ -29,12 +29,12 @@ const icon = new LabIcon({ name: 'jupyter-jaxcb:callbacks', svgstr: ICON });
 const hub = new Hub();
 const badgesShown = new Switch(true);
 
-/** Shows the panel, at that place if there is one; the panel's plugin fills it in. */
+/** Shows the panel, at `place` if given; set by the panel's plugin. */
 let openPanel: (notebook: object | null, place: Place | null) => void = () => undefined;
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-jaxcb:plugin',
-  description: 'Hears what the kernels of notebooks tell of their JAX callbacks.',
+  description: 'Receives data about JAX callbacks from the kernels of notebooks.',
   autoStart: true,
   requires: [INotebookTracker],
   optional: [ISettingRegistry, ICommandPalette],
@@ -156,7 +156,7 @@ function panelWidget(panel: Panel): Widget {
   return widget;
 }
 
-/** Keeps the switch as the setting is; what it gives back changes the setting. */
+/** Keeps the switch equal to the setting; returns a function that changes the setting. */
 function badgeSetting(registry: ISettingRegistry): (on: boolean) => Promise<void> {
   const loaded = registry.load(plugin.id);
   const read = (settings: ISettingRegistry.ISettings): void =>

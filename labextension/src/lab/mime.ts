@@ -1,4 +1,4 @@
-/** Shows recordings in outputs, also of notebooks that nothing ran in yet. */
+/** Shows recordings in outputs, also in notebooks without a kernel. */
 
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
@@ -39,7 +39,7 @@ const extension: IRenderMime.IExtension = {
     mimeTypes: [MIME_TYPE],
     createRenderer: () => new RecordingRenderer()
   },
-  rank: -10, // before the widget of the same output, which needs a kernel
+  rank: -10, // preferred to the widget of the same output, which needs a kernel
   dataType: 'json'
 };
 

@@ -1,4 +1,4 @@
-/** Something that is on or off, and tells when it is turned. */
+/** A boolean that notifies its listeners when it changes. */
 export class Switch {
   private readonly listeners = new Set<() => void>();
 
@@ -15,7 +15,7 @@ export class Switch {
     }
   }
 
-  /** Calls `listener` after every turn, until the function it returns is called. */
+  /** Calls `listener` after every change; returns a function that removes it. */
   listen(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

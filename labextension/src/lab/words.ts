@@ -1,10 +1,10 @@
-/** The words for a callback and its sites, the same in badges, their tooltips and the panel. */
+/** Texts about callbacks and call sites, shared by badges, tooltips and the panel. */
 
 import type { Status } from '../view/data/schema.js';
 import { callWords, counted, statusSign, statusWord, timeWords } from '../view/data/words.js';
 import type { Callback, CallSite } from './kernel/snapshot.js';
 
-/** How something stands, for its colour; the sign and the words tell it too. */
+/** The kind of state, which sets the colour; sign and text express it too. */
 export type Tone = 'kept' | 'elided' | 'error' | 'quiet';
 
 const TONES: Readonly<Record<Status, Tone>> = {
@@ -18,23 +18,23 @@ const TONES: Readonly<Record<Status, Tone>> = {
   unknown: 'quiet'
 };
 
-/** The tone of a site: that of its errors before that of its status. */
+/** The tone of a site; errors take precedence over its status. */
 export function siteTone(site: CallSite): Tone {
   return site.errors.length > 0 ? 'error' : TONES[site.status];
 }
 
-/** The sign of a site, which goes with its tone. */
+/** The sign of a site, matching its tone. */
 export function siteSign(site: CallSite): string {
   return site.errors.length > 0 ? '✕' : statusSign(site.status);
 }
 
-/** `5 calls · () → (5,) · 41 µs`, without the parts that say nothing. */
+/** `5 calls · () → (5,) · 41 µs`, without empty parts. */
 export function siteFigures(site: CallSite): string {
   const time = site.calls > 0 ? timeWords(site.host_ns) : '';
   return joined([callWords(site.calls), site.shapes, time]);
 }
 
-/** What stands at the end of the site's line, after its sign. */
+/** The text of a badge at the end of the site's line, after its sign. */
 export function siteBrief(site: CallSite): string {
   if (site.errors.length > 0) {
     const more = site.errors.length > 1 ? ` (+${site.errors.length - 1})` : '';
@@ -47,7 +47,7 @@ export function siteBrief(site: CallSite): string {
   return why ? `${statusWord(site.status)}: ${why}` : statusWord(site.status);
 }
 
-/** Everything on a site that its badge leaves out, a line each. */
+/** The lines of the tooltip of a site's badge. */
 export function siteDetails(site: CallSite): string[] {
   return [
     joined([site.flavor, statusWord(site.status), siteFigures(site)]),
@@ -56,7 +56,7 @@ export function siteDetails(site: CallSite): string[] {
   ];
 }
 
-/** Why a site is not simply called, and what to do about it: a sentence each. */
+/** Turns clauses, such as a reason and its advice, into sentences. */
 export function sentences(...texts: string[]): string[] {
   return texts.filter(Boolean).map(text => {
     const first = text.charAt(0).toUpperCase() + text.slice(1);
@@ -64,7 +64,7 @@ export function sentences(...texts: string[]): string[] {
   });
 }
 
-/** What stands at the end of the line that registers a callback. */
+/** The text of the badge on the line that registers a callback. */
 export function callbackBrief(callback: Callback): string {
   return joined([
     `${callback.flavor} callback`,
@@ -74,7 +74,7 @@ export function callbackBrief(callback: Callback): string {
   ]);
 }
 
-/** The parts that say something, with dots between them. */
+/** Joins the non-empty parts with dots. */
 export function joined(parts: readonly string[]): string {
   return parts.filter(Boolean).join(' · ');
 }

@@ -1,8 +1,8 @@
-/** Which of the eight colours of sites each one has; style/timeline.css has them. */
+/** Assigns one of eight colours, defined in style/timeline.css, to each site. */
 
 export const COLOURS = 8;
 
-/** What stays the same of a site when its cell ends. */
+/** The properties of a site that do not change when its cell ends. */
 export interface Coloured {
   readonly function: string;
   readonly flavor: string;
@@ -11,10 +11,10 @@ export interface Coloured {
 }
 
 /**
- * The colours of `sites`, by place.
+ * The colours of `sites`, by index.
  *
- * Each has that of its own hash, so it keeps it where other sites are listed, or in another order:
- * while its cell runs and afterwards. If another site has that one, it has the next that is free.
+ * The hash of a site determines its colour, so it keeps its colour when other sites are added or
+ * reordered, as when its cell ends. If that colour is taken, it gets the next free one.
  */
 export function coloursOf(sites: readonly Coloured[]): number[] {
   const keys = sites.map(each => [each.function, each.flavor, each.line, each.column].join('\n'));
@@ -35,7 +35,7 @@ export function coloursOf(sites: readonly Coloured[]): number[] {
   return colours;
 }
 
-/** The custom property with a colour. */
+/** The CSS custom property of a colour. */
 export function siteColour(colour: number): string {
   return `--jaxcb-site-${colour}`;
 }

@@ -1,9 +1,9 @@
-/** Elements without markup: strings become text nodes and attribute values, never HTML. */
+/** Creates elements; strings become text nodes and attribute values, never HTML. */
 
 export type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined>;
 
-/** An element with attributes (`false`, `null`: left out; `true`: empty) and children. */
+/** Creates an element with attributes (`false`, `null`: omitted; `true`: empty) and children. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -17,7 +17,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** The same for SVG. */
+/** As `h`, for SVG. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -31,15 +31,15 @@ export function svg<K extends keyof SVGElementTagNameMap>(
 
 const FOCUSABLE = 'a[href], button, canvas, input, select, summary, textarea, [tabindex]';
 
-/** Sets attributes; of an element that can have the focus, JupyterLab gets no keys. */
+/** Sets attributes; focusable elements also suppress JupyterLab's keyboard shortcuts. */
 export function set(element: Element, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) {
       element.setAttribute(name, value === true ? '' : String(value));
     }
   }
-  // In a notebook "d d" deletes the cell. On an element around the focused one it is too late:
-  // JupyterLab's selectors match the focused one before.
+  // In a notebook "d d" deletes the cell. Setting this on a parent is not enough, because
+  // JupyterLab's selectors match the focused element first.
   if (element.matches(FOCUSABLE)) {
     element.setAttribute('data-lm-suppress-shortcuts', 'true');
   }

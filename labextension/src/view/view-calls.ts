@@ -1,4 +1,4 @@
-/** The calls of a recording: the timeline above the table, which share one selection. */
+/** The calls of a recording: a timeline and a table with a common selection. */
 
 import { h } from './dom.js';
 import { appendRaw, type RawCalls } from './data/raw.js';
@@ -10,7 +10,7 @@ import { Timeline } from './timeline/timeline.js';
 import { unpack } from './data/unpack.js';
 import { callWords } from './data/words.js';
 
-/** What one looks at, to be kept when more calls come. */
+/** Filter and selection, kept when more calls arrive. */
 export interface Look {
   readonly filter: Filter;
   readonly selected: number | null;
@@ -33,7 +33,7 @@ export class CallsPanel {
     this.store.narrow(wanted.filter);
   }
 
-  /** Whether there is anything to open. */
+  /** Whether there are calls to show. */
   static has(measured: Measured, raw: RawCalls | null): boolean {
     return (raw ?? measured.calls)?.rows !== undefined || measured.calls_not_saved > 0;
   }
@@ -42,12 +42,12 @@ export class CallsPanel {
     return { filter: this.store.filter, selected: this.store.selected };
   }
 
-  /** Shows the calls of one site alone; null: of all. */
+  /** Shows the calls of one site only; null: of all sites. */
   narrow(site: number | null): void {
     this.store.narrow({ ...EVERYTHING, site });
   }
 
-  /** Makes the parts, the first time that the panel is seen. */
+  /** Builds the content when the panel is first shown. */
   async open(): Promise<void> {
     if (this.opened) {
       return;
@@ -60,8 +60,8 @@ export class CallsPanel {
         this.fill(raw);
       }
     } catch (error) {
-      const why = error instanceof Error ? error.message : 'they are malformed.';
-      const words = `✕ the calls cannot be shown: ${why}`;
+      const why = error instanceof Error ? error.message : 'the data is malformed.';
+      const words = `✕ cannot show the calls: ${why}`;
       this.node.replaceChildren(h('p', { class: 'jaxcb-bad', role: 'alert' }, words));
     }
   }
@@ -93,12 +93,12 @@ export class CallsPanel {
   private missingWords(saved: number): string {
     const missing = this.raw ? 0 : this.measured.calls_not_saved;
     if (!missing) {
-      return saved ? '' : 'no calls were saved';
+      return saved ? '' : 'no calls are saved';
     }
     const all = callWords(saved + missing);
     return saved
       ? `the first ${saved.toLocaleString('en-US')} of ${all} are saved`
-      : `${all}: none of them saved`;
+      : `none of ${all} are saved`;
   }
 }
 

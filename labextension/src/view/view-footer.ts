@@ -1,7 +1,7 @@
-/** What is worth knowing of the whole recording: losses, order, environment, compilations. */
+/** The footer of a recording: missing calls, call order, environment, compilations. */
 
 import { h, type Child } from './dom.js';
-import { folded } from './sites/details.js';
+import { disclosure } from './sites/details.js';
 import { timesKnown } from './sites/words.js';
 import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
@@ -10,7 +10,7 @@ import { callWords, counted, say, timeWords } from './data/words.js';
 
 const MOST_PROGRAMS = 50;
 
-/** Warnings first, then the small print; `problem`: why times are not there, if they are bad. */
+/** Warnings, then details; `problem`: why the times cannot be read, if so. */
 export function viewFooter(facts: ReadFacts, measured: Measured, problem: string): HTMLElement {
   const footer = h('div', { class: 'jaxcb-footer' });
   for (const words of warnings(facts, measured, problem)) {
@@ -41,18 +41,18 @@ function warnings(facts: ReadFacts, measured: Measured, problem: string): string
   if (facts.left_out) {
     words.push(say(phrases.not_listed, { count: facts.left_out.toLocaleString('en-US') }));
   }
-  return problem ? [...words, `times cannot be shown: ${problem}`] : words;
+  return problem ? [...words, `cannot show times: ${problem}`] : words;
 }
 
 function absence(facts: ReadFacts, measured: Measured, problem: string): string {
   const called = facts.sites.some(site => site.calls);
   if (facts.ahead) {
-    return 'explained ahead: nothing ran';
+    return 'explained without running';
   }
-  return called && !timesKnown(measured) && !problem ? 'times were not saved' : '';
+  return called && !timesKnown(measured) && !problem ? 'times are not saved' : '';
 }
 
-/** `jax 0.10.2 · cpu`: a backend says what it is by itself. */
+/** `jax 0.10.2 · cpu`: the backend needs no label. */
 function environmentWords({ environment }: Measured): string {
   return Object.entries(environment)
     .sort(([a], [b]) => Number(a === 'backend') - Number(b === 'backend'))
@@ -71,7 +71,7 @@ function compilations(all: readonly Compilation[]): HTMLElement {
       all.length > MOST_PROGRAMS && h('li', {}, `and ${all.length - MOST_PROGRAMS} more`)
     )
   ];
-  return folded(`${count} · ${timeWords(total)}`, false, items);
+  return disclosure(`${count} · ${timeWords(total)}`, false, items);
 }
 
 function compilationWords({ program, lower_ns, compile_ns }: Compilation): string {

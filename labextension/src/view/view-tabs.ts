@@ -1,4 +1,4 @@
-/** Tabs, as the ARIA pattern has them: arrow keys move, the panel follows. */
+/** Tabs after the ARIA pattern: arrow keys move between tabs, the panel follows. */
 
 import { h } from './dom.js';
 
@@ -19,9 +19,9 @@ export class Tabs {
 
   /**
    * Args:
-   *   id: that no other element on the page begins with.
-   *   label: of the list of tabs.
-   *   opened: called when a panel comes into view.
+   *   id: prefix of element ids, unique on the page.
+   *   label: label of the tab list.
+   *   opened: called when a panel is shown.
    */
   constructor(
     id: string,
@@ -45,14 +45,14 @@ export class Tabs {
     return this.current.name;
   }
 
-  /** Brings a panel into view. */
+  /** Shows a panel. */
   select(name: string): void {
     this.current = this.entries.find(entry => entry.name === name) ?? this.current;
     this.mark();
     this.opened(this.current.name);
   }
 
-  /** Whether there is anything to choose. */
+  /** Whether the tab list is shown. */
   get hasBar(): boolean {
     return !this.bar.hidden;
   }
@@ -61,7 +61,7 @@ export class Tabs {
     this.current.button.focus();
   }
 
-  /** Without a bar there is nothing to choose: the first panel is all there is. */
+  /** Shows or hides the tab list; without it only the first panel is shown. */
   showBar(shown: boolean): void {
     this.bar.hidden = !shown;
     for (const { button, panel } of this.entries) {
@@ -73,7 +73,7 @@ export class Tabs {
     }
   }
 
-  /** What a tab says behind its name: how much there is. */
+  /** Sets the count after the name of a tab. */
   count(name: string, words: string): void {
     const entry = this.entries.find(one => one.name === name);
     entry?.button.replaceChildren(name, ' ', h('span', { class: 'jaxcb-tab-count' }, words));

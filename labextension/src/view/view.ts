@@ -1,4 +1,4 @@
-/** A recording that is complete: one line, which unfolds to its sites and its calls. */
+/** The view of a complete recording: one line that expands to its sites and calls. */
 
 import { h } from './dom.js';
 import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './data/parse.js';
@@ -15,11 +15,11 @@ import { Tabs } from './view-tabs.js';
 
 export type { RawCalls } from './data/raw.js';
 
-/** What surrounds the view can do; what is absent it cannot. */
+/** Services of the host application; each may be absent. */
 export interface Around {
-  /** Goes to a line of a cell; absent: no links. */
+  /** Jumps to a line of a cell; absent: no links. */
   reveal?(target: Target): void;
-  /** The live kernel's full recording; null: not to be had. */
+  /** Requests the full recording from the kernel; null: not available. */
   everything?(id: string): Promise<Everything | null>;
 }
 
@@ -29,7 +29,7 @@ export interface Everything {
   readonly calls: RawCalls | null;
 }
 
-/** What a view shows, checked. */
+/** The checked data that a view shows. */
 interface Shown {
   readonly facts: ReadFacts;
   readonly measured: Measured;
@@ -41,7 +41,7 @@ const SITES = 'Sites';
 const CALLS = 'Calls';
 const NO_LOOK: Look = { filter: EVERYTHING, selected: null };
 
-// Several bundles of this library may be on a page, so a counter alone would not do.
+// A counter alone is not unique, because a page may contain several bundles of this library.
 const PAGE = Math.random().toString(36).slice(2, 8);
 let views = 0;
 
@@ -70,8 +70,8 @@ export class TraceView {
   private shown: Shown | null = null;
   private sites: SiteList | null = null;
   private calls: CallsPanel | null = null;
-  private stale = true; // the body is not of what is shown
-  private asked = false;
+  private stale = true; // the body does not match `shown`
+  private requested = false;
   private generation = 0;
 
   constructor(private readonly around: Around = {}) {
@@ -79,16 +79,16 @@ export class TraceView {
     this.body.append(this.tabs.node, this.footer);
   }
 
-  /** Shows a recording, or one message where it cannot be shown. Never throws. */
+  /** Shows a recording, or a message if it is malformed. Never throws. */
   show(facts: unknown, measured: unknown, raw: RawCalls | null = null): void {
     this.generation += 1;
-    this.asked = false;
+    this.requested = false;
     try {
       this.replace(read(facts, measured, raw), NO_LOOK);
     } catch (error) {
-      const why = error instanceof BadRecording ? error.message : 'it is malformed.';
+      const why = error instanceof BadRecording ? error.message : 'the data is malformed.';
       this.clear();
-      const words = `✕ this host trace cannot be shown: ${why}`;
+      const words = `✕ cannot show this host trace: ${why}`;
       this.node.replaceChildren(h('p', { class: 'jaxcb-message', role: 'note' }, words));
     }
   }
@@ -108,7 +108,7 @@ export class TraceView {
     this.body.hidden = this.expanded;
     this.button.setAttribute('aria-expanded', String(this.expanded));
     this.fill(NO_LOOK);
-    this.askForEverything();
+    this.requestEverything();
   };
 
   private replace(shown: Shown, look: Look): void {
@@ -121,7 +121,7 @@ export class TraceView {
       this.node.replaceChildren(this.button, this.body);
     }
     this.fill(look);
-    this.askForEverything();
+    this.requestEverything();
     if (hadFocus && (onTab || !this.body.contains(document.activeElement))) {
       (this.tabs.hasBar ? this.tabs : this.button).focus();
     }
@@ -134,7 +134,7 @@ export class TraceView {
     this.stale = true;
   }
 
-  /** Makes the body, once it is to be seen. */
+  /** Builds the body when it is first shown. */
   private fill(look: Look): void {
     const { shown } = this;
     if (!this.expanded || !this.stale || !shown) {
@@ -172,18 +172,18 @@ export class TraceView {
     this.tabs.focus();
   }
 
-  /** The first time that it unfolds: the kernel may know more calls than are saved, and values. */
-  private askForEverything(): void {
+  /** When first expanded: the kernel may have sample values, and more calls than are saved. */
+  private requestEverything(): void {
     const { shown, generation } = this;
-    if (!shown || !this.expanded || this.asked || !this.around.everything) {
+    if (!shown || !this.expanded || this.requested || !this.around.everything) {
       return;
     }
     const { id } = shown.measured;
     if (shown.raw || !id) {
       return;
     }
-    this.asked = true;
-    void answerOf(this.around, id).then(all => {
+    this.requested = true;
+    void fullRecording(this.around, id).then(all => {
       if (all && generation === this.generation) {
         this.replace(all, this.calls?.look ?? NO_LOOK);
       }
@@ -196,17 +196,17 @@ function read(facts: unknown, measured: unknown, raw: RawCalls | null): Shown {
   try {
     return { facts: known, measured: parseMeasured(measured, known), problem: '', raw };
   } catch (error) {
-    const problem = error instanceof BadRecording ? error.message : 'they are malformed.';
+    const problem = error instanceof BadRecording ? error.message : 'the data is malformed.';
     return { facts: known, measured: NOT_MEASURED, problem, raw };
   }
 }
 
-/** The full recording; null where it is not to be had, for whatever reason. */
-async function answerOf(around: Around, id: string): Promise<Shown | null> {
+/** The full recording; null if it is not available for any reason. */
+async function fullRecording(around: Around, id: string): Promise<Shown | null> {
   try {
     const all = await around.everything?.(id);
     return all?.calls ? read(all.facts, all.measured, all.calls) : null;
   } catch {
-    return null; // what the notebook saved stays in view, and says how much of it there is
+    return null; // the saved part stays visible, with a note on how much is missing
   }
 }

@@ -1,9 +1,9 @@
-/** The views as an anywidget: a cell that still runs, or all of a recording. */
+/** The views as an anywidget: the live view of a running cell, or a whole recording. */
 
 import { LiveView } from '../view/live/live.js';
 import { TraceView, type RawCalls } from '../view/view.js';
 
-/** As much of anywidget's model as is used here. */
+/** The part of anywidget's model that is used here. */
 export interface Model {
   get(name: string): unknown;
   on(event: string, listener: (...values: any[]) => void): void;
@@ -16,7 +16,7 @@ interface Rendering {
 }
 
 function render({ model, el }: Rendering): () => void {
-  return model.get('kind') === 'kept' ? renderLive(model, el) : renderRecording(model, el);
+  return model.get('kind') === 'live' ? renderLive(model, el) : renderRecording(model, el);
 }
 
 function renderLive(model: Model, el: HTMLElement): () => void {
@@ -50,7 +50,7 @@ function renderRecording(model: Model, el: HTMLElement): () => void {
   return () => view.dispose();
 }
 
-/** Calls as they came, if they are what they say they are. */
+/** The received calls, if they are well-formed. */
 function rawCalls(header: unknown, data: unknown): RawCalls | null {
   const { rows, unit_ns } = (header ?? {}) as { rows?: unknown; unit_ns?: unknown };
   return data instanceof DataView

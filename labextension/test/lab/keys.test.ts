@@ -61,7 +61,7 @@ test('so do the side panel and the badges', () => {
   const panel = new Panel(vi.fn());
   const kernel = new FakeKernel();
   const notebook = new NotebookState();
-  notebook.hear(kernel.connection);
+  notebook.connect(kernel.connection);
   panel.follow(notebook);
   kernel.says(message());
   const note = {

@@ -18,7 +18,7 @@ const UNUSED = site({
   status: 'unused',
   calls: 0,
   elided: 1,
-  reason: 'its result is never used, so JAX dropped the call',
+  reason: 'nothing uses its result, so JAX removed the call',
   advice: 'return it'
 });
 
@@ -31,7 +31,7 @@ test('a kept site that a program does without in places says so', () => {
 });
 
 test('an elided site says why, in one clause', () => {
-  expect(siteBrief(UNUSED)).toBe('unused: its result is never used');
+  expect(siteBrief(UNUSED)).toBe('unused: nothing uses its result');
   expect([siteSign(UNUSED), siteTone(UNUSED)]).toEqual(['✕', 'elided']);
 });
 
@@ -51,7 +51,7 @@ test('an error comes before everything else', () => {
 test('the details say all: figures, reason, advice and each error', () => {
   expect(siteDetails({ ...UNUSED, errors: ['ValueError: no luck'] })).toEqual([
     'pure · unused · 0 calls · () → (5,)',
-    'Its result is never used, so JAX dropped the call.',
+    'Nothing uses its result, so JAX removed the call.',
     'Return it.',
     'ValueError: no luck'
   ]);

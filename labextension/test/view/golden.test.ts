@@ -33,7 +33,7 @@ describe('the recording that Python writes', () => {
     expect(measured.errors[calls.error(4) - 1]).toBe('ValueError: no <b>luck</b>');
   });
 
-  it('is told in the words of the plain text', () => {
+  it('is summarized as in the plain text', () => {
     const text = GOLDEN.data['text/plain'];
     for (const site of facts.sites) {
       expect(text).toContain(site.reason);

@@ -53,7 +53,7 @@ export function unusedSite(more: Partial<Site> = {}): Site {
     where: 'line 3',
     line: 3,
     status: 'unused',
-    reason: 'its result is never used',
+    reason: 'nothing uses its result',
     advice: 'return or use the result',
     calls: 0,
     crossings: 0,

@@ -108,7 +108,7 @@ describe('TraceView', () => {
   it('shows a message in place of the recording before', () => {
     shown().show(FACTS, null);
     view.show({ schema: 2 }, null);
-    expect(view.node.textContent).toMatch(/^✕ this host trace cannot be shown/);
+    expect(view.node.textContent).toMatch(/^✕ cannot show this host trace/);
   });
 
   it('shows a good recording after a bad one', () => {
@@ -125,10 +125,10 @@ describe('TraceView', () => {
     expect(find('.jaxcb-warning').textContent).toContain('measured.host_ns is "no", not a list.');
   });
 
-  it('says that times were not saved', () => {
+  it('says that times are not saved', () => {
     shown().show(FACTS, undefined);
     unfold();
-    expect(find('.jaxcb-footer').textContent).toBe('times were not saved');
+    expect(find('.jaxcb-footer').textContent).toBe('times are not saved');
   });
 
   it('has no tabs where there are no calls to show', () => {
@@ -156,7 +156,7 @@ describe('TraceView', () => {
 });
 
 describe('the footer of TraceView', () => {
-  it('tells losses, order, environment and compilations', () => {
+  it('shows losses, order, environment and compilations', () => {
     const measured = someMeasured({
       out_of_order: ['line 4 ran before line 3'],
       by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms'],
@@ -169,8 +169,8 @@ describe('the footer of TraceView', () => {
     const words = [...find('.jaxcb-footer').children].map(child => child.textContent);
     expect(words).toEqual([
       '⚠ line 4 ran before line 3',
-      '⚠ 12,000 calls more, not in these counts: the log was full',
-      '⚠ the log was full: 5 calls of these were counted and have no row',
+      '⚠ the log was full: another 12,000 calls not counted',
+      '⚠ the log was full: 5 calls were counted but not logged',
       '4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms',
       'jax 0.10.2 · cpu',
       '1 compilation · 92 ms'
@@ -183,7 +183,7 @@ describe('the footer of TraceView', () => {
     );
   });
 
-  it('tells of sites that are too many to be listed', () => {
+  it('counts the sites that are not listed', () => {
     shown().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
     unfold();
     expect(find('.jaxcb-warning').textContent).toBe('⚠ 1 more call sites are not listed');
@@ -192,7 +192,7 @@ describe('the footer of TraceView', () => {
   it('says that nothing ran', () => {
     shown().show({ ...FACTS, ahead: true }, null);
     unfold();
-    expect(find('.jaxcb-footer').textContent).toBe('explained ahead: nothing ran');
+    expect(find('.jaxcb-footer').textContent).toBe('explained without running');
   });
 });
 
@@ -223,14 +223,14 @@ describe('the calls of TraceView', () => {
     unfold();
     callsTab().click();
     await settled();
-    expect(find('.jaxcb-calls').textContent).toBe('✕ the calls cannot be shown: bad base64.');
+    expect(find('.jaxcb-calls').textContent).toBe('✕ cannot show the calls: bad base64.');
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
   });
 
   it.each([
     [{ ...someCalls(2), rows: 3 }, '3 calls take 54 bytes, not 36'],
-    [{ ...someCalls(2), rows: 1.5 }, 'whole rows'],
-    [{ ...someCalls(2), unit_ns: NaN }, 'positive units']
+    [{ ...someCalls(2), rows: 1.5 }, 'invalid number of rows'],
+    [{ ...someCalls(2), unit_ns: NaN }, 'time unit']
   ])('are refused where they are not what they claim (%#)', async (raw, message) => {
     shown().show(FACTS, null, raw);
     unfold();
@@ -359,14 +359,14 @@ describe('TraceView, near a kernel that knows more', () => {
   });
 
   it('shows everything in place, with tab, filter, selection and focus as they were', async () => {
-    let answer: (all: Everything) => void = () => undefined;
-    const everything = () => new Promise<Everything>(resolve => (answer = resolve));
+    let reply: (all: Everything) => void = () => undefined;
+    const everything = () => new Promise<Everything>(resolve => (reply = resolve));
     shown({ everything }).show(FACTS, CUT);
     unfold();
     find('.jaxcb-site-show').click();
     await settled();
     stores[0]!.select(1);
-    answer(all);
+    reply(all);
     await settled();
     expect(stores[1]!.calls.length).toBe(3);
     expect([stores[1]!.filter.site, stores[1]!.selected]).toEqual([1, 1]);
@@ -378,7 +378,7 @@ describe('TraceView, near a kernel that knows more', () => {
     ['nothing', () => Promise.resolve(null)],
     ['an error', () => Promise.reject(new Error('gone'))],
     ['garbage', () => Promise.resolve({ facts: 3, measured: 3, calls: someCalls(1) })]
-  ])('goes on with what is saved where the answer is %s', async (_, everything) => {
+  ])('goes on with what is saved if the reply is %s', async (_, everything) => {
     shown({ everything }).show(FACTS, CUT);
     unfold();
     callsTab().click();
@@ -386,13 +386,13 @@ describe('TraceView, near a kernel that knows more', () => {
     expect(find('.jaxcb-calls').textContent).toBe('the first 2 of 3 calls are saved');
   });
 
-  it('forgets an answer about what it no longer shows', async () => {
-    let answer: (all: Everything) => void = () => undefined;
-    const everything = () => new Promise<Everything>(resolve => (answer = resolve));
+  it('ignores a reply for a recording that it no longer shows', async () => {
+    let reply: (all: Everything) => void = () => undefined;
+    const everything = () => new Promise<Everything>(resolve => (reply = resolve));
     shown({ everything }).show(FACTS, CUT);
     unfold();
     view.show(someFacts([]), null);
-    answer(all);
+    reply(all);
     await settled();
     expect(find('.jaxcb-summary').textContent).toBe('no callbacks');
   });

@@ -1,4 +1,4 @@
-"""Right derivative rules are in order, however rough the function; wrong ones are findings."""
+"""Right derivative rules have no findings, even of rough functions; wrong rules have."""
 
 import zlib
 
@@ -66,7 +66,7 @@ ROUGH = {  # function, its derivative, from where and to where
 @pytest.mark.parametrize("name", ROUGH)
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from([(), (3,)]))
-def test_right_rule_of_a_rough_function_is_no_finding(name, seed, shape):
+def test_right_rule_of_a_rough_function_has_no_finding(name, seed, shape):
     function, derivative, low, high = ROUGH[name]
     x = np.float32(np.random.default_rng(seed).uniform(low, high, shape))
     found = jaxcb.check(ruled(function, lambda x, dx: derivative(x) * dx), x)
@@ -127,9 +127,9 @@ def test_value_of_a_rule_is_compared():
     sin = ruled(np.sin, lambda x, dx: jnp.cos(x) * dx)
     sin.defjvp(lambda p, t: (jnp.cos(*p), jnp.cos(*p) * t[0]))
     finding = only(sin, X)
-    assert finding.what.startswith("defjvp answers 0.54030")
+    assert finding.what.startswith("defjvp returns the value 0.54030")
     sin.defvjp(lambda x: (jnp.cos(x), x), lambda x, g: (jnp.cos(x) * g,))
-    assert only(sin, X).what.startswith("defvjp answers 0.54030")
+    assert only(sin, X).what.startswith("defvjp returns the value 0.54030")
 
 
 Z = np.complex64([1 + 2j, 0.3 - 1j])
@@ -150,7 +150,7 @@ COTANGENTS = {  # JAX pairs without conjugation
 @pytest.mark.parametrize("kind", ["jvp", "vjp"])
 @pytest.mark.parametrize("factor", [1, -1, 1j])
 @pytest.mark.parametrize("name", COMPLEX)
-def test_rule_of_complex_numbers_is_held_against_both_parts(name, factor, kind):
+def test_rule_of_complex_numbers_is_compared_in_both_parts(name, factor, kind):
     function, along, z = COMPLEX[name]
     result = np.complex64(function(z)) if name != "to real" else np.float32(function(z))
     callback = jaxcb.pure(lambda z: function(z), result=result)
@@ -171,7 +171,7 @@ def test_integers_alone_are_not_compared():
     double = pure()(lambda x: 2 * x)
     double.defjvp(lambda p, t: (double(*p), 99 * t[0]))
     found = jaxcb.check(double, np.int32([1, 2]))
-    assert found.left_out["derivative rule"] == "no floating argument"
+    assert found.left_out["derivative rule"] == "no floating-point argument"
 
 
 @pytest.mark.parametrize("first", [0, 100, 199])

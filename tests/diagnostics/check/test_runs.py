@@ -1,4 +1,4 @@
-"""`check` comes back with a finding, whatever the host function does: it fails, hangs, prints."""
+"""`check` returns a finding, whatever the host function does: fail, hang, print."""
 
 import itertools
 import sys
@@ -21,7 +21,7 @@ def test_function_that_promised_no_batches_gets_none(method):
     shapes = set()
     found = jaxcb.check(pure(vmap_method=method)(lambda x: shapes.add(x.shape) or x), X)
     assert shapes == {X.shape} and found.vmap_methods == {}
-    assert (method or "vmap refuses") in found.left_out["vmap contract"]
+    assert (method or "vmap is refused") in found.left_out["vmap contract"]
 
 
 def test_function_of_one_batched_method_is_tried_with_others():
@@ -82,7 +82,7 @@ def test_change_after_many_calls_is_the_one_finding():
         return x * (2 if next(calls) > 9 else 1)
 
     finding = only(late, X)
-    assert finding.kind == "same inputs twice" and "once more after all others" in finding.what
+    assert finding.kind == "same inputs twice" and "after all other calls" in finding.what
 
 
 def shorter(x):
@@ -197,7 +197,7 @@ def test_slow_function_is_not_run_again_and_again(seconds):
     found = jaxcb.check(slow, X)
     assert sum(seconds) == 12.0 and found.ok
     assert found.kept == ("source", "declared result", "no printing")
-    assert found.left_out["vmap contract"] == "10 s are over, a run takes 4 s"
+    assert found.left_out["vmap contract"] == "no time left after 10 s, each run takes 4 s"
 
 
 def test_finding_before_the_time_is_over_stays(seconds):

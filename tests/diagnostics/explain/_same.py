@@ -1,4 +1,4 @@
-"""What is said ahead of time, against what a recorded run says and what the host functions count.
+"""Compare explanations with recorded runs and with the counts of the host functions.
 
 The module's own code makes no callbacks, so that a site in it stands for the user's call of the
 asked function itself; such sites are compared without their line.
@@ -18,7 +18,7 @@ from jupyter_jaxcb.report import summarize
 
 
 def alone(test):
-    """Runs a test in a thread of its own: JAX keeps state by thread that decides what is seen."""
+    """Run a test in a separate thread, because JAX keeps thread-local state that affects it."""
 
     @functools.wraps(test)
     def run(*given, **named):
@@ -29,13 +29,13 @@ def alone(test):
 
 
 def returns(program):
-    """Whether a program of the battery of statuses hands over a function, or runs by itself."""
+    """Whether a program of the battery of statuses returns a function, or runs by itself."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(program))).body
     return any(isinstance(statement, ast.Return) for statement in tree.body)
 
 
 def facts(outcome):
-    """All of an outcome that depends on neither the function object nor the jit around it."""
+    """The parts of an outcome that depend on neither the function object nor the jit around it."""
     site = outcome.site
     place = (0, 0) if site.file == __file__ else (site.line, site.column)
     return (
@@ -54,7 +54,7 @@ def facts(outcome):
 
 
 def reported(recording):
-    """The facts of all outcomes, in an order of their own."""
+    """The facts of all outcomes, sorted."""
     return sorted(map(facts, recording.outcomes), key=repr)
 
 
@@ -71,7 +71,7 @@ def lowered(recording):
 
 
 def ask(made, hosts):
-    """What is said of a function and its arguments; nothing may be called for it."""
+    """Explain a function with its arguments, checking that no host function is called."""
     function, args, *kwargs = made
     before = hosts.calls.copy()
     recording = jaxcb.explain(function)(*args, **(kwargs[0] if kwargs else {}))
@@ -84,7 +84,7 @@ def ask(made, hosts):
 
 
 def run(made, hosts):
-    """What the first run of the jitted function records, and the calls it made."""
+    """The recording of the first run of the jitted function, and the calls it made."""
     function, args, *kwargs = made
     jitted = function if hasattr(function, "lower") else jax.jit(function)
     hosts.calls.clear()
@@ -95,7 +95,7 @@ def run(made, hosts):
 
 
 def check_calls(explained, calls):
-    """The calls that are promised are those that were made, and no others were."""
+    """Exactly the expected calls were made."""
     promised = collections.defaultdict(list)
     for outcome in explained.outcomes:
         promised[outcome.site.function].append(outcome.compiled)
@@ -106,7 +106,7 @@ def check_calls(explained, calls):
 
 
 def check(explained, recorded, calls):
-    """What is said ahead is what the run then shows."""
+    """The explanation equals what the run shows."""
     assert reported(explained) == reported(recorded)
     assert lowered(explained) == lowered(recorded)
     check_calls(explained, calls)
@@ -114,7 +114,7 @@ def check(explained, recorded, calls):
 
 
 def check_summaries(explained, recorded, calls):
-    """The reports promise what the run reports: the same sites, calls and words."""
+    """The report of the explanation equals that of the run: sites, calls and texts."""
     ahead, after = by_site(explained), by_site(recorded)
     assert ahead.keys() == after.keys()
     for site, one in ahead.items():

@@ -1,4 +1,4 @@
-"""What may be asked about: arguments and functions of every kind, and what is refused."""
+"""Arguments and functions that can be explained, and those that are refused."""
 
 import functools
 
@@ -20,7 +20,7 @@ STRUCT = jax.ShapeDtypeStruct((3,), np.float32)
 
 
 def simple(h):
-    a = h.pure("a", result=np.array)
+    a = h.pure("a", returned_value=np.array)
     return lambda x: a(jnp.asarray(x))
 
 
@@ -142,7 +142,7 @@ CASES = [
     ],
 )
 @alone
-def test_what_is_said_of_these_arguments_is_what_the_run_shows(make, args, kwargs):
+def test_explanation_equals_the_run_for_these_arguments(make, args, kwargs):
     hosts, others = Hosts(), Hosts()
     explained = ask((make(hosts), args, kwargs), hosts)
     check(explained, *run((make(others), args, kwargs), others))
@@ -220,7 +220,7 @@ def test_wrong_arguments_are_reported_as_in_a_call():
         jaxcb.explain(lambda x: x)(1, z=2)
 
 
-def test_a_function_that_cannot_be_differentiated_says_so():
+def test_error_of_a_function_without_a_derivative_is_raised():
     hosts = Hosts()
     a = hosts.pure("a")
     with pytest.raises(ValueError, match="cannot differentiate a"):
@@ -231,7 +231,7 @@ def test_a_function_without_callbacks_gives_an_empty_recording():
     recording = jaxcb.explain(lambda x: x + 1)(X)
     assert recording.ahead
     assert recording.outcomes == ()
-    assert repr(recording) == "<Recording of nothing run: no callbacks>"
+    assert repr(recording) == "<Recording without a run: no callbacks>"
 
 
 def test_what_comes_back_survives_json():

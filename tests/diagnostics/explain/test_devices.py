@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def test_what_is_said_ahead_is_what_the_run_on_several_devices_shows(in_process):
+def test_explanation_equals_the_run_on_several_devices(in_process):
     done = in_process(Path(__file__).with_name("devices.py"), devices=4)
     assert "FAILED" not in done.stdout, done.stdout + done.stderr
     assert int(done.stdout.split()[-2]) >= 18

@@ -1,4 +1,4 @@
-"""Each column of the matrix is what the transformed function does when it runs under jit."""
+"""Each column of the matrix equals a run of the transformed function under jit."""
 
 import jax
 import jax.numpy as jnp
@@ -92,7 +92,7 @@ def unused(h):
     return lambda x: (a(lax.stop_gradient(x)), x * b(lax.stop_gradient(x)))[1], (X,)
 
 
-def folded(h):
+def optimized_away(h):
     a = h.pure("a")
     return lambda x: jnp.where(False, a(lax.stop_gradient(x)), jnp.sin(x)), (X,)
 
@@ -142,7 +142,18 @@ def inner(h):
     return lambda x: g(x) - 2 * g(x), (X,)
 
 
-PROGRAMS = [plain, ruled, pulled, stopped, effects, ordered, unused, folded, looped, branching]
+PROGRAMS = [
+    plain,
+    ruled,
+    pulled,
+    stopped,
+    effects,
+    ordered,
+    unused,
+    optimized_away,
+    looped,
+    branching,
+]
 PROGRAMS += [several, integers, number, nothing, no_arguments, inner]
 
 
@@ -164,7 +175,7 @@ def check_column(matrix, column, make):
     others = Hosts()
     made = BY_HAND[column](*make(others))
     if made is None:
-        assert matrix.refused[column].startswith("it has no "), column
+        assert matrix.refused[column].startswith("none of its arguments "), column
         return
     try:
         recording, calls = run(made, others)
@@ -203,15 +214,15 @@ def test_io_in_a_checkpoint_is_refused_in_words():
     assert list(matrix.refused) == ["remat"]
     words = matrix.refused["remat"]
     assert words.startswith("Effects not supported in ")
-    assert words.endswith("call it outside of what is checkpointed, or register it as debug.")
+    assert words.endswith("call it outside the checkpointed function, or register it as debug.")
     assert " at 0x" not in words
 
 
-def test_without_callbacks_it_says_so():
+def test_matrix_without_callbacks_is_reported():
     matrix = jaxcb.explain_matrix(lambda x: x)(X)
     assert not any(column.outcomes for column in matrix.columns.values())
-    assert matrix_to_text(matrix) == "no callback of ours in it"
-    assert "no callback of ours in it" in matrix_to_html(matrix)
+    assert matrix_to_text(matrix) == "no jupyter_jaxcb callbacks"
+    assert "no jupyter_jaxcb callbacks" in matrix_to_html(matrix)
 
 
 def test_integers_only_refuse_derivatives_in_words():
@@ -220,7 +231,7 @@ def test_integers_only_refuse_derivatives_in_words():
     matrix = jaxcb.explain_matrix(function)(*args)
     assert list(matrix.refused) == ["grad", "hessian", "remat"]
     assert set(matrix.refused.values()) == {
-        "it has no floating number among its arguments to differentiate by"
+        "none of its arguments is a floating-point number to differentiate by"
     }
 
 

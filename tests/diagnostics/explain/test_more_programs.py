@@ -1,4 +1,4 @@
-"""Programs that the battery of statuses has not: rules of derivatives, elements, rarer primitives."""
+"""Programs not in the battery of statuses: derivative rules, batches, rarer primitives."""
 
 import itertools
 
@@ -37,7 +37,7 @@ def differentiable(h):
 
 
 def pulled(h):
-    """A callback with a rule for the way back."""
+    """A callback with a reverse-mode rule."""
     a, b = h.pure("a"), h.pure("b")
     a.defvjp(lambda x: (a(x), x), lambda x, ct: (b(x) * ct,))
     return a
@@ -183,7 +183,7 @@ def _(h):
 
 @pytest.mark.parametrize("make", PROGRAMS.values())
 @alone
-def test_what_is_said_ahead_is_what_the_run_shows(make):
+def test_explanation_equals_the_run(make):
     hosts, others = Hosts(), Hosts()
     explained = ask(make(hosts), hosts)
     check(explained, *run(make(others), others))

@@ -1,4 +1,4 @@
-"""Nothing is run, nobody hears of it, and JAX is as it was."""
+"""Explaining runs nothing, is not recorded, and leaves JAX unchanged."""
 
 import gc
 import threading
@@ -20,7 +20,7 @@ X = np.arange(1, 4, dtype=np.float32)
 
 
 def everything(h):
-    """Every flavor, once, in a loop, in batch elements, folded and unused."""
+    """Every flavor: once, in a loop, in batch elements, optimized away and unused."""
     a, b, c, d, e = h.pure("a"), h.io("b", ordered=True), h.debug("c"), h.pure("d"), h.pure("e")
 
     def f(x):
@@ -33,7 +33,7 @@ def everything(h):
 
 
 def parts_of_jax():
-    """Every function of JAX's modules that ours replace while something listens."""
+    """Every function in JAX's modules that is patched while something is recorded."""
     modules = [module for module in vars(jax._src).values() if hasattr(module, "__file__")]
     from jax._src import api, compiler, dispatch, pjit
     from jax._src.interpreters import mlir, pxla
@@ -82,7 +82,7 @@ def test_a_host_function_that_fails_is_explained_all_the_same():
     assert outcome.compiled == 1
 
 
-def test_the_surrounding_block_hears_nothing():
+def test_surrounding_block_records_nothing():
     hosts = Hosts()
     f, g = everything(hosts), everything(hosts)
     with jaxcb.record() as recorded:
@@ -98,7 +98,7 @@ def test_the_surrounding_block_hears_nothing():
     assert not recording.ahead
 
 
-def test_a_block_hears_its_own_run_and_not_what_is_explained_in_its_middle():
+def test_block_records_its_run_but_not_an_explanation_inside():
     hosts, alone = Hosts(), Hosts()
     with jaxcb.record() as expected:
         jax.block_until_ready(jax.jit(everything(alone))(X))
@@ -112,7 +112,7 @@ def test_a_block_hears_its_own_run_and_not_what_is_explained_in_its_middle():
     assert hosts.calls == alone.calls
 
 
-def test_a_block_in_another_thread_hears_nothing():
+def test_block_in_another_thread_records_nothing():
     hosts, entered, asked, noted = Hosts(), threading.Event(), threading.Event(), []
 
     def listen():
@@ -134,7 +134,7 @@ def test_a_block_in_another_thread_hears_nothing():
     assert not noted[0].compilations
 
 
-def test_many_threads_are_each_reported_of_their_own_function():
+def test_each_of_many_threads_gets_the_explanation_of_its_function():
     hosts, told_to = Hosts(), {}
 
     def ask(number):
@@ -222,21 +222,21 @@ def test_neither_arguments_nor_the_function_are_kept_alive():
 
 
 def test_it_may_be_asked_while_another_function_is_traced():
-    hosts, said = Hosts(), []
+    hosts, explained = Hosts(), []
     a = hosts.pure("a")
 
     def f(x):
-        said.append(jaxcb.explain(lambda y: (a(y), y)[1])(X))
+        explained.append(jaxcb.explain(lambda y: (a(y), y)[1])(X))
         return a(x)
 
     with jaxcb.record() as recorded:
         jax.block_until_ready(jax.jit(f)(X))
-    assert [o.status for o in said[0].outcomes] == [Status.UNUSED]
+    assert [o.status for o in explained[0].outcomes] == [Status.UNUSED]
     assert [o.status for o in recorded.recording.outcomes] == [Status.KEPT]
     assert hosts.calls == {"a": 1}
 
 
-def test_with_jit_disabled_no_call_of_a_python_loop_is_said_to_be_hoisted():
+def test_with_jit_disabled_no_call_of_a_python_loop_is_reported_as_hoisted():
     hosts = Hosts()
     a = hosts.pure("a")
     f = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731

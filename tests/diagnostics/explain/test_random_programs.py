@@ -1,4 +1,4 @@
-"""Random programs: what is said before they run is what their run shows."""
+"""The explanations of random programs equal their runs."""
 
 import collections
 import random

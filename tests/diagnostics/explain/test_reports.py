@@ -1,4 +1,4 @@
-"""What the reports say of what was only asked: counts of one run, times of compilation."""
+"""Reports of explanations: counts per run, times of compilation."""
 
 import re
 
@@ -33,24 +33,24 @@ def test_nothing_run_has_no_calls_no_times_and_no_sample_values():
 @pytest.mark.parametrize(
     ("make", "args", "words"),
     [
-        (lambda h: h.pure("a"), (X,), "a · pure · 1 call a run"),
-        (lambda h: jax.vmap(h.pure("a")), (X,), "a · pure · 3 calls a run"),
-        (lambda h: lambda x: (h.pure("a")(x), x)[1], (X,), "its result is never used"),
+        (lambda h: h.pure("a"), (X,), "a · pure · 1 call per run"),
+        (lambda h: jax.vmap(h.pure("a")), (X,), "a · pure · 3 calls per run"),
+        (lambda h: lambda x: (h.pure("a")(x), x)[1], (X,), "nothing uses its result"),
         (lambda h: lambda x: jnp.where(False, h.pure("a")(x), x), (X,), "optimized away"),
         (
             lambda h: (lambda a: lambda x: lax.fori_loop(0, 4, lambda i, c: c + a(x), x))(
                 h.pure("a")
             ),
             (X,),
-            "called outside of it instead of 4 times",
+            "(loop-invariant code motion): 1 call per run instead of 4",
         ),
     ],
 )
-def test_the_text_promises_what_a_run_does(make, args, words):
+def test_text_predicts_the_run(make, args, words):
     assert words in to_text(asked(make, *args))
 
 
-def test_of_calls_that_depend_on_data_no_number_is_given():
+def test_number_of_calls_that_depends_on_data_is_unknown():
     def make(h):
         a = h.pure("a")
         return lambda x, n: lax.fori_loop(0, n, lambda i, c: a(c), x)
@@ -83,7 +83,7 @@ def test_the_cost_counts_the_host_calls_of_the_compiled_program():
     assert ": c, 0 host calls in the program" in text
 
 
-def test_one_compilation_is_reported_for_one_question():
+def test_one_explanation_has_one_compilation():
     recording = asked(lambda h: h.pure("a"), X)
     (compilation,) = recording.compilations
     assert compilation.compile_ns > 0

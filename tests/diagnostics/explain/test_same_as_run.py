@@ -1,4 +1,4 @@
-"""Every program of the battery of statuses: what is said before it runs is what its run shows."""
+"""For every program of the battery of statuses, the explanation equals the run."""
 
 import pytest
 
@@ -46,8 +46,8 @@ def test_the_battery_is_large_enough():
 
 @rows
 @alone
-def test_what_is_said_before_a_run_is_what_the_run_shows(row):
-    """The run of a program that was asked is as the battery says, which asks nothing before."""
+def test_explanation_equals_the_run(row):
+    """The run after an explanation is as the battery expects of a run without one."""
     hosts = Hosts()
     made = row.program(hosts)
     explained = ask(made, hosts)

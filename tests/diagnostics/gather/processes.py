@@ -1,4 +1,4 @@
-"""What each of two processes with two devices does, see test_processes.py; prints a JSON object."""
+"""The program of two processes with two devices for test_processes.py; prints a JSON object."""
 
 import json
 import sys
@@ -48,7 +48,7 @@ def over_all(f, mesh):
 
 
 def reported(recording):
-    """What the tests look at."""
+    """The facts that the tests check."""
     (site,) = summarize(recording)
     return {
         "calls": [
@@ -148,7 +148,7 @@ def failing_for_all():
 
 
 def by_hand():
-    """Gathered by other ways than the usual."""
+    """Gather through other transports."""
     own = different()
     found = {}
     piece, _rendezvous._PIECE = _rendezvous._PIECE, 100

@@ -1,4 +1,4 @@
-"""How far the clocks of two processes are apart, from what they tell each other."""
+"""The clock difference of two processes, derived from their messages."""
 
 import itertools
 import struct

@@ -1,4 +1,4 @@
-"""Recordings of several processes become one, as it is reported, saved and exported."""
+"""Merged recordings of several processes: reports, files and exports."""
 
 import dataclasses
 import json
@@ -52,7 +52,7 @@ def test_statuses_that_differ_are_reported_by_process():
     assert (site.status, site.reason) == (Status.KEPT, "")
     assert site.notes[:2] == (
         "0 calls in process 0, 1 call in process 1",
-        "unused in process 0: it is in a loop of length 0; look at the length of the loop",
+        "unused in process 0: it is in a loop of length 0; check the length of the loop",
     )
 
 
@@ -114,7 +114,7 @@ def test_an_environment_that_differs_is_reported_by_process():
         "jax": "0.1",
         "backend": "cpu (process 0); gpu (process 1); ? (process 2)",
         "processes": "3",
-        "clocks": "one for all",
+        "clocks": "shared",
     }
 
 
@@ -126,7 +126,7 @@ def test_overflow_and_runs_and_bad_numbers_are_those_of_all():
     assert [both.lowered[fact.lowered].process for fact in both.not_finite] == [0, 1]
 
 
-def test_calls_that_still_run_say_whose_they_are():
+def test_running_calls_name_their_process():
     still = Running(0, -1, 4, "MainThread", 9, (Frame("f", "m.py", 3),))
     one = dataclasses.replace(recorded([]), running=(still,), stale=frozenset({0}))
     both = merged([recorded([(1, 2)]), one])
@@ -178,7 +178,7 @@ def test_a_display_names_threads_with_their_process():
     assert "1 call in each of 2 processes" in to_html(merged([recorded([(1, 2)])] * 2))
 
 
-def test_a_recording_says_how_many_processes_it_is_of():
+def test_repr_has_the_number_of_processes():
     assert repr(merged([recorded([(1, 2)])] * 2)) == (
         "<Recording of 2 host calls from 1 site in 2 processes>"
     )
@@ -187,12 +187,12 @@ def test_a_recording_says_how_many_processes_it_is_of():
 @pytest.mark.parametrize(
     ("recordings", "message"),
     [
-        (lambda one: [], "there is none"),
-        (lambda one: [one, merged([one, one])], "number 1 is of 2 processes already"),
+        (lambda one: [], "there are none"),
+        (lambda one: [one, merged([one, one])], "number 1 already has 2 processes"),
         (lambda one: [one, dataclasses.replace(one, ahead=True)], "of jaxcb.explain"),
     ],
 )
-def test_what_cannot_be_merged_is_reported(recordings, message):
+def test_recordings_that_cannot_be_merged_are_refused(recordings, message):
     with pytest.raises(ValueError, match=message):
         merged(recordings(recorded([])))
 
@@ -216,5 +216,5 @@ def test_alone_the_same_mistakes_are_reported(arguments, error):
 
 @pytest.mark.parametrize("timeout", [0, -1, None, "5", float("nan")])
 def test_a_timeout_that_cannot_be_is_reported(timeout):
-    with pytest.raises(ValueError, match=rf"timeout={timeout!r} has to be a number above 0"):
+    with pytest.raises(ValueError, match=rf"timeout={timeout!r} is not a number above 0"):
         jaxcb.gather(recorded([]), timeout=timeout)

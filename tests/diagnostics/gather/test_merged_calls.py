@@ -1,4 +1,4 @@
-"""Merged, every call keeps its process and all that it had, whatever the processes recorded."""
+"""In a merged recording, every call keeps its process and all its facts."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Two processes of one jax.distributed run, with two devices each, gather what they recorded."""
+"""Two processes of a jax.distributed run, with two devices each, gather their recordings."""
 
 import pytest
 
@@ -55,11 +55,11 @@ def test_under_jit_one_process_calls_and_all_have_the_result(found, flavor, proc
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
-def test_a_process_that_another_calls_for_says_so(found, flavor):
+def test_process_reports_that_another_one_makes_its_calls(found, flavor):
     own = [process["programs"][f"{flavor}: jit"]["own"] for process in found]
     assert [one["status"] for one in own] == ["kept", "not_run"]
     assert [one["expected"] for one in own] == [1, 0]
-    assert own[1]["reason"] == "another process makes its calls, for all"
+    assert own[1]["reason"] == "another process makes its calls on behalf of all"
 
 
 @BOTH
@@ -68,7 +68,7 @@ def test_statuses_that_differ_are_reported_by_process(found, process):
     assert row["status"] == "kept" and [call[0] for call in row["calls"]] == [0, 0, 0]
     counts, status = row["notes"][:2]
     assert counts == "3 calls in process 0, 0 calls in process 1"
-    assert status.startswith("unused in process 1: its result is never used")
+    assert status.startswith("unused in process 1: nothing uses its result")
     assert "unused in process 1" in row["text"]
 
 
@@ -84,7 +84,7 @@ def test_other_process_is_reported_which_failed_and_no_error_of_its_own(found):
     assert "failed in process 0" in other and "no luck here" not in other
 
 
-def test_all_processes_have_the_same_by_every_way(found):
+def test_all_processes_get_the_same_with_every_transport(found):
     """In pieces, and by JAX's public collectives where its store is not there."""
     texts = {text for process in found for text in process["by hand"].values()}
     assert len(texts) == 1
@@ -111,30 +111,30 @@ def test_clocks_of_two_machines_are_compared(found):
     assert [process["skewed"]["moved_ns"] for process in found] == [0, second["offset_ns"]]
 
 
-def test_who_does_not_come_is_named(found):
+def test_missing_process_is_named(found):
     absent = found[0]["absent"]["absent"]
     assert absent.startswith(
         "TimeoutError: cannot gather: process 1 of 2 did not call jaxcb.gather within 0.5 s. Every "
-        "process of a jax.distributed run has to call it"
+        "process of a jax.distributed run must call it"
     )
 
 
 @BOTH
-def test_who_comes_late_meets_those_who_try_again(found, process):
+def test_late_process_joins_the_next_attempt(found, process):
     assert found[process]["absent"]["again"] == 2
 
 
 def test_a_mistake_in_one_process_is_reported_in_the_others_at_once(found):
     other, own = (process["absent"]["no recording"] for process in found)
-    assert own.startswith("TypeError: cannot gather str 'nonsense': pass a recording, as in")
-    assert "process 1 has given up, by \"TypeError: cannot gather str 'nonsense'" in other
+    assert own.startswith("TypeError: cannot gather str 'nonsense': it is not a recording. ")
+    assert "process 1 gave up with \"TypeError: cannot gather str 'nonsense'" in other
     assert [process["absent"]["once more"] for process in found] == [2, 2]
 
 
 @BOTH
 def test_what_was_gathered_is_not_gathered_again(found, process):
-    """Both raise; one of them may hear of the other first."""
-    assert "was gathered already" in found[process]["absent"]["gathered twice"]
+    """Both raise; one of them may first see that the other gave up."""
+    assert "is already gathered" in found[process]["absent"]["gathered twice"]
 
 
 def test_a_process_that_computes_nothing_keeps_no_other_waiting():

@@ -88,7 +88,7 @@ def test_a_trace_shows_elements_of_workers_on_tracks_that_have_names(tmp_path):
     assert [e["args"].get("queued_us") for e in slices] == [None, 0.005, 0.005, None, None]
 
 
-def test_a_display_says_who_made_how_many_calls_and_how_long_these_waited():
+def test_display_shows_calls_and_queue_time_of_each_worker():
     """With its times, in the metadata: data are the same in every run."""
     data, metadata = to_mimebundle(recorded(11, 12))
     (measured,) = metadata.values()

@@ -1,4 +1,4 @@
-"""Callbacks of JAX's own, one of each kind, and what is seen of them."""
+"""JAX's own callbacks, one of each kind, and what is recorded of them."""
 
 import inspect
 

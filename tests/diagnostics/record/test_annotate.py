@@ -1,4 +1,4 @@
-"""record(annotate=True): JAX's profiler hears of each host call."""
+"""record(annotate=True): JAX's profiler records each host call."""
 
 import gzip
 import json

@@ -30,7 +30,7 @@ class Looks:
 
 def progress(mark):
     own = Progress(0)
-    recorded = active().heard(mark, own.seen)
+    recorded = active().snapshot(mark, own.seen)
     own.add(recorded)
     return own.to_message(recorded, 1, [])
 
@@ -90,7 +90,7 @@ def test_eager_call_is_expected_before_it_comes_back():
 
     def host(x):
         own = Progress(0)
-        recorded = active().heard(mark, own.seen)
+        recorded = active().snapshot(mark, own.seen)
         own.add(recorded)
         reported.append(own.to_message(recorded, 1, running_calls(active())))
         return x
@@ -114,7 +114,7 @@ def test_sites_add_up_their_calls_time_and_failures():
             with contextlib.suppress(jax.errors.JaxRuntimeError):
                 jaxcb.pure_callback(function, SCALAR, np.float32(1))
         own = Progress(0)
-        recorded = active().heard(mark, own.seen)
+        recorded = active().snapshot(mark, own.seen)
         own.add(recorded)
         sites = {one.site.function: one for one in own.sites(recorded.lowered)}
     assert (sites["fails"].calls, sites["fails"].errors) == (1, 1)
@@ -134,9 +134,9 @@ def test_looks_add_up_whatever_they_see_at_once():
         step, whole = Progress(0), Progress(0)
         for n in range(7):
             jaxcb.pure_callback(np.sin if n % 2 else np.cos, SCALAR, np.float32(n))
-            recorded = active().heard(host.mark, step.seen)
+            recorded = active().snapshot(host.mark, step.seen)
             step.add(recorded)
-        everything = active().heard(host.mark, 0)
+        everything = active().snapshot(host.mark, 0)
         whole.add(everything)
         assert step.sites(everything.lowered) == whole.sites(everything.lowered)
         assert step.seen == whole.seen == 7
@@ -146,7 +146,7 @@ def test_rate_is_that_of_the_last_second():
     own = Progress(0)
     with jaxcb.record():
         mark = active().mark()
-        recorded = active().heard(mark, 0)
+        recorded = active().snapshot(mark, 0)
     rates = []
     for second in range(1, 5):
         own.seen += 100 * second

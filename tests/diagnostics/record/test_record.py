@@ -109,7 +109,7 @@ def test_shape_that_is_asked_for_while_tracing_is_reported():
     assert (reported.status, reported.reason) == (Status.UNUSED, Reason.SHAPE_ONLY)
 
 
-def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_said_to_be_of_its_shape():
+def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_reported_as_shape_only():
     inner = jax.jit(lambda x: (double(jax.lax.stop_gradient(x)), x * x)[1])
     with jaxcb.record() as recorded:
         assert float(jax.jit(jax.grad(inner))(3.0)) == 6.0
@@ -149,7 +149,7 @@ def test_blocks_nest_and_each_gets_its_own():
 
 
 def test_recording_is_there_only_after_the_block():
-    with jaxcb.record() as recorded, pytest.raises(RuntimeError, match="when the `with"):
+    with jaxcb.record() as recorded, pytest.raises(RuntimeError, match="inside the `with"):
         recorded.recording  # noqa: B018
     assert len(recorded.recording) == 0
 
@@ -260,7 +260,7 @@ def test_environment_names_what_statuses_depend_on():
     assert recorded.recording.environment == {"jax": jax.__version__, "backend": "cpu"}
 
 
-def test_levels_tell_sizes_methods_and_what_was_mapped():
+def test_levels_have_sizes_methods_and_batched_operands():
     add = jaxcb.pure(np.add, result=lambda x, y: x, vmap_method="expand_dims")
     with jaxcb.record() as recorded:
         jax.vmap(jax.vmap(add, (0, None)), (None, 0))(jnp.ones(3), jnp.ones(2))

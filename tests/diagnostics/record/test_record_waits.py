@@ -78,7 +78,7 @@ def test_block_in_a_host_call_behind_pythons_back_does_not_wait_for_itself(monke
     assert set(waits) <= set(dispatching)
 
 
-def test_block_says_which_runs_it_did_not_wait_for(monkeypatch):
+def test_block_reports_the_runs_it_did_not_wait_for(monkeypatch):
     ended = threading.Event()
 
     def host(x):

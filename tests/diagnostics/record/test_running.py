@@ -135,7 +135,8 @@ def test_recording_has_the_calls_that_are_running():
     assert (site.status.value, site.calls, site.reason) == ("kept", 0, "")
     line = running.stack[0].line
     assert site.notes == (
-        f"call 3, element 2, was still running when the recording ended, in __call__, line {line}",
+        f"call 3, batch element 2, was still running when the recording ended, in __call__, "
+        f"line {line}",
     )
 
 

@@ -59,7 +59,7 @@ def test_elements_count_as_calls_and_are_named(transform):
     assert [(p.element, p.operands, p.results) for p in first] == [
         (0, ("0",), ("0",)), (1, ("1",), ("2",)), (2, ("2",), ("4",)),
     ]  # fmt: skip
-    assert "batch element 2: 2 → 4" in to_text(recorded.recording, values=True)
+    assert "element 2: 2 → 4" in to_text(recorded.recording, values=True)
 
 
 def test_elements_of_nested_vmaps_have_their_own_values():

@@ -52,7 +52,7 @@ def test_elided_callback_is_named_with_reason_and_advice(double):
     )
     unused, used = ran.sites
     assert (unused["line"], unused["status"], unused["calls"]) == (3, "unused", 0)
-    assert "never used" in unused["reason"] and "io" in unused["advice"]
+    assert "nothing uses" in unused["reason"] and "io" in unused["advice"]
     assert (used["line"], used["status"], used["calls"]) == (4, "kept", 1)
     assert "unused" in ran.trace["text/plain"]
 
@@ -147,7 +147,7 @@ def test_off_shows_nothing_until_auto(double):
 
 
 @pytest.mark.parametrize("line", ["%jax_record on", "%jax_record", "%%jax_record 1x\n1"])
-def test_wrong_word_for_record_says_what_to_type(double, line):
+def test_error_for_a_wrong_word_has_advice(double, line):
     assert double.run(line).text.startswith("UsageError: ")
 
 
@@ -158,12 +158,12 @@ def test_callbacks_lists_every_callback_with_totals(double):
     listed = double.run("%jax_callbacks").value
     rows = [line.split() for line in listed.splitlines()]
     assert rows[0][:3] == ["callback", "flavor", "where"]
-    assert "not seen yet" in next(line for line in listed.splitlines() if "never" in line)
+    assert "not used yet" in next(line for line in listed.splitlines() if "never" in line)
     calls = [line for line in listed.splitlines() if line.startswith("double")]
     assert len(calls) == 1 and "4 calls" in calls[0]  # sites that look alike are one row
 
 
-def test_recorded_cell_without_callbacks_of_ours_says_how_to_see_those_of_jax(kernel):
+def test_recorded_cell_without_callbacks_suggests_to_record_those_of_jax(kernel):
     kernel.run("call = jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x))")
     ran = kernel.run("%%jax_record\nfloat(call(1.0))")
     assert ran.value == "1.0" and not ran.traces

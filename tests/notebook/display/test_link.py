@@ -16,11 +16,11 @@ def reported(kernel):
     def run(code, cell=None):
         recorded = []
 
-        def hear(message):
+        def receive(message):
             if message["msg_type"] == "comm_msg":
                 recorded.append(message["content"])
 
-        kernel.run_cell(code, cell, hear)
+        kernel.run_cell(code, cell, receive)
         assert {content["comm_id"] for content in recorded} <= {"jupyter_jaxcb"}
         return [content["data"] for content in recorded]
 
@@ -82,16 +82,16 @@ def test_elided_callback_is_reported_with_reason_and_advice(reported):
     (snapshot,) = reported("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
     (site,) = snapshot["sites"]
     assert (site["status"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
-    assert "never used" in site["reason"] and site["advice"]
+    assert "nothing uses" in site["reason"] and site["advice"]
 
 
-def test_cell_that_changes_nothing_tells_nothing(reported):
+def test_cell_that_changes_nothing_sends_nothing(reported):
     reported(SETUP, "cell-a")
     reported("1 + 1", "cell-b")
     assert reported("1 + 1", "cell-b") == []
 
 
-def test_unloading_says_so(reported):
+def test_unloading_is_reported(reported):
     assert reported("%unload_ext jupyter_jaxcb")[-1]["type"] == "unloaded"
 
 
@@ -99,11 +99,11 @@ def results(kernel, data):
     """What the kernel returns to a message of a front end."""
     found = []
 
-    def hear(message):
+    def receive(message):
         if message["msg_type"] == "comm_msg":
             found.append(message)
 
-    kernel.ask("comm_msg", {"comm_id": "jupyter_jaxcb", "data": data}, hear)
+    kernel.ask("comm_msg", {"comm_id": "jupyter_jaxcb", "data": data}, receive)
     return found
 
 
@@ -126,7 +126,7 @@ def test_recording_is_sent_whole_with_its_values(kernel, unpacked):
     assert (first[1], first[2]) == (["1"], ["2"])
 
 
-def test_recording_that_is_gone_is_said_to_be(kernel):
+def test_request_for_a_recording_that_is_gone_gets_no_facts(kernel):
     (message,) = results(kernel, {"type": "recording", "id": "nothing"})
     assert message["content"]["data"]["facts"] is None
 

@@ -57,7 +57,7 @@ def test_widget_comes_alone_and_is_emptied_before_the_trace(seen):
     assert MIME in trace["data"] and WIDGET not in trace["data"]
 
 
-def test_progress_says_calls_sites_and_how_many_to_expect(seen):
+def test_progress_has_calls_sites_and_expected_calls(seen):
     messages = seen(updated)
     states = [c["data"].get("state", {}) for c in messages.of("comm_msg")]
     progress = [state["progress"] for state in states if "progress" in state][-1]
@@ -124,7 +124,7 @@ def counted():
     return enough
 
 
-def test_nobody_who_runs_a_notebook_without_looking_is_shown_a_live_view(seen):
+def test_notebook_that_runs_unattended_has_no_live_view(seen):
     """nbconvert and nbval do not say which cell it is: they save what is shown."""
     messages = seen(counted(), CELL + "    print('.')", cell=None)
     assert [set(c["data"]) >= {MIME} for c in messages.of("display_data")] == [True]

@@ -65,7 +65,7 @@ def test_every_failure_is_shown_once_in_its_own_cell(bad, call):
         ("interrupt", "KeyboardInterrupt", ""),
     ],
 )
-def test_what_a_kernel_cannot_send_is_shown_all_the_same(bad, which, name, message):
+def test_error_that_a_kernel_cannot_send_is_shown_shortened(bad, which, name, message):
     bad.run(f"which = {which!r}\ndef f(x): return {CALLS['pure']}")
     for way in WAYS.values():
         ran = bad.run(way)
@@ -86,7 +86,7 @@ def test_what_a_kernel_cannot_send_is_shown_all_the_same(bad, which, name, messa
     ],
     ids=["vmap", "ordered", "grad", "registration"],
 )
-def test_what_we_refuse_is_shown_at_the_line_of_the_user(bad, cell, name):
+def test_refused_use_is_shown_at_the_line_of_the_user(bad, cell, name):
     """IPython shows the last frame, hidden or not; it is none of ours."""
     ran = bad.run(cell)
     assert ran.error[0].startswith(name)
@@ -123,7 +123,7 @@ REFUSED = {
         "jax.vmap(lambda x: jaxcb.pure_callback(np.sin, x, x))(jnp.ones(3))",
         "cannot vmap sin@",
     ),
-    "rule that answers wrongly": (
+    "rule with a wrong result": (
         "wrong.defjvp(lambda primals, tangents: (wrong(*primals), jnp.ones(7)))\n"
         "jax.grad(wrong)(1.0)",
         "returned the tangent float32[7]",
@@ -145,7 +145,7 @@ REFUSED = {
 }
 
 
-def test_what_is_refused_is_shown_at_the_users_line(kernel):
+def test_refused_magic_is_shown_at_the_line_of_the_user(kernel):
     """IPython shows the last frame even if it asks to be hidden: it has to be the user's."""
     kernel.run(
         "import jupyter_jaxcb as jaxcb\n"

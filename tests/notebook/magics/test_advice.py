@@ -37,20 +37,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("line", "result", "call", "advice"), WRONG.values(), ids=WRONG)
-def test_error_says_what_to_type_in_the_line_of_the_cell(kernel, line, result, call, advice):
+def test_advice_of_an_error_names_the_option_of_the_magic(kernel, line, result, call, advice):
     parameters = "out, x" if line.startswith("buffer") else "x"
     kernel.run(f"%%jax_callback {line}\ndef host({parameters}): return {result}")
     _, message, _ = kernel.run(call).error
     assert message.partition("\n")[0].endswith(advice)
 
 
-def test_check_of_a_batch_says_what_to_type_in_the_line_of_the_cell(kernel):
+def test_advice_of_a_batch_check_names_the_option_of_the_magic(kernel):
     kernel.run(
         "%%jax_callback pure --result x --vmap-method expand_dims\n"
         "def host(x): return x / x.shape[0]"
     )
     ran = kernel.run("%jax_check host(np.float32([1, 2, 3]))")
-    assert "Register it with --vmap-method sequential, or let it take" in ran.value
+    assert "Register it with --vmap-method sequential, or make it accept" in ran.value
 
 
 def test_keywords_in_an_error_are_options_in_the_line_of_the_magic():

@@ -51,7 +51,7 @@ def test_a_rule_of_the_cell_differentiates_it(kernel):
     "line, words",
     [
         ("buffer", "buffer needs --result: what host returns, as an expression"),
-        ("buffer", 'or an annotation, out: Float[Array, "n"]'),
+        ("buffer", 'or an annotation out: Float[Array, "n"]'),
         ("buffer --result out", "--result 'out' uses 'out', which is not defined"),
         (
             "buffer --result x --ordered",
@@ -62,7 +62,7 @@ def test_a_rule_of_the_cell_differentiates_it(kernel):
         ("buffer --result x --chek", "did you mean '--check'?"),
     ],
 )
-def test_what_cannot_be_is_a_usage_error(kernel, line, words):
+def test_impossible_options_are_a_usage_error(kernel, line, words):
     ran = kernel.run(f"%%jax_callback {line}\ndef host(out, x):\n    out[...] = x\n")
     assert ran.text.startswith("UsageError")
     assert words in ran.text

@@ -100,12 +100,12 @@ USAGE = [
      ["The first one, z, is the output: write def f(out, z)."]),
     ("--result z", "def f(z): return z", ["no flavor. Write %%jax_callback followed by one of"]),
     ("pure --result float64", "def f(z): return z / 2",
-     ["float64 is a dtype", '--result "jax.ShapeDtypeStruct((), np.float32)"', "as in z.shape"]),
+     ["float64 is a dtype", '--result "jax.ShapeDtypeStruct((), np.float32)"', "such as z.shape"]),
     ("io --result np.bool_", "def f(): return True", ['"jax.ShapeDtypeStruct((), np.bool)"']),
     ("pure --result bfloat16", "def f(z): return z", ["ShapeDtypeStruct((), jnp.bfloat16)"]),
     ("pure --result int", "def f(z): return z", ["ShapeDtypeStruct((), np.int32)"]),
     ("pure --result w", "def f(z): return z\ndef g(w): return w",
-     ["'w', which is not defined", "If f is not to be a callback, name those that are"]),
+     ["'w', which is not defined", "If f is not a callback, name the callbacks"]),
     ("pure --result 'z +'", "def f(z): return z", ["not a Python expression"]),
     ("pure", "def f(z): return z", ["pure needs --result", "from jaxtyping import Array, Float"]),
     ("io", "def f(z): return z", ["io needs --result", "--result None"]),
@@ -120,7 +120,7 @@ USAGE = [
 
 
 @pytest.mark.parametrize(("line", "cell", "says"), USAGE, ids=[line for line, _, _ in USAGE])
-def test_wrong_option_is_one_paragraph_that_says_what_to_type(kernel, line, cell, says):
+def test_error_for_a_wrong_option_is_one_paragraph_with_advice(kernel, line, cell, says):
     """And nothing half-registered stays behind: the cell did not run."""
     kernel.run("f = x = 'before'")
     ran = kernel.run(f"%%jax_callback {line}\n{cell}")
@@ -144,9 +144,9 @@ def test_declaration_that_a_result_of_another_dtype_asks_for_works(kernel, x64, 
     try:
         kernel.run(f"%%jax_callback pure --result z\n{cell}")
         _, message, _ = kernel.run("half(3)").error
-        (said,) = re.findall('or declare (".*")\\.', message)
-        assert said == f'"jax.ShapeDtypeStruct((), np.{dtype})"'
-        kernel.run(f"%%jax_callback pure --result {said}\n{cell}")
+        (suggested,) = re.findall('or declare (".*")\\.', message)
+        assert suggested == f'"jax.ShapeDtypeStruct((), np.{dtype})"'
+        kernel.run(f"%%jax_callback pure --result {suggested}\n{cell}")
         assert kernel.run("half(3).item(), half(3).dtype.name").value == f"(1.5, '{dtype}')"
     finally:
         kernel.run("jax.config.update('jax_enable_x64', False)")
@@ -183,7 +183,7 @@ def test_exception_in_the_cell_is_shown_at_its_line(kernel):
     assert kernel.run("'_jaxcb_register' in globals()").value == "False"
 
 
-def test_result_expression_that_fails_says_with_what(kernel):
+def test_error_of_a_result_expression_is_shown(kernel):
     kernel.run("%%jax_callback pure --result z.shape[9]\ndef f(z): return z")
     name, message, _ = kernel.run("f(jnp.ones(3))").error
     assert name == "ValueError"
@@ -200,7 +200,7 @@ def test_result_expression_that_fails_says_with_what(kernel):
     ],
 )
 @pytest.mark.parametrize("call", ["f(jnp.ones(3))", "jax.jit(f)(jnp.ones(3))"])
-def test_result_that_is_not_as_declared_says_what_came(kernel, result, says, call):
+def test_error_for_an_undeclared_result_shows_the_result(kernel, result, says, call):
     kernel.run(f"%%jax_callback pure --result z\ndef f(z): return {result}")
     name, message, frames = kernel.run(call).error
     assert name == "ResultError"

@@ -27,7 +27,7 @@ def test_function_without_annotation_is_named_before_the_cell_runs(kernel):
     assert kernel.run("'ran' in globals()").value == "False"
 
 
-def test_annotation_that_declares_no_array_says_what_to_type(kernel):
+def test_error_for_an_annotation_without_an_array_has_advice(kernel):
     ran = kernel.run("%%jax_callback pure\ndef f(x) -> float: return x")
     assert "cannot register f as a pure callback without its result" in str(ran.error)
 
@@ -68,11 +68,11 @@ def test_rule_of_the_cell_is_named_by_an_option(kernel):
     assert kernel.run("round(float(jax.grad(jax.grad(sin))(1.0)), 4)").value == "-0.8415"
 
 
-def test_rule_that_fits_no_function_says_what_to_type(kernel):
+def test_error_for_a_rule_without_a_function_has_advice(kernel):
     magic = "%%jax_callback pure --result x --jvp"
     two = kernel.run(f"{magic} sin_jvp\n{SIN}{RULE}def other(x): return x")
     assert (
-        "sin_jvp is the derivative of one function, and the cell registers sin, other" in two.text
+        "sin_jvp is the derivative of one function, but the cell registers sin, other" in two.text
     )
     wrong = kernel.run(f"{magic} sin_jpv\n{SIN}{RULE}")
     assert "no function 'sin_jpv' in this cell; did you mean 'sin_jvp'?" in wrong.text

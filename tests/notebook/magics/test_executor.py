@@ -42,7 +42,7 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
         ),
     ],
 )
-def test_wrong_option_says_what_to_type(kernel, line, words):
+def test_error_for_a_wrong_option_has_advice(kernel, line, words):
     kernel.run("taken = 3")
     ran = kernel.run(f"%%jax_callback pure --result x {line}\ndef thrice(x):\n    return 3 * x")
     reported = ran.text + (" ".join(map(str, ran.error)) if ran.error else "")

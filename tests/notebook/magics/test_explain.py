@@ -40,14 +40,14 @@ def called(notebook):
     return notebook.run("print(calls)").text.strip()
 
 
-def test_it_shows_what_would_become_of_each_callback_and_calls_none(notebook):
+def test_status_of_each_callback_is_shown_without_a_call(notebook):
     ran = notebook.run("%jax_explain f(X)")
     assert ran.error is None
     assert ran.order == ["trace"]
     by_name = {site["function"]: site for site in ran.sites}
     assert {name: site["status"] for name, site in by_name.items()} == {"a": "unused", "b": "kept"}
-    assert "1 call a run" in ran.trace["text/plain"]
-    assert "its result is never used" in ran.trace["text/plain"]
+    assert "1 call per run" in ran.trace["text/plain"]
+    assert "nothing uses its result" in ran.trace["text/plain"]
     assert called(notebook) == "[]"
 
 
@@ -115,15 +115,15 @@ def test_two_equal_questions_show_equal_data(notebook):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        ("jax.vmap(f)(X)", "3 calls a run"),
-        ("jax.grad(lambda x: g(x).sum())(X)", "1 call a run"),
-        ("jax.jit(f, static_argnums=1)(X, 2)", "1 call a run"),
-        ("f(*[X], **{'n': 2})", "1 call a run"),
-        ("f(X, n=2)  # with a remark", "1 call a run"),
-        ("  f( X )  ", "1 call a run"),
+        ("jax.vmap(f)(X)", "3 calls per run"),
+        ("jax.grad(lambda x: g(x).sum())(X)", "1 call per run"),
+        ("jax.jit(f, static_argnums=1)(X, 2)", "1 call per run"),
+        ("f(*[X], **{'n': 2})", "1 call per run"),
+        ("f(X, n=2)  # with a remark", "1 call per run"),
+        ("  f( X )  ", "1 call per run"),
         ("(lambda x: f(x)) (X[:2])", "(2,) → (2,)"),
         ("f(jax.ShapeDtypeStruct((4,), np.float32))", "(4,) → (4,)"),
-        ("f(x:=X)", "1 call a run"),
+        ("f(x:=X)", "1 call per run"),
     ],
 )
 def test_any_call_may_be_asked(notebook, call, words):
@@ -140,22 +140,22 @@ def test_arguments_are_evaluated_and_recorded_as_any_cell(notebook):
     assert called(notebook) == "['b']"
 
 
-def test_a_function_without_callbacks_says_so(notebook):
+def test_function_without_callbacks_is_reported(notebook):
     ran = notebook.run("%jax_explain jnp.sin(1.0)")
     assert ran.error is None
-    assert ran.value == "no callback of ours in it"
+    assert ran.value == "no jupyter_jaxcb callbacks"
 
 
 @pytest.mark.parametrize(
     ("line", "name", "words"),
     [
-        ("", "UsageError", "%jax_explain takes a call, which is not made"),
-        ("--cost", "UsageError", "takes a call, which is not made: %jax_explain f(x, y)"),
+        ("", "UsageError", "%jax_explain takes a call that is not executed"),
+        ("--cost", "UsageError", "takes a call that is not executed: write %jax_explain f(x, y)"),
         ("f", "UsageError", "'f' is not a call. Write the function with its arguments"),
         ("f(X) + 1", "UsageError", "is not a call"),
         ("f(X", "UsageError", "is not a Python expression"),
         ("y = f(X)", "UsageError", "is not a Python expression"),
-        ("--matrix", "UsageError", "takes a call, which is not made"),
+        ("--matrix", "UsageError", "takes a call that is not executed"),
         ("--matri f(X)", "UsageError", "unknown option --matri; did you mean '--matrix'?"),
         ("--cots f(X)", "UsageError", "unknown option --cots; did you mean '--cost'?"),
         ("--verbose f(X)", "UsageError", "unknown option --verbose"),
@@ -167,7 +167,9 @@ def test_a_function_without_callbacks_says_so(notebook):
         ("jax.grad(lambda x: a(x).sum())(X)", "ValueError", "cannot differentiate a"),
     ],
 )
-def test_what_cannot_be_asked_says_why_and_leaves_nothing_behind(notebook, line, name, words):
+def test_what_cannot_be_explained_is_an_error_and_leaves_nothing_behind(
+    notebook, line, name, words
+):
     ran = notebook.run(f"%jax_explain {line}")
     if ran.error is None:  # a UsageError is printed
         assert name == "UsageError"
@@ -224,6 +226,6 @@ def test_its_help_names_the_options(notebook):
 def test_in_a_terminal_it_is_plain_text(terminal):
     setup = "import jax, jax.numpy as jnp, numpy as np"
     text = terminal("%load_ext jupyter_jaxcb", setup, DEFINE, "%jax_explain f(X)", "print(calls)")
-    assert "a · pure · 0 of 1 call a run" in text or "unused" in text
-    assert "b · io · 1 call a run" in text
+    assert "a · pure · 0 of 1 call per run" in text or "unused" in text
+    assert "b · io · 1 call per run" in text
     assert "[]" in text.splitlines()  # nothing was called

@@ -46,14 +46,14 @@ def test_auto_with_jax_records_every_cell_until_auto_without(kernel):
     assert kernel.run("f(np.float32(3));").traces == []
 
 
-def test_cell_in_which_nothing_of_jaxs_is_seen_says_so(kernel):
+def test_cell_without_callbacks_of_jax_prints_a_message(kernel):
     ran = kernel.run("%%jax_record --jax\nx = 1")
     assert ran.traces == []
-    assert ran.text.startswith("no callback of JAX's own was seen")
+    assert ran.text.startswith("none of JAX's own callbacks were recorded")
     assert "jax.clear_caches()" in ran.text
 
 
-def test_cell_that_runs_what_was_compiled_before_says_so(kernel):
+def test_cell_that_runs_a_program_compiled_before_prints_a_message(kernel):
     kernel.run(PURE)
     ran = kernel.run("%%jax_record --jax\nf(np.float32(3));")
     ((name, flavor, status, calls),) = reported(ran)
@@ -77,13 +77,13 @@ def test_unloading_ends_it(kernel):
     kernel.run("%load_ext jupyter_jaxcb")
 
 
-def test_where_recording_is_off_it_is_said_and_no_file_is_written(kernel, tmp_path):
+def test_without_recording_a_message_is_shown_and_no_file_is_written(kernel, tmp_path):
     file = tmp_path / "kept.json"
     kernel.run("%jax_record off\n%env JUPYTER_JAXCB=off")
     try:
         ran = kernel.run(f"%%jax_record --jax --save '{file}' kept\n{PURE}")
         assert ran.error is None and not ran.traces
-        assert "nothing is recorded, and no file is written: JUPYTER_JAXCB=off" in ran.text
+        assert "nothing was recorded and no file was written, because JUPYTER_JAXCB=off" in ran.text
         assert "clear_caches" not in ran.text and not file.exists()
     finally:
         kernel.run("import os; del os.environ['JUPYTER_JAXCB']")

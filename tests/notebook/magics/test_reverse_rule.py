@@ -66,7 +66,7 @@ USAGE = [
     ("pure --result x --vjp fwd bdw", "no function 'bdw' in this cell; did you mean 'bwd'?"),
     ("pure --result x --vjp fwd", "Name both functions of the rule: --vjp FORWARD BACKWARD"),
     ("pure --vjp fwd --result x", "Name both functions of the rule: --vjp FORWARD BACKWARD"),
-    ("pure --result x --vjp fwd fwd", "--vjp takes two functions, and fwd is one"),
+    ("pure --result x --vjp fwd fwd", "--vjp takes two different functions, not fwd twice"),
     ("pure --result x --jvp fwd --vjp fwd bwd", "--jvp does not go with --vjp"),
     ("pure --result x --vjp fwd bwd --derivative finite", "--vjp does not go with --derivative"),
     ("pure --result x --jvp fwd --derivative finite", "--jvp does not go with --derivative"),
@@ -74,7 +74,7 @@ USAGE = [
     ("debug --vjp fwd bwd", "--vjp does not go with debug: it is for pure"),
     ("pure --result x --vpj fwd bwd", "did you mean '--vjp'?"),
     ("pure fwd --result x --vjp fwd bwd",
-     "--vjp fwd bwd is the derivative of one function, and the cell registers none"),
+     "--vjp fwd bwd is the derivative of one function, but the cell registers none"),
     ("pure sin other --result x --vjp fwd bwd",
      "the cell registers sin, other. Name the function: %%jax_callback pure NAME --vjp fwd bwd"),
     ("pure --result x --vjp fwd bwd", "the cell registers sin, other"),
@@ -82,7 +82,7 @@ USAGE = [
 
 
 @pytest.mark.parametrize(("line", "says"), USAGE, ids=[line for line, _ in USAGE])
-def test_rule_that_fits_no_function_is_one_paragraph_that_says_what_to_type(kernel, line, says):
+def test_error_for_a_rule_without_a_function_is_one_paragraph_with_advice(kernel, line, says):
     kernel.run("sin = 'before'")
     cell = f"{SIN}{FORWARD}{BACKWARD}def other(x): return x"
     ran = kernel.run(f"%%jax_callback {line}\n{cell}")
@@ -101,7 +101,7 @@ def test_tab_completes_the_option(kernel, line):
 def test_help_of_the_magic_explains_the_option(kernel):
     out = kernel.run("print(get_ipython().find_cell_magic('jax_callback').__doc__)").text
     assert "--vjp" in out
-    assert "the two functions of the cell that are its rule" in " ".join(out.split())
+    assert "two functions of the cell, its reverse rule" in " ".join(out.split())
 
 
 def test_recurrence_of_the_bessel_function_is_named_by_an_option(kernel):

@@ -114,7 +114,7 @@ def test_failing_call_shows_what_it_was_given(kernel):
     assert f"{GIVEN} → ✕ raised" in asked.trace["text/plain"]
 
 
-def test_displayed_recording_has_values_only_while_auto_says_so(double):
+def test_displayed_recording_has_values_only_with_auto_values(double):
     double.run(f"%%jax_record kept\n{CALL}")
     assert GIVEN not in saved(double.run("kept"))
     double.run("%jax_record auto --values")
@@ -126,7 +126,7 @@ def test_value_that_is_not_finite_is_noted_without_being_shown(kernel):
     kernel.run("%%jax_callback pure --result x\ndef lost(x):\n    return x * np.float32('nan')")
     ran = kernel.run("lost(np.float32(2469 / 2));")
     (site,) = ran.sites
-    assert site["notes"] == ["1 call answered NaN or infinity for finite arguments"]
+    assert site["notes"] == ["1 call returned NaN or infinity for finite arguments"]
     assert site["notes"][0] in ran.trace["text/plain"]
     assert GIVEN not in saved(ran)
 
@@ -138,7 +138,7 @@ def test_lists_of_callbacks_and_questions_show_no_values(double):
 
 
 @pytest.mark.parametrize("line", ["%jax_record --values", "%jax_record off --value 3"])
-def test_wrong_use_of_values_says_what_to_type(double, line):
+def test_error_for_a_wrong_use_of_values_has_advice(double, line):
     assert double.run(line).text.startswith("UsageError: ")
 
 
@@ -154,6 +154,6 @@ def test_terminal_shows_values_where_asked_for(terminal):
     assert LINE in terminal(*start, f"%%jax_record --values\n{CALL}")
 
 
-def test_values_without_auto_say_what_to_type(kernel):
+def test_values_without_auto_are_refused_with_advice(kernel):
     ran = kernel.run("%jax_record --values")
     assert "%jax_record takes auto or off. To record one cell" in ran.text

@@ -23,7 +23,7 @@ class Cell:
     def __init__(self, kernel, code, act):
         self.text, self.error, self.reported, self.shown = "", None, [], []
 
-        def hear(message):
+        def receive(message):
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":
                 self.text += content["text"]
@@ -36,5 +36,5 @@ class Cell:
                 self.shown.append(content["data"])
 
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
-        kernel.ask("execute_request", content, hear)
+        kernel.ask("execute_request", content, receive)
         self.reply = kernel.client.get_shell_msg(timeout=60)["content"]

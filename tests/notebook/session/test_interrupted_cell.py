@@ -82,7 +82,7 @@ def test_python_code_that_runs_ends_too(prepared):
         prepared, "y = f(slowly(big))\ny.block_until_ready()", prepared.manager.interrupt_kernel
     )
     assert cell.error["ename"] == "KeyboardInterrupt"
-    assert "left to finish" not in cell.text
+    assert "still finishing" not in cell.text
     assert prepared.run("after = float(slowly(big)); [after, ended]").value == "[0.0, [1]]"
     assert prepared.run("%jax_callbacks --stacks").text == "no host call is running\n"
 
@@ -100,7 +100,7 @@ def test_call_that_cannot_be_ended_is_named(prepared, tmp_path):
         prepared, "y = f(slowly(big))\ny.block_until_ready()", prepared.manager.interrupt_kernel
     )
     assert cell.error["ename"] == "KeyboardInterrupt"
-    assert "interrupted; left to finish: holds (pure, line 5), call 1, for " in cell.text
+    assert "interrupted; still finishing: holds (pure, line 5), call 1, for " in cell.text
     stacks = prepared.run("%jax_callbacks --stacks").text
     assert stacks.startswith("holds (pure, line 5), call 1, for ")
     assert "line 3, in holds: os.open(" in stacks

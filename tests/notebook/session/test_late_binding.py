@@ -37,7 +37,7 @@ def test_the_rest_of_the_cell_sees_the_new_function(kernel):
 
 @pytest.mark.parametrize("source", [FUNCTION, MAGIC], ids=["decorator", "magic"])
 @pytest.mark.parametrize("cells", ["ab", (None, None)], ids=["two cells", "cells without an id"])
-def test_another_cell_replaces_nothing_and_the_trace_says_so(kernel, source, cells):
+def test_another_cell_replaces_nothing_and_the_trace_reports_it(kernel, source, cells):
     kernel.run(source.format(1), cell=cells[0])
     kernel.run(PROGRAM, cell="p")
     assert not reason(kernel.run(BOTH, cell="q"))
@@ -91,7 +91,7 @@ WRITE = (
     ],
     ids=["run_cell", "capture", "exec", "run -i", "run"],
 )
-def test_what_the_cell_runs_is_not_the_cell(kernel, inside, tmp_path):
+def test_code_that_the_cell_runs_does_not_count_as_the_cell(kernel, inside, tmp_path):
     kernel.run(f"import os; os.chdir({str(tmp_path)!r})")
     assert not kernel.run(inside.format(FUNCTION.format(1)), cell="a").error
     kernel.run(PROGRAM, cell="b")

@@ -85,12 +85,12 @@ def clocked(held):
     held.run("_cell_barrier.time = _in_flight.time = time")
 
 
-def test_cell_ends_after_the_time_it_is_given_and_says_for_what(clocked):
+def test_cell_ends_after_its_time_and_names_the_running_calls(clocked):
     clocked.run("%jax_callbacks --wait 1.5")
     text = Cell(clocked, "y = f(slowly(big))", lambda: None).text
     waiting = text.index("waiting for holds (pure, line 29), call 1, for ")
     assert waiting < text.index("still running: holds (pure, line 29), call 1, for ")
-    assert "the cell ends without the end, after 1.5 s" in text
+    assert "Host calls are still running after 1.5 s; their later output appears here" in text
     assert "%jax_callbacks --wait SECONDS" in text
 
 
@@ -158,6 +158,6 @@ def test_seconds_that_are_none_are_refused(kernel, given):
 
 def test_output_is_asked_for_as_before_once_unloaded(kernel):
     asked = "import sys; type(sys.stdout._parent_header).__name__"
-    assert kernel.run(asked).value == "'_Answer'"
+    assert kernel.run(asked).value == "'_RoutedContext'"
     kernel.run("%unload_ext jupyter_jaxcb")
     assert kernel.run(asked).value == "'ContextVar'"

@@ -236,8 +236,8 @@ def test_note_says_how_many_in_text_html_and_data():
         jaxcb.pure_callback(lambda x: x, struct(), 1.0)
     recording = recorded.recording
     note = (
-        "1 call answered NaN or infinity for finite arguments; "
-        "2 calls answered NaN or infinity, and were given some"
+        "1 call returned NaN or infinity for finite arguments; "
+        "2 calls returned NaN or infinity for non-finite arguments"
     )
     assert recording.not_finite == (NotFinite(0, 1, 2),)
     assert to_text(recording, times=False).count(note) == 1

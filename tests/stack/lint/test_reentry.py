@@ -79,7 +79,10 @@ USES = {
     "through a helper": (lambda x: norm(x), "jax.numpy.linalg.norm"),
     "a jitted function": (lambda x: jitted(x)[0], "jitted"),
     "the host function itself": (jnp.sum, "jax.numpy.sum"),
-    "a jitted host function": (jax.jit(lambda x: x[0]), "<lambda> itself is JAX's, as of @jax.jit"),
+    "a jitted host function": (
+        jax.jit(lambda x: x[0]),
+        "<lambda> is itself a JAX function, as made by @jax.jit",
+    ),
     "a transformation": (lambda x: jax.vmap(np.sin)(x)[0], "jax.vmap"),
     "a method": (Model().predict, "jax.nn.relu"),
     "an instance": (Model(), "jax.nn.relu"),

@@ -19,7 +19,8 @@ def test_jitted_host_function_is_named_when_it_is_lowered_and_when_it_runs():
         warnings.simplefilter("always")
         assert f(X).item() == 0
     named = [
-        "<lambda> itself is JAX's, as of @jax.jit. This may deadlock on JAX" in str(one.message)
+        "<lambda> is itself a JAX function, as made by @jax.jit. This may deadlock on JAX"
+        in str(one.message)
         for one in seen
     ]
     assert named == [True, True] * CAN_BLOCK

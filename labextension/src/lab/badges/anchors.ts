@@ -1,16 +1,16 @@
-/** Where the lines of a source that ran are, after edits. */
+/** Tracks the lines of an executed source through edits. */
 
 import { ChangeSet, MapMode, type ChangeDesc, type Text } from '@codemirror/state';
 import { crc32 } from './crc32.js';
 
-/** The source as it ran, and what was done to it since. */
+/** The executed source, and the changes made since. */
 export interface Origin {
   readonly crc: number;
   readonly doc: Text;
   readonly since: ChangeDesc;
 }
 
-/** The origin of `doc`, if it is the very source with this CRC-32. */
+/** The origin of `doc`, if its CRC-32 is `crc`. */
 export function originAt(doc: Text, crc: number | null): Origin | null {
   const same = crc !== null && crc32(doc.toString()) === crc;
   return same ? { crc, doc, since: ChangeSet.empty(doc.length).desc } : null;
@@ -24,8 +24,8 @@ export function edited(origin: Origin, changes: ChangeDesc): Origin {
 /**
  * The end of a line of the origin in `doc`; null if the line is gone.
  *
- * Without an origin, or where a formatter replaced all of it, the nearest line that reads `source`
- * is taken; where `source` is not known either, the line of that number.
+ * Without an origin, or if a formatter replaced the whole source, the nearest line with the text
+ * `source` is used; if `source` is unknown, the line with that number.
  */
 export function lineEnd(
   origin: Origin | null,

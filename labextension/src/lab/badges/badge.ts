@@ -1,12 +1,12 @@
-/** The element at the end of a line of code; it takes no room in the line itself. */
+/** The element at the end of a line of code; it does not affect the layout of the line. */
 
 import { WidgetType } from '@codemirror/view';
 import { h } from '../../view/dom.js';
 import type { Note, Place } from './notes.js';
 
-const EDITED = 'the cell was edited since';
+const EDITED = 'the cell was edited after this run';
 
-/** All notes of one line, each a button that opens the panel. */
+/** The badge of one line: each note is a button that opens the panel. */
 export class Badge extends WidgetType {
   constructor(
     readonly notes: readonly Note[],
@@ -36,7 +36,7 @@ export class Badge extends WidgetType {
     return node;
   }
 
-  // Counts grow twice a second: buttons stay, or a click that began on one would be lost.
+  // Counts change twice a second. Buttons are kept, else a click that began on one would be lost.
   override updateDOM(node: HTMLElement): boolean {
     this.fill(node);
     return true;
@@ -75,7 +75,7 @@ export class Badge extends WidgetType {
 
 const shown = new WeakMap<HTMLElement, Badge>();
 
-/** What the pointer over a badge is told: all of its notes at length. */
+/** The tooltip of a badge: all of its notes in full. */
 export function tooltipNode(notes: readonly Note[], cellEdited: boolean): HTMLElement {
   const sections = notes.map(note =>
     h(
@@ -85,6 +85,6 @@ export function tooltipNode(notes: readonly Note[], cellEdited: boolean): HTMLEl
       ...note.details.map(line => h('p', {}, line))
     )
   );
-  const warning = cellEdited && h('p', { class: 'jaxcb-tip-edited' }, `Older: ${EDITED}.`);
+  const warning = cellEdited && h('p', { class: 'jaxcb-tip-edited' }, `Outdated: ${EDITED}.`);
   return h('div', { class: 'jaxcb-tip', role: 'tooltip' }, ...sections, warning);
 }

@@ -1,4 +1,4 @@
-/** Badges in one cell's editor: they go along with edits, and fade where the cell is another. */
+/** Badges in one cell's editor: they move with edits, and are dimmed once the cell has changed. */
 
 import { Facet, StateEffect, StateField } from '@codemirror/state';
 import type { EditorState, Extension, Text, Transaction } from '@codemirror/state';
@@ -9,7 +9,7 @@ import { Badge, tooltipNode } from './badge.js';
 import type { CellNotes, LineNotes, Place } from './notes.js';
 import { fitBadges } from './room.js';
 
-/** Where the badges of one cell come from, and where a click on them goes. */
+/** Provides the badges of one cell, and handles clicks on them. */
 export interface Source {
   notes(): CellNotes | null;
   shown(): boolean; // whether the user wants badges
@@ -19,7 +19,7 @@ export interface Source {
 
 interface Placed {
   readonly line: LineNotes;
-  readonly end: number; // in the document as it is
+  readonly end: number; // in the current document
 }
 
 interface Badges {
@@ -47,15 +47,15 @@ export function badges(source: Source): Extension {
   return [sourceOf.of(source), field, ViewPlugin.define(follower), hover];
 }
 
-/** The end of a line that ran, in the document as it is now; null if that is not known. */
+/** The end of an executed line in the current document; null if unknown. */
 export function currentEnd(state: EditorState, line: number, source: string): number | null {
   const origin = state.field(field, false)?.origin ?? null;
   return lineEnd(origin, state.doc, line, source);
 }
 
 function updated(value: Badges, transaction: Transaction): Badges {
-  const told = transaction.effects.some(effect => effect.is(refresh));
-  if (!told && !transaction.docChanged) {
+  const refreshed = transaction.effects.some(effect => effect.is(refresh));
+  if (!refreshed && !transaction.docChanged) {
     return value;
   }
   const { origin } = value;
@@ -92,24 +92,25 @@ function tooltip(value: Badges, pos: number, side: number): Tooltip | null {
   return { pos, above: false, create };
 }
 
-// Editors come late, scrolled into view, and the source may speak while one of them updates.
+// Editors are created when scrolled into view. A source may notify while an editor updates, when it
+// must not dispatch, so the refresh is queued.
 function follower(view: EditorView): PluginValue {
   const source = view.state.facet(sourceOf);
   let alive = true;
-  let asked = false;
-  let last = spoken(source);
-  const tell = (): void => {
-    asked = false;
-    const now = spoken(source);
+  let queued = false;
+  let last = contentOf(source);
+  const update = (): void => {
+    queued = false;
+    const now = contentOf(source);
     if (alive && now !== last) {
       last = now;
       view.dispatch({ effects: refresh.of(null) });
     }
   };
   const off = source.on(() => {
-    if (!asked) {
-      asked = true;
-      queueMicrotask(tell);
+    if (!queued) {
+      queued = true;
+      queueMicrotask(update);
     }
   });
   fitBadges(view);
@@ -122,6 +123,6 @@ function follower(view: EditorView): PluginValue {
   };
 }
 
-function spoken(source: Source): string {
+function contentOf(source: Source): string {
   return JSON.stringify([source.notes(), source.shown()]);
 }

@@ -1,4 +1,4 @@
-/** What the badges of one cell hear. */
+/** Connects the badges of one cell to the state of its notebook. */
 
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import type { ISharedNotebook } from '@jupyter/ydoc';
@@ -15,7 +15,7 @@ interface SharedCell {
   getId(): string;
 }
 
-/** Null for what is no code cell of a notebook: a file, a console, Markdown. */
+/** The source of a code cell's badges; null for a file, a console or a Markdown cell. */
 export function cellSource(
   hub: Hub,
   shared: SharedText,
@@ -29,7 +29,7 @@ export function cellSource(
   }
   const state = hub.state(notebook);
   return {
-    notes: () => state.told.snapshot && notesOf(state.told.snapshot, cell.getId()),
+    notes: () => state.received.snapshot && notesOf(state.received.snapshot, cell.getId()),
     shown: () => shown.on,
     on: listener => {
       const offs = [state.on(listener), shown.listen(listener)];
@@ -39,7 +39,7 @@ export function cellSource(
   };
 }
 
-// Editors of files and of notebook cells come with the same interface.
+// Editors of files and of notebook cells have the same interface.
 function codeCell(shared: SharedText): SharedCell | null {
   const cell = shared as Partial<SharedCell>;
   return cell.cell_type === 'code' && cell.getId && cell.notebook ? (cell as SharedCell) : null;

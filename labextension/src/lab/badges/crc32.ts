@@ -1,4 +1,4 @@
-/** CRC-32 as zlib computes it, by which a cell's source is known again. */
+/** CRC-32 as zlib computes it, to recognize the source of a cell. */
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let rest = byte;
@@ -8,7 +8,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return rest;
 });
 
-/** Of the UTF-8 of `text`, unsigned. */
+/** The unsigned CRC-32 of `text` in UTF-8. */
 export function crc32(text: string): number {
   let rest = 0xffffffff;
   for (const byte of new TextEncoder().encode(text)) {

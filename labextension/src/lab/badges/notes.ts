@@ -1,4 +1,4 @@
-/** What the badges of one cell say, by the lines they stand at. */
+/** The notes in the badges of one cell, by line. */
 
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 import {
@@ -25,10 +25,10 @@ export interface Note {
   readonly place: Place;
 }
 
-/** The notes of a line, as the source was when it ran. */
+/** The notes of one line of the executed source. */
 export interface LineNotes {
   readonly line: number; // 1-based
-  readonly source: string; // the line, stripped; empty: not known
+  readonly source: string; // the line, stripped; empty: unknown
   readonly notes: readonly Note[];
 }
 
@@ -37,7 +37,7 @@ export interface CellNotes {
   readonly lines: readonly LineNotes[];
 }
 
-/** Null if the snapshot says nothing of the cell. */
+/** The notes of a cell; null if the snapshot does not mention the cell. */
 export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
   const places = snapshot.byCell.get(cell);
   if (!places) {
@@ -58,11 +58,11 @@ export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
     const site = snapshot.sites[place]!;
     add(site.line, site.source, siteNote(site, place));
   }
-  const told = [...lines.values()].map(line => ({ ...line, notes: named(line.notes) }));
-  return { crc: snapshot.crcs.get(cell) ?? null, lines: told };
+  const withNames = [...lines.values()].map(line => ({ ...line, notes: named(line.notes) }));
+  return { crc: snapshot.crcs.get(cell) ?? null, lines: withNames };
 }
 
-// On a line of several functions each note says whose it is.
+// On a line with several functions, each note begins with its function.
 function named(notes: readonly Note[]): readonly Note[] {
   const same = new Set(notes.map(note => note.name)).size === 1;
   return same ? notes : notes.map(note => ({ ...note, text: `${note.name}: ${note.text}` }));

@@ -1,4 +1,4 @@
-/** Going to a line of a notebook's cell. */
+/** Jumps to a line of a notebook cell. */
 
 import type { Cell } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
@@ -8,14 +8,14 @@ import { currentEnd } from './badges.js';
 
 const FLASH_MS = 1600;
 
-/** A line of a cell, as its source was when it ran. */
+/** A line in the executed source of a cell. */
 export interface Spot {
   readonly cell: string;
   readonly line: number; // 1-based
-  readonly source: string; // the line, stripped; empty: not known
+  readonly source: string; // the line, stripped; empty: unknown
 }
 
-/** Shows the line, selects it, and lets it flash; false if the notebook has no such cell. */
+/** Scrolls to the line, selects it and flashes it; false if the notebook has no such cell. */
 export async function reveal(panel: NotebookPanel, spot: Spot): Promise<boolean> {
   const { content } = panel;
   const place = content.widgets.findIndex(cell => cell.model.sharedModel.getId() === spot.cell);
@@ -25,7 +25,7 @@ export async function reveal(panel: NotebookPanel, spot: Spot): Promise<boolean>
   }
   content.activeCellIndex = place;
   await content.scrollToItem(place, 'smart');
-  await cell.ready; // the notebook makes an editor only when its cell is in sight
+  await cell.ready; // the notebook creates an editor only when its cell is visible
   content.mode = 'edit';
   const view = editorOf(cell);
   if (view) {
@@ -34,13 +34,13 @@ export async function reveal(panel: NotebookPanel, spot: Spot): Promise<boolean>
   return true;
 }
 
-/** The id of the cell that `node` is in; null if it is in none of this notebook. */
+/** The id of the cell that contains `node`; null if no cell of this notebook does. */
 export function cellAround(panel: NotebookPanel, node: Node): string | null {
   const cell = panel.content.widgets.find(each => each.node.contains(node));
   return cell?.model.sharedModel.getId() ?? null;
 }
 
-// JupyterLab's interface of editors has no name for what is below it.
+// JupyterLab's editor interface does not declare the CodeMirror view.
 function editorOf(cell: Cell): EditorView | null {
   const below = (cell.editor as { editor?: unknown } | null)?.editor;
   return (below as EditorView | undefined) ?? null;
@@ -65,15 +65,15 @@ function clamp(line: number, lines: number): number {
 const flash = StateEffect.define<number | null>();
 const flashing = Decoration.line({ class: 'jaxcb-flash' });
 
-/** What a line that was gone to shows for a moment. */
+/** Highlights the revealed line for a moment. */
 export const flashes: Extension = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update: (value, { changes, effects }) => {
-    const told = effects.find(effect => effect.is(flash));
-    if (!told) {
+    const effect = effects.find(each => each.is(flash));
+    if (!effect) {
       return value.map(changes);
     }
-    const line: number | null = told.value;
+    const line: number | null = effect.value;
     return line === null ? Decoration.none : Decoration.set(flashing.range(line));
   },
   provide: own => EditorView.decorations.from(own)

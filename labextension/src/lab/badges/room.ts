@@ -1,22 +1,22 @@
-/** Badges keep to the room right of the code: they never wrap it, nor make it scroll. */
+/** Fits badges into the space to the right of the code, so that code neither wraps nor scrolls. */
 
 import type { EditorView } from '@codemirror/view';
 
 const GAP_PX = 14; // between the code and a badge
-const LEAST_PX = 22; // a sign, and the dots that say there is more
+const LEAST_PX = 22; // a sign and an ellipsis
 
 interface Fit {
   readonly row: HTMLElement;
   readonly left: number;
-  readonly width: number | null; // null: as wide as it likes
+  readonly width: number | null; // null: not limited
 }
 
-/** Sets how far each badge of the editor reaches, when the editor measures next. */
+/** Sets the width of each badge when the editor measures next. */
 export function fitBadges(view: EditorView): void {
   view.requestMeasure({ key: fitBadges, read: () => measured(view), write: apply });
 }
 
-// Code that scrolls sideways already may scroll further; other code must not begin to.
+// Code that already scrolls horizontally may scroll further; other code must not begin to.
 function measured(view: EditorView): Fit[] {
   const scrolls = codeWidth(view) > view.scrollDOM.clientWidth + 1;
   const edge = view.contentDOM.getBoundingClientRect().right;

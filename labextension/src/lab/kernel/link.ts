@@ -1,25 +1,25 @@
-/** The line to one kernel: a comm that the kernel never opens, so both ends may come late. */
+/** The connection to one kernel: a comm that is never opened, so either side may start first. */
 
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import type { Everything } from '../../view/view.js';
-import { PROTOCOL, readMessage, type Answer, type Snapshot } from './snapshot.js';
+import { PROTOCOL, readMessage, type Reply, type Snapshot } from './snapshot.js';
 
 const NAME = 'jupyter_jaxcb'; // both the comm's id and its target
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
-/** What a kernel has told so far. */
-export interface Told {
+/** The latest state received from a kernel. */
+export interface Received {
   readonly snapshot: Snapshot | null;
-  readonly trouble: string; // why there is no telling; mostly empty
+  readonly trouble: string; // why the kernel's messages cannot be read; usually empty
 }
 
-export const NOTHING: Told = { snapshot: null, trouble: '' };
+export const NOTHING: Received = { snapshot: null, trouble: '' };
 
 /** Listens to one kernel connection through restarts and lost connections. */
 export class KernelLink {
-  told: Told = NOTHING;
+  received: Received = NOTHING;
   private comm: Kernel.IComm | null = null;
-  private readonly waiting = new Set<(answer: Answer | null) => void>();
+  private readonly waiting = new Set<(reply: Reply | null) => void>();
 
   constructor(
     private readonly kernel: Kernel.IKernelConnection,
@@ -31,17 +31,17 @@ export class KernelLink {
     this.onConnection(kernel, kernel.connectionStatus);
   }
 
-  /** The full recording of that id; null if the kernel does not give it in ten seconds. */
+  /** The full recording with that id; null if the kernel does not send it within ten seconds. */
   everything(id: string): Promise<Everything | null> {
     return new Promise(resolve => {
-      const settle = (answer: Answer | null): void => {
-        if (answer === null || answer.id === id) {
-          clearTimeout(patience);
+      const settle = (reply: Reply | null): void => {
+        if (reply === null || reply.id === id) {
+          clearTimeout(timeout);
           this.waiting.delete(settle);
-          resolve(answer && answer.facts !== null ? answer : null);
+          resolve(reply && reply.facts !== null ? reply : null);
         }
       };
-      const patience = setTimeout(() => settle(null), PATIENCE_MS);
+      const timeout = setTimeout(() => settle(null), TIMEOUT_MS);
       this.waiting.add(settle);
       if (!this.send({ type: 'recording', id })) {
         settle(null);
@@ -49,7 +49,7 @@ export class KernelLink {
     });
   }
 
-  /** Hangs up on this side only: the kernel's end serves other front ends too. */
+  /** Closes this side only: the kernel's side serves other front ends too. */
   dispose(): void {
     this.kernel.statusChanged.disconnect(this.onStatus, this);
     this.kernel.connectionStatusChanged.disconnect(this.onConnection, this);
@@ -60,7 +60,7 @@ export class KernelLink {
 
   private onStatus(_: Kernel.IKernelConnection, status: Kernel.Status): void {
     if (['restarting', 'autorestarting', 'dead'].includes(status)) {
-      this.tell(NOTHING);
+      this.receive(NOTHING);
       this.settleAll();
     }
   }
@@ -73,7 +73,7 @@ export class KernelLink {
     }
   }
 
-  /** Asks for a first telling, of a kernel that has the other end: others would log a warning. */
+  /** Requests a snapshot if the kernel has registered the comm; other kernels would log a warning. */
   private greet(): void {
     this.kernel.requestCommInfo({ target_name: NAME }).then(
       ({ content }) => {
@@ -81,7 +81,7 @@ export class KernelLink {
           this.send({ type: 'hello', protocol: PROTOCOL });
         }
       },
-      () => undefined // the connection is lost: there is another greeting with the next one
+      () => undefined // the connection is lost; the next connection sends another request
     );
   }
 
@@ -90,28 +90,28 @@ export class KernelLink {
       return;
     }
     const comm = this.kernel.createComm(NAME, NAME);
-    // Else JupyterLab has the kernel start a thread for this comm.
+    // Otherwise JupyterLab makes the kernel start a thread for this comm.
     Object.assign(comm, { commsOverSubshells: 'disabled' });
     comm.onMsg = message => this.onMessage(message);
     comm.onClose = () => this.onClose();
     this.comm = comm;
   }
 
-  // JupyterLab disposes the comm after this; only then its id is free again.
+  // JupyterLab disposes the comm after this call; only then is its id free again.
   private onClose(): void {
     this.comm = null;
-    this.tell(NOTHING);
+    this.receive(NOTHING);
     setTimeout(() => this.listen());
   }
 
   private onMessage(message: KernelMessage.ICommMsgMsg): void {
     const read = readMessage(message.content.data, message.buffers);
     if (read.type === 'recording') {
-      [...this.waiting].forEach(settle => settle(read.answer));
+      [...this.waiting].forEach(settle => settle(read.reply));
     } else if (read.type === 'snapshot') {
-      this.tell({ snapshot: read.snapshot, trouble: '' });
+      this.receive({ snapshot: read.snapshot, trouble: '' });
     } else {
-      this.tell(read.type === 'trouble' ? { snapshot: null, trouble: read.text } : NOTHING);
+      this.receive(read.type === 'trouble' ? { snapshot: null, trouble: read.text } : NOTHING);
     }
   }
 
@@ -131,8 +131,8 @@ export class KernelLink {
     [...this.waiting].forEach(settle => settle(null));
   }
 
-  private tell(told: Told): void {
-    this.told = told;
+  private receive(received: Received): void {
+    this.received = received;
     this.changed();
   }
 }

@@ -1,4 +1,4 @@
-/** What a kernel tells of its callbacks; it comes from anywhere, so each part is looked at. */
+/** Messages of a kernel about its callbacks. They are untrusted, so every part is checked. */
 
 import { STATUSES, type Status } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
@@ -10,7 +10,7 @@ export interface Callback {
   readonly name: string;
   readonly flavor: string;
   readonly options: string;
-  readonly cell: string | null; // JupyterLab's id of the cell; null: a file, an unknown cell
+  readonly cell: string | null; // JupyterLab's id of the cell; null: a file or an unknown cell
   readonly line: number;
   readonly where: string; // may be empty
   readonly sites: readonly number[];
@@ -20,7 +20,7 @@ export interface Callback {
   readonly host_ns: number;
 }
 
-/** A line that binds a callback, over all that the kernel ran. */
+/** A line that binds a callback, with totals over the session. */
 export interface CallSite {
   readonly function: string;
   readonly flavor: string;
@@ -39,7 +39,7 @@ export interface CallSite {
   readonly errors: readonly string[];
 }
 
-/** Places in the snapshot's `sites` and `callbacks` of what stands in one cell. */
+/** Indices of the sites and callbacks in one cell. */
 export interface CellPlaces {
   readonly sites: readonly number[];
   readonly callbacks: readonly number[];
@@ -50,14 +50,14 @@ export interface Snapshot {
   readonly running: boolean;
   readonly callbacks: readonly Callback[];
   readonly sites: readonly CallSite[];
-  readonly crcs: ReadonlyMap<string, number>; // by cell: of its source when it ran
+  readonly crcs: ReadonlyMap<string, number>; // by cell: of its executed source
   readonly byCell: ReadonlyMap<string, CellPlaces>;
 }
 
-/** The answer to a request for a recording. */
-export interface Answer {
+/** The reply to a request for a recording. */
+export interface Reply {
   readonly id: string;
-  readonly facts: unknown; // null: the kernel has it no more
+  readonly facts: unknown; // null: the kernel no longer has it
   readonly measured: unknown;
   readonly calls: RawCalls | null;
 }
@@ -65,12 +65,12 @@ export interface Answer {
 export type Message =
   | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
   | { readonly type: 'unloaded' }
-  | { readonly type: 'recording'; readonly answer: Answer }
+  | { readonly type: 'recording'; readonly reply: Reply }
   | { readonly type: 'trouble'; readonly text: string };
 
 type Bytes = ArrayBuffer | ArrayBufferView;
 
-/** A message of the kernel; `trouble`, with words for the user, if it cannot be read. */
+/** Reads a message of the kernel; returns `trouble`, with a text for the user, if it is malformed. */
 export function readMessage(data: unknown, buffers: readonly Bytes[] = []): Message {
   try {
     return read(record(data, 'the message'), buffers);
@@ -78,7 +78,7 @@ export function readMessage(data: unknown, buffers: readonly Bytes[] = []): Mess
     if (!(error instanceof Malformed)) {
       throw error;
     }
-    return { type: 'trouble', text: `${speaker(data)}, which sent ${error.message}. ${SAME}` };
+    return { type: 'trouble', text: `${sender(data)}, which sent ${error.message}. ${SAME}` };
   }
 }
 
@@ -90,7 +90,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 function read(data: Fields, buffers: readonly Bytes[]): Message {
   if (data['type'] === 'recording') {
-    return { type: 'recording', answer: readAnswer(data, buffers[0]) };
+    return { type: 'recording', reply: readReply(data, buffers[0]) };
   }
   if (data['protocol'] !== PROTOCOL) {
     return { type: 'trouble', text: otherProtocol(data) };
@@ -105,15 +105,15 @@ function read(data: Fields, buffers: readonly Bytes[]): Message {
 }
 
 function otherProtocol(data: Fields): string {
-  const spoken = data['protocol'];
-  const words = typeof spoken === 'number' ? `protocol ${spoken}` : 'no protocol that it names';
+  const used = data['protocol'];
+  const words = typeof used === 'number' ? `protocol ${used}` : 'an unknown protocol';
   return (
-    `${speaker(data)}, which speaks ${words}; this JupyterLab extension speaks ` +
+    `${sender(data)}, which uses ${words}; this JupyterLab extension uses protocol ` +
     `${PROTOCOL}. ${SAME}`
   );
 }
 
-function speaker(data: unknown): string {
+function sender(data: unknown): string {
   const version = isRecord(data) ? data['version'] : null;
   const known = typeof version === 'string' && version.length < 40;
   return `this kernel has jupyter_jaxcb${known ? ` ${version}` : ''}`;
@@ -193,7 +193,7 @@ function placesByCell(
   return found;
 }
 
-function readAnswer(data: Fields, buffer: Bytes | undefined): Answer {
+function readReply(data: Fields, buffer: Bytes | undefined): Reply {
   const calls = buffer && {
     rows: count(data['rows'], 'rows'),
     unit_ns: count(data['unit_ns'], 'unit_ns'),
@@ -211,7 +211,7 @@ function viewOf(bytes: Bytes): DataView {
 
 function check(holds: boolean, at: string): asserts holds {
   if (!holds) {
-    throw new Malformed(`what this JupyterLab extension cannot read (${at})`);
+    throw new Malformed(`data that this JupyterLab extension cannot read (${at})`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** The callbacks of a snapshot with their sites, in the order and choice the panel shows them. */
+/** Groups, sorts and filters the callbacks and sites of a snapshot for the panel. */
 
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 
@@ -10,16 +10,16 @@ export interface Group {
   readonly sites: readonly number[]; // places in the snapshot's sites
 }
 
-/** What the rows can be sorted by, with its words. */
+/** The sort orders with their labels. */
 export const ORDERS = {
   registered: 'As registered',
   calls: 'Most calls',
   host_ns: 'Most time',
-  trouble: 'Errors and elided'
+  trouble: 'Errors and elided calls'
 } as const;
 export type Order = keyof typeof ORDERS;
 
-/** All callbacks as registered; then the sites that belong to none of them any more. */
+/** All callbacks in order of registration, then the sites whose callback is gone. */
 export function groupsOf(snapshot: Snapshot): Group[] {
   const seen = new Map<string, number>();
   const groups = snapshot.callbacks.map(callback => {
@@ -33,7 +33,7 @@ export function groupsOf(snapshot: Snapshot): Group[] {
   return left.length > 0 ? [...groups, formerly(snapshot, left)] : groups;
 }
 
-/** The same groups, sorted; equal ones stay as registered, sites of none come last. */
+/** Sorts the groups stably; sites without a callback come last. */
 export function sorted(groups: readonly Group[], order: Order): Group[] {
   if (order === 'registered') {
     return [...groups];
@@ -45,7 +45,7 @@ export function sorted(groups: readonly Group[], order: Order): Group[] {
   return [...groups].sort((one, other) => rank(other) - rank(one));
 }
 
-/** Whether all words of `query` occur in what is shown of the group. */
+/** Whether all words of `query` occur in the texts of the group. */
 export function matches(snapshot: Snapshot, group: Group, query: string): boolean {
   const { name, flavor, options, where } = group.callback;
   const sites = group.sites.map(place => snapshot.sites[place]!);
@@ -62,7 +62,7 @@ function formerly(snapshot: Snapshot, places: readonly number[]): Group {
   const sum = (of: (site: CallSite) => number): number =>
     sites.reduce((total, site) => total + of(site), 0);
   const callback: Callback = {
-    name: 'Registered no more',
+    name: 'No longer registered',
     flavor: '',
     options: '',
     cell: null,

@@ -8,9 +8,9 @@ import type { NotebookState } from '../kernel/service.js';
 import type { Snapshot } from '../kernel/snapshot.js';
 import { sentences } from '../words.js';
 
-const MANY = 4; // callbacks, from which a filter helps
+const MANY = 4; // callbacks from which on the filter is shown
 
-/** Follows one notebook after another; a row stays the same element while it is there. */
+/** Shows the current notebook; rows keep their elements between updates. */
 export class Panel {
   readonly node = h('section', { class: 'jaxcb-panel', 'aria-label': 'JAX callbacks' });
   private readonly head = h('div', { class: 'jaxcb-panel-head' });
@@ -37,7 +37,7 @@ export class Panel {
     this.update();
   }
 
-  /** Shows this notebook's callbacks from here on; null: there is no notebook. */
+  /** Switches to this notebook; null: there is no notebook. */
   follow(notebook: NotebookState | null): void {
     if (notebook === this.notebook) {
       return;
@@ -50,9 +50,9 @@ export class Panel {
     this.update();
   }
 
-  /** Brings a site or a callback into sight, and puts the focus there. */
+  /** Scrolls to a site or a callback and focuses it. */
   show(place: Place): void {
-    const snapshot = this.notebook?.told.snapshot;
+    const snapshot = this.notebook?.received.snapshot;
     if (!snapshot) {
       return;
     }
@@ -74,7 +74,7 @@ export class Panel {
   }
 
   private update(): void {
-    const snapshot = this.notebook?.told.snapshot ?? null;
+    const snapshot = this.notebook?.received.snapshot ?? null;
     const groups = snapshot ? groupsOf(snapshot) : [];
     this.head.hidden = groups.length === 0;
     this.tools.hidden = groups.length < MANY;
@@ -101,7 +101,7 @@ export class Panel {
     );
     const nodes = shown.map(group => rows.get(group.key)!.node);
     const { children } = this.list;
-    // Only then: to move a node takes the focus from what is in it.
+    // Only if needed, because moving a node takes the focus from its content.
     if (nodes.length !== children.length || nodes.some((node, i) => node !== children[i])) {
       this.list.replaceChildren(...nodes);
     }
@@ -114,18 +114,18 @@ export class Panel {
     if (!this.notebook) {
       return ['No notebook is open.', ''];
     }
-    if (this.notebook.told.trouble) {
-      return [sentences(this.notebook.told.trouble)[0]!, ''];
+    if (this.notebook.received.trouble) {
+      return [sentences(this.notebook.received.trouble)[0]!, ''];
     }
     if (!snapshot) {
       return this.notebook.hasKernel
-        ? ['This kernel has not loaded jupyter_jaxcb: run ', '%load_ext jupyter_jaxcb']
+        ? ['This kernel has not loaded jupyter_jaxcb. Run ', '%load_ext jupyter_jaxcb']
         : ['This notebook has no kernel.', ''];
     }
     if (groups.length === 0) {
-      return ['No callbacks yet: begin a cell with ', '%%jax_callback pure'];
+      return ['No callbacks yet. Begin a cell with ', '%%jax_callback pure'];
     }
-    return this.list.children.length === 0 ? ['No callback has these words.', ''] : ['', ''];
+    return this.list.children.length === 0 ? ['No matching callbacks.', ''] : ['', ''];
   }
 }
 
@@ -143,6 +143,6 @@ function orderSelect(): HTMLSelectElement {
 function flash(node: HTMLElement): void {
   node.scrollIntoView({ block: 'nearest' });
   node.classList.remove('jaxcb-flash');
-  void node.offsetWidth; // begins the animation anew
+  void node.offsetWidth; // restarts the animation
   node.classList.add('jaxcb-flash');
 }

@@ -1,4 +1,4 @@
-/** The rows of the panel; they are kept and refilled, so that focus and open rows stay. */
+/** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
 import { h } from '../../view/dom.js';
 import { callWords, counted, statusWord, timeWords } from '../../view/data/words.js';
@@ -14,7 +14,7 @@ import {
 /** Goes to a line of the notebook. */
 export type Jump = (cell: string, line: number, source: string) => void;
 
-/** One site: a button if there is a line to go to, and what became of it. */
+/** One call site with its status, and a button to its line. */
 export class SiteRow {
   readonly node = h('li', { class: 'jaxcb-callsite', tabindex: -1 });
   private readonly status = h('span', { class: 'jaxcb-callsite-status' });
@@ -53,7 +53,7 @@ export class SiteRow {
   }
 }
 
-/** One callback, with its sites below it. */
+/** One callback with its sites. */
 export class CallbackRow {
   readonly node = h('li', { class: 'jaxcb-callback' });
   private readonly details = h('details', { open: true });
@@ -98,7 +98,7 @@ export class CallbackRow {
     this.fill(sites);
   }
 
-  /** Opens the row, and puts the focus on one of its sites; null: on the callback itself. */
+  /** Opens the row and focuses one of its sites; null: the callback itself. */
   show(site: number | null): HTMLElement {
     this.details.open = true;
     const row = site === null ? null : this.sites[site];
@@ -124,7 +124,7 @@ function alarmWords(callback: Callback): string {
   ]);
 }
 
-/** Leaves equal text untouched: it is not announced or laid out again, and stays selected. */
+/** Does not touch equal text, so that it is not announced again and stays selected. */
 export function setText(node: HTMLElement, text: string): void {
   if (node.textContent !== text) {
     node.textContent = text;

@@ -1,4 +1,4 @@
-/** The words for one host call: what the table and the timeline say of it. */
+/** Texts about one host call, for the table and the timeline. */
 
 import type { Store } from './store.js';
 import { timeWords, variantShapes } from './words.js';
@@ -6,7 +6,7 @@ import { timeWords, variantShapes } from './words.js';
 /** `bessel, line 3`. */
 export function siteOf(store: Store, row: number): string {
   const site = store.site(row);
-  return site === null ? 'a site that was not kept' : (store.labels.sites[site] ?? `site ${site}`);
+  return site === null ? 'unknown site' : (store.labels.sites[site] ?? `site ${site}`);
 }
 
 /** `bessel`: the site's function alone. */
@@ -25,7 +25,7 @@ export function threadName(store: Store, thread: number): string {
   return store.labels.threads[thread] || `thread ${thread}`;
 }
 
-/** `() → (5,)`; empty: not known. */
+/** `() → (5,)`; empty: unknown. */
 export function shapesOf(store: Store, row: number): string {
   const variant = store.labels.variants[store.calls.variant(row)];
   return variant ? variantShapes(variant) : '';
@@ -34,7 +34,7 @@ export function shapesOf(store: Store, row: number): string {
 /** `ValueError: no luck`; empty: it returned. */
 export function errorOf(store: Store, row: number): string {
   const error = store.calls.error(row);
-  return error === 0 ? '' : store.labels.errors[error - 1] || 'it failed';
+  return error === 0 ? '' : store.labels.errors[error - 1] || 'failed';
 }
 
 const SECONDS = { unit: 's', scale: 1e9, digits: 6, most: Infinity };
@@ -43,13 +43,13 @@ const START_UNITS = [
   { unit: 'ms', scale: 1e6, digits: 4, most: 1e9 }
 ];
 
-/** `12.3450 ms` of a recording that is `whole` long: every start in the same unit. */
+/** `12.3450 ms`, in a unit that depends only on the length `whole` of the recording. */
 export function startWords(ns: number, whole: number): string {
   const { unit, scale, digits } = START_UNITS.find(({ most }) => whole < most) ?? SECONDS;
   return `${(ns / scale).toFixed(digits)} ${unit}`;
 }
 
-/** All of one call on one line: `bessel, line 3 · element 2 · 41 µs at 1.2500 ms · MainThread`. */
+/** One call on one line: `bessel, line 3 · element 2 · 41 µs at 1.2500 ms · MainThread`. */
 export function callLine(store: Store, row: number, whole: number): string {
   const element = elementOf(store, row);
   const error = errorOf(store, row);

@@ -1,4 +1,4 @@
-/** Host calls in columns: a few machine words a call, a million of them without an object each. */
+/** Host calls in typed arrays, because a million calls are too many for objects. */
 
 import { ROW_BYTES } from './schema.js';
 
@@ -47,15 +47,15 @@ export class Calls {
   /**
    * Adds rows in the raw layout of `SavedCalls`.
    *
-   * Throws RangeError if `raw` does not have `ROW_BYTES` for each of `rows`, or the times are not
-   * finite.
+   * Throws RangeError if `raw` does not have `ROW_BYTES` for each of `rows`, or if the times are
+   * not finite.
    */
   append(raw: DataView, rows: number, unitNs: number, baseNs = 0): void {
     if (raw.byteLength !== rows * ROW_BYTES) {
       throw new RangeError(`${rows} calls take ${rows * ROW_BYTES} bytes, not ${raw.byteLength}`);
     }
     if (!(unitNs > 0 && unitNs < Infinity && baseNs >= 0 && baseNs < Infinity)) {
-      throw new RangeError(`times in units of ${unitNs} ns since ${baseNs} ns cannot be`);
+      throw new RangeError(`invalid times: units of ${unitNs} ns since ${baseNs} ns`);
     }
     this.reserve(this.rows + rows);
     let start = baseNs;

@@ -1,13 +1,13 @@
-/** Reading of untrusted data: every value is checked, every length bounded. */
+/** Reads untrusted data: checks every value and limits every length. */
 
-/** A recording that cannot be shown; the message says why, in one sentence. */
+/** A recording cannot be shown; the message says why, in one sentence. */
 export class BadRecording extends Error {}
 
 type Reader<T> = (value: unknown, path: string) => T;
 
 const SHOWN = 40; // characters of a wrong value that a message repeats
 
-/** An object of the data, read field by field; only its own keys count. */
+/** An object in the data, read field by field; inherited keys are ignored. */
 export class Fields {
   private readonly data: object;
   private readonly path: string;
@@ -29,7 +29,7 @@ export class Fields {
     return read(value, this.path ? `${this.path}.${name}` : name);
   }
 
-  /** The same, and `otherwise` where there is no such key. */
+  /** As `get`, or `otherwise` if there is no such key. */
   getOr<T>(name: string, otherwise: T, read: Reader<T>): T {
     return this.has(name) ? this.get(name, read) : otherwise;
   }
@@ -50,7 +50,7 @@ export function cut(value: string, longest: number): string {
   if (value.length <= longest) {
     return value;
   }
-  // Half of a surrogate pair is no character.
+  // Half of a surrogate pair is not a character.
   return `${value.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
@@ -85,7 +85,7 @@ export function orNull<T>(read: Reader<T>): Reader<T | null> {
   return (value, path) => (value === null ? null : read(value, path));
 }
 
-/** A list, of which the first `most` entries are read. */
+/** A list; only its first `most` entries are read. */
 export function listOf<T>(read: Reader<T>, most: number): Reader<T[]> {
   return (value, path) => {
     const items = list(value, path).slice(0, most);
@@ -93,7 +93,7 @@ export function listOf<T>(read: Reader<T>, most: number): Reader<T[]> {
   };
 }
 
-/** A list, whatever is in it. */
+/** A list of anything. */
 export function list(value: unknown, path: string): readonly unknown[] {
   if (!Array.isArray(value)) {
     throw bad(path, value, 'a list');

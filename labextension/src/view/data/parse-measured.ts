@@ -1,4 +1,4 @@
-/** Reading of what changes from run to run; all of it may be missing. */
+/** Reads the data that changes from run to run; all of it may be missing. */
 
 import {
   amount,
@@ -13,7 +13,7 @@ import {
 } from './parse-fields.js';
 import { LONG, NAME, SENTENCE } from './parse-site.js';
 import {
-  NOT_TOLD,
+  OUT_OF_RANGE,
   type Compilation,
   type Facts,
   type Measured,
@@ -25,7 +25,7 @@ const MOST_LINES = 100;
 const MOST_ENVIRONMENT = 20;
 const MOST_COMPRESSED = 64_000_000; // characters
 
-/** What stands for metadata that were cleared: no times, no calls. */
+/** Used if the metadata was cleared: no times, no calls. */
 export const NOT_MEASURED: Measured = {
   id: '',
   environment: {},
@@ -44,9 +44,9 @@ export const NOT_MEASURED: Measured = {
 };
 
 /**
- * Throws `BadRecording` where data that are there are not as `Measured` says.
+ * Throws `BadRecording` if the data does not match `Measured`.
  *
- * A list by site is complete, or empty where it was not saved.
+ * A list by site is complete, or empty if it was not saved.
  */
 export function parseMeasured(data: unknown, facts: Facts): Measured {
   if (data === null || data === undefined) {
@@ -66,8 +66,8 @@ export function parseMeasured(data: unknown, facts: Facts): Measured {
       [],
       listOf(readCompilation, MOST_COMPILATIONS)
     ),
-    threads: measured.getOr('threads', [], listOf(text(NAME), NOT_TOLD)),
-    errors: measured.getOr('errors', [], listOf(text(LONG), NOT_TOLD)),
+    threads: measured.getOr('threads', [], listOf(text(NAME), OUT_OF_RANGE)),
+    errors: measured.getOr('errors', [], listOf(text(LONG), OUT_OF_RANGE)),
     host_ns: bySite('host_ns', amount),
     cells: bySite('cells', orNull(text(NAME))),
     lines: bySite('lines', whole(1)),
@@ -94,7 +94,7 @@ function perSite<T>(
 function readEnvironment(value: unknown, path: string): Record<string, string> {
   const fields = new Fields(value, path);
   const names = Object.keys(value as object).slice(0, MOST_ENVIRONMENT);
-  // fromEntries defines its keys: "__proto__" among them is a key like any other.
+  // fromEntries defines its keys, so "__proto__" is a key like any other.
   return Object.fromEntries(names.map(name => [name, fields.get(name, text(NAME))]));
 }
 
@@ -121,7 +121,7 @@ function readCompressed(value: unknown, path: string): string {
     throw bad(path, value, 'text');
   }
   if (value.length > MOST_COMPRESSED) {
-    throw new BadRecording(`${path} has ${value.length} characters: too many to be unpacked.`);
+    throw new BadRecording(`${path} has ${value.length} characters, which is too many to unpack.`);
   }
-  return value; // cut, it could not be unpacked
+  return value; // not cut, or it could not be unpacked
 }

@@ -1,4 +1,4 @@
-/** Reading of what the kernel tells while a cell runs. */
+/** Reads the progress messages of a running cell. */
 
 import { amount, Fields, listOf, orNull, text, whole } from './parse-fields.js';
 import { NAME } from './parse-site.js';
@@ -7,7 +7,7 @@ import type { Progress, ProgressSite, RunningCall } from './schema.js';
 const MOST_SITES = 2_000;
 const MOST_RUNNING = 100;
 
-/** Throws `BadRecording` where the data are not as `Progress` says. */
+/** Throws `BadRecording` if the data does not match `Progress`. */
 export function parseProgress(data: unknown): Progress {
   const progress = new Fields(data, 'progress');
   return {

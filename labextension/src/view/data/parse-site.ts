@@ -1,4 +1,4 @@
-/** Reading of a site: everything that is known of one line of user code. */
+/** Reads a call site. */
 
 import {
   amount,
@@ -24,12 +24,12 @@ const MOST_LEVELS = 32;
 const MOST_LINES = 100; // notes, errors and sample_values of one site
 const NO_ELEMENT = -1;
 
-/** How many variants may still be read: a call's `variant` has 16 bits, so no call tells of more. */
+/** How many more variants may be read: the `variant` of a call has only 16 bits. */
 export interface Budget {
   variants: number;
 }
 
-/** Reads a site; of its variants no more than `budget` has left. */
+/** Reads a site, with at most `budget.variants` variants. */
 export function readSite(value: unknown, path: string, budget: Budget): Site {
   const site = new Fields(value, path);
   const shapes = site.get('shapes', listOf(readVariant, budget.variants));

@@ -1,8 +1,8 @@
-/** From untrusted data to the types of a recording; bounded work, whatever they claim. */
+/** Reads untrusted data as a recording, with bounded work. */
 
 import { BadRecording, Fields, flag, list, whole } from './parse-fields.js';
 import { readSite } from './parse-site.js';
-import { NOT_TOLD, SCHEMA, type Facts } from './schema.js';
+import { OUT_OF_RANGE, SCHEMA, type Facts } from './schema.js';
 
 export { BadRecording } from './parse-fields.js';
 export { NOT_MEASURED, parseMeasured } from './parse-measured.js';
@@ -10,23 +10,23 @@ export { parseProgress } from './parse-progress.js';
 
 const MOST_SITES = 2_000;
 
-/** `Facts`, and how many sites more there are than are read. */
+/** `Facts`, and the number of sites that were not read. */
 export interface ReadFacts extends Facts {
   readonly left_out: number;
 }
 
-/** Throws `BadRecording` where the data are not as `Facts` says. */
+/** Throws `BadRecording` if the data does not match `Facts`. */
 export function parseFacts(data: unknown): ReadFacts {
   const facts = new Fields(data, '');
   const schema = facts.get('schema', whole());
   if (schema !== SCHEMA) {
     throw new BadRecording(
-      `this recording is of schema ${schema}; this version of jupyter_jaxcb shows schema ` +
+      `this recording has schema ${schema}; this version of jupyter_jaxcb shows schema ` +
         `${SCHEMA}. Update jupyter_jaxcb where JupyterLab runs.`
     );
   }
   const sites = facts.get('sites', list);
-  const budget = { variants: NOT_TOLD };
+  const budget = { variants: OUT_OF_RANGE };
   return {
     schema,
     sites: sites

@@ -1,8 +1,8 @@
 /**
- * A recording as `report/frontend/_mime.py` writes it: the one thing this side knows of Python.
+ * A recording as `report/frontend/_mime.py` writes it: the interface to Python.
  *
- * `Facts` are the same for equal programs and stand in the data of an output; `Measured` changes
- * from run to run (times, threads, the order of calls) and stands in its metadata.
+ * `Facts` are the same for equal programs and are in the data of an output; `Measured` changes from
+ * run to run (times, threads, the order of calls) and is in its metadata.
  */
 
 import phrases from './phrases.json';
@@ -19,10 +19,10 @@ export type Aval = readonly [shape: readonly number[], dtype: string];
 /** What one `vmap` did: its size, its method, and which operands it maps over. */
 export type Level = readonly [size: number, method: string, batched: readonly boolean[]];
 
-/** `vmap` methods that visit the elements one by one on the host. */
+/** `vmap` methods with which the host loops over the batch elements. */
 export const LOOPED_METHODS: readonly string[] = ['sequential', 'sequential_unrolled'];
 
-/** One variant in which a site reaches the host: what vmap made of its shapes. */
+/** One variant of a call site: a combination of shapes and vmap levels. */
 export interface Variant {
   readonly operands: readonly Aval[]; // as one host call sees them
   readonly results: readonly Aval[];
@@ -33,7 +33,7 @@ export interface Variant {
   readonly gathered_bytes: number;
 }
 
-/** What one host call was given and answered, in a few words each. */
+/** Abbreviated argument and result values of one host call. */
 export type SampleValues = readonly [
   element: number, // -1: no element
   operands: readonly string[],
@@ -42,7 +42,7 @@ export type SampleValues = readonly [
   shard: number | null
 ];
 
-/** A line of user code that binds a callback, and what became of it. */
+/** A call site: a line of user code that binds a callback, with its status. */
 export interface Site {
   readonly function: string;
   readonly flavor: string;
@@ -52,35 +52,35 @@ export interface Site {
   readonly cell: boolean; // in a notebook cell, not in a file
   readonly source: string; // the line, stripped
   readonly status: Status;
-  readonly reason: string; // empty when live
+  readonly reason: string; // empty when its calls are simply kept
   readonly advice: string;
   readonly calls: number;
   readonly crossings: number;
-  readonly expected: number | null; // calls of the runs that were seen; null: not known
-  readonly written: number | null; // the same as the source reads
-  readonly elided: number; // binds that a compiled program does without
+  readonly expected: number | null; // calls of the recorded runs, as compiled; null: unknown
+  readonly written: number | null; // calls of the recorded runs in the program text
+  readonly elided: number; // outcomes with an elided status
   readonly notes: readonly string[];
   readonly errors: readonly string[];
   readonly shapes: readonly Variant[];
-  readonly sample_values: readonly SampleValues[]; // empty unless they were asked for
+  readonly sample_values: readonly SampleValues[]; // empty unless requested
 }
 
 export interface Facts {
   readonly schema: number;
   readonly sites: readonly Site[]; // in program order
-  readonly overflow: number; // host calls that came when the log was full, in no count
-  readonly not_kept?: number; // those that are in the counts, and have no row; absent: none
-  readonly ahead: boolean; // nothing ran: `expected` is what one run would do
+  readonly overflow: number; // host calls after the log was full, not in the counts
+  readonly not_kept?: number; // host calls in the counts but without a row; absent: none
+  readonly ahead: boolean; // nothing ran: `expected` is that of one run
 }
 
 /**
- * Host calls as columns, little-endian, one after the other: start (u32, since the row before),
+ * Host calls as columns, little-endian, one after the other: start (u32, since the previous row),
  * duration (u32), element (i32), variant (u16), thread (u16), error (u16); times in `unit_ns`.
  *
- * `variant` counts the variants of all sites in their order; 0xffff: more than can be told.
+ * `variant` is an index into the variants of all sites, concatenated; 0xffff: out of range.
  * `error` is 0, or 1 + an index into `Measured.errors`.
- * Saved, each column is stored by byte planes (all lowest bytes first), the whole compressed by
- * zlib, in base64.
+ * Saved columns are split into byte planes (all lowest bytes first), compressed by zlib, and
+ * encoded in base64.
  */
 export interface SavedCalls {
   readonly rows: number;
@@ -89,13 +89,13 @@ export interface SavedCalls {
 }
 
 export const ROW_BYTES = 18;
-export const NOT_TOLD = 0xffff;
+export const OUT_OF_RANGE = 0xffff;
 
 export interface Measured {
-  readonly id: string; // of the recording, while its kernel lives; empty: none
+  readonly id: string; // of the recording in a running kernel; empty: none
   readonly environment: Readonly<Record<string, string>>;
   readonly out_of_order: readonly string[];
-  readonly by_worker: readonly string[]; // who of an executor's workers made how many calls
+  readonly by_worker: readonly string[]; // number of calls by each worker of an executor
   readonly compilations: readonly Compilation[];
   readonly threads: readonly string[];
   readonly errors: readonly string[];
@@ -104,7 +104,7 @@ export interface Measured {
   readonly lines: readonly number[]; // by site: its line in that cell, 1-based
   readonly around: readonly (readonly string[])[]; // by site: "scan of 5", outermost first
   readonly sample_rows: readonly (readonly number[])[]; // by site and sample: its call, or -1
-  readonly calls: SavedCalls | null; // null: they come separately, or there are none
+  readonly calls: SavedCalls | null; // null: sent separately, or there are none
   readonly calls_not_saved: number;
 }
 
@@ -114,15 +114,15 @@ export interface Compilation {
   readonly compile_ns: number;
 }
 
-/** How a cell that still runs is doing; the kernel tells it ten times a second. */
+/** The progress of a running cell, sent by the kernel ten times a second. */
 export interface Progress {
   readonly elapsed_ns: number;
   readonly calls: number;
-  readonly rate: number; // calls a second, lately
-  readonly expected: number | null; // calls of the runs seen so far
-  readonly running: readonly RunningCall[]; // for longer than a moment
+  readonly rate: number; // calls per second, recently
+  readonly expected: number | null; // calls of the runs so far; null: unknown
+  readonly running: readonly RunningCall[]; // that have been running for some time
   readonly sites: readonly ProgressSite[];
-  readonly not_sent: number; // calls that the timeline leaves out, to spare the kernel
+  readonly not_sent: number; // calls left out of the timeline to limit the load on the kernel
 }
 
 export interface RunningCall {

@@ -1,16 +1,16 @@
-/** What the views of one recording share: its calls, which of them are looked at, and by whom. */
+/** The state that the views of one recording share: calls, filter and selection. */
 
 import { coloursOf } from '../colours.js';
 import { Calls } from './columns.js';
 import { type Facts, type Measured, type Variant } from './schema.js';
 import { callWords, someOf } from './words.js';
 
-/** What the numbers in the columns of `Calls` stand for. */
+/** The names for the numbers in the columns of `Calls`. */
 export interface Labels {
   readonly sites: readonly string[]; // "bessel, line 3"
   readonly colours: readonly number[]; // by site
   readonly siteOfVariant: readonly number[];
-  readonly variants: readonly Variant[]; // empty while the cell still runs
+  readonly variants: readonly Variant[]; // empty while the cell is running
   readonly threads: readonly string[];
   readonly errors: readonly string[];
 }
@@ -37,47 +37,47 @@ export class Store {
     this.labels = labels;
   }
 
-  /** Calls `listener` after every change, until the function it returns is called. */
+  /** Calls `listener` after every change; returns a function that removes it. */
   on(listener: (change: Change) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** Tells that rows were added to `calls`. */
+  /** Notifies listeners that rows were added to `calls`. */
   grown(): void {
-    this.tell('calls');
+    this.notify('calls');
   }
 
   relabel(labels: Labels): void {
     this.labels = labels;
-    this.tell('labels');
+    this.notify('labels');
   }
 
-  /** A row that does not exist selects none. */
+  /** Selects a row; none if it does not exist. */
   select(row: number | null): void {
     const found = row !== null && row >= 0 && row < this.calls.length ? row : null;
     if (found !== this.selected) {
       this.selected = found;
-      this.tell('selected');
+      this.notify('selected');
     }
   }
 
   narrow(filter: Filter): void {
     this.filter = filter;
-    this.tell('filter');
+    this.notify('filter');
   }
 
-  /** The place of a row's site in `labels.sites`; null: it was not kept. */
+  /** The index of a row's site in `labels.sites`; null: unknown. */
   site(row: number): number | null {
     return this.labels.siteOfVariant[this.calls.variant(row)] ?? null;
   }
 
-  /** Which of the colours the site at a place has. */
+  /** The colour of the site at an index. */
   colour(site: number): number {
     return this.labels.colours[site] ?? 0;
   }
 
-  /** Whether the filter lets a row through. */
+  /** Whether a row passes the filter. */
   shows(row: number): boolean {
     const { site, thread, errors } = this.filter;
     return (
@@ -87,26 +87,26 @@ export class Store {
     );
   }
 
-  /** Whether the filter lets all rows through. */
+  /** Whether all rows pass the filter. */
   showsAll(): boolean {
     const { site, thread, errors } = this.filter;
     return site === null && thread === null && !errors;
   }
 
-  /** `12,000 calls`, of those that the filter lets through. */
+  /** `12,000 calls`, or `3 of 12,000 calls` with a filter. */
   countWords(shown: number): string {
     const all = this.calls.length;
     return shown === all ? callWords(all) : someOf(shown, all);
   }
 
-  private tell(change: Change): void {
+  private notify(change: Change): void {
     for (const listener of [...this.listeners]) {
       listener(change);
     }
   }
 }
 
-/** The labels of a recording that is complete. */
+/** The labels of a complete recording. */
 export function labelsOf(facts: Facts, measured: Measured): Labels {
   return {
     sites: facts.sites.map(site => `${site.function}, ${site.where}`),

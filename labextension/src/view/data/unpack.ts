@@ -1,4 +1,4 @@
-/** Host calls as an output saves them, back in the columns that `Calls` reads. */
+/** Unpacks the host calls saved in an output. */
 
 import { ROW_BYTES, type SavedCalls } from './schema.js';
 
@@ -12,16 +12,16 @@ export interface RawCalls {
 const MOST_ROWS = 2_000_000;
 const LONGEST_UNIT_NS = 1e9; // keeps every sum of times finite
 const COLUMN_BYTES: readonly number[] = [4, 4, 4, 2, 2, 2];
-const SLICE_BYTES = 4096; // inflates to 4 MB at most, so a bomb is seen before it fills the memory
+const SLICE_BYTES = 4096; // inflates to at most 4 MB, to detect a zip bomb before it fills memory
 
-/** Throws Error with one sentence if `saved`, which may come from anywhere, is not what it says. */
+/** Unpacks untrusted data. Throws Error with a one-sentence message if it is malformed. */
 export async function unpack(saved: SavedCalls): Promise<RawCalls> {
   const { rows, unit_ns, zlib } = saved;
   if (!Number.isInteger(rows) || rows < 0 || rows > MOST_ROWS) {
-    throw new Error(`The saved calls say that they are ${short(rows)} rows, which cannot be.`);
+    throw new Error(`The saved calls claim an invalid number of rows: ${short(rows)}.`);
   }
   if (!Number.isFinite(unit_ns) || unit_ns <= 0 || unit_ns > LONGEST_UNIT_NS) {
-    throw new Error(`The saved calls have ${short(unit_ns)} as their unit of time.`);
+    throw new Error(`The saved calls have an invalid time unit: ${short(unit_ns)}.`);
   }
   const planes = await inflated(decoded(zlib), rows * ROW_BYTES);
   return { rows, unit_ns, data: new DataView(withoutPlanes(planes, rows).buffer) };
@@ -57,13 +57,13 @@ async function inflated(packed: Uint8Array, size: number): Promise<Uint8Array> {
     }
     if (filled + value.length > size) {
       inflating.cancel().catch(() => undefined);
-      throw new Error(`The saved calls are more than the ${size} bytes that their rows take.`);
+      throw new Error(`The saved calls have more than the ${size} bytes of their rows.`);
     }
     whole.set(value, filled);
     filled += value.length;
   }
   if (filled < size) {
-    throw new Error(`The saved calls are ${filled} bytes, not the ${size} that their rows take.`);
+    throw new Error(`The saved calls have ${filled} bytes, not the ${size} of their rows.`);
   }
   return whole;
 }

@@ -1,9 +1,9 @@
-/** The words for shapes, counts and times, as `jupyter_jaxcb/report` has them: `phrases.json`. */
+/** Formats shapes, counts and times with the phrases of `jupyter_jaxcb/report`. */
 
 import phrases from './phrases.json';
 import type { Aval, Status, Level, Variant } from './schema.js';
 
-/** A phrase with its words in braces filled in. */
+/** Fills in the names in braces of a phrase. */
 export function say(phrase: string, words: Readonly<Record<string, string | number>>): string {
   return phrase.replace(/\{(\w+)\}/g, (_, name: string) => String(words[name]));
 }
@@ -49,7 +49,7 @@ export function shapeWords(shape: readonly number[]): string {
   return shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(', ')})`;
 }
 
-/** `(4,), (1,) → (4,)`: what one host call sees, and answers. */
+/** `(4,), (1,) → (4,)`: the operands and results of one host call. */
 export function variantShapes(variant: Variant): string {
   return `${avalWords(variant.operands)} → ${avalWords(variant.results)}`;
 }
@@ -60,7 +60,7 @@ function avalWords(avals: readonly Aval[]): string {
 
 const UNBATCHED_AXES: Readonly<Record<string, string>> = phrases.unbatched_axes;
 
-/** What a vmap makes of an operand that is unbatched. */
+/** How an unbatched operand reaches the host. */
 export function unbatchedAxis(method: string): string {
   return UNBATCHED_AXES[method] ?? phrases.unbatched;
 }
@@ -80,12 +80,12 @@ export function levelWords(levels: readonly Level[]): string {
   return `${sizes.join(' × ')}, ${method}`;
 }
 
-/** The sign of a status, which tells it without its colour. */
+/** The sign of a status, readable without its colour. */
 export function statusSign(status: Status): string {
   return phrases.signs[status];
 }
 
-/** `not reached`; empty for a call site that is simply called: its number of calls says it. */
+/** `not reached`, ...; empty for kept calls, which the number of calls shows. */
 export function statusWord(status: Status): string {
   return status === 'kept' ? '' : status.replaceAll('_', ' ');
 }

@@ -1,4 +1,4 @@
-/** How far a running cell is: a bar, where it is known how many calls there will be. */
+/** The progress bar of a running cell, shown if the number of calls is known. */
 
 import { h } from '../dom.js';
 import { percentDone, progressWords } from './progress.js';

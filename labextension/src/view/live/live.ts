@@ -1,4 +1,4 @@
-/** What a cell that still runs shows: how far it is, which calls still run, when they were. */
+/** The live view of a running cell: progress, running calls, timeline. */
 
 import { coloursOf } from '../colours.js';
 import { h } from '../dom.js';
@@ -25,9 +25,9 @@ export class LiveView {
   readonly node = h('div', { class: 'jaxcb-view jaxcb-live' });
   private readonly bar = new Bar();
   private readonly announcer = new Announcer();
-  private readonly said = h('div', { class: 'jaxcb-said', role: 'status' });
-  private readonly running = new Rows('jaxcb-live-running', 'calls that still run', MOST_RUNNING);
-  private readonly sites = new Rows('jaxcb-live-sites', 'calls by site', MOST_SITES);
+  private readonly announced = h('div', { class: 'jaxcb-announced', role: 'status' });
+  private readonly running = new Rows('jaxcb-live-running', 'Host calls running', MOST_RUNNING);
+  private readonly sites = new Rows('jaxcb-live-sites', 'Host calls by site', MOST_SITES);
   private readonly notSent = h('p', { class: 'jaxcb-muted', hidden: true });
   private readonly problem = h('p', { class: 'jaxcb-bad', hidden: true });
   private readonly details = h(
@@ -48,16 +48,16 @@ export class LiveView {
       this.sites.node,
       this.details,
       this.problem,
-      this.said
+      this.announced
     );
   }
 
-  /** Shows how the cell is doing; made for ten times a second. Never throws. */
+  /** Updates the view; called ten times a second. Never throws. */
   update(progress: unknown, threads: readonly string[]): void {
     this.guarded(() => this.render(parseProgress(progress), threads));
   }
 
-  /** Adds calls to the timeline; their `variant` is an index into the sites. Never throws. */
+  /** Adds calls, whose `variant` is an index of a site, to the timeline. Never throws. */
   append(raw: RawCalls & { base_ns: number }): void {
     this.guarded(() => {
       appendRaw(this.store, raw, raw.base_ns);
@@ -84,7 +84,7 @@ export class LiveView {
       action();
     } catch (error) {
       this.problem.hidden = false;
-      setText(this.problem, `✕ progress cannot be shown: ${messageOf(error)}`);
+      setText(this.problem, `✕ cannot show progress: ${messageOf(error)}`);
       return;
     }
     this.problem.hidden = true;
@@ -111,16 +111,16 @@ export class LiveView {
     this.notSent.hidden = progress.not_sent === 0;
     setText(
       this.notSent,
-      `${callWords(progress.not_sent)} are left out of the timeline, to spare the kernel`
+      `${callWords(progress.not_sent)} are left out of the timeline to limit the load on the kernel`
     );
     this.relabel(progress, colours, threads);
-    const said = this.announcer.next(progress);
-    if (said !== null) {
-      setText(this.said, said);
+    const announced = this.announcer.next(progress);
+    if (announced !== null) {
+      setText(this.announced, announced);
     }
   }
 
-  /** Tells the timeline of new sites and threads, and only of new ones. */
+  /** Adds new sites and threads to the timeline. */
   private relabel(
     progress: Progress,
     colours: readonly number[],
@@ -151,5 +151,5 @@ function labelsWhile(
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'it is malformed';
+  return error instanceof Error ? error.message : 'the data is malformed';
 }

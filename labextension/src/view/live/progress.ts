@@ -1,14 +1,14 @@
-/** The words for a cell that still runs. */
+/** Texts for the live view of a running cell. */
 
 import type { Progress, ProgressSite, RunningCall } from '../data/schema.js';
 import { callWords, someOf, timeWords } from '../data/words.js';
 
-/** A call that takes longer is worth a warning. */
+/** Calls that take longer are shown with a warning. */
 export const SLOW_NS = 5e9;
 
 const SECOND = 1e9;
 
-/** `3.2 s`, `1 min 12 s`: a clock that runs, so always to the tenth of a second. */
+/** `3.2 s`, `1 min 12 s`: a running clock, so seconds always have one decimal. */
 export function elapsedWords(ns: number): string {
   const seconds = ns / SECOND;
   if (seconds < 59.95) {
@@ -21,7 +21,7 @@ export function elapsedWords(ns: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** `431 of 10,000 calls · 2,310 calls/s · 3.2 s`; no rate before the first call has come back. */
+/** `431 of 10,000 calls · 2,310 calls/s · 3.2 s`; no rate before the first call has returned. */
 export function progressWords(progress: Progress): string {
   const { calls, expected, rate } = progress;
   const counted =
@@ -33,7 +33,7 @@ export function progressWords(progress: Progress): string {
   return [counted, ...pace, elapsedWords(progress.elapsed_ns)].join(' · ');
 }
 
-/** How much of the expected calls is made, in percent; null where that is not known. */
+/** The percentage of the expected calls that were made; null if unknown. */
 export function percentDone({ calls, expected }: Progress): number | null {
   return expected === null || expected === 0 ? null : Math.min(100, (100 * calls) / expected);
 }
@@ -57,12 +57,12 @@ export function progressSiteWords(site: ProgressSite): string {
 
 const ANNOUNCED_EVERY = 10 * SECOND;
 
-/** What is read aloud: the start, news that cannot wait, else a word every ten seconds. */
+/** Announces to screen readers: the start, urgent news, and progress every ten seconds. */
 export class Announcer {
   private last: number | null = null;
   private slow = false;
 
-  /** The words to announce now; null: none. */
+  /** The text to announce now; null: none. */
   next(progress: Progress): string | null {
     const slow = progress.running.find(call => call.elapsed_ns >= SLOW_NS);
     const newlySlow = slow !== undefined && !this.slow;

@@ -1,17 +1,17 @@
-/** Lists whose rows are kept from one update to the next: ten a second change text only. */
+/** Lists that keep their rows between updates, so that only texts change ten times a second. */
 
 import { siteColour } from '../colours.js';
 import { h } from '../dom.js';
 
-/** What a row says. */
+/** The content of a row. */
 export interface Row {
   readonly title: string;
   readonly detail: string;
   readonly colour?: number; // of its site; absent: none
-  readonly alert: boolean; // told by a sign in `detail`, too
+  readonly alert: boolean; // `detail` has a sign for it too
 }
 
-/** A list of rows, of which at most `most` are shown. */
+/** A list that shows at most `most` rows. */
 export class Rows {
   readonly node: HTMLElement;
   private readonly rows: RowNode[] = [];
@@ -66,7 +66,7 @@ class RowNode {
   }
 }
 
-/** Changes the text of a node that has no other content; nothing where it is the same. */
+/** Sets the text of a node if it has changed. */
 export function setText(node: HTMLElement, text: string): void {
   if (node.textContent !== text) {
     node.textContent = text;

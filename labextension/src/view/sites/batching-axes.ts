@@ -1,12 +1,12 @@
-/** What each vmap did to each axis, worked out from the shapes that the host sees. */
+/** Derives what each vmap did to each axis from the shapes that the host sees. */
 
 import phrases from '../data/phrases.json';
 import { LOOPED_METHODS, type Aval, type Level, type Variant } from '../data/schema.js';
 import { levelWords, say, shapeWords } from '../data/words.js';
 
 /**
- * What became of an operand under one vmap: `batched`, `tiled` and `size1` are axes of the host
- * operand, `looped` is one that the host does not see, `unbatched` is none at all.
+ * How one vmap treats an operand: `batched`, `tiled` and `size1` are axes of the host operand,
+ * `looped` is an axis that the host loops over, `unbatched` adds no axis.
  */
 export type AxisKind = 'batched' | 'tiled' | 'size1' | 'looped' | 'unbatched';
 
@@ -15,7 +15,7 @@ export interface BatchAxis {
   readonly size: number;
 }
 
-/** An operand or a result, with what every vmap (outermost first) made of it. */
+/** An operand or a result, with its axis for each vmap (outermost first). */
 export interface Batched {
   readonly name: string;
   readonly dtype: string;
@@ -32,7 +32,7 @@ const IN_WORDS: Readonly<Record<AxisKind, string>> = {
   unbatched: 'unbatched, no axis'
 };
 
-/** One for each operand and result; null where the numbers do not fit each other. */
+/** The operands and results; null if the data is inconsistent. */
 export function batchedOf(variant: Variant): readonly Batched[] | null {
   const { operands, results, levels } = variant;
   if (levels.some(([, , flags]) => flags.length !== operands.length)) {
@@ -111,10 +111,10 @@ function sizesOf(levels: readonly Level[]): string {
   return levels.length ? `${sizes.join(' × ')} element${sizes.join() === '1' ? '' : 's'}` : '';
 }
 
-/** The whole diagram for those who do not see it. */
+/** The whole diagram as text, for screen readers. */
 export function diagramWords(variant: Variant, rows: readonly Batched[]): string {
   const operands = rows.slice(0, variant.operands.length).map(row => rowWords(row, 'sees'));
-  const results = rows.slice(variant.operands.length).map(row => rowWords(row, 'answers'));
+  const results = rows.slice(variant.operands.length).map(row => rowWords(row, 'returns'));
   return [levelWords(variant.levels), ...operands, ...results, elementWords(variant.levels)].join('. ');
 }
 

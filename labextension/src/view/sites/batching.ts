@@ -1,4 +1,4 @@
-/** What vmap made of the shapes, as boxes: one row an operand or result, one column a vmap. */
+/** Draws what vmap made of the shapes: a row per operand or result, a column per vmap. */
 
 import { batchedOf, diagramWords, elementWords } from './batching-axes.js';
 import type { AxisKind, BatchAxis, Batched } from './batching-axes.js';
@@ -18,7 +18,7 @@ const LEGEND: Readonly<Record<AxisKind, string>> = {
   unbatched: 'no axis: one value for all batch elements'
 };
 
-/** Operands and results of one variant: *as written → as the host sees them*. */
+/** Operands and results of one variant, as in the program and as the host sees them. */
 export function batchingDiagram(variant: Variant): HTMLElement {
   const rows = variant.levels.length ? batchedOf(variant) : null;
   const drawn = Math.max(variant.operands.length, variant.results.length);
@@ -28,7 +28,7 @@ export function batchingDiagram(variant: Variant): HTMLElement {
   const grid = h('div', { class: 'jaxcb-batching-grid' }, ...header(variant));
   grid.style.setProperty('--jaxcb-columns', String(variant.levels.length + 4));
   rows.forEach((row, place) => grid.append(...cellsOf(row, place < variant.operands.length)));
-  // It scrolls where the output is narrow, so it can be reached by keyboard.
+  // Focusable, because it scrolls in narrow outputs.
   return h(
     'div',
     { class: 'jaxcb-batching', role: 'img', tabindex: 0, 'aria-label': diagramWords(variant, rows) },
@@ -114,7 +114,7 @@ function shapesOnly(variant: Variant): HTMLElement {
 }
 
 function plainWords(variant: Variant, vmaps: string): string {
-  return `the host sees and answers ${variantShapes(variant)}${vmaps && `; ${vmaps}`}`;
+  return `the host function maps ${variantShapes(variant)}${vmaps && `; ${vmaps}`}`;
 }
 
 function boxesOf(avals: readonly Aval[]): Child[] {

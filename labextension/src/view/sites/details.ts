@@ -1,4 +1,4 @@
-/** What is worth knowing of a site beyond its row. */
+/** The details of a site below its row. */
 
 import { batchingDiagram } from './batching.js';
 import { h, type Child } from '../dom.js';
@@ -6,15 +6,15 @@ import { errorWords, sampleWords, shardWords } from './words.js';
 import type { Site, Variant } from '../data/schema.js';
 import { callWords, counted, levelWords, variantShapes } from '../data/words.js';
 
-const MOST_WAYS = 24;
-const SHORT_ERROR = 160; // characters that stand without folding
+const MOST_VARIANTS = 24;
+const SHORT_ERROR = 160; // characters that are shown without a disclosure
 
-/** How much is unfolded from the start. */
+/** How much is expanded initially. */
 export interface Unfolded {
   readonly diagrams: boolean;
 }
 
-/** The lines below a site's row; none for most sites that simply are called. */
+/** The lines below a site's row; none for most kept calls. */
 export function siteDetails(
   site: Site,
   around: readonly string[],
@@ -30,8 +30,8 @@ export function siteDetails(
   ];
 }
 
-/** Details whose content is made when they are opened first. */
-export function folded(summary: Child, open: boolean, content: () => Child[]): HTMLElement {
+/** A disclosure whose content is built when it is first opened. */
+export function disclosure(summary: Child, open: boolean, content: () => Child[]): HTMLElement {
   const node = h('details', { open }, h('summary', {}, summary));
   let filled = false;
   const fill = (): void => {
@@ -74,7 +74,7 @@ function errorLine(error: string): HTMLElement {
   if (short === error) {
     return line('error', '✕', error);
   }
-  const node = folded(`✕ ${short}`, false, () => [h('pre', { tabindex: 0 }, error)]);
+  const node = disclosure(`✕ ${short}`, false, () => [h('pre', { tabindex: 0 }, error)]);
   node.classList.add('jaxcb-site-error');
   return node;
 }
@@ -85,7 +85,7 @@ function contextOf(site: Site, around: readonly string[]): HTMLElement[] {
     words.push(`in ${around.join(' › ')}`);
   }
   if (site.crossings && site.crossings !== site.calls) {
-    words.push(`${callWords(site.calls)} in ${counted(site.crossings, 'trip')} to the host`);
+    words.push(`${callWords(site.calls)} in ${counted(site.crossings, 'crossing')}`);
   }
   return words.length ? [h('p', { class: 'jaxcb-site-context' }, words.join(' · '))] : [];
 }
@@ -98,10 +98,10 @@ function variantsOf(variants: readonly Variant[], { diagrams }: Unfolded): HTMLE
   if (!more.length) {
     return [variantBlock(only, diagrams, '')];
   }
-  const list = folded(`${variants.length.toLocaleString('en-US')} shapes`, variants.length <= 3, () => [
-    ...variants.slice(0, MOST_WAYS).map(variant => variantBlock(variant, false, `${callWords(variant.calls)}: `)),
-    variants.length > MOST_WAYS &&
-      h('p', { class: 'jaxcb-muted' }, `and ${variants.length - MOST_WAYS} more shapes`)
+  const list = disclosure(`${variants.length.toLocaleString('en-US')} shapes`, variants.length <= 3, () => [
+    ...variants.slice(0, MOST_VARIANTS).map(variant => variantBlock(variant, false, `${callWords(variant.calls)}: `)),
+    variants.length > MOST_VARIANTS &&
+      h('p', { class: 'jaxcb-muted' }, `and ${variants.length - MOST_VARIANTS} more shapes`)
   ]);
   list.classList.add('jaxcb-site-variants');
   return [list];
@@ -121,7 +121,7 @@ function variantBlock(variant: Variant, open: boolean, calls: string): HTMLEleme
     h('code', {}, variantShapes(variant)),
     h('span', { class: 'jaxcb-muted' }, ` ${levelWords(variant.levels)}`)
   );
-  const diagram = folded(summary, open, () => [batchingDiagram(variant)]);
+  const diagram = disclosure(summary, open, () => [batchingDiagram(variant)]);
   return h('div', { class: 'jaxcb-site-variant' }, diagram, more);
 }
 
@@ -140,5 +140,5 @@ function samplesOf(site: Site): HTMLElement[] {
       )
     )
   ];
-  return [folded(title, count <= 4, items)];
+  return [disclosure(title, count <= 4, items)];
 }

@@ -1,4 +1,4 @@
-/** The row of one site: where, which line, what became of it, how often, how long. */
+/** The row of one site: place, source line, status, calls and time. */
 
 import { h, type Child } from '../dom.js';
 import { siteColour } from '../colours.js';
@@ -6,14 +6,14 @@ import { siteCalls, timesKnown } from './words.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
 import { statusSign, statusWord, timeWords } from '../data/words.js';
 
-/** Where a line of code is, for those who can go there. */
+/** A line of code to jump to. */
 export interface Target {
   readonly cell: string | null;
   readonly line: number;
   readonly column: number;
 }
 
-/** What the list can do for its surroundings; absent: the buttons for it too. */
+/** Actions of a site; without an action its button is absent. */
 export interface SiteActions {
   readonly reveal?: ((target: Target) => void) | undefined;
   readonly filter?: ((site: number | null) => void) | undefined;
@@ -77,7 +77,7 @@ function whereOf(
   return button;
 }
 
-/** Time and share of all time in host functions; nothing where it was not saved. */
+/** Time and its share of all time in host functions; nothing if times were not saved. */
 function timeOf(site: Site, measured: Measured, place: number): Child[] {
   const total = measured.host_ns.reduce((sum, ns) => sum + ns, 0);
   if (!timesKnown(measured) || !site.calls || !total) {

@@ -1,4 +1,4 @@
-/** The sites of a recording, in program order: one row each, details below. */
+/** The sites of a recording in program order, each with a row and details. */
 
 import { h, set } from '../dom.js';
 import { coloursOf } from '../colours.js';
@@ -6,8 +6,8 @@ import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
 import type { Facts, Measured } from '../data/schema.js';
 
-const AT_ONCE = 100; // sites that are listed before one asks for more
-const FEW_DIAGRAMS = 4; // so many are unfolded from the start
+const AT_ONCE = 100; // sites that are listed at a time
+const FEW_DIAGRAMS = 4; // diagrams that are expanded initially
 
 export class SiteList {
   readonly node = h('div', { class: 'jaxcb-sites' });
@@ -42,7 +42,7 @@ export class SiteList {
     this.more.hidden = left === 0;
     this.more.textContent = `show ${Math.min(left, AT_ONCE)} more of ${left} sites`;
     if (from > 0) {
-      // The button moved away, or went: those who pressed it go on with what it brought.
+      // The button has moved or is gone, so the focus continues at the first new site.
       const first = this.list.children[from] as HTMLElement;
       set(first, { tabindex: -1 });
       first.focus();
@@ -76,9 +76,9 @@ export class SiteList {
       {
         class: 'jaxcb-link jaxcb-site-show',
         type: 'button',
-        'aria-label': `show its calls: ${site.function}, ${site.where}`
+        'aria-label': `show calls: ${site.function}, ${site.where}`
       },
-      'show its calls'
+      'show calls'
     );
     button.addEventListener('click', () => filter(place));
     return button;

@@ -1,4 +1,4 @@
-/** The one-line headline: each host function once, with what was elided of it. */
+/** The one-line summary: each host function once, with its elided calls. */
 
 import { h } from '../dom.js';
 import { cut } from '../data/parse-fields.js';
@@ -11,10 +11,10 @@ const MOST_FUNCTIONS = 4;
 const MOST_ERROR = 60; // characters
 
 const WHY: Readonly<Partial<Record<Status, string>>> = {
-  unused: 'result never used',
-  optimized_away: 'result known before the run',
-  deduplicated: 'made once with an equal call',
-  hoisted: 'moved out of its loop'
+  unused: 'result unused',
+  optimized_away: 'removed by XLA',
+  deduplicated: 'deduplicated',
+  hoisted: 'moved out of the loop'
 };
 
 interface Word {
@@ -22,7 +22,7 @@ interface Word {
   readonly class?: string;
 }
 
-/** `bessel · pure · 1 call · () → (5,) · 41 µs · ✕ 1 elided: result never used`. */
+/** `bessel · pure · 1 call · () → (5,) · 41 µs · ✕ 1 elided: result unused`. */
 export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
   const line = h('span', { class: 'jaxcb-summary' });
   const functions = grouped(facts.sites);
@@ -38,12 +38,12 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
   return line;
 }
 
-/** Text between functions: what is copied, or read aloud, keeps them apart. */
+/** Spaces between functions, for copied text and screen readers. */
 function spaced(line: HTMLElement): string[] {
   return line.childNodes.length ? ['   '] : [];
 }
 
-/** Places of the sites of each function, in the order of their first. */
+/** Indices of the sites of each function, in order of the first site. */
 function grouped(sites: readonly Site[]): number[][] {
   const found = new Map<string, number[]>();
   sites.forEach((site, place) => {
@@ -73,7 +73,7 @@ function functionPart(facts: Facts, measured: Measured, places: readonly number[
   return partOf(words);
 }
 
-/** `and 2 more functions · ✕ 1 elided`: what is amiss with those that have no part of their own. */
+/** `and 2 more functions · ✕ 1 elided`: problems of the functions that are not listed. */
 function restPart(facts: Facts, functions: readonly (readonly number[])[]): HTMLElement {
   const own = functions.flat().map(place => facts.sites[place]!);
   const text = `and ${counted(functions.length, 'more function')}`;

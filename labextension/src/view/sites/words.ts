@@ -1,18 +1,18 @@
-/** The words of the list of sites. */
+/** Texts for the list of sites. */
 
 import { cut } from '../data/parse-fields.js';
 import phrases from '../data/phrases.json';
 import type { Measured, SampleValues, Site, Variant } from '../data/schema.js';
 import { byteWords, callWords, counted, say, someOf } from '../data/words.js';
 
-const MOST_DEVICES = 8; // that are named
+const MOST_DEVICES = 8; // listed by name
 
-/** Whether the recording still has its times: cleared metadata have none. */
+/** Whether the recording has times, which cleared metadata does not. */
 export function timesKnown(measured: Measured): boolean {
   return measured.host_ns.length > 0;
 }
 
-/** How many calls a site made, or would make in a run: `5 calls`, `3 of 5 expected`. */
+/** Counts the calls of a site, or of one run if nothing ran: `5 calls`, `3 of 5 expected`. */
 export function siteCalls(site: Site, ahead: boolean): string {
   const { calls, expected, written } = site;
   if (!ahead) {
@@ -42,19 +42,19 @@ export function shardWords(variant: Variant): string {
   return words.join(', ');
 }
 
-/** The line of an error that says most: the first, or the last of a traceback. */
+/** The most informative line of an error: the first, or the last of a traceback. */
 export function errorWords(error: string, longest: number): string {
   const lines = error.split('\n').filter(line => line.trim());
   const line = (lines[0]?.startsWith('Traceback') ? lines.at(-1) : lines[0]) ?? 'an error';
   return cut(line, longest);
 }
 
-/** `element 2: 0.5, 1 → 0.479`: what a call was given and answered. */
+/** `element 2: 0.5, 1 → 0.479`: arguments and result of one call. */
 export function sampleWords([element, operands, results, failed, shard]: SampleValues): string {
   const where =
     (shard === null ? '' : say(phrases.of_shard, { shard })) +
     (element < 0 ? '' : say(phrases.of_element, { element }));
   const given = operands.join(', ') || phrases.nothing;
-  const answer = failed ? phrases.raised : results.join(', ') || phrases.nothing;
-  return `${where}${given} → ${answer}`;
+  const result = failed ? phrases.raised : results.join(', ') || phrases.nothing;
+  return `${where}${given} → ${result}`;
 }

@@ -1,4 +1,4 @@
-/** The columns of the table: what they say of a call, and what they sort by. */
+/** The columns of the table: their texts and sort keys. */
 
 import { errorOf, elementOf, shapesOf, siteOf, startWords, threadName } from '../data/call.js';
 import type { Store } from '../data/store.js';
@@ -9,11 +9,11 @@ export interface Column {
   readonly name: string; // of its class: jaxcb-table-<name>
   readonly title: string;
   readonly text: (row: number) => string;
-  /** Made once for every sorting: the numbers that rows are sorted by. */
+  /** Returns the function from rows to sort keys; called once for each sorting. */
   readonly key: () => (row: number) => number;
 }
 
-/** The columns of every table; last that of sample_values, which only some recordings have. */
+/** The columns of the table; the last one, for sample values, only if there are some. */
 export function columnsOf(store: Store, sample_values: (row: number) => string): Column[] {
   const { calls } = store;
   const whole = () => (calls.length ? calls.start(calls.length - 1) : 0);

@@ -1,4 +1,4 @@
-/** What is above the table: which calls it shows, and how many these are. */
+/** The filters above the table, and the number of calls that pass them. */
 
 import { threadName } from '../data/call.js';
 import { h } from '../dom.js';
@@ -19,7 +19,7 @@ export class Filters {
     this.errors.addEventListener('change', () => this.narrow({ errors: this.errors.checked }));
     this.node = h(
       'div',
-      { class: 'jaxcb-table-filters', role: 'group', 'aria-label': 'Which calls' },
+      { class: 'jaxcb-table-filters', role: 'group', 'aria-label': 'Filter calls' },
       h('label', {}, 'Site ', this.site),
       h('label', {}, 'Thread ', this.thread),
       h('label', {}, this.errors, ' failed only'),
@@ -45,8 +45,8 @@ export class Filters {
     this.errors.checked = errors;
   }
 
-  /** So many of the calls are shown. */
-  tell(shown: number): void {
+  /** Sets the number of calls that are shown. */
+  setShown(shown: number): void {
     const words = this.store.countWords(shown);
     if (this.count.textContent !== words) {
       this.count.textContent = words;

@@ -1,4 +1,4 @@
-/** The titles of the table's columns, each a button that sorts by it. */
+/** The column titles of the table; each is a button that sorts by the column. */
 
 import { h } from '../dom.js';
 import type { Column } from './columns.js';

@@ -1,4 +1,4 @@
-/** Which rows the table shows, in which order. */
+/** The rows that the table shows, and their order. */
 
 import type { Store } from '../data/store.js';
 import type { Column } from './columns.js';
@@ -7,7 +7,7 @@ import { sorted } from './sort.js';
 const FIRST_CAPACITY = 1024;
 
 export class Order {
-  column: Column | null = null; // null: as the calls came
+  column: Column | null = null; // null: in recorded order
   descending = false;
   private rows = new Uint32Array(FIRST_CAPACITY);
   private shown = 0;
@@ -25,14 +25,14 @@ export class Order {
     return this.rows[place]!;
   }
 
-  /** Where a row is; -1: the filter leaves it out. */
+  /** The position of a row; -1: it does not pass the filter. */
   place(row: number): number {
     return this.rows[row] === row && row < this.shown
       ? row
       : this.rows.subarray(0, this.shown).indexOf(row);
   }
 
-  /** Takes in the rows that came since the last time. */
+  /** Adds the rows that arrived since the last time. */
   grow(): void {
     if (this.column) {
       this.rebuild();

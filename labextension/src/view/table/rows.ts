@@ -1,4 +1,4 @@
-/** The rows of the table that are in the document: a few, used again and again. */
+/** The row elements of the table: only a few, which are reused. */
 
 import { h } from '../dom.js';
 import type { Store } from '../data/store.js';
@@ -7,7 +7,7 @@ import type { Order } from './order.js';
 import { ROW, type Scroll } from './scroll.js';
 import { siteColour } from '../colours.js';
 
-const SPARE = 2; // above and below what is visible, for a scroll that is ahead of its event
+const SPARE = 2; // rows above and below the visible ones, because scroll events come late
 
 export class Rows {
   readonly node = h('div', { class: 'jaxcb-table-body', role: 'rowgroup' });
@@ -20,7 +20,7 @@ export class Rows {
     private readonly id: string
   ) {}
 
-  /** The row that an event is about; null: none. */
+  /** The row of an event's target; null: none. */
   rowOf(event: Event): number | null {
     const element = event.target instanceof Element ? event.target.closest('[data-row]') : null;
     return element ? Number(element.getAttribute('data-row')) : null;

@@ -1,33 +1,33 @@
-/** Scrolls through more rows than a browser lets an element be high. */
+/** Scrolls through more rows than fit into the maximum height of an element. */
 
 export const ROW = 24;
 const HIGHEST = 6_000_000; // pixels; Firefox stops at about 17 million
 
 /**
- * Where the rows are when the scroll bar is at a place.
+ * Maps the position of the scroll bar to rows.
  *
- * Up to `HIGHEST` pixels it is the same place. Beyond, a jump of the scroll bar is scaled, and
- * scrolling by a little is not, so that no row is passed over.
+ * Up to `HIGHEST` pixels they are equal. Beyond that, jumps of the scroll bar are scaled, but small
+ * steps are not, so that no row is skipped.
  */
 export class Scroll {
   rows = 0;
-  height = ROW; // of what is visible
-  private top = 0; // in pixels, as if all rows had their height
-  private bar = 0; // what the scroll bar says
+  height = ROW; // of the visible part
+  private top = 0; // unscaled position, in pixels
+  private bar = 0; // position of the scroll bar
 
-  /** How high the scrolled element is to be. */
+  /** The height of the scrolled element. */
   get room(): number {
     return Math.min(this.whole, HIGHEST);
   }
 
-  /** The first place that is visible, and the one after the last. */
+  /** The first visible position, and the position after the last. */
   get visible(): [number, number] {
     const first = Math.floor(this.top / ROW);
     const last = Math.ceil((this.top + this.height) / ROW);
     return [Math.min(first, this.rows), Math.min(last, this.rows)];
   }
 
-  /** Rows that a key for a page moves by. */
+  /** Number of rows that Page Up and Page Down move by. */
   get page(): number {
     return Math.max(Math.floor(this.height / ROW) - 1, 1);
   }
@@ -37,7 +37,7 @@ export class Scroll {
     return this.bar + place * ROW - this.top;
   }
 
-  /** The scroll bar moved. */
+  /** Handles a move of the scroll bar. */
   scrolled(bar: number): void {
     const by = bar - this.bar;
     const little = Math.abs(by) <= this.height && bar > 0 && bar < this.room - this.height;
@@ -46,14 +46,14 @@ export class Scroll {
     this.clamp();
   }
 
-  /** The number of rows or the height changed. */
+  /** Handles a change of the number of rows or of the height. */
   fit(rows: number, height: number): void {
     this.rows = rows;
     this.height = height;
     this.clamp();
   }
 
-  /** Where the scroll bar has to go for a row to be visible; null: it is. */
+  /** The scroll position that makes a row visible; null if it is visible. */
   reveal(place: number): number | null {
     const top = place * ROW;
     if (top < this.top) {

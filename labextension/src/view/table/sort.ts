@@ -1,11 +1,11 @@
-/** Sorting a million rows by numbers, in a few passes over typed arrays. */
+/** Sorts a million rows by numbers, with a radix sort on typed arrays. */
 
 const DIGIT_BITS = 16;
 const DIGITS = 4; // of a double
 const BUCKETS = 1 << DIGIT_BITS;
 const SIGN = 0x80000000;
 
-/** `rows` by their keys; rows with equal keys stay in their order. */
+/** Sorts `rows` stably by their keys. */
 export function sorted(
   rows: Uint32Array,
   key: (row: number) => number,
@@ -22,7 +22,7 @@ export function sorted(
   return order.map(place => rows[place]!);
 }
 
-/** The keys as integers of 64 bits that have their order, low half first. */
+/** The keys as 64-bit integers of the same order, low half first. */
 function sortable(
   rows: Uint32Array,
   key: (row: number) => number,

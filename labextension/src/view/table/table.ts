@@ -24,7 +24,7 @@ export class CallTable {
   private readonly head = new Head(column => this.sort(column));
   private readonly rows: Rows;
   private readonly columns: readonly Column[];
-  private sampled = 0; // rows that were asked for a sample
+  private sampled = 0; // rows that were checked for sample values
   private hasSamples = false;
   private active: number | null = null; // the row that keys move from
   private frameAsked = 0;
@@ -62,7 +62,7 @@ export class CallTable {
   private emptyNote(): HTMLElement {
     const all = h('button', { type: 'button' }, 'Show all calls');
     all.addEventListener('click', () => this.store.narrow(EVERYTHING));
-    return h('p', { class: 'jaxcb-table-empty' }, 'No call passes this filter. ', all);
+    return h('p', { class: 'jaxcb-table-empty' }, 'No matching calls. ', all);
   }
 
   private changed(change: Change): void {
@@ -97,7 +97,7 @@ export class CallTable {
     this.draw();
   }
 
-  /** The selection moved, perhaps in another view. */
+  /** Handles a change of the selection, possibly in another view. */
   private follow(): void {
     const { selected } = this.store;
     this.active = selected ?? this.active;
@@ -148,7 +148,7 @@ export class CallTable {
     this.grid.setAttribute('aria-colcount', String(this.shownColumns.length));
     this.grid.hidden = length === 0;
     this.empty.hidden = length > 0 || calls.length === 0;
-    this.filters.tell(length);
+    this.filters.setShown(length);
     this.measure();
     this.draw();
   }
@@ -169,7 +169,7 @@ export class CallTable {
     }
   }
 
-  /** A click selects, unless it ends the selection of some text. */
+  /** A click selects a row, unless it ends a text selection. */
   private click(event: Event): void {
     const row = this.rows.rowOf(event);
     if (row !== null && !document.getSelection()?.toString()) {

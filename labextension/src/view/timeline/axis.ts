@@ -18,7 +18,7 @@ export function paintGround(pen: CanvasRenderingContext2D, at: Geometry, theme: 
   }
 }
 
-/** Over the bands, which scroll below it. */
+/** The axis covers the bands, which scroll below it. */
 export function paintAxis(pen: CanvasRenderingContext2D, at: Geometry, theme: Theme): void {
   pen.clearRect(0, 0, at.width, AXIS);
   pen.font = `11px ${theme.font}`;
@@ -61,7 +61,7 @@ export function paintNames(
   pen.fillRect(at.gutter - 1, 0, 1, at.height);
 }
 
-/** As much of a text as fits in `width`, with an ellipsis; empty: nothing worth it. */
+/** Cuts a text to `width`, with an ellipsis; empty if too little fits. */
 export function cut(pen: CanvasRenderingContext2D, text: string, width: number): string {
   if (pen.measureText(text).width <= width) {
     return text;

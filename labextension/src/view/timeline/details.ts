@@ -1,4 +1,4 @@
-/** The box beside the pointer that says all of one call. */
+/** The box beside the pointer with the details of one call. */
 
 import { errorOf, elementOf, shapesOf, siteOf, startWords, threadName } from '../data/call.js';
 import { h } from '../dom.js';
@@ -8,7 +8,7 @@ import { callWords, timeWords } from '../data/words.js';
 
 const BESIDE = 14;
 
-/** What is said of a call that is pointed at. */
+/** The details of the call below the pointer. */
 export function fillDetails(
   box: HTMLElement,
   store: Store,
@@ -41,7 +41,7 @@ export function fillDetails(
   box.replaceChildren(...parts.filter(part => part instanceof Node));
 }
 
-/** Shows the box beside a point of the window, in its top layer where there is one. */
+/** Shows the box beside a point of the window, in the top layer if supported. */
 export function placeDetails(box: HTMLElement, x: number, y: number): void {
   box.hidden = false;
   if ('popover' in box && !box.hasAttribute('popover')) {

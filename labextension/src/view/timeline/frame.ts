@@ -8,7 +8,7 @@ import { siteColour } from '../colours.js';
 const MOST_SITES = 8;
 let frames = 0;
 
-/** What the buttons do. */
+/** The actions of the buttons. */
 export interface Buttons {
   zoomIn(): void;
   zoomOut(): void;
@@ -18,8 +18,8 @@ export interface Buttons {
 export class Frame {
   readonly node: HTMLElement;
   readonly canvas: HTMLCanvasElement;
-  readonly scroller: HTMLElement; // over the bands that do not fit
-  readonly said = h('p', { class: 'jaxcb-timeline-said', role: 'status' });
+  readonly scroller: HTMLElement; // scrolls the bands
+  readonly selected = h('p', { class: 'jaxcb-timeline-selected', role: 'status' });
   readonly details = h('div', { class: 'jaxcb-timeline-details', role: 'tooltip', hidden: true });
   private readonly room = h('div', { class: 'jaxcb-timeline-room' });
   private readonly legend = h('div', {
@@ -45,14 +45,14 @@ export class Frame {
     zoom.append(
       button('−', 'Zoom out', () => buttons.zoomOut()),
       button('+', 'Zoom in', () => buttons.zoomIn()),
-      button('All', 'Show all of the time', () => buttons.all())
+      button('All', 'Show the whole time range', () => buttons.all())
     );
     const head = h('div', { class: 'jaxcb-timeline-head' }, this.legend, zoom);
-    const foot = h('div', { class: 'jaxcb-timeline-foot' }, this.said, this.hint);
+    const foot = h('div', { class: 'jaxcb-timeline-foot' }, this.selected, this.hint);
     this.node = h('div', { class: 'jaxcb-timeline' }, head, this.scroller, foot, this.details);
   }
 
-  /** Makes room for so many bands, of which no more than a few are visible at once. */
+  /** Sets the height for a number of bands, of which only a few are visible at once. */
   fit(bands: number): void {
     const visible = AXIS + BAND * Math.min(Math.max(bands, 1), MOST_BANDS) + 2;
     this.canvas.style.height = `${visible}px`;
@@ -60,19 +60,19 @@ export class Frame {
     this.room.style.height = `${BAND * Math.max(bands - MOST_BANDS, 0)}px`;
   }
 
-  /** The words for a screen reader, in place of the picture. */
+  /** Sets the text alternative of the picture for screen readers. */
   describe(words: string): void {
     if (this.canvas.getAttribute('aria-label') !== words) {
       this.canvas.setAttribute('aria-label', words);
     }
   }
 
-  /** The selected call in words; empty: none. */
+  /** Shows the selected call as text; empty: none. */
   say(words: string): void {
-    this.said.textContent = words;
+    this.selected.textContent = words;
   }
 
-  /** The sites with their colours; a click shows one of them only. */
+  /** Lists the sites with their colours; a click filters by site. */
   list(): void {
     const { labels, filter } = this.store;
     const key = JSON.stringify([filter.site, labels.sites.slice(0, MOST_SITES + 1)]);

@@ -1,4 +1,4 @@
-/** Where things are on the timeline's canvas, in CSS pixels. */
+/** The geometry of the timeline's canvas, in CSS pixels. */
 
 import type { Scale } from './spans.js';
 import type { TimeWindow } from './window.js';
@@ -11,13 +11,13 @@ export const OUTLINED = 7; // width from which a failing call is outlined and ne
 
 const GUTTER = 128; // for short names
 const GUTTER_SHARE = 0.3; // of the width, at most
-const LETTER = 6; // about the width of one in a name
+const LETTER = 6; // approximate width of a letter
 const AROUND_NAME = 16;
 const BAR = 16;
-const BAR_STEP = 3; // an inner call is that much less high
-const EDGE = 8; // room at the right for what ends last
+const BAR_STEP = 3; // how much lower the bar of an inner call is
+const EDGE = 8; // margin at the right for the last call
 
-/** One drawing's measures. */
+/** The measures of one drawing. */
 export class Geometry {
   readonly gutter: number; // for the names of threads
   readonly plot: number; // width of what is after it
@@ -25,7 +25,7 @@ export class Geometry {
   constructor(
     readonly width: number,
     readonly height: number,
-    readonly scrolled: number, // how far down, in pixels
+    readonly scrolled: number, // vertical scroll position, in pixels
     readonly bands: number,
     letters: number, // of the longest name
     private readonly window: TimeWindow
@@ -47,7 +47,7 @@ export class Geometry {
     return this.window.from + ((x - this.gutter) / this.plot) * this.window.span;
   }
 
-  /** How long a pixel is. */
+  /** The duration of a pixel. */
   get pixel(): number {
     return this.window.span / this.plot;
   }

@@ -1,17 +1,17 @@
-/** Which call is where on the timeline. */
+/** Finds the call at a point of the timeline. */
 
 import type { Store } from '../data/store.js';
 import { AXIS, barTop, OUTLINED, type Geometry } from './geometry.js';
 import type { Track } from './tracks.js';
 
-const REACH = 4; // pixels beside a call that still mean it
+const REACH = 4; // tolerance beside a call, in pixels
 
 export interface Hit {
   readonly row: number;
-  readonly crowd: number; // calls in the pixel that is pointed at
+  readonly crowd: number; // calls in the pixel below the pointer
 }
 
-/** The call at a point: the innermost, one that failed before others; null: none is near. */
+/** The call at a point, preferring inner and failed calls; null: none is near. */
 export function hit(
   tracks: readonly Track[],
   at: Geometry,
@@ -51,7 +51,7 @@ function nearest(track: Track, at: Geometry, ns: number): number | null {
   return best;
 }
 
-/** A failing call whose cross is pointed at. */
+/** The failed call whose cross is at a point. */
 function failing(track: Track, ns: number, pixel: number): number | null {
   const nth = track.failureFrom(track.firstOpen(ns - REACH * pixel));
   if (nth === track.failures) {
@@ -67,7 +67,7 @@ export function onAxis(y: number): boolean {
   return y < AXIS;
 }
 
-/** The next call that the filter shows, `step` 1 or -1 away from the selected one; null: none. */
+/** The next (`step` 1) or previous (-1) call that passes the filter; null: none. */
 export function neighbour(store: Store, from: number, to: number, step: 1 | -1): number | null {
   const { calls, selected } = store;
   let row = selected === null ? (step > 0 ? 0 : calls.length - 1) : selected + step;

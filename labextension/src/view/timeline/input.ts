@@ -1,6 +1,6 @@
-/** Pointer, wheel and keys on the timeline's canvas, as what they mean. */
+/** Translates pointer, wheel and key events on the timeline's canvas into actions. */
 
-/** What a user can do; `x` and `y` are pixels of the canvas. */
+/** The actions of a user; `x` and `y` are pixels of the canvas. */
 export interface Actions {
   hover(x: number, y: number, event: PointerEvent): void;
   leave(): void;
@@ -10,14 +10,14 @@ export interface Actions {
   zoomTo(from: number, to: number): void;
   zoomAt(factor: number, x: number): void;
   all(): void;
-  key(key: string): boolean; // whether it meant something
+  key(key: string): boolean; // whether the key is used
 }
 
 const STILL = 4; // pixels that a click may move
-const LINE = 16; // pixels to a line of a wheel
+const LINE = 16; // pixels per wheel line
 const WHEEL = 0.0022;
 
-/** The listeners go with the canvas. */
+/** Adds the listeners; they are removed with the canvas. */
 export function listen(canvas: HTMLCanvasElement, actions: Actions): void {
   const gesture = new Gesture(canvas, actions);
   canvas.addEventListener('pointerdown', event => gesture.down(event));
@@ -37,7 +37,7 @@ export function listen(canvas: HTMLCanvasElement, actions: Actions): void {
   });
 }
 
-/** The page scrolls as ever, unless a key or the focus says that the timeline is meant. */
+/** The wheel scrolls the page unless Ctrl is pressed or the timeline has the focus. */
 function wheel(canvas: HTMLCanvasElement, actions: Actions, event: WheelEvent): void {
   const unit = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : LINE;
   const meant = event.ctrlKey || event.metaKey || event.altKey;

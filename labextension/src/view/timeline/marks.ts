@@ -1,4 +1,4 @@
-/** Draws what points at calls: the selected one, the one below the pointer, a range. */
+/** Draws the marks: the selected call, the call below the pointer, a range. */
 
 import type { Store } from '../data/store.js';
 import { AXIS, barHeight, barTop, type Geometry } from './geometry.js';

@@ -10,10 +10,10 @@ import type { Track } from './tracks.js';
 
 const LEAST_LABELLED = 26;
 const SHADES = 12;
-const FAINTEST = 0.28; // a call that takes no time is seen all the same
+const FAINTEST = 0.28; // keeps very short calls visible
 const MARKS_APART = 9;
 
-/** What the tracks of one drawing have in common. */
+/** The settings of one drawing, equal for all tracks. */
 export interface Drawing {
   readonly pen: CanvasRenderingContext2D;
   readonly at: Geometry;
@@ -38,7 +38,7 @@ export function paintTrack(
 
 class Painter implements Spans {
   private readonly height: number;
-  private left = 0; // of the shades that are waiting to be drawn in one go
+  private left = 0; // of the pending shades, which are drawn together
   private right = 0;
   private shadeAlpha = 0;
   private shadeColour = '';
@@ -101,7 +101,7 @@ class Painter implements Spans {
     this.right = left + 1;
   }
 
-  /** Draws the shades that are still waiting. */
+  /** Draws the pending shades. */
   flush(): void {
     if (this.right > this.left) {
       this.fill(this.left, this.right - this.left, this.shadeColour, this.shadeAlpha);
@@ -117,7 +117,7 @@ class Painter implements Spans {
     return site === null ? theme.mixed : theme.sites[store.colour(site)]!;
   }
 
-  /** An inner call has an edge, so that it is told from the one around it. */
+  /** Inner calls get an edge, to distinguish them from the outer call. */
   private fill(x: number, width: number, colour: string, alpha: number): void {
     const { pen, theme } = this.drawing;
     pen.globalAlpha = alpha;
@@ -131,7 +131,7 @@ class Painter implements Spans {
   }
 }
 
-/** A cross for every failing call that has room for one; below them, a line where more failed. */
+/** Draws a cross for each failed call if there is room, and a line below where more failed. */
 export function paintFailures({ pen, at, theme }: Drawing, track: Track, band: number): void {
   const { from, to } = at.scale;
   const crosses: number[] = [];

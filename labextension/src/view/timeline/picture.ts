@@ -1,4 +1,4 @@
-/** Draws the whole timeline: its bands with their calls, the axis, and what is marked. */
+/** Draws the whole timeline: bands with calls, axis, and marks. */
 
 import { threadName } from '../data/call.js';
 import { paintAxis, paintGround, paintNames } from './axis.js';
@@ -6,7 +6,7 @@ import { paintRange, paintSpot } from './marks.js';
 import { type Drawing, paintFailures, paintTrack } from './paint.js';
 import type { LitTracks, Track, Tracks } from './tracks.js';
 
-/** Everything but the marks; calls that the filter leaves out are dimmed. */
+/** Draws everything except the marks; calls that do not pass the filter are dimmed. */
 export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): void {
   const { pen, at, theme, store } = drawing;
   const { threads } = all;

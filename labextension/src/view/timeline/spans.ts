@@ -1,4 +1,4 @@
-/** What of a track is drawn: bars for calls that a pixel shows, shades for those it cannot. */
+/** Reduces a track to bars for wide calls and shades for pixels with several calls. */
 
 import type { Track } from './tracks.js';
 
@@ -16,7 +16,7 @@ export interface Spans {
   shade(place: number, next: number, x: number): void;
 }
 
-/** Costs a few searches a pixel, however many calls there are. */
+/** Takes a few searches per pixel, independent of the number of calls. */
 export function walk(track: Track, { from, to, width }: Scale, spans: Spans): void {
   const pixel = (to - from) / width;
   let place = track.firstOpen(from);
@@ -45,7 +45,7 @@ const DOMINANT = 0.6;
 /**
  * The site of most of the calls from `place` to before `next`; null: none of them.
  *
- * Looks at a few calls, the same ones wherever the view is panned, so that colours do not flicker.
+ * Samples a few calls, always the same ones, so that colours do not flicker when panning.
  */
 export function dominant(
   track: Track,

@@ -6,7 +6,7 @@ export interface Theme {
   readonly sites: readonly string[];
   readonly onSites: readonly string[]; // text that is readable on each
   readonly mixed: string; // calls of several sites
-  readonly dimmed: string; // calls that the filter leaves out
+  readonly dimmed: string; // calls that do not pass the filter
   readonly failed: string;
   readonly text: string;
   readonly muted: string;
@@ -17,7 +17,7 @@ export interface Theme {
   readonly font: string;
 }
 
-/** The theme as it is now around `node`; `pen` knows what each colour is in numbers. */
+/** Reads the current theme around `node`; `pen` converts colours to numbers. */
 export function themeOf(node: Element, pen: CanvasRenderingContext2D): Theme {
   const style = getComputedStyle(node);
   const read = (name: string) => style.getPropertyValue(name).trim() || '#808080';

@@ -1,4 +1,4 @@
-/** Where the time axis has its marks, and what they say. */
+/** The ticks of the time axis and their labels. */
 
 export interface Tick {
   readonly ns: number;
@@ -31,7 +31,7 @@ function niceStep(least: number): number {
   return Math.max(factor * power, 1);
 }
 
-/** Absolute labels; far from the start and close up only the first is, the rest say how far on. */
+/** Labels are absolute; when zoomed in far from the start, all but the first are relative. */
 function labeller(first: number, largest: number, step: number): (ns: number) => string {
   if (largest / step < 10 ** MOST_DIGITS) {
     return ns => inUnit(ns, largest, step);

@@ -17,7 +17,7 @@ import { callWords, timeWords } from '../data/words.js';
 
 const PANNED_SHARE = 0.15;
 const ZOOM_STEP = 0.6;
-const MOST_NAMES = 200; // that the room for names is made for
+const MOST_NAMES = 200; // names that are measured for the width of the gutter
 
 export class Timeline implements Actions {
   readonly node: HTMLElement;
@@ -147,7 +147,7 @@ export class Timeline implements Actions {
     return meaning !== undefined;
   }
 
-  /** Selects a call in the middle; closer to the one that is selected. */
+  /** Selects a call near the middle, or next to the selected call. */
   private enter(): void {
     const { store, time } = this;
     if (store.selected === null) {
@@ -264,7 +264,7 @@ export class Timeline implements Actions {
   }
 }
 
-/** The picture in words. */
+/** Describes the picture as text. */
 function summary({ calls }: Store, { threads, end, failures }: Tracks): string {
   const over = `${threads.length} thread${threads.length === 1 ? '' : 's'}`;
   const failed = failures ? `, ${failures.toLocaleString('en-US')} failed` : '';

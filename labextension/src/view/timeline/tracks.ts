@@ -1,11 +1,11 @@
-/** Calls by thread and depth, so that those of one track follow each other and never overlap. */
+/** Groups calls by thread and depth into tracks, in which calls never overlap. */
 
 import type { Store } from '../data/store.js';
 
 const DEEPEST = 5;
 const FIRST_CAPACITY = 64;
-const AT_ONCE = 200_000; // calls, in the time of one frame
-const THREADS = 0x10000; // that the columns can tell apart
+const AT_ONCE = 200_000; // calls that are processed in one frame
+const THREADS = 0x10000; // distinct thread numbers in the columns
 
 /** Calls of one thread at one depth of nesting, in the order in which they started. */
 export class Track {
@@ -36,7 +36,7 @@ export class Track {
     return place < this.length && this.rows[place] === row;
   }
 
-  /** How long the calls from `place` to before `next` took together. */
+  /** The total duration of the calls from `place` to before `next`. */
   busyBetween(place: number, next: number): number {
     return this.busy[next]! - this.busy[place]!;
   }
@@ -63,7 +63,7 @@ export class Track {
     }
   }
 
-  /** Makes room for so many calls in all. */
+  /** Reserves memory for a number of calls. */
   reserve(capacity: number): void {
     if (capacity > this.rows.length) {
       const { rows, starts, busy } = this;
@@ -125,7 +125,7 @@ export class Tracks {
     return this.byThread.get(thread) ?? [];
   }
 
-  /** Takes in calls that came since the last time; false: there are more of them. */
+  /** Adds calls that arrived since the last time; false: there are more of them. */
   grow(): boolean {
     const { calls } = this.store;
     this.reserve();
@@ -142,7 +142,7 @@ export class Tracks {
     return last === calls.length;
   }
 
-  /** So that many calls at once are not copied again and again. */
+  /** Reserves memory, so that adding many calls at once does not copy repeatedly. */
   private reserve(): void {
     const { calls } = this.store;
     const counts = new Uint32Array(THREADS);
@@ -173,7 +173,7 @@ function trackAt(tracks: Track[], start: number): Track {
   return tracks[tracks.length - 1]!;
 }
 
-/** The tracks with only those calls that the store's filter lets through. */
+/** The tracks, reduced to the calls that pass the store's filter. */
 export class LitTracks {
   private found: ReadonlyMap<Track, Track> | null = null; // null: to be found again
 
@@ -184,7 +184,7 @@ export class LitTracks {
     this.found = null;
   }
 
-  /** What is left of a thread's tracks; all of it without a filter. */
+  /** The filtered tracks of a thread; unchanged without a filter. */
   of(thread: number): readonly Track[] {
     const tracks = this.tracks.of(thread);
     if (this.store.showsAll()) {
@@ -201,7 +201,7 @@ export class LitTracks {
   }
 }
 
-/** The calls of a track that the store's filter lets through. */
+/** The calls of a track that pass the store's filter. */
 function narrowed(track: Track, store: Store): Track {
   const lit = new Track(track.thread, track.depth);
   const { calls } = store;

@@ -1,9 +1,9 @@
-/** The stretch of time that a timeline shows. */
+/** The range of time that a timeline shows. */
 
 const SHORTEST_NS = 20;
-const REVEALED_SHARE = 0.2; // of the width, for a call that is looked at closely
+const REVEALED_SHARE = 0.2; // of the width, for a revealed call
 
-/** All of the recording until somebody zooms; then it stays where it was put. */
+/** Shows the whole recording until the user zooms; then it keeps the range. */
 export class TimeWindow {
   from = 0;
   to = SHORTEST_NS;
@@ -14,7 +14,7 @@ export class TimeWindow {
     return this.to - this.from;
   }
 
-  /** How long all is. */
+  /** The duration of the whole recording. */
   get whole(): number {
     return this.end;
   }
@@ -40,7 +40,7 @@ export class TimeWindow {
     this.to = this.from + span;
   }
 
-  /** Makes `factor` times as much visible; what is at `ns` stays where it is. */
+  /** Makes `factor` times as much visible, keeping the position of `ns`. */
   zoom(factor: number, ns: number): void {
     const span = Math.min(Math.max(this.span * factor, SHORTEST_NS), this.end);
     const share = (ns - this.from) / this.span;
@@ -53,7 +53,7 @@ export class TimeWindow {
     }
   }
 
-  /** Moves so that a call is visible, if it is not. */
+  /** Pans to make a call visible, if needed. */
   reveal(start: number, end: number): void {
     if (end < this.from || start > this.to) {
       const centre = (start + end) / 2;
@@ -61,7 +61,7 @@ export class TimeWindow {
     }
   }
 
-  /** Puts a call in the middle, close up. */
+  /** Centers a call and zooms in on it. */
   centre(start: number, end: number): void {
     const span = Math.min(this.span, Math.max(end - start, SHORTEST_NS) / REVEALED_SHARE);
     this.show((start + end - span) / 2, (start + end + span) / 2);

@@ -8,7 +8,7 @@ const KEPT: Note = {
   text: '5 calls',
   name: 'bessel',
   title: 'bessel · line 3',
-  details: ['pure · live', '<b>bold</b>'],
+  details: ['pure · unknown', '<b>bold</b>'],
   place: { site: 0 }
 };
 const CALLBACK: Note = { ...KEPT, tone: 'quiet', sign: '', text: 'pure', place: { callback: 1 } };
@@ -26,10 +26,10 @@ test('each note is a button that opens its own place', () => {
   expect(open.mock.calls).toEqual([[{ callback: 1 }]]);
 });
 
-test('a screen reader is told the whole note, and that the cell was edited', () => {
+test('the label for screen readers has the whole note, and that the cell was edited', () => {
   const label = made([KEPT], true).querySelector('button')!.getAttribute('aria-label');
   expect(label).toBe(
-    'bessel · line 3. 5 calls. pure · live. <b>bold</b>. the cell was edited since'
+    'bessel · line 3. 5 calls. pure · unknown. <b>bold</b>. the cell was edited after this run'
   );
 });
 
@@ -74,9 +74,9 @@ test('the tooltip says everything, as text', () => {
   expect(tip.querySelector('b')).toBeNull();
   expect([...tip.querySelectorAll('strong, p')].map(line => line.textContent)).toEqual([
     '● bessel · line 3',
-    'pure · live',
+    'pure · unknown',
     '<b>bold</b>',
-    'Older: the cell was edited since.'
+    'Outdated: the cell was edited after this run.'
   ]);
   expect(tooltipNode([KEPT], false).textContent).not.toContain('edited');
 });

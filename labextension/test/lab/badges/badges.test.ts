@@ -29,7 +29,7 @@ function notesWith(calls = 5, text = SOURCE): CellNotes {
   return notesOf(snapshot({ sites: [site], cells: { two: crc32(text) } }), 'two')!;
 }
 
-async function told(): Promise<void> {
+async function updated(): Promise<void> {
   [...listeners].forEach(listener => listener());
   await Promise.resolve();
 }
@@ -64,7 +64,7 @@ test('an editor that is made late begins with its badges', () => {
 test('a count that grows keeps the elements', async () => {
   const button = view.dom.querySelector('.jaxcb-badge button');
   notes = notesWith(6);
-  await told();
+  await updated();
   expect(seen()).toEqual([BADGE.replace('5 calls', '6 calls')]);
   expect(view.dom.querySelector('.jaxcb-badge button')).toBe(button);
 });
@@ -72,7 +72,7 @@ test('a count that grows keeps the elements', async () => {
 test('equal news change nothing in the editor', async () => {
   const dispatch = vi.spyOn(view, 'dispatch');
   notes = notesWith();
-  await told();
+  await updated();
   expect(dispatch).not.toHaveBeenCalled();
 });
 
@@ -87,41 +87,41 @@ test('news that come after an edit stand where the edit took the line', async ()
   view.dispatch({ changes: { from: 18, insert: 'g(2) + ' } });
   view.dispatch({ changes: { from: 13, insert: '9' } });
   notes = notesWith(6);
-  await told();
+  await updated();
   expect(seen()[0]).toMatch(/^y = 9f\(1\) \| faded ● 6 calls/);
 });
 
 test('a cell that ran again after an edit has fresh badges', async () => {
   view.dispatch({ changes: { from: 0, to: 8, insert: 'import y' } });
   notes = notesWith(5, 'import y\ny = f(1)\nz = f(2)');
-  await told();
+  await updated();
   expect(seen()).toEqual([BADGE]);
 });
 
 test('a cell that was edited before its editor came finds the line by its text', async () => {
   notes = notesWith(5, 'y = f(1)');
-  await told();
+  await updated();
   expect(seen()).toEqual([BADGE.replace('●', 'faded ●')]);
 });
 
 test('a restarted kernel leaves no badges', async () => {
   notes = null;
-  await told();
+  await updated();
   expect(seen()).toEqual([]);
 });
 
 test('badges that are switched off are gone, and come back', async () => {
   shown = false;
-  await told();
+  await updated();
   expect(seen()).toEqual([]);
   shown = true;
-  await told();
+  await updated();
   expect(seen()).toEqual([BADGE]);
 });
 
-test('news while the editor updates are told after that', async () => {
+test('changes during an editor update are shown after it', async () => {
   let threw = false;
-  const tells = EditorView.updateListener.of(update => {
+  const listener = EditorView.updateListener.of(update => {
     if (update.docChanged) {
       try {
         listeners.forEach(listener => listener());
@@ -131,7 +131,7 @@ test('news while the editor updates are told after that', async () => {
     }
   });
   view.destroy();
-  const extensions = [badges(source), tells];
+  const extensions = [badges(source), listener];
   view = new EditorView({ state: EditorState.create({ doc: SOURCE, extensions }) });
   notes = notesWith(6);
   view.dispatch({ changes: { from: 0, insert: ' ' } });
@@ -143,7 +143,7 @@ test('news while the editor updates are told after that', async () => {
 test('news for an editor that is gone by then are dropped', async () => {
   const dispatch = vi.spyOn(view, 'dispatch');
   notes = notesWith(6);
-  const news = told();
+  const news = updated();
   view.destroy();
   await news;
   expect(dispatch).not.toHaveBeenCalled();

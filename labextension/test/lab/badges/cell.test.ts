@@ -21,14 +21,14 @@ test.each([{ cell_type: 'markdown' }, { notebook: null }, { cell_type: undefined
   }
 );
 
-test('a cell hears its own notes, and each turn of the switch', () => {
+test('a cell gets its own notes, and every change of the switch', () => {
   const hub = new Hub();
   const shown = new Switch(true);
   const kernel = new FakeKernel();
   const source = cellSource(hub, shared(), shown, vi.fn())!;
   const listener = vi.fn();
   const off = source.on(listener);
-  hub.state(notebook).hear(kernel.connection);
+  hub.state(notebook).connect(kernel.connection);
   expect(source.notes()).toBeNull();
   kernel.says(message());
   expect(source.notes()!.lines.length).toBe(1);
@@ -41,7 +41,7 @@ test('a cell hears its own notes, and each turn of the switch', () => {
   expect(listener).toHaveBeenCalledTimes(3);
 });
 
-test('a click tells the notebook and the place', () => {
+test('a click opens the notebook and the place', () => {
   const open = vi.fn();
   cellSource(new Hub(), shared(), new Switch(true), open)!.open({ site: 3 });
   expect(open).toHaveBeenCalledWith(notebook, { site: 3 });

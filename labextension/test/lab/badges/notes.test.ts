@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { notesOf } from '../../../src/lab/badges/notes.js';
 import { CALLBACK, SITE, snapshot } from '../made.js';
 
-test('a cell of which nothing is told has no notes', () => {
+test('a cell that is not in the snapshot has no notes', () => {
   expect(notesOf(snapshot(), 'three')).toBeNull();
 });
 

@@ -28,7 +28,7 @@ test('a kernel that is there is greeted once, on a comm without a thread of its 
   expect(kernel.comm).toMatchObject({ commsOverSubshells: 'disabled' });
 });
 
-test('a kernel without our end is told nothing: it would log a warning', () => {
+test('nothing is sent to a kernel without the comm, which would log a warning', () => {
   kernel.known = {};
   linked();
   expect(kernel.comm.sent).toEqual([]);
@@ -42,18 +42,18 @@ test('a kernel that comes later is listened to at once and greeted when it is th
   expect(kernel.comm.sent).toEqual([HELLO]);
 });
 
-test('a snapshot is told, also while nothing was asked', () => {
+test('a snapshot is received without a request', () => {
   const link = linked();
   kernel.says(message());
-  expect(link.told.snapshot?.callbacks[0]?.name).toBe('bessel');
+  expect(link.received.snapshot?.callbacks[0]?.name).toBe('bessel');
   expect(changed).toHaveBeenCalledOnce();
 });
 
-test('a lost connection keeps what was told, and asks again when it is back', () => {
+test('a lost connection keeps the snapshot, and requests it again on reconnect', () => {
   const link = linked();
   kernel.says(message());
   kernel.connectionStatusChanged.emit('connecting');
-  expect(link.told.snapshot).not.toBeNull();
+  expect(link.received.snapshot).not.toBeNull();
   kernel.connectionStatusChanged.emit('connected');
   expect(kernel.comm.sent).toEqual([HELLO, HELLO]);
   expect(kernel.comms.length).toBe(1);
@@ -63,48 +63,48 @@ test('a restart forgets everything and listens on a new comm', () => {
   const link = linked();
   kernel.says(message());
   kernel.restart();
-  expect(link.told.snapshot).toBeNull();
+  expect(link.received.snapshot).toBeNull();
   expect(kernel.comms.length).toBe(2);
   expect(kernel.comm.sent).toEqual([HELLO]);
 });
 
-test('a kernel that closes the comm, or unloads the extension, clears what was told', () => {
+test('a kernel that closes the comm, or unloads the extension, clears the snapshot', () => {
   const link = linked();
   kernel.says(message());
   kernel.says({ type: 'unloaded', protocol: 1 });
-  expect(link.told.snapshot).toBeNull();
+  expect(link.received.snapshot).toBeNull();
   kernel.says(message());
   kernel.comm.onClose();
   kernel.comm.dispose();
-  expect(link.told.snapshot).toBeNull();
+  expect(link.received.snapshot).toBeNull();
   vi.runAllTimers();
   expect(kernel.comms.length).toBe(2);
 });
 
-test('a message that cannot be read is told as trouble, until one can', () => {
+test('an unreadable message is reported as trouble, until a readable one comes', () => {
   const link = linked();
   kernel.says({ type: 'snapshot', protocol: 2 });
-  expect(link.told.snapshot).toBeNull();
-  expect(link.told.trouble).toMatch(/protocol 2/);
+  expect(link.received.snapshot).toBeNull();
+  expect(link.received.trouble).toMatch(/protocol 2/);
   kernel.says(message());
-  expect(link.told.trouble).toBe('');
+  expect(link.received.trouble).toBe('');
 });
 
-test('a recording is asked for, and answers for another id are left to others', async () => {
-  const answer = linked().everything('r1');
+test('a recording is requested, and replies for other ids are ignored', async () => {
+  const reply = linked().everything('r1');
   expect(kernel.comm.sent[1]).toEqual({ type: 'recording', id: 'r1' });
   kernel.says({ type: 'recording', id: 'r0', facts: { other: true } });
   kernel.says({ type: 'recording', id: 'r1', facts: { mine: true } });
-  expect(await answer).toMatchObject({ facts: { mine: true } });
+  expect(await reply).toMatchObject({ facts: { mine: true } });
 });
 
 test('a recording that the kernel has no more is null', async () => {
-  const answer = linked().everything('r1');
+  const reply = linked().everything('r1');
   kernel.says({ type: 'recording', id: 'r1', facts: null });
-  expect(await answer).toBeNull();
+  expect(await reply).toBeNull();
 });
 
-test('a kernel that does not answer in ten seconds, or restarts, has no recording', async () => {
+test('a kernel that does not reply in ten seconds, or restarts, has no recording', async () => {
   const link = linked();
   const silent = link.everything('r1');
   vi.advanceTimersByTime(10_000);

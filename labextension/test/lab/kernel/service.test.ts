@@ -7,17 +7,17 @@ function named(name: string): Record<string, unknown> {
   return message({ callbacks: [{ ...CALLBACK, name }] });
 }
 
-test('two notebooks with equal cells hear their own kernels', () => {
+test('two notebooks with equal cells receive from their own kernels', () => {
   const hub = new Hub();
   const notebooks = [{}, {}];
   const kernels = [new FakeKernel(), new FakeKernel()];
   kernels.forEach((kernel, i) => hub.follow(notebooks[i]!, new FakeSession(kernel).context));
   kernels.forEach((kernel, i) => kernel.says(named(`of ${i}`)));
-  const names = notebooks.map(each => hub.state(each).told.snapshot!.callbacks[0]!.name);
+  const names = notebooks.map(each => hub.state(each).received.snapshot!.callbacks[0]!.name);
   expect(names).toEqual(['of 0', 'of 1']);
 });
 
-test('whoever asks for a notebook before its kernel is there is told later', () => {
+test('a listener that comes before the kernel is notified later', () => {
   const hub = new Hub();
   const notebook = {};
   const state = hub.state(notebook);
@@ -29,22 +29,22 @@ test('whoever asks for a notebook before its kernel is there is told later', () 
   const kernel = new FakeKernel();
   session.kernelChanged.emit({ newValue: kernel });
   kernel.says(message());
-  expect(state.told.snapshot).not.toBeNull();
+  expect(state.received.snapshot).not.toBeNull();
   expect(listener).toHaveBeenCalledTimes(2);
 });
 
-test('a listener that left is not told', () => {
+test('a removed listener is not notified', () => {
   const kernel = new FakeKernel();
   const state = new Hub().state({});
   const listener = vi.fn();
   const off = state.on(listener);
-  state.hear(kernel.connection);
+  state.connect(kernel.connection);
   off();
   kernel.says(message());
   expect(listener).toHaveBeenCalledOnce();
 });
 
-test('another kernel begins with nothing, and the old one is heard no more', () => {
+test('a new kernel starts empty, and the old one is ignored', () => {
   const hub = new Hub();
   const notebook = {};
   const [old, other] = [new FakeKernel(), new FakeKernel()];
@@ -52,7 +52,7 @@ test('another kernel begins with nothing, and the old one is heard no more', () 
   hub.follow(notebook, session.context);
   old.says(message());
   session.kernelChanged.emit({ newValue: other });
-  expect(hub.state(notebook).told.snapshot).toBeNull();
+  expect(hub.state(notebook).received.snapshot).toBeNull();
   expect(old.comm.isDisposed).toBe(true);
 });
 

@@ -16,10 +16,10 @@ test('a snapshot is read with the places of each cell', () => {
   expect([read.running, snapshot({ running: true }).running]).toEqual([false, true]);
 });
 
-test('another protocol is told with both versions and what to do', () => {
+test('another protocol is reported with both versions and advice', () => {
   expect(trouble({ type: 'snapshot', protocol: 2, version: '0.3' })).toBe(
-    'this kernel has jupyter_jaxcb 0.3, which speaks protocol 2; this JupyterLab extension ' +
-      'speaks 1. Install the same version in both environments.'
+    'this kernel has jupyter_jaxcb 0.3, which uses protocol 2; this JupyterLab extension ' +
+      'uses protocol 1. Install the same version in both environments.'
   );
 });
 
@@ -38,7 +38,7 @@ test.each([
   ['cells', { cells: { two: 'x' } }]
 ])('a message with bad %s is refused, and says where', (where, parts) => {
   expect(trouble(message(parts))).toBe(
-    `this kernel has jupyter_jaxcb 0.1.0, which sent what this JupyterLab extension cannot read ` +
+    `this kernel has jupyter_jaxcb 0.1.0, which sent data that this JupyterLab extension cannot read ` +
       `(${where}). Install the same version in both environments.`
   );
 });
@@ -59,12 +59,12 @@ test('a recording comes with its raw calls, wherever in a buffer they lie', () =
   const bytes = new Uint8Array([9, 9, 1, 2]).subarray(2);
   const data = { type: 'recording', id: 'r', facts: {}, measured: {}, rows: 5, unit_ns: 100 };
   const read = readMessage(data, [bytes]);
-  const calls = read.type === 'recording' ? read.answer.calls : null;
+  const calls = read.type === 'recording' ? read.reply.calls : null;
   expect(calls).toMatchObject({ rows: 5, unit_ns: 100 });
   expect([calls!.data.byteLength, calls!.data.getUint8(0)]).toEqual([2, 1]);
 });
 
 test('a recording without a buffer has no calls', () => {
   const read = readMessage({ type: 'recording', id: 'r', facts: null });
-  expect(read).toMatchObject({ type: 'recording', answer: { facts: null, calls: null } });
+  expect(read).toMatchObject({ type: 'recording', reply: { facts: null, calls: null } });
 });

@@ -24,7 +24,7 @@ test('a callback that is registered twice in a line keeps two keys, in each snap
 test('sites of callbacks that are registered no more come last, with their sums', () => {
   const sites = [SITE, { ...SITE, errors: ['E'] }, { ...SITE, calls: 2, elided: 3 }];
   const groups = groupsOf(snapshot({ sites }));
-  expect(names(groups)).toEqual(['bessel', 'Registered no more']);
+  expect(names(groups)).toEqual(['bessel', 'No longer registered']);
   expect(groups[1]!.sites).toEqual([1, 2]);
   expect(groups[1]!.callback).toMatchObject({ calls: 7, elided: 3, errors: 1, host_ns: 82000 });
 });

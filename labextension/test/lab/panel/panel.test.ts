@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 
 function following(data?: unknown): void {
-  notebook.hear(kernel.connection);
+  notebook.connect(kernel.connection);
   panel.follow(notebook);
   if (data) {
     kernel.says(data);
@@ -42,19 +42,19 @@ test('without a notebook, a kernel, the extension or callbacks it says what is m
   expect(empty()).toBe('No notebook is open.');
   panel.follow(notebook);
   expect(empty()).toBe('This notebook has no kernel.');
-  notebook.hear(kernel.connection);
+  notebook.connect(kernel.connection);
   expect(empty()).toBe(
-    'This kernel has not loaded jupyter_jaxcb: run %load_ext jupyter_jaxcb'
+    'This kernel has not loaded jupyter_jaxcb. Run %load_ext jupyter_jaxcb'
   );
   kernel.says(message({ callbacks: [], sites: [] }));
-  expect(empty()).toBe('No callbacks yet: begin a cell with %%jax_callback pure');
+  expect(empty()).toBe('No callbacks yet. Begin a cell with %%jax_callback pure');
   kernel.says(message());
   expect(empty()).toBe('(hidden)');
 });
 
-test('a kernel of another protocol is told of in a line', () => {
+test('a kernel with another protocol is reported in a line', () => {
   following({ type: 'snapshot', protocol: 2, version: '0.3' });
-  expect(empty()).toMatch(/^This kernel has jupyter_jaxcb 0.3, which speaks protocol 2;/);
+  expect(empty()).toMatch(/^This kernel has jupyter_jaxcb 0.3, which uses protocol 2;/);
 });
 
 test('it lists callbacks, and says whether the kernel runs', () => {
@@ -90,14 +90,14 @@ test('filter and order come with many callbacks', () => {
   const order = panel.node.querySelector('select')!;
   order.value = 'calls';
   order.dispatchEvent(new Event('change'));
-  expect(names()).toEqual(['a', 'b', 'c', 'd', 'Registered no more']);
+  expect(names()).toEqual(['a', 'b', 'c', 'd', 'No longer registered']);
   const filter = panel.node.querySelector('input')!;
   filter.value = 'nowhere';
   filter.dispatchEvent(new Event('input'));
-  expect([names(), empty()]).toEqual([[], 'No callback has these words.']);
+  expect([names(), empty()]).toEqual([[], 'No matching callbacks.']);
 });
 
-test('another notebook shows its own, and the former is heard no more', () => {
+test('another notebook shows its own callbacks, and the former is ignored', () => {
   following(message());
   panel.follow(new NotebookState());
   kernel.says(message());
@@ -109,7 +109,7 @@ test('what is folded in one notebook is not folded in another', () => {
   following(message());
   panel.node.querySelector('details')!.open = false;
   const [other, others] = [new NotebookState(), new FakeKernel()];
-  other.hear(others.connection);
+  other.connect(others.connection);
   others.says(message());
   panel.follow(other);
   expect(panel.node.querySelector('details')!.open).toBe(true);
@@ -137,7 +137,7 @@ test('a place that is gone is no error', () => {
   expect(document.activeElement).toBe(document.body);
 });
 
-test('a panel that is disposed of hears nothing', () => {
+test('a disposed panel ignores updates', () => {
   following(message());
   panel.dispose();
   kernel.says(message({ callbacks: [] }));

@@ -68,6 +68,6 @@ describe('parseMeasured', () => {
 
   it('refuses compressed calls of absurd length', () => {
     const calls = { rows: 1, unit_ns: 1, zlib: 'x'.repeat(64_000_001) };
-    expect(() => parseMeasured({ calls }, FACTS)).toThrow('too many to be unpacked');
+    expect(() => parseMeasured({ calls }, FACTS)).toThrow('too many to unpack');
   });
 });

@@ -20,7 +20,7 @@ const PROGRESS = someProgress({
 });
 
 describe('parseProgress', () => {
-  it('gives back what the kernel tells', () => {
+  it('returns the progress that the kernel sends', () => {
     expect(parseProgress(structuredClone(PROGRESS))).toEqual(PROGRESS);
   });
 

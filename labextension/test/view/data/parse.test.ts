@@ -29,7 +29,7 @@ describe('parseFacts', () => {
 
   it('refuses another schema, and says what to do', () => {
     expect(() => parseFacts({ schema: 2 })).toThrow(
-      'this recording is of schema 2; this version of jupyter_jaxcb shows schema 1. ' +
+      'this recording has schema 2; this version of jupyter_jaxcb shows schema 1. ' +
         'Update jupyter_jaxcb where JupyterLab runs.'
     );
   });
@@ -79,7 +79,7 @@ describe('parseFacts', () => {
     expect(sites[0]!.where).toBe(`${'x'.repeat(198)}…`);
   });
 
-  it('reads the first of too many sites, and tells how many it leaves out', () => {
+  it('reads the first of too many sites, and counts those it leaves out', () => {
     const { sites, left_out } = parseFacts({ ...FACTS, sites: Array(5_000).fill(FACTS.sites[0]) });
     expect([sites.length, left_out]).toEqual([2_000, 3_000]);
   });

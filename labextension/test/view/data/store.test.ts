@@ -10,26 +10,26 @@ const CALLS = [
 ];
 
 describe('Store', () => {
-  test('tells every listener of every change, until it stops listening', () => {
+  test('notifies every listener of every change, until it is removed', () => {
     const store = storeOf(CALLS);
-    const heard: Change[] = [];
-    const stop = store.on(change => heard.push(change));
+    const received: Change[] = [];
+    const stop = store.on(change => received.push(change));
     store.grown();
     store.relabel(store.labels);
     store.select(1);
     store.narrow(EVERYTHING);
     stop();
     store.select(2);
-    expect(heard).toEqual(['calls', 'labels', 'selected', 'filter']);
+    expect(received).toEqual(['calls', 'labels', 'selected', 'filter']);
   });
 
-  test('tells nothing where the selection stays', () => {
+  test('does not notify if the selection is unchanged', () => {
     const store = storeOf(CALLS);
     store.select(1);
-    const heard: Change[] = [];
-    store.on(change => heard.push(change));
+    const received: Change[] = [];
+    store.on(change => received.push(change));
     store.select(1);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test('selects no row that does not exist', () => {
@@ -41,13 +41,13 @@ describe('Store', () => {
     }
   });
 
-  test('a listener that stops while it is told spares the others', () => {
+  test('a listener that removes itself does not affect the others', () => {
     const store = storeOf(CALLS);
-    const heard: string[] = [];
+    const received: string[] = [];
     const stop = store.on(() => stop());
-    store.on(() => heard.push('second'));
+    store.on(() => received.push('second'));
     store.grown();
-    expect(heard).toEqual(['second']);
+    expect(received).toEqual(['second']);
   });
 
   test('filters by site, thread and failure', () => {

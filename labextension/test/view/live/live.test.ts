@@ -85,7 +85,7 @@ describe('LiveView', () => {
     expect(find('.jaxcb-bar-fill').style.width).toBe('');
   });
 
-  it('lists sites and calls that still run, and drops those that ended', () => {
+  it('lists sites and Host calls running, and drops those that ended', () => {
     view.update(someProgress({ sites: [SITE], running: [CALL, CALL] }), []);
     expect(find('.jaxcb-live-sites').textContent).toContain('bessel · pure · line 3');
     expect(view.node.querySelectorAll('.jaxcb-live-running li')).toHaveLength(2);
@@ -131,11 +131,11 @@ describe('LiveView', () => {
     expect(find('[role=status]').textContent).toContain('431 of');
   });
 
-  it('says that progress cannot be shown, until it can', () => {
+  it('says that cannot show progress, until it can', () => {
     view.update({ calls: 'many' }, []);
     expect(find('.jaxcb-bad').hidden).toBe(false);
     expect(find('.jaxcb-bad').textContent).toBe(
-      '✕ progress cannot be shown: progress.elapsed_ns is missing.'
+      '✕ cannot show progress: progress.elapsed_ns is missing.'
     );
     view.update(someProgress(), []);
     expect(find('.jaxcb-bad').hidden).toBe(true);
@@ -156,19 +156,19 @@ describe('the timeline of LiveView', () => {
 
   it('grows', () => {
     const store = openTimeline();
-    const heard = vi.fn();
-    store.on(heard);
+    const received = vi.fn();
+    store.on(received);
     view.append({ ...someCalls(3), base_ns: 0 });
-    expect(heard.mock.calls).toEqual([['calls']]);
+    expect(received.mock.calls).toEqual([['calls']]);
   });
 
   it('hears of new sites and threads, and only of new ones', () => {
     const store = openTimeline();
-    const heard = vi.fn();
-    store.on(heard);
+    const received = vi.fn();
+    store.on(received);
     view.update(someProgress({ sites: [SITE] }), ['MainThread']);
     view.update(someProgress({ sites: [SITE] }), ['MainThread']);
-    expect(heard.mock.calls).toEqual([['labels']]);
+    expect(received.mock.calls).toEqual([['labels']]);
     expect(store.labels.sites).toEqual(['bessel, line 3']);
     expect(store.labels.siteOfVariant).toEqual([0]);
     expect(store.labels.threads).toEqual(['MainThread']);

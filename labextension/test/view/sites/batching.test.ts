@@ -91,7 +91,7 @@ describe('batchingDiagram', () => {
       'vmap 4 (batched, unbatched), sequential. ' +
         'operand 1: vmap 4 batched, looped over; the host sees (). ' +
         'operand 2: unbatched, no axis; the host sees (5,). ' +
-        'result: vmap 4 batched, looped over; the host answers (). 4 elements × one call'
+        'result: vmap 4 batched, looped over; the host returns (). 4 elements × one call'
     );
   });
 
@@ -101,7 +101,7 @@ describe('batchingDiagram', () => {
     expect(keys.map(key => key.textContent)).toEqual(['batched: one entry per batch element']);
   });
 
-  it('tells kinds apart by class, and looped axes by a sign', () => {
+  it('distinguishes kinds by class, and looped axes by a sign', () => {
     const diagram = batchingDiagram(aVariant([[]], [[]], [[4, 'sequential', [true]]]));
     expect(diagram.querySelector('.jaxcb-axis-looped')?.textContent).toBe('4 ×');
   });
@@ -115,7 +115,7 @@ describe('batchingDiagram', () => {
     const diagram = batchingDiagram(aVariant([[], [3]], [[3]]));
     const boxes = [...diagram.querySelectorAll('.jaxcb-axis')].map(box => box.textContent);
     expect(boxes).toEqual(['()float32', '(3,)float32', '(3,)float32']);
-    expect(diagram.getAttribute('aria-label')).toBe('the host sees and answers (), (3,) → (3,)');
+    expect(diagram.getAttribute('aria-label')).toBe('the host function maps (), (3,) → (3,)');
   });
 
   it('says nothing for no operands', () => {

@@ -49,12 +49,12 @@ describe('a row of SiteList', () => {
     [null, null, 'depends on data'],
     [5, 5, '5 calls'],
     [3, 5, '3 of 5 calls']
-  ])('tells that one run makes %j of %j calls', (expected, written, words) => {
+  ])('shows that one run makes %j of %j calls', (expected, written, words) => {
     const { node } = list(someFacts([aSite({ expected, written })], { ahead: true }));
     expect(text(node, '.jaxcb-site-calls')).toBe(words);
   });
 
-  it('tells the share of the time', () => {
+  it('shows the share of the time', () => {
     const measured = someMeasured({ host_ns: [750_000, 250_000] });
     const { node } = list(someFacts([aSite(), aSite()]), measured);
     expect(text(node, '.jaxcb-site-time')).toBe('750 µs 75 %');
@@ -105,7 +105,7 @@ describe('the links of SiteList', () => {
 describe('the details of SiteList', () => {
   it('give the reason, and the advice apart from it', () => {
     const { node } = list(someFacts([unusedSite()]));
-    expect(text(node, '.jaxcb-site-reason')).toBe('its result is never used');
+    expect(text(node, '.jaxcb-site-reason')).toBe('nothing uses its result');
     expect(text(node, '.jaxcb-site-advice')).toContain('What to do: return or use the result');
   });
 
@@ -126,9 +126,9 @@ describe('the details of SiteList', () => {
     expect(text(details, 'pre')).toBe(error);
   });
 
-  it('tell how many calls came over together', () => {
+  it('show the number of crossings', () => {
     const node = nodeOf({ calls: 6, crossings: 1 });
-    expect(text(node, '.jaxcb-site-context')).toBe('6 calls in 1 trip to the host');
+    expect(text(node, '.jaxcb-site-context')).toBe('6 calls in 1 crossing');
   });
 
   it('draw what vmap did', () => {
@@ -159,7 +159,7 @@ describe('the details of SiteList', () => {
     expect(variants.textContent).toContain('and 59976 more shapes');
   });
 
-  it('tell shards, devices and what was gathered', () => {
+  it('show shards, devices and gathered bytes', () => {
     const more = { shards: 2, devices: ['cpu:0', 'cpu:1'], gathered_bytes: 4_096 };
     const node = nodeOf({ shapes: [aVariant([[2]], [[2]], [], more)] });
     expect(text(node, '.jaxcb-site-context')).toBe('2 shards (cpu:0, cpu:1), gathers 4.1 kB');

@@ -9,7 +9,7 @@ function words(facts: Facts, measured: Measured = someMeasured()): string {
 }
 
 describe('summaryLine', () => {
-  it('tells name, flavor, calls, shapes and time', () => {
+  it('shows name, flavor, calls, shapes and time', () => {
     const measured = someMeasured({ host_ns: [41_000] });
     expect(words(someFacts(), measured)).toBe('bessel · pure · 1 call · () → (5,) · 41 µs');
   });
@@ -18,9 +18,9 @@ describe('summaryLine', () => {
     expect(words(someFacts())).toBe('bessel · pure · 1 call · () → (5,)');
   });
 
-  it('tells what was elided, and why in a few words', () => {
+  it('shows elided calls with a short reason', () => {
     expect(words(someFacts([unusedSite()]))).toBe(
-      'bessel · pure · 0 calls · ✕ 1 elided: result never used'
+      'bessel · pure · 0 calls · ✕ 1 elided: result unused'
     );
   });
 
@@ -30,12 +30,12 @@ describe('summaryLine', () => {
     expect(words(someFacts(sites))).not.toContain('elided:');
   });
 
-  it('tells the first error, and how many there are', () => {
+  it('shows the first error and the number of errors', () => {
     const site = aSite({ errors: ['ValueError: no luck\nmore', 'KeyError'] });
     expect(words(someFacts([site]))).toContain('✕ ValueError: no luck and 1 more');
   });
 
-  it('tells the last line of a traceback', () => {
+  it('shows the last line of a traceback', () => {
     const site = aSite({ errors: ['Traceback (most recent call last):\n  f\nValueError: no\n'] });
     expect(words(someFacts([site]))).toContain('✕ ValueError: no');
   });
@@ -58,19 +58,19 @@ describe('summaryLine', () => {
     expect(words(someFacts(sites))).toMatch(/f3.*and 5 more functions$/);
   });
 
-  it('tells of those it does not name what was elided, and the first error', () => {
+  it('sums up elided calls and errors of the other functions', () => {
     const names = ['f0', 'f1', 'f2', 'f3', 'f4', 'f5'].map(name => ({ function: name }));
     const sites = names.map(name => aSite(name));
     sites[4] = unusedSite(names[4]);
     sites[5] = aSite({ ...names[5], errors: ['ValueError: no luck'] });
     expect(words(someFacts(sites))).toMatch(
-      /and 2 more functions · ✕ 1 elided: result never used · ✕ ValueError: no luck$/
+      /and 2 more functions · ✕ 1 elided: result unused · ✕ ValueError: no luck$/
     );
   });
 
   it('counts what one run would do when nothing ran', () => {
     const site = aSite({ expected: 5 });
-    expect(words(someFacts([site], { ahead: true }))).toContain('5 calls a run');
+    expect(words(someFacts([site], { ahead: true }))).toContain('5 calls per run');
     const unknown = aSite({ expected: null });
     expect(words(someFacts([site, unknown], { ahead: true }))).toContain('calls depend on data');
   });

@@ -14,7 +14,7 @@ describe('sorted', () => {
     expect([...sorted(rows, row => (row % 2 ? 0 : -0), true)]).toEqual([...rows]);
   });
 
-  test('tells keys apart that differ by very little', () => {
+  test('distinguishes keys that differ by very little', () => {
     const close = [1, 1 + 2 ** -52, -1, -1 - 2 ** -52];
     const few = Uint32Array.from([0, 1, 2, 3]);
     expect([...sorted(few, row => close[row]!, false)]).toEqual([3, 2, 0, 1]);

@@ -50,7 +50,7 @@ describe('CallTable', () => {
     expect(words(shown(grid)[1]!).slice(1)).toEqual([
       'lookup, model.py:12', '', 'worker-1', '0.0 µs', '10 ns', '(3,) → ()', 'ValueError: no luck'
     ]);
-    expect(words(shown(grid)[3]!)[1]).toBe('a site that was not kept');
+    expect(words(shown(grid)[3]!)[1]).toBe('unknown site');
   });
 
   test('has sample_values where there are any', () => {

@@ -92,8 +92,8 @@ describe('Timeline', () => {
     const store = storeOf(CALLS);
     const { timeline } = open(store);
     store.select(2);
-    const said = timeline.node.querySelector('[role=status]')!.textContent;
-    expect(said).toBe(
+    const selectedText = timeline.node.querySelector('[role=status]')!.textContent;
+    expect(selectedText).toBe(
       'call 3 · bessel, line 3 · 100 ns at 0.4 µs · (3,) → () · MainThread · ✕ ValueError: no luck'
     );
     store.select(null);

@@ -1,4 +1,4 @@
-"""Each host call is counted on the line whose call it is, or said to be of no known line."""
+"""Each host call is counted on its line, or marked as having no known line."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""Callbacks that result oddly when they are looked at: as ever, and with a name that is text."""
+"""Callbacks with odd attributes work unchanged, and get a name that is text."""
 
 import contextlib
 import unittest.mock

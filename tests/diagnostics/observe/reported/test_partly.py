@@ -1,4 +1,4 @@
-"""What is reported of JAX's own callbacks where they were not observed all the time."""
+"""Reports on JAX's own callbacks that were observed only part of the time."""
 
 import jax
 import pytest
@@ -25,7 +25,7 @@ def sometimes():
 
 
 @flavors
-def test_block_in_which_nobody_observed_tells_nothing_of_jaxs_own(flavor):
+def test_unobserved_block_reports_nothing_of_jaxs_own_callbacks(flavor):
     f = jax.jit(lambda x: FLAVORS[flavor](x))
     with jaxcb.record():
         with jaxcb.observe_jax():
@@ -36,17 +36,19 @@ def test_block_in_which_nobody_observed_tells_nothing_of_jaxs_own(flavor):
 
 
 @flavors
-def test_calls_are_reported_and_said_not_to_be_all_where_it_was_observed_for_a_while(flavor):
+def test_partly_observed_calls_are_reported_as_incomplete(flavor):
     f = jax.jit(lambda x: FLAVORS[flavor](x))
     with jaxcb.record() as r:
         with jaxcb.observe_jax():
             jax.block_until_ready(f(one()))
         jax.block_until_ready(f(one()))
     assert statuses(r.recording) == [(flavor, "kept", 1, None)]
-    assert "calls that came while JAX's were not observed are not counted" in to_text(r.recording)
+    assert "calls made while JAX's callbacks were not observed are not counted" in to_text(
+        r.recording
+    )
 
 
-def test_branch_entered_while_nobody_observed_is_not_said_to_be_not_reached():
+def test_branch_entered_while_not_observed_is_not_reported_as_not_reached():
     f = sometimes()
     with jaxcb.record() as r:
         with jaxcb.observe_jax():
@@ -54,7 +56,7 @@ def test_branch_entered_while_nobody_observed_is_not_said_to_be_not_reached():
         f(one())
     (unused, unknown) = sorted(summarize(r.recording), key=lambda s: s.site.line)
     assert (unknown.status, unknown.calls) == ("unknown", 0)
-    assert unknown.reason.startswith("JAX's own callbacks were not observed all the time")
+    assert unknown.reason.startswith("JAX's own callbacks were observed during only part")
     assert "jaxcb.observe_jax()" in unknown.advice
     assert unused.status == "unused"  # as compiled, whoever listens
 
@@ -86,7 +88,7 @@ def test_observation_that_ended_and_began_again_meanwhile_is_not_whole():
     assert "not_reached" not in {str(s.status) for s in summarize(r.recording)}
 
 
-def test_block_that_was_observed_from_end_to_end_tells_statuses():
+def test_fully_observed_block_reports_statuses():
     f = sometimes()
     with jaxcb.record(), jaxcb.observe_jax(), jaxcb.record() as r:
         f(-one())

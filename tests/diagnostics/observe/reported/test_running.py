@@ -1,4 +1,4 @@
-"""Host calls of JAX's own callbacks that have not come back when the recording ends."""
+"""Host calls of JAX's own callbacks that are still running when the recording ends."""
 
 import threading
 import warnings

@@ -1,4 +1,4 @@
-"""Callbacks made with jax's own functions are recorded: sites, statuses, batching, calls, errors."""
+"""JAX's own callbacks are recorded: sites, statuses, batching, calls, errors."""
 
 import functools
 import threading
@@ -118,7 +118,7 @@ def test_unused_result_is_elided_with_reason_and_advice():
     assert len(recording) == 0
 
 
-def test_callback_whose_result_cannot_matter_is_folded():
+def test_callback_whose_result_cannot_matter_is_optimized_away():
     def f(x):
         return jnp.where(jnp.zeros((), bool), jax.pure_callback(double, STRUCT, x), x)
 
@@ -132,7 +132,7 @@ def test_branch_that_is_not_entered_is_not_reached():
     assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "not_reached", 0)]
 
 
-def test_io_that_jax_drops_from_a_differentiated_loop_is_reported_what_keeps_it():
+def test_io_that_jax_drops_from_a_differentiated_loop_is_reported_with_advice():
     def f(x):
         def step(x, i):
             io_callback(look, None, i)
@@ -172,7 +172,7 @@ def test_callback_that_jax_drops_while_it_traces_is_reported():
 
 @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_batched_call_says_what_vmap_made_of_it(method, around):
+def test_batched_call_has_its_vmap_level(method, around):
     def f(x, y):
         return jax.pure_callback(lambda x, y: x + y, STRUCT, x, y, vmap_method=method)
 
@@ -185,7 +185,7 @@ def test_batched_call_says_what_vmap_made_of_it(method, around):
 
 
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
-def test_elements_that_jax_loops_over_are_calls_of_their_own(flavor):
+def test_elements_that_jax_loops_over_are_separate_calls(flavor):
     bind = FLAVORS[flavor]
     if flavor == "jax pure":
         bind = functools.partial(jax.pure_callback, double, STRUCT, vmap_method="sequential")
@@ -194,14 +194,14 @@ def test_elements_that_jax_loops_over_are_calls_of_their_own(flavor):
     assert (summary.calls, summary.notes) == (3, ())
 
 
-def test_shared_call_of_several_elements_is_pointed_out():
+def test_call_that_serves_several_elements_is_noted():
     def f(x):
         return x + jax.pure_callback(double, STRUCT, np.float32(2))
 
     _, recording = observed(lambda: jax.jit(jax.vmap(f))(jnp.ones(3)))
     (summary,) = summarize(recording)
     assert summary.calls == 1
-    assert summary.notes == ("no argument is mapped by vmap: one call serves 3 batch elements",)
+    assert summary.notes == ("no argument is batched: one call serves 3 batch elements",)
 
 
 @pytest.mark.parametrize("bind", [jax.debug.callback, jax.debug.print], ids=["callback", "print"])
@@ -213,7 +213,7 @@ def test_eager_debug_call_of_each_element_serves_that_element_alone(bind, capsys
     assert (summary.calls, summary.notes) == (3, ())
 
 
-def test_equal_buffer_calls_that_jax_lowers_together_are_said_to_be():
+def test_equal_buffer_calls_that_jax_lowers_together_are_marked():
     def f(x):
         a = buffer_callback(double_into, STRUCT)(x)
         return a + buffer_callback(double_into, STRUCT)(x)
@@ -259,7 +259,7 @@ def test_callback_traced_before_and_compiled_inside_has_its_line():
 
 
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
-def test_calls_of_a_program_compiled_before_are_counted_and_said_to_be(flavor):
+def test_calls_of_a_program_compiled_before_are_counted_and_marked(flavor):
     f = jax.jit(lambda x: FLAVORS[flavor](x))
     jax.block_until_ready(f(one()))
     jax.effects_barrier()

@@ -63,7 +63,7 @@ class Loud(str):
     [lambda f: f, jax.jit, jax.vmap, lambda f: jax.jit(jax.vmap(f))],
     ids=["eager", "jit", "vmap", "vmap in jit"],
 )
-def test_format_with_a_way_of_its_own_keeps_it(around, capsys):
+def test_format_with_its_own_handler_keeps_it(around, capsys):
     def f(x):
         jax.debug.print(Loud("x is {}"), x)
 

@@ -105,7 +105,7 @@ def test_program_traced_inside_and_compiled_outside_is_no_business_of_ours():
     assert (len(r.recording), r.recording.outcomes) == (0, ())
 
 
-def test_run_outside_of_a_program_compiled_inside_tells_no_status():
+def test_run_outside_of_a_program_compiled_inside_has_no_status():
     f = jax.jit(lambda x: FLAVORS["jax io"](x))
     observed(lambda: f(one()))
     with jaxcb.record() as r:

@@ -24,7 +24,7 @@ def run(program):
 
 
 def disagreement(program):
-    """In which way the program differs when it is observed, if at all."""
+    """How the program differs when it is observed, if at all."""
     with precision(program.x64):
         wanted = run(program)
         try:

@@ -177,8 +177,8 @@ def test_error_of_a_host_function_has_its_class_and_message(flavor, around, capl
         with pytest.raises(Exception) as caught:
             jax.block_until_ready(around(lambda x: f(x))(one()))
             jax.effects_barrier()
-        said = str(caught.value).strip().splitlines()
-        return caught.type, said[0], said[-1], [record.getMessage() for record in caplog.records]
+        lines = str(caught.value).strip().splitlines()
+        return caught.type, lines[0], lines[-1], [record.getMessage() for record in caplog.records]
 
     plain = raised()
     with jaxcb.observe_jax():

@@ -31,10 +31,10 @@ def test_what_has_moved_is_named_with_versions_that_work(module, name, monkeypat
         patch.delattr(importlib.import_module(f"jax._src.{module}"), name)
         with pytest.raises(RuntimeError) as caught, jaxcb.observe_jax():
             pytest.fail("it began")
-    said = str(caught.value)
-    assert said.startswith(f"cannot observe the callbacks of JAX {jax.__version__}: ")
-    assert name in said
-    assert "JAX 0.8.0 to 0.12.0" in said
+    message = str(caught.value)
+    assert message.startswith(f"cannot observe the callbacks of JAX {jax.__version__}: ")
+    assert name in message
+    assert "JAX 0.8.0 to 0.12.0" in message
     assert insides() == before
 
 

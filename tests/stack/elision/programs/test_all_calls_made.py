@@ -337,7 +337,7 @@ def test_unused_path_is_reported_where_the_branch_of_the_other_is_not_entered():
     (ahead,), (found,) = rows_of(program, run=False), rows_of(program)
     assert str(found.status) == "not_reached"
     assert ahead.reason in found.reason
-    assert "never used" in found.reason
+    assert "its result is unused" in found.reason
     assert "did not enter" in found.reason
 
 

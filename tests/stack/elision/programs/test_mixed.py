@@ -296,4 +296,4 @@ def test_deduplicated_call_outside_of_its_loop_is_reported_as_both():
             jax.block_until_ready(loop(argument)(1.0))
         (found,) = summarize(seen.recording)
         assert (str(found.status), found.calls, len(called)) == ("deduplicated", calls, calls)
-        assert ("XLA kept 1 call of them outside of the loop: " in found.reason) is outside
+        assert ("1 call kept outside the loop: " in found.reason) is outside

@@ -9,7 +9,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize
 
-BOTH = "2 runs did not enter the branch or loop around it, and 1 run failed before coming here"
+BOTH = "2 runs did not enter the branch or loop around it, and 1 run failed before reaching it"
 
 
 def program(flavor, fails):
@@ -57,14 +57,14 @@ def test_branch_is_not_entered_in_runs_that_completed_and_one_failed(flavor, cap
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 def test_runs_that_all_failed_did_not_come_there(flavor):
     status, reason, _ = verdict(program(flavor, lambda x: True), (1.0, 2.0))
-    assert (status, reason) == (Status.NOT_RUN, "a run failed before it came here")
+    assert (status, reason) == (Status.NOT_RUN, "an earlier error stopped the program")
 
 
 def test_two_runs_that_failed_are_two():
     status, reason, _ = verdict(program("io", lambda x: x > 2), (1.0, 3.0, 4.0))
     assert status is Status.NOT_REACHED
     assert reason == (
-        "1 run did not enter the branch or loop around it, and 2 runs failed before coming here"
+        "1 run did not enter the branch or loop around it, and 2 runs failed before reaching it"
     )
 
 

@@ -97,7 +97,7 @@ def test_elements_that_share_a_call_of_a_rule_are_reported(hosts):
     a = hosts.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), -a(*primals) * tangents[0]))
     reported = seen(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
-    assert "one call" in str(reported)
+    assert "one call serves 3 batch elements" in str(reported)
 
 
 def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(hosts):
