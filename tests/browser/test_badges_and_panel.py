@@ -82,7 +82,7 @@ def test_badges_can_be_turned_off_and_on(seen):
 
 def test_tooltip_of_a_badge_shows_the_reason(seen):
     badges(seen, 2).nth(0).hover()
-    expect(seen.page.locator(".jaxcb-tip")).to_contain_text("register it as io")
+    expect(seen.page.locator(".jaxcb-tip")).to_contain_text("use an io callback")
 
 
 def test_panel_lists_callbacks_with_their_sites_and_goes_to_them(seen):

@@ -46,7 +46,7 @@ def test_one_line_opens_to_sites_with_status_reason_and_advice(used):
     expect(sites.nth(0)).to_contain_text("lost = double(x)")
     expect(sites.nth(0)).to_contain_text("unused")
     expect(sites.nth(0)).to_contain_text("nothing uses its result")
-    expect(sites.nth(0)).to_contain_text("register it as io")
+    expect(sites.nth(0)).to_contain_text("use an io callback")
     expect(sites.nth(1)).to_contain_text("●")
 
 

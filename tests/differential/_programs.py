@@ -168,7 +168,7 @@ def _forward(nest: Nest) -> Nest:
 
 
 def may_share_calls(program: Program) -> set[str]:
-    """Callbacks that XLA may call once for several elements: a batch of empty arrays is the same."""
+    """Callbacks that XLA may call once for several elements, of empty arrays, say."""
     return {
         callback.name
         for callback, path in sites(program.block)

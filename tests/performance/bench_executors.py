@@ -1,4 +1,4 @@
-"""Batch elements on several workers against the loop over elements, measured alternately in one process.
+"""Batch elements on several workers against the loop over them, alternately in one process.
 
     make bench
 

@@ -120,7 +120,7 @@ def decorator_of(
     arrays = given.get("arrays", ARRAYS[0])
     if arrays not in ARRAYS:
         raise UsageError(
-            f"unknown arrays {arrays!r}{nearest(str(arrays), ARRAYS)} Write "
+            f"unknown arrays {arrays!r}{did_you_mean(str(arrays), ARRAYS)} Write "
             f"{' or '.join(f'--arrays {name}' for name in ARRAYS)}."
         )
     try:

@@ -38,9 +38,9 @@ class Words(NamedTuple):
 
 # How to keep the calls of a flavor that JAX and XLA may remove.
 _KEEP = {
-    "pure": "register it as io",
+    "pure": "use an io callback",
     "buffer": "give it has_side_effect=True",
-    "jax pure": "make it with io_callback",
+    "jax pure": "use io_callback",
     "jax buffer": "give it has_side_effect=True",
 }
 _USE_IT = "return or use the result; {keep} if it must run regardless"
@@ -153,7 +153,7 @@ REASONS: Mapping[Reason, Words] = {
     ),
     Reason.NO_RESULT: Words(
         "it returns nothing, so nothing needs the call",
-        "register it as io if it must run regardless",
+        "use an io callback if it must run regardless",
     ),
     Reason.PARTLY_OBSERVED: Words(
         "JAX's own callbacks were observed during only part of this recording",

@@ -20,9 +20,9 @@ F = TypeVar("F", bound=Callable)
 
 
 def starts_unchecked(name: str) -> Callable[[F], F]:
-    """Return a decorator: the function called `name` that the decorated one defines starts unchecked.
+    """Return a decorator for a function whose inner function `name` is to start unchecked.
 
-    A loop or a call in it checks for signals as ever.
+    Loops and calls in it check for signals as usual.
     """
 
     def patch(function: F) -> F:

@@ -201,7 +201,7 @@ def _call(
     except Exception as error:
         given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
         raise ValueError(
-            f"cannot determine the result of {_name(function)}({given}): result={shown(result)} "
+            f"cannot determine the result of {_name(function)}({given}): result={_name(result)} "
             f"raised {describe(error)}. It gets the arguments of {_name(function)} as shapes and "
             "dtypes, without values."
         ) from error

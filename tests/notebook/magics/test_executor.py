@@ -38,7 +38,8 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
         ("--executor threads --timeout nan", "--timeout nan is not a valid number of seconds"),
         (
             "--executor threads --retries -1",
-            "--retries -1 is not a valid number of times to call a batch element again. Try --retries 1",
+            "--retries -1 is not a valid number of times to call a batch element again. "
+            "Try --retries 1",
         ),
     ],
 )

@@ -150,7 +150,7 @@ def test_expression_that_raises_is_quoted_with_what_it_raised(expression, words)
 def test_function_of_the_parameters_that_raises_is_named_with_what_it_got():
     message = refused(lambda x: x.shape[9])
     assert message.startswith(
-        "cannot determine the result of oracle(float32[3]): result=<function "
+        "cannot determine the result of oracle(float32[3]): result=<lambda> raised "
     )
     assert "raised IndexError: tuple index out of range" in message
     assert "raised TypeError" in refused(lambda: 3)

@@ -132,7 +132,8 @@ def test_what_it_returns_is_an_error_that_says_what_it_writes_into(x):
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         jax.block_until_ready(call(x))
     assert str(jaxcb.host_error(caught.value)) == (
-        "<lambda> returned ndarray, but a buffer_callback callback must not return any values. Write "
+        "<lambda> returned ndarray, but a buffer_callback callback must not return any values. "
+        "Write "
         "the result into the output array, out[...] = value, or register the function as pure."
     )
 
