@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 # Reentrant, because a signal handler may call this again. Without a lock, two threads at once could
 # leave the garbage collector off.
 _lock = threading.RLock()
 
 
-@contextlib.contextmanager
-def without_collecting() -> Iterator[None]:
-    """Disable garbage collection inside the block, because a collection may run any code."""
+def without_collecting(function: Callable[[], T]) -> T:
+    """Call `function` with the garbage collector off, because a collection may run any code.
+
+    Not a context manager made of a generator: an interrupt in its ``__enter__`` would leave the
+    lock to a generator that another thread may drop, and only its owner can release a lock.
+    """
     with _lock:
         collects = gc.isenabled()
         try:
             gc.disable()
-            yield
+            return function()
         finally:
             if collects:
                 gc.enable()
@@ -33,5 +38,4 @@ def frames_of_threads() -> dict[int, FrameType]:
     `sys._current_frames` allocates objects while it holds an interpreter lock. If that triggers a
     garbage collection, another thread may run and need the same lock (python/cpython#106883).
     """
-    with without_collecting():
-        return sys._current_frames()
+    return without_collecting(sys._current_frames)

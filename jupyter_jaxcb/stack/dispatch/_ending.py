@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import operator
 import sys
@@ -54,13 +55,12 @@ def _raise_at(thread: int, frame: FrameType | None) -> bool:
     From the comparison to the exception this runs in C, so no other thread runs in between. A
     garbage collection could let one run, so the collector is off.
     """
-    with without_collecting():
-        now = map(operator.itemgetter(thread), itertools.starmap(sys._current_frames, [()]))
-        there = itertools.compress((thread,), map(operator.is_, now, (frame,)))
-        raised = map(raise_in_thread, there, itertools.repeat(EndedError), itertools.repeat(None))
-        with contextlib.suppress(KeyError):  # the thread has left Python
-            return any(raised)
-        return False
+    now = map(operator.itemgetter(thread), itertools.starmap(sys._current_frames, [()]))
+    there = itertools.compress((thread,), map(operator.is_, now, (frame,)))
+    raised = map(raise_in_thread, there, itertools.repeat(EndedError), itertools.repeat(None))
+    with contextlib.suppress(KeyError):  # the thread has left Python
+        return without_collecting(functools.partial(any, raised))
+    return False
 
 
 def _is_in_host_function(frame: FrameType | None) -> bool:

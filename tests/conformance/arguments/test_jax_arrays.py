@@ -180,5 +180,5 @@ def test_exception_of_the_host_function_can_be_reached(maker, failure, compiled)
     ids=["pure", "io", "debug", "two-call", "pure decorator", "io decorator", "debug decorator"],
 )
 def test_other_kinds_of_arrays_are_an_error_when_called(call):
-    with pytest.raises(ValueError, match="'numpy' or 'jax'"):
+    with pytest.raises(ValueError, match="'numpy' or arrays='jax'"):
         call()

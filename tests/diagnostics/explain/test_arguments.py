@@ -20,7 +20,7 @@ STRUCT = jax.ShapeDtypeStruct((3,), np.float32)
 
 
 def simple(h):
-    a = h.pure("a", returned_value=np.array)
+    a = h.pure("a", function=np.array)
     return lambda x: a(jnp.asarray(x))
 
 

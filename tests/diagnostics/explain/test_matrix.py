@@ -113,7 +113,7 @@ def branching(h):
 
 
 def several(h):
-    a = h.pure("a", result=lambda x, n: x, returned_value=lambda x, n: x)
+    a = h.pure("a", result=lambda x, n: x, function=lambda x, n: x)
     return lambda x, n: {"p": x * a(lax.stop_gradient(x), n), "q": n}, (X, N)
 
 

@@ -159,7 +159,7 @@ def _(h):
 
 @program("a dictionary of arrays in and out")
 def _(h):
-    a = h.pure("a", result=lambda t: t, returned_value=lambda t: t)
+    a = h.pure("a", result=lambda t: t, function=lambda t: t)
     return lambda t: a(t)["p"], ({"p": X, "q": (N, None)},)
 
 

@@ -47,7 +47,7 @@ def test_failed_tap_is_shown_once_and_as_it_was_raised_by_the_barrier(kernel):
     name, text, traceback = ran.error
     assert (name, text) == ("ValueError", "no luck")
     assert traceback.count("ValueError: no luck") == 1
-    assert "barrier_wait, which raises a CallbackException" in traceback
+    assert "barrier_wait, which raises CallbackException" in traceback
     assert "jupyter_jaxcb/" not in traceback + ran.text
 
 

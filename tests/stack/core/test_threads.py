@@ -4,10 +4,12 @@ import ast
 import gc
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jupyter_jaxcb
 from jupyter_jaxcb.stack.core import frames_of_threads, without_collecting
+from tests.stack._interrupts import Interrupts
 
 PACKAGE = Path(jupyter_jaxcb.__file__).parent
 
@@ -49,11 +51,29 @@ def test_collector_is_as_it_was_after_many_threads_looked():
     assert gc.isenabled()
     gc.disable()
     try:
-        with without_collecting():
-            pass
+        assert not without_collecting(gc.isenabled)
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_interrupt_anywhere_leaves_the_lock_to_other_threads():
+    """Also where what was interrupted is dropped by another thread."""
+    n, kept = 0, []
+    while True:
+        n += 1
+        interrupts = Interrupts(n)
+        try:
+            with interrupts:
+                frames_of_threads()
+        except KeyboardInterrupt as error:
+            kept.append(error)  # with its frames
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(frames_of_threads).result(timeout=60)
+        assert gc.isenabled()
+        if interrupts.left > 0:
+            break
+    assert len(kept) >= 3
 
 
 def test_current_frames_is_only_called_while_the_collector_is_off():

@@ -29,7 +29,7 @@ class Table:
 def test_object_may_keep_what_it_has_looked_up_and_not_count():
     table = Table()
     jaxcb.pure(table, result="x")  # a warning would be an error
-    with pytest.warns(jaxcb.ImpureFunctionWarning, match=r"outside of it \(self.looked,"):
+    with pytest.warns(jaxcb.ImpureFunctionWarning, match=r"outer state \(self.looked,"):
         jaxcb.pure(table.counts, result="x")
 
 
