@@ -66,7 +66,7 @@ def test_any_tree_passes(calls):
 @pytest.mark.parametrize("arguments", [(), (1, 2)])
 def test_one_argument_is_taken(arguments):
     look = jaxcb.tap(default)
-    with pytest.raises(TypeError, match="default is a tap and takes one argument"):
+    with pytest.raises(TypeError, match="the tap default takes one argument"):
         look(*arguments)
     with pytest.raises(TypeError, match=r"but got \(x=\.\.\.\)"):
         look(x=1)
@@ -78,7 +78,7 @@ def test_one_argument_is_taken(arguments):
 def test_non_function_is_refused(wrong):
     with pytest.raises(TypeError, match="it is not a function"):
         jaxcb.tap(wrong)
-    with pytest.raises(TypeError, match="take one of the two registrations away"):
+    with pytest.raises(TypeError, match="Remove one of the two registrations"):
         jaxcb.tap(jaxcb.tap(default))
 
 

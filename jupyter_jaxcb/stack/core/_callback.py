@@ -83,7 +83,7 @@ def given_name(function: Any) -> str:
 
 def name_of(function: Any) -> str:
     """Return the name of `function`, of what a partial calls, or of its type if there is none."""
-    while isinstance(function, functools.partial):
+    while issubclass(type(function), functools.partial):  # it may lie about its class, or raise
         function = function.func
     return given_name(function) or type(function).__name__
 

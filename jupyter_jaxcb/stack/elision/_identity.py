@@ -25,7 +25,7 @@ def code_number(function: Any) -> int:
     codes, waiting, known = [], [function], set()
     while waiting and len(codes) < _MOST:
         one = waiting.pop()
-        if not isinstance(one, FunctionType) or id(one) in known:
+        if type(one) is not FunctionType or id(one) in known:
             continue
         known.add(id(one))
         codes.append(number(one.__code__))

@@ -167,7 +167,7 @@ PLANTED = {  # what is planted: kind of the finding, what it says
     memory_of_the_call_before: ("same inputs twice", "after calls with other arguments"),
     writes_its_input: ("inputs unchanged", "fails on read-only arrays"),
     writes_where_it_may: ("inputs unchanged", r"input is 7.0 at args\[0\]\[0\] instead of 1.0"),
-    wrong_shape: ("declared result", r"shape \(2,\) where \(3,\)"),
+    wrong_shape: ("declared result", r"returned shape \(2,\), expected \(3,\)"),
     wrong_structure: ("declared result", "'c'"),
     loses_its_fraction: ("declared result", "int32"),
     raises: ("declared result", "KeyError: 'missing'"),
