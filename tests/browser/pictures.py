@@ -14,7 +14,7 @@ CELLS = [
     "%load_ext jupyter_jaxcb\nimport jax, jax.numpy as jnp, scipy.special, time",
     "%%jax_callback pure --result z --vmap-method expand_dims\n"
     "def bessel(v, z):\n    return scipy.special.jv(v, z)",
-    "@jax.jit\ndef airy(x):\n    centre = bessel(0, x)\n"
+    "@jax.jit\ndef airy(x):\n    center = bessel(0, x)\n"
     "    return (2 * bessel(1, x) / x) ** 2\nairy(jnp.arange(1.0, 7.0));",
     "jax.vmap(jax.vmap(bessel, (None, 0)), (0, None))(jnp.arange(3), jnp.arange(1.0, 5.0));",
     "%%jax_callback io --result x\ndef simulate(x):\n"

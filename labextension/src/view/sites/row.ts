@@ -41,7 +41,7 @@ export function siteRow(
       'span',
       { class: 'jaxcb-site-calls' },
       siteCalls(site, facts.ahead),
-      elided && h('span', { class: 'jaxcb-bad' }, elided)
+      elided && h('span', { class: 'jaxcb-elided' }, elided)
     ),
     h('span', { class: 'jaxcb-site-time' }, ...timeOf(site, measured, place))
   );

@@ -147,10 +147,10 @@ export function paintFailures({ pen, at, theme }: Drawing, track: Track, band: n
     const x = at.x(Math.max(start, from));
     const width = at.x(Math.min(track.end(place), to)) - x;
     if (width < OUTLINED) {
-      const centre = x + width / 2;
-      pen.fillRect(Math.floor(centre), top + 3, 1, barTop(track.depth));
-      if (crosses.length === 0 || centre - crosses[crosses.length - 1]! >= MARKS_APART) {
-        crosses.push(centre);
+      const center = x + width / 2;
+      pen.fillRect(Math.floor(center), top + 3, 1, barTop(track.depth));
+      if (crosses.length === 0 || center - crosses[crosses.length - 1]! >= MARKS_APART) {
+        crosses.push(center);
       }
     }
     nth = Math.max(track.failureFrom(track.firstFrom(start + at.pixel, place)), nth + 1);

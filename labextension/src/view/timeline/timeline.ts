@@ -155,7 +155,7 @@ export class Timeline implements Actions {
       store.select(neighbour(store, middle, time.to, 1));
     } else {
       const start = store.calls.start(store.selected);
-      time.centre(start, start + store.calls.duration(store.selected));
+      time.center(start, start + store.calls.duration(store.selected));
     }
   }
 

@@ -56,13 +56,13 @@ export class TimeWindow {
   /** Pans to make a call visible, if needed. */
   reveal(start: number, end: number): void {
     if (end < this.from || start > this.to) {
-      const centre = (start + end) / 2;
-      this.show(centre - this.span / 2, centre + this.span / 2);
+      const center = (start + end) / 2;
+      this.show(center - this.span / 2, center + this.span / 2);
     }
   }
 
   /** Centers a call and zooms in on it. */
-  centre(start: number, end: number): void {
+  center(start: number, end: number): void {
     const span = Math.min(this.span, Math.max(end - start, SHORTEST_NS) / REVEALED_SHARE);
     this.show((start + end - span) / 2, (start + end + span) / 2);
   }
