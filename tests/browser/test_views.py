@@ -131,7 +131,7 @@ def test_notebook_7_shows_the_same(notebook):
     opened = notebook(LOAD, DOUBLE, USE, app="notebook")
     opened.run_and_wait()
     expect(opened_view(opened, 2).locator(".jaxcb-site")).to_have_count(2)
-    expect(opened.cell(2).locator(".jaxcb-badge-note").first).to_contain_text("elided")
+    expect(opened.cell(2).locator(".jaxcb-badge-note").first).to_contain_text("unused")
 
 
 def test_view_of_a_recording_is_a_widget_where_our_extension_is_not(notebook):
