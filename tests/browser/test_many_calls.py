@@ -27,7 +27,7 @@ def recorded(calls):
     stamps = np.concatenate([[0], np.cumsum(took)])
     quarter = calls // 4
     for part in range(4):
-        batch elements, first = np.arange(quarter), part * quarter
+        elements, first = np.arange(quarter), part * quarter
         recorder.called_elements(ways[part % 2], 1, elements, stamps[first:first + quarter + 1])
     return recorder.freeze()
 """
