@@ -1,5 +1,6 @@
 """The registered callback as the static parameter of a bind: equality, repr, signatures."""
 
+import functools
 import inspect
 
 import jax
@@ -8,6 +9,7 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack.core._callback import name_of
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
@@ -93,3 +95,9 @@ def test_drop_in_takes_what_jax_takes_and_more(ours, theirs):
         }
 
     assert parameters(ours) == parameters(theirs)
+
+
+def test_partial_has_the_name_of_its_function():
+    add = functools.partial(functools.partial(np.add, 1), dtype=np.float32)
+    assert name_of(add) == "add"
+    assert name_of(functools.partial(functools.partial)) == "partial"

@@ -292,3 +292,17 @@ def test_host_function_is_looked_at_while_another_thread_imports():
         over.set()
         thread.join()
         sys.setswitchinterval(interval)
+
+
+def test_function_that_jax_takes_from_numpy_is_not_jax(tmp_path):
+    """`jnp.savez` is `np.savez`."""
+    assert jnp.savez is np.savez
+
+    def host(x):
+        np.savez(tmp_path / "x.npz", x=x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", jaxcb.JaxInHostFunctionWarning)
+        jax.jit(jaxcb.io(host, result=None))(X)
+        jax.effects_barrier()
+    assert np.load(tmp_path / "x.npz")["x"].shape == np.shape(X)
