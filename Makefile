@@ -7,7 +7,7 @@
 # make frontend   build the TypeScript front end
 # make bench      the figures of docs/benchmarks.md
 # make notebooks  run the notebooks and save their outputs
-# make pictures   take the screenshots of docs/pictures, light and dark
+# make pictures   take the screenshots and films of docs/pictures, light and dark
 # make docs       build the documentation: docs/_build/html/index.html
 # make dist       build and check sdist and wheel, and use the wheel in an empty environment
 # make binder     do what Binder would do, in an empty environment

@@ -86,7 +86,13 @@ def test_broken_link_is_found(link, why):
 
 def test_pictures_are_links_too():
     assert "docs/pictures/sites-dark.png" in links(REPOSITORY / "README.md")
+    assert "docs/pictures/session-dark.webp" in links(REPOSITORY / "README.md")
     assert LINK.findall("[![a](b.svg)](c.md) and [d [e]](f.md)")[0] == "c.md"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_film_of_the_readme_loads_quickly(theme):
+    assert (REPOSITORY / f"docs/pictures/session-{theme}.webp").stat().st_size < 1_000_000
 
 
 def test_every_page_is_in_the_tree():

@@ -17,8 +17,8 @@ from ._cell import Cell
 from ._options import unquoted
 
 _NOTHING_OF_JAX = (
-    "none of JAX's own callbacks were recorded; in programs compiled before this cell only their "
-    "calls are recorded: run such programs here first, or call jax.clear_caches()"
+    "none of JAX's own callbacks were called; in a program compiled before this cell, elided ones "
+    "are unknown: call jax.clear_caches() and run the cell again"
 )
 _NOTHING = (
     "no jupyter_jaxcb callbacks were called; write %%jax_record --jax to record jax.pure_callback "

@@ -23,9 +23,8 @@ from ._reasons import note_words
 
 LISTED = 3  # argument lists of compilations that a note shows
 _BEFORE = (
-    "its program was compiled before JAX's callbacks were observed, so their calls are counted, "
-    "but their lines and elided calls are unknown; run it for the first time while they are "
-    "observed, or call jax.clear_caches() there"
+    "its program was compiled before JAX's callbacks were observed, so their lines and elided "
+    "calls are unknown; call jax.clear_caches() and run it again"
 )
 
 

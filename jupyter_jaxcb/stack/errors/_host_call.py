@@ -37,7 +37,7 @@ def host_call_error(
     operands, _ = lowered.host_avals()
     site = lowered.site
     arguments = ", ".join(map(str, operands)) or "no arguments"
-    places = [f"in call {call:,}"]
+    places = [f"in call {call:,} since registration"]
     if element is not None:
         places.append(f"in batch element {element}")
     if lowered.shard is not None:

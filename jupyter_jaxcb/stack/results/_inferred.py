@@ -164,6 +164,12 @@ class UfuncResult:
         given = ", ".join(map(repr, args))
         if len(args) != count:
             raise ValueError(f"{name} takes {count} arguments, not {len(args)}: {given}.")
+        for number, value in enumerate(args, 1):
+            if not hasattr(value, "shape"):  # a string, None, a list
+                raise ValueError(
+                    f"{name} got {shown(value)} as argument {number}, which is not a number or an "
+                    "array. Pass numbers or arrays."
+                )
         try:
             shape = np.broadcast_shapes(*(tuple(x.shape) for x in args))
             dtypes = [np.dtype(x.dtype) for x in args]

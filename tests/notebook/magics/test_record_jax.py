@@ -49,7 +49,7 @@ def test_auto_with_jax_records_every_cell_until_auto_without(kernel):
 def test_cell_without_callbacks_of_jax_prints_a_message(kernel):
     ran = kernel.run("%%jax_record --jax\nx = 1")
     assert ran.traces == []
-    assert ran.text.startswith("none of JAX's own callbacks were recorded")
+    assert ran.text.startswith("none of JAX's own callbacks were called")
     assert "jax.clear_caches()" in ran.text
 
 

@@ -27,7 +27,7 @@ def test_error_of_the_first_failing_element_surfaces_with_its_number(
 
     error, words = failure(elements(host, executor=executor, chunksize=chunksize), X)
     assert type(error) is ValueError and error.args == ("no 3",)
-    assert "in call 4, in batch element 3, called with float32[]" in words
+    assert "in call 4 since registration, in batch element 3, called with float32[]" in words
 
 
 @BOTH

@@ -56,6 +56,12 @@ def test_wrong_number_of_arguments_is_named(count):
         jaxcb.pure(np.add)(*[1.0] * count)
 
 
+@pytest.mark.parametrize("value", ["a", None, [1.0, 2.0]], ids=["str", "None", "list"])
+def test_argument_that_is_no_array_is_named(value):
+    with pytest.raises(ValueError, match=r"add got .+ as argument 2, which is not a number or an "):
+        jaxcb.pure(np.add)(1.0, value)
+
+
 def test_shapes_that_do_not_broadcast_are_named():
     with pytest.raises(
         ValueError, match=r"result of add\(float32\[2\], float32\[3\]\): shape mism"
