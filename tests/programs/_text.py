@@ -1,4 +1,4 @@
-"""A program as the text of a Python module."""
+"""Write a program as the text of a Python module."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _NAME = re.compile(r"\$(\d+)")
 
 
 class Writer:
-    """The lines of a program, and which host function each of them binds."""
+    """The lines of a program and the host function that each of them binds."""
 
     def __init__(self, first_line: int = 1) -> None:
         self.lines: list[str] = []
-        self.binds: dict[int, str] = {}  # line: host function
-        self.rules: set[int] = set()  # those of `binds` in derivative rules
-        self.statements: dict[int, int] = {}  # id of a statement: its line
+        self.binds: dict[int, str] = {}  # line -> host function
+        self.rules: set[int] = set()  # the lines of `binds` in derivative rules
+        self.statements: dict[int, int] = {}  # id of a statement -> its line
         self._first = first_line
 
     def write(self, text: str, indent: int = 0, *, host: str = "", rule: bool = False) -> None:
