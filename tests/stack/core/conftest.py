@@ -1,4 +1,4 @@
-"""Modules that tests write and reload."""
+"""A fixture for modules that tests write and reload."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""A missing or wrong derivative rule is an error of one paragraph that names the callback."""
+"""A missing or wrong derivative rule causes a one-paragraph error that names the callback."""
 
 import re
 
@@ -33,10 +33,10 @@ def jvp(f, *primals):
 def test_error_without_a_rule_names_three_ways_to_define_one(sin, compiled):
     with pytest.raises(ValueError, match="cannot differentiate host_sin@test_wrong") as raised:
         compiled(jax.grad(sin))(1.0)
-    says = str(raised.value)
+    words = str(raised.value)
     for advice in ("@host_sin.defjvp", "host_sin.defvjp", 'derivative="finite"'):
-        assert advice in says
-    assert "\n" not in says.split("\n----")[0]  # JAX's own note comes after it
+        assert advice in words
+    assert "\n" not in words.split("\n----")[0]  # JAX's own note comes after it
 
 
 FORWARD = {  # a rule, and words of its message
@@ -72,7 +72,7 @@ X = np.float32([0.5, 1.5])
 
 
 def refused(program):
-    """The error of a program, its own words in one paragraph."""
+    """Return the error of a program."""
     with pytest.raises((TypeError, ValueError)) as raised:
         program()
     return raised
@@ -81,7 +81,7 @@ def refused(program):
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", FORWARD)
 def test_error_of_a_wrong_forward_rule_names_the_callback(sin, name, compiled):
-    rule, says = FORWARD[name]
+    rule, words = FORWARD[name]
 
     def sin_jvp(primals, tangents):
         return rule(primals, tangents)
@@ -90,7 +90,7 @@ def test_error_of_a_wrong_forward_rule_names_the_callback(sin, name, compiled):
     raised = refused(jvp(compiled(sin), X))
     message = str(raised.value)
     assert message.startswith("cannot differentiate host_sin: its rule sin_jvp returned ")
-    assert says in message
+    assert words in message
     assert "\n" not in message
     plain = Theirs(jnp.sin, None)
     plain.defjvp(sin_jvp)
@@ -116,7 +116,7 @@ REVERSE = {
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", REVERSE)
 def test_error_of_a_wrong_backward_rule_names_the_callback(sin, name, compiled):
-    rule, says = REVERSE[name]
+    rule, words = REVERSE[name]
 
     def forward(x):
         return jnp.sin(x), x
@@ -128,7 +128,7 @@ def test_error_of_a_wrong_backward_rule_names_the_callback(sin, name, compiled):
     raised = refused(lambda: jax.vjp(compiled(sin), X)[1](X))
     message = str(raised.value)
     assert message.startswith("cannot differentiate host_sin: its rule backward returned ")
-    assert says in message
+    assert words in message
     assert "\n" not in message
     plain = Theirs(jnp.sin, None)
     plain.defvjp(forward, backward)
@@ -136,27 +136,27 @@ def test_error_of_a_wrong_backward_rule_names_the_callback(sin, name, compiled):
 
 
 @pytest.mark.parametrize(
-    ("forward", "says"),
+    ("forward", "words"),
     [
         (lambda x: x, "returned float32[2]. Return a pair, (primal_out, residuals)"),
         (lambda x: (x[0], x), "returned the value float32[], expected float32[2]"),
     ],
     ids=["no pair", "another shape"],
 )
-def test_error_of_a_wrong_forward_half_names_the_callback(sin, forward, says):
+def test_error_of_a_wrong_forward_half_names_the_callback(sin, forward, words):
     sin.defvjp(forward, lambda x, ct: (ct,))
     raised = refused(lambda: jax.vjp(sin, X))
-    assert says in str(raised.value)
+    assert words in str(raised.value)
     assert str(raised.value).startswith("cannot differentiate host_sin: its rule <lambda> returned")
 
 
 def test_cotangent_of_one_leaf_is_compared_with_its_own_argument():
     f = jaxcb.pure(lambda x, p: x, result=lambda x, p: x)
     f.defvjp(lambda x, p: (f(x, p), None), lambda _, ct: (ct, {"a": ct, "b": ct[0]}))
-    says = re.escape(
+    words = re.escape(
         "the cotangent {'a': float32[2], 'b': float32[]} for argument 1, expected {'a': "
     )
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=words):
         jax.vjp(f, X, {"a": X, "b": X})[1](X)
 
 

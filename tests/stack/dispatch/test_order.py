@@ -54,7 +54,7 @@ def test_ordered_call_inside_an_ordered_call_does_not_wait_for_itself(in_process
     in_process(NESTED)
 
 
-def test_failure_never_waited_for_fails_its_block_and_no_other():
+def test_failure_that_nothing_waits_for_fails_its_block_and_no_other():
     """The operand is still being computed, so the program fails after its dispatch returned."""
 
     def host(x):
