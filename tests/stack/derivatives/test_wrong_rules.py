@@ -167,8 +167,8 @@ def test_tangent_of_an_integer_result_is_shown():
         jax.jvp(lambda x: f(x, 3), (1.0,), (1.0,))
 
 
-def test_argument_that_is_no_array_says_how_to_give_it_to_the_rule():
-    """Also a default, and also where nothing is differentiated, as JAX refuses it there too."""
+def test_error_about_a_non_array_argument_says_how_to_pass_it_to_the_rule():
+    """As in JAX, also for a default argument, and if nothing is differentiated."""
 
     def host(x, mode="sine"):
         return np.sin(x) if mode == "sine" else np.cos(x)
@@ -189,7 +189,7 @@ def test_argument_that_is_no_array_says_how_to_give_it_to_the_rule():
 
 
 @pytest.mark.parametrize("rules", [(None,), (None, len), (len, None)])
-def test_rule_that_is_no_function_is_refused_at_once(sin, rules):
+def test_rule_that_is_not_a_function_is_refused_immediately(sin, rules):
     method = sin.defjvp if len(rules) == 1 else sin.defvjp
     with pytest.raises(TypeError, match="cannot use None as a derivative rule of host_sin"):
         method(*rules)
@@ -207,7 +207,7 @@ def test_checks_that_options_of_jax_disable_are_skipped(sin):
         jax.config.update(option, False)
 
 
-def test_fixed_arguments_stand_at_their_places_in_what_is_declared():
+def test_result_declaration_gets_nondifferentiable_arguments_in_order():
     f = jaxcb.pure(lambda one, x, two: {one: x}, result=lambda one, x, two: {one: x})
     f.defjvp(
         lambda one, two, p, t: (f(one, *p, two), {one: 2 * t[0]}),
@@ -217,7 +217,7 @@ def test_fixed_arguments_stand_at_their_places_in_what_is_declared():
 
 
 def test_cotangents_that_jax_accepts_are_accepted():
-    """None for an array, anything for integers."""
+    """JAX accepts None for an array, and any cotangent for integers."""
     f = jaxcb.pure(lambda x, n, y: x * n, result="x")
     f.defvjp(lambda x, n, y: (f(x, n, y), None), lambda _, ct: (2 * ct, jnp.zeros(5), None))
     by_x, by_n, by_y = jax.vjp(f, X, np.int32(3), X)[1](X)
@@ -226,7 +226,7 @@ def test_cotangents_that_jax_accepts_are_accepted():
     np.testing.assert_array_equal(by_y, 0 * X)
 
 
-def test_reverse_rule_of_one_function_is_an_error_that_asks_for_two():
+def test_reverse_rule_of_only_one_function_is_refused():
     f = jaxcb.pure(np.sin, result=lambda x: x)
     with pytest.raises(TypeError, match=r"of sin: .*sin\.defvjp\(forward, backward\)"):
 

@@ -40,9 +40,7 @@ for wrap in WRAPS:
     )
 
 
-@row(
-    "an unused call with a rule, in a predicate that needs other numbers", {"a": "unused 0"}, (0, 0)
-)
+@row("an unused call with a derivative rule in a predicate", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = h.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), tangents[0]))
@@ -58,7 +56,7 @@ def _(h):
     return program, (X,)
 
 
-@row("only the shape of a call with a rule is asked for", {"a": "unused 0"}, (0, 0))
+@row("a call with a derivative rule of which only the shape is used", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = h.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), tangents[0]))

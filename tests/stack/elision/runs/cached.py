@@ -1,6 +1,6 @@
-"""A program with the persistent compilation cache on; run by test_compilations.py.
+"""A program with the persistent compilation cache on, run by test_compilations.py.
 
-Prints a JSON object: whether JAX keeps the program with a callback, and the note about it.
+It prints a JSON object: whether JAX stores the program with a callback, and the note about it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""JAX traces a function once for several programs: each program has its own status."""
+"""If JAX traces a function once for several programs, each program has its own status."""
 
 import gc
 import weakref
@@ -31,7 +31,7 @@ def seen(program, *args):
     return [(str(s.status), s.calls, s.written, s.notes) for s in summarize(r.recording)]
 
 
-def test_the_body_of_a_long_loop_is_not_hoisted_from_a_short_one(hosts):
+def test_body_shared_with_a_longer_loop_is_not_reported_as_hoisted(hosts):
     step = hosts.io("a")
 
     def body(i, x):
@@ -43,7 +43,7 @@ def test_the_body_of_a_long_loop_is_not_hoisted_from_a_short_one(hosts):
     assert hosts.calls["a"] == 4
 
 
-def test_a_branch_of_a_loop_is_not_hoisted_where_no_loop_is(hosts):
+def test_branch_shared_with_a_loop_is_not_reported_as_hoisted_elsewhere(hosts):
     a = hosts.io("a")
 
     def taken(x):
@@ -61,7 +61,7 @@ def test_a_branch_of_a_loop_is_not_hoisted_where_no_loop_is(hosts):
     assert hosts.calls["a"] == 4
 
 
-def test_a_checkpointed_function_inside_and_outside_of_a_loop_is_written_as_often_as_called(hosts):
+def test_written_calls_of_a_checkpointed_function_inside_and_outside_of_a_loop_are_exact(hosts):
     show = hosts.debug("a")
 
     @jax.checkpoint
@@ -76,7 +76,7 @@ def test_a_checkpointed_function_inside_and_outside_of_a_loop_is_written_as_ofte
     assert hosts.calls["a"] == 4
 
 
-def test_elements_of_an_earlier_program_are_not_reported_in_a_later_one(hosts):
+def test_note_about_batch_elements_does_not_appear_in_a_later_program(hosts):
     a = hosts.pure("a", vmap_method="expand_dims")
 
     def taken(x):
@@ -93,14 +93,14 @@ def test_elements_of_an_earlier_program_are_not_reported_in_a_later_one(hosts):
     assert "one call" in str(batched) and alone[0][3] == ()
 
 
-def test_elements_that_share_a_call_of_a_rule_are_reported(hosts):
+def test_note_says_that_a_call_of_a_rule_serves_several_batch_elements(hosts):
     a = hosts.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), -a(*primals) * tangents[0]))
     reported = seen(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
     assert "one call serves 3 batch elements" in str(reported)
 
 
-def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(hosts):
+def test_calls_made_while_a_program_is_traced_are_not_elided_from_it(hosts):
     a, b = hosts.pure("a"), hosts.io("b")
 
     def program(x):
@@ -116,7 +116,7 @@ def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(h
     assert hosts.calls == {"a": 2, "b": 1}
 
 
-def test_a_loop_that_a_derivative_takes_apart_is_reported_the_same_when_asked_first(hosts):
+def test_explain_before_the_first_trace_reports_a_differentiated_loop_like_a_recording(hosts):
     a = hosts.draw("a")
 
     def loss(x):
@@ -131,7 +131,7 @@ def test_a_loop_that_a_derivative_takes_apart_is_reported_the_same_when_asked_fi
     assert hosts.calls["a"] == run.calls == 1
 
 
-def test_a_failed_trace_holds_no_array_after_the_recording(hosts):
+def test_failed_trace_keeps_no_array_alive_after_the_recording(hosts):
     a = hosts.pure("a")
     held = []
 
