@@ -71,7 +71,7 @@ FAILURES = {
 
 
 class Host:
-    """Returns x + 1, but fails at `bad`."""
+    """Return x + 1, but fail at `bad`."""
 
     __name__ = "host"
 
@@ -90,7 +90,7 @@ class Host:
 
 
 def call(flavor, host, x):
-    """Return x + 1, computed by the host function or beside it."""
+    """Return x + 1, computed by the host function, or next to it for flavors without a result."""
     if flavor == "debug":
         jaxcb.debug_callback(host, x)
         return x + 1
