@@ -1,6 +1,6 @@
 """Typical pure functions with NumPy and SciPy, and their arguments.
 
-None of them breaks its contract: nothing may be found.
+All of them are correct, so no check may report anything.
 """
 
 import functools
@@ -28,7 +28,7 @@ _KEPT = {}
 class Correct(NamedTuple):
     function: object
     args: tuple
-    result: object = "x"  # as for `pure`
+    result: object = "x"  # as passed to `pure`
     vmap_method: str = "sequential"
 
 

@@ -1,4 +1,4 @@
-"""Evident side effects of a pure function are reported when it is registered."""
+"""Obvious side effects of a pure function are reported when it is registered."""
 
 import datetime
 import logging
@@ -176,7 +176,7 @@ def closure():
     return counts_in_a_closure
 
 
-PLANTED = {  # function: what it does, what is named, the line below its def
+PLANTED = {  # function: the words of the message, the line below its def, the advice
     prints: ("prints (print,", 1, "jaxcb.debug"),
     prints_inside: ("prints (print,", 2, "jaxcb.debug"),
     writes_to_stdout: ("prints (sys.stdout,", 1, "jaxcb.debug"),
@@ -232,7 +232,7 @@ def test_function_is_reported_once():
 
 
 @pytest.mark.parametrize("flavor", [jaxcb.io, jaxcb.debug, jaxcb.tap])
-def test_other_flavors_may_do_as_they_like(flavor):
+def test_side_effects_of_other_flavors_are_not_reported(flavor):
     def show(x):
         print(x, time.time())
         return x
@@ -241,14 +241,14 @@ def test_other_flavors_may_do_as_they_like(flavor):
 
 
 @pytest.mark.parametrize("name", CORRECT)
-def test_correct_function_is_registered_in_silence(name):
+def test_correct_function_is_registered_without_a_warning(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         register(name)
 
 
-def test_what_is_not_called_is_not_looked_at():
-    """A helper may or may not print; only `check`, which runs it, can find out."""
+def test_called_helpers_are_not_examined():
+    """A helper may or may not print; only `check`, which calls the function, can find out."""
 
     def calls_one_that_prints(x):
         return prints(x)
@@ -256,7 +256,7 @@ def test_what_is_not_called_is_not_looked_at():
     jaxcb.pure(calls_one_that_prints, result="x")
 
 
-def test_host_function_still_runs_as_it_is(capsys):
+def test_reported_function_still_runs_unchanged(capsys):
     with pytest.warns(jaxcb.ImpureFunctionWarning):
         shown = jaxcb.pure(lambda x: print("saw", x) or x, result="x")
     assert float(shown(3.0)) == 3
