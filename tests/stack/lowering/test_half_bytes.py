@@ -12,7 +12,7 @@ DTYPES = ["int4", "uint4", "int2", "uint2", "float4_e2m1fn"]
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 17])
 @pytest.mark.parametrize("name", DTYPES)
-def test_any_number_of_them_passes_unchanged_in_both_directions(name, size):
+def test_arrays_of_every_length_pass_unchanged_in_both_directions(name, size):
     numbers = [0, 1, 1, 0, 1] if "2" in name else [1, 0, 7, 2, -8 if name == "int4" else 3]
     x = np.resize(numbers, size).astype(jnp.dtype(name))
     seen = []

@@ -40,7 +40,7 @@ def test_error_of_a_wrong_registration_shows_no_frame_of_this_package(register):
 
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
 def test_jaxs_traceback_before_a_transformation_shows_no_frame_of_this_package(register):
-    """It makes those frames up from what it noted: they have no local variables to hide them."""
+    """JAX creates these frames from its notes, without local variables to hide them with."""
     noise = register(lambda x: x, result=lambda x: x)
 
     def loss(x):
