@@ -21,8 +21,8 @@ def against(judge: Judge, jaxs: Ran) -> None:
             return
         if not np.allclose(mine.result, theirs.result, rtol=2e-4, atol=2e-4, equal_nan=True):
             judge.report("result", f"run {number}: {mine.result}, JAX's {theirs.result}")
-        moved = _moved(judge, mine, theirs) | _made_once(judge, mine, theirs)
-        moved |= _dropped(judge, mine, theirs) | _shown_more(judge, mine, theirs, moved)
+        moved = _moved(judge, mine, theirs) | _called_once(judge, mine, theirs)
+        moved |= _dropped(judge, mine, theirs) | _called_more(judge, mine, theirs, moved)
         for host in (mine.counts.keys() | theirs.counts.keys()) - skipped - moved:
             if mine.counts[host] != theirs.counts[host]:
                 text = f"{host}: {mine.counts[host]} calls, JAX's {theirs.counts[host]}"
@@ -42,24 +42,24 @@ def _moved(judge: Judge, mine: Run, theirs: Run) -> set[str]:
         if judge.hosts[path.host].flavor in ("debug", "print")
         and {"differentiated", "looped"} <= path.flags
         and mine.counts[path.host] != theirs.counts[path.host]
-        and _shows_all(path.host, mine, theirs)
+        and _has_all_values(path.host, mine, theirs)
     }
 
 
-def _shows_all(host: str, mine: Run, theirs: Run) -> bool:
+def _has_all_values(host: str, mine: Run, theirs: Run) -> bool:
     """Return whether JAX's callback was called with every value that ours was called with."""
-    return all(any(_alike(x, y) for y in _shown(theirs, host)) for x in _shown(mine, host))
+    return all(any(_close(x, y) for y in _values(theirs, host)) for x in _values(mine, host))
 
 
-def _shown(run: Run, host: str) -> list[Any]:
+def _values(run: Run, host: str) -> list[Any]:
     return [values for name, values in run.log if name == host]
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _close(one: Any, other: Any) -> bool:
     return all(np.allclose(x, y, 1e-3, 1e-3, True) for x, y in zip(one, other, strict=True))
 
 
-def _made_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
+def _called_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
     """Return host functions that JAX calls once for all elements because of empty arrays."""
     functions = walk(judge.program.functions())
     if not any("arange(0.0)" in one.template for f in functions for one in f.body):
@@ -70,7 +70,7 @@ def _made_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
         if (judge.hosts[path.host].method or "").startswith("sequential")
         and "batched" in path.flags
         and 0 < theirs.counts[path.host] < mine.counts[path.host]
-        and _shows_all(path.host, mine, theirs)
+        and _has_all_values(path.host, mine, theirs)
     }
 
 
@@ -105,7 +105,7 @@ def _dropped(judge: Judge, mine: Run, theirs: Run) -> set[str]:
     return {host for host, flavor in flavors.items() if flavor in ("pure", "buffer")}
 
 
-def _shown_more(judge: Judge, mine: Run, theirs: Run, moved: set[str]) -> set[str]:
+def _called_more(judge: Judge, mine: Run, theirs: Run, moved: set[str]) -> set[str]:
     """Return callbacks that JAX calls for debug callbacks it moved out of a loop of length 0."""
     if all(theirs.counts[host] <= mine.counts[host] for host in moved):
         return set()

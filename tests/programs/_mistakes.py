@@ -29,7 +29,7 @@ def _every(number: int) -> Callable[[], bool]:
     return lambda: next(count) % number == 0
 
 
-# what is recorded
+# recordings
 
 
 @mistake

@@ -51,7 +51,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, help="seed of the first program (default: random)")
     parser.add_argument("--examples", type=int, default=100, help="number of programs")
-    parser.add_argument("--devices", type=int, default=1, help="number of CPUs, for shard_map")
+    parser.add_argument("--devices", type=int, default=1, help="CPU devices, for shard_map")
     parser.add_argument("--all", action="store_true", help="run every judge on every program")
     parser.add_argument("--show", action="store_true", help="print the programs")
     parser.add_argument("--shrink", action="store_true", help="print a minimal failing program")

@@ -23,7 +23,7 @@ program = jax.jit(lambda x: double(x) + 1)
 
 
 def changed():
-    """The parts of JAX that are patched during a recording."""
+    """Return the parts of JAX that are patched during a recording."""
     return [
         pxla.lower_sharding_computation,
         pxla.ExecuteReplicated.__call__,

@@ -49,7 +49,7 @@ def reverse_in_terms_of_itself(make, xp):
 
 
 def forward_with_symbolic_zeros(make, xp):
-    """Add a different constant for each undifferentiated argument, so that the result names it."""
+    """Add a different constant for each undifferentiated argument: the sum shows which it was."""
     product = make(lambda x, y: x * y, lambda x, y: x)
 
     def rule(primals, tangents):
@@ -79,7 +79,7 @@ def reverse_with_symbolic_zeros(make, xp):
 
 
 def forward_beside_fixed_arguments(make, xp):
-    """The rule gets them in the order of the arguments, however `nondiff_argnums` is ordered."""
+    """Arguments in `nondiff_argnums` reach the rule in the order of the function's parameters."""
     f = make(lambda n, x, k: k * x**n, lambda n, x, k: x)
 
     def rule(n, k, primals, tangents):

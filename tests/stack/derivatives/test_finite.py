@@ -242,7 +242,7 @@ def test_declared_integers_have_no_derivative():
 
 @pytest.mark.parametrize("x", [1e-38, 1e-12, -1e-9, 1e-5])
 def test_derivative_at_a_tiny_argument_is_accurate(x):
-    """Steps of the argument's own scale would not change the result; steps keep its sign."""
+    """A step of the argument's scale would not change the result; no step changes its sign."""
     seen = []
 
     def host(x):

@@ -65,8 +65,6 @@ def outcome(program, g):
 # The first two rules run in all programs. The others run in forward mode, in batched reverse mode
 # and to the second order, and each in two of the remaining programs: what a program does with a
 # rule does not depend on the arguments that the rule takes.
-# and to the second order, and under two of the rest in turn: what a program does with a rule does
-# not hang on the arguments that the rule takes.
 MODES = ("jvp", "jit of vmap of grad", "hessian")
 IN_TURN = ("jvp of vmap", "jacrev", "grad of scan", "grad of checkpoint", "value", "grad")
 CASES = [(rule, name) for rule in RULES[:2] for name in PROGRAMS]
@@ -91,7 +89,7 @@ def test_rule_of_a_callback_behaves_as_in_jax(rule, name):
 
 
 def test_only_forward_mode_through_reverse_rules_is_refused():
-    """Without this, the comparison above could compare errors only."""
+    """Without this, the comparison above could compare only errors."""
     refused = {
         (rule.__name__, name)
         for rule in RULES[:2]

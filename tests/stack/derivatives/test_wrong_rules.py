@@ -168,7 +168,7 @@ def test_tangent_of_an_integer_result_is_shown():
 
 
 def test_error_about_a_non_array_argument_says_how_to_pass_it_to_the_rule():
-    """As in JAX, also for a default argument, and if nothing is differentiated."""
+    """JAX refuses such an argument too, even a default, and even without differentiation."""
 
     def host(x, mode="sine"):
         return np.sin(x) if mode == "sine" else np.cos(x)

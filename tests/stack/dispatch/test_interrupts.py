@@ -108,7 +108,7 @@ def test_elements_after_the_interrupted_one_are_not_called(recorded):
 
 
 def test_interrupt_leaves_no_exception_for_later_code():
-    """Nor the trace function that raised it."""
+    """It also leaves no trace function behind."""
     host = Pressed(at=1)
     with pytest.raises(KeyboardInterrupt):
         jax.jit(lambda x: CALLBACKS["pure"](host, x))(1.0)

@@ -50,7 +50,7 @@ assert seen == [
 
 
 def test_ordered_call_inside_an_ordered_call_does_not_wait_for_itself(in_process):
-    """In a separate process, because a deadlock could not be interrupted."""
+    """Run in a separate process, because a deadlock could not be interrupted."""
     in_process(NESTED)
 
 

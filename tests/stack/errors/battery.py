@@ -2,9 +2,9 @@
 
     battery.py FLAVOR
 
-test_battery.py runs this in a separate process with two CPU devices. A case that takes more than 20
-seconds dumps all stacks and exits. Prints a JSON object with, for each case, the exception raised,
-what the user sees of it, and what the next call returns.
+test_battery.py runs this in a separate process with two CPU devices. It prints a JSON object with,
+for each case, the exception raised, what the user sees of it, and what the next call returns. A
+case that takes more than 20 seconds dumps all stacks and exits.
 """
 
 import dataclasses

@@ -25,7 +25,7 @@ MONITORED = sys.version_info >= (3, 12)  # Python reports what C++ raises
 
 @pytest.fixture(scope="module")
 def cases(in_process):
-    """Return a function from a flavor to its cases and what was reported for each."""
+    """Return a function that runs the battery for a flavor, and returns its cases and reports."""
 
     @functools.cache
     def cases(flavor):

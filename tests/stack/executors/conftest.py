@@ -9,7 +9,7 @@ import jupyter_jaxcb as jaxcb
 
 collect_ignore = ["mpi_elements.py"]  # a script that must not be imported
 
-# The result of host functions in these tests. They are closures, so they are pickled by value.
+# The result of host functions in these tests, which are closures and so are pickled by value.
 NUMBER = jax.ShapeDtypeStruct((), np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Each mistake causes one clear paragraph, before any host call."""
+"""Each mistake raises an error of one clear paragraph, before any host call."""
 
 import concurrent.futures
 import functools

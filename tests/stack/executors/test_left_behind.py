@@ -73,7 +73,7 @@ def test_script_that_is_interrupted_does_not_finish_its_programs(end_of_script, 
 
 
 def test_futures_and_their_results_are_freed_immediately():
-    """It does not take the garbage collector: on a cluster, each future holds a result."""
+    """No garbage collection is needed: on a cluster, each future keeps a result in memory."""
     futures = []
 
     class Pool(concurrent.futures.ThreadPoolExecutor):
@@ -119,7 +119,7 @@ def test_board_entries_of_cancelled_chunks_are_freed(elements, failure):
 
 
 def test_interrupt_ends_a_run_whose_chunks_return_immediately():
-    """At any time another chunk has already returned."""
+    """There is always another chunk that has already returned."""
     inside, go_on, made = threading.Event(), threading.Event(), []
 
     def host(x):

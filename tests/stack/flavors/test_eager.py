@@ -16,7 +16,7 @@ def add_one(x):
 
 @pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
 def test_eager_calls_compile_nothing(flavor, compiles):
-    """Not for the first call, nor for a new shape, nor for a new lambda in each call."""
+    """This includes the first call, a new shape, and a new lambda in each call."""
     x = jnp.arange(3.0)
     calls = []
     with compiles() as compiled:

@@ -39,12 +39,12 @@ def splits_a_text(x, mode):
     return x if left else -x
 
 
-def counts_a_number(x, times: int):
+def adds_to_a_number(x, times: int):
     times += 1
     return x * times
 
 
-def uses_lists_of_its_own(x, tree):
+def uses_local_lists(x, tree):
     import numpy as nm
 
     found = []
@@ -68,7 +68,7 @@ def calls_itself():
 
 
 @pytest.mark.parametrize(
-    "function", [splits_a_text, counts_a_number, uses_lists_of_its_own, calls_itself()]
+    "function", [splits_a_text, adds_to_a_number, uses_local_lists, calls_itself()]
 )
 def test_local_objects_may_be_modified(function):
     jaxcb.pure(function, result="x")  # a warning would be an error

@@ -68,15 +68,15 @@ def saves(x):
     return x
 
 
-def draws_of_python(x):
+def draws_with_random(x):
     return x * random.random()
 
 
-def draws_of_numpy(x):
+def draws_with_numpy(x):
     return x + np.random.rand()
 
 
-def draws_of_a_generator(x):
+def draws_with_a_generator(x):
     return x + GENERATOR.normal()
 
 
@@ -85,7 +85,7 @@ def draws_without_a_seed(x):
     return x + rng.normal()
 
 
-def names_something(x):
+def makes_a_uuid(x):
     return x * len(str(uuid.uuid4()))
 
 
@@ -117,17 +117,17 @@ def writes_an_item(x):
     return x
 
 
-def adds_to_it(x):
+def adds_in_place(x):
     x += 1
     return x
 
 
-def sorts_it(x):
+def sorts_in_place(x):
     x.sort()
     return x
 
 
-def writes_by_out(x):
+def writes_with_out(x):
     return np.add(x, 1, out=x)
 
 
@@ -185,11 +185,11 @@ PLANTED = {  # function: the words of the message, the line below its def, the a
     logs: ("prints (LOGGER,", 1, "jaxcb.debug"),
     opens: ("opens a file (open,", 1, "as io"),
     saves: ("opens a file (np.save,", 1, "as io"),
-    draws_of_python: ("draws random numbers (random.random,", 1, "as io"),
-    draws_of_numpy: ("draws random numbers (np.random.rand,", 1, "as io"),
-    draws_of_a_generator: ("draws random numbers (GENERATOR,", 1, "as io"),
+    draws_with_random: ("draws random numbers (random.random,", 1, "as io"),
+    draws_with_numpy: ("draws random numbers (np.random.rand,", 1, "as io"),
+    draws_with_a_generator: ("draws random numbers (GENERATOR,", 1, "as io"),
     draws_without_a_seed: ("draws random numbers (default_rng(),", 1, "as io"),
-    names_something: ("draws random numbers (uuid.uuid4,", 1, "as io"),
+    makes_a_uuid: ("draws random numbers (uuid.uuid4,", 1, "as io"),
     reads_the_time: ("reads the clock (time.perf_counter,", 1, "as io"),
     reads_the_date: ("reads the clock (datetime.datetime.now,", 1, "as io"),
     reads_today: ("reads the clock (date.today,", 1, "as io"),
@@ -202,9 +202,9 @@ PLANTED = {  # function: the words of the message, the line below its def, the a
     draws_with_no_seed: ("draws random numbers (default_rng(None),", 1, "as io"),
     closure(): ("modifies outer state (count,", 2, "as io"),
     writes_an_item: ("writes into an argument (x[0],", 1, "as buffer"),
-    adds_to_it: ("writes into an argument (x,", 1, "as buffer"),
-    sorts_it: ("writes into an argument (x,", 1, "as buffer"),
-    writes_by_out: ("writes into an argument (x,", 1, "as buffer"),
+    adds_in_place: ("writes into an argument (x,", 1, "as buffer"),
+    sorts_in_place: ("writes into an argument (x,", 1, "as buffer"),
+    writes_with_out: ("writes into an argument (x,", 1, "as buffer"),
 }
 
 
@@ -250,10 +250,10 @@ def test_correct_function_is_registered_without_a_warning(name):
 def test_called_helpers_are_not_examined():
     """A helper may or may not print; only `check`, which calls the function, can find out."""
 
-    def calls_one_that_prints(x):
+    def calls_a_printing_helper(x):
         return prints(x)
 
-    jaxcb.pure(calls_one_that_prints, result="x")
+    jaxcb.pure(calls_a_printing_helper, result="x")
 
 
 def test_reported_function_still_runs_unchanged(capsys):

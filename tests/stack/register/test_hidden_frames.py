@@ -40,7 +40,7 @@ def test_error_of_a_wrong_registration_shows_no_frame_of_this_package(register):
 
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
 def test_jaxs_traceback_before_a_transformation_shows_no_frame_of_this_package(register):
-    """JAX creates these frames from its notes, without local variables to hide them with."""
+    """JAX makes these frames up, so they have no local variable `__tracebackhide__`."""
     noise = register(lambda x: x, result=lambda x: x)
 
     def loss(x):

@@ -82,7 +82,7 @@ def as_namedtuple(elements):
 def equivalent(node, draw):
     """Return an equivalent result: lists for tuples, dict keys in another order.
 
-    Or namedtuples, whose field names are sorted differently than their elements.
+    Tuples may also become namedtuples, whose field names sort differently than their elements.
     """
     if type(node) is dict:
         items = draw(st.permutations(sorted(node.items())))

@@ -188,7 +188,7 @@ def test_result_has_the_named_dimensions_of_the_arguments(data, rank):
     assert found == struct(tuple(sizes[name] + k for k, name in enumerate(order)), dtype)
 
 
-def test_single_dtypes_and_complex_families_are_determined():
+def test_result_may_be_a_single_dtype_or_complex_like_the_argument():
     def f(x: Complex[Array, "n"]) -> Float32[Array, "n"]: ...
     def g(x: Complex[Array, "n"]) -> Complex[Array, "n"]: ...
 

@@ -19,12 +19,12 @@ def _(h):
     return lambda x: g(x), (X,)
 
 
-def survivors(counts):
+def kept_or_deduplicated(counts):
     """Return the expected rows of a line that is reached twice."""
     return {"a": "deduplicated 1" if counts[1] == 1 else "kept 2"}
 
 
-@row("an inner jit called twice with equal arguments", survivors, known="a")
+@row("an inner jit called twice with equal arguments", kept_or_deduplicated, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -179,7 +179,7 @@ def _(h):
     return lambda x: g(x), (X,)
 
 
-@row("an inner jit that is inlined", survivors, known="a")
+@row("an inner jit that is inlined", kept_or_deduplicated, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x), inline=True)
@@ -280,5 +280,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)

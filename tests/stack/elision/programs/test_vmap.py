@@ -174,7 +174,7 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)
 
 
@@ -215,7 +215,7 @@ def test_eager_call_without_elements_is_reported_as_elided(register, options):
 
 
 def only_row(seen):
-    """Return the summary of the only call site of a recording."""
+    """Return the status, calls and reason of the only row of a recording."""
     (found,) = summarize(seen.recording)
     return str(found.status), found.calls, found.reason
 

@@ -1,6 +1,6 @@
 """A function reached by several call paths in one program: each count is exact, or unknown.
 
-The expected counts come from the host functions, and from a count for each path.
+The expected counts are those of the host functions, and the sums of counts given for each path.
 """
 
 import collections

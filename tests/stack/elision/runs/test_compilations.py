@@ -177,7 +177,7 @@ def test_compilations_in_other_threads_are_recorded():
 
 @pytest.mark.parametrize("cached", [True, False], ids=["cache on", "cache off"])
 def test_note_says_that_the_persistent_cache_does_not_store_a_program(in_process, cached, tmp_path):
-    """True up to JAX 0.10. The cache folder shows what JAX stored; other programs are stored."""
+    """JAX up to 0.10 does not store programs with callbacks, as the files in the cache show."""
     program = Path(__file__).with_name("cached.py")
     found = in_process(program, tmp_path if cached else "").value
     old = jax.__version_info__ < (0, 11)

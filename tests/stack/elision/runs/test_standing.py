@@ -190,7 +190,7 @@ def test_program_compiled_before_any_block_is_not_reported_wrongly(make, lines):
 
 
 def test_runs_are_counted_in_a_thread_where_jax_has_disabled_debug_nans():
-    """Many JAX functions do so, which leaves a hook of None behind in the thread."""
+    """Many JAX functions disable it temporarily, which leaves a hook of None in the thread."""
     hosts = Hosts()
     a, b = hosts.pure("a"), hosts.pure("b")
     f = jax.jit(lambda x: (b(x), a(x))[1])
