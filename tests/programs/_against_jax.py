@@ -62,7 +62,7 @@ def _close(one: Any, other: Any) -> bool:
 def _called_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
     """Return host functions that JAX calls once for all elements because of empty arrays."""
     functions = walk(judge.program.functions())
-    if not any("arange(0.0)" in one.template for f in functions for one in f.body):
+    if not any("arange(0.0)" in line.template for f in functions for line in f.body):
         return set()
     return {
         path.host

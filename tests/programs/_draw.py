@@ -336,7 +336,7 @@ class Draw:
 
     def slope(self) -> str:
         """Return the name of a host function for a derivative rule."""
-        found = [one for one in self.hosts if one.rule and one.arity == 1 and not one.pair]
+        found = [h for h in self.hosts if h.rule and h.arity == 1 and not h.pair]
         if found and self.chance(0.5):
             return self.random.choice(found).name
         host = Host(self.fresh("h"), "pure", True, 1, False, self.random.choice(METHODS), 1, "jvp")

@@ -14,11 +14,11 @@ from ._run import Meant
 
 def meaning(judge: Judge, meant: list[Meant]) -> None:
     """Compare the runs with `meant`, one per run, and report differences."""
-    for number, (run, one) in enumerate(zip(judge.ran.runs, meant, strict=False)):
-        if not np.allclose(run.result, one.result, rtol=5e-4, atol=5e-4, equal_nan=True):
-            judge.report("meaning", f"run {number}: {run.result}, means {one.result}")
+    for number, (run, expected) in enumerate(zip(judge.ran.runs, meant, strict=False)):
+        if not np.allclose(run.result, expected.result, rtol=5e-4, atol=5e-4, equal_nan=True):
+            judge.report("meaning", f"run {number}: {run.result}, means {expected.result}")
             return
-        _as_meant(judge, run, one)
+        _as_meant(judge, run, expected)
 
 
 def _as_meant(judge: Judge, run: Any, meant: Meant) -> None:

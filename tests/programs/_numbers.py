@@ -156,8 +156,8 @@ def level_of(value: Any) -> int:
 def split(value: Any, level: int) -> tuple[Any, Any]:
     """Return the primal and the tangent of one derivative."""
     if isinstance(value, Array):
-        return value.map(lambda one: split(one, level)[0]), value.map(
-            lambda one: split(one, level)[1]
+        return value.map(lambda item: split(item, level)[0]), value.map(
+            lambda item: split(item, level)[1]
         )
     if isinstance(value, Dual) and value.level == level:
         return value.primal, value.tangent
@@ -171,7 +171,7 @@ def joined(level: int, primal: Any, tangent: Any) -> Any:
 def lift(function: Any, slopes: tuple[Any, ...], *values: Any) -> Any:
     """Apply a function of numbers, given its partial derivatives (numbers) at these values."""
     if any(isinstance(value, Array) for value in values):
-        return over(lambda *one: lift(function, slopes, *one), *values)
+        return over(lambda *row: lift(function, slopes, *row), *values)
     level = max(level_of(value) for value in values)
     if level < 0:
         taint = taint_of(values)
@@ -220,9 +220,9 @@ def cosine(value: Any) -> Any:
 
 def with_taint(value: Any, taint: frozenset[int]) -> Any:
     if isinstance(value, (tuple, list)):
-        return type(value)(with_taint(one, taint) for one in value)
+        return type(value)(with_taint(item, taint) for item in value)
     if isinstance(value, Array):
-        return Array([with_taint(one, taint) for one in value.items], value.own)
+        return Array([with_taint(item, taint) for item in value.items], value.own)
     if isinstance(value, Dual):
         return Dual(value.level, with_taint(value.primal, taint), with_taint(value.tangent, taint))
     if isinstance(value, Number):

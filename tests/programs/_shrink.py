@@ -27,16 +27,16 @@ def shrink(program: Program, fails: Callable[[Program], bool], tries: int = 600)
 def without_unused(program: Program) -> Program:
     """Remove the helpers and host functions that nothing calls."""
     used = _used(program)
-    program.helpers = [one for one in program.helpers if one.name in used]
-    program.hosts = [one for one in program.hosts if one.name in used]
+    program.helpers = [helper for helper in program.helpers if helper.name in used]
+    program.hosts = [host for host in program.hosts if host.name in used]
     if program.fail and program.fail[0] not in used:
         program.fail = None
     return program
 
 
 def _used(program: Program) -> set[str]:
-    helpers = {one.name: one for one in program.helpers}
-    hosts = {one.name: one for one in program.hosts}
+    helpers = {helper.name: helper for helper in program.helpers}
+    hosts = {host.name: host for host in program.hosts}
     used: set[str] = set()
     waiting = [program.main]
 
@@ -108,7 +108,7 @@ def _simpler(program: Program, place: int, function: Function) -> Iterator[Progr
 def _opened(function: Function, number: int) -> None:
     """Replace a statement by the bodies of its inner functions."""
     statement = function.body[number]
-    body = [one for inner in statement.functions for one in inner.body]
+    body = [line for inner in statement.functions for line in inner.body]
     function.body[number : number + 1] = body
 
 

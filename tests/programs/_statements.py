@@ -83,12 +83,12 @@ def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
     asked: Counter[str] = Counter()
     made: Counter[str] = Counter()
     unsure, repeated = set(judge.in_rules), set()
-    for run, one in zip(judge.ran.runs, meant, strict=False):
+    for run, expected in zip(judge.ran.runs, meant, strict=False):
         if run in block.runs:
-            asked += one.counts
+            asked += expected.counts
             made += run.counts
-            unsure |= one.unsure
-            repeated |= one.repeated
+            unsure |= expected.unsure
+            repeated |= expected.repeated
     for name, own in rows.items():
         if name in unsure or name not in judge.hosts:
             continue

@@ -93,7 +93,7 @@ def _how(program: Program) -> str:
 
 
 def _show_smallest(program: Program, kind: str) -> None:
-    smallest = shrink(program, lambda one: any(k == kind for k, _ in _found(one)))
+    smallest = shrink(program, lambda candidate: any(k == kind for k, _ in _found(candidate)))
     print(ours(smallest)[0], _how(smallest), sep="\n")
     ran, findings = judged(smallest)
     for found, text in findings:

@@ -61,7 +61,7 @@ def test_planted_mistake_is_found(name, monkeypatch):
 def test_shrunk_program_still_shows_the_mistake(monkeypatch):
     program = Draw(1).program()
     MISTAKES["a batch element is not recorded"](monkeypatch)
-    smallest = shrink(program, lambda one: "length" in kinds(one), tries=60)
+    smallest = shrink(program, lambda candidate: "length" in kinds(candidate), tries=60)
     assert "length" in kinds(smallest)
     assert len(_statements(smallest)) < len(_statements(program))
 

@@ -50,7 +50,7 @@ def test_planted_error_is_found_and_the_next_run_is_right():
 
 def test_few_programs_are_refused():
     programs = [Draw(seed).program() for seed in range(BLOCK)]
-    assert sum(wrong(one, explain=False, compare=False)[1] for one in programs) < BLOCK / 3
+    assert sum(wrong(p, explain=False, compare=False)[1] for p in programs) < BLOCK / 3
 
 
 def _runs_once(seed):
@@ -61,4 +61,4 @@ def _runs_once(seed):
 def _called(program):
     """Return the first host functions that a program calls, except prints, which cannot raise."""
     counts = run_ours(program, explain=False).runs[0].counts
-    return [one.name for one in program.hosts if one.flavor != "print" and counts[one.name]][:2]
+    return [host.name for host in program.hosts if host.flavor != "print" and counts[host.name]][:2]

@@ -32,7 +32,7 @@ def checks_after(code, at):
 @functools.cache
 def resume(code):
     """Return where a function begins: the offset of its first RESUME."""
-    return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
+    return next(i.offset for i in dis.get_instructions(code) if i.opname == "RESUME")
 
 
 class Interrupts:

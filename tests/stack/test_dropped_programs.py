@@ -161,10 +161,10 @@ def test_parameters_of_two_traces_of_a_bind_are_equal():
         jaxpr = jax.make_jaxpr(lambda x: jaxcb.pure_callback(host, SCALAR, x))(1.0)
         return jaxpr.eqns[0].params["callback"]
 
-    one = bound()
+    first = bound()
     jax.clear_caches()
-    two = bound()
-    assert one is not two and one == two and hash(one) == hash(two)
-    assert weakref.ref(one)() is one
-    assert repr(one).startswith("host@test_dropped_programs.py:")
-    assert not callable(one)
+    second = bound()
+    assert first is not second and first == second and hash(first) == hash(second)
+    assert weakref.ref(first)() is first
+    assert repr(first).startswith("host@test_dropped_programs.py:")
+    assert not callable(first)

@@ -71,7 +71,7 @@ CASES = [(rule, name) for rule in RULES[:2] for name in PROGRAMS]
 CASES += [
     (rule, name)
     for number, rule in enumerate(RULES[2:])
-    for name in (*MODES, *(IN_TURN[(2 * number + one) % len(IN_TURN)] for one in (0, 1)))
+    for name in (*MODES, *(IN_TURN[(2 * number + offset) % len(IN_TURN)] for offset in (0, 1)))
 ]
 
 

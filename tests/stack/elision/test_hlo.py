@@ -50,7 +50,9 @@ def module(entry, **computations):
     """Encode a module from lists of instructions; "c7" names computation number 7."""
     found = {0: entry} | {int(name[1:]): own for name, own in computations.items()}
     written = [field(5, n) + b"".join(field(2, i) for i in own) for n, own in found.items()]
-    return b"".join([field(1, "jit_f"), *(field(3, one) for one in written), field(6, 0)])
+    return b"".join(
+        [field(1, "jit_f"), *(field(3, computation) for computation in written), field(6, 0)]
+    )
 
 
 def test_call_of_the_entry_is_made_once():
@@ -88,7 +90,7 @@ def test_calls_in_a_loop_of_unknown_length_or_a_branch_are_unknown(caller):
 def test_computation_that_is_called_twice_makes_its_calls_twice():
     callers = [instruction("call", 1), instruction("call", 1)]
     ((_, found),) = host_call_instructions(module(callers, c1=[call(0)])).items()
-    assert [one.calls for one in found] == [1, 1]
+    assert [host_call.calls for host_call in found] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -119,11 +121,11 @@ def called(program, *args):
         return jaxcb.pure(counted, result="x")
 
     jitted = jax.jit(program({name: host(name) for name in "abc"}))
-    ahead = {one.site.function: one.expected for one in summarize(jaxcb.explain(jitted)(*args))}
+    ahead = {row.site.function: row.expected for row in summarize(jaxcb.explain(jitted)(*args))}
     assert not calls
     with jaxcb.record() as r:
         jax.block_until_ready(jitted(*args))
-    expected = {one.site.function: one.expected for one in summarize(r.recording)}
+    expected = {row.site.function: row.expected for row in summarize(r.recording)}
     return dict(calls), expected, ahead
 
 
@@ -207,7 +209,7 @@ def test_each_instruction_of_a_program_is_read_once(monkeypatch):
         found = host_call_instructions(
             module([loop(n, 2, condition=0) for n in range(1, count + 1)], **inner)
         )
-        assert [one.calls for (one,) in found.values()] == [2] * count
+        assert [host_call.calls for (host_call,) in found.values()] == [2] * count
         assert len(set(spans)) == len(spans)
         return len(spans)
 

@@ -121,10 +121,10 @@ def test_exception_that_is_raised_repeatedly_has_one_note_per_call_site():
     def host(x):
         raise again
 
-    one = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
-    two = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x + 1))
+    first = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
+    second = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x + 1))
     for _ in range(50):
-        for f in (one, two):
+        for f in (first, second):
             with pytest.raises(jax.errors.JaxRuntimeError):
                 f(1.0).block_until_ready()
     user, *ours = again.__notes__

@@ -213,12 +213,12 @@ def test_impure_function_is_reported_with_its_line_and_the_flavor(function):
     reported, below, flavor = PLANTED[function]
     with pytest.warns(jaxcb.ImpureFunctionWarning) as warned:
         jaxcb.pure(function, result="x")
-    (one,) = warned
+    (warning,) = warned
     line = function.__code__.co_firstlineno + below
-    message = str(one.message)
+    message = str(warning.message)
     assert f"the pure callback {function.__name__} {reported} test_purity.py:{line})" in message
     assert flavor in message and "\n" not in message
-    assert (one.filename, one.lineno) == (__file__, line)
+    assert (warning.filename, warning.lineno) == (__file__, line)
 
 
 def test_function_is_reported_once():

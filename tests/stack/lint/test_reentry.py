@@ -125,7 +125,7 @@ def reported(function):
         warnings.simplefilter("always")
         f.lower(X).compile()
     (outcome,) = recorded.recording.outcomes
-    assert all(one.category is jaxcb.JaxInHostFunctionWarning for one in seen)
+    assert all(warning.category is jaxcb.JaxInHostFunctionWarning for warning in seen)
     return seen, tuple(map(note_words, outcome.notes))
 
 
@@ -156,7 +156,9 @@ def test_reported_line_is_the_one_that_uses_jax():
     seen, (note,) = reported(host)
     line = host.__code__.co_firstlineno + 2
     assert f"(jax.numpy.max, test_reentry.py:{line})" in note
-    assert [(one.filename, one.lineno) for one in seen] == [(__file__, line)] * CAN_BLOCK
+    assert [(warning.filename, warning.lineno) for warning in seen] == [
+        (__file__, line)
+    ] * CAN_BLOCK
 
 
 def test_each_body_causes_one_warning():
@@ -177,7 +179,7 @@ def test_new_body_in_a_compiled_program_is_examined(notebook):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         notebook.run(define.format("jnp.min(x)"), "cell")
-    assert ["jax.numpy.min" in str(one.message) for one in seen] == [True] * CAN_BLOCK
+    assert ["jax.numpy.min" in str(warning.message) for warning in seen] == [True] * CAN_BLOCK
     assert f(X) == 0
 
 
@@ -265,9 +267,9 @@ def test_use_that_the_code_does_not_show_is_reported_when_it_runs():
         for _ in range(3):
             assert jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))(X) == 2
     assert len(seen) == CAN_BLOCK
-    for one in seen:
-        assert "uses JAX in its host function: in host, test_reentry.py:" in str(one.message)
-        assert (one.filename, one.lineno) == (__file__, host.__code__.co_firstlineno + 1)
+    for warning in seen:
+        assert "uses JAX in its host function: in host, test_reentry.py:" in str(warning.message)
+        assert (warning.filename, warning.lineno) == (__file__, host.__code__.co_firstlineno + 1)
 
 
 def test_host_function_is_examined_while_another_thread_imports():

@@ -20,8 +20,8 @@ def test_jitted_host_function_is_reported_when_it_is_lowered_and_when_it_runs():
         assert f(X).item() == 0
     named = [
         "<lambda> is itself a JAX function, as made by @jax.jit. This may deadlock on JAX"
-        in str(one.message)
-        for one in seen
+        in str(warning.message)
+        for warning in seen
     ]
     assert named == [True, True] * CAN_BLOCK
 

@@ -38,8 +38,8 @@ def test_function_runs_once_for_each_shape_on_read_only_zeros():
     jax.jit(lambda x: host(x) + 1).lower(x)
     assert len(seen) == 1  # the result is already known
     f.lower(np.ones(2, np.float32)), f.lower(np.ones(3, np.int8)), host(x, flag="other")
-    assert [one[:2] for one in seen[1:3]] == [((2,), "float32"), ((3,), "int8")]
-    assert [one[3:] for one in seen[3:]] == [(0.0, "other"), (3.0, "other")]
+    assert [call[:2] for call in seen[1:3]] == [((2,), "float32"), ((3,), "int8")]
+    assert [call[3:] for call in seen[3:]] == [(0.0, "other"), (3.0, "other")]
 
 
 def test_64_bit_results_are_inferred_as_32_bit_without_x64():

@@ -175,8 +175,8 @@ def _(h):
 
 
 if __name__ == "__main__":
-    for one in ROWS:
+    for case in ROWS:
         try:
-            check(one)
+            check(case)
         except Exception as error:
-            print(f"FAILED {one.name}: {type(error).__name__} {error}")
+            print(f"FAILED {case.name}: {type(error).__name__} {error}")

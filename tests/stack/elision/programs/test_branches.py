@@ -256,10 +256,10 @@ def _(h):
 def _(h):
     a = h.debug("a")
 
-    def one(x):
+    def branching(x):
         return lax.cond(x[0] > 99, lambda: (a(x), x)[1], lambda: x)
 
-    return jax.jit(jax.vmap(one)), (XS,)
+    return jax.jit(jax.vmap(branching)), (XS,)
 
 
 @row(
@@ -270,15 +270,15 @@ def _(h):
 )
 def _(h):
     a = h.pure("a")
-    one = lambda x: lax.while_loop(lambda c: c[0] < 4, lambda c: a(c) + 1, x)  # noqa: E731
-    return jax.jit(jax.vmap(one)), (XS * 0 + np.arange(4, dtype=np.float32)[:, None],)
+    loop = lambda x: lax.while_loop(lambda c: c[0] < 4, lambda c: a(c) + 1, x)  # noqa: E731
+    return jax.jit(jax.vmap(loop)), (XS * 0 + np.arange(4, dtype=np.float32)[:, None],)
 
 
 @row("a vmapped while that no batch element enters", {"a": "not reached 0"}, (1, 1))
 def _(h):
     a = h.pure("a")
-    one = lambda x: lax.while_loop(lambda c: c[0] > 99, lambda c: a(c) + 1, x)  # noqa: E731
-    return jax.jit(jax.vmap(one)), (XS,)
+    loop = lambda x: lax.while_loop(lambda c: c[0] > 99, lambda c: a(c) + 1, x)  # noqa: E731
+    return jax.jit(jax.vmap(loop)), (XS,)
 
 
 @row(

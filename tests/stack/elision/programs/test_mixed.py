@@ -281,12 +281,12 @@ def test_each_call_site_has_the_expected_status(row):
 def test_deduplicated_call_outside_of_its_loop_is_reported_as_both():
     called = []
     host = jaxcb.pure(lambda x: (called.append(1), x)[1], result=lambda x: x)
-    one = jax.jit(lambda x: host(x))
+    jitted = jax.jit(lambda x: host(x))
 
     def loop(argument):
         return jax.jit(
             lambda x: lax.fori_loop(
-                0, 4, lambda i, v: v + one(argument(x, v)) + one(argument(x, v)), x
+                0, 4, lambda i, v: v + jitted(argument(x, v)) + jitted(argument(x, v)), x
             )
         )
 

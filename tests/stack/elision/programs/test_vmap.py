@@ -117,15 +117,15 @@ def _(h):
 @row("vmap of a scan", {"a": "kept 12"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
-    one = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
-    return jax.jit(jax.vmap(one)), (XS,)
+    scanned = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
+    return jax.jit(jax.vmap(scanned)), (XS,)
 
 
 @row("vmap of a scan with an invariant call", {"a": "hoisted 4"}, (1, 1))
 def _(h):
     a = h.pure("a")
-    one = lambda x: lax.scan(lambda c, _: (c + a(x), None), x, length=3)[0]  # noqa: E731
-    return jax.jit(jax.vmap(one)), (XS,)
+    scanned = lambda x: lax.scan(lambda c, _: (c + a(x), None), x, length=3)[0]  # noqa: E731
+    return jax.jit(jax.vmap(scanned)), (XS,)
 
 
 @row("a scan of vmaps", {"a": "kept 12"}, (1, 1), known="a")
@@ -181,10 +181,12 @@ def test_each_call_site_has_the_expected_status(row):
 @pytest.mark.parametrize("batched", [False, True])
 def test_branches_run_for_every_element_only_if_the_predicate_is_batched(batched):
     a = Hosts().pure("a")
-    one = lambda on, x: lax.cond(on, a, lambda y: y, x)  # noqa: E731
+    choose = lambda on, x: lax.cond(on, a, lambda y: y, x)  # noqa: E731
     axes = (0 if batched else None, 0)
     with jaxcb.record() as r:
-        jax.jit(jax.vmap(one, axes))(np.full(4, True)[() if batched else 0], XS).block_until_ready()
+        jax.jit(jax.vmap(choose, axes))(
+            np.full(4, True)[() if batched else 0], XS
+        ).block_until_ready()
     (outcome,) = r.recording.outcomes
     assert any(note.kind is NoteKind.ALL_BRANCHES_RUN for note in outcome.notes) is batched
 

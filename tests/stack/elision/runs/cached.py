@@ -48,7 +48,8 @@ def main(folder):
                 "called": notes[first + 1],
                 "unused": notes[with_unused_callback.__code__.co_firstlineno + 1],
                 "flags": {
-                    one.program.name: one.not_cached for one in recorded.recording.compilations
+                    compilation.program.name: compilation.not_cached
+                    for compilation in recorded.recording.compilations
                 },
             }
         )

@@ -216,7 +216,7 @@ def test_calls_of_a_direct_path_and_another_path_add_up(flavor, path):
 
 def test_calls_made_directly_and_under_vmap_are_predicted_exactly():
     program = Program([["plainly"], ["vmap of 3"]])
-    assert {name: one.expected for name, one in program.ahead().items()} == {"a": 4, "b": 1}
+    assert {name: rows.expected for name, rows in program.ahead().items()} == {"a": 4, "b": 1}
     ran = program.run()
     assert program.calls == {"a": 4, "b": 1}
     for name, calls in program.calls.items():

@@ -86,8 +86,8 @@ def test_vmap_and_gradient_of_a_function_are_not_one_function_compiled_twice():
 
 
 def test_two_vmapped_lambdas_are_not_one_function_compiled_twice():
-    one, other = (lambda x: helper(x) + 1), (lambda x: helper(x) * 2)
-    assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in (one, other)]) == []
+    first, second = (lambda x: helper(x) + 1), (lambda x: helper(x) * 2)
+    assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in (first, second)]) == []
 
 
 def test_lambda_vmapped_and_jitted_in_a_loop_is_a_new_function_each_time():
@@ -135,11 +135,13 @@ def test_each_program_with_our_callbacks_is_one_compilation():
         return x + 1
 
     found = compilations(lambda: [jax.jit(h)(2.0) for h in (f, g, other, f)])
-    assert [one.program.name for one in found] == ["jit_f", "jit_g"]
-    assert all(one.lower_ns > 0 and one.compile_ns > 0 for one in found)
-    assert [one.arguments for one in found] == [(Aval((), "float32"),)] * 2
-    assert len({one.function for one in found}) == 2 and all(one.function for one in found)
-    assert len({one.program for one in found}) == 2
+    assert [compilation.program.name for compilation in found] == ["jit_f", "jit_g"]
+    assert all(compilation.lower_ns > 0 and compilation.compile_ns > 0 for compilation in found)
+    assert [compilation.arguments for compilation in found] == [(Aval((), "float32"),)] * 2
+    assert len({compilation.function for compilation in found}) == 2 and all(
+        compilation.function for compilation in found
+    )
+    assert len({compilation.program for compilation in found}) == 2
 
 
 def test_program_with_only_jaxs_own_callbacks_is_not_recorded_as_a_compilation():
@@ -172,7 +174,7 @@ def test_compilations_in_other_threads_are_recorded():
             thread.join()
 
     found = compilations(run)
-    assert len(found) == len({one.program for one in found}) == 4
+    assert len(found) == len({compilation.program for compilation in found}) == 4
 
 
 @pytest.mark.parametrize("cached", [True, False], ids=["cache on", "cache off"])

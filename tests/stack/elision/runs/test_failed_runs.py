@@ -41,7 +41,7 @@ def status_of(f, values, **options):
                 f(value).block_until_ready()
             with contextlib.suppress(jax.errors.JaxRuntimeError, ValueError):
                 jax.effects_barrier()
-    (reported,) = (one for one in summarize(r.recording) if one.site.function == "inside")
+    (reported,) = (row for row in summarize(r.recording) if row.site.function == "inside")
     return reported.status, reported.reason, reported.advice
 
 

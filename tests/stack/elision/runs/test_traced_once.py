@@ -24,7 +24,7 @@ def hosts():
     return Hosts()
 
 
-def seen(program, *args):
+def statuses(program, *args):
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(program)(*args))
         jax.effects_barrier()
@@ -37,8 +37,8 @@ def test_body_shared_with_a_longer_loop_is_not_reported_as_hoisted(hosts):
     def body(i, x):
         return step(x)
 
-    long = seen(lambda x: lax.fori_loop(0, 3, body, x), X)
-    short = seen(lambda x: lax.fori_loop(0, 1, body, x), X)
+    long = statuses(lambda x: lax.fori_loop(0, 3, body, x), X)
+    short = statuses(lambda x: lax.fori_loop(0, 1, body, x), X)
     assert (long, short) == ([("kept", 3, 3, ())], [("kept", 1, 1, ())])
     assert hosts.calls["a"] == 4
 
@@ -55,8 +55,8 @@ def test_branch_shared_with_a_loop_is_not_reported_as_hoisted_elsewhere(hosts):
     def choose(x):
         return lax.cond(x > 0, taken, other, x)
 
-    looped = seen(lambda x: lax.scan(lambda x, _: (choose(x), None), x, length=3)[0], X)
-    alone = seen(lambda x: choose(x + 1), X)
+    looped = statuses(lambda x: lax.scan(lambda x, _: (choose(x), None), x, length=3)[0], X)
+    alone = statuses(lambda x: choose(x + 1), X)
     assert (looped[0][:2], alone[0][:2]) == (("kept", 3), ("kept", 1))
     assert hosts.calls["a"] == 4
 
@@ -72,7 +72,7 @@ def test_written_calls_of_a_checkpointed_function_inside_and_outside_of_a_loop_a
     def program(x):
         return lax.scan(lambda x, _: (model(x), None), x, length=3)[0] + model(x + 1)
 
-    assert seen(program, X) == [("kept", 4, 4, ())]
+    assert statuses(program, X) == [("kept", 4, 4, ())]
     assert hosts.calls["a"] == 4
 
 
@@ -88,15 +88,17 @@ def test_note_about_batch_elements_does_not_appear_in_a_later_program(hosts):
     def choose(p):
         return lax.cond(p > 0, taken, other, p)
 
-    batched = seen(lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X)
-    alone = seen(choose, X)
+    batched = statuses(
+        lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X
+    )
+    alone = statuses(choose, X)
     assert "one call" in str(batched) and alone[0][3] == ()
 
 
 def test_note_says_that_a_call_of_a_rule_serves_several_batch_elements(hosts):
     a = hosts.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), -a(*primals) * tangents[0]))
-    reported = seen(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
+    reported = statuses(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
     assert "one call serves 3 batch elements" in str(reported)
 
 
@@ -112,7 +114,7 @@ def test_calls_made_while_a_program_is_traced_are_not_elided_from_it(hosts):
     with jaxcb.record() as r:
         jax.jit(program)(X).block_until_ready()
     assert r.recording.elisions == ()
-    assert [one.calls for one in summarize(r.recording)] == [2, 1]
+    assert [row.calls for row in summarize(r.recording)] == [2, 1]
     assert hosts.calls == {"a": 2, "b": 1}
 
 
