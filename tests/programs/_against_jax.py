@@ -1,4 +1,4 @@
-"""What runs gave and called, against JAX's own callbacks in the same process."""
+"""Compare results and calls with those of JAX's own callbacks in the same process."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ def against(judge: Judge, jaxs: Ran) -> None:
     skipped = _not_comparable(judge)
     for number, (mine, theirs) in enumerate(zip(judge.ran.runs, jaxs.runs, strict=False)):
         if (mine.error is None) != (theirs.error is None):
-            judge.say("refusal", f"ours {mine.error!r}, JAX's {theirs.error!r}"[:600])
+            judge.report("refusal", f"ours {mine.error!r}, JAX's {theirs.error!r}"[:600])
             return
         if mine.error is not None:
             return
         if not np.allclose(mine.result, theirs.result, rtol=2e-4, atol=2e-4, equal_nan=True):
-            judge.say("result", f"run {number}: {mine.result}, JAX's {theirs.result}")
-        moved = _moved(judge, mine, theirs) | _made_once(judge, mine, theirs)
-        moved |= _dropped(judge, mine, theirs) | _shown_more(judge, mine, theirs, moved)
+            judge.report("result", f"run {number}: {mine.result}, JAX's {theirs.result}")
+        moved = _moved(judge, mine, theirs) | _called_once(judge, mine, theirs)
+        moved |= _dropped(judge, mine, theirs) | _called_more(judge, mine, theirs, moved)
         for host in (mine.counts.keys() | theirs.counts.keys()) - skipped - moved:
             if mine.counts[host] != theirs.counts[host]:
                 text = f"{host}: {mine.counts[host]} calls, JAX's {theirs.counts[host]}"
-                judge.say("JAX's count", text)
+                judge.report("JAX's count", text)
         _same_order(judge, mine.log, theirs.log, skipped | moved)
 
 
 def _moved(judge: Judge, mine: Run, theirs: Run) -> set[str]:
-    """Debug callbacks that JAX moved out of loops that are differentiated.
+    """Return debug callbacks that JAX moved out of a loop under differentiation.
 
-    What does not change in such a loop it shows once, also where the loop has length 0: as often
-    as it likes, but it shows the same.
+    If the arguments of a callback do not change in such a loop, JAX calls it only once, even if the
+    loop has length 0. The number of calls differs then, but the values must not.
     """
     return {
         path.host
@@ -42,27 +42,27 @@ def _moved(judge: Judge, mine: Run, theirs: Run) -> set[str]:
         if judge.hosts[path.host].flavor in ("debug", "print")
         and {"differentiated", "looped"} <= path.flags
         and mine.counts[path.host] != theirs.counts[path.host]
-        and _shows_all(path.host, mine, theirs)
+        and _has_all_values(path.host, mine, theirs)
     }
 
 
-def _shows_all(host: str, mine: Run, theirs: Run) -> bool:
-    """Whether JAX's callback saw every value that ours did."""
-    return all(any(_alike(x, y) for y in _shown(theirs, host)) for x in _shown(mine, host))
+def _has_all_values(host: str, mine: Run, theirs: Run) -> bool:
+    """Return whether JAX's callback was called with every value that ours was called with."""
+    return all(any(_close(x, y) for y in _values(theirs, host)) for x in _values(mine, host))
 
 
-def _shown(run: Run, host: str) -> list[Any]:
+def _values(run: Run, host: str) -> list[Any]:
     return [values for name, values in run.log if name == host]
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _close(one: Any, other: Any) -> bool:
     return all(np.allclose(x, y, 1e-3, 1e-3, True) for x, y in zip(one, other, strict=True))
 
 
-def _made_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
-    """Host functions that JAX called once for all elements, as of empty arrays all get the same."""
+def _called_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
+    """Return host functions that JAX calls once for all elements because of empty arrays."""
     functions = walk(judge.program.functions())
-    if not any("arange(0.0)" in one.template for f in functions for one in f.body):
+    if not any("arange(0.0)" in line.template for f in functions for line in f.body):
         return set()
     return {
         path.host
@@ -70,7 +70,7 @@ def _made_once(judge: Judge, mine: Run, theirs: Run) -> set[str]:
         if (judge.hosts[path.host].method or "").startswith("sequential")
         and "batched" in path.flags
         and 0 < theirs.counts[path.host] < mine.counts[path.host]
-        and _shows_all(path.host, mine, theirs)
+        and _has_all_values(path.host, mine, theirs)
     }
 
 
@@ -87,11 +87,14 @@ def _same_order(judge: Judge, mine: Any, theirs: Any, skipped: set[str]) -> None
             for log in (mine, theirs)
         )
         if ours_ != theirs_:
-            judge.say("order", f"{ours_}, JAX's {theirs_}")
+            judge.report("order", f"{ours_}, JAX's {theirs_}")
 
 
 def _dropped(judge: Judge, mine: Run, theirs: Run) -> set[str]:
-    """What JAX drops with its io callbacks in loops that are differentiated: their arguments."""
+    """Return callbacks that JAX dropped because they compute the arguments of an io callback.
+
+    JAX drops io callbacks in loops under differentiation.
+    """
     inside = {
         path.host for path in judge.paths if {"differentiated", "looped"} <= path.flags
     } | judge.in_rules
@@ -102,8 +105,8 @@ def _dropped(judge: Judge, mine: Run, theirs: Run) -> set[str]:
     return {host for host, flavor in flavors.items() if flavor in ("pure", "buffer")}
 
 
-def _shown_more(judge: Judge, mine: Run, theirs: Run, moved: set[str]) -> set[str]:
-    """What JAX calls for debug callbacks that it moved out of a loop of length 0."""
+def _called_more(judge: Judge, mine: Run, theirs: Run, moved: set[str]) -> set[str]:
+    """Return callbacks that JAX calls for debug callbacks it moved out of a loop of length 0."""
     if all(theirs.counts[host] <= mine.counts[host] for host in moved):
         return set()
     return {
@@ -114,7 +117,7 @@ def _shown_more(judge: Judge, mine: Run, theirs: Run, moved: set[str]) -> set[st
 
 
 def _not_comparable(judge: Judge) -> set[str]:
-    """Host functions whose number of calls is, as documented, not that of JAX's own."""
+    """Return host functions whose number of calls differs from JAX's own, as documented."""
     skipped = set()
     tapped = any(
         judge.hosts[path.host].flavor == "tap" and "looped" in path.flags for path in judge.paths
@@ -125,7 +128,7 @@ def _not_comparable(judge: Judge) -> set[str]:
             skipped.add(path.host)
         if flavor == "tap" and "batched" in path.flags:
             skipped.add(path.host)
-        if flavor == "buffer":  # JAX makes one call of equal ones
+        if flavor == "buffer":  # JAX deduplicates equal calls
             skipped.add(path.host)
         if flavor in ("io", "tap") and {"differentiated", "looped"} <= path.flags:
             skipped.add(path.host)

@@ -1,4 +1,4 @@
-"""Whether what `explain` says ahead comes true."""
+"""Check that what `explain` predicts comes true."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ._statements import SILENT, mentioned
 def ahead(judge: Judge) -> None:
     ran = judge.ran
     if ran.explain_log:
-        judge.say("explain calls", f"{ran.explain_log}")
+        judge.report("explain calls", f"{ran.explain_log}")
     if ran.explain_error is not None:
         if ran.runs[0].error is None and judge.program.mode != "eager":
-            judge.say("explain raised", repr(ran.explain_error))
+            judge.report("explain raised", repr(ran.explain_error))
         return
     if ran.explained is None:
         return
@@ -42,29 +42,29 @@ def _predicted(judge: Judge, rows: list[Any]) -> None:
         known = before is not None and row.expected is not None
         expected[host] = before + row.expected if known else None
         if row.status is Status.UNKNOWN:
-            judge.say("explain unknown", f"{host} line {row.site.line}: {row.reason}")
+            judge.report("explain unknown", f"{host} line {row.site.line}: {row.reason}")
         if row.status in SILENT and row.expected:
-            judge.say("explain silent", f"{host}: {row.status}, expected {row.expected}")
+            judge.report("explain silent", f"{host}: {row.status}, expected {row.expected}")
     for host in counts.keys() | expected.keys():
         ahead = expected.get(host, 0)
         if ahead is not None and ahead * runs != counts[host]:
-            judge.say("explain", f"{host}: {ahead} a run, {counts[host]} in {runs}")
+            judge.report("explain", f"{host}: {ahead} a run, {counts[host]} in {runs}")
     if judge.ran.blocks and judge.program.blocks != "late":
         _same_statuses(judge, rows)
 
 
 def _same_statuses(judge: Judge, rows: list[Any]) -> None:
-    """A row is a bind in the text of the program: each has to be there before and after."""
+    """Check that every bind in the program text has the status `explain` predicted."""
     recorded = summarize(judge.ran.blocks[0].recording)
     before = {_row(row.site): row.status for row in rows}
     after = {_row(row.site): row.status for row in recorded}
     for row in before.keys() | after.keys():
         explained, status = before.get(row), after.get(row)
         if explained != status and not (explained and status is Status.NOT_REACHED):
-            judge.say("statuses", f"{row}: explained {explained}, recorded {status}")
+            judge.report("statuses", f"{row}: explained {explained}, recorded {status}")
 
 
 def _row(site: Site) -> tuple[Any, ...]:
-    """What tells rows of one program apart in each of the modules that are made of its text."""
+    """Return what identifies a row of a program in every module made of the program's text."""
     callers = tuple((frame.function, frame.line, frame.column) for frame in site.callers)
     return site.line, site.column, site.flavor, site.function, callers

@@ -1,4 +1,4 @@
-"""Draws programs."""
+"""Draw random programs."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ ARITHMETIC = (
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What the program around a statement asks of it."""
+    """What the code around a statement requires of it."""
 
     differentiated: bool = False
     batched: bool = False
     looped: bool = False
-    pure: bool = False  # effects are refused here
+    pure: bool = False  # no side effects allowed
     depth: int = 3
 
 
 @dataclasses.dataclass
 class Helper:
-    """A function of the module, and where it may be called."""
+    """A function of the module and the context it may be called in."""
 
     function: Function
     context: Context
 
 
 class Draw:
-    """One program, from a number."""
+    """Draw one program from a seed."""
 
     def __init__(self, seed: int | str, devices: int = 1, fuel: int = 14) -> None:
         self.random = random.Random(seed)
@@ -92,7 +92,7 @@ class Draw:
         self.helpers.append(Helper(function, context))
 
     def local(self, context: Context, scope: tuple[str, ...], parameters: int = 1) -> Function:
-        """A function inside of another one, which sees the variables around it."""
+        """Draw a nested function, which can use the variables in `scope`."""
         inner = dataclasses.replace(context, depth=context.depth - 1)
         names = tuple(self.fresh("a") for _ in range(parameters))
         size = self.random.randint(1, 2)
@@ -135,7 +135,7 @@ class Draw:
         return kind(context, scope)
 
     def pick(self, scope: tuple[str, ...], number: int = 1) -> tuple[str, ...]:
-        """Variables, later ones rather."""
+        """Pick variables, preferring later ones."""
         return tuple(
             scope[max(int(len(scope) * self.random.random() ** 0.6), 0) % len(scope)]
             for _ in range(number)
@@ -146,7 +146,7 @@ class Draw:
         return Statement(template, (self.fresh("v"),), self.pick(scope, 2))
 
     def call(self, context: Context, scope: tuple[str, ...]) -> Statement:
-        """Of a helper, plainly or in jax.jit of its own."""
+        """Draw a call of a helper, sometimes through its own ``jax.jit``."""
         helper = self.suitable(context)
         if helper is None:
             return self.host(context, scope)
@@ -172,7 +172,7 @@ class Draw:
     def inner(
         self, context: Context, scope: tuple[str, ...], parameters: int = 1
     ) -> tuple[str, tuple[Function, ...], tuple[str, ...]]:
-        """Its name in the template, the functions before the line, the helpers it calls."""
+        """Return a name for the template, the functions to define first, and the helpers called."""
         if self.chance(0.45) and (helper := self.suitable(context, parameters)):
             return helper.name, (), (helper.name,)
         return "$f", (self.local(context, scope, parameters),), ()
@@ -246,7 +246,7 @@ class Draw:
         return Statement(template, (self.fresh("v"),), self.pick(scope), (body,))
 
     def loop(self, context: Context, scope: tuple[str, ...]) -> Statement:
-        """A while loop that ends by a counter, with or without the data's help."""
+        """Draw a while loop that ends by a counter, with or without a condition on the data."""
         inner = dataclasses.replace(context, looped=True)
         body = self.local(inner, scope, 1)
         number = self.random.choice([0, 1, 2, 4])
@@ -335,8 +335,8 @@ class Draw:
         return host
 
     def slope(self) -> str:
-        """A host function for a derivative rule."""
-        found = [one for one in self.hosts if one.rule and one.arity == 1 and not one.pair]
+        """Return the name of a host function for a derivative rule."""
+        found = [h for h in self.hosts if h.rule and h.arity == 1 and not h.pair]
         if found and self.chance(0.5):
             return self.random.choice(found).name
         host = Host(self.fresh("h"), "pure", True, 1, False, self.random.choice(METHODS), 1, "jvp")
@@ -366,7 +366,7 @@ class Draw:
 
 
 def call_text(host: Host, arguments: list[str], shape: str) -> str:
-    """The call of a host function as user code has it."""
+    """Return the call of a host function as a user would write it."""
     inside = ", ".join(arguments)
     if host.flavor == "print":
         return f'debug_print("{host.name} {{}}", {inside}, ordered={host.ordered})'

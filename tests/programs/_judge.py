@@ -1,4 +1,4 @@
-"""What every judge of a program has: what was run, and a list of findings."""
+"""What all judges of a program share: the runs to judge and the list of findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Findings = list[tuple[str, str]]
 
 
 class Judge:
-    """Collects what is wrong with one program: each finding is a kind and a sentence."""
+    """Collect what is wrong with one program; each finding is a kind and a sentence."""
 
     def __init__(self, program: Program, ran: Ran) -> None:
         self.program, self.ran = program, ran
@@ -21,7 +21,7 @@ class Judge:
         self.paths = _reach.paths(program)
         self.in_rules = {ran.writer.binds[line] for line in ran.writer.rules}
 
-    def say(self, kind: str, text: str) -> None:
+    def report(self, kind: str, text: str) -> None:
         self.findings.append((kind, text))
 
     def host_of(self, row: Any) -> str:

@@ -1,4 +1,4 @@
-"""A program is run in every world, and what it did is judged."""
+"""Run a program with our callbacks, with JAX's and without JAX, and judge the runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from ._run import Ran, run_jaxs, run_ours, run_plain
 
 
 def judged(program: Program, *, explain: bool = True, compare: bool = True) -> tuple[Ran, Findings]:
-    """What a program did, and what is wrong with it; `compare` with JAX's own callbacks."""
+    """Run a program and return its runs and what is wrong with them.
+
+    Args:
+        program: the program.
+        explain: also check what `explain` predicts.
+        compare: also compare with JAX's own callbacks.
+    """
     ran = run_ours(program, explain=explain)
     judge = Judge(program, ran)
     if refused(ran):
@@ -32,16 +38,16 @@ def judged(program: Program, *, explain: bool = True, compare: bool = True) -> t
 
 
 def refused(ran: Ran) -> bool:
-    """Whether JAX or the stack did not take the program; no host function failed."""
+    """Return whether JAX or the stack, and not a failing host function, refused the program."""
     return any(run.error and jaxcb.host_error(run.error) is None for run in ran.runs)
 
 
-# Of an ordered call in a predicate under vmap: with its own callbacks JAX computes wrong numbers.
+# For an ordered call in a while predicate under vmap, JAX's own callbacks give wrong numbers.
 JAX_IS_WRONG = "JAX would compute wrong results for finished batch elements"
 
 
 def _refusal(judge: Judge) -> None:
-    """JAX's own callbacks have to be refused, too."""
+    """Check that the program is refused with JAX's own callbacks, too."""
     if any(JAX_IS_WRONG in str(run.error) for run in judge.ran.runs):
         return
     theirs = run_jaxs(dataclasses.replace(judge.program, fail=None))
@@ -53,6 +59,6 @@ def _refusal(judge: Judge) -> None:
 def _against_text(judge: Judge) -> None:
     meant = [run_plain(judge.program, value) for value in judge.program.inputs]
     _meaning.meaning(judge, meant)
-    if judge.program.blocks != "late":  # what was compiled before does not tell what it elides
+    if judge.program.blocks != "late":  # elisions of an earlier compilation are not recorded
         for block in judge.ran.blocks:
             _statements.complete(judge, block, meant)

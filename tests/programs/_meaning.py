@@ -1,4 +1,4 @@
-"""What runs gave and called, against what the text of the program says."""
+"""Compare results and calls with what the text of the program means."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ._run import Meant
 
 
 def meaning(judge: Judge, meant: list[Meant]) -> None:
-    """What runs gave and called, against what the text of the program says."""
-    for number, (run, one) in enumerate(zip(judge.ran.runs, meant, strict=False)):
-        if not np.allclose(run.result, one.result, rtol=5e-4, atol=5e-4, equal_nan=True):
-            judge.say("meaning", f"run {number}: {run.result}, means {one.result}")
+    """Compare the runs with `meant`, one per run, and report differences."""
+    for number, (run, expected) in enumerate(zip(judge.ran.runs, meant, strict=False)):
+        if not np.allclose(run.result, expected.result, rtol=5e-4, atol=5e-4, equal_nan=True):
+            judge.report("meaning", f"run {number}: {run.result}, means {expected.result}")
             return
-        _as_meant(judge, run, one)
+        _as_meant(judge, run, expected)
 
 
 def _as_meant(judge: Judge, run: Any, meant: Meant) -> None:
@@ -30,7 +30,9 @@ def _as_meant(judge: Judge, run: Any, meant: Meant) -> None:
         exact = host.ordered or host.flavor == "tap" or host.side_effect
         hoisted = not exact and host.flavor in ("pure", "buffer") and _hoisted(judge, name)
         if (made > asked and not hoisted) or (exact and made != asked):
-            judge.say("asked", f"{name} ({host.flavor}): {made} calls, the text asks for {asked}")
+            judge.report(
+                "asked", f"{name} ({host.flavor}): {made} calls, the text asks for {asked}"
+            )
     for flavor in ("io", "debug", "print", "tap"):
         names = {
             host.name
@@ -40,17 +42,17 @@ def _as_meant(judge: Judge, run: Any, meant: Meant) -> None:
         mine = [(name, values) for name, values in run.log if name in names]
         theirs = [(name, values) for name, values in meant.calls if name in names]
         if [name for name, _ in mine] != [name for name, _ in theirs]:
-            judge.say("meant order", f"{mine}, means {theirs}")
+            judge.report("meant order", f"{mine}, means {theirs}")
         elif not all(
             judge.flavor(a) == "tap" or np.allclose(x, y, rtol=1e-3, atol=1e-3)
             for (a, x), (_, y) in zip(mine, theirs, strict=True)
         ):
-            judge.say("meant values", f"{mine}, means {theirs}")
+            judge.report("meant values", f"{mine}, means {theirs}")
 
 
 def _hoisted(judge: Judge, name: str) -> bool:
-    """Whether XLA calls it ahead of a loop, which then may not be entered."""
-    if judge.program.blocks == "late":  # no outcomes of what was compiled before
+    """Return whether XLA calls it before a loop, even if the loop is not entered."""
+    if judge.program.blocks == "late":  # no outcomes: compiled before the recording
         return any(path.host == name and "looped" in path.flags for path in judge.paths)
     return any(
         outcome.site.function == name and outcome.status is Status.HOISTED

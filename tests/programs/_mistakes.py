@@ -1,4 +1,4 @@
-"""Mistakes to plant in the stack, in what is recorded and in what is said of it."""
+"""Mistakes to plant in the stack, in recordings and in reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jupyter_jaxcb.report.summary._counts import Counts
 from jupyter_jaxcb.stack.dispatch import _elements
 from jupyter_jaxcb.stack.elision import _programs
 
-Plant = Callable[[Any], None]  # is given pytest's monkeypatch
+Plant = Callable[[Any], None]  # takes pytest's monkeypatch
 MISTAKES: dict[str, Plant] = {}
 
 
@@ -24,12 +24,12 @@ def mistake(plant: Plant) -> Plant:
 
 
 def _every(number: int) -> Callable[[], bool]:
-    """True at every so many calls."""
+    """Return a function that returns True at every `number`-th call."""
     count = itertools.count(1)
     return lambda: next(count) % number == 0
 
 
-# what is recorded
+# recordings
 
 
 @mistake
@@ -88,11 +88,11 @@ def a_file_loses_the_last_call(patch):
     patch.setattr(Recording, "from_json", staticmethod(shorter))
 
 
-# what is said
+# reports
 
 
 @mistake
-def deduplicated_is_said_of_what_has_several_call_paths(patch):
+def every_site_with_several_call_paths_is_reported_deduplicated(patch):
     outcome = _programs.outcome
 
     def deduplicated(*args):
@@ -107,7 +107,7 @@ def deduplicated_is_said_of_what_has_several_call_paths(patch):
 
 
 @mistake
-def one_call_more_is_said_to_be_compiled(patch):
+def one_compiled_call_too_many_is_reported(patch):
     outcome = _programs.outcome
 
     def more(*args):
@@ -118,18 +118,18 @@ def one_call_more_is_said_to_be_compiled(patch):
 
 
 @mistake
-def a_run_is_counted_that_there_was_not(patch):
+def a_run_too_many_is_counted(patch):
     runs = Counts.runs
     patch.setattr(Counts, "runs", lambda self, program: (runs(self, program) or 0) + 1)
 
 
 @mistake
-def explain_says_that_all_are_kept(patch):
+def explain_predicts_that_all_are_kept(patch):
     patch.setattr(_summary, "_status_ahead", lambda *args: (Status.KEPT, ()))
 
 
 @mistake
-def host_error_knows_nothing(patch):
+def host_error_always_returns_none(patch):
     patch.setattr(jaxcb, "host_error", lambda error: None)
 
 

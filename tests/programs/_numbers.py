@@ -1,4 +1,4 @@
-"""Numbers without JAX: each has its tangents, and knows which `vmap`s it depends on."""
+"""Numbers without JAX: each carries its tangents and the `vmap`s it depends on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOTHING: frozenset[int] = frozenset()
 
 
 class Number:
-    """A float32, and the vmaps that it depends on."""
+    """A float32 and the vmaps it depends on."""
 
     def __init__(self, value: Any, taint: frozenset[int] = NOTHING) -> None:
         self.value, self.taint = np.float32(value), taint
@@ -42,7 +42,7 @@ class Number:
 
 
 class Dual(Number):
-    """A value and its tangent for one derivative."""
+    """A value and its tangent with respect to one derivative."""
 
     def __init__(self, level: int, primal: Number, tangent: Number) -> None:
         self.level, self.primal, self.tangent = level, primal, tangent
@@ -53,7 +53,7 @@ class Dual(Number):
 
 
 class Truth:
-    """A condition, which is a number where one is needed."""
+    """A condition, which can be added to a number."""
 
     def __init__(self, value: Any, taint: frozenset[int]) -> None:
         self.value, self.taint = bool(value), taint
@@ -69,7 +69,7 @@ class Truth:
 
 
 class Bound:
-    """What a loop counts up to."""
+    """The upper bound of a loop."""
 
     def __init__(self, value: int, taint: frozenset[int]) -> None:
         self.value, self.taint = value, taint
@@ -82,7 +82,7 @@ class Array:
     """Numbers along one axis."""
 
     def __init__(self, items: list[Any], taint: frozenset[int] = NOTHING) -> None:
-        self.items, self.own = items, taint  # an empty one depends on something, too
+        self.items, self.own = items, taint  # an empty array can depend on vmaps, too
 
     def __getitem__(self, index: int) -> Any:
         return self.items[index]
@@ -109,7 +109,7 @@ class Array:
 
 
 def over(function: Any, *values: Any) -> Any:
-    """`function` of numbers, element by element where there are arrays."""
+    """Apply `function` to numbers, element by element if some of them are arrays."""
     arrays = [value for value in values if isinstance(value, Array)]
     if not arrays:
         return function(*values)
@@ -132,7 +132,7 @@ def truth(value: Any) -> Truth:
 
 
 def base(value: Any) -> Number:
-    """Without its tangents."""
+    """Return the number without its tangents."""
     value = number(value)
     while isinstance(value, Dual):
         value = value.primal
@@ -154,10 +154,10 @@ def level_of(value: Any) -> int:
 
 
 def split(value: Any, level: int) -> tuple[Any, Any]:
-    """The primal and the tangent of one derivative."""
+    """Return the primal and the tangent of one derivative."""
     if isinstance(value, Array):
-        return value.map(lambda one: split(one, level)[0]), value.map(
-            lambda one: split(one, level)[1]
+        return value.map(lambda item: split(item, level)[0]), value.map(
+            lambda item: split(item, level)[1]
         )
     if isinstance(value, Dual) and value.level == level:
         return value.primal, value.tangent
@@ -169,9 +169,9 @@ def joined(level: int, primal: Any, tangent: Any) -> Any:
 
 
 def lift(function: Any, slopes: tuple[Any, ...], *values: Any) -> Any:
-    """A function of numbers, with its partial derivatives (numbers) at these values."""
+    """Apply a function of numbers, given its partial derivatives (numbers) at these values."""
     if any(isinstance(value, Array) for value in values):
-        return over(lambda *one: lift(function, slopes, *one), *values)
+        return over(lambda *row: lift(function, slopes, *row), *values)
     level = max(level_of(value) for value in values)
     if level < 0:
         taint = taint_of(values)
@@ -193,7 +193,7 @@ def _multiply(one: Any, other: Any) -> Any:
         return Number(base(one).value * base(other).value, taint_of((one, other)))
     (a, da), (b, db) = split(one, level), split(other, level)
     a, b = number(a), number(b)
-    # What does not vary adds nothing, and the derivative does not depend on the other factor then.
+    # A factor that does not vary adds no term, and the derivative does not depend on the other one.
     terms = [n * dot for n, of, dot in ((a, other, db), (b, one, da)) if _varies(of, level)]
     return Dual(level, a * b, total(terms))
 
@@ -220,9 +220,9 @@ def cosine(value: Any) -> Any:
 
 def with_taint(value: Any, taint: frozenset[int]) -> Any:
     if isinstance(value, (tuple, list)):
-        return type(value)(with_taint(one, taint) for one in value)
+        return type(value)(with_taint(item, taint) for item in value)
     if isinstance(value, Array):
-        return Array([with_taint(one, taint) for one in value.items], value.own)
+        return Array([with_taint(item, taint) for item in value.items], value.own)
     if isinstance(value, Dual):
         return Dual(value.level, with_taint(value.primal, taint), with_taint(value.tangent, taint))
     if isinstance(value, Number):
@@ -256,12 +256,12 @@ def where(test: Truth, yes: Any, no: Any) -> Any:
 
 
 def chosen(one: Any, other: Any, taint: frozenset[int]) -> Number:
-    """`one`, with tangents wherever `other` has some: JAX differentiates both."""
+    """Return `one`, with tangents wherever `other` has some: JAX differentiates both."""
     return with_taint(number(one) + nothing_of(number(other)), taint)
 
 
 def nothing_of(value: Number) -> Number:
-    """Zero, with the tangents and the taint of `value`."""
+    """Return zero with the tangents and the taint of `value`."""
     if isinstance(value, Dual):
         return Dual(value.level, nothing_of(value.primal), nothing_of(value.tangent))
     return Number(0.0, value.taint)

@@ -1,7 +1,8 @@
-"""The same program without JAX: loops over batch elements, dual numbers, plain calls.
+"""Run a program without JAX: loops over batch elements, dual numbers, plain calls.
 
-It says what a program means: its value, every host call that its text asks for, and their order.
-A value knows which `vmap`s it depends on, so a call that no batch element changes is one call.
+This defines what a program means: its value, the host calls its text asks for, and their order.
+A value knows which `vmap`s it depends on, so a call that is the same for every batch element
+counts once.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from ._numbers import (
 
 
 class Namespace:
-    """Functions under names."""
+    """A module-like object with the given attributes."""
 
     def __init__(self, **names: Any) -> None:
         self.__dict__.update(names)
@@ -88,24 +89,24 @@ class Custom:
 
 
 class Plain:
-    """A world for one program: what its text finds under `jax`, `jnp` and the callbacks' names."""
+    """An environment for one program: its `jax`, `jnp` and callback functions."""
 
     def __init__(self, file: str, devices: int = 1) -> None:
         self.file, self.devices = file, devices
-        self.calls: list[tuple[str, Any, Any]] = []  # host function, which call, its values
-        self.unsure: set[str] = set()  # host functions whose calls are not known exactly
-        self.steps: list[int] = []  # of the loops around
-        self.turns: list[int] = []  # of those that are `while`
-        self.repeated: set[str] = set()  # host functions called in later turns of a `while`
-        self.elements: dict[int, int] = {}  # of the vmaps around
-        self.forced: list[frozenset[int]] = []  # taints of selects around
-        self.doubt = 0  # derivatives and the like around
+        self.calls: list[tuple[str, Any, Any]] = []  # host function, key of the call, its values
+        self.unsure: set[str] = set()  # host functions whose number of calls is not known exactly
+        self.steps: list[int] = []  # the current step of each enclosing loop
+        self.turns: list[int] = []  # the current step of each enclosing `while`
+        self.repeated: set[str] = set()  # host functions called in later steps of a `while`
+        self.elements: dict[int, int] = {}  # the current element of each enclosing vmap
+        self.forced: list[frozenset[int]] = []  # taints of enclosing selects
+        self.doubt = 0  # number of enclosing derivatives and the like
         self.levels = itertools.count()
         self.vmaps: dict[Any, int] = {}
         self.hosts: dict[str, Any] = {}
 
     def names(self) -> dict[str, Any]:
-        """What the program's text finds."""
+        """Return the names that the program's text uses."""
         lax = Namespace(
             scan=self.scan, map=self.lax_map, fori_loop=self.fori_loop, cond=self.cond,
             switch=self.switch, while_loop=self.while_loop, stop_gradient=stop_gradient,
@@ -172,7 +173,7 @@ class Plain:
         return made if spec.pair else made[0]
 
     def place(self) -> tuple[int, ...]:
-        """The lines of the program that are being run."""
+        """Return the lines of the program that are running now."""
         frames, frame = [], sys._getframe(1)
         while frame is not None:
             if frame.f_code.co_filename == self.file:
@@ -211,8 +212,10 @@ class Plain:
     def vmap(self, function: Any, in_axes: Any = 0, axis_size: int | None = None) -> Any:
         def batched(*values: Any) -> Any:
             axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(values)
-            mapped = [value for value, axis in zip(values, axes, strict=False) if axis is not None]
-            size = len(mapped[0].items) if mapped else axis_size
+            over_axis = [
+                value for value, axis in zip(values, axes, strict=False) if axis is not None
+            ]
+            size = len(over_axis[0].items) if over_axis else axis_size
             vmap = self.vmaps.setdefault(
                 (self.place(), len(self.elements), *self.steps), len(self.vmaps)
             )
@@ -254,27 +257,27 @@ class Plain:
     def scan(self, body: Any, carry: Any, xs: Array, reverse: bool = False, unroll: int = 1) -> Any:
         order = range(len(xs.items))
         before, called, ys = taint_of(carry), len(self.calls), {}
-        empty: frozenset[int] = NOTHING  # what results of no step depend on
+        empty: frozenset[int] = NOTHING  # taint of the stacked results of zero steps
         for i in reversed(order) if reverse else order:
             self.steps.append(i)
             carry, ys[i] = body(carry, xs[i])
-            carry = with_taint(carry, before)  # a carry that is mapped is so in every step
+            carry = with_taint(carry, before)  # once batched, always batched
             self.steps.pop()
         if self.elements and not ys:
             x = with_taint(Number(0.0), taint_of(xs))
             empty = self.taint_after(lambda: body(carry, x)[1])
             carry = with_taint(carry, self.taint_after(lambda: body(carry, x)[0]))
-        if self.mapped(taint_of(carry)) != self.mapped(before):
+        if self.open_vmaps(taint_of(carry)) != self.open_vmaps(before):
             self.unsure |= {name for name, _, _ in self.calls[called:]}
         made = [ys[i] for i in order]
         return carry, None if made and made[0] is None else Array(made, empty)
 
-    def mapped(self, taint: frozenset[int]) -> frozenset[int]:
-        """Those of the vmaps in `taint` that are around: of one that has ended all are in hand."""
+    def open_vmaps(self, taint: frozenset[int]) -> frozenset[int]:
+        """Return the vmaps in `taint` that are still running."""
         return taint & self.elements.keys()
 
     def taint_after(self, step: Any) -> frozenset[int]:
-        """What a loop that is not entered would depend on; its calls are forgotten."""
+        """Return what the result of a loop that is not entered depends on; forget its calls."""
         called, unsure, repeated = len(self.calls), set(self.unsure), set(self.repeated)
         taint = taint_of(step())
         del self.calls[called:]
@@ -292,7 +295,7 @@ class Plain:
         tainted: frozenset[int] = NOTHING
         while True:
             self.steps.append(step)
-            # JAX makes the first test of some loops before them: it is the third that repeats.
+            # JAX may make the first test before the loop, so only the third test is a repetition.
             self.turns.append(max(step - 1, 0))
             go = truth(test(carry))
             tainted |= go.taint
@@ -306,7 +309,7 @@ class Plain:
                 break
         if self.elements and step == 1:
             carry = with_taint(carry, self.taint_after(lambda: body(carry)))
-        if self.mapped(tainted) or self.mapped(taint_of(carry)) != self.mapped(before):
+        if self.open_vmaps(tainted) or self.open_vmaps(taint_of(carry)) != self.open_vmaps(before):
             self.unsure |= {name for name, _, _ in self.calls[called:]}
         return with_taint(carry, tainted | before)
 
@@ -319,14 +322,14 @@ class Plain:
 
     def choose(self, test: Any, chosen: int, branches: Any, value: Any) -> Any:
         taint = taint_of(test)
-        if not self.mapped(taint):
+        if not self.open_vmaps(taint):
             result = branches[chosen](value)
-            if self.elements:  # what one branch results by batch element, all do
+            if self.elements:  # if one branch returns a batched result, all branches do
                 taint |= self.taint_after(lambda: [branch(value) for branch in branches])
             return with_taint(result, taint)
         self.forced.append(taint)
         results = []
-        for place, branch in enumerate(branches):  # one function may stand for several of them
+        for place, branch in enumerate(branches):  # the same function may be several branches
             self.steps.append(place)
             results.append(branch(with_taint(value, taint)))
             self.steps.pop()

@@ -1,4 +1,4 @@
-"""What stands above a program: its host functions, registered with our stack or with JAX's own."""
+"""The part above a program: its host functions, registered with our stack or JAX's own."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def like(x, *rest):
 
 
 def ours(program: Program) -> tuple[str, Writer]:
-    """The module with our stack, and what its lines bind."""
+    """Return the module with our stack, and the host function that each line binds."""
     return _module(program, OURS, _ours)
 
 
 def jaxs(program: Program) -> tuple[str, Writer]:
-    """The same program with JAX's own callbacks."""
+    """Return the same program with JAX's own callbacks."""
     return _module(program, JAXS, _jaxs)
 
 
@@ -71,7 +71,7 @@ def _module(program, imports, host_text):
 
 
 def plain(program: Program) -> tuple[str, Writer]:
-    """The same program for a world without JAX, which binds the names before its text."""
+    """Return the same program for `_plain`, which provides the names that imports would."""
     writer = Writer()
     for host in program.hosts:
         if host.flavor != "print":

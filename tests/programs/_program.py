@@ -1,8 +1,8 @@
 """A random program as a value.
 
-Every variable holds a float32 scalar, so that any statement can follow any other. A statement may
-be deleted from a program without touching the rest: a name that is not defined where it is used
-is written as the first parameter of the function around it.
+Every variable holds a float32 scalar, so any statement can follow any other. Deleting a statement
+leaves the rest of the program valid: a name that is not defined where it is used is written as the
+first parameter of the enclosing function.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import dataclasses
 
 @dataclasses.dataclass
 class Host:
-    """A host function, and how it is registered."""
+    """A host function and how it is registered."""
 
     name: str
     flavor: str  # "pure", "io", "debug", "print", "buffer" or "tap"
-    registered: bool  # by a decorator; else called through a function with JAX's signature
+    registered: bool  # with a decorator, or else called through a function with JAX's signature
     arity: int = 1
     ordered: bool = False
-    method: str | None = None  # of vmap
-    math: int = 0  # which formula
+    method: str | None = None  # vmap_method
+    math: int = 0  # index of the formula
     rule: str = ""  # "jvp", "vjp" or none
     factor: str = ""  # the host function that its rule calls
-    pair: bool = False  # it returns two results
-    side_effect: bool = False  # of a buffer callback
+    pair: bool = False  # returns two results
+    side_effect: bool = False  # has_side_effect of a buffer callback
 
 
 @dataclasses.dataclass
 class Statement:
-    """One line of a function, after the functions that it needs."""
+    """One line of a function, and the functions defined before it."""
 
     template: str  # "$0", "$1" are arguments; "$f", "$g", "$h" functions
     targets: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     functions: tuple[Function, ...] = ()
     calls: tuple[str, ...] = ()  # names of helpers and host functions in the template
-    host: str = ""  # the one that this line binds
+    host: str = ""  # the host function that this line binds
 
 
 @dataclasses.dataclass
@@ -49,12 +49,12 @@ class Function:
     result: tuple[str, ...]  # variables whose weighted sum it returns
     decorator: str = ""  # "jit", "checkpoint", "custom_jvp", "custom_vjp"
     factor: str = ""  # host function in its derivative rule
-    ending: str = ""  # what it returns, if not the sum: "$" stands for the sum
+    ending: str = ""  # what it returns instead of the sum; "$" stands for the sum
 
 
 @dataclasses.dataclass
 class Program:
-    """A program, and how it is run."""
+    """A program and how it is run."""
 
     hosts: list[Host]
     helpers: list[Function]
@@ -62,15 +62,15 @@ class Program:
     mode: str = "jit"  # or "eager", "aot"
     inputs: tuple[float, ...] = (0.75,)
     blocks: str = "one"  # recorded in "one" block, in "each", or "late": from the second run on
-    fail: tuple[str, int] | None = None  # the host function that raises, and at which of its calls
+    fail: tuple[str, int] | None = None  # the host function that raises, and the number of the call
 
     def functions(self) -> list[Function]:
-        """Those of the module, in the order of its text."""
+        """Return the functions of the module, in the order of its text."""
         return [*self.helpers, self.main]
 
 
 def walk(functions: list[Function]) -> list[Function]:
-    """All functions, nested ones too."""
+    """Return all functions, including nested ones."""
     found = []
     for function in functions:
         found.append(function)

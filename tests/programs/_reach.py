@@ -1,4 +1,4 @@
-"""Which lines of a program are traced, and through which transformations."""
+"""Find the call paths of a program: which lines are traced, and under which transformations."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _FLAGS = {
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-    """One way to a bind."""
+    """One call path to a bind."""
 
     host: str
-    line: int  # among those of `Statement`s: its id
+    line: int  # the id of its `Statement`
     flags: frozenset[str]
 
 
 def paths(program: Program) -> list[Path]:
-    """Every way from the main function to a line that binds a host function, rules left out."""
+    """Return every call path from the main function to a host function, except through rules."""
     helpers = {helper.name: helper for helper in program.helpers}
     found: list[Path] = []
 

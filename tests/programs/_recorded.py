@@ -1,4 +1,4 @@
-"""Whether what was recorded is what happened, in memory and in files."""
+"""Check that recordings, in memory and in files, match what happened."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def errors(judge: Judge) -> None:
             name == judge.program.fail[0] for name, _ in run.log
         )
         if not planted:
-            judge.say("raised", f"run {number}: {type(run.error).__name__}: {run.error}")
+            judge.report("raised", f"run {number}: {type(run.error).__name__}: {run.error}")
             continue
         cause = jaxcb.host_error(run.error)
         if type(cause).__name__ != "Planted":
-            judge.say("host_error", f"run {number}: {run.error!r} has cause {cause!r}")
+            judge.report("host_error", f"run {number}: {run.error!r} has cause {cause!r}")
     if _raised(judge) and not any(run.error for run in judge.ran.runs):
-        judge.say("swallowed", f"{judge.program.fail} raised, and no run failed")
+        judge.report("swallowed", f"{judge.program.fail} raised, and no run failed")
     if active() is not None:
-        judge.say("recorder left", "a recorder is active after the block")
+        judge.report("recorder left", "a recorder is active after the block")
 
 
 def _raised(judge: Judge) -> bool:
-    """Whether the host function that is to fail was called often enough to."""
+    """Return whether the host function that should fail was called often enough to fail."""
     if judge.program.fail is None:
         return False
     name, number = judge.program.fail
-    if judge.flavor(name) == "print":  # it has no body to raise in
+    if judge.flavor(name) == "print":  # has no body that could raise
         return False
     return sum(run.counts[name] for run in judge.ran.runs) >= number
 
@@ -55,17 +55,17 @@ def _recording(judge: Judge, block: Block, counts: Counter[str]) -> None:
     recording = block.recording
     rows = summarize(recording)
     if len(recording) != sum(counts.values()):
-        judge.say("length", f"{len(recording)} calls recorded, {dict(counts)} made")
+        judge.report("length", f"{len(recording)} calls recorded, {dict(counts)} made")
     recorded: Counter[str] = Counter()
     for row in rows:
         host = judge.host_of(row)
         name = "debug_print" if judge.flavor(host) == "print" else host
         if row.site.function != name:
-            judge.say("site", f"line {row.site.line} binds {host}, not {row.site.function}")
+            judge.report("site", f"line {row.site.line} binds {host}, not {row.site.function}")
         recorded[host] += row.calls
     for host in counts.keys() | recorded.keys():
         if counts[host] != recorded[host]:
-            judge.say("count", f"{host}: {counts[host]} calls, {recorded[host]} recorded")
+            judge.report("count", f"{host}: {counts[host]} calls, {recorded[host]} recorded")
     _order(judge, block)
 
 
@@ -74,7 +74,7 @@ def _order(judge: Judge, block: Block) -> None:
     names = [recording.lowered[call.lowered].site.function for call in recording]
     made = [name for run in block.runs for name, _ in run.log if judge.flavor(name) != "print"]
     if [name for name in names if name != "debug_print"] != made:
-        judge.say("log order", f"recorded {names}, made {made}")
+        judge.report("log order", f"recorded {names}, made {made}")
 
 
 def files(judge: Judge) -> None:
@@ -85,15 +85,15 @@ def files(judge: Judge) -> None:
 def _kept(judge: Judge, recording: Recording) -> None:
     text = recording.to_json()
     if Recording.from_json(text).to_json() != text:
-        judge.say("json", "from_json(to_json) differs")
+        judge.report("json", "from_json(to_json) differs")
     with tempfile.TemporaryDirectory() as folder:
         for end in ("json", "jaxcb"):
             path = Path(folder, f"run.{end}")
             recording.save(path)
             if jaxcb.load(path).to_json() != text:
-                judge.say("file", f".{end} differs")
+                judge.report("file", f".{end} differs")
     again = Recording.from_json(text)
     if str(again) != str(recording):
-        judge.say("report", "the report of a file differs")
+        judge.report("report", "the report of a file differs")
     for show in (to_html, to_mimebundle):
         show(recording)

@@ -1,4 +1,4 @@
-"""Runs a program in a world: what came back, what the host functions saw, what was recorded."""
+"""Run a program and collect its results, the calls of host functions, and the recordings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Run:
 
     result: Any = None
     error: BaseException | None = None
-    log: tuple[tuple[str, Any], ...] = ()  # host functions in the order of their calls
+    log: tuple[tuple[str, Any], ...] = ()  # host functions and their arguments, in call order
 
     @property
     def counts(self) -> Counter[str]:
@@ -40,7 +40,7 @@ class Run:
 
 @dataclasses.dataclass
 class Block:
-    """A recorded block: which runs were made in it, and what it says."""
+    """A recorded block: the runs made in it, and the recording."""
 
     runs: list[Run]
     recording: Any
@@ -48,7 +48,7 @@ class Block:
 
 @dataclasses.dataclass
 class Ran:
-    """All of a program's runs in one world."""
+    """All runs of a program with one set of callbacks."""
 
     text: str
     writer: Writer
@@ -60,7 +60,7 @@ class Ran:
 
 
 class World:
-    """A module made of a program's text."""
+    """A module made from a program's text."""
 
     def __init__(self, text: str) -> None:
         file = f"<program {next(_numbers)}>"
@@ -169,7 +169,7 @@ class Meant:
     result: float
     calls: list[tuple[str, Any]]  # host functions and their arguments, in the order of the text
     unsure: set[str]
-    repeated: set[str]  # host functions that a `while` calls in more than its first turn
+    repeated: set[str]  # host functions that a `while` calls in more than its first step
 
     @property
     def counts(self) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Makes a failing program smaller while it fails in the same way."""
+"""Make a failing program smaller while it still fails in the same way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._program import Function, Program, walk
 
 
 def shrink(program: Program, fails: Callable[[Program], bool], tries: int = 600) -> Program:
-    """The smallest program found that still fails; `fails` says whether one does."""
+    """Return the smallest program found for which `fails` still returns True."""
     changed = True
     while changed and tries > 0:
         changed = False
@@ -25,18 +25,18 @@ def shrink(program: Program, fails: Callable[[Program], bool], tries: int = 600)
 
 
 def without_unused(program: Program) -> Program:
-    """Without the helpers and host functions that nothing calls."""
+    """Remove the helpers and host functions that nothing calls."""
     used = _used(program)
-    program.helpers = [one for one in program.helpers if one.name in used]
-    program.hosts = [one for one in program.hosts if one.name in used]
+    program.helpers = [helper for helper in program.helpers if helper.name in used]
+    program.hosts = [host for host in program.hosts if host.name in used]
     if program.fail and program.fail[0] not in used:
         program.fail = None
     return program
 
 
 def _used(program: Program) -> set[str]:
-    helpers = {one.name: one for one in program.helpers}
-    hosts = {one.name: one for one in program.hosts}
+    helpers = {helper.name: helper for helper in program.helpers}
+    hosts = {host.name: host for host in program.hosts}
     used: set[str] = set()
     waiting = [program.main]
 
@@ -59,7 +59,7 @@ def _used(program: Program) -> set[str]:
 
 
 def _smaller(program: Program) -> Iterator[Program]:
-    """Programs with one thing less, those that lose most first."""
+    """Yield programs with one part removed, the largest removals first."""
     if len(program.inputs) > 1:
         yield _with(program, inputs=program.inputs[:1], blocks="one")
         if program.blocks != "one":
@@ -106,9 +106,9 @@ def _simpler(program: Program, place: int, function: Function) -> Iterator[Progr
 
 
 def _opened(function: Function, number: int) -> None:
-    """What is in the inner functions of a statement stands where it stood."""
+    """Replace a statement by the bodies of its inner functions."""
     statement = function.body[number]
-    body = [one for inner in statement.functions for one in inner.body]
+    body = [line for inner in statement.functions for line in inner.body]
     function.body[number : number + 1] = body
 
 

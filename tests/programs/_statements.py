@@ -1,4 +1,4 @@
-"""Whether the status and the expected calls of each call site are true."""
+"""Check the status and the expected calls of each call site."""
 
 from __future__ import annotations
 
@@ -31,27 +31,28 @@ def statuses(judge: Judge) -> None:
 def _row(judge: Judge, row: Any, host: str, failed: bool, fresh: bool) -> None:
     where = f"{host} line {row.site.line} {row.status}"
     if row.status in SILENT and row.calls:
-        judge.say("silent", f"{where}: {row.calls} calls")
+        judge.report("silent", f"{where}: {row.calls} calls")
     if failed:
         return
     if row.expected not in (None, row.calls):
-        judge.say("expected", f"{where}: expected {row.expected}, {row.calls} calls")
+        judge.report("expected", f"{where}: expected {row.expected}, {row.calls} calls")
     if row.status is Status.KEPT and not row.calls:
-        judge.say("kept", f"{where}: no calls")
+        judge.report("kept", f"{where}: no calls")
     if row.status in FEWER and row.written is not None and row.calls >= row.written:
-        judge.say("fewer", f"{where}: {row.calls} calls, written {row.written}")
+        judge.report("fewer", f"{where}: {row.calls} calls, written {row.written}")
     if row.status is Status.NOT_RUN:
-        judge.say("not_run", f"{where}: {row.reason}")
+        judge.report("not_run", f"{where}: {row.reason}")
     if not row.elided and row.written is not None and row.calls < row.written:
-        judge.say("untold", f"{where}: {row.calls} calls, written {row.written}")
+        judge.report("unreported", f"{where}: {row.calls} calls, written {row.written}")
     if row.status is Status.UNKNOWN and fresh:
-        judge.say("unknown", f"{where}: {row.reason}")
+        judge.report("unknown", f"{where}: {row.reason}")
 
 
 def _compiled(judge: Judge, block: Block) -> None:
-    """The calls that the compiled program makes a run, times the runs; all are of one program.
+    """Compare the calls made with those of the compiled program times the number of runs.
 
-    The calls that a row expects are counted from calls that were made: they do not tell this.
+    A row's expected calls are derived from the calls that were made, so they cannot show a mistake
+    here. All runs of a block run one program.
     """
     compiled: dict[Site, list[int | None]] = {}
     for outcome in block.recording.outcomes:
@@ -61,7 +62,7 @@ def _compiled(judge: Judge, block: Block) -> None:
         calls = None if None in counts else sum(counts) * len(block.runs)
         if calls not in (None, row.calls):
             where = f"{judge.host_of(row)} line {row.site.line} {row.status}"
-            judge.say("expected", f"{where}: {calls} calls compiled, {row.calls} calls")
+            judge.report("expected", f"{where}: {calls} calls compiled, {row.calls} calls")
 
 
 def mentioned(judge: Judge, lines: set[int]) -> None:
@@ -71,28 +72,30 @@ def mentioned(judge: Judge, lines: set[int]) -> None:
             continue
         if "differentiated" in path.flags and judge.hosts[path.host].rule:
             continue
-        judge.say("silence", f"{path.host} line {line} not mentioned, {sorted(path.flags)}")
+        judge.report("silence", f"{path.host} line {line} not mentioned, {sorted(path.flags)}")
 
 
 def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
-    """Calls that are missing are reported, and none are reported to be missing that are not."""
+    """Check that missing calls are reported as elided, and that no others are."""
     rows: dict[str, list[Any]] = {}
     for row in summarize(block.recording):
         rows.setdefault(judge.host_of(row), []).append(row)
     asked: Counter[str] = Counter()
     made: Counter[str] = Counter()
     unsure, repeated = set(judge.in_rules), set()
-    for run, one in zip(judge.ran.runs, meant, strict=False):
+    for run, expected in zip(judge.ran.runs, meant, strict=False):
         if run in block.runs:
-            asked += one.counts
+            asked += expected.counts
             made += run.counts
-            unsure |= one.unsure
-            repeated |= one.repeated
+            unsure |= expected.unsure
+            repeated |= expected.repeated
     for name, own in rows.items():
         if name in unsure or name not in judge.hosts:
             continue
         if made[name] < asked[name] and not any(row.elided for row in own):
-            judge.say("untold", f"{name}: {made[name]} of {asked[name]} calls, {_statuses(own)}")
+            judge.report(
+                "unreported", f"{name}: {made[name]} of {asked[name]} calls, {_statuses(own)}"
+            )
         wrong = {
             Status.DEDUPLICATED: not _may_be_not_reached(judge, name),
             Status.HOISTED: name in repeated,
@@ -100,7 +103,7 @@ def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
         missing = [row for row in own if row.written is not None or wrong.get(row.status)]
         if made[name] == asked[name] and _statuses(missing) & FEWER:
             text = f"{name}: {made[name]} of {asked[name]}, {_statuses(missing)}"
-            judge.say("nothing missing", text)
+            judge.report("nothing missing", text)
 
 
 def _statuses(rows: list[Any]) -> set[Status]:
@@ -108,5 +111,5 @@ def _statuses(rows: list[Any]) -> set[Status]:
 
 
 def _may_be_not_reached(judge: Judge, host: str) -> bool:
-    """Whether what was deduplicated may be in a branch or loop that the run did not enter."""
+    """Return whether deduplicated calls may be in a branch or loop that the run did not enter."""
     return any(path.host == host and path.flags & {"branched", "looped"} for path in judge.paths)

@@ -1,4 +1,4 @@
-"""A program as the text of a Python module."""
+"""Write a program as the text of a Python module."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _NAME = re.compile(r"\$(\d+)")
 
 
 class Writer:
-    """The lines of a program, and which host function each of them binds."""
+    """The lines of a program and the host function that each of them binds."""
 
     def __init__(self, first_line: int = 1) -> None:
         self.lines: list[str] = []
-        self.binds: dict[int, str] = {}  # line: host function
-        self.rules: set[int] = set()  # those of `binds` in derivative rules
-        self.statements: dict[int, int] = {}  # id of a statement: its line
+        self.binds: dict[int, str] = {}  # line -> host function
+        self.rules: set[int] = set()  # the lines of `binds` in derivative rules
+        self.statements: dict[int, int] = {}  # id of a statement -> its line
         self._first = first_line
 
     def write(self, text: str, indent: int = 0, *, host: str = "", rule: bool = False) -> None:
@@ -52,16 +52,19 @@ class Writer:
         def named(name: str) -> str:
             return name if name in scope else default
 
-        for one in function.body:
-            for inner in one.functions:
+        for statement in function.body:
+            for inner in statement.functions:
                 self.function(inner, indent, scope)
-            text = _NAME.sub(lambda m, one=one: named(one.arguments[int(m[1])]), one.template)
-            for letter, inner in zip("fgh", one.functions, strict=False):
+            text = _NAME.sub(
+                lambda m, statement=statement: named(statement.arguments[int(m[1])]),
+                statement.template,
+            )
+            for letter, inner in zip("fgh", statement.functions, strict=False):
                 text = text.replace(f"${letter}", inner.name)
-            targets = ", ".join(one.targets)
-            self.write(f"{targets} = {text}" if targets else text, indent, host=one.host)
-            self.statements[id(one)] = self._first + len(self.lines) - 1
-            scope |= set(one.targets)
+            targets = ", ".join(statement.targets)
+            self.write(f"{targets} = {text}" if targets else text, indent, host=statement.host)
+            self.statements[id(statement)] = self._first + len(self.lines) - 1
+            scope |= set(statement.targets)
         weights = ["", "0.5 * ", "0.25 * ", "0.125 * "]
         terms = [f"{weights[i % 4]}{named(name)}" for i, name in enumerate(function.result)]
         total = " + ".join(terms) or default

@@ -1,4 +1,4 @@
-"""Random whole programs: ``python -m tests.programs.fuzz --seed 1 --examples 1000``."""
+"""Test random whole programs: ``python -m tests.programs.fuzz --seed 1 --examples 1000``."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, help="of the first program; a random one if not given")
-    parser.add_argument("--examples", type=int, default=100, help="how many programs")
-    parser.add_argument("--devices", type=int, default=1, help="of the CPU, for shard_map")
-    parser.add_argument("--all", action="store_true", help="every judge on every program")
+    parser.add_argument("--seed", type=int, help="seed of the first program (default: random)")
+    parser.add_argument("--examples", type=int, default=100, help="number of programs")
+    parser.add_argument("--devices", type=int, default=1, help="CPU devices, for shard_map")
+    parser.add_argument("--all", action="store_true", help="run every judge on every program")
     parser.add_argument("--show", action="store_true", help="print the programs")
-    parser.add_argument("--shrink", action="store_true", help="print the smallest that fails alike")
-    parser.add_argument("--kind", help="of the findings to shrink")
+    parser.add_argument("--shrink", action="store_true", help="print a minimal failing program")
+    parser.add_argument("--kind", help="the kind of finding to shrink (default: the first)")
     return parser.parse_args()
 
 
 def _flags(devices: int) -> str:
-    """Makes XLA compile small programs two to three times as fast."""
+    """Return flags that make XLA compile small programs two to three times as fast."""
     flags = f"{QUICK} --xla_force_host_platform_device_count={devices}"
     if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
         flags += " --xla_cpu_use_fusion_emitters=false"
@@ -93,7 +93,7 @@ def _how(program: Program) -> str:
 
 
 def _show_smallest(program: Program, kind: str) -> None:
-    smallest = shrink(program, lambda one: any(k == kind for k, _ in _found(one)))
+    smallest = shrink(program, lambda candidate: any(k == kind for k, _ in _found(candidate)))
     print(ours(smallest)[0], _how(smallest), sep="\n")
     ran, findings = judged(smallest)
     for found, text in findings:
@@ -105,7 +105,7 @@ def _show_smallest(program: Program, kind: str) -> None:
 
 
 def _found(candidate: Program) -> Findings:
-    """Of a program that shrinking made; one that is no program has none."""
+    """Return the findings of a shrunk program; an invalid program has none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""The judges of whole programs can fail: each mistake planted here is found."""
+"""The judges of random programs find every mistake planted here."""
 
 import logging
 
@@ -13,7 +13,7 @@ from ._shrink import shrink
 
 pytestmark = pytest.mark.slow
 
-# Each mistake, the first program that shows it, and how.
+# For each mistake, the seed of the first program that shows it and the kind of finding.
 SHOWN = {
     "a call is not recorded": (2, "count"),
     "a call is recorded twice": (2, "count"),
@@ -21,11 +21,11 @@ SHOWN = {
     "calls are recorded at another site": (0, "log order"),
     "an outcome is lost": (2, "silence"),
     "a file loses the last call": (0, "json"),
-    "deduplicated is said of what has several call paths": (13, "fewer"),
-    "one call more is said to be compiled": (0, "expected"),
-    "a run is counted that there was not": (0, "expected"),
-    "explain says that all are kept": (4, "statuses"),
-    "host error knows nothing": (3, "host_error"),
+    "every site with several call paths is reported deduplicated": (13, "fewer"),
+    "one compiled call too many is reported": (0, "expected"),
+    "a run too many is counted": (0, "expected"),
+    "explain predicts that all are kept": (4, "statuses"),
+    "host error always returns none": (3, "host_error"),
     "a batch element is skipped": (1, "raised"),
     "batch elements are visited in reverse": (1, "meaning"),
     "results of batch elements are reversed": (1, "meaning"),
@@ -43,25 +43,25 @@ def _programs_are_dropped(caplog):
     jax.clear_caches()
 
 
-def test_every_mistake_is_tried():
+def test_every_mistake_has_a_program_that_shows_it():
     assert SHOWN.keys() == MISTAKES.keys()
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_planted_mistake_is_found(name, monkeypatch):
+def test_planted_mistake_is_found(name, monkeypatch):
     seed, kind = SHOWN[name]
-    ahead = kind == "statuses"  # this one compares with what is said ahead
+    ahead = kind == "statuses"  # these findings need `explain`
     assert kind not in kinds(Draw(seed).program(), ahead)
     with monkeypatch.context() as patch:
         MISTAKES[name](patch)
-        # Some mistakes are made at every so many calls: the programs before count, too.
+        # Some mistakes happen at every n-th call, so earlier programs count, too.
         assert any(kind in kinds(Draw(n).program(), ahead) for n in range(seed + 1))
 
 
-def test_a_program_that_shows_a_mistake_shrinks_to_one_that_still_does(monkeypatch):
+def test_shrunk_program_still_shows_the_mistake(monkeypatch):
     program = Draw(1).program()
     MISTAKES["a batch element is not recorded"](monkeypatch)
-    smallest = shrink(program, lambda one: "length" in kinds(one), tries=60)
+    smallest = shrink(program, lambda candidate: "length" in kinds(candidate), tries=60)
     assert "length" in kinds(smallest)
     assert len(_statements(smallest)) < len(_statements(program))
 

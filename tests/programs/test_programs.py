@@ -1,6 +1,6 @@
-"""Random whole programs give what they mean, and their recordings say what happened.
+"""Random programs compute what their text means, and their recordings report what happened.
 
-What is said of call sites too: their status, the calls expected, what ``explain`` says ahead.
+Also the status and the expected calls of each call site, and what ``explain`` predicts.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ BLOCK = 10
 
 
 def wrong(program, **judges):
-    """What is wrong with what a program did; and whether it was refused."""
+    """Return what is wrong with the runs of a program, and whether it was refused."""
     ran, findings = judged(program, **judges)
     return findings, refused(ran)
 
@@ -31,13 +31,13 @@ def _programs_are_dropped():
 
 
 @pytest.mark.parametrize("first", SEEDS[::BLOCK])
-def test_results_calls_order_recordings_and_what_is_said_of_call_sites_are_right(first):
+def test_results_calls_order_recordings_and_reports_are_right(first):
     seeds = range(first, first + BLOCK)
     found = {seed: wrong(Draw(seed).program(), explain=seed % 2 == 0)[0] for seed in seeds}
-    assert not any(found.values()), {seed: said for seed, said in found.items() if said}
+    assert not any(found.values()), {seed: findings for seed, findings in found.items() if findings}
 
 
-def test_a_planted_error_is_found_and_the_next_run_of_the_program_is_right():
+def test_planted_error_is_found_and_the_next_run_is_right():
     failed = 0
     for program in map(_runs_once, range(1000, 1006)):
         for name in _called(program):
@@ -48,9 +48,9 @@ def test_a_planted_error_is_found_and_the_next_run_of_the_program_is_right():
     assert failed > 6
 
 
-def test_most_programs_are_run_and_few_are_refused():
+def test_few_programs_are_refused():
     programs = [Draw(seed).program() for seed in range(BLOCK)]
-    assert sum(wrong(one, explain=False, compare=False)[1] for one in programs) < BLOCK / 3
+    assert sum(wrong(p, explain=False, compare=False)[1] for p in programs) < BLOCK / 3
 
 
 def _runs_once(seed):
@@ -59,6 +59,6 @@ def _runs_once(seed):
 
 
 def _called(program):
-    """The first host functions that a program calls; one that prints has no body to raise in."""
+    """Return the first host functions that a program calls, except prints, which cannot raise."""
     counts = run_ours(program, explain=False).runs[0].counts
-    return [one.name for one in program.hosts if one.flavor != "print" and counts[one.name]][:2]
+    return [host.name for host in program.hosts if host.flavor != "print" and counts[host.name]][:2]

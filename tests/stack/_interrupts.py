@@ -1,4 +1,4 @@
-"""KeyboardInterrupt where CPython looks for one, in code of this package's."""
+"""Raise KeyboardInterrupt at the points of this package's code where CPython checks for signals."""
 
 import contextlib
 import dis
@@ -9,9 +9,9 @@ import sys
 
 import jupyter_jaxcb as jaxcb
 
-OWN = (os.path.dirname(jaxcb.__file__), contextlib.__file__)
-# After which CPython looks whether an exception waits; and at the beginning of a function.
-LOOKS = ("CALL", "JUMP_BACKWARD", "RESUME")
+OUR_FILES = (os.path.dirname(jaxcb.__file__), contextlib.__file__)
+# CPython checks for pending exceptions after these instructions, and when a function begins.
+CHECKS = ("CALL", "JUMP_BACKWARD", "RESUME")
 
 
 @functools.cache
@@ -23,24 +23,24 @@ def handler(code, at):
     return [target for start, end, target in handlers(code) if start <= at < end]
 
 
-def looks(code, at):
-    """Whether CPython looks after the instruction; not after a RESUME of 2 or more."""
+def checks_after(code, at):
+    """Return whether CPython checks after the instruction; not after a RESUME of 2 or more."""
     name = dis.opname[code.co_code[at]]
-    return name.startswith(LOOKS) and not (name == "RESUME" and code.co_code[at + 1] >= 2)
+    return name.startswith(CHECKS) and not (name == "RESUME" and code.co_code[at + 1] >= 2)
 
 
 @functools.cache
 def resume(code):
-    """Where a function begins: its first RESUME."""
-    return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
+    """Return where a function begins: the offset of its first RESUME."""
+    return next(i.offset for i in dis.get_instructions(code) if i.opname == "RESUME")
 
 
 class Interrupts:
-    """Raises KeyboardInterrupt where CPython looks for one the n-th time, while it is armed.
+    """Raise KeyboardInterrupt at the n-th check of CPython while armed.
 
     Attributes:
-        left: how many times more; not above 0 once it was raised.
-        place: where it was raised, in words.
+        left: the number of checks left; 0 or less once it was raised.
+        place: the function and line where it was raised.
     """
 
     def __init__(self, n):
@@ -48,7 +48,7 @@ class Interrupts:
         self.place = ""
 
     def __enter__(self):
-        gc.disable()  # Python drops what is raised while garbage, generators too, is collected
+        gc.disable()  # Python drops exceptions raised during a collection, also those of generators
         sys.settrace(self.trace)
 
     def __exit__(self, *error):
@@ -56,24 +56,25 @@ class Interrupts:
         gc.enable()
 
     def trace(self, frame, event, argument):
-        if not frame.f_code.co_filename.startswith(OWN):
+        if not frame.f_code.co_filename.startswith(OUR_FILES):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "call":
             self.before[frame] = resume(frame.f_code)
-            if looks(frame.f_code, self.before[frame]):
-                self.look(frame)
+            if checks_after(frame.f_code, self.before[frame]):
+                self.check(frame)
         elif event == "opcode":
             code, at, before = frame.f_code, frame.f_lasti, self.before.get(frame, 0)
-            # What comes of a call is raised at the call: here it is another handler's.
-            if looks(code, before) and handler(code, before) == handler(code, at):
-                self.look(frame)
+            # CPython would raise at the previous instruction. Raising here is the same only if both
+            # have the same handler.
+            if checks_after(code, before) and handler(code, before) == handler(code, at):
+                self.check(frame)
             self.before[frame] = at
         elif event == "return":
             self.before.pop(frame, None)
         return self.trace
 
-    def look(self, frame):
+    def check(self, frame):
         self.left -= self.armed
         if self.left == 0 and self.armed:
             self.armed = False

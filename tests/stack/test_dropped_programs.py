@@ -1,6 +1,6 @@
-"""A program that is dropped takes its executable along, and all that its host function refers to.
+"""Dropping a program frees its executable and everything its host function refers to.
 
-JAXCB_PROGRAMS=1000 drops so many of each kind; it takes some minutes.
+JAXCB_PROGRAMS=1000 drops 1000 programs of each kind, which takes some minutes.
 """
 
 import gc
@@ -22,7 +22,7 @@ SCALAR = jax.ShapeDtypeStruct((), np.float32)
 BATCH = np.zeros(3, np.float32)
 
 
-def writes(h):
+def writing(h):
     def write(out, x):
         out[...] = h(x)
 
@@ -35,13 +35,13 @@ def with_rule(h):
     return jax.grad(lambda x: callback(x))
 
 
-# Of a host function: a function of a number that calls it.
+# For each name, a function that turns a host function into a function of a number that calls it.
 FLAVORS = {
     "pure": lambda h: lambda x: jaxcb.pure(h, result="x")(x),
     "io": lambda h: lambda x: jaxcb.io(h, result="x")(x),
     "ordered io": lambda h: lambda x: jaxcb.io(h, result="x", ordered=True)(x),
     "debug": lambda h: lambda x: (jaxcb.debug(h)(x), x)[1],
-    "buffer": lambda h: lambda x: jaxcb.buffer(writes(h), result="x")(x),
+    "buffer": lambda h: lambda x: jaxcb.buffer(writing(h), result="x")(x),
     "tap": lambda h: lambda x: jaxcb.tap(h)(x),
     "pure_callback": lambda h: lambda x: jaxcb.pure_callback(h, SCALAR, x),
     "debug_print": lambda h: lambda x: (jaxcb.debug_print("{}", x), x)[1],
@@ -86,8 +86,8 @@ def only_lowered(f):
 
 
 FEW = ("pure", "tap", "jax pure")
-WAYS = {
-    "plain": (plain, FEW),  # as recorded, but for what is not noted
+RUNS = {
+    "plain": (plain, FEW),  # like recorded, but nothing is recorded
     "recorded": (recorded, tuple(FLAVORS)),
     "explained": (explained, tuple(FLAVORS)),
     "observed": (observed, ("pure", *(flavor for flavor in FLAVORS if flavor.startswith("jax")))),
@@ -100,8 +100,8 @@ def executables():
     return len(jax.devices()[0].client.live_executables())
 
 
-def drop(way, flavor, count):
-    """Makes programs and drops them; weak references to what their host functions refer to."""
+def drop(run, flavor, count):
+    """Make programs and drop them; return weak references to arrays of their host functions."""
     large = []
     for _ in range(count):
         array = np.zeros(1 << 18, np.float32)
@@ -110,34 +110,34 @@ def drop(way, flavor, count):
         def host(x, *_, array=array):
             return np.float32(array[0])
 
-        way(FLAVORS[flavor](host))
+        run(FLAVORS[flavor](host))
         jax.effects_barrier()
     return large
 
 
 def collect():
-    for _ in range(3):  # a finalizer may leave something for the next time
+    for _ in range(3):  # a finalizer may leave garbage for the next collection
         gc.collect()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_dropped_programs_leave_nothing_behind(way):
-    run, flavors = WAYS[way]
+@pytest.mark.parametrize("name", RUNS)
+def test_dropped_programs_leave_nothing_behind(name):
+    run, flavors = RUNS[name]
     jax.clear_caches()
     for flavor in flavors:
-        drop(run, flavor, 1)  # and what JAX itself compiles once
+        drop(run, flavor, 1)  # also compiles what JAX itself compiles once
     collect()
     before = executables()
     large = {flavor: drop(run, flavor, PROGRAMS) for flavor in flavors}
     collect()
-    alive = {flavor: sum(one() is not None for one in own) for flavor, own in large.items()}
+    alive = {flavor: sum(ref() is not None for ref in refs) for flavor, refs in large.items()}
     assert {flavor: count for flavor, count in alive.items() if count > 1} == {}
     assert executables() - before < PROGRAMS
 
 
 @pytest.mark.parametrize("transformed", [lambda g: g, lambda g: lambda x: g(x) + 1, jax.vmap])
-def test_explaining_one_function_again_and_again_leaves_nothing_behind(transformed):
-    """JAX keeps what it has traced of it as long as the function, which stays."""
+def test_explaining_a_function_repeatedly_leaves_nothing_behind(transformed):
+    """JAX keeps its traces of a function as long as the function, which is not dropped."""
     callback = jaxcb.pure(lambda x: x, result=lambda x: x)
     function = transformed(jax.jit(lambda x: callback(x) + 1))
     jaxcb.explain(function)(BATCH)
@@ -151,8 +151,8 @@ def test_explaining_one_function_again_and_again_leaves_nothing_behind(transform
     assert (function(jnp.asarray(BATCH)) == function(jnp.asarray(BATCH))).all()
 
 
-def test_parameter_of_a_bind_is_what_it_was():
-    """Held weakly by JAX's caches, and equal, hashed and printed as before."""
+def test_parameters_of_two_traces_of_a_bind_are_equal():
+    """JAX's caches refer to it weakly; equality, hash and repr do not depend on the bind."""
 
     def host(x):
         return x
@@ -161,10 +161,10 @@ def test_parameter_of_a_bind_is_what_it_was():
         jaxpr = jax.make_jaxpr(lambda x: jaxcb.pure_callback(host, SCALAR, x))(1.0)
         return jaxpr.eqns[0].params["callback"]
 
-    one = bound()
+    first = bound()
     jax.clear_caches()
-    two = bound()
-    assert one is not two and one == two and hash(one) == hash(two)
-    assert weakref.ref(one)() is one
-    assert repr(one).startswith("host@test_dropped_programs.py:")
-    assert not callable(one)
+    second = bound()
+    assert first is not second and first == second and hash(first) == hash(second)
+    assert weakref.ref(first)() is first
+    assert repr(first).startswith("host@test_dropped_programs.py:")
+    assert not callable(first)

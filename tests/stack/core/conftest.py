@@ -1,4 +1,4 @@
-"""Modules that tests write and reload."""
+"""A fixture for modules that tests write and reload."""
 
 import importlib
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """``module(source)`` writes the module and imports or reloads it."""
+    """Return ``module(source)``, which writes the module and imports or reloads it."""
     monkeypatch.syspath_prepend(tmp_path)
     name = "a_module_that_changes"
 

@@ -1,4 +1,4 @@
-"""The registered callback as the static parameter of a bind: equality, repr, signatures."""
+"""A registered callback as the static parameter of a bind: equality, repr, signatures."""
 
 import functools
 import inspect
@@ -24,14 +24,14 @@ def parameter(function):
     return equation.params["callback"]
 
 
-def test_parameters_of_equal_functions_are_equal_from_any_line():
+def test_parameters_of_the_same_function_are_equal_from_any_line():
     a = parameter(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x))
     b = parameter(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x))
     assert a is not b and a.bind.site != b.bind.site  # the premise of this test
     assert a == b and hash(a) == hash(b)
 
 
-def test_parameters_of_other_functions_or_trees_differ():
+def test_parameters_of_different_functions_or_trees_differ():
     a = parameter(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x))
     assert a != parameter(lambda x: jaxcb.pure_callback(np.sin, SCALAR, x))
     assert a != parameter(lambda x: jaxcb.pure_callback(plus_one, SCALAR, x=x))
@@ -85,13 +85,13 @@ EXECUTOR = ("executor", "chunksize", "timeout", "retries")
     ],
     ids=["pure", "io", "debug", "print"],
 )
-def test_drop_in_takes_what_jax_takes_and_more(ours, theirs):
+def test_drop_in_functions_take_all_parameters_of_jax(ours, theirs):
     def parameters(function):
         return {
             name: parameter.kind
             for name, parameter in inspect.signature(function).parameters.items()
             if not name.startswith("_")
-            and name not in ("arrays", *EXECUTOR, "vectorized")  # ours; gone since JAX 0.9
+            and name not in ("arrays", *EXECUTOR, "vectorized")  # ours; removed in JAX 0.9
         }
 
     assert parameters(ours) == parameters(theirs)

@@ -1,4 +1,4 @@
-"""Callers distinguish binds: a helper that is called on two lines has two sites."""
+"""Callers distinguish call sites: a helper called on two lines has two sites."""
 
 import pytest
 
@@ -21,8 +21,8 @@ def test_jitted_helper_that_is_traced_once_is_one_row():
     assert rows(recording) == {"line 2": "deduplicated 1"}
 
 
-def test_code_that_runs_a_compiled_program_is_no_caller():
-    """The first call compiles it, the others only run it."""
+def test_code_that_runs_a_compiled_program_is_not_a_caller():
+    """Only the first call compiles the program."""
     recording = recording_of(
         """
         g = jax.jit(lambda x: jaxcb.pure_callback(np.sin, x, x))
@@ -58,7 +58,7 @@ def test_python_loop_is_one_row():
     }
 
 
-def test_two_calls_of_a_helper_on_one_line_have_its_columns():
+def test_two_calls_of_a_helper_on_one_line_are_told_apart_by_column():
     recording = recording_of(
         """
         f = lambda x: jaxcb.pure_callback(np.sin, x, x)
@@ -72,7 +72,7 @@ def test_two_calls_of_a_helper_on_one_line_have_its_columns():
     }
 
 
-def test_recursion_counts_once():
+def test_recursive_calls_are_one_caller():
     recording = recording_of(
         """
         f = lambda x: jaxcb.pure_callback(np.sin, x, x)
@@ -99,7 +99,7 @@ def test_recursion_counts_once():
     ],
     ids=["vmap", "grad", "scan", "checkpoint", "partial and decorator", "loop without jit"],
 )
-def test_frames_of_jax_are_no_callers(around):
+def test_frames_of_jax_are_not_callers(around):
     recording = recording_of(
         """
         def f(x):
@@ -143,8 +143,8 @@ def test_deep_library_names_the_frame_where_calls_diverge():
     ]
 
 
-def test_rule_of_a_derivative_is_called_by_jax():
-    """The code that differentiates is no caller, nor is a rule that differentiates a rule."""
+def test_caller_of_a_derivative_rule_is_jax():
+    """Neither the code that differentiates nor a rule that differentiates a rule is a caller."""
     recording = recording_of(
         """
         f = jaxcb.pure(np.sin, result="x")

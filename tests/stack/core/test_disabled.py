@@ -11,7 +11,7 @@ X = np.arange(3, dtype=np.float32)
 
 @pytest.fixture
 def silent_callbacks():
-    """A jitted function with an unused callback of every flavor, and the list of their calls."""
+    """Return a jitted function with callbacks whose results are unused, and the list of calls."""
     called = []
 
     @jax.jit
@@ -50,7 +50,7 @@ def test_callbacks_are_left_out_inside_the_block_only(silent_callbacks):
 @pytest.mark.parametrize(
     "transform", [jax.jit, jax.vmap, lambda f: f], ids=["jit", "vmap", "eager"]
 )
-def test_result_that_is_used_is_not_made_up(flavor, transform):
+def test_callback_whose_result_is_used_cannot_be_left_out(flavor, transform):
     f = getattr(jaxcb, flavor)(np.sin, result=lambda x: x)
     with (
         jaxcb.disabled(),
@@ -70,7 +70,7 @@ def test_disabled_applies_to_its_own_thread_only():
 
 
 @pytest.mark.parametrize("platforms", [None, ["cpu", "cuda"]])
-def test_export_fails_and_names_a_fix_that_works(silent_callbacks, platforms):
+def test_export_error_names_a_fix_that_works(silent_callbacks, platforms):
     double, _ = silent_callbacks
     with pytest.raises(NotImplementedError, match=r"cannot export <lambda>@.*jaxcb\.disabled\(\)"):
         jax.export.export(double, platforms=platforms)(X)

@@ -14,7 +14,7 @@ from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.stack.core import _listener
 from jupyter_jaxcb.stack.elision import _programs
 from jupyter_jaxcb.testing import host_calls
-from tests.stack._interrupts import OWN, Interrupts
+from tests.stack._interrupts import OUR_FILES, Interrupts
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ program = jax.jit(lambda x: double(x) + 1)
 
 
 def changed():
-    """The parts of JAX that are patched during a recording."""
+    """Return the parts of JAX that are patched during a recording."""
     return [
         pxla.lower_sharding_computation,
         pxla.ExecuteReplicated.__call__,
@@ -99,13 +99,13 @@ BLOCKS = {
 
 @pytest.fixture(autouse=True)
 def _no_memory_of_other_tests(monkeypatch):
-    """A block handles everything remembered, which is a lot after thousands of tests."""
+    """Forget earlier programs: a block handles every one of them, thousands after a test run."""
     monkeypatch.setattr(_programs, "_memory", type(_programs._memory)())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in a destructor
 @pytest.mark.parametrize("block", BLOCKS)
-def test_block_begins_and_ends_wherever_an_interrupt_comes(block):
+def test_block_is_entered_and_exited_cleanly_wherever_an_interrupt_comes(block):
     program(1.0)
     whole, n, interrupted = changed(), 0, 0
     while True:
@@ -118,7 +118,7 @@ def test_block_begins_and_ends_wherever_an_interrupt_comes(block):
             # The traceback has every frame the interrupt passed through.
             interrupted += 1
             frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-            own = [one for one in frames if one.f_code.co_filename.startswith(OWN)]
+            own = [f for f in frames if f.f_code.co_filename.startswith(OUR_FILES)]
             place = f"{n}: {own[-1].f_code.co_qualname}:{own[-1].f_lineno}"
             assert active() is None, place
             assert changed() == whole, place

@@ -1,4 +1,4 @@
-"""Running a cell or module again replaces the functions programs call, and no others."""
+"""Running a cell or module again replaces the functions that programs call, and no others."""
 
 import gc
 import threading
@@ -17,7 +17,7 @@ SCALAR = jax.ShapeDtypeStruct((), np.float32)
 HOST = "@jaxcb.pure(result='x')\ndef host(x): return x + {}"
 
 
-def test_cell_that_runs_again_reaches_compiled_programs_without_tracing(notebook, compiles):
+def test_rerun_cell_updates_compiled_programs_without_tracing(notebook, compiles):
     notebook.run(HOST.format(1), "a")
     traces = []
 
@@ -58,7 +58,7 @@ def test_registration_with_another_option_leaves_compiled_programs_alone(noteboo
     assert (float(f(1.0)), float(notebook.names["host"](1.0))) == (2.0, 11.0)
 
 
-def test_module_that_is_reloaded_reaches_compiled_programs(module):
+def test_reloaded_module_updates_compiled_programs(module):
     first = module(HOST.format(1)).host
     f = jax.jit(lambda x: first(x))
     assert float(f(1.0)) == 2.0
@@ -82,8 +82,8 @@ def test_another_cell_leaves_the_callback_alone_and_marks_it_stale(notebook, cel
     assert not recorded.recording.stale
 
 
-def test_what_a_cell_executes_is_not_the_cell(notebook):
-    """%run -i of a file, exec of a string, a cell within the cell, another thread."""
+def test_code_that_a_cell_executes_is_not_part_of_the_cell(notebook):
+    """For example ``%run -i`` of a file, exec of a string, a nested cell, another thread."""
     names, made = notebook.names, []
 
     def once(n):
@@ -103,7 +103,7 @@ def test_what_a_cell_executes_is_not_the_cell(notebook):
     assert [float(f(0.0)) for _, f in made] == [n for n, _ in made]
 
 
-def test_module_imported_by_a_cell_is_not_the_cell(notebook, module):
+def test_module_imported_by_a_cell_is_not_part_of_the_cell(notebook, module):
     with notebook.running("a"):
         first = module(HOST.format(1)).host
     other = type(notebook)()
@@ -115,7 +115,7 @@ def test_module_imported_by_a_cell_is_not_the_cell(notebook, module):
     assert float(other.names["host"](0.0)) == 10.0
 
 
-def test_part_of_an_unknown_cell_may_be_known(notebook):
+def test_known_part_of_an_unknown_cell_can_run_again(notebook):
     for n in (1, 10):
         with notebook.running(), cell_known_as("its text"):
             exec(compile(HOST.format(n), "ipykernel_1/1.py", "exec"), notebook.names)
@@ -157,7 +157,7 @@ def test_host_function_lives_as_long_as_its_program():
     assert gone() is None
 
 
-def test_registry_forgets_functions_that_are_gone(notebook):
+def test_registry_forgets_deleted_functions(notebook):
     def known():
         return [name for _, name, _ in _late_binding._definitions]
 
@@ -169,7 +169,7 @@ def test_registry_forgets_functions_that_are_gone(notebook):
     assert "short_lived" not in [name for _, name in _late_binding._names]
 
 
-def test_body_that_was_replaced_is_let_go(notebook):
+def test_replaced_body_is_freed(notebook):
     class Big:
         pass
 
@@ -198,8 +198,8 @@ def test_going_back_to_an_interface_revives_its_programs(notebook):
     assert not recorded.recording.stale
 
 
-def test_one_function_registered_with_several_options_replaces_nothing(notebook):
-    """Each of them has a name of its own, and is what its programs mean to call."""
+def test_registrations_of_one_function_with_different_options_coexist(notebook):
+    """The registrations have different names, and programs keep calling the one they used."""
     define = (
         "def host(x): return x + {}\n"
         "one = jaxcb.pure(host, result='x')\n"
@@ -218,7 +218,7 @@ def test_one_function_registered_with_several_options_replaces_nothing(notebook)
     assert whole.host.replaced and not one.host.replaced
 
 
-def test_function_registered_twice_is_one_host_function(notebook):
+def test_two_registrations_of_a_function_share_one_host_function(notebook):
     source = "def host(x): return x + {}\none, two = (jaxcb.pure(host, result='x') for _ in 'ab')"
     notebook.run(source.format(1), "a")
     one, two = notebook.names["one"], notebook.names["two"]
@@ -227,7 +227,7 @@ def test_function_registered_twice_is_one_host_function(notebook):
     assert float(one(0.0)) == float(two(0.0)) == 10.0
 
 
-def test_result_function_typed_again_is_the_same_interface(notebook):
+def test_rerun_result_lambda_is_the_same_interface(notebook):
     for n in (1, 10):
         notebook.run(f"@jaxcb.pure(result=lambda x: x)\ndef host(x): return x + {n}", "a")
         if n == 1:
@@ -235,7 +235,7 @@ def test_result_function_typed_again_is_the_same_interface(notebook):
     assert float(first(0.0)) == 10.0
 
 
-def test_threads_that_reload_and_call_see_one_body_or_another(module):
+def test_call_during_a_reload_runs_the_old_or_the_new_body(module):
     first = module(HOST.format(1)).host
     f = jax.jit(lambda x: first(x))
     f(0.0)
@@ -256,7 +256,7 @@ def test_threads_that_reload_and_call_see_one_body_or_another(module):
 
 
 def test_callback_of_a_cell_can_be_sent_to_a_worker(notebook):
-    """With a function that uses it, say; no cell runs again there."""
+    """For example inside a function that uses it; no cell runs again in the worker."""
     notebook.run("@jaxcb.pure(result='x')\ndef double(x): return 2 * x", "a cell")
     sent = cloudpickle.loads(cloudpickle.dumps(notebook.names["double"]))
     assert sent(np.float32(3)) == 6

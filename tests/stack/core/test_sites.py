@@ -14,7 +14,7 @@ import jupyter_jaxcb as jaxcb
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 
 
-def here(offset=0):
+def line_here(offset=0):
     return inspect.currentframe().f_back.f_lineno + offset
 
 
@@ -41,7 +41,7 @@ def test_two_calls_on_one_line_are_two_sites():
     assert first.column != second.column
 
 
-def test_equal_eager_calls_of_one_line_are_one_row():
+def test_repeated_eager_calls_of_one_line_are_one_row():
     with jaxcb.record() as recorded:
         for _ in range(5):
             double(1.0)
@@ -49,7 +49,7 @@ def test_equal_eager_calls_of_one_line_are_one_row():
     assert len(recorded.recording) == 5
 
 
-def test_eager_calls_on_two_lines_are_two_sites_of_one_program():
+def test_eager_calls_on_two_lines_are_two_sites_without_a_program():
     with jaxcb.record() as recorded:
         double(1.0)
         double(1.0)
@@ -64,8 +64,8 @@ def test_eager_calls_on_two_lines_are_two_sites_of_one_program():
      lambda f: lambda xs: jax.lax.map(f, xs)],
     ids=["jit", "vmap", "jit vmap", "checkpoint", "map"],
 )  # fmt: skip
-def test_transformations_leave_the_site_alone(transform):
-    line = here(+1)
+def test_site_is_the_same_under_every_transformation(transform):
+    line = line_here(+1)
     (site,) = sites_of(lambda: transform(lambda x: double(x))(jnp.arange(3.0)))
     assert site.line == line
 
@@ -99,7 +99,7 @@ def test_library_in_between_is_a_caller_and_not_the_site():
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
 def test_installed_library_in_any_environment_is_not_the_site(folder):
-    """For example pip install --user, Debian's packages, or a parent environment."""
+    """For example ``pip install --user``, Debian's packages, or a parent environment."""
     names = {}
     file = os.path.join(os.sep, "elsewhere", folder, "library.py")
     exec(compile("def through(f, x): return f(x)", file, "exec"), names)

@@ -14,17 +14,17 @@ from tests.stack._interrupts import Interrupts
 PACKAGE = Path(jupyter_jaxcb.__file__).parent
 
 
-def test_no_garbage_is_collected_while_frames_are_made(monkeypatch):
-    """A collection could let another thread run and take the lock that this one needs.
+def test_no_garbage_is_collected_while_frames_are_created(monkeypatch):
+    """A collection could let another thread run and take the lock that this thread needs.
 
     `sys._current_frames` creates one frame object for each other thread.
     """
     collected, seen, thresholds = [], [], gc.get_threshold()
     look, note = sys._current_frames, lambda *reported: collected.append(reported)
 
-    def looked():
+    def observed_look():
         seen.append(gc.isenabled())
-        gc.set_threshold(1, 1, 1)  # any new object would collect
+        gc.set_threshold(1, 1, 1)  # any new object would start a collection
         gc.callbacks.append(note)
         try:
             return look()
@@ -32,13 +32,13 @@ def test_no_garbage_is_collected_while_frames_are_made(monkeypatch):
             gc.callbacks.remove(note)
             gc.set_threshold(*thresholds)
 
-    monkeypatch.setattr(sys, "_current_frames", looked)
-    assert frames_of_threads()[threading.get_ident()].f_code is looked.__code__
+    monkeypatch.setattr(sys, "_current_frames", observed_look)
+    assert frames_of_threads()[threading.get_ident()].f_code is observed_look.__code__
     assert seen == [False] and collected == []
     assert gc.isenabled()
 
 
-def test_collector_is_as_it_was_after_many_threads_looked():
+def test_collector_keeps_its_state_when_many_threads_read_frames():
     def look():
         for _ in range(200):
             frames_of_threads()
@@ -57,8 +57,8 @@ def test_collector_is_as_it_was_after_many_threads_looked():
         gc.enable()
 
 
-def test_interrupt_anywhere_leaves_the_lock_to_other_threads():
-    """Also where what was interrupted is dropped by another thread."""
+def test_interrupt_anywhere_releases_the_lock_for_other_threads():
+    """Even if another thread drops the interrupted frames."""
     n, kept = 0, []
     while True:
         n += 1
@@ -76,12 +76,12 @@ def test_interrupt_anywhere_leaves_the_lock_to_other_threads():
     assert len(kept) >= 3
 
 
-def test_current_frames_is_only_called_while_the_collector_is_off():
+def test_current_frames_is_only_called_while_the_collector_is_disabled():
     allowed = {"_threads.py", "_ending.py"}  # the latter inside `without_collecting`
-    asking = {
+    callers = {
         path.name
         for path in PACKAGE.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr == "_current_frames"
     }
-    assert asking == allowed
+    assert callers == allowed

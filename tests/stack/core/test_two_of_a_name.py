@@ -78,7 +78,7 @@ def as_cell_run_again(source, notebook, module):
 @pytest.mark.parametrize("source", TWO_OF_A_NAME.values(), ids=TWO_OF_A_NAME)
 @pytest.mark.parametrize("define", [as_script, as_module, as_reloaded_module, as_cell,
                                  as_cell_run_again])  # fmt: skip
-def test_two_functions_of_one_name_stay_two(define, source, notebook, module):
+def test_two_functions_of_one_name_stay_distinct(define, source, notebook, module):
     made = define(source, notebook, module)
     right = pytest.approx([np.sin(1.0), np.cos(1.0)], rel=1e-6)
     with jaxcb.record() as recorded:
@@ -87,8 +87,8 @@ def test_two_functions_of_one_name_stay_two(define, source, notebook, module):
     assert not recorded.recording.stale
 
 
-def test_two_namespaces_of_one_name_stay_two():
-    """Plugins may all be executed under one ``__name__``."""
+def test_two_namespaces_of_one_name_stay_distinct():
+    """Plugins may all be executed under the same ``__name__``."""
     plugins = []
     for n in (1, 10):
         scope = {"jaxcb": jaxcb, "__name__": "plugin"}
@@ -120,7 +120,7 @@ def test_def_underscore_in_several_cells_replaces_nothing(notebook):
     assert not recorded.recording.stale
 
 
-def test_second_function_of_the_name_gives_back_what_the_first_took(notebook):
+def test_second_function_of_a_name_undoes_the_replacement_by_the_first(notebook):
     notebook.run(HOST.format(1), "a")
     old = notebook.names["host"]
     f = jax.jit(lambda x: old(x))

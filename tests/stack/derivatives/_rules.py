@@ -1,4 +1,4 @@
-"""Rules that are defined once for a callback and once for the same function in jnp.
+"""Derivative rules, each defined for a callback and for the same function in jnp.
 
 A case is ``case(make, xp) -> g``: `make` registers a body, written with `xp` (numpy for the
 callback, jnp for JAX), and takes rules as `PureCallback` does; `g` is a function of two numbers.
@@ -19,7 +19,7 @@ def ours(body, result):
 
 
 class Theirs:
-    """jax.custom_jvp or jax.custom_vjp around the body itself."""
+    """The body itself with jax.custom_jvp or jax.custom_vjp."""
 
     def __init__(self, body, result):
         self.body = body
@@ -49,7 +49,7 @@ def reverse_in_terms_of_itself(make, xp):
 
 
 def forward_with_symbolic_zeros(make, xp):
-    """What is not differentiated adds a number of its own, so it shows which that was."""
+    """Add a different constant for each undifferentiated argument: the sum shows which it was."""
     product = make(lambda x, y: x * y, lambda x, y: x)
 
     def rule(primals, tangents):
@@ -79,7 +79,7 @@ def reverse_with_symbolic_zeros(make, xp):
 
 
 def forward_beside_fixed_arguments(make, xp):
-    """However `nondiff_argnums` names them, the rule gets them in the order of the arguments."""
+    """Arguments in `nondiff_argnums` reach the rule in the order of the function's parameters."""
     f = make(lambda n, x, k: k * x**n, lambda n, x, k: x)
 
     def rule(n, k, primals, tangents):
@@ -145,7 +145,7 @@ def pytrees_in_reverse(make, xp):
 
 
 def no_cotangent(make, xp):
-    """None for a whole argument, and for one leaf of another."""
+    """Return None for a whole argument, and for one leaf of another."""
     f = make(lambda x, p: x * p["a"] + p["b"], lambda x, p: x)
     f.defvjp(lambda x, p: (f(x, p), x), lambda x, ct: (None, {"a": x * ct, "b": None}))
     return lambda x, y: f(x, {"a": x * y, "b": y})

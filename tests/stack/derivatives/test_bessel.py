@@ -1,4 +1,4 @@
-"""The Bessel function of the first kind, integer order, with its recurrence as forward rule."""
+"""The Bessel function of the first kind of integer order, with its recurrence as forward rule."""
 
 import jax
 import jax.numpy as jnp
@@ -24,14 +24,14 @@ def jv_jvp(primals, tangents):
 
 @pytest.fixture(params=[False, True], ids=["float32", "x64"])
 def precision(request):
-    """The dtype of z and how near the result is to come."""
+    """Yield the dtype of z and the tolerance of the result."""
     with jax.enable_x64(request.param):
         yield (np.float64, 1e-12) if request.param else (np.float32, 1e-4)
 
 
 VARIANTS = {
-    "one by one": lambda f, z: jnp.stack([f(one) for one in z]),
-    "jit": lambda f, z: jnp.stack([jax.jit(f)(one) for one in z]),
+    "one by one": lambda f, z: jnp.stack([f(x) for x in z]),
+    "jit": lambda f, z: jnp.stack([jax.jit(f)(x) for x in z]),
     "vmap": lambda f, z: jax.vmap(f)(z),
     "jit of vmap": lambda f, z: jax.jit(jax.vmap(f))(z),
 }
@@ -54,7 +54,7 @@ def test_value_and_derivatives_are_those_of_scipy(precision, variant, v, order):
     np.testing.assert_allclose(returned_value, expected, rtol=tolerance, atol=tolerance / 100)
 
 
-def test_orders_may_be_batched_too():
+def test_orders_can_be_batched_too():
     orders, z = jnp.arange(4), jnp.float32(Z[:4])
     slope = jax.jit(jax.vmap(jax.grad(jv, argnums=1)))(orders, z)
     np.testing.assert_allclose(slope, scipy.special.jvp(np.arange(4), Z[:4]), rtol=1e-4)

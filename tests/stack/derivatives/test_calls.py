@@ -18,7 +18,7 @@ def calls():
     return collections.Counter()
 
 
-def noting(calls, function):
+def counting(calls, function):
     def host(x):
         calls.update([function.__name__])
         return function(x)
@@ -28,8 +28,8 @@ def noting(calls, function):
 
 @pytest.fixture
 def sin(calls):
-    """With a rule that calls `cos`, which calls `sin`."""
-    sin, cos = noting(calls, np.sin), noting(calls, np.cos)
+    """Return a sine whose rule calls a cosine, whose rule calls the sine."""
+    sin, cos = counting(calls, np.sin), counting(calls, np.cos)
     sin.defjvp(lambda p, t: (sin(*p), cos(*p) * t[0]))
     cos.defjvp(lambda p, t: (cos(*p), -sin(*p) * t[0]))
     return sin
@@ -37,7 +37,7 @@ def sin(calls):
 
 @pytest.fixture
 def sin_in_reverse(calls):
-    sin, cos = noting(calls, np.sin), noting(calls, np.cos)
+    sin, cos = counting(calls, np.sin), counting(calls, np.cos)
     sin.defvjp(lambda x: (sin(x), x), lambda x, ct: (cos(x) * ct,))
     return sin
 
@@ -94,20 +94,20 @@ REVERSE = {
 
 
 @pytest.mark.parametrize("name", FORWARD)
-def test_forward_rule_calls_the_host_as_often_as_it_says(sin, calls, name):
+def test_derivative_makes_the_calls_of_its_forward_rule(sin, calls, name):
     program, expected = FORWARD[name]
     jax.block_until_ready(program(sin))
     assert calls == expected
 
 
 @pytest.mark.parametrize("name", REVERSE)
-def test_reverse_rule_calls_the_host_as_often_as_it_says(sin_in_reverse, calls, name):
+def test_derivative_makes_the_calls_of_its_reverse_rule(sin_in_reverse, calls, name):
     program, expected = REVERSE[name]
     jax.block_until_ready(program(sin_in_reverse))
     assert calls == expected
 
 
-def test_elements_of_a_derivative_are_called_in_one_crossing_a_callback(sin):
+def test_batched_derivative_needs_one_crossing_per_callback(sin):
     with jaxcb.record() as r:
         slopes = jax.jit(jax.vmap(jax.value_and_grad(sin)))(XS)
     np.testing.assert_allclose(slopes, (np.sin(XS), np.cos(XS)), rtol=1e-6)

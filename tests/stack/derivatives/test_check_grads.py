@@ -42,7 +42,7 @@ FUNCTIONS = {
 
 
 def forward(name):
-    """Rules in terms of the callback."""
+    """Return a callback with forward rules that call the callback itself."""
     function, result, _ = FUNCTIONS[name]
     f = jaxcb.pure(function, result=result)
 
@@ -64,13 +64,13 @@ def forward(name):
         "solve": lambda p, t: (f(*p), jnp.linalg.inv(p[0]) @ (t[1] - t[0] @ f(*p))),
         "mixed": mixed_jvp,
     }
-    # JAX 0.8.0 gives a rule things that are no arrays to compute with.
+    # JAX 0.8.0 passes rules values that are not arrays.
     f.defjvp(lambda p, t: rules[name](*jax.tree.map(jnp.asarray, (p, t))))
     return f
 
 
 def reverse(name):
-    """Rules in terms of the callback."""
+    """Return a callback with reverse rules that call the callback itself."""
     function, result, _ = FUNCTIONS[name]
     f = jaxcb.pure(function, result=result)
 
@@ -115,8 +115,8 @@ def finite(name):
     ],
     ids=["defjvp", "defvjp", "finite"],
 )
-def test_derivatives_agree_with_differences_of_jax(make, order, modes, name):
-    """In x64, where finite differences have many correct digits."""
+def test_derivatives_agree_with_numerical_ones(make, order, modes, name):
+    """In float64, where finite differences have many correct digits."""
     with jax.enable_x64(True):
         args = jax.tree.map(lambda x: jnp.asarray(x, np.float64), FUNCTIONS[name][2])
         check_grads(jax.jit(make(name)), args, order, modes, atol=1e-5, rtol=1e-5)

@@ -1,4 +1,4 @@
-"""``derivative="finite"``: accuracy, moved elements, calls for each crossing, edges."""
+"""``derivative="finite"``: accuracy, perturbed elements, number of crossings, special arguments."""
 
 import enum
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
 
-# Smooth functions in numpy and jnp, and where they are looked at.
+# Smooth functions in numpy and jnp, and the interval to differentiate them on.
 SMOOTH = {
     "sin": (np.sin, jnp.sin, -3, 3),
     "exp": (np.exp, jnp.exp, -3, 3),
@@ -27,7 +27,7 @@ SMOOTH = {
 
 @st.composite
 def smooth(draw):
-    """A function on the host and in JAX, and where to differentiate it."""
+    """Draw a function on the host, the same function in JAX, and where to differentiate it."""
     host, plain, low, high = draw(st.sampled_from(list(SMOOTH.values())))
     x = draw(st.lists(st.floats(low, high, width=32), min_size=1, max_size=4))
     return host, plain, np.float32(x)
@@ -35,7 +35,7 @@ def smooth(draw):
 
 @settings(max_examples=30)
 @given(smooth(), st.floats(-2, 2, width=32))
-def test_both_modes_are_the_analytic_derivative(drawn, factor):
+def test_both_modes_agree_with_the_analytic_derivative(drawn, factor):
     host, plain, x = drawn
     f = jaxcb.pure(host, result=lambda x: x, derivative="finite")
     expected = jax.vmap(jax.grad(plain))(x)
@@ -48,8 +48,8 @@ def test_both_modes_are_the_analytic_derivative(drawn, factor):
 
 @settings(max_examples=30)
 @given(smooth())
-def test_one_number_is_differentiated_to_a_thousandth(drawn):
-    """An element alone has the step of its own size."""
+def test_derivative_of_a_scalar_is_accurate_to_a_thousandth(drawn):
+    """The step of a single element has the scale of that element."""
     host, plain, (x, *_) = drawn
     f = jaxcb.pure(host, result=lambda x: x, derivative="finite")
     np.testing.assert_allclose(jax.grad(f)(x), jax.grad(plain)(x), rtol=1e-3, atol=1e-3)
@@ -60,7 +60,7 @@ def test_one_number_is_differentiated_to_a_thousandth(drawn):
     [(np.float64, 1e-9), (np.float32, 1e-4), (np.float16, 1e-2), (ml_dtypes.bfloat16, 3e-2)],
     ids=["float64", "float32", "float16", "bfloat16"],
 )
-def test_step_is_that_of_the_dtype_and_so_is_the_accuracy(dtype, tolerance):
+def test_step_and_accuracy_follow_the_dtype(dtype, tolerance):
     seen = []
 
     def host(x):
@@ -93,7 +93,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_all_elements_and_all_perturbations_come_in_one_crossing(name):
+def test_all_elements_and_perturbations_need_one_crossing(name):
     runs = []
 
     def host(x):
@@ -115,14 +115,14 @@ def test_all_elements_and_all_perturbations_come_in_one_crossing(name):
     assert runs.count(np.float64) == 2 * 3 * elements
 
 
-def test_value_beside_the_derivative_is_one_crossing_more():
+def test_value_needs_one_more_crossing_than_the_derivative():
     f = jaxcb.pure(np.sin, derivative="finite")
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(jax.vmap(jax.value_and_grad(f)))(jnp.arange(4.0)))
     assert len({call.crossing for call in r.recording}) == 2
 
 
-def test_gradient_of_a_scan_crosses_twice_a_step():
+def test_gradient_of_a_scan_needs_at_most_two_crossings_per_step():
     square = jaxcb.pure(lambda x: x**2 / 2, result=lambda x: x, derivative="finite")
 
     def run(f, x):
@@ -136,18 +136,18 @@ def test_gradient_of_a_scan_crosses_twice_a_step():
     assert len({call.crossing for call in r.recording}) <= 10
 
 
-def test_only_arguments_that_are_differentiated_are_moved():
-    moved = []
+def test_only_differentiated_arguments_are_perturbed():
+    perturbed = []
 
     def host(p, y):
-        moved.append((float(p["a"]), float(p["b"]), float(y)))
+        perturbed.append((float(p["a"]), float(p["b"]), float(y)))
         return p["a"] * p["b"] * y
 
     f = jaxcb.pure(host, result=lambda p, y: y, derivative="finite")
     grad = jax.jit(lambda a: jax.grad(lambda a: f({"a": a, "b": 3.0}, 2.0))(a))
     np.testing.assert_allclose(grad(5.0), 6, rtol=1e-4)
-    assert [(b, y) for _, b, y in moved] == [(3, 2), (3, 2)]
-    assert moved[0][0] > 5 > moved[1][0]
+    assert [(b, y) for _, b, y in perturbed] == [(3, 2), (3, 2)]
+    assert perturbed[0][0] > 5 > perturbed[1][0]
 
 
 class Mode(enum.Enum):
@@ -155,7 +155,7 @@ class Mode(enum.Enum):
     COSINE = "cosine"
 
 
-def test_static_and_keyword_arguments_are_handed_on():
+def test_static_and_keyword_arguments_are_passed_on():
     seen = []
 
     def wave(x, mode, *, scale, shift=1.0):
@@ -172,7 +172,7 @@ def test_static_and_keyword_arguments_are_handed_on():
 
 
 class Oscillator:
-    """A host object with a method; hashable, no array."""
+    """A host object with a method; hashable, and not an array."""
 
     frequency = 3.0
 
@@ -181,7 +181,7 @@ class Oscillator:
         return np.sin(self.frequency * t)
 
 
-def test_method_is_differentiated_by_its_array():
+def test_method_is_differentiated_with_respect_to_its_array():
     slope = jax.vmap(jax.grad(Oscillator().position))(jnp.arange(3.0))
     np.testing.assert_allclose(slope, 3 * np.cos(3 * np.arange(3)), rtol=1e-3)
 
@@ -199,7 +199,7 @@ def test_function_of_jax_arrays_gets_jax_arrays():
     np.testing.assert_allclose(jax.grad(f)(jnp.ones(3)), [3, 1, 1], rtol=1e-3)
 
 
-def test_arguments_without_elements_have_a_derivative_without_elements():
+def test_derivative_of_an_empty_argument_is_empty():
     f = jaxcb.pure(lambda x: 2 * x, result="x", derivative="finite")
     assert jax.jit(jax.grad(lambda x: f(x).sum()))(jnp.zeros((0, 3))).shape == (0, 3)
     assert jax.jacfwd(f)(jnp.zeros((2, 0))).shape == (2, 0, 2, 0)
@@ -207,7 +207,7 @@ def test_arguments_without_elements_have_a_derivative_without_elements():
     np.testing.assert_allclose(jax.grad(g, 1)(jnp.zeros(0), 1.0), 1, rtol=1e-4)
 
 
-def test_integer_arguments_have_no_derivative_and_are_not_moved():
+def test_integer_arguments_have_no_derivative_and_are_not_perturbed():
     seen = set()
 
     def host(x, n):
@@ -221,8 +221,8 @@ def test_integer_arguments_have_no_derivative_and_are_not_moved():
     assert seen == {("int32", 3)}
 
 
-def test_function_that_returns_integers_where_floating_numbers_are_declared():
-    """Whole numbers are numbers: a staircase is flat nearly everywhere, a line is not."""
+def test_integers_returned_for_declared_floats_are_differentiated():
+    """A staircase is flat almost everywhere; a line of rounded values keeps its slope."""
     stairs = jaxcb.pure(lambda x: int(x), result="x", derivative="finite")
     assert jax.grad(stairs)(1.5) == 0
     doubled = jaxcb.pure(lambda x: np.int64(np.round(2000 * x)), result="x", derivative="finite")
@@ -241,8 +241,8 @@ def test_declared_integers_have_no_derivative():
 
 
 @pytest.mark.parametrize("x", [1e-38, 1e-12, -1e-9, 1e-5])
-def test_tiny_argument_of_a_function_of_ordinary_scale_has_its_derivative(x):
-    """Steps of the argument's own size would change nothing; its sign stays."""
+def test_derivative_at_a_tiny_argument_is_accurate(x):
+    """A step of the argument's scale would not change the result; no step changes its sign."""
     seen = []
 
     def host(x):
@@ -254,7 +254,7 @@ def test_tiny_argument_of_a_function_of_ordinary_scale_has_its_derivative(x):
     assert len({np.sign(x) for x in seen}) == 1
 
 
-def test_tiny_argument_of_a_function_of_its_own_scale_has_two_runs():
+def test_tiny_argument_of_a_function_of_the_same_scale_needs_two_calls():
     seen = []
 
     def host(x):
@@ -266,7 +266,7 @@ def test_tiny_argument_of_a_function_of_its_own_scale_has_two_runs():
     assert len(seen) == 2
 
 
-def test_flat_function_has_two_runs_where_its_argument_is_no_tiny_one():
+def test_flat_function_needs_two_calls_if_its_argument_is_not_tiny():
     seen = []
 
     def host(x):
@@ -283,7 +283,7 @@ def test_results_are_subtracted_before_they_are_rounded():
     np.testing.assert_allclose(jax.grad(f)(np.float32(1)), 1, rtol=1e-4)
 
 
-def test_cast_allows_the_perturbed_results_what_it_allows_the_others():
+def test_cast_applies_to_perturbed_results_too():
     f = jaxcb.pure(
         lambda x: (2 * x, np.int32(300)),
         result=lambda x: (x, jax.ShapeDtypeStruct((), np.int8)),

@@ -17,7 +17,7 @@ def quiet_sqrt(x):
         return np.sqrt(x)
 
 
-def test_nan_beyond_an_edge_stays_with_the_element_at_the_edge():
+def test_nan_outside_the_domain_only_affects_the_element_at_the_edge():
     f = jaxcb.pure(quiet_sqrt, result="x", derivative="finite")
     slope = jax.jit(jax.grad(lambda x: f(x).sum()))(jnp.float32([0.0, 1.0, 4.0]))
     assert np.isnan(slope[0])
@@ -25,18 +25,18 @@ def test_nan_beyond_an_edge_stays_with_the_element_at_the_edge():
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
-def test_element_that_is_not_finite_is_no_scale_for_the_others(odd):
+def test_nonfinite_element_does_not_affect_the_steps_of_others(odd):
     f = jaxcb.pure(lambda x: x[1] ** 2, result=SCALAR, derivative="finite")
     np.testing.assert_allclose(jax.grad(f)(jnp.float32([odd, 3.0])), [0, 6], rtol=1e-3)
 
 
-def test_arithmetic_of_the_differences_warns_of_nothing():
-    """Warnings are errors in the tests; infinity minus infinity is one of numpy's."""
+def test_differences_of_infinities_cause_no_warning():
+    """NumPy warns about infinity minus infinity, and warnings are errors in tests."""
     f = jaxcb.pure(lambda x: x * 2, result="x", derivative="finite")
     assert np.isnan(jax.grad(f)(np.float32(np.inf)))
 
 
-def test_function_that_raises_beyond_an_edge_says_which_element_went_where():
+def test_error_outside_the_domain_names_the_perturbed_element():
     root = jaxcb.pure(
         lambda x: np.float32(math.sqrt(x[1])),
         result=SCALAR,
@@ -50,7 +50,7 @@ def test_function_that_raises_beyond_an_edge_says_which_element_went_where():
     assert "define a rule with defjvp or defvjp" in original.__notes__[0]
 
 
-def test_second_derivative_says_which_rule_to_write():
+def test_error_of_a_second_derivative_names_the_rule_to_define():
     f = jaxcb.pure(np.sin, derivative="finite")
     for twice in (jax.hessian(f), jax.jit(jax.grad(jax.grad(f))), jax.jacrev(jax.jacrev(f))):
         with pytest.raises(
@@ -59,13 +59,13 @@ def test_second_derivative_says_which_rule_to_write():
             twice(1.0)
 
 
-def test_second_derivative_by_something_else_is_none_of_its_own():
+def test_mixed_derivative_with_one_finite_difference_is_allowed():
     f = jaxcb.pure(np.sin, derivative="finite")
     mixed = jax.grad(lambda y: jax.grad(lambda x: f(x) * y**2)(1.0))(3.0)
     np.testing.assert_allclose(mixed, 6 * np.cos(1), rtol=1e-3)
 
 
-def test_complex_arguments_and_results_are_refused_by_name():
+def test_complex_arguments_and_results_are_refused():
     f = jaxcb.pure(
         lambda x: np.exp(1j * x),
         result=lambda x: jax.ShapeDtypeStruct(x.shape, np.complex64),

@@ -33,11 +33,11 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
-def test_derivative_is_the_analytic_one(variant):
+def test_derivative_agrees_with_the_analytic_one(variant):
     np.testing.assert_allclose(variant(jnp.asarray(Z)), slope(Z), rtol=1e-3, atol=1e-4)
 
 
-def test_only_what_is_differentiated_is_moved_and_in_one_crossing():
+def test_only_differentiated_arguments_are_perturbed_and_in_one_crossing():
     seen = []
 
     @jaxcb.pure(result="x", derivative="finite")
@@ -53,7 +53,7 @@ def test_only_what_is_differentiated_is_moved_and_in_one_crossing():
     assert {o.status for o in r.recording.outcomes} == {Status.KEPT, Status.UNUSED}
 
 
-def test_pytrees_integers_and_results_that_are_not_used():
+def test_pytrees_with_integers_and_unused_results_are_differentiated():
     @jaxcb.pure(result=lambda p, k: {"a": p["x"], "n": jax.ShapeDtypeStruct((), np.int32)},
                 derivative="finite")  # fmt: skip
     def f(p, k):
@@ -69,7 +69,7 @@ def test_pytrees_integers_and_results_that_are_not_used():
 
 @settings(max_examples=20)
 @given(st.floats(-20, 20), st.sampled_from([1e-12, 1e-3, 1.0, 1e6]))
-def test_step_goes_with_the_scale_of_the_argument(exponent, size):
+def test_step_is_proportional_to_the_scale_of_the_argument(exponent, size):
     x = np.float32(size) * np.float32([1.0, 0.5, 0.0])
     steps = step_sizes(x)
     assert np.all(steps > 0)
@@ -79,7 +79,7 @@ def test_step_goes_with_the_scale_of_the_argument(exponent, size):
     np.testing.assert_allclose(got, 3 * x**2, rtol=1e-3, atol=1e-3 * float(size) ** 2)
 
 
-def test_step_of_zeros_is_that_of_ones_and_smaller_for_wider_dtypes():
+def test_step_at_zero_equals_that_at_one_and_is_smaller_for_wider_dtypes():
     assert np.all(step_sizes(np.zeros(2, np.float32)) == step_sizes(np.ones(2, np.float32)))
     assert step_sizes(np.ones(1)) < step_sizes(np.ones(1, np.float32)) < 0.01
 
@@ -91,13 +91,13 @@ def test_unknown_derivative_is_refused():
         jaxcb.pure(lambda x: x, result="x", derivative="central")
 
 
-def test_rule_given_later_replaces_the_differences():
+def test_rule_defined_later_replaces_finite_differences():
     f = jaxcb.pure(np.sin, result=lambda x: x, derivative="finite")
     f.defjvp(lambda primals, tangents: (f(*primals), 7.0 * tangents[0]))
     assert jax.grad(f)(0.0) == 7.0
 
 
-def test_result_of_another_shape_for_moved_arguments_is_named():
+def test_error_about_the_shape_of_a_perturbed_result_mentions_finite_differences():
     f = jaxcb.pure(
         lambda x: x if x.dtype == np.float32 else x[:1], result=lambda x: x, derivative="finite"
     )

@@ -1,4 +1,4 @@
-"""Without a rule: the advice matches how the function became a callback."""
+"""If a derivative rule is missing, the advice fits how the function became a callback."""
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ WITHOUT_A_RULE = {
 
 
 @pytest.mark.parametrize(("f", "advice"), WITHOUT_A_RULE.values(), ids=WITHOUT_A_RULE)
-def test_gradient_without_a_rule_says_how_to_define_one(f, advice):
+def test_error_of_a_gradient_without_a_rule_says_how_to_define_one(f, advice):
     for call in (f, jax.jit(f)):
         with pytest.raises(ValueError, match="cannot differentiate ") as caught:
             jax.grad(call)(X)
@@ -52,14 +52,14 @@ def test_gradient_without_a_rule_says_how_to_define_one(f, advice):
     ],
     ids=["pure_callback", "pure"],
 )
-def test_transpose_without_a_rule_says_how_to_define_one(f, advice):
+def test_error_of_a_transpose_without_a_rule_says_how_to_define_one(f, advice):
     with pytest.raises(ValueError, match="cannot transpose ") as caught:
         jax.linear_transpose(f, X)(X)
     assert str(caught.value).endswith(f" do not support transpose. {advice}")
 
 
-def test_what_it_advises_works():
-    """Central differences of x**2, and a wrapped call."""
+def test_following_the_advice_works():
+    """Try both fixes: central differences of x**2 and a wrapped call."""
     square = jaxcb.pure(np.square, result="x", derivative="finite")
     assert jax.grad(square)(X) == pytest.approx(6, rel=1e-4)
     wrapped = jax.custom_jvp(lambda x: jaxcb.pure_callback(np.square, x, x))
@@ -74,7 +74,7 @@ NOTHING = {
 
 
 @pytest.mark.parametrize(("f", "instead"), NOTHING.values(), ids=NOTHING)
-def test_gradient_of_io_that_returns_nothing_names_debug_first(f, instead):
+def test_gradient_of_io_without_a_result_advises_debug_first(f, instead):
     with pytest.raises(ValueError, match="IO callbacks do not support JVP") as caught:
         jax.grad(lambda x: (f(x), x)[1])(X)
     advice = (
@@ -83,6 +83,6 @@ def test_gradient_of_io_that_returns_nothing_names_debug_first(f, instead):
     assert advice in str(caught.value)
 
 
-def test_gradient_of_io_that_returns_something_does_not_name_debug():
+def test_gradient_of_io_with_a_result_does_not_advise_debug():
     with pytest.raises(ValueError, match=r"do not support JVP\. Pass its arguments through"):
         jax.grad(lambda x: jaxcb.io_callback(host, x, x))(X)

@@ -55,30 +55,30 @@ PROGRAMS = {
 
 
 def outcome(program, g):
-    """Return its result, or the kind of its error."""
+    """Return the result of the program, or the type of its error."""
     try:
         return jax.tree.map(np.asarray, program(g))
     except (TypeError, ValueError) as error:
         return type(error)
 
 
-# The first two rules run under all of them. The others run under forward and reverse mode, batched
-# and to the second order, and under two of the rest in turn: what a program does with a rule does
-# not hang on the arguments that the rule takes.
+# The first two rules run in all programs. The others run in forward mode, in batched reverse mode
+# and to the second order, and each in two of the remaining programs: what a program does with a
+# rule does not depend on the arguments that the rule takes.
 MODES = ("jvp", "jit of vmap of grad", "hessian")
 IN_TURN = ("jvp of vmap", "jacrev", "grad of scan", "grad of checkpoint", "value", "grad")
 CASES = [(rule, name) for rule in RULES[:2] for name in PROGRAMS]
 CASES += [
     (rule, name)
     for number, rule in enumerate(RULES[2:])
-    for name in (*MODES, *(IN_TURN[(2 * number + one) % len(IN_TURN)] for one in (0, 1)))
+    for name in (*MODES, *(IN_TURN[(2 * number + offset) % len(IN_TURN)] for offset in (0, 1)))
 ]
 
 
 @pytest.mark.parametrize(
     ("rule", "name"), CASES, ids=[f"{rule.__name__}-{name}" for rule, name in CASES]
 )
-def test_rule_of_a_callback_means_what_it_means_in_jax(rule, name):
+def test_rule_of_a_callback_behaves_as_in_jax(rule, name):
     program = PROGRAMS[name]
     found, expected = outcome(program, rule(ours, np)), outcome(program, rule(Theirs, jnp))
     if isinstance(expected, type):
@@ -88,8 +88,8 @@ def test_rule_of_a_callback_means_what_it_means_in_jax(rule, name):
                      found, expected)  # fmt: skip
 
 
-def test_few_programs_of_the_table_are_refused():
-    """The premise of the comparison: errors are those of forward mode through reverse rules."""
+def test_only_forward_mode_through_reverse_rules_is_refused():
+    """Without this, the comparison above could compare only errors."""
     refused = {
         (rule.__name__, name)
         for rule in RULES[:2]

@@ -1,4 +1,4 @@
-"""A black-box simulator, SciPy's solve_ivp, is fitted to data by its gradient, in jit."""
+"""Fit a black-box simulator, SciPy's solve_ivp, to data by its gradient, under jit."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ FIRST = jnp.float32([0.8, 0.9])
 
 
 def flow(state, growth, appetite):
-    """Lotka and Volterra's; works for numbers and for arrays."""
+    """Return the right-hand side of the Lotka-Volterra equations, for numbers or arrays."""
     prey, predators = state
     return prey * (growth - appetite * predators), predators * (appetite * prey - 1.0)
 
@@ -32,7 +32,7 @@ def simulate(parameters):
 
 
 def simulate_with_sensitivity(parameters):
-    """The states and their derivatives by both parameters, from the sensitivity equations."""
+    """Return the states and their derivatives by both parameters, from sensitivity equations."""
     growth, appetite = map(float, parameters)
 
     def right_hand_side(t, state):
@@ -82,7 +82,7 @@ def with_reverse_rule():
 
 
 def descend(states):
-    """Gradient descent with momentum on the squared distance, in one compiled loop."""
+    """Minimize the squared distance by gradient descent with momentum, in one compiled loop."""
 
     def loss(parameters):
         return jnp.mean((states(parameters) - DATA) ** 2)
@@ -118,13 +118,13 @@ def check_fit(found):
     np.testing.assert_allclose(found, TRUTH, rtol=1e-2)
 
 
-def test_gradient_by_finite_differences_descends_to_the_known_parameters():
+def test_gradient_descent_with_finite_differences_finds_the_known_parameters():
     found, losses = descend(with_differences())
     check_fit(found)
     assert losses[-1] < 1e-4 * losses[0]
 
 
-def test_gradient_by_the_sensitivity_equations_descends_to_the_known_parameters():
+def test_gradient_descent_with_sensitivity_equations_finds_the_known_parameters():
     found, losses = descend(with_reverse_rule())
     check_fit(found)
     assert losses[-1] < 1e-4 * losses[0]
@@ -138,7 +138,7 @@ def test_gauss_newton_with_a_forward_rule_finds_the_known_parameters():
     check_fit(gauss_newton(with_forward_rule()))
 
 
-def test_all_rules_have_the_same_gradient():
+def test_all_rules_give_the_same_gradient():
     def gradient(states):
         return jax.jit(jax.grad(lambda p: jnp.mean((states(p) - DATA) ** 2)))(FIRST)
 

@@ -1,4 +1,4 @@
-"""A missing or wrong derivative rule is an error of one paragraph that names the callback."""
+"""A missing or wrong derivative rule causes a one-paragraph error that names the callback."""
 
 import re
 
@@ -33,10 +33,10 @@ def jvp(f, *primals):
 def test_error_without_a_rule_names_three_ways_to_define_one(sin, compiled):
     with pytest.raises(ValueError, match="cannot differentiate host_sin@test_wrong") as raised:
         compiled(jax.grad(sin))(1.0)
-    says = str(raised.value)
+    words = str(raised.value)
     for advice in ("@host_sin.defjvp", "host_sin.defvjp", 'derivative="finite"'):
-        assert advice in says
-    assert "\n" not in says.split("\n----")[0]  # JAX's own note comes after it
+        assert advice in words
+    assert "\n" not in words.split("\n----")[0]  # JAX's own note comes after it
 
 
 FORWARD = {  # a rule, and words of its message
@@ -72,7 +72,7 @@ X = np.float32([0.5, 1.5])
 
 
 def refused(program):
-    """The error of a program, its own words in one paragraph."""
+    """Return the error of a program."""
     with pytest.raises((TypeError, ValueError)) as raised:
         program()
     return raised
@@ -81,7 +81,7 @@ def refused(program):
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", FORWARD)
 def test_error_of_a_wrong_forward_rule_names_the_callback(sin, name, compiled):
-    rule, says = FORWARD[name]
+    rule, words = FORWARD[name]
 
     def sin_jvp(primals, tangents):
         return rule(primals, tangents)
@@ -90,7 +90,7 @@ def test_error_of_a_wrong_forward_rule_names_the_callback(sin, name, compiled):
     raised = refused(jvp(compiled(sin), X))
     message = str(raised.value)
     assert message.startswith("cannot differentiate host_sin: its rule sin_jvp returned ")
-    assert says in message
+    assert words in message
     assert "\n" not in message
     plain = Theirs(jnp.sin, None)
     plain.defjvp(sin_jvp)
@@ -116,7 +116,7 @@ REVERSE = {
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", REVERSE)
 def test_error_of_a_wrong_backward_rule_names_the_callback(sin, name, compiled):
-    rule, says = REVERSE[name]
+    rule, words = REVERSE[name]
 
     def forward(x):
         return jnp.sin(x), x
@@ -128,7 +128,7 @@ def test_error_of_a_wrong_backward_rule_names_the_callback(sin, name, compiled):
     raised = refused(lambda: jax.vjp(compiled(sin), X)[1](X))
     message = str(raised.value)
     assert message.startswith("cannot differentiate host_sin: its rule backward returned ")
-    assert says in message
+    assert words in message
     assert "\n" not in message
     plain = Theirs(jnp.sin, None)
     plain.defvjp(forward, backward)
@@ -136,27 +136,27 @@ def test_error_of_a_wrong_backward_rule_names_the_callback(sin, name, compiled):
 
 
 @pytest.mark.parametrize(
-    ("forward", "says"),
+    ("forward", "words"),
     [
         (lambda x: x, "returned float32[2]. Return a pair, (primal_out, residuals)"),
         (lambda x: (x[0], x), "returned the value float32[], expected float32[2]"),
     ],
     ids=["no pair", "another shape"],
 )
-def test_error_of_a_wrong_forward_half_names_the_callback(sin, forward, says):
+def test_error_of_a_wrong_forward_half_names_the_callback(sin, forward, words):
     sin.defvjp(forward, lambda x, ct: (ct,))
     raised = refused(lambda: jax.vjp(sin, X))
-    assert says in str(raised.value)
+    assert words in str(raised.value)
     assert str(raised.value).startswith("cannot differentiate host_sin: its rule <lambda> returned")
 
 
 def test_cotangent_of_one_leaf_is_compared_with_its_own_argument():
     f = jaxcb.pure(lambda x, p: x, result=lambda x, p: x)
     f.defvjp(lambda x, p: (f(x, p), None), lambda _, ct: (ct, {"a": ct, "b": ct[0]}))
-    says = re.escape(
+    words = re.escape(
         "the cotangent {'a': float32[2], 'b': float32[]} for argument 1, expected {'a': "
     )
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=words):
         jax.vjp(f, X, {"a": X, "b": X})[1](X)
 
 
@@ -167,8 +167,8 @@ def test_tangent_of_an_integer_result_is_shown():
         jax.jvp(lambda x: f(x, 3), (1.0,), (1.0,))
 
 
-def test_argument_that_is_no_array_says_how_to_give_it_to_the_rule():
-    """Also a default, and also where nothing is differentiated, as JAX refuses it there too."""
+def test_error_about_a_non_array_argument_says_how_to_pass_it_to_the_rule():
+    """JAX refuses such an argument too, even a default, and even without differentiation."""
 
     def host(x, mode="sine"):
         return np.sin(x) if mode == "sine" else np.cos(x)
@@ -189,7 +189,7 @@ def test_argument_that_is_no_array_says_how_to_give_it_to_the_rule():
 
 
 @pytest.mark.parametrize("rules", [(None,), (None, len), (len, None)])
-def test_rule_that_is_no_function_is_refused_at_once(sin, rules):
+def test_rule_that_is_not_a_function_is_refused_immediately(sin, rules):
     method = sin.defjvp if len(rules) == 1 else sin.defvjp
     with pytest.raises(TypeError, match="cannot use None as a derivative rule of host_sin"):
         method(*rules)
@@ -207,7 +207,7 @@ def test_checks_that_options_of_jax_disable_are_skipped(sin):
         jax.config.update(option, False)
 
 
-def test_fixed_arguments_stand_at_their_places_in_what_is_declared():
+def test_result_declaration_gets_nondifferentiable_arguments_in_order():
     f = jaxcb.pure(lambda one, x, two: {one: x}, result=lambda one, x, two: {one: x})
     f.defjvp(
         lambda one, two, p, t: (f(one, *p, two), {one: 2 * t[0]}),
@@ -217,7 +217,7 @@ def test_fixed_arguments_stand_at_their_places_in_what_is_declared():
 
 
 def test_cotangents_that_jax_accepts_are_accepted():
-    """None for an array, anything for integers."""
+    """JAX accepts None for an array, and any cotangent for integers."""
     f = jaxcb.pure(lambda x, n, y: x * n, result="x")
     f.defvjp(lambda x, n, y: (f(x, n, y), None), lambda _, ct: (2 * ct, jnp.zeros(5), None))
     by_x, by_n, by_y = jax.vjp(f, X, np.int32(3), X)[1](X)
@@ -226,7 +226,7 @@ def test_cotangents_that_jax_accepts_are_accepted():
     np.testing.assert_array_equal(by_y, 0 * X)
 
 
-def test_reverse_rule_of_one_function_is_an_error_that_asks_for_two():
+def test_reverse_rule_of_only_one_function_is_refused():
     f = jaxcb.pure(np.sin, result=lambda x: x)
     with pytest.raises(TypeError, match=r"of sin: .*sin\.defvjp\(forward, backward\)"):
 

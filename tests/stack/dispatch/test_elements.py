@@ -1,4 +1,4 @@
-"""The loop over batch elements gives what NumPy gives by stacking single calls."""
+"""The loop over batch elements returns what NumPy returns for stacked single calls."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ SITE = Site("pure", "f", "m.py", 1, 0, cell=False)
 
 @st.composite
 def nests(draw):
-    """Sizes of nested vmaps (innermost first), and which of two operands each maps over."""
+    """Draw sizes of nested vmaps, innermost first, and which of two operands each maps over."""
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     first = [draw(st.booleans()) for _ in sizes]
     second = [draw(st.booleans()) or not a for a in first]
@@ -26,7 +26,7 @@ def nests(draw):
 
 @settings(max_examples=60)
 @given(nests())
-def test_every_element_gets_its_operands_in_jaxs_order(nest):
+def test_elements_are_called_in_the_order_of_jax(nest):
     sizes, batched = nest
     inner = [(), (2,)]
     operands = []
@@ -38,7 +38,8 @@ def test_every_element_gets_its_operands_in_jaxs_order(nest):
     avals = tuple(Aval(x.shape, "float32") for x in operands)
     schedule = ElementSchedule(LoweredSite(SITE, None, -1, avals, (), levels))
     grid = sizes[::-1]
-    # JAX's order: the outermost axis runs fastest, so the innermost vmap's index is slowest.
+    # JAX's order: the index of the outermost axis varies fastest, that of the innermost vmap
+    # slowest.
     expected = sorted(np.ndindex(*grid), key=lambda index: index[::-1])
     assert schedule.order.tolist() == [int(np.ravel_multi_index(i, grid)) for i in expected]
     elements = list(schedule.elements(operands))
@@ -85,7 +86,7 @@ def test_results_are_stacked_as_numpy_stacks_them(returned_value, recorded):
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.bool_, np.int8, np.float16, np.complex64])
-def test_every_dtype_comes_through_the_loop(dtype):
+def test_every_dtype_survives_the_loop(dtype):
     xs = jnp.asarray(np.arange(4), dtype)
     struct = jax.ShapeDtypeStruct((), dtype)
     f = jax.vmap(lambda x: jaxcb.pure_callback(lambda x: x, struct, x, vmap_method="sequential"))
@@ -115,7 +116,7 @@ def test_host_function_may_return_the_same_buffer_every_time(shape, call):
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_vmap_over_no_elements_makes_no_calls(transform):
-    """Not even of the unbatched callback whose result only the batch elements would use."""
+    """Not even the unbatched callback is called, since only the batch elements use its result."""
     seen = []
     scalar = jax.ShapeDtypeStruct((), np.float32)
 

@@ -68,14 +68,14 @@ def test_interrupt_anywhere_in_a_crossing_is_a_keyboard_interrupt(name, recorded
 
 
 class Memory(bytearray):
-    """Interrupts when XLA drops the array in it, without running Python code."""
+    """Memory that raises an interrupt when XLA frees it, without running Python code."""
 
     __del__ = _thread.interrupt_main
 
 
 @pytest.mark.parametrize("in_cell", [False, True], ids=["script", "cell"])
-def test_interrupt_that_comes_between_two_crossings_is_a_keyboard_interrupt(in_cell):
-    """It waits, as XLA runs, for the first instruction of Python code: that of a crossing."""
+def test_interrupt_between_two_crossings_is_a_keyboard_interrupt(in_cell):
+    """It stays pending while XLA runs, until the first Python instruction of the next crossing."""
     made = []
 
     @jaxcb.io(result="x", ordered=True)

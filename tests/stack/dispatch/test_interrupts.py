@@ -22,7 +22,9 @@ CALLBACKS = {
     "io": lambda f, x: jaxcb.io_callback(f, STRUCT, x),
     "io ordered": lambda f, x: jaxcb.io_callback(f, STRUCT, x, ordered=True),
     "debug": lambda f, x: (jaxcb.debug_callback(f, x), x)[1],
-    "buffer": lambda f, x: jaxcb.buffer_callback(lambda ctx, out, x: writes(f, out, x), STRUCT)(x),
+    "buffer": lambda f, x: jaxcb.buffer_callback(
+        lambda ctx, out, x: write_result(f, out, x), STRUCT
+    )(x),
 }
 RUNS = {
     "eager": lambda f: f(1.0),
@@ -32,7 +34,7 @@ RUNS = {
 }
 
 
-def writes(f, out, x):
+def write_result(f, out, x):
     out[...] = f(np.asarray(x))
 
 
@@ -50,7 +52,7 @@ class Pressed:
         return np.float32(x)
 
 
-def works_again():
+def callbacks_work_again():
     """Return whether ordered and unordered calls of new programs work."""
     calls = []
     host = lambda x: calls.append(1) or np.float32(x + 1)  # noqa: E731
@@ -66,7 +68,7 @@ def test_interrupt_on_the_callers_thread_is_a_keyboard_interrupt(callback, run):
     with pytest.raises(KeyboardInterrupt):
         jax.block_until_ready(run(lambda x: callback(host, x)))
     assert host.calls == 1
-    assert works_again()
+    assert callbacks_work_again()
 
 
 def test_interrupt_on_the_fast_path_is_a_keyboard_interrupt():
@@ -102,11 +104,11 @@ def test_elements_after_the_interrupted_one_are_not_called(recorded):
         else:
             f(jnp.arange(10_000.0))
     assert host.calls == 3
-    assert works_again()
+    assert callbacks_work_again()
 
 
 def test_interrupt_leaves_no_exception_for_later_code():
-    """Nor the trace function that raised it."""
+    """It also leaves no trace function behind."""
     host = Pressed(at=1)
     with pytest.raises(KeyboardInterrupt):
         jax.jit(lambda x: CALLBACKS["pure"](host, x))(1.0)
@@ -136,7 +138,7 @@ def test_interrupt_under_a_debugger_leaves_it_in_place():
 def test_interrupt_when_nothing_is_in_flight_refuses_nothing():
     interrupt()
     assert _interrupts.window is None
-    assert works_again()
+    assert callbacks_work_again()
 
 
 SCRIPT = """

@@ -28,8 +28,8 @@ CALLBACKS = {
 }
 
 
-def in_own_thread(test):
-    """Run in a new thread: on JAX 0.8 a thread with a failed call dispatches synchronously."""
+def in_new_thread(test):
+    """Run the test in a new thread: on JAX 0.8, a thread with a failed call is synchronous."""
 
     @functools.wraps(test)
     def run(**arguments):
@@ -61,7 +61,7 @@ def counted(calls):
 
 @pytest.fixture(scope="module")
 def late():
-    """``late()``: a number that is still being computed."""
+    """Return a function that returns a number still being computed."""
     big = jnp.ones((1000, 1000))
 
     @jax.jit
@@ -76,7 +76,7 @@ def late():
 
 @pytest.fixture
 def worker(late):
-    """Runs a program on one of XLA's threads, because its operand is still being computed."""
+    """Run a program on one of XLA's threads, because its operand is still being computed."""
 
     def run(f):
         compiled = jax.jit(f).lower(STRUCT).compile()
@@ -113,7 +113,7 @@ def elements(callback, host):
 @pytest.mark.parametrize("many", [loop, elements])
 @pytest.mark.parametrize("name", ["pure", "io", "debug"])
 @pytest.mark.parametrize("recorded", [True, False])
-@in_own_thread
+@in_new_thread
 def test_pending_calls_are_refused_and_the_running_one_ends(worker, many, name, recorded):
     host = Holds(at=4)
     if recorded:
@@ -139,7 +139,7 @@ def interrupted(worker, many, name, host):
 
 
 @pytest.mark.parametrize("name", CALLBACKS)
-@in_own_thread
+@in_new_thread
 def test_every_program_in_flight_is_refused_and_none_after_it(worker, name):
     first, refused, called = Holds(), [], []
     others = [
@@ -162,7 +162,7 @@ def test_every_program_in_flight_is_refused_and_none_after_it(worker, name):
     assert len(waiting) == 6 and _interrupts.window is None
 
 
-@in_own_thread
+@in_new_thread
 def test_calls_of_another_python_thread_are_not_refused(worker):
     held, results = Holds(), []
     result = worker(lambda x: CALLBACKS["pure"](held, x))
@@ -197,8 +197,8 @@ class Loops:
 
 @pytest.mark.parametrize("recorded", [True, False])
 @pytest.mark.parametrize("name", CALLBACKS)
-@in_own_thread
-def test_host_function_in_python_ends_and_the_next_run_is_whole(worker, name, recorded):
+@in_new_thread
+def test_python_host_function_ends_and_the_next_run_completes(worker, name, recorded):
     host, after = Loops(), []
     with jaxcb.record() if recorded else contextlib.nullcontext():
         result = worker(lambda x: CALLBACKS[name](host, x))
@@ -213,7 +213,7 @@ def test_host_function_in_python_ends_and_the_next_run_is_whole(worker, name, re
     assert jaxcb.host_error(raised.value) is host.ended_by
 
 
-@in_own_thread
+@in_new_thread
 def test_exception_is_only_set_for_a_thread_at_the_given_frame(worker):
     host = Holds()
     result = worker(lambda x: CALLBACKS["pure"](host, x))
@@ -230,9 +230,9 @@ def test_exception_is_only_set_for_a_thread_at_the_given_frame(worker):
     assert result == 1
 
 
-@in_own_thread
-def test_interrupts_at_random_moments_reach_no_other_run(worker):
-    """The host functions run from a few to many bytecodes."""
+@in_new_thread
+def test_interrupts_at_random_moments_do_not_reach_another_run(worker):
+    """The host functions run between a few and very many bytecodes."""
     draw = random.Random(7)
     inside = threading.Event()
     loops = 0
@@ -268,8 +268,8 @@ def test_interrupts_at_random_moments_reach_no_other_run(worker):
         release()
 
 
-@in_own_thread
-def test_keyboard_interrupt_that_leaves_a_block_of_one_thread_ends_no_other_threads_call(worker):
+@in_new_thread
+def test_keyboard_interrupt_in_a_block_of_one_thread_does_not_end_calls_of_others(worker):
     host = Holds()
     result = worker(lambda x: CALLBACKS["pure"](host, x))
     assert host.inside.wait(60)

@@ -108,7 +108,7 @@ def test_check_itself_causes_no_warning(dtype):
     assert [str(warning.message) for warning in caught] == []
 
 
-def test_program_that_runs_with_warnings_as_errors_runs_recorded_too():
+def test_recorded_program_runs_with_warnings_as_errors():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert returning(np.full(4, 1e30, np.float32)) == []
@@ -125,13 +125,13 @@ def test_results_that_are_not_finite_cause_no_warning(dtype, value):
 @pytest.mark.parametrize(
     ("size", "seen"), [(4_096, 5), (4_097, 3)], ids=["4,096", "more: sampled calls only"]
 )
-def test_results_of_many_elements_are_looked_at_in_the_first_calls(size, seen):
+def test_large_results_are_checked_in_sampled_calls_only(size, seen):
     returned_value = np.ones(size, np.float32)
     returned_value[-1] = np.inf
     assert returning(returned_value) == [(seen, 0)]
 
 
-def test_small_result_beside_a_large_one_is_looked_at_in_every_call():
+def test_small_result_beside_a_large_one_is_checked_in_every_call():
     out = (struct((5_000,)), struct((2,)))
     returned_value = (np.ones(5_000, np.float32), np.array([1, np.nan], np.float32))
     f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: returned_value, out, x))
@@ -141,7 +141,7 @@ def test_small_result_beside_a_large_one_is_looked_at_in_every_call():
     assert counts(recorded.recording) == [(6, 0)]
 
 
-def test_without_sample_values_all_calls_are_looked_at_too():
+def test_all_calls_are_checked_without_sample_values_too():
     f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: x * np.float32(np.inf), struct(), x))
     with jaxcb.record(sample_values=False) as recorded:
         for value in (-1.0, 1.0, np.nan):
@@ -156,7 +156,7 @@ def test_every_flavor_with_a_result_is_checked():
     assert counts(recorded.recording) == [(1, 0)]
 
 
-def test_blocks_count_their_own_calls():
+def test_each_block_counts_its_own_calls():
     f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: x, struct(), x))
     found = []
     with jaxcb.record() as outer:
@@ -229,7 +229,7 @@ def test_counts_of_nested_elements_use_the_arguments_of_each_element(rows, colum
     assert counts(recorded.recording) == numpy_counts(arguments, [host(*a) for a in arguments])
 
 
-def test_note_says_how_many_in_text_html_and_data():
+def test_note_in_text_html_and_data_gives_the_counts():
     with jaxcb.record() as recorded:
         for value in (1.0, np.nan, np.inf):
             jaxcb.pure_callback(lambda x: np.float32(np.nan), struct(), value)

@@ -50,11 +50,11 @@ assert seen == [
 
 
 def test_ordered_call_inside_an_ordered_call_does_not_wait_for_itself(in_process):
-    """In a separate process, because a deadlock could not be interrupted."""
+    """Run in a separate process, because a deadlock could not be interrupted."""
     in_process(NESTED)
 
 
-def test_failure_never_waited_for_fails_its_block_and_no_other():
+def test_failure_that_nothing_waits_for_fails_its_block_and_no_other():
     """The operand is still being computed, so the program fails after its dispatch returned."""
 
     def host(x):

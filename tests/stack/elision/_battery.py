@@ -1,8 +1,8 @@
-"""The table of programs that every module of the battery fills, and the check of a row.
+"""The table of programs that every module of the battery fills, and the check of each row.
 
-The expected values of a row were found without jupyter_jaxcb: calls by counters in the host
-functions, the rest from the jaxpr, the StableHLO and the optimized HLO. A row has the number of
-callbacks in the last two, so that a JAX version that compiles a program differently is noticed.
+The expected values of a row were found without jupyter_jaxcb: the calls by counters in the host
+functions, the rest from the jaxpr, the StableHLO and the optimized HLO. A row gives the number of
+callbacks in the last two, so that a test fails if a JAX version compiles a program differently.
 """
 
 import collections
@@ -24,7 +24,7 @@ CALLBACK = re.compile(r"(?:@|custom_call_target=\")xla_\w*python_\w*callback")
 
 
 class Hosts:
-    """Makes callbacks whose host functions count their calls by name."""
+    """Make callbacks whose host functions count their calls by name."""
 
     def __init__(self):
         self.calls = collections.Counter()
@@ -49,7 +49,7 @@ class Hosts:
         return jaxcb.io(result=result, **options)(self.host(name))
 
     def draw(self, name, **options):
-        """An io callback without operands."""
+        """Return an io callback without operands."""
         shape = jax.ShapeDtypeStruct((3,), np.float32)
         return jaxcb.io(result=shape, **options)(self.host(name, lambda: np.ones(3, np.float32)))
 
@@ -62,15 +62,15 @@ class Row:
     """A program and the expected statuses of its callbacks.
 
     Attributes:
-        name: a sentence.
-        program: gets `Hosts`; runs, or returns a function to jit and its arguments.
-        lines: by call site, "status calls", or a function of the two counts in `hlo` that returns
-            it. A call site is named by its host function; ``a@k`` if its line ends in ``# @k``;
-            ``a:2`` is the second row of a line, which has one row for each caller. In
-            "unused|absent 0" either status is accepted.
-        hlo: callbacks in the StableHLO and in the optimized HLO; None: not checked.
-        notes: by call site, words that must be among its notes.
-        known: sites whose expected calls must be known.
+        name: a sentence, used as the test id.
+        program: takes `Hosts`; runs the program, or returns a function to jit and its arguments.
+        lines: maps each call site to "status calls", or is a function that returns this mapping
+            given the two counts in `hlo`. A call site is named by its host function; ``a@k`` if
+            its line ends in ``# @k``; ``a:2`` is the second row of a line, which has one row per
+            caller. In "unused|absent 0" either status is accepted.
+        hlo: the numbers of callbacks in the StableHLO and in the optimized HLO; None: not checked.
+        notes: by call site, words that its notes must contain.
+        known: call sites whose expected calls must be known.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Row:
 
 
 def table():
-    """A list of rows, and the decorator that adds a program to it."""
+    """Return an empty list of rows, and a decorator that adds a program to it."""
     rows = []
 
     def row(name, lines, hlo=None, **more):
@@ -100,7 +100,7 @@ def each(rows):
 
 
 def text_counts(f, args):
-    """Callbacks in the StableHLO and in the optimized HLO."""
+    """Return the numbers of callbacks in the StableHLO and in the optimized HLO."""
     lowered = f.lower(*args)
     compiled = lowered.compile()
     return tuple(len(CALLBACK.findall(text)) for text in (lowered.as_text(), compiled.as_text()))
@@ -118,7 +118,7 @@ def by_key(recording):
 
 
 def check(row):
-    """Check a row in a new thread: thread-local state of JAX decides which runs are counted."""
+    """Check a row in a new thread: runs are counted differently depending on JAX's thread state."""
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         pool.submit(_check, row).result()
 
@@ -134,7 +134,7 @@ def _check(row):
         jax.effects_barrier()
     calls = hosts.calls.copy()
     if made is not None:
-        if row.hlo is not None or callable(row.lines):  # else nobody asks, and it is compiled again
+        if row.hlo is not None or callable(row.lines):  # otherwise do not compile a second time
             counts = text_counts(f, args)
             assert row.hlo in (None, counts)
     found = compare(recorded.recording, row.lines, calls, counts)
@@ -145,7 +145,7 @@ def _check(row):
 
 
 def compare(recording, lines, calls, counts=None):
-    """Compare the statuses in a recording with the expected ones."""
+    """Check that the statuses in a recording are the expected ones; return the summaries."""
     lines = lines(counts) if callable(lines) else lines
     found = by_key(recording)
     shown = {key: f"{summary.status.words} {summary.calls}" for key, summary in found.items()}

@@ -1,1 +1,1 @@
-collect_ignore = ["programs/devices.py", "runs/cached.py"]  # programs of their own
+collect_ignore = ["programs/devices.py", "runs/cached.py"]  # scripts for separate processes

@@ -1,4 +1,4 @@
-"""Host calls in optimized programs, read from small modules."""
+"""Finding host calls in optimized programs, tested with small modules."""
 
 import collections
 
@@ -24,7 +24,7 @@ def varint(number):
 
 
 def field(key, value):
-    """One field of a protocol buffer: a number, or a message, or text."""
+    """Encode one field of a protocol buffer: a number, a message or text."""
     if isinstance(value, int):
         return varint(key << 3) + varint(value)
     data = value.encode() if isinstance(value, str) else value
@@ -47,10 +47,12 @@ def loop(body, times=None, condition=99):
 
 
 def module(entry, **computations):
-    """By name, "c7" being number 7; `entry` is a list of instructions too."""
+    """Encode a module from lists of instructions; "c7" names computation number 7."""
     found = {0: entry} | {int(name[1:]): own for name, own in computations.items()}
     written = [field(5, n) + b"".join(field(2, i) for i in own) for n, own in found.items()]
-    return b"".join([field(1, "jit_f"), *(field(3, one) for one in written), field(6, 0)])
+    return b"".join(
+        [field(1, "jit_f"), *(field(3, computation) for computation in written), field(6, 0)]
+    )
 
 
 def test_call_of_the_entry_is_made_once():
@@ -60,7 +62,7 @@ def test_call_of_the_entry_is_made_once():
     )  # fmt: skip
 
 
-def test_call_in_nested_loops_is_made_as_often_as_both_turn():
+def test_calls_in_nested_loops_are_the_product_of_both_trip_counts():
     ((_, (found,)),) = host_call_instructions(
         module([loop(2, 4)], c1=[call(0)], c2=[loop(1, 3)])
     ).items()
@@ -68,7 +70,7 @@ def test_call_in_nested_loops_is_made_as_often_as_both_turn():
     assert found.calls == 12
 
 
-def test_condition_of_a_loop_whose_turns_xla_knows_is_never_evaluated():
+def test_condition_of_a_loop_with_a_known_trip_count_is_never_evaluated():
     ((_, (found,)),) = host_call_instructions(
         module([loop(2, 4, condition=1)], c1=[call(0)], c2=[])
     ).items()
@@ -80,7 +82,7 @@ def test_condition_of_a_loop_whose_turns_xla_knows_is_never_evaluated():
     [loop(1), instruction("conditional", 1, 2), instruction("reduce", 1)],
     ids=["loop", "branches", "reduction"],
 )
-def test_call_in_a_loop_of_unknown_length_or_a_branch_depends_on_data(caller):
+def test_calls_in_a_loop_of_unknown_length_or_a_branch_are_unknown(caller):
     ((_, (found,)),) = host_call_instructions(module([caller], c1=[call(0)], c2=[])).items()
     assert found.calls is None
 
@@ -88,7 +90,7 @@ def test_call_in_a_loop_of_unknown_length_or_a_branch_depends_on_data(caller):
 def test_computation_that_is_called_twice_makes_its_calls_twice():
     callers = [instruction("call", 1), instruction("call", 1)]
     ((_, found),) = host_call_instructions(module(callers, c1=[call(0)])).items()
-    assert [one.calls for one in found] == [1, 1]
+    assert [host_call.calls for host_call in found] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -101,13 +103,13 @@ def test_computation_that_is_called_twice_makes_its_calls_twice():
         (module([instruction("while", 1, 2, config="n=5")], c1=[call(0)], c2=[]), "Expecting"),
     ],
 )
-def test_program_that_is_not_understood_is_an_error(data, words):
+def test_malformed_program_is_an_error(data, words):
     with pytest.raises(ValueError, match=words):
         host_call_instructions(data)
 
 
 def called(program, *args):
-    """By host function, the calls of a run, those expected of it and those that explain expects."""
+    """Return the calls of a run, those its recording expects, and those `explain` expects."""
     calls = collections.Counter()
 
     def host(name):
@@ -119,15 +121,15 @@ def called(program, *args):
         return jaxcb.pure(counted, result="x")
 
     jitted = jax.jit(program({name: host(name) for name in "abc"}))
-    ahead = {one.site.function: one.expected for one in summarize(jaxcb.explain(jitted)(*args))}
+    ahead = {row.site.function: row.expected for row in summarize(jaxcb.explain(jitted)(*args))}
     assert not calls
     with jaxcb.record() as r:
         jax.block_until_ready(jitted(*args))
-    expected = {one.site.function: one.expected for one in summarize(r.recording)}
+    expected = {row.site.function: row.expected for row in summarize(r.recording)}
     return dict(calls), expected, ahead
 
 
-def test_named_scope_that_reads_like_an_index_mixes_no_call_sites_up():
+def test_named_scope_that_looks_like_an_index_does_not_mix_up_call_sites():
     def program(hosts):
         def f(x):
             with jax.named_scope("index = 1"):
@@ -141,7 +143,7 @@ def test_named_scope_that_reads_like_an_index_mixes_no_call_sites_up():
     assert called(program, X) == ({"a": 1, "b": 3, "c": 1},) * 3
 
 
-# What XLA may not take for its own, wherever a user chose it.
+# User-chosen names that look like something XLA writes.
 NAMES = (
     'q"uo"te, backend_config={index = 0 : ui64}',
     "x\nENTRY %main.9 (a: f32[]) -> f32[] {\n  %w = f32[] while(%x), body=%region_0.2",
@@ -154,7 +156,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_that_the_user_chose_are_never_read_as_what_xla_says(name):
+def test_user_chosen_names_are_never_mistaken_for_instructions(name):
     source = """
 def f(x):
     with jax.named_scope(name):
@@ -176,7 +178,7 @@ def f(x):
     assert expected == ahead == {"a": 1, "b": 3, "c": None}
 
 
-def test_metadata_that_the_user_chose_is_never_read_as_what_xla_says():
+def test_user_chosen_metadata_is_never_mistaken_for_instructions():
     metadata = {'body="x': '{"known_trip_count":{"n":"77"}}', "index": "{index = 2 : ui64}"}
 
     def program(hosts):
@@ -191,7 +193,7 @@ def test_metadata_that_the_user_chose_is_never_read_as_what_xla_says():
 
 
 def test_each_instruction_of_a_program_is_read_once(monkeypatch):
-    """However many computations, and call sites, there are: the time is linear in the program."""
+    """The time is linear in the program, however many computations and call sites it has."""
     spans = []
     read = _hlo.fields
 
@@ -207,14 +209,14 @@ def test_each_instruction_of_a_program_is_read_once(monkeypatch):
         found = host_call_instructions(
             module([loop(n, 2, condition=0) for n in range(1, count + 1)], **inner)
         )
-        assert [one.calls for (one,) in found.values()] == [2] * count
+        assert [host_call.calls for (host_call,) in found.values()] == [2] * count
         assert len(set(spans)) == len(spans)
         return len(spans)
 
     assert reads(200) - reads(100) == reads(300) - reads(200)
 
 
-def test_program_that_cannot_be_read_has_statuses_that_are_unknown_and_shows_all_else(monkeypatch):
+def test_program_that_cannot_be_parsed_has_unknown_statuses_and_shows_the_rest(monkeypatch):
     def unreadable(module):
         raise ValueError("it is written in another tongue")
 
@@ -237,7 +239,7 @@ def test_program_that_cannot_be_read_has_statuses_that_are_unknown_and_shows_all
     assert "unknown" in to_html(r.recording)
 
 
-def test_programs_without_callbacks_are_not_read(monkeypatch):
+def test_programs_without_callbacks_are_not_parsed(monkeypatch):
     monkeypatch.setattr(_hlo, "host_call_instructions", lambda module: pytest.fail("it was read"))
     with jaxcb.record() as r:
         jax.jit(jnp.sin)(X).block_until_ready()

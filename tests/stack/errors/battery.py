@@ -2,9 +2,9 @@
 
     battery.py FLAVOR
 
-test_battery.py runs this in a separate process with two CPU devices. A case that takes more than 20
-seconds dumps all stacks and exits. Prints a JSON object with, for each case, the exception raised,
-what the user sees of it, and what the next call returns.
+test_battery.py runs this in a separate process with two CPU devices. It prints a JSON object with,
+for each case, the exception raised, what the user sees of it, and what the next call returns. A
+case that takes more than 20 seconds dumps all stacks and exits.
 """
 
 import dataclasses
@@ -71,7 +71,7 @@ FAILURES = {
 
 
 class Host:
-    """Returns x + 1, but fails at `bad`."""
+    """Return x + 1, but fail at `bad`."""
 
     __name__ = "host"
 
@@ -90,7 +90,7 @@ class Host:
 
 
 def call(flavor, host, x):
-    """Return x + 1, computed by the host function or beside it."""
+    """Return x + 1, computed by the host function, or next to it for flavors without a result."""
     if flavor == "debug":
         jaxcb.debug_callback(host, x)
         return x + 1

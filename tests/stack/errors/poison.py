@@ -1,8 +1,8 @@
 """Make callbacks fail, and check that later programs are not affected.
 
-test_poison.py runs this in a separate process. Prints a JSON object with, for each flavor in each
-program, the exceptions raised, how often the ordered call after the failing one is made, and what
-unrelated callbacks see afterwards.
+test_poison.py runs this in a separate process. It prints a JSON object with, for each flavor in
+each program, the exceptions raised, how often the ordered call after the failing one is made, and
+what unrelated callbacks receive afterwards.
 """
 
 import faulthandler
@@ -27,7 +27,7 @@ X = jax.device_put(jnp.arange(float(4 * DEVICES)), NamedSharding(MESH, P("d")))
 
 
 class Host:
-    """Fails until `luck` is set."""
+    """Fail until `luck` is set."""
 
     __name__ = "host"
     luck = False
@@ -48,8 +48,8 @@ class Later:
         self.seen.append(np.asarray(x).tolist())
 
 
-def looking(callback, **options):
-    """Bind two calls that return nothing, one after the other."""
+def without_result(callback, **options):
+    """Return a program with two calls that return nothing, one after the other."""
 
     def program(host, later, x):
         callback(host, x, **options)
@@ -59,7 +59,7 @@ def looking(callback, **options):
     return program
 
 
-def returning(ordered):
+def with_result(ordered):
     def program(host, later, x):
         y = jaxcb.io_callback(host, x, x, ordered=ordered)
         if ordered:
@@ -69,7 +69,7 @@ def returning(ordered):
     return program
 
 
-def nothing(host, x, ordered):
+def io_without_result(host, x, ordered):
     def silent(x):
         host(x)
 
@@ -82,14 +82,14 @@ def pure(host, later, x):
 
 FLAVORS = {
     "pure": pure,
-    "io": returning(False),
-    "io ordered": returning(True),
-    "io ordered, no result": looking(nothing, ordered=True),
-    "debug": looking(jaxcb.debug_callback),
-    "tap": looking(hcb.id_tap),
+    "io": with_result(False),
+    "io ordered": with_result(True),
+    "io ordered, no result": without_result(io_without_result, ordered=True),
+    "debug": without_result(jaxcb.debug_callback),
+    "tap": without_result(hcb.id_tap),
 }
 if DEVICES == 1:
-    FLAVORS["debug ordered"] = looking(jaxcb.debug_callback, ordered=True)
+    FLAVORS["debug ordered"] = without_result(jaxcb.debug_callback, ordered=True)
 
 
 def jitted(f):
@@ -129,12 +129,12 @@ def raised(run):
 
 
 LATER = Later()
-in_program = jax.jit(lambda x: nothing(LATER, x, True))
+in_program = jax.jit(lambda x: io_without_result(LATER, x, True))
 tapped = jax.jit(lambda x: (hcb.id_tap(LATER, x), x)[1])
 
 
 def unrelated():
-    """Return what ordered callbacks see that are unrelated to the failed ones."""
+    """Return the values that ordered callbacks unrelated to the failed ones receive."""
     LATER.seen.clear()
     jax.block_until_ready(in_program(1.0))
     jax.effects_barrier()

@@ -1,6 +1,6 @@
 """What the user sees of every failure in every kind of program; battery.py has the tables.
 
-golden.txt has what the user sees: the functions in the traceback, innermost last, and the last
+golden.txt has the expected output: the functions in the traceback, innermost last, and the last
 lines. JAXCB_WRITE_GOLDEN=1 writes it again, after an intended change.
 """
 
@@ -25,7 +25,7 @@ MONITORED = sys.version_info >= (3, 12)  # Python reports what C++ raises
 
 @pytest.fixture(scope="module")
 def cases(in_process):
-    """What was reported for each case of a flavor, as pairs."""
+    """Return a function that runs the battery for a flavor, and returns its cases and reports."""
 
     @functools.cache
     def cases(flavor):
@@ -54,7 +54,7 @@ def test_every_flavor_fails_in_every_program(cases, flavor):
 
 
 @flavors
-def test_original_exception_can_always_be_reached(cases, flavor):
+def test_host_error_always_returns_the_original_exception(cases, flavor):
     assert [case for case, reported in cases(flavor) if not reported["reached"]] == []
 
 
@@ -81,28 +81,28 @@ def test_exceptions_that_are_not_errors_are_raised_unchanged(cases, flavor):
 
 
 @flavors
-def test_next_call_and_an_unrelated_one_work(cases, flavor):
+def test_next_call_and_an_unrelated_call_work(cases, flavor):
     for case, reported in cases(flavor):
         assert (reported["next"], reported["unrelated"]) == (True, 3.0), case
 
 
 @flavors
 def test_message_is_short(cases, flavor):
-    """It does not have XLA's stack of every frame below the call."""
+    """It does not include XLA's stack of every frame below the call."""
     for case, reported in cases(flavor):
         if not is_fast(case) or MONITORED:
             assert reported["length"] < 400, case
 
 
 def text(case, reported):
-    path = " > ".join(reported["frames"][2:])  # from battery.py on
+    path = " > ".join(reported["frames"][2:])  # without those of outcome() and run()
     lines = [re.sub(r"battery.py:\d+", "battery.py", line) for line in reported["shown"]]
     if "shard" in case:  # either shard may be first
         lines = [re.sub(r"in call \d", "in one call", line) for line in lines]
     return "".join(f"    {line}\n" for line in [path, *lines])
 
 
-def test_what_the_user_sees_is_golden(cases):
+def test_user_sees_the_golden_output(cases):
     shown = {case: text(case, reported) for flavor in FLAVORS for case, reported in cases(flavor)}
     if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
         GOLDEN.write_text("".join(f"{case}\n{lines}" for case, lines in shown.items()))

@@ -99,7 +99,7 @@ def test_check_reports_a_function_that_fails_without_a_message():
     assert "Silent: <its message raised SystemExit>" in str(findings)
 
 
-def test_error_at_each_element_of_finite_differences_has_one_note():
+def test_error_at_every_element_of_finite_differences_has_one_note():
     again = ValueError("the same each time")
 
     def host(x):
@@ -114,17 +114,17 @@ def test_error_at_each_element_of_finite_differences_has_one_note():
     assert sum("was moved from" in note for note in again.__notes__) == 1
 
 
-def test_exception_that_is_raised_again_and_again_has_one_note_a_call_site():
+def test_exception_that_is_raised_repeatedly_has_one_note_per_call_site():
     again = ValueError("the same each time")
     again.add_note("of the user")
 
     def host(x):
         raise again
 
-    one = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
-    two = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x + 1))
+    first = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
+    second = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x + 1))
     for _ in range(50):
-        for f in (one, two):
+        for f in (first, second):
             with pytest.raises(jax.errors.JaxRuntimeError):
                 f(1.0).block_until_ready()
     user, *ours = again.__notes__

@@ -1,4 +1,4 @@
-"""The hook into JAX's error class: absent before a failure, and removed without a trace."""
+"""The hook into JAX's error class: absent before a failure, and removable without a trace."""
 
 import sys
 import threading
@@ -101,8 +101,8 @@ def test_each_thread_gets_the_exception_of_its_own_call():
     assert found == {number: (f"KeyError({number})", True) for number in range(4)}
 
 
-def test_programs_that_still_run_are_waited_for_after_a_failure():
-    """A failure only drops the tokens of failed programs."""
+def test_barrier_waits_for_running_programs_after_a_failure():
+    """A failure drops only the tokens of failed programs."""
     entered, go, seen = threading.Event(), threading.Event(), []
 
     def host(x):
@@ -136,7 +136,7 @@ def third_call():
         g(np.float32(x))
 
 
-def test_errors_are_strict_inside_the_block_only():
+def test_errors_are_strict_only_inside_the_block():
     with jaxcb.strict_errors(), pytest.raises(CLASS, match="no luck") as caught:
         third_call()
     assert repr(caught.value.__cause__) == "KeyError('no luck')"
@@ -157,7 +157,7 @@ def test_strict_errors_stay_on_until_they_are_turned_off():
         third_call()
 
 
-def test_programs_without_callbacks_are_not_kept_in_python(monkeypatch):
+def test_programs_without_callbacks_stay_on_the_fast_path(monkeypatch):
     seen = []
 
     def python_calls(function):
@@ -180,25 +180,25 @@ def test_programs_without_callbacks_are_not_kept_in_python(monkeypatch):
     assert python_calls(jax.jit(lambda x: jaxcb.pure_callback(later, x, x))) == 1
 
 
-def test_unsupported_version_of_jax_is_named(monkeypatch):
+def test_error_names_an_unsupported_version_of_jax(monkeypatch):
     monkeypatch.setattr(jax_compat, "stay_in_python", lambda: None)
     with pytest.raises(RuntimeError, match=f"JAX {jax.__version__} is not supported.*host_error"):
         jaxcb.strict_errors()
 
 
-def test_original_is_found_in_a_group_of_errors():
+def test_host_error_is_found_in_an_exception_group():
     error = failing(lambda: jax.jit(f)(1.0))
     group = ExceptionGroup("One or more previous effectful computations failed.", [error])
     assert jaxcb.host_error(group) is error.__cause__
     assert jaxcb.host_error(ExceptionGroup("", [ValueError()])) is None
 
 
-def test_error_not_raised_yet_survives_another_that_is_caught():
+def test_pending_error_survives_another_error_that_is_caught():
     reported = []
 
-    def run():  # on JAX 0.8 only a thread without failures dispatches asynchronously
+    def run():  # on JAX 0.8, only a thread without failures dispatches asynchronously
         y = failed(slow(big))
-        while not y.is_ready():  # it has failed, and nothing has raised it
+        while not y.is_ready():  # wait until it has failed, without raising its error
             pass
         error = failing(lambda: caught(1.0))
         reported.append(repr(jaxcb.host_error(error)))

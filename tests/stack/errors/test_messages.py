@@ -1,4 +1,4 @@
-"""Exceptions whose message raises, or contains what XLA or a terminal cannot take."""
+"""Exceptions whose message raises, or contains text that XLA or a terminal cannot take."""
 
 import jax
 import numpy as np
@@ -57,7 +57,7 @@ def its_own_cause():
     return error
 
 
-# name: (the exception, the text that is reported to XLA and to a recording)
+# name: (the exception, the text reported to XLA and in a recording)
 BAD = {
     "str() raises": (Mute(), "Mute: <its message raised RuntimeError>"),
     "str() does not end": (Deep(), "Deep: <its message raised RecursionError>"),
@@ -178,8 +178,8 @@ def test_note_on_a_call_of_one_element_mentions_no_batch(method, run):
 
 @pytest.mark.parametrize("write", [lambda x: x.sort(), lambda x: np.add(x, 1, out=x)])
 @pytest.mark.parametrize("run", [eager, once])
-def test_writing_into_an_argument_says_that_it_is_read_only(write, run):
-    """The advice works."""
+def test_note_on_writing_into_an_argument_says_that_it_is_read_only(write, run):
+    """Also check that following the advice works."""
 
     def host(x):
         write(x)

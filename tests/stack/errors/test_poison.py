@@ -1,4 +1,4 @@
-"""A failure ends its own run, on all devices, and no later one."""
+"""A failure ends its own run, on all devices, and no later run."""
 
 import functools
 import os
@@ -55,11 +55,11 @@ def test_unrelated_ordered_callbacks_work_afterwards(found, devices):
 
 
 @on_devices
-def test_same_program_works_when_its_host_function_does(found, devices):
+def test_failed_program_works_once_its_host_function_does(found, devices):
     reported = found(devices)
-    for case, of in reported["cases"].items():
+    for case, result in reported["cases"].items():
         steps = 2 if case.endswith("loop") else 1
-        assert of["result"] == [x + steps - (steps - 1) for x in reported["x"]], case
+        assert result["result"] == [x + steps - (steps - 1) for x in reported["x"]], case
 
 
 def test_error_of_a_device_is_reported_while_other_devices_wait_for_it():

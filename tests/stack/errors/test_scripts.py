@@ -52,7 +52,7 @@ def test_uncaught_error_is_the_users_traceback_and_nothing_else(script, body, fa
     assert err.splitlines()[-1].startswith("raised by the ")
 
 
-def test_own_exception_with_the_host_error_as_its_cause_shows_both(script):
+def test_exception_raised_from_a_host_error_shows_both(script):
     body = """
         try:
             jax.jit(f)(1.0)
@@ -63,7 +63,7 @@ def test_own_exception_with_the_host_error_as_its_cause_shows_both(script):
     assert err.index("KeyError: 'no luck'") < err.index("OSError: mine")
 
 
-def test_hook_of_the_user_stays_in_charge(script):
+def test_excepthook_of_the_user_is_called(script):
     body = """
         sys.excepthook = lambda kind, error, tb: print("mine:", repr(error.__cause__))
         jax.jit(f)(1.0)
@@ -100,7 +100,7 @@ EFFECTS = [
 
 
 @pytest.mark.parametrize("effect", EFFECTS)
-def test_error_of_a_program_never_waited_for_is_reported_once_at_exit(script, effect):
+def test_error_of_a_program_that_nothing_waits_for_is_reported_once_at_exit(script, effect):
     code, _, err = script(ASYNC.format(**effect))
     assert code == 0
     heading = "A host function failed in a program whose result was never waited for:"
@@ -110,7 +110,7 @@ def test_error_of_a_program_never_waited_for_is_reported_once_at_exit(script, ef
 
 
 def test_errors_that_were_caught_are_not_reported_at_exit(script):
-    """One of each kind in one script."""
+    """One error of each kind in the same script."""
     caught = "except jax.errors.JaxRuntimeError as error: print(repr(error.__cause__))\n"
     body = "".join(
         f"try:\n{ASYNC.format(**effect)}    jax.effects_barrier()\n{caught}" for effect in EFFECTS

@@ -42,21 +42,21 @@ flavors = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
 @flavors
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_original_exception_can_be_reached(call, transform):
+def test_host_error_returns_the_original_exception(call, transform):
     error = failing(lambda: transform(call)(3.0))
     original = jaxcb.host_error(error)
     assert isinstance(original, NoLuck) and str(original) == "at 3.0"
     frames = [frame.name for frame in traceback.extract_tb(original.__traceback__)]
-    assert frames[-1] == "boom"  # its own frames
+    assert frames[-1] == "boom"  # the traceback ends in the host function
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_class_that_existing_code_catches_still_catches(flavor, transform):
+def test_error_has_the_class_that_existing_code_catches(flavor, transform):
     assert isinstance(failing(lambda: transform(CALLS[flavor])(3.0)), jax.errors.JaxRuntimeError)
 
 
-def test_eager_debug_raises_the_users_exception_itself():
+def test_eager_debug_callback_raises_the_users_exception_unchanged():
     error = failing(lambda: CALLS["debug"](3.0))
     assert isinstance(error, NoLuck)
     assert error.__cause__ is None and error.__context__ is None
@@ -124,7 +124,7 @@ def test_errors_of_several_threads_are_distinguished():
     assert found == {n: {f"number {n}"} for n in range(4)}
 
 
-def test_exception_that_is_not_ours_has_no_host_error():
+def test_other_exceptions_have_no_host_error():
     assert jaxcb.host_error(ValueError("mine")) is None
     assert jaxcb.host_error(None) is None
 
@@ -142,8 +142,8 @@ def test_record_block_that_fails_keeps_what_was_recorded():
     assert [call.error for call in recorded.recording] == [None, "NoLuck: at 3.0"]
 
 
-def test_exceptions_kept_are_bounded():
-    """Each one keeps the arrays in its frames alive."""
+def test_number_of_stored_exceptions_is_bounded():
+    """Each stored exception keeps the arrays in its frames alive."""
 
     def fail(n):
         for _ in range(40):
@@ -161,7 +161,7 @@ def test_exceptions_kept_are_bounded():
     assert len(ours) == _store.KEPT
 
 
-def test_number_of_a_failing_call_counts_calls_that_were_made():
+def test_number_of_a_failing_call_counts_the_calls_made():
     made = []
 
     def host(x):
@@ -171,10 +171,10 @@ def test_number_of_a_failing_call_counts_calls_that_were_made():
         return x
 
     f = jaxcb.pure(host, result=lambda x: x)
-    for made_by_now in (3, 6, 9):
-        where = f"in call {made_by_now} since registration, in batch element 2"
+    for total in (3, 6, 9):
+        where = f"in call {total} since registration, in batch element 2"
         with pytest.raises(Exception, match=where):
             jax.block_until_ready(jax.vmap(f)(np.arange(1.0, 50.0)))
-        assert len(made) == made_by_now
+        assert len(made) == total
     with pytest.raises(Exception, match="in call 10 since registration,"):
         f(9.0)

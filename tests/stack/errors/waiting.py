@@ -1,4 +1,4 @@
-"""A host function fails on one of two devices while the other waits in a collective.
+"""Fail in a host function on one of two devices while the other waits in a collective.
 
 test_poison.py runs this in a separate process, which never ends by itself.
 """

@@ -9,12 +9,12 @@ import jupyter_jaxcb as jaxcb
 
 collect_ignore = ["mpi_elements.py"]  # a script that must not be imported
 
-# The result of these tests' host functions, which are closures so that they are pickled by value.
+# The result of host functions in these tests, which are closures and so are pickled by value.
 NUMBER = jax.ShapeDtypeStruct((), np.float32)
 
 
 class Calls:
-    """Counts calls by name across processes, by appending one byte per call to a file."""
+    """Count calls by name across processes, by appending one byte per call to a file."""
 
     def __init__(self, folder):
         self.folder = str(folder)
@@ -46,7 +46,7 @@ def calls(tmp_path):
 
 @pytest.fixture
 def elements():
-    """``elements(host, executor=...)`` is a jitted vmap of `host` over an array of numbers."""
+    """Return ``elements(host, executor=...)``, a jitted vmap of `host` over an array of numbers."""
 
     def vmapped(host, **options):
         return jax.jit(
@@ -60,7 +60,7 @@ def elements():
 
 @pytest.fixture
 def failure():
-    """``failure(function, *args)`` returns the host function's exception, and text with notes."""
+    """Return ``failure(function, *args)``: the host exception, and its text with notes."""
 
     def raised(function, *args):
         with pytest.raises(Exception) as caught:

@@ -1,6 +1,6 @@
-"""A script that runs batch elements on MPI workers and prints the outcome as JSON.
+"""Run batch elements on MPI workers and print the outcome as JSON.
 
-It has no ``if __name__ == "__main__":`` on purpose: the workers must not run it again.
+This script has no ``if __name__ == "__main__":`` on purpose: workers must not run it again.
 """
 
 import collections
@@ -22,7 +22,7 @@ print("script", flush=True)
 
 
 @dataclasses.dataclass
-class Pair:  # no worker can import it
+class Pair:  # workers cannot import it
     one: np.ndarray
 
 

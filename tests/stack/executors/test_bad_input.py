@@ -1,4 +1,4 @@
-"""Each mistake gives one clear paragraph, before anything runs."""
+"""Each mistake raises an error of one clear paragraph, before any host call."""
 
 import concurrent.futures
 import functools
@@ -22,7 +22,7 @@ def one_paragraph(error):
 
 
 def never(x):
-    pytest.fail("it ran")
+    pytest.fail("it was called")
 
 
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
@@ -46,13 +46,13 @@ def never(x):
         ({"executor": "processes", "arrays": "jax"}, ValueError, "pass executor='threads'"),
     ],
 )
-def test_wrong_option_is_reported_where_it_is_given(register, options, kind, words):
+def test_wrong_option_is_reported_at_registration(register, options, kind, words):
     with pytest.raises(kind, match=re.escape(words)) as caught:
         register(never, result=lambda x: x, **options)
     one_paragraph(caught.value)
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_options_may_be_numpy_numbers():
     f = jaxcb.pure(
         lambda x: x, result="x", executor="threads:2",
         chunksize=np.int64(2), timeout=np.float32(30), retries=np.int8(1),
@@ -71,7 +71,7 @@ def test_ordered_callback_takes_no_executor():
 @pytest.mark.parametrize(
     "pool", [concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor]
 )
-def test_executor_that_is_shut_down_is_reported_at_once(pool):
+def test_executor_that_is_shut_down_is_reported_immediately(pool):
     executor = pool(1)
     executor.shutdown()
     with pytest.raises(ValueError, match="is shut down") as caught:
@@ -89,7 +89,7 @@ def test_executor_that_is_shut_down_later_is_reported_by_the_call(failure):
     assert "is shut down. Register the callback with a new" in one_paragraph(error)
 
 
-def test_executor_that_returns_no_future_is_reported(failure):
+def test_executor_that_does_not_return_a_future_is_reported(failure):
     class Own(concurrent.futures.Executor):
         def submit(self, function, *args):
             function(*args)
@@ -108,7 +108,7 @@ def test_function_that_cannot_be_pickled_is_reported_before_anything_runs(under)
 
     def host(x):
         with lock:
-            pytest.fail("it ran")
+            pytest.fail("it was called")
 
     f = jaxcb.pure(host, result=lambda x: x, executor="processes")
     with pytest.raises(TypeError, match="cannot send host to executor='processes'") as caught:

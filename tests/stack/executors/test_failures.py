@@ -1,4 +1,4 @@
-"""Errors, timeouts and results that cannot be sent raise the first element's error."""
+"""Errors, timeouts and results that cannot be sent raise the error of the first failed element."""
 
 import concurrent.futures
 import contextlib
@@ -17,7 +17,7 @@ X = np.arange(12, dtype=np.float32)
 
 @BOTH
 @pytest.mark.parametrize("chunksize", [None, 1, 5])
-def test_error_of_the_first_failing_element_surfaces_with_its_number(
+def test_error_of_the_first_failing_element_is_raised_with_its_number(
     elements, failure, executor, chunksize
 ):
     def host(x):
@@ -31,7 +31,7 @@ def test_error_of_the_first_failing_element_surfaces_with_its_number(
 
 
 @BOTH
-def test_wrong_result_of_an_element_is_that_elements_error(elements, failure, executor):
+def test_wrong_result_of_an_element_is_reported_as_its_error(elements, failure, executor):
     def host(x):
         return np.zeros(3) if x == 4 else x
 
@@ -174,7 +174,7 @@ def test_element_out_of_retries_is_an_error(elements, calls, failure, executor):
 
 
 @BOTH
-def test_element_that_times_out_is_named(elements, failure, executor):
+def test_error_of_a_timeout_names_the_element(elements, failure, executor):
     def host(x):
         if x == 3:
             import threading
@@ -206,36 +206,36 @@ def test_element_that_timed_out_is_retried(elements, calls):
     assert calls.counted() == {"three": 2}
 
 
-def test_retries_and_timeout_hold_without_vmap():
-    tries = []
+def test_retries_and_timeout_apply_without_vmap():
+    attempts = []
 
     def host(x):
-        tries.append(x)
-        if len(tries) < 3:
+        attempts.append(x)
+        if len(attempts) < 3:
             raise OSError
         return x
 
     f = jaxcb.pure(host, result="x", executor="threads", retries=2, timeout=10)
-    assert jax.jit(f)(np.float32(4)) == 4 and len(tries) == 3
+    assert jax.jit(f)(np.float32(4)) == 4 and len(attempts) == 3
 
 
 def test_interrupt_raised_by_a_host_function_is_not_retried(elements):
-    tried = []
+    attempts = []
 
     def host(x):
-        tried.append(x)
+        attempts.append(x)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         elements(host, executor="threads:1", retries=5, chunksize=1)(X).block_until_ready()
-    assert len(tried) <= 2  # one more may have been in flight
+    assert len(attempts) <= 2  # one more may have been in flight
 
 
 @pytest.mark.filterwarnings("ignore:.*another callback")
 @pytest.mark.parametrize("pool", ["threads:1", "threads:2", "mine"])
 @pytest.mark.parametrize("timeouts", [(None, None), (20, None), (20, 20)])
 def test_host_function_may_use_the_same_executor(pool, timeouts):
-    """All the threads it needs are waiting for it."""
+    """All threads that the inner call needs are waiting for it."""
     mine = concurrent.futures.ThreadPoolExecutor(1)
     executor = mine if pool == "mine" else pool
     inner = jaxcb.pure(lambda x: x + 1, result=lambda x: x, executor=executor, timeout=timeouts[1])
@@ -253,7 +253,7 @@ def test_several_crossings_share_one_executor(elements):
     together = threading.Barrier(2, timeout=30)
 
     def host(x):
-        together.wait()  # deadlocks unless two elements run at a time
+        together.wait()  # deadlocks unless two elements run at the same time
         return x
 
     f = elements(host, executor="threads:4", chunksize=1)

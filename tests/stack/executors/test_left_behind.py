@@ -39,8 +39,8 @@ main()
 """
 
 
-class Here(concurrent.futures.Executor):
-    """Runs work immediately and passes the future to `seen`."""
+class Immediate(concurrent.futures.Executor):
+    """Run work immediately and pass its future to `seen`."""
 
     def __init__(self, seen):
         self.seen = seen
@@ -62,7 +62,7 @@ def end_of_script(in_process):
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_script_that_ends_first_finishes_its_programs(end_of_script, tmp_path, executor):
+def test_script_that_ends_early_finishes_its_programs(end_of_script, tmp_path, executor):
     ran, made = end_of_script(tmp_path / "made", executor, "")
     assert (made, ran.returncode, ran.stderr) == (1_000, 0, "")
 
@@ -73,7 +73,7 @@ def test_script_that_is_interrupted_does_not_finish_its_programs(end_of_script, 
 
 
 def test_futures_and_their_results_are_freed_immediately():
-    """Without waiting for the garbage collector: on a cluster each future holds a result there."""
+    """No garbage collection is needed: on a cluster, each future keeps a result in memory."""
     futures = []
 
     class Pool(concurrent.futures.ThreadPoolExecutor):
@@ -92,9 +92,9 @@ def test_futures_and_their_results_are_freed_immediately():
         gc.enable()
 
 
-def test_places_of_cancelled_chunks_are_freed(elements, failure):
+def test_board_entries_of_cancelled_chunks_are_freed(elements, failure):
     class Stuck(concurrent.futures.ProcessPoolExecutor):
-        """Fails the first work it is given and never starts the rest."""
+        """Fail the first work it gets and never start the rest."""
 
         given = 0
 
@@ -119,7 +119,7 @@ def test_places_of_cancelled_chunks_are_freed(elements, failure):
 
 
 def test_interrupt_ends_a_run_whose_chunks_return_immediately():
-    """There is always another chunk that has come back."""
+    """There is always another chunk that has already returned."""
     inside, go_on, made = threading.Event(), threading.Event(), []
 
     def host(x):
@@ -130,8 +130,8 @@ def test_interrupt_ends_a_run_whose_chunks_return_immediately():
         return x
 
     def run():
-        """In a new thread: on JAX 0.8 a thread with a failed call dispatches synchronously."""
-        own = Here(lambda future: None)
+        """Run in a new thread: on JAX 0.8, a thread with a failed call dispatches synchronously."""
+        own = Immediate(lambda future: None)
         callback = jaxcb.pure(host, result="x", executor=own, chunksize=1)
         f = jax.jit(lambda x: jax.vmap(callback)(x + jnp.arange(100.0))).lower(1.0).compile()
         slowly = jax.jit(lambda x: jax.lax.fori_loop(0, 8, lambda i, y: y @ x / 1_200, x)[0, 0])

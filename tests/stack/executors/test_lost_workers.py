@@ -1,4 +1,4 @@
-"""If a worker is killed, no element is lost or doubled in the result, and nothing hangs."""
+"""If a worker is killed, no element is lost or duplicated in the result, and nothing hangs."""
 
 import collections
 import concurrent.futures
@@ -22,7 +22,7 @@ X = np.arange(20, dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def client():
-    """Three dask worker processes; dask itself retries nothing."""
+    """Yield a client of three dask worker processes; dask itself retries nothing."""
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         cluster = distributed.LocalCluster(
             n_workers=3, threads_per_worker=1, dashboard_address=":0",
@@ -67,7 +67,7 @@ def test_error_names_element_and_worker_and_the_next_call_works(elements, calls,
 def test_killed_dask_worker_is_reported_or_its_element_retried(elements, calls, failure, client):
     count = calls.counter()
     f = elements(killing(count, 1), executor=client, chunksize=4)
-    np.testing.assert_array_equal(f(X[:4]), 2 * X[:4])  # its workers can write on the board
+    np.testing.assert_array_equal(f(X[:4]), 2 * X[:4])  # its workers wrote on the board
     error, words = failure(f, X)
     assert type(error) is jaxcb.WorkerLostError
     assert "died (pid " in words and "in batch element 7," in words and "retries=1" in words
@@ -77,8 +77,8 @@ def test_killed_dask_worker_is_reported_or_its_element_retried(elements, calls, 
     assert calls.counted() == {"batch element 7": 3}
 
 
-def test_only_the_element_that_kills_uses_up_a_retry(elements, calls):
-    """A pool breaks as a whole, but elements of other workers keep their retries."""
+def test_only_the_element_that_kills_its_worker_uses_a_retry(elements, calls):
+    """The pool breaks as a whole, but elements of other workers keep their retries."""
     count = calls.counter()
 
     def host(x):
@@ -96,7 +96,7 @@ def test_only_the_element_that_kills_uses_up_a_retry(elements, calls):
     assert set(made) == {"3", "11", "17"} and min(made.values()) >= 2, made
 
 
-def test_recording_has_the_element_that_was_lost(elements, calls):
+def test_recording_has_the_lost_call(elements, calls):
     f = elements(killing(calls.counter(), 1), executor="processes:2", retries=1, chunksize=1)
     with jaxcb.record() as r:
         f(X).block_until_ready()
@@ -131,7 +131,7 @@ def test_broken_pool_of_the_user_is_reported(elements, calls, failure):
 
 
 class Breaking(concurrent.futures.Executor):
-    """Fails the first work it was given, like a pool that breaks, and keeps the rest."""
+    """Fail the first work it gets, like a pool that breaks, and keep the rest."""
 
     def __init__(self):
         self.futures, self._broken, self._max_workers = [], False, 2
@@ -185,7 +185,7 @@ def test_lost_scheduler_is_an_error_within_the_timeout(elements, failure, tmp_pa
         elements(host, executor=client)(X)
 
 
-def test_engines_of_ipyparallel_run_elements_and_their_loss_is_reported(elements, calls, failure):
+def test_ipyparallel_engines_run_elements_and_a_lost_engine_is_reported(elements, calls, failure):
     with ipyparallel.Cluster(n=2, log_level=logging.CRITICAL) as engines:
         f = elements(killing(calls.counter(), 99), executor=engines, chunksize=1)
         np.testing.assert_array_equal(f(X[:7]), 2 * X[:7])

@@ -1,4 +1,4 @@
-"""Real MPI workers run batch elements, started by the script itself or by mpiexec."""
+"""MPI workers run batch elements, started by the script itself or by mpiexec."""
 
 import concurrent.futures
 import json
@@ -28,7 +28,7 @@ def run(*command):
         capture_output=True,
         text=True,
         timeout=120,
-        start_new_session=True,  # a job that fails ends every process of its group
+        start_new_session=True,  # a job that fails ends every process in its group
     )
 
 
@@ -64,12 +64,12 @@ def test_error_and_timeout_name_their_element(reported):
     assert late[0] == "TimeoutError" and "in batch element 11," in late[-1]
 
 
-def test_interrupt_ends_the_wait_and_the_workers_survive(reported):
+def test_interrupt_ends_the_wait_and_leaves_the_workers_running(reported):
     assert reported["interrupted"] and reported["afterwards"] == [0, 1, 2]
 
 
 def test_worker_that_exits_ends_the_job():
-    """MPI aborts a job as soon as one of its processes is gone."""
+    """MPI aborts a job as soon as one of its processes exits."""
     code = """
 import os
 import jax, numpy as np
@@ -111,8 +111,8 @@ def test_workers_that_never_start_are_not_waited_for_forever(monkeypatch):
     pool.asked.set()
 
 
-def test_workers_that_failed_to_start_are_reported_at_once():
-    """mpi4py itself waits forever if its thread that starts the workers fails."""
+def test_workers_that_failed_to_start_are_reported_immediately():
+    """mpi4py itself waits forever if the thread that starts the workers fails."""
     code = """
 import os, sys
 from mpi4py import MPI, futures

@@ -1,4 +1,4 @@
-"""The recording names the worker and queueing time of each batch element; Ctrl-C."""
+"""The recording has the worker and queueing time of each batch element; Ctrl-C cancels elements."""
 
 import collections
 import itertools
@@ -55,7 +55,7 @@ def test_elements_of_one_worker_do_not_overlap(elements):
         assert all(end <= start for (_, end), (start, _) in itertools.pairwise(times))
 
 
-def test_calls_that_were_made_are_recorded_when_one_fails(elements, calls, failure):
+def test_calls_made_before_a_failure_are_recorded(elements, calls, failure):
     count = calls.counter()
 
     def host(x):
@@ -66,13 +66,13 @@ def test_calls_that_were_made_are_recorded_when_one_fails(elements, calls, failu
 
     with jaxcb.record() as r:
         failure(elements(host, executor="threads:1", chunksize=2), X)
-        # The single thread runs this after everything that was running.
+        # The only thread runs this after everything queued before it.
         elements(lambda x: x, executor="threads:1")(X[:1]).block_until_ready()
     assert len(r.recording) == calls.counted()["calls"] + 1
     assert [call.element for call in r.recording if call.error] == [5]
 
 
-def test_each_try_is_a_host_call(elements, calls):
+def test_each_attempt_is_a_host_call(elements, calls):
     count = calls.counter()
 
     def host(x):
@@ -100,7 +100,7 @@ def a_worker(pid, host="far"):
 
 def test_times_of_another_machine_are_converted_to_our_clock(lowered):
     recorder, ahead = Recorder(), 5_000_000_000
-    # Each row is by our clock; the second one leaves an uncertainty of 1 ns.
+    # Each row is in our clock; the second one leaves an uncertainty of 1 ns.
     for sent, start, end, back in ((100, 110, 190, 200), (140, 141, 199, 200)):
         part = WorkerRows(a_worker(7), np.array([0]), [start + ahead, end + ahead], sent, back, {})
         recorder.called_by_workers(lowered, 1, recorder.crossing(), [part])

@@ -210,7 +210,7 @@ def test_batch_of_expand_dims_is_one_call_in_the_executor(calls):
     assert calls.counted() == {"calls": 1}
 
 
-def test_executor_runs_the_new_body_of_a_cell_that_runs_again(notebook):
+def test_executor_runs_the_new_body_of_a_rerun_cell(notebook):
     cell = "@jaxcb.pure(result='x', executor='processes:2')\ndef times(x):\n    return {} * x\n"
     notebook.run(cell.format(2), "a cell")
     jitted = jax.jit(jax.vmap(notebook.names["times"]))
@@ -219,7 +219,7 @@ def test_executor_runs_the_new_body_of_a_cell_that_runs_again(notebook):
     assert jitted(np.arange(4)).tolist() == [0, 3, 6, 9]
 
 
-def test_global_that_the_function_uses_has_its_current_value():
+def test_host_function_uses_the_current_value_of_a_global():
     names = {"__name__": "__main__", "factor": 2}
     exec("def times(x):\n    return factor * x\n", names)
     f = jax.jit(jax.vmap(jaxcb.pure(names["times"], result="x", executor="processes:2")))
@@ -228,9 +228,9 @@ def test_global_that_the_function_uses_has_its_current_value():
     assert f(np.arange(3)).tolist() == [0, 5, 10]
 
 
-def test_executor_of_the_user_is_used(elements):
-    class Here(concurrent.futures.Executor):
-        """Runs work immediately."""
+def test_executor_object_of_the_user_is_used(elements):
+    class Immediate(concurrent.futures.Executor):
+        """Run work immediately."""
 
         def __init__(self):
             self.given = 0
@@ -241,7 +241,7 @@ def test_executor_of_the_user_is_used(elements):
             future.set_result(work(*args))
             return future
 
-    own = Here()
+    own = Immediate()
     returned_value = elements(lambda x: x + 1, executor=own, chunksize=4)(
         np.arange(10, dtype=np.float32)
     )
@@ -273,7 +273,7 @@ def test_cheap_elements_are_sent_together():
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 @pytest.mark.parametrize("kind", [np.float64, np.float32, float, np.int8], ids=lambda k: k.__name__)
-def test_numbers_of_another_type_are_converted_to_the_declared_one(executor, kind):
+def test_numbers_of_another_type_are_converted_to_the_declared_dtype(executor, kind):
     def host(x):
         return kind(3 * x)
 
@@ -302,14 +302,14 @@ def test_one_buffer_returned_by_every_call_is_copied_each_time(executor):
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
-def test_one_chunk_may_have_numpy_and_python_numbers(elements, executor):
+def test_one_chunk_may_return_numpy_and_python_numbers(elements, executor):
     f = elements(lambda x: x if x % 3 == 0 else float(x), executor=executor, chunksize=3)
     x = np.arange(12, dtype=np.float32)
     np.testing.assert_array_equal(f(x), x)
 
 
 def test_arguments_are_read_only_in_a_pool_of_the_user():
-    """Pickle protocol 5 keeps that: loky uses it, this pool only from Python 3.14 on."""
+    """Pickle protocol 5 preserves the flag: loky uses it, this pool only from Python 3.14 on."""
 
     def host(x, table):
         assert not x.flags.writeable and not table.flags.writeable

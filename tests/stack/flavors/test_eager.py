@@ -1,4 +1,4 @@
-"""Outside of any transformation the host function is called directly: nothing is compiled."""
+"""Outside of any transformation, the host function is called directly: nothing is compiled."""
 
 import jax
 import jax.numpy as jnp
@@ -10,13 +10,13 @@ import jupyter_jaxcb as jaxcb
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
 
-def shared(x):
+def add_one(x):
     return x + 1
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
 def test_eager_calls_compile_nothing(flavor, compiles):
-    """Not for the first, not for a new shape, not for a lambda that is new every time."""
+    """This includes the first call, a new shape, and a new lambda in each call."""
     x = jnp.arange(3.0)
     calls = []
     with compiles() as compiled:
@@ -36,7 +36,7 @@ def test_eager_calls_compile_nothing(flavor, compiles):
     assert compiled.count == before
 
 
-def test_operands_are_read_only_and_stay_as_they_are():
+def test_operands_are_read_only_and_never_change():
     kept = []
     mine = np.arange(3.0, dtype=np.float32)
     for call in (jaxcb.pure_callback, jax.jit(jaxcb.pure_callback, static_argnums=(0, 1))):
@@ -48,8 +48,8 @@ def test_operands_are_read_only_and_stay_as_they_are():
         assert x.tolist() == [0, 1, 2]
 
 
-def test_host_function_may_go_on_writing_into_its_result():
-    # Aligned and large: JAX takes such an array over without a copy of its own.
+def test_host_function_may_write_into_its_result_later():
+    # Large and aligned: JAX uses the memory of such an array instead of copying it.
     raw = np.zeros(100_016, np.float32)
     buffer = raw[-raw.ctypes.data % 64 // 4 :][:100_000]
 
@@ -66,22 +66,22 @@ def test_host_function_may_go_on_writing_into_its_result():
         assert (first == 1).all()
 
 
-def test_recorded_eager_calls_do_not_grow_but_for_their_rows():
-    """100,000 of them keep one site and 48 bytes each."""
+def test_recorded_eager_calls_only_add_rows():
+    """All of them together have one call site, and 48 bytes each."""
     with jaxcb.record() as recorded:
         for _ in range(1_000):
-            jaxcb.debug_callback(shared, 1.0)
+            jaxcb.debug_callback(add_one, 1.0)
     recording = recorded.recording
     assert (len(recording), len(recording.bound), len(recording.lowered)) == (1_000, 1, 1)
     assert recording.calls.itemsize == 48
 
 
-def test_numbers_that_are_debugged_are_found_eagerly():
+def test_debug_nans_finds_eager_results():
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match="pure_callback"):
         jaxcb.pure_callback(lambda x: np.float32(np.nan), SCALAR, 1.0)
 
 
-def test_interrupt_in_an_eager_callback_is_an_interrupt():
+def test_interrupt_in_an_eager_callback_is_raised_unchanged():
     def stop(x):
         raise KeyboardInterrupt
 

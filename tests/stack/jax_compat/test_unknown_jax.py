@@ -1,4 +1,4 @@
-"""A JAX that lacks a private API raises a clear ImportError, or only loses features."""
+"""With a JAX that lacks a private API, the import fails clearly or only some features are lost."""
 
 from textwrap import dedent
 
@@ -16,7 +16,7 @@ NEEDED = [
 
 @pytest.fixture(scope="module")
 def refused(in_process):
-    """Maps each name to the error that importing the package raises without it."""
+    """Return for each name the error that importing the package raises without it."""
     return in_process(f"""
         import importlib, json, operator, sys, jax
         raised = {{}}
@@ -71,7 +71,7 @@ PROGRAM = """
     ],
 )
 def test_calls_work_without_an_api_that_has_a_fallback(in_process, name):
-    """JAX needs these itself, so they are hidden from this package only."""
+    """JAX needs these itself, so they are hidden only from this package."""
     owner, attribute = name.rsplit(".", 1)
     hide = f"""
         import sys, types

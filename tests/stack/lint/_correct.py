@@ -1,6 +1,6 @@
 """Typical pure functions with NumPy and SciPy, and their arguments.
 
-None of them breaks its contract: nothing may be found.
+All of them are correct, so no check may report anything.
 """
 
 import functools
@@ -22,13 +22,13 @@ import jupyter_jaxcb as jaxcb
 
 TABLE = np.linspace(0.0, 1.0, 11)
 SPLINE = scipy.interpolate.CubicSpline(TABLE, np.sin(TABLE))
-_KEPT = {}
+_CACHE = {}
 
 
 class Correct(NamedTuple):
     function: object
     args: tuple
-    result: object = "x"  # as for `pure`
+    result: object = "x"  # as passed to `pure`
     vmap_method: str = "sequential"
 
 
@@ -44,25 +44,25 @@ def copies_and_writes(x):
     return x
 
 
-def fills_its_own(x):
+def fills_a_new_array(x):
     out = np.empty_like(x)
     np.multiply(x, 2, out=out)
     out[0] += 1
     return out
 
 
-def draws_of_its_seed(x, seed):
+def draws_with_a_given_seed(x, seed):
     return np.random.default_rng(int(seed)).normal(size=x.shape).astype(x.dtype)
 
 
-def keeps_results(x):
+def caches_results(x):
     key = x.tobytes()
-    if key not in _KEPT:
-        _KEPT[key] = np.cumsum(x)
-    return _KEPT[key]
+    if key not in _CACHE:
+        _CACHE[key] = np.cumsum(x)
+    return _CACHE[key]
 
 
-def counts_inside(x):
+def counts_in_a_local_variable(x):
     count = 0
 
     def step(value):
@@ -73,7 +73,7 @@ def counts_inside(x):
     return np.array([step(value) for value in x], x.dtype)
 
 
-def changes_a_tree_of_its_own(x):
+def modifies_its_copy_of_a_tree(x):
     x["w"] = x["w"] + x["b"]
     return {"w": x["w"], "b": x["b"]}
 
@@ -142,14 +142,14 @@ CORRECT = {
     "two results": Correct(lambda x: (x.min(), x.max()), (X,), (X[0], X[0])),
     "math": Correct(lambda x: math.sin(x), (np.float32(0.5),)),
     "copies and writes": Correct(copies_and_writes, (X,)),
-    "fills its own": Correct(fills_its_own, (X,)),
-    "draws of its seed": Correct(draws_of_its_seed, (X, np.int32(3))),
-    "keeps results": Correct(keeps_results, (X,)),
-    "counts inside": Correct(counts_inside, (X,)),
-    "tree": Correct(changes_a_tree_of_its_own, ({"w": X, "b": X},)),
+    "fills a new array": Correct(fills_a_new_array, (X,)),
+    "draws with a given seed": Correct(draws_with_a_given_seed, (X, np.int32(3))),
+    "caches results": Correct(caches_results, (X,)),
+    "counts in a local variable": Correct(counts_in_a_local_variable, (X,)),
+    "tree": Correct(modifies_its_copy_of_a_tree, ({"w": X, "b": X},)),
     "string work": Correct(string_work, (X,)),
     "cached matrix": Correct(cached_matrix, (X,)),
-    "nothing in it": Correct(lambda x: 2 * x, (np.zeros((0, 2), np.float32),)),
+    "no elements": Correct(lambda x: 2 * x, (np.zeros((0, 2), np.float32),)),
     "integers": Correct(lambda x: x // 2, (np.int32([3, 8]),), "x", "expand_dims"),
     "booleans": Correct(
         np.logical_not, (np.array([True, False]),), np.array([True, False]), "expand_dims"

@@ -1,4 +1,4 @@
-"""A host function that calls another callback."""
+"""Calling one callback inside the host function of another is reported."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_helper_that_is_a_callback_too_is_reported_with_advice():
     assert (warning.filename, warning.lineno) == (__file__, solve.__code__.co_firstlineno + 1)
 
 
-def test_python_function_of_a_callback_is_a_helper_like_any_other():
+def test_wrapped_python_function_of_a_callback_may_be_called():
     @jaxcb.pure(result="x")
     def slope(x):
         return -x

@@ -7,7 +7,7 @@ import jupyter_jaxcb as jaxcb
 
 
 class Table:
-    """Keeps what it has looked up; a file of its own, a counter."""
+    """Cache looked-up values, and count in another method."""
 
     def __init__(self):
         self.kept = {}
@@ -26,7 +26,7 @@ class Table:
         return x
 
 
-def test_object_may_keep_what_it_has_looked_up_and_not_count():
+def test_object_may_cache_results_but_not_count():
     table = Table()
     jaxcb.pure(table, result="x")  # a warning would be an error
     with pytest.warns(jaxcb.ImpureFunctionWarning, match=r"outer state \(self.looked,"):
@@ -39,12 +39,12 @@ def splits_a_text(x, mode):
     return x if left else -x
 
 
-def counts_a_number(x, times: int):
+def adds_to_a_number(x, times: int):
     times += 1
     return x * times
 
 
-def uses_lists_of_its_own(x, tree):
+def uses_local_lists(x, tree):
     import numpy as nm
 
     found = []
@@ -68,7 +68,7 @@ def calls_itself():
 
 
 @pytest.mark.parametrize(
-    "function", [splits_a_text, counts_a_number, uses_lists_of_its_own, calls_itself()]
+    "function", [splits_a_text, adds_to_a_number, uses_local_lists, calls_itself()]
 )
-def test_what_is_its_own_may_be_written(function):
+def test_local_objects_may_be_modified(function):
     jaxcb.pure(function, result="x")  # a warning would be an error

@@ -1,4 +1,4 @@
-"""Evident side effects of a pure function are reported when it is registered."""
+"""Obvious side effects of a pure function are reported when it is registered."""
 
 import datetime
 import logging
@@ -68,15 +68,15 @@ def saves(x):
     return x
 
 
-def draws_of_python(x):
+def draws_with_random(x):
     return x * random.random()
 
 
-def draws_of_numpy(x):
+def draws_with_numpy(x):
     return x + np.random.rand()
 
 
-def draws_of_a_generator(x):
+def draws_with_a_generator(x):
     return x + GENERATOR.normal()
 
 
@@ -85,7 +85,7 @@ def draws_without_a_seed(x):
     return x + rng.normal()
 
 
-def names_something(x):
+def makes_a_uuid(x):
     return x * len(str(uuid.uuid4()))
 
 
@@ -117,17 +117,17 @@ def writes_an_item(x):
     return x
 
 
-def adds_to_it(x):
+def adds_in_place(x):
     x += 1
     return x
 
 
-def sorts_it(x):
+def sorts_in_place(x):
     x.sort()
     return x
 
 
-def writes_by_out(x):
+def writes_with_out(x):
     return np.add(x, 1, out=x)
 
 
@@ -176,7 +176,7 @@ def closure():
     return counts_in_a_closure
 
 
-PLANTED = {  # function: what it does, what is named, the line below its def
+PLANTED = {  # function: the words of the message, the line below its def, the advice
     prints: ("prints (print,", 1, "jaxcb.debug"),
     prints_inside: ("prints (print,", 2, "jaxcb.debug"),
     writes_to_stdout: ("prints (sys.stdout,", 1, "jaxcb.debug"),
@@ -185,11 +185,11 @@ PLANTED = {  # function: what it does, what is named, the line below its def
     logs: ("prints (LOGGER,", 1, "jaxcb.debug"),
     opens: ("opens a file (open,", 1, "as io"),
     saves: ("opens a file (np.save,", 1, "as io"),
-    draws_of_python: ("draws random numbers (random.random,", 1, "as io"),
-    draws_of_numpy: ("draws random numbers (np.random.rand,", 1, "as io"),
-    draws_of_a_generator: ("draws random numbers (GENERATOR,", 1, "as io"),
+    draws_with_random: ("draws random numbers (random.random,", 1, "as io"),
+    draws_with_numpy: ("draws random numbers (np.random.rand,", 1, "as io"),
+    draws_with_a_generator: ("draws random numbers (GENERATOR,", 1, "as io"),
     draws_without_a_seed: ("draws random numbers (default_rng(),", 1, "as io"),
-    names_something: ("draws random numbers (uuid.uuid4,", 1, "as io"),
+    makes_a_uuid: ("draws random numbers (uuid.uuid4,", 1, "as io"),
     reads_the_time: ("reads the clock (time.perf_counter,", 1, "as io"),
     reads_the_date: ("reads the clock (datetime.datetime.now,", 1, "as io"),
     reads_today: ("reads the clock (date.today,", 1, "as io"),
@@ -202,9 +202,9 @@ PLANTED = {  # function: what it does, what is named, the line below its def
     draws_with_no_seed: ("draws random numbers (default_rng(None),", 1, "as io"),
     closure(): ("modifies outer state (count,", 2, "as io"),
     writes_an_item: ("writes into an argument (x[0],", 1, "as buffer"),
-    adds_to_it: ("writes into an argument (x,", 1, "as buffer"),
-    sorts_it: ("writes into an argument (x,", 1, "as buffer"),
-    writes_by_out: ("writes into an argument (x,", 1, "as buffer"),
+    adds_in_place: ("writes into an argument (x,", 1, "as buffer"),
+    sorts_in_place: ("writes into an argument (x,", 1, "as buffer"),
+    writes_with_out: ("writes into an argument (x,", 1, "as buffer"),
 }
 
 
@@ -213,12 +213,12 @@ def test_impure_function_is_reported_with_its_line_and_the_flavor(function):
     reported, below, flavor = PLANTED[function]
     with pytest.warns(jaxcb.ImpureFunctionWarning) as warned:
         jaxcb.pure(function, result="x")
-    (one,) = warned
+    (warning,) = warned
     line = function.__code__.co_firstlineno + below
-    message = str(one.message)
+    message = str(warning.message)
     assert f"the pure callback {function.__name__} {reported} test_purity.py:{line})" in message
     assert flavor in message and "\n" not in message
-    assert (one.filename, one.lineno) == (__file__, line)
+    assert (warning.filename, warning.lineno) == (__file__, line)
 
 
 def test_function_is_reported_once():
@@ -232,7 +232,7 @@ def test_function_is_reported_once():
 
 
 @pytest.mark.parametrize("flavor", [jaxcb.io, jaxcb.debug, jaxcb.tap])
-def test_other_flavors_may_do_as_they_like(flavor):
+def test_side_effects_of_other_flavors_are_not_reported(flavor):
     def show(x):
         print(x, time.time())
         return x
@@ -241,22 +241,22 @@ def test_other_flavors_may_do_as_they_like(flavor):
 
 
 @pytest.mark.parametrize("name", CORRECT)
-def test_correct_function_is_registered_in_silence(name):
+def test_correct_function_is_registered_without_a_warning(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         register(name)
 
 
-def test_what_is_not_called_is_not_looked_at():
-    """A helper may or may not print; only `check`, which runs it, can find out."""
+def test_called_helpers_are_not_examined():
+    """A helper may or may not print; only `check`, which calls the function, can find out."""
 
-    def calls_one_that_prints(x):
+    def calls_a_printing_helper(x):
         return prints(x)
 
-    jaxcb.pure(calls_one_that_prints, result="x")
+    jaxcb.pure(calls_a_printing_helper, result="x")
 
 
-def test_host_function_still_runs_as_it_is(capsys):
+def test_reported_function_still_runs_unchanged(capsys):
     with pytest.warns(jaxcb.ImpureFunctionWarning):
         shown = jaxcb.pure(lambda x: print("saw", x) or x, result="x")
     assert float(shown(3.0)) == 3

@@ -119,13 +119,13 @@ HARMLESS = {
 
 
 def reported(function):
-    """The warnings, as texts, and the notes of a program that calls `function`."""
+    """Return the warnings and the notes of a program that calls `function`."""
     f = jax.jit(lambda x: jaxcb.pure_callback(function, SCALAR, x))
     with warnings.catch_warnings(record=True) as seen, jaxcb.record() as recorded:
         warnings.simplefilter("always")
         f.lower(X).compile()
     (outcome,) = recorded.recording.outcomes
-    assert all(one.category is jaxcb.JaxInHostFunctionWarning for one in seen)
+    assert all(warning.category is jaxcb.JaxInHostFunctionWarning for warning in seen)
     return seen, tuple(map(note_words, outcome.notes))
 
 
@@ -133,7 +133,7 @@ X = np.arange(3, dtype=np.float32)
 
 
 @pytest.mark.parametrize(("function", "name"), USES.values(), ids=USES)
-def test_use_of_jax_is_named(function, name):
+def test_use_of_jax_is_reported(function, name):
     seen, (note,) = reported(function)
     assert name in note
     assert len(seen) == CAN_BLOCK
@@ -148,7 +148,7 @@ def test_functions_of_jax_that_compute_nothing_are_not_reported(function):
     assert reported(function) == ([], ())
 
 
-def test_line_is_that_of_the_use():
+def test_reported_line_is_the_one_that_uses_jax():
     def host(x):
         y = x + 1
         return jnp.max(y)
@@ -156,10 +156,12 @@ def test_line_is_that_of_the_use():
     seen, (note,) = reported(host)
     line = host.__code__.co_firstlineno + 2
     assert f"(jax.numpy.max, test_reentry.py:{line})" in note
-    assert [(one.filename, one.lineno) for one in seen] == [(__file__, line)] * CAN_BLOCK
+    assert [(warning.filename, warning.lineno) for warning in seen] == [
+        (__file__, line)
+    ] * CAN_BLOCK
 
 
-def test_each_body_is_warned_of_once():
+def test_each_body_causes_one_warning():
     def host(x):
         return jnp.max(x)
 
@@ -167,7 +169,7 @@ def test_each_body_is_warned_of_once():
     assert reported(host)[1]  # the recording has it every time
 
 
-def test_new_body_of_a_program_that_is_compiled_is_looked_at(notebook):
+def test_new_body_in_a_compiled_program_is_examined(notebook):
     notebook.names |= {"jax": jax, "np": np, "jnp": jnp}
     define = "@jaxcb.pure(result=jax.ShapeDtypeStruct((), np.float32))\ndef host(x): return {}"
     notebook.run(define.format("np.max(x)"), "cell")
@@ -177,11 +179,11 @@ def test_new_body_of_a_program_that_is_compiled_is_looked_at(notebook):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         notebook.run(define.format("jnp.min(x)"), "cell")
-    assert ["jax.numpy.min" in str(one.message) for one in seen] == [True] * CAN_BLOCK
+    assert ["jax.numpy.min" in str(warning.message) for warning in seen] == [True] * CAN_BLOCK
     assert f(X) == 0
 
 
-def test_looking_runs_nothing_of_the_users():
+def test_examining_a_function_runs_no_user_code():
     class Counted:
         looked = 0
 
@@ -204,7 +206,7 @@ def test_looking_runs_nothing_of_the_users():
     assert Counted.looked == 0
 
 
-def test_advice_is_not_asked_for_where_it_was_taken(in_process):
+def test_nothing_is_reported_after_the_advice_was_followed(in_process):
     program = """
         import jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb
         jax.config.update("jax_cpu_enable_async_dispatch", False)
@@ -215,8 +217,8 @@ def test_advice_is_not_asked_for_where_it_was_taken(in_process):
 
 
 @pytest.mark.skipif(not CAN_BLOCK, reason="JAX 0.12 was never seen to block")
-def test_program_that_blocks_has_been_reported_before():
-    """Fifty calls in flight, and a host function that uses JAX: it hangs, but after the warning."""
+def test_program_that_deadlocks_is_reported_first():
+    """With fifty calls in flight whose host function uses JAX, it hangs, but after the warning."""
     options = json.dumps({"whose": "ours", "cores": 2, "uses": ["jnp"]})
     with subprocess.Popen(
         [sys.executable, IN_FLIGHT, options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -232,7 +234,7 @@ def test_program_that_blocks_has_been_reported_before():
 
 
 class Callable:
-    """A callable that uses JAX, and must not be called by the check."""
+    """A callable that uses JAX, which the check must not call."""
 
     factor = 2
 
@@ -243,7 +245,7 @@ class Callable:
         return x[0] * self.factor
 
 
-def test_object_is_not_called_by_using_its_attributes():
+def test_using_attributes_of_a_callable_is_not_reported():
     looked_at = Callable()
     assert reported(lambda x: x[0] * looked_at.factor) == ([], ())
     assert reported(looked_at.plain) == ([], ())
@@ -251,7 +253,7 @@ def test_object_is_not_called_by_using_its_attributes():
     assert reported(lambda x: looked_at(x))[1]
 
 
-def test_use_that_no_code_shows_is_noticed_when_it_runs():
+def test_use_that_the_code_does_not_show_is_reported_when_it_runs():
     table = {"max": jnp.max}
 
     def host(x):
@@ -259,19 +261,19 @@ def test_use_that_no_code_shows_is_noticed_when_it_runs():
 
     f = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
     f.lower(X).compile()
-    jax.clear_caches()  # so that jnp.max is lowered in the host call
+    jax.clear_caches()  # so that jnp.max is lowered inside the host call
     with warnings.catch_warnings(record=True) as seen, jaxcb.record():
         warnings.simplefilter("always")
         for _ in range(3):
             assert jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))(X) == 2
     assert len(seen) == CAN_BLOCK
-    for one in seen:
-        assert "uses JAX in its host function: in host, test_reentry.py:" in str(one.message)
-        assert (one.filename, one.lineno) == (__file__, host.__code__.co_firstlineno + 1)
+    for warning in seen:
+        assert "uses JAX in its host function: in host, test_reentry.py:" in str(warning.message)
+        assert (warning.filename, warning.lineno) == (__file__, host.__code__.co_firstlineno + 1)
 
 
-def test_host_function_is_looked_at_while_another_thread_imports():
-    """An import during the walk over sys.modules used to be an error."""
+def test_host_function_is_examined_while_another_thread_imports():
+    """An import during the walk over sys.modules used to raise an error."""
     over = threading.Event()
 
     def imports():
@@ -294,7 +296,7 @@ def test_host_function_is_looked_at_while_another_thread_imports():
         sys.setswitchinterval(interval)
 
 
-def test_function_that_jax_takes_from_numpy_is_not_jax(tmp_path):
+def test_numpy_function_in_jax_numpy_is_not_reported(tmp_path):
     """`jnp.savez` is `np.savez`."""
     assert jnp.savez is np.savez
 

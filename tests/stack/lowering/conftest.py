@@ -1,1 +1,1 @@
-collect_ignore = ["placed.py", "shards.py"]  # programs of their own
+collect_ignore = ["placed.py", "shards.py"]  # scripts that tests run in separate processes

@@ -1,8 +1,8 @@
-"""A program with four CPU devices, in any order: on which device each recorded shard was.
+"""Record calls on four CPU devices, in any order, and print the device of each shard.
 
-Run by test_placed.py in a process of its own. Prints a JSON object: for each way to run on several
-devices what the recording says, as triples of shard, device and first number of the argument, and
-which device has the shard that begins with that number.
+test_placed.py runs this in a separate process. It prints a JSON object: for each way to run on
+several devices, triples of shard, device and first number of the argument, as recorded, and the
+device that really has the shard with this number.
 """
 
 import itertools
@@ -40,7 +40,7 @@ def sharded(f, mesh, spec):
     return jax.jit(jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
 
 
-def reported(run):
+def facts_of(run):
     """Return the facts in a recording of one run."""
     with jaxcb.record() as recorded:
         jax.block_until_ready(run())
@@ -77,13 +77,13 @@ def main():
             x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("d")))
             f = sharded(flavor, mesh, P("d"))
             key = f"{flavor.__name__}: shard_map on {order}"
-            found[key] = reported(lambda f=f, x=x: f(x)) | {"placed": placed(x)}
-            found[f"{key}, again"] = reported(lambda f=f, x=x: f(x)) | {"placed": placed(x)}
+            found[key] = facts_of(lambda f=f, x=x: f(x)) | {"placed": placed(x)}
+            found[f"{key}, again"] = facts_of(lambda f=f, x=x: f(x)) | {"placed": placed(x)}
             chosen = list(devices[order])
             f = jax.pmap(flavor, devices=chosen)
             xs = np.arange(2.0 * len(chosen), dtype=np.float32).reshape(len(chosen), 2)
             y = jax.pmap(lambda x: x, devices=chosen)(xs)
-            found[f"{flavor.__name__}: pmap on {order}"] = reported(lambda f=f, xs=xs: f(xs)) | {
+            found[f"{flavor.__name__}: pmap on {order}"] = facts_of(lambda f=f, xs=xs: f(xs)) | {
                 "placed": placed(y)
             }
     grid = Mesh(devices[[2, 0, 3, 1]].reshape(2, 2), ("a", "b"))
@@ -91,22 +91,22 @@ def main():
         spec = P(names)
         x = jax.device_put(jnp.arange(8.0), NamedSharding(grid, spec))
         f = sharded(pure, grid, spec)
-        found[f"shard_map on a grid by {names}"] = reported(lambda f=f, x=x: f(x)) | {
+        found[f"shard_map on a grid by {names}"] = facts_of(lambda f=f, x=x: f(x)) | {
             "placed": placed(x)
         }
     mesh = Mesh(devices, ("d",))
     x = jax.device_put(jnp.arange(40.0), NamedSharding(mesh, P("d")))
-    found["jit"] = reported(lambda: jax.jit(lambda x: pure(x) + 1)(x))
-    found["jit, two arguments"] = reported(
+    found["jit"] = facts_of(lambda: jax.jit(lambda x: pure(x) + 1)(x))
+    found["jit, two arguments"] = facts_of(
         lambda: jax.jit(lambda x, y: jaxcb.pure_callback(lambda x, y: x, x, x, y) + 1)(
             x, x[:8].astype(jnp.int8)
         )
     )
-    found["jit on one device"] = reported(lambda: jax.jit(lambda x: pure(x) + 1)(jnp.arange(40.0)))
+    found["jit on one device"] = facts_of(lambda: jax.jit(lambda x: pure(x) + 1)(jnp.arange(40.0)))
     threads_found = []
     f = sharded(pure, mesh, P("d"))
     compiled = f.lower(x).compile()
-    thread = threading.Thread(target=lambda: threads_found.append(reported(lambda: compiled(x))))
+    thread = threading.Thread(target=lambda: threads_found.append(facts_of(lambda: compiled(x))))
     thread.start()
     thread.join()
     found["ahead of time, in a thread"] = threads_found[0] | {"placed": placed(x)}

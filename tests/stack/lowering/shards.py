@@ -1,7 +1,7 @@
-"""A program with four CPU devices: whose shard each recorded call had.
+"""Record calls on four CPU devices, and print the shard of each call.
 
-Run by test_shards.py in a process of its own. Prints a JSON object: for each way to run on several
-devices the pairs of shard and first number of the argument, and what was gathered.
+test_shards.py runs this in a separate process. It prints a JSON object: for each way to run on
+several devices, the shards and first numbers of the arguments, and the gathered bytes.
 """
 
 import json

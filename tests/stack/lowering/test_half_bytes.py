@@ -1,4 +1,4 @@
-"""Numbers of less than a byte cross exactly, also where jaxlib loses the last one of a byte."""
+"""Numbers of less than a byte pass unchanged, even if jaxlib loses the last number of a byte."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ DTYPES = ["int4", "uint4", "int2", "uint2", "float4_e2m1fn"]
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 17])
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_count_of_numbers_crosses_both_ways(name, size):
+def test_arrays_of_every_length_pass_unchanged_in_both_directions(name, size):
     numbers = [0, 1, 1, 0, 1] if "2" in name else [1, 0, 7, 2, -8 if name == "int4" else 3]
     x = np.resize(numbers, size).astype(jnp.dtype(name))
     seen = []

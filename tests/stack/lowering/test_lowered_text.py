@@ -1,4 +1,4 @@
-"""The text of lowered programs, for a platform that is not present and by JAX's public function."""
+"""The text of lowered programs for a platform that is not present, by JAX's public function."""
 
 import re
 
@@ -27,7 +27,7 @@ def program(table):
 
 
 def calls(table, platform):
-    """The custom calls of the program, without what JAX numbers anew each time."""
+    """Return the custom calls of the program, without the numbers that JAX assigns anew."""
     lowered = program(table).trace(X).lower(lowering_platforms=(platform,))
     return [
         re.sub(r"%\w+|index = \d+|\d+ : ui64", "_", line.strip())
@@ -37,7 +37,7 @@ def calls(table, platform):
 
 
 @pytest.mark.parametrize("platform", ["cuda", "rocm"])
-def test_gpu_gets_the_same_calls_as_the_cpu_under_their_own_name(platform):
+def test_gpu_gets_the_calls_of_the_cpu_with_another_target_name(platform):
     on_cpu = calls(OURS, "cpu")
     assert len(on_cpu) == 4
     assert calls(OURS, platform) == [
@@ -46,7 +46,7 @@ def test_gpu_gets_the_same_calls_as_the_cpu_under_their_own_name(platform):
     ]
 
 
-def test_partitioned_call_has_the_name_that_hands_over_shards():
+def test_partitioned_call_has_the_target_name_for_shards():
     f = jax.jit(lambda x: jaxcb.debug_callback(np.sin, x, partitioned=True))
     text = f.trace(X).lower(lowering_platforms=("cuda",)).as_text()
     assert "@xla_ffi_partitioned_python_gpu_callback" in text
@@ -59,20 +59,20 @@ def test_operands_results_and_side_effects_are_those_of_jax():
     assert list(map(types, calls(OURS, "cpu"))) == list(map(types, calls(JAX, "cpu")))
 
 
-def test_platform_without_a_direct_call_takes_the_documented_way(monkeypatch):
-    """As a TPU would: here the CPU stands for a platform that the table does not know."""
+def test_platform_without_a_direct_call_uses_jaxs_documented_api(monkeypatch):
+    """A TPU, for example; this test removes the CPU from the table of direct calls."""
     monkeypatch.setattr(_host_call, "DIRECT", {})
     seen = []
 
-    def note(x):
+    def host(x):
         seen.append(x.tolist())
         return x
 
     @jax.jit
     def f(x):
-        x = jaxcb.io_callback(note, x, x, ordered=True) + 1
-        x = jaxcb.io_callback(note, x, x, ordered=True) + 1
-        jaxcb.debug_callback(note, x)
+        x = jaxcb.io_callback(host, x, x, ordered=True) + 1
+        x = jaxcb.io_callback(host, x, x, ordered=True) + 1
+        jaxcb.debug_callback(host, x)
         return jnp.sum(jaxcb.pure_callback(np.sin, x, x))
 
     assert np.allclose(f(X), np.sin(X + 2).sum())

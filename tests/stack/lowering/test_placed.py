@@ -1,4 +1,4 @@
-"""A recording names the device of each shard, also where the mesh has the devices in any order."""
+"""A recording names the device of each shard, even if the mesh has the devices in any order."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def found(in_process):
 
 
 def check(row, order):
-    """Shard i is on the i-th device of the mesh, and has the values which that device has."""
+    """Check that shard i is on the i-th device of the mesh and has the values of that device."""
     names = [f"cpu:{number}" for number in order]
     assert [[shard, device] for shard, device, _ in row["samples"]] == [
         *map(list, enumerate(names))
@@ -28,18 +28,18 @@ def check(row, order):
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize("again", ["", ", again"], ids=["first run", "second run"])
 @pytest.mark.parametrize("flavor", FLAVORS)
-def test_shard_map_calls_from_the_device_that_has_the_shard(found, flavor, again, order):
+def test_shard_map_makes_each_call_on_the_device_of_the_shard(found, flavor, again, order):
     check(found[f"{flavor}: shard_map on {order}{again}"], order)
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize("flavor", FLAVORS)
-def test_pmap_calls_from_the_devices_it_was_given(found, flavor, order):
+def test_pmap_makes_calls_on_the_devices_it_was_given(found, flavor, order):
     check(found[f"{flavor}: pmap on {order}"], order)
 
 
 @pytest.mark.parametrize("axes", [("a", "b"), ("b", "a")], ids=str)
-def test_shards_of_a_grid_are_numbered_as_the_grid_is_whatever_the_array_is_split_by(found, axes):
+def test_shards_of_a_grid_are_numbered_as_the_grid_however_the_array_is_split(found, axes):
     check(found[f"shard_map on a grid by {axes}"], [2, 0, 3, 1])
 
 
@@ -48,7 +48,7 @@ def test_program_compiled_ahead_of_time_names_devices_in_any_thread(found):
 
 
 @pytest.mark.parametrize(("program", "size"), [("jit", 160), ("jit, two arguments", 168)])
-def test_plain_jit_says_how_many_bytes_it_gathers(found, program, size):
+def test_report_of_a_plain_jit_has_the_bytes_it_gathers(found, program, size):
     row = found[program]
     assert row["samples"] == [[None, "", 0.0]]
     assert (row["calls"], row["gathered"], row["devices"]) == (1, size, [])

@@ -1,4 +1,4 @@
-"""Over several devices a recording says whose shard a call had, and what was gathered for one."""
+"""On several devices, a recording has the shard of each call, and the bytes gathered for a call."""
 
 from collections import Counter
 from pathlib import Path
@@ -16,7 +16,7 @@ def found(in_process):
 @pytest.mark.parametrize("flavor", FLAVORS)
 @pytest.mark.parametrize("program", ["shard_map", "pmap"])
 def test_every_device_calls_once_with_its_own_shard(found, flavor, program):
-    """Device i has the numbers 2i and 2i + 1. Calls come at once, so order proves nothing."""
+    """Device i has the numbers 2i and 2i + 1. The calls run in parallel, in any order."""
     row = found[f"{flavor}: {program}"]
     assert sorted(row["shards"]) == [0, 1, 2, 3]
     assert sorted(row["first"]) == [0, 2, 4, 6]
@@ -39,7 +39,7 @@ def test_plain_jit_gathers_the_whole_array_for_one_call(found, flavor):
     assert (row["gathered"], row["compiled"], row["expected"]) == ([8 * 4], [1], 1)
 
 
-def test_partitioned_debug_callback_is_called_by_each_device_and_gathers_nothing(found):
+def test_every_device_calls_a_partitioned_debug_callback_and_gathers_nothing(found):
     row = found["partitioned: jit"]
     assert sorted(row["first"]) == [0, 2, 4, 6]
     assert (row["gathered"], row["compiled"], row["expected"]) == ([0], [4], 4)

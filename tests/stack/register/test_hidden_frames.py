@@ -1,4 +1,4 @@
-"""A wrong registration is shown at the line that registers: no frame of ours."""
+"""The error of a wrong registration points to the user's line, without frames of this package."""
 
 import os
 import traceback
@@ -26,7 +26,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("register", WRONG.values(), ids=WRONG)
-def test_a_wrong_registration_shows_no_frame_of_ours(register):
+def test_error_of_a_wrong_registration_shows_no_frame_of_this_package(register):
     with pytest.raises((TypeError, ValueError)) as caught:
         register()
     shown = [
@@ -39,8 +39,8 @@ def test_a_wrong_registration_shows_no_frame_of_ours(register):
 
 
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
-def test_jax_shows_no_frame_of_ours_where_it_says_what_it_differentiated(register):
-    """It makes those frames up from what it noted: they have no local variables to hide them."""
+def test_jaxs_traceback_before_a_transformation_shows_no_frame_of_this_package(register):
+    """JAX makes these frames up, so they have no local variable `__tracebackhide__`."""
     noise = register(lambda x: x, result=lambda x: x)
 
     def loss(x):

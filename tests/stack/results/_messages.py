@@ -1,4 +1,4 @@
-"""The common form of errors about wrong results and wrong declarations."""
+"""A check of the common form of errors about wrong results and declarations."""
 
 import jupyter_jaxcb as jaxcb
 

@@ -13,7 +13,7 @@ COMPLEX = ["complex64", "complex128"]
 INTS = ["int4", "uint4", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
 EVERY = ["bool", *INTS, *FLOATS, *COMPLEX]
 NARROW = [name for name in EVERY if name not in ("int64", "uint64", "float64", "complex128")]
-# JAX 0.8 hands over, and takes, garbage for scalars of 4 bits.
+# JAX 0.8 passes and accepts garbage for 4-bit scalars.
 SUB_BYTE_IS_SOUND = jax.__version_info__ >= (0, 10)
 
 
@@ -37,7 +37,7 @@ def limits(name):
 
 
 def converted(array, name):
-    """As numpy does; where it has no such conversion, in two steps of which the first is exact."""
+    """Convert as numpy does; if numpy has no such conversion, in two steps, the first one exact."""
     with np.errstate(all="ignore"):
         try:
             return array.astype(jnp.dtype(name))
@@ -47,7 +47,7 @@ def converted(array, name):
 
 
 def expected(array, name, *, cast=False):
-    """The result `array` in the declared dtype `name`, or None where it has to be refused."""
+    """Return `array` in the declared dtype `name`, or None if the result must be refused."""
     came, declared = meaning(array.dtype.name), meaning(name)
     if declared not in MAY_CONVERT[came]:
         return None
@@ -84,7 +84,7 @@ def _sort(part):
 
 
 def interesting(name):
-    """Numbers of the dtype at its limits and between, as an array."""
+    """Return an array of numbers of the dtype, at its limits and in between."""
     if name == "bool":
         return np.array([True, False])
     if meaning(name) == "int":

@@ -1,4 +1,4 @@
-"""Random declared results, right results to them, and results that are wrong in one place."""
+"""Random declared results, matching results, and results that are wrong in one place."""
 
 import collections
 import dataclasses
@@ -40,7 +40,7 @@ results = st.recursive(leaves | st.none(), _containers, max_leaves=6)
 
 
 def children(node):
-    """What is one level below, with the key as JAX writes it and how to put another one there."""
+    """List the child nodes: the key as JAX writes it, the child, a function that replaces it."""
     if isinstance(node, dict):
         return [(DictKey(key), node[key], lambda x, k=key: {**node, k: x}) for key in sorted(node)]
     if isinstance(node, Pair):
@@ -58,14 +58,14 @@ def children(node):
 
 
 def places(node, path=(), put=lambda new: new):
-    """Every node with its path, and how to make the whole with another node there."""
+    """Yield every node with its path, and a function that returns the tree with it replaced."""
     yield path, node, put
     for key, child, at in children(node):
         yield from places(child, (*path, key), lambda new, at=at: put(at(new)))
 
 
 def result_to(declared, seed=0):
-    """A right result: arrays of exactly the declared shapes and dtypes."""
+    """Return a matching result: arrays of exactly the declared shapes and dtypes."""
     random = np.random.default_rng(seed)
 
     def array(struct):
@@ -76,29 +76,29 @@ def result_to(declared, seed=0):
 
 def as_namedtuple(elements):
     names = [f"n{len(elements) - i}" for i in range(len(elements))]
-    return collections.namedtuple("Answer", names)(*elements)
+    return collections.namedtuple("Result", names)(*elements)
 
 
-def as_others(node, draw):
-    """The same result, with what may stand for it: lists for tuples, keys in another order.
+def equivalent(node, draw):
+    """Return an equivalent result: lists for tuples, dict keys in another order.
 
-    And namedtuples, whose names are in another order than their elements.
+    Tuples may also become namedtuples, whose field names sort differently than their elements.
     """
     if type(node) is dict:
         items = draw(st.permutations(sorted(node.items())))
-        return {key: as_others(child, draw) for key, child in items}
+        return {key: equivalent(child, draw) for key, child in items}
     if type(node) in (list, tuple):
         kind = draw(st.sampled_from([list, tuple, as_namedtuple]))
-        return kind([as_others(child, draw) for child in node])
+        return kind([equivalent(child, draw) for child in node])
     if isinstance(node, Pair):
-        return Pair(*(as_others(child, draw) for child in node))
+        return Pair(*(equivalent(child, draw) for child in node))
     if isinstance(node, State):
-        return State(as_others(node.position, draw), as_others(node.velocity, draw))
+        return State(equivalent(node.position, draw), equivalent(node.velocity, draw))
     return node
 
 
 def wrong_leaves(array):
-    """For an array: what it must not be, by name."""
+    """Yield results that must not be accepted for an array, with their names."""
     yield "None", None
     yield "another shape", np.zeros((*array.shape, 7), array.dtype)
     yield "a list", [array]
@@ -118,7 +118,7 @@ def wrong_leaves(array):
 
 
 def wrong_nodes(node):
-    """For a container: what it must not be, by name."""
+    """Yield results that must not be accepted for a container, with their names."""
     yield "an array", np.zeros(3, np.float32)
     if node is not None:
         yield "None", None

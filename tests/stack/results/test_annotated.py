@@ -1,4 +1,4 @@
-"""Annotations in programs: families of dtypes and dimensions that the arguments decide."""
+"""Annotations in programs: the arguments determine dtypes of families and dimensions."""
 
 import builtins
 import functools
@@ -61,7 +61,7 @@ def everywhere(oracle, host, *args):
 
 
 @pytest.mark.parametrize(("family", "name"), FAMILIES, ids=str)
-def test_family_is_the_dtype_of_the_argument(family, name):
+def test_family_has_the_dtype_of_the_argument(family, name):
     def host(x):
         return np.ascontiguousarray(np.concatenate([x, x[:1]]).T)
 
@@ -73,7 +73,7 @@ def test_family_is_the_dtype_of_the_argument(family, name):
 
 
 @pytest.mark.parametrize(("family", "name"), WIDE, ids=str)
-def test_family_is_as_wide_as_jax_holds_the_argument(family, name):
+def test_family_is_as_wide_as_the_argument_is_in_jax(family, name):
     @jaxcb.pure
     def oracle(x: family[Array, "*batch"]) -> family[Array, "*batch"]:
         return x
@@ -90,7 +90,7 @@ def summed(x, w):
     return np.asarray((x * w).sum(-1), np.result_type(x, w)), np.int8([x.shape[-1], 7])
 
 
-def test_batch_dimensions_numbers_and_several_results_are_determined_together():
+def test_batch_dimensions_and_several_results_are_determined_together():
     @jaxcb.pure
     def oracle(
         x: Float[Array, "*batch n"], w: Float[Array, "n"]
@@ -101,10 +101,10 @@ def test_batch_dimensions_numbers_and_several_results_are_determined_together():
         everywhere(oracle, summed, numbers((*batch, 5), "float32"), numbers((5,), "float32"))
     x, w = numbers((2, 5), "float16"), numbers((5,), "float32")
     got = jax.jit(oracle)(x, w)[0]
-    assert got.dtype == np.float32  # what NumPy's and JAX's promotion make of both
+    assert got.dtype == np.float32  # NumPy and JAX both promote to it
 
 
-def test_any_dimensions_are_those_of_the_argument_that_has_them():
+def test_ellipsis_stands_for_the_dimensions_of_the_argument():
     @jaxcb.pure
     def oracle(x: Num[Array, "... 3"]) -> Num[Array, "..."]:
         return x[..., 0]
@@ -113,7 +113,7 @@ def test_any_dimensions_are_those_of_the_argument_that_has_them():
         everywhere(oracle, lambda x: np.array(x[..., 0]), numbers((*lead, 3), "int32"))
 
 
-def test_dimensions_that_are_only_documented_may_differ():
+def test_dimensions_with_an_underscore_may_differ():
     @jaxcb.pure
     def oracle(x: Float[Array, "_n _n k"], y: Float[Array, "*_lead k"]) -> Float[Array, "k"]:
         return np.ones(x.shape[-1], np.float32)
@@ -122,7 +122,7 @@ def test_dimensions_that_are_only_documented_may_differ():
     refused(oracle, "k is 4 in x, but 5 in y.", struct(2, 3, 4), struct(5))
 
 
-def test_dimension_that_may_be_1_is_1_if_all_of_them_are():
+def test_broadcast_dimension_is_1_only_if_it_is_1_in_all_arguments():
     @jaxcb.pure
     def oracle(x: Float[Array, "#n"], y: Float[Array, "#n"]) -> Float[Array, "n"]:
         return x + y
@@ -132,7 +132,7 @@ def test_dimension_that_may_be_1_is_1_if_all_of_them_are():
         everywhere(oracle, np.add, x, y)
 
 
-def test_groups_that_may_be_1_are_broadcast():
+def test_broadcast_groups_of_dimensions_are_broadcast():
     @jaxcb.pure
     def oracle(x: Float[Array, "#*n"], y: Float[Array, "#*n"]) -> Float[Array, "*n"]:
         return x + y
@@ -142,7 +142,7 @@ def test_groups_that_may_be_1_are_broadcast():
         assert_same(oracle(x, y), x + y)
 
 
-def test_key_is_an_argument_and_never_a_result():
+def test_key_may_be_an_argument_but_not_a_result():
     @jaxcb.pure
     def oracle(key: Key[Array, ""], x: Float[Array, "n"]) -> Float[Array, "n"]:
         return x + (key.dtype == np.uint32)
@@ -214,7 +214,7 @@ NOT_BOUND = {
 @pytest.mark.parametrize(
     ("argument", "result", "shape", "words"), NOT_BOUND.values(), ids=NOT_BOUND
 )
-def test_dimensions_that_cannot_be_determined_are_named(
+def test_error_names_dimensions_that_cannot_be_determined(
     argument, result, shape, words, monkeypatch
 ):
     monkeypatch.setattr(builtins, "_", 4, raising=False)  # as in an interactive session
@@ -227,7 +227,7 @@ def test_dimensions_that_cannot_be_determined_are_named(
     refused(jaxcb.pure(oracle), words, struct(*shape))
 
 
-def test_dimensions_that_two_arguments_contradict_name_both():
+def test_error_about_contradicting_dimensions_names_both_arguments():
     @jaxcb.pure
     def oracle(x: Float[Array, "n"], y: Float[Array, "n"]) -> Float[Array, "n"]: ...
 
@@ -255,7 +255,7 @@ def test_dimensions_that_two_arguments_contradict_name_both():
      (Inexact, "int32"), (Num, "bool"), (Int8, "int16")],
     ids=str,
 )  # fmt: skip
-def test_argument_of_another_family_is_named(family, name):
+def test_error_names_an_argument_of_another_family(family, name):
     @jaxcb.pure
     def oracle(x: family[Array, "n"]) -> family[Array, "n"]: ...
 
@@ -263,14 +263,14 @@ def test_argument_of_another_family_is_named(family, name):
     refused(oracle, words, struct(3, dtype=name))
 
 
-def test_family_whose_width_no_argument_determines():
+def test_family_whose_width_no_argument_determines_is_refused():
     @jaxcb.pure
     def oracle(x) -> UInt[Array, ""]: ...
 
     refused(oracle, "no argument is UInt, so its width is unknown. Name the", struct(3))
 
 
-def test_arguments_that_the_function_does_not_take_are_named():
+def test_wrong_number_of_arguments_is_refused():
     @jaxcb.pure
     def oracle(x: Float[Array, "n"]) -> Float[Array, "n"]: ...
 
@@ -283,7 +283,7 @@ def test_arguments_that_the_function_does_not_take_are_named():
     "hint", [float, np.ndarray, jax.Array, "float", list[Float[Array, "n"]], functools.partial],
     ids=str,
 )  # fmt: skip
-def test_annotation_that_says_no_shape_is_no_declaration(hint):
+def test_annotation_without_a_shape_is_not_a_declaration(hint):
     def oracle(x): ...
 
     oracle.__annotations__ = {"return": hint}
@@ -293,7 +293,7 @@ def test_annotation_that_says_no_shape_is_no_declaration(hint):
         message_of(caught.value, "cannot register oracle as a", "without its result. Pass result=")
 
 
-def test_text_that_names_nothing_is_refused_when_registered():
+def test_annotation_with_an_unknown_name_is_refused_at_registration():
     def oracle(x) -> "Floaty[Array, 'n']": ...
 
     with pytest.raises(ValueError) as caught:
@@ -301,7 +301,7 @@ def test_text_that_names_nothing_is_refused_when_registered():
     message_of(caught.value, "cannot read the annotations of oracle: NameError", "or pass result=")
 
 
-def test_result_is_held_to_its_annotation():
+def test_result_that_contradicts_its_annotation_is_refused():
     @jaxcb.pure
     def oracle(x: Float[Array, "n"]) -> tuple[Float[Array, "n"], Int8[Array, "2"]]:
         return x, np.int64([1, 300])

@@ -1,4 +1,4 @@
-"""Results declared by jaxtyping annotations: dimensions and dtypes bound by the arguments."""
+"""Results declared by jaxtyping annotations: the arguments determine dimensions and dtypes."""
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +63,7 @@ FITTING = [
 
 
 @pytest.mark.parametrize(("function", "args", "result"), FITTING)
-def test_result_is_what_the_annotations_say(function, args, result):
+def test_result_follows_from_the_annotations(function, args, result):
     assert annotated_result(function)(*args) == result
 
 
@@ -78,14 +78,14 @@ NOT_FITTING = [
 
 
 @pytest.mark.parametrize(("function", "args", "words"), NOT_FITTING)
-def test_arguments_that_do_not_fit_are_named(function, args, words):
+def test_error_names_arguments_that_do_not_fit(function, args, words):
     with pytest.raises(ValueError, match=r"^cannot determine the result of") as caught:
         annotated_result(function)(*args)
     assert words in str(caught.value)
     assert f"of {function.__name__}(" in str(caught.value)
 
 
-def test_undetermined_dimensions_are_named_with_advice():
+def test_error_about_undetermined_dimensions_has_advice():
     def unknown(x) -> Float[Array, "n"]: ...
     def several(x) -> Float[Array, "*n"]: ...
     def called(x: Float[Array, "n"]) -> Float[Array, "n*len(n)"]: ...
@@ -115,7 +115,7 @@ def test_other_annotations_declare_nothing():
             jaxcb.pure(function)
 
 
-def test_annotation_that_names_nothing_is_a_clear_error():
+def test_annotation_with_an_unknown_name_is_a_clear_error():
     def broken(x) -> "Floaty[Array, 'n']": ...
 
     with pytest.raises(ValueError, match=r"annotations of broken: NameError.* or pass result="):
@@ -134,7 +134,7 @@ def test_no_result_is_annotated_as_none():
     assert seen == [2.0]
 
 
-def test_bessel_function_is_registered_by_its_annotations_alone():
+def test_annotations_are_enough_to_register_a_bessel_function():
     @jaxcb.pure
     def bessel(v: Int[Array, ""], z: Float[Array, "*n"]) -> Float[Array, "*n"]:
         return scipy.special.jv(v, z)
@@ -152,7 +152,7 @@ def test_bessel_function_is_registered_by_its_annotations_alone():
         bessel(1.5, z)
 
 
-def test_given_result_wins_over_the_annotation():
+def test_result_argument_overrides_the_annotation():
     @jaxcb.pure(result=struct((2,)))
     def f(x: Float[Array, ""]) -> Float[Array, "3"]:
         return np.full(2, x, np.float32)
@@ -160,7 +160,7 @@ def test_given_result_wins_over_the_annotation():
     assert f(1.0).shape == (2,)
 
 
-def test_function_typed_again_with_equal_annotations_is_the_same_interface(notebook):
+def test_rerun_function_with_equal_annotations_is_the_same_interface(notebook):
     notebook.names |= {"Float": Float, "Array": Array}
     cell = '@jaxcb.pure\ndef again(x: Float[Array, "n"]) -> Float[Array, "n"]:\n    return x + {}'
     notebook.run(cell.format(1), "cell")
@@ -168,11 +168,11 @@ def test_function_typed_again_with_equal_annotations_is_the_same_interface(noteb
     x = np.zeros(2, np.float32)
     assert f(x)[0] == 1
     notebook.run(cell.format(2), "cell")
-    assert f(x)[0] == 2  # nothing was compiled anew: programs call the new body
+    assert f(x)[0] == 2  # without compiling: programs call the new body
 
 
 @given(data=st.data(), rank=st.integers(0, 3))
-def test_dimensions_of_the_result_are_those_of_the_arguments_by_name(data, rank):
+def test_result_has_the_named_dimensions_of_the_arguments(data, rank):
     names = data.draw(st.permutations(["a", "b", "c"]))[:rank]
     sizes = {name: data.draw(st.integers(0, 4)) for name in names}
     order = data.draw(st.permutations(names))
@@ -188,7 +188,7 @@ def test_dimensions_of_the_result_are_those_of_the_arguments_by_name(data, rank)
     assert found == struct(tuple(sizes[name] + k for k, name in enumerate(order)), dtype)
 
 
-def test_one_dtype_of_a_family_is_itself_and_complex_has_its_own():
+def test_result_may_be_a_single_dtype_or_complex_like_the_argument():
     def f(x: Complex[Array, "n"]) -> Float32[Array, "n"]: ...
     def g(x: Complex[Array, "n"]) -> Complex[Array, "n"]: ...
 

@@ -1,4 +1,4 @@
-"""Every pair of dtypes: a result is converted as numpy does it, or refused by its value."""
+"""For every pair of dtypes, a result is converted as numpy does it, or refused for its value."""
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ def assert_same_bits(got, wanted):
 
 
 def assert_as_expected(result, name, cast):
-    """One result, of which the oracle says that it is converted or refused."""
+    """Check that one result is converted or refused, as the oracle expects."""
     array = np.asarray(result)
     wanted = expected(array, name, cast=cast)
     if wanted is not None:
@@ -51,13 +51,13 @@ def test_every_number_is_converted_as_numpy_does_it_or_refused(came, cast):
 
 
 @pytest.mark.parametrize("came", EVERY)
-def test_first_number_that_is_lost_is_shown_wherever_it_stands(came):
+def test_error_shows_the_first_number_that_does_not_fit_at_any_position(came):
     for declared in EVERY:
         numbers = interesting(came)[::-1]
         kept = [n for n in numbers if expected(np.asarray(n), declared) is not None]
         lost = [n for n in numbers if expected(np.asarray(n), declared) is None]
         if not kept or not lost:
-            continue  # all of them fit, or the kind does not
+            continue  # all of them fit, or none of this kind does
         array = np.array([*kept[:3], lost[0], *kept[:2], lost[-1]]).astype(jnp.dtype(came))
         with pytest.raises(ResultError) as caught:
             check(array, array.shape, declared)
@@ -69,7 +69,7 @@ bits = st.binary(min_size=0, max_size=6 * 16)
 
 @st.composite
 def arrays(draw):
-    """Any bits, in any memory: also NaNs with something in them, strides, other byte orders."""
+    """Draw any bits in any memory layout: NaNs with a payload, strides, other byte orders."""
     name = draw(st.sampled_from(EVERY))
     dtype = jnp.dtype(name)
     if name == "bool":
@@ -99,14 +99,14 @@ PYTHON += [0.0, -0.0, 1.5, 1e300, float("inf"), float("nan"), 1j, 1e300j]
 
 @casts
 @pytest.mark.parametrize("declared", EVERY)
-def test_python_numbers_are_as_those_that_numpy_makes_of_them(declared, cast):
+def test_python_numbers_are_converted_like_numpy_numbers(declared, cast):
     for number in PYTHON:
         assert_as_expected(number, declared, cast)
 
 
 @pytest.mark.parametrize("declared", EVERY)
 @pytest.mark.parametrize("number", [2**64, -(2**70), 2**64 + 1, 10**400], ids=lambda n: n % 1000)
-def test_python_integer_beyond_64_bits_fits_a_floating_number_that_is_exactly_it(number, declared):
+def test_python_integer_beyond_64_bits_fits_only_a_float_that_is_exactly_equal(number, declared):
     def exactly(cast):
         try:
             return int(cast.real) == number
@@ -134,7 +134,7 @@ class Convertible:
 
 @casts
 @pytest.mark.parametrize("came", EVERY)
-def test_object_with_an_array_and_a_jax_array_are_that_array(came, cast):
+def test_objects_with_an_array_and_jax_arrays_are_converted_like_arrays(came, cast):
     for number in interesting(came)[:12]:
         for declared in EVERY:
             array = np.asarray(number)
@@ -149,14 +149,14 @@ def test_object_with_an_array_and_a_jax_array_are_that_array(came, cast):
                     assert_same_bits(check(result, (), declared, cast), wanted)
 
 
-def test_numbers_are_converted_without_warnings_of_numpys():
-    """Warnings are errors here: an integer for complex64, an overflow with cast."""
+def test_conversions_cause_no_numpy_warnings():
+    """Warnings are errors in tests: an integer for complex64, an overflow with cast."""
     assert check(np.int32(3), (), "complex64") == 3
     assert check(np.float64(1e300), (), "float16", cast=True) == np.inf
     assert check(np.array([1e300, np.nan]), (2,), "complex64", cast=True)[0] == np.inf
 
 
-def test_long_doubles_are_floating_numbers():
+def test_long_doubles_are_converted_like_floats():
     third = np.longdouble(1) / 3
     assert_same_bits(check(third, (), "float32"), np.asarray(np.float32(1 / 3)))
     if np.finfo(np.longdouble).maxexp > 1024:
@@ -166,7 +166,7 @@ def test_long_doubles_are_floating_numbers():
             check(np.longdouble("1e4000"), (), "float64")
 
 
-def test_number_without_infinity_or_nan_is_not_cut_to_the_largest_one():
+def test_number_is_not_clipped_for_a_dtype_without_infinity_and_nan():
     four_bits = "float4_e2m1fn"
     if not hasattr(jnp, four_bits):
         pytest.skip("this JAX has no float4")

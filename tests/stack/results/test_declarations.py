@@ -1,4 +1,4 @@
-"""Invalid declarations raise an error of one paragraph with advice, before anything runs."""
+"""Invalid declarations raise a one-paragraph error with advice, before any call."""
 
 import re
 from types import SimpleNamespace as Declared
@@ -51,7 +51,7 @@ NOT_EVALUATED = {
 
 
 def refused(result, *args, error=ValueError):
-    """Return the message for a function with that result, called eagerly, jitted and under vmap."""
+    """Return the message for a function with this result, called eagerly, jitted and under vmap."""
     seen = []
 
     def oracle(x=None):
@@ -63,7 +63,7 @@ def refused(result, *args, error=ValueError):
         with pytest.raises(error) as caught:
             f = transform(jaxcb.pure(oracle, result=result))
             f(*(args or (X,)))
-        # the argument is a batch element of it under vmap, and functions have an address
+        # Under vmap the argument is a batch element of X. Functions are shown with their address.
         message = message_of(caught.value).replace("float32[]", "float32[3]")
         messages.add(re.sub(r"0x[0-9a-f]+", "", message))
     assert seen == []
@@ -72,7 +72,7 @@ def refused(result, *args, error=ValueError):
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_shape_with_other_than_whole_numbers_is_refused(shape):
+def test_shape_that_is_not_made_of_non_negative_integers_is_refused(shape):
     message = refused(Declared(shape=shape, dtype=np.float32))
     assert message.startswith(f"cannot use the shape {shape!r} in result=")
     assert "must be non-negative integers" in message
@@ -84,12 +84,12 @@ def test_expression_for_a_negative_dimension_is_refused():
 
 
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
-def test_dtype_that_jax_has_no_arrays_of_is_refused(dtype):
+def test_dtype_without_jax_arrays_is_refused(dtype):
     message = refused({"y": Declared(shape=(3,), dtype=dtype)})
     assert message.startswith("cannot use the dtype ") and "JAX has no arrays of it" in message
 
 
-def test_key_is_refused_with_what_to_declare_instead():
+def test_error_about_a_key_says_what_to_declare_instead():
     message = refused(jax.eval_shape(lambda: jax.random.key(0)), error=TypeError)
     assert "cannot return key<fry> from a host function" in message
     assert "jax.random.wrap_key_data" in message
@@ -111,7 +111,7 @@ def test_key_is_refused_with_what_to_declare_instead():
     ],
     ids=lambda result: type(result).__name__,
 )
-def test_what_has_no_shape_and_dtype_is_refused(result):
+def test_declaration_without_shape_and_dtype_is_refused(result):
     message = refused(result)
     assert message.startswith("cannot use ") or "raised TypeError" in message
     if message.startswith("cannot use "):
@@ -129,12 +129,12 @@ def test_what_has_no_shape_and_dtype_is_refused(result):
     ],
     ids=["a shape", "expressions in a structure"],
 )
-def test_what_may_be_meant_is_written_out(result, advice):
+def test_error_suggests_the_declaration_that_was_meant(result, advice):
     assert refused(result).endswith(advice)
 
 
 @pytest.mark.parametrize(("expression", "words"), NOT_EVALUATED.values(), ids=NOT_EVALUATED)
-def test_expression_that_raises_is_quoted_with_what_it_raised(expression, words):
+def test_error_of_an_expression_that_raises_quotes_it_and_its_exception(expression, words):
     message = refused(expression) if expression != "x.shape[0] // 0" else None
     if message is None:
         with pytest.raises(ValueError) as caught:
@@ -147,7 +147,7 @@ def test_expression_that_raises_is_quoted_with_what_it_raised(expression, words)
     assert words in message
 
 
-def test_function_of_the_parameters_that_raises_is_named_with_what_it_got():
+def test_error_of_a_result_function_that_raises_names_it_and_its_arguments():
     message = refused(lambda x: x.shape[9])
     assert message.startswith(
         "cannot determine the result of oracle(float32[3]): result=<lambda> raised "
@@ -160,14 +160,14 @@ def test_function_of_the_parameters_that_raises_is_named_with_what_it_got():
     assert isinstance(caught.value.__cause__, IndexError)
 
 
-def test_64_bits_are_refused_by_the_name_of_what_declares_them():
+def test_declared_64_bits_are_refused_without_x64():
     message = refused(jax.ShapeDtypeStruct((3,), np.int64))
     assert "cannot return int64 while jax_enable_x64 is off" in message
     assert "Declare int32, or call jax.config.update('jax_enable_x64', True)" in message
 
 
-def test_lambda_with_another_default_is_another_interface():
-    """Programs of the first one keep their shape, and are not called with the second body."""
+def test_result_lambda_with_another_default_is_another_interface():
+    """Programs of the first lambda keep their shape and never call the second body."""
     names = {"np": np}
     programs = []
     for n in (2, 3):
@@ -213,7 +213,7 @@ INFERRED = {
 @pytest.mark.parametrize(
     "transform", [lambda f: f, jax.jit, jax.vmap], ids=["eager", "jit", "vmap"]
 )
-def test_what_cannot_be_inferred_says_what_came_and_what_to_do(function, words, transform):
+def test_error_of_inference_says_what_was_returned_and_what_to_do(function, words, transform):
     def oracle(*args):
         return function(*args)
 
@@ -227,15 +227,15 @@ def test_what_cannot_be_inferred_says_what_came_and_what_to_do(function, words, 
 @pytest.mark.parametrize(
     "transform", [lambda f: f, jax.jit, jax.vmap], ids=["eager", "jit", "vmap"]
 )
-def test_function_that_uses_jax_is_inferred_by_its_values(transform):
-    """Run on zeros outside of the program that is being traced."""
+def test_result_of_a_function_that_uses_jax_is_inferred(transform):
+    """The function runs on zeros outside of the program that is being traced."""
     oracle = jaxcb.pure(lambda x: {"sum": jnp.sum(x), "half": x / 2}, result="infer")
     got = transform(oracle)(X[:, None])
     np.testing.assert_array_equal(got["half"], X[:, None] / 2)
     assert np.sum(got["sum"]) == 3
 
 
-def test_value_that_does_not_fit_what_the_zeros_returned_is_an_error_of_its_call():
+def test_result_that_does_not_fit_the_inferred_dtype_is_an_error_of_its_call():
     oracle = jaxcb.pure(lambda x: {"oracle": 2 ** int(x)}, result="infer")
     assert oracle(4)["oracle"] == 16
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
@@ -255,7 +255,7 @@ def test_pure_callback_without_any_result_is_refused(result):
     assert ("a scalar is" in words) == (result in ((), "()"))
 
 
-def test_string_argument_is_not_taken_for_a_declaration():
+def test_string_argument_is_not_mistaken_for_a_declaration():
     def oracle(z):
         return z
 
@@ -265,7 +265,7 @@ def test_string_argument_is_not_taken_for_a_declaration():
     assert "Write one string" not in words
 
 
-def test_function_that_is_a_pytree_without_leaves_is_a_declaration():
+def test_result_function_may_be_a_pytree_without_leaves():
     like = jax.tree_util.Partial(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype))
     assert jaxcb.pure(lambda x: x, result=like)(X).shape == X.shape
     with pytest.raises(ValueError, match="cannot evaluate result"):
@@ -275,7 +275,7 @@ def test_function_that_is_a_pytree_without_leaves_is_a_declaration():
 @pytest.mark.parametrize(
     ("result", "shape"), [("(2,) + x.shape", (2, 3, 4)), ("x.shape + (2,)", (3, 4, 2))]
 )
-def test_axes_can_be_put_in_front_of_a_shape_and_behind_it(result, shape):
+def test_result_expression_can_prepend_and_append_axes(result, shape):
     f = jaxcb.pure(lambda x: np.zeros(shape, x.dtype), result=result)
     y = f(np.ones((3, 4), np.float16))
     assert (y.shape, y.dtype) == (shape, np.float16)

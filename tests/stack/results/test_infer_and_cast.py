@@ -1,4 +1,4 @@
-"""``result="infer"`` runs a pure function once, on zeros; ``cast=True`` lets a result lose."""
+"""``result="infer"`` runs a pure function once, on zeros; ``cast=True`` lets results lose bits."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 
 
-def test_structure_shapes_and_dtypes_are_those_of_the_result():
+def test_structure_shapes_and_dtypes_are_inferred_from_the_result():
     @jaxcb.pure(result="infer")
     def parts(m, scale=2.0):
         return {"values": np.linalg.eigvalsh(m), "sum": (m.sum() * scale, np.int8(3))}
@@ -36,18 +36,18 @@ def test_function_runs_once_for_each_shape_on_read_only_zeros():
     f.lower(x)
     assert seen == [((3,), "float32", False, 0.0, "plain")]
     jax.jit(lambda x: host(x) + 1).lower(x)
-    assert len(seen) == 1  # known
+    assert len(seen) == 1  # the result is already known
     f.lower(np.ones(2, np.float32)), f.lower(np.ones(3, np.int8)), host(x, flag="other")
-    assert [one[:2] for one in seen[1:3]] == [((2,), "float32"), ((3,), "int8")]
-    assert [one[3:] for one in seen[3:]] == [(0.0, "other"), (3.0, "other")]
+    assert [call[:2] for call in seen[1:3]] == [((2,), "float32"), ((3,), "int8")]
+    assert [call[3:] for call in seen[3:]] == [(0.0, "other"), (3.0, "other")]
 
 
-def test_results_of_64_bits_have_32_while_x64_is_off():
+def test_64_bit_results_are_inferred_as_32_bit_without_x64():
     host = jaxcb.pure(lambda x: np.float64(x) / 3, result="infer")
     assert host(1.0).dtype == jnp.float32
 
 
-def test_new_body_is_run_again():
+def test_result_of_a_new_body_is_inferred_again():
     names = {"np": np}
     exec("def host(x): return np.float32(1)", names)
     assert jaxcb.pure(names["host"], result="infer")(1.0).shape == ()
@@ -55,7 +55,7 @@ def test_new_body_is_run_again():
     assert jaxcb.pure(names["host"], result="infer")(1.0).shape == (3,)
 
 
-def test_what_fails_on_zeros_says_what_to_declare():
+def test_error_of_a_function_that_fails_on_zeros_says_what_to_declare():
     @jaxcb.pure(result="infer")
     def inverse(m):
         return np.linalg.inv(m)
@@ -68,7 +68,7 @@ def test_what_fails_on_zeros_says_what_to_declare():
     assert isinstance(e.value.__cause__, np.linalg.LinAlgError)
 
 
-def test_io_is_not_run_to_infer_its_result():
+def test_result_of_an_io_callback_is_not_inferred():
     with pytest.raises(ValueError, match=r"with its side effects. Declare the result"):
         jaxcb.io(lambda x: x, result="infer")
 
@@ -90,7 +90,9 @@ LOSING = [
 
 @pytest.mark.parametrize(("returned_value", "dtype", "cast"), LOSING, ids=lambda value: str(value))
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io], ids=["pure", "io"])
-def test_cast_allows_a_result_to_lose_within_its_kind(register, returned_value, dtype, cast):
+def test_cast_allows_loss_of_range_and_precision_within_a_kind(
+    register, returned_value, dtype, cast
+):
     host = register(lambda: returned_value, result=declared(dtype), cast=True)
     for f in (host, jax.jit(host)):
         assert f() == cast
@@ -106,7 +108,7 @@ def test_cast_allows_a_result_to_lose_within_its_kind(register, returned_value, 
      (ml_dtypes.bfloat16(2), "int8")],
     ids=str,
 )  # fmt: skip
-def test_cast_does_not_change_the_kind(returned_value, dtype):
+def test_cast_does_not_convert_between_kinds(returned_value, dtype):
     host = jaxcb.pure(lambda: returned_value, result=declared(dtype), cast=True)
     with pytest.raises(Exception, match=f"expected {dtype}"):
         host()
@@ -122,7 +124,7 @@ def test_cast_is_another_interface():
         strict()
 
 
-def test_result_whose_size_depends_on_the_data_is_refused_and_not_taken_for_empty():
+def test_result_whose_size_depends_on_the_data_is_refused_and_not_inferred_as_empty():
     where = jaxcb.pure(lambda x: {"at": np.flatnonzero(x > 0.5)}, result="infer")
     x = jnp.array([0.0, 1.0])
     for f in (where, jax.jit(where)):
@@ -132,7 +134,7 @@ def test_result_whose_size_depends_on_the_data_is_refused_and_not_taken_for_empt
             f(x)
 
 
-def test_results_that_are_empty_whatever_the_data_are_inferred():
+def test_results_that_are_empty_for_any_data_are_inferred():
     double = jaxcb.pure(
         lambda x: {"v": 2 * x, "none": np.zeros(0), "d": np.diff(x)}, result="infer"
     )

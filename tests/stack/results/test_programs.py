@@ -1,4 +1,4 @@
-"""Conversions are equal in eager calls, compiled programs and under vmap, with and without x64."""
+"""Conversions are the same in eager calls, programs and under vmap, with and without x64."""
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +11,11 @@ from ._messages import message_of
 from ._oracle import EVERY, INTS, NARROW, SUB_BYTE_IS_SOUND, expected, interesting, limits, meaning
 
 ELEMENTS = 3
-SMALLEST = float(jnp.finfo(np.float32).tiny)  # that is normal
+SMALLEST = float(jnp.finfo(np.float32).tiny)  # the smallest normal number
 
 
 def call_variants(shape, name, cast):
-    """One callback, called directly, in a program, and element by element in another."""
+    """Return a callback called directly, in a program, and by element in another program."""
     results = []
 
     @jaxcb.pure(result=jax.ShapeDtypeStruct(shape, jnp.dtype(name)), cast=cast)
@@ -27,12 +27,12 @@ def call_variants(shape, name, cast):
 
 
 def few(came):
-    """An ordinary number, the extreme ones, and what is no number."""
+    """Return an ordinary number, the extremes, and a number that is not finite."""
     numbers = interesting(came)
     if meaning(came) in ("bool", "int"):
         return numbers[[0, len(numbers) // 2, -1]]
     sizes = np.abs(numbers.astype(np.complex128))
-    numbers = numbers[(sizes == 0) | ~(sizes < SMALLEST)]  # XLA takes those for 0, see below
+    numbers = numbers[(sizes == 0) | ~(sizes < SMALLEST)]  # XLA flushes subnormals to 0
     order = np.argsort(np.abs(numbers.astype(np.complex128)), kind="stable")
     return numbers[order[[0, len(order) // 2, len(order) * 3 // 4, -1]]]
 
@@ -59,29 +59,29 @@ def shape_for(name):
 
 
 @pytest.mark.parametrize("name", NARROW)
-def test_result_is_converted_alike_in_every_variant_without_x64(name):
+def test_result_is_converted_the_same_in_every_variant_without_x64(name):
     assert_every_variant(name, EVERY, False, shape_for(name))
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_result_is_converted_alike_in_every_variant_with_x64(name):
+def test_result_is_converted_the_same_in_every_variant_with_x64(name):
     with jax.enable_x64(True):
         assert_every_variant(name, EVERY[::2], False, shape_for(name))
 
 
 @pytest.mark.parametrize("name", ["int4", "uint8", "int32", "float16", "float8_e5m2", "complex64"])
-def test_cast_converts_alike_in_every_variant(name):
+def test_cast_converts_the_same_in_every_variant(name):
     assert_every_variant(name, EVERY, True, shape_for(name))
 
 
 @pytest.mark.parametrize("name", ["float32", "int8", "bool"])
-def test_arrays_are_converted_alike_in_every_variant(name):
+def test_arrays_are_converted_the_same_in_every_variant(name):
     assert_every_variant(name, ["bool", "int64", "float32", "float64", "complex64"], False, (2, 3))
 
 
 @pytest.mark.parametrize("callback", [jax.pure_callback, jaxcb.pure_callback], ids=["jax", "ours"])
 def test_subnormal_number_is_0_in_compiled_programs_as_with_jax(callback):
-    """XLA's threads take them for 0, in NumPy's code too; nothing of it is seen in eager calls."""
+    """XLA's threads flush them to 0, in NumPy's code too. Eager calls are not affected."""
     declared = jax.ShapeDtypeStruct((), np.float32)
     tiny = np.float32(1e-30)
     f = jax.jit(lambda x: callback(lambda x: np.asarray(x) * tiny, declared, x))
@@ -92,7 +92,7 @@ def test_subnormal_number_is_0_in_compiled_programs_as_with_jax(callback):
 
 @pytest.mark.parametrize("name", INTS)
 def test_integer_of_a_loop_is_exact_in_every_step(name):
-    """As scan calls it, one after the other in one program."""
+    """A scan makes the calls one after the other, in one program."""
     low, high = limits(name)
     numbers = [low, high, 0, 1]
     with jax.enable_x64(True):

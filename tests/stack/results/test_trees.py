@@ -1,4 +1,4 @@
-"""Random structures: a right result arrives, a wrong one is reported by the key that is wrong."""
+"""For random structures, matching results are accepted, and errors name the wrong key."""
 
 import collections
 
@@ -17,7 +17,7 @@ from ._messages import message_of
 from ._trees import (
     Pair,
     State,
-    as_others,
+    equivalent,
     name_of,
     places,
     result_to,
@@ -41,12 +41,12 @@ def assert_same(got, wanted):
 
 @settings(max_examples=200)
 @given(results, st.data())
-def test_right_result_arrives_leaf_by_leaf_in_the_declared_order(declared, data):
+def test_matching_result_is_flattened_in_the_declared_order(declared, data):
     check = checker(declared)
-    for seed in range(3):  # the first result decides how the next ones are taken apart
+    for seed in range(3):  # the first result determines how later ones are flattened
         returned_value = result_to(declared, seed)
         assert_same(check(returned_value), jax.tree.leaves(returned_value))
-        assert_same(check(as_others(returned_value, data.draw)), jax.tree.leaves(returned_value))
+        assert_same(check(equivalent(returned_value, data.draw)), jax.tree.leaves(returned_value))
         scalars = jax.tree.map(
             lambda x: x[()] if x.shape == () else x.astype(x.dtype), returned_value
         )
@@ -55,7 +55,7 @@ def test_right_result_arrives_leaf_by_leaf_in_the_declared_order(declared, data)
 
 @settings(max_examples=200)
 @given(results, st.data())
-def test_wrong_result_is_reported_by_the_key_that_is_wrong(declared, data):
+def test_error_of_a_wrong_result_names_the_wrong_key(declared, data):
     check, returned_value = checker(declared), result_to(declared)
     path, node, put = data.draw(st.sampled_from(list(places(returned_value))))
     kinds = wrong_leaves(node) if isinstance(node, np.ndarray) else wrong_nodes(node)
@@ -144,7 +144,7 @@ FIRST_DIFFERENCES = {
 @pytest.mark.parametrize(
     ("returned_value", "declared", "words"), FIRST_DIFFERENCES.values(), ids=FIRST_DIFFERENCES
 )
-def test_first_key_that_differs_is_named(returned_value, declared, words):
+def test_error_names_the_first_key_that_differs(returned_value, declared, words):
     with pytest.raises(ResultError) as caught:
         checker(declared)(returned_value)
     message_of(caught.value, words)
@@ -171,8 +171,8 @@ def test_structure_is_checked_eagerly_compiled_and_under_vmap(how):
     assert oracle(x)["pos"].shape == (*lead, 2)
 
 
-def test_class_that_looks_at_its_arrays_can_be_declared():
-    """JAX builds such nodes with tracers; we build one of shapes and dtypes for the key paths."""
+def test_class_that_inspects_its_arrays_can_be_declared():
+    """JAX builds such nodes with tracers, and we build one from shapes and dtypes for key paths."""
 
     @jax.tree_util.register_pytree_node_class
     class Square:

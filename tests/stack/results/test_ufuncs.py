@@ -1,4 +1,4 @@
-"""Ufuncs are registered without a result: they know what they return."""
+"""Ufuncs are registered without a result, because they can compute its shape and dtype."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import jupyter_jaxcb as jaxcb
 Z = np.linspace(0.1, 4, 6, dtype=np.float32)
 
 
-def test_bessel_function_of_scipy_is_one_line():
+def test_scipys_bessel_function_is_registered_in_one_line():
     jv = jaxcb.pure(scipy.special.jv, vmap_method="expand_dims", derivative="finite")
     expected = scipy.special.jv(1, Z)
     for f in (jv, jax.jit(jv), jax.vmap(jv, (None, 0))):
@@ -29,7 +29,7 @@ def test_bessel_function_of_scipy_is_one_line():
     ids=lambda ufunc: ufunc.__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int8, np.float16], ids=str)
-def test_values_and_dtypes_are_those_of_numpy(ufunc, dtype):
+def test_values_and_dtypes_agree_with_numpy(ufunc, dtype):
     args = [np.array([1, 2, 3], dtype)] + [np.array([[2], [1]], dtype)] * (ufunc.nin - 1)
     try:
         wanted = ufunc(*args)
@@ -51,24 +51,24 @@ def test_shapes_broadcast_as_in_numpy(drawn):
 
 
 @given(st.integers(0, 4).filter(lambda count: count != 2))
-def test_wrong_number_of_arguments_is_named(count):
+def test_error_names_a_wrong_number_of_arguments(count):
     with pytest.raises(ValueError, match=f"add takes 2 arguments, not {count}"):
         jaxcb.pure(np.add)(*[1.0] * count)
 
 
 @pytest.mark.parametrize("value", ["a", None, [1.0, 2.0]], ids=["str", "None", "list"])
-def test_argument_that_is_no_array_is_named(value):
+def test_error_names_an_argument_that_is_no_array(value):
     with pytest.raises(ValueError, match=r"add got .+ as argument 2, which is not a number or an "):
         jaxcb.pure(np.add)(1.0, value)
 
 
-def test_shapes_that_do_not_broadcast_are_named():
+def test_error_names_shapes_that_do_not_broadcast():
     with pytest.raises(
         ValueError, match=r"result of add\(float32\[2\], float32\[3\]\): shape mism"
     ):
         jaxcb.pure(np.add)(np.ones(2, np.float32), np.ones(3, np.float32))
 
 
-def test_ufunc_over_whole_axes_needs_a_result():
+def test_generalized_ufunc_needs_a_result():
     with pytest.raises(ValueError, match=r"cannot register matmul .* without its result"):
         jaxcb.pure(np.matmul)

@@ -1,4 +1,4 @@
-"""Helpers in a file that is not the program's."""
+"""Helpers in a different file than the program that calls them."""
 
 
 def twice(callback, x):

@@ -1,7 +1,7 @@
 """Programs on several devices: shard_map, pmap and sharded jit.
 
-Run by test_devices.py in a process of its own, as the number of devices is fixed at the start.
-Prints a line for each row that fails.
+test_devices.py runs this in a separate process, since the number of devices is fixed at startup.
+It prints a line for each row that fails.
 """
 
 import jax
@@ -24,7 +24,7 @@ def sharded(f, specs=None):
     return jax.shard_map(f, mesh=MESH, in_specs=specs, out_specs=P("d"), check_vma=False)
 
 
-@row("shard_map calls once a device", {"a": "kept 4", "b": "kept 4", "c": "kept 4"})
+@row("shard_map makes one call per device", {"a": "kept 4", "b": "kept 4", "c": "kept 4"})
 def _(h):
     a, b, c = h.pure("a"), h.io("b"), h.debug("c")
     return jax.jit(sharded(lambda x: (c(x), a(x) + b(x))[1])), (XS,)
@@ -36,13 +36,13 @@ def _(h):
     return jax.jit(sharded(lambda x: (a(x), b(x))[1])), (XS,)
 
 
-@row("a optimized away call in shard_map", {"a": "optimized away 0", "b": "kept 4"})
+@row("an optimized-away call in shard_map", {"a": "optimized away 0", "b": "kept 4"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return jax.jit(sharded(lambda x: jnp.where(False, a(x), b(x)))), (XS,)
 
 
-@row("a optimized away integer call in shard_map", {"a": "optimized away 0"})
+@row("an optimized-away integer call in shard_map", {"a": "optimized away 0"})
 def _(h):
     a = h.pure("a")
     return jax.jit(sharded(lambda x: x + 0 * a(x))), (XS.astype(np.int32),)
@@ -88,14 +88,14 @@ def _(h):
     jax.block_until_ready([f(XS), f(XS + 1)])
 
 
-@row("a call of what every device holds", {"a": "kept 4"})
+@row("a call on a replicated array", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     f = sharded(lambda x, k: x + a(k), (P("d"), P()))
     return jax.jit(f), (XS, XS[0])
 
 
-@row("a call outside of shard_map and one inside", {"a": "kept 1", "b": "kept 4"})
+@row("one call outside of shard_map and one inside", {"a": "kept 1", "b": "kept 4"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = sharded(b)
@@ -114,7 +114,7 @@ def _(h):
     jax.block_until_ready(sharded(lambda x: a(x))(jnp.asarray(XS)))
 
 
-@row("pmap calls once a device", {"a": "kept 4", "b": "kept 4", "c": "unused 0"})
+@row("pmap makes one call per device", {"a": "kept 4", "b": "kept 4", "c": "unused 0"})
 def _(h):
     a, b, c = h.pure("a"), h.debug("b"), h.pure("c")
     jax.block_until_ready(jax.pmap(lambda x: (c(x), b(x), a(x))[2])(XS))
@@ -142,7 +142,8 @@ def _(h):
 
 
 @row(
-    "jit over a sharded array calls once", {"a": "kept 1", "b": "unused 0", "c": "optimized away 0"}
+    "jit over a sharded array makes one call",
+    {"a": "kept 1", "b": "unused 0", "c": "optimized away 0"},
 )
 def _(h):
     a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
@@ -150,7 +151,7 @@ def _(h):
     return lambda x: (b(x), jnp.where(False, c(x), a(x)))[1], (x,)
 
 
-@row("io over a sharded array calls once", {"a": "kept 1"})
+@row("io over a sharded array makes one call", {"a": "kept 1"})
 def _(h):
     a = h.io("a")
     x = jax.device_put(XS, NamedSharding(MESH, P("d")))
@@ -174,8 +175,8 @@ def _(h):
 
 
 if __name__ == "__main__":
-    for one in ROWS:
+    for case in ROWS:
         try:
-            check(one)
+            check(case)
         except Exception as error:
-            print(f"FAILED {one.name}: {type(error).__name__} {error}")
+            print(f"FAILED {case.name}: {type(error).__name__} {error}")

@@ -1,4 +1,4 @@
-"""Programs that make every call of their text have nothing elided; others report what is."""
+"""If a program makes every call in its text, nothing is elided; otherwise the rest is reported."""
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,11 @@ def flavor(h, kind, name="a"):
 
 for kind in ("pure", "io", "debug", "ordered"):
 
-    @row(f"{kind}: a helper in the branch that is taken, and outside", {"a": "kept 2"}, known="a")
+    @row(
+        f"{kind}: a helper in the branch that is taken and outside of it",
+        {"a": "kept 2"},
+        known="a",
+    )
     def _(h, kind=kind):
         a = flavor(h, kind)
         helper = jax.jit(lambda x: a(x) + 1)
@@ -57,7 +61,7 @@ for kind in ("pure", "io", "debug", "ordered"):
 
         return f, (X,)
 
-    @row(f"{kind}: a checkpoint in a scan that no run enters, and in a loop", {"a": "kept 2"})
+    @row(f"{kind}: a checkpoint in a scan that no run enters and in a loop", {"a": "kept 2"})
     def _(h, kind=kind):
         helper = jax.checkpoint(flavor(h, kind))
 
@@ -75,7 +79,7 @@ for kind in ("pure", "io", "debug", "ordered"):
         a = flavor(h, kind)
         return lambda x: lax.switch(5, (a, jnp.cos, jnp.sin), x), (X,)
 
-    @row(f"{kind}: a branch in a scan that is unrolled by 2 of 3", {"a": "kept 3"})
+    @row(f"{kind}: a branch in a scan of length 3 unrolled by 2", {"a": "kept 3"})
     def _(h, kind=kind):
         a = flavor(h, kind)
 
@@ -94,7 +98,7 @@ for kind in ("pure", "io", "debug", "ordered"):
         return lambda x: lax.scan(outer, x, length=3, unroll=2)[0], (X,)
 
 
-@row("a while in which a condition decides that is not constant", {"a": "kept 1"})
+@row("a while whose condition is not constant", {"a": "kept 1"})
 def _(h):
     a = h.io("a")
     helper = jax.jit(lambda x: a(x) + 1)
@@ -142,10 +146,10 @@ def _(h):
     return f, (X,)
 
 
-def predicate(call, use, turns):
+def predicate(call, use, length):
     def p(state):
         y = call(state[1])
-        return (state[0] < turns) & (y > -1e9) if use else state[0] < turns
+        return (state[0] < length) & (y > -1e9) if use else state[0] < length
 
     return lambda x: lax.while_loop(p, lambda s: (s[0] + 1, s[1] + 1), (0, x))[1]
 
@@ -156,14 +160,14 @@ for kind, line in {
     "ordered": "kept 4",
 }.items():
 
-    @row(f"{kind} in the condition of a loop whose turns XLA knows", {"a": line})
+    @row(f"{kind} in the condition of a loop whose trip count XLA knows", {"a": line})
     def _(h, kind=kind):
         return predicate(flavor(h, kind), False, 3), (X,)
 
 
 for kind in ("pure", "io", "debug"):
 
-    @row(f"{kind} on which the condition of a loop depends", {"a": "kept 4"})
+    @row(f"{kind} that the condition of a loop depends on", {"a": "kept 4"})
     def _(h, kind=kind):
         a, needed = flavor(h, kind), h.pure("b")
         return predicate(a if kind != "debug" else lambda x: needed(a(x)), True, 3), (X,)
@@ -196,7 +200,7 @@ for flavor_of in ("pure", "side effect"):
         return predicate(helper, True, 3), (X,)
 
 
-@row("a helper in a condition with ordered io, and outside", {"a": "kept 5", "b": "kept 5"})
+@row("a helper in a condition with ordered io and outside of it", {"a": "kept 5", "b": "kept 5"})
 def _(h):
     a, b = h.pure("a"), h.io("b", ordered=True)
     helper = jax.jit(lambda x: (a(x), b(x))[0])
@@ -212,14 +216,14 @@ def buffer_of(h, **options):
     return jaxcb.buffer_callback(a, jax.ShapeDtypeStruct((), np.float32), **options)
 
 
-def with_tap(h, operand, turns, buffer):
+def with_tap(h, operand, length, buffer):
     tap = jaxcb.tap(h.host("t", lambda x, transforms=(): None))
     call = buffer_of(h) if buffer else h.pure("a")
 
     def f(x):
         def p(state):
             tap(state[1])
-            return (state[0] < turns) & (call(operand(x, state[1])) > -1e9)
+            return (state[0] < length) & (call(operand(x, state[1])) > -1e9)
 
         return lax.while_loop(p, lambda s: (s[0] + 1, s[1] + 1), (0, x))[1]
 
@@ -242,7 +246,7 @@ for kind in ("io", "debug"):
     for length in (0, 3):
         line = f"kept {length}" if length else "unused 0"
 
-        @row(f"{kind} in a loop of {length} under grad", {"a": line}, known="a")
+        @row(f"{kind} in a loop of length {length} under grad", {"a": line}, known="a")
         def _(h, kind=kind, length=length):
             a = flavor(h, kind)
 
@@ -255,7 +259,7 @@ for kind in ("io", "debug"):
 
             return jax.grad(loop), (X,)
 
-        @row(f"{kind} in a scan of {length} under grad", {"a": line}, known="a")
+        @row(f"{kind} in a scan of length {length} under grad", {"a": line}, known="a")
         def _(h, kind=kind, length=length):
             a = flavor(h, kind)
 
@@ -266,7 +270,7 @@ for kind in ("io", "debug"):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)
 
 
@@ -281,7 +285,7 @@ def rows_of(program, run=True):
 
 @pytest.mark.parametrize("kind", ["io", "debug"])
 @pytest.mark.parametrize("run", [False, True])
-def test_call_in_a_condition_that_xla_does_not_evaluate_has_the_reason_and_advice(kind, run):
+def test_call_in_a_condition_that_xla_never_evaluates_has_a_reason_and_advice(kind, run):
     (found,) = rows_of(predicate(flavor(Hosts(), kind), False, 3), run)
     assert (str(found.status), found.calls, found.expected) == ("optimized_away", 0, 0)
     assert "never evaluates the condition" in found.reason
@@ -289,7 +293,7 @@ def test_call_in_a_condition_that_xla_does_not_evaluate_has_the_reason_and_advic
 
 
 @pytest.mark.parametrize("kind", ["pure", "io", "debug"])
-def test_helper_that_was_traced_in_a_loop_of_length_0_is_written_as_often_as_it_stands(kind):
+def test_helper_traced_in_a_loop_of_length_0_counts_only_its_other_calls_as_written(kind):
     helper = jax.checkpoint(flavor(Hosts(), kind))
 
     def program(x):
@@ -300,8 +304,8 @@ def test_helper_that_was_traced_in_a_loop_of_length_0_is_written_as_often_as_it_
     assert (found.expected, found.written) == (2, 2)
 
 
-def test_loop_in_a_predicate_that_is_evaluated_once_and_never_again_lacks_nothing():
-    """JAX evaluates one with an ordered effect before the loop; no run enters the loop here."""
+def test_loop_in_a_predicate_that_is_evaluated_only_once_has_nothing_elided():
+    """JAX evaluates a predicate with an ordered effect before the loop; no run enters this loop."""
     h = Hosts()
     a, first = h.pure("a"), h.debug("first", ordered=True)
 
@@ -320,13 +324,13 @@ def test_loop_in_a_predicate_that_is_evaluated_once_and_never_again_lacks_nothin
 
 @pytest.mark.parametrize("kind", ["io", "debug", "ordered"])
 @pytest.mark.parametrize("run", [False, True])
-def test_effect_that_no_run_reaches_on_one_path_lacks_nothing(kind, run):
+def test_effect_with_one_path_that_no_run_reaches_has_nothing_elided(kind, run):
     a = flavor(Hosts(), kind)
     (found,) = rows_of(lambda x: lax.cond(True, a, a, x), run)
     assert (found.elided, found.reason, found.written, found.expected) == (0, "", 1, 1)
 
 
-def test_unused_path_is_reported_where_the_branch_of_the_other_is_not_entered():
+def test_unused_path_is_reported_if_the_branch_of_the_other_path_is_not_entered():
     a = Hosts().pure("a")
     helper = jax.jit(lambda x: a(x) + 1)
 
@@ -354,7 +358,7 @@ def test_more_calls_than_written_are_not_elided():
     assert not calls or "loop of length 0" in " ".join(found.notes)
 
 
-def test_while_of_exactly_one_turn_is_not_hoisted():
+def test_call_in_a_while_of_one_iteration_is_not_hoisted():
     a = Hosts().pure("a")
 
     def program(x):
@@ -364,7 +368,7 @@ def test_while_of_exactly_one_turn_is_not_hoisted():
     assert (str(found.status), found.calls, found.elided, found.reason) == ("kept", 1, 0, "")
 
 
-def test_call_moved_out_of_a_while_in_a_scan_of_one_turn_is_hoisted():
+def test_call_moved_out_of_a_while_in_a_scan_of_length_1_is_hoisted():
     hosts = Hosts()
     a, debug = hosts.pure("a"), jaxcb.debug(lambda s: None)
 
@@ -381,7 +385,7 @@ def test_call_moved_out_of_a_while_in_a_scan_of_one_turn_is_hoisted():
     assert str(found["a"].status) == "hoisted"
 
 
-def test_calls_of_a_program_compiled_before_are_not_missing_from_what_is_expected():
+def test_expected_calls_include_those_of_a_program_compiled_earlier():
     calls = []
     look = jaxcb.debug(lambda x: calls.append(1))
 

@@ -1,4 +1,4 @@
-"""cond, switch and platform_dependent: constant and from data, taken and not, under vmap."""
+"""cond, switch and platform_dependent: constant or from data, taken or not, and under vmap."""
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,9 @@ def _(h):
 
 
 @row(
-    "io in a branch that is constantly not taken", {"a": "optimized away 0", "b": "kept 1"}, (2, 1)
+    "io in a branch that a constant condition rules out",
+    {"a": "optimized away 0", "b": "kept 1"},
+    (2, 1),
 )
 def _(h):
     a, b = h.io("a"), h.io("b")
@@ -45,7 +47,7 @@ def _(h):
 
 
 @row(
-    "debug in a branch that is constantly not taken",
+    "debug in a branch that a constant condition rules out",
     {"a": "optimized away 0", "b": "kept 1"},
     (2, 1),
 )
@@ -55,7 +57,7 @@ def _(h):
 
 
 @row(
-    "ordered io in a branch that is constantly not taken",
+    "ordered io in a branch that a constant condition rules out",
     lambda n: {"a": "optimized away 0"},
     (1, 0),
 )
@@ -64,13 +66,21 @@ def _(h):
     return lambda x: lax.cond(False, a, lambda y: y, x), (X,)
 
 
-@row("ordered io in a branch that data do not take", {"a": "not reached 0", "b": "kept 1"}, (2, 2))
+@row(
+    "ordered io in a branch not taken because of data",
+    {"a": "not reached 0", "b": "kept 1"},
+    (2, 2),
+)
 def _(h):
     a, b = h.io("a", ordered=True), h.io("b", ordered=True)
     return lambda x: lax.cond(x[0] > 9, a, b, x), (X,)
 
 
-@row("a condition that XLA computes", {"a": "optimized away 0", "b": "kept 1"}, (2, 1))
+@row(
+    "a condition that XLA evaluates at compile time",
+    {"a": "optimized away 0", "b": "kept 1"},
+    (2, 1),
+)
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.cond(jnp.ones(3).sum() > 9, a, b, x), (X,)
@@ -98,7 +108,7 @@ def _(h):
     return f, (X,)
 
 
-@row("a result of a branch that is not used", {"a": "unused 0", "b": "kept 1"}, (1, 1))
+@row("an unused result of a branch", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.cond(x[0] > 0, lambda: (a(x), b(x)), lambda: (x, x))[1], (X,)
@@ -163,7 +173,11 @@ def _(h):
     return lambda x: lax.scan(body, x, jnp.arange(5))[0], (X,)
 
 
-@row("a cond in a scan that never takes one", {"a": "not reached 0", "b": "kept 5"}, (2, 2))
+@row(
+    "a cond in a scan that never takes one of its branches",
+    {"a": "not reached 0", "b": "kept 5"},
+    (2, 2),
+)
 def _(h):
     a, b = h.debug("a"), h.debug("b")
 
@@ -173,7 +187,7 @@ def _(h):
     return lambda x: lax.scan(body, x, jnp.arange(5))[0], (X,)
 
 
-@row("both branches call one line", {"a": "kept 1", "a:2": "not reached 0"}, (2, 2))
+@row("both branches reach the same line", {"a": "kept 1", "a:2": "not reached 0"}, (2, 2))
 def _(h):
     a = h.pure("a")
 
@@ -183,7 +197,7 @@ def _(h):
     return lambda x: lax.cond(x[0] > 0, call, lambda y: call(y + 1), x), (X,)
 
 
-@row("a python if is no branch of the program", {"a": "kept 1"}, (1, 1), known="a")
+@row("a python if is not a branch of the program", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: a(x) if x.ndim == 1 else b(x), (X,)
@@ -195,13 +209,15 @@ def _(h):
     lax.cond(X[0] > 0, a, b, jnp.asarray(X))
 
 
-@row("platform_dependent lowers one platform's branch", {"a": "kept 1", "b": "unused 0"}, (1, 1))
+@row(
+    "platform_dependent lowers the branch of one platform", {"a": "kept 1", "b": "unused 0"}, (1, 1)
+)
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.platform_dependent(x, cpu=a, default=b), (X,)
 
 
-@row("platform_dependent falls to its default", {"a": "unused 0", "b": "kept 1"}, (1, 1))
+@row("platform_dependent falls back to its default", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.debug("b")
     return lambda x: lax.platform_dependent(x, tpu=a, default=lambda y: (b(y), y)[1]), (X,)
@@ -219,7 +235,9 @@ def _(h):
 
 
 @row(
-    "a cond vmapped over its operand alone takes one", {"a": "kept 4", "b": "not reached 0"}, (2, 2)
+    "a cond vmapped only over its operand takes one branch",
+    {"a": "kept 4", "b": "not reached 0"},
+    (2, 2),
 )
 def _(h):
     a, b = h.pure("a"), h.pure("b")
@@ -238,10 +256,10 @@ def _(h):
 def _(h):
     a = h.debug("a")
 
-    def one(x):
+    def branching(x):
         return lax.cond(x[0] > 99, lambda: (a(x), x)[1], lambda: x)
 
-    return jax.jit(jax.vmap(one)), (XS,)
+    return jax.jit(jax.vmap(branching)), (XS,)
 
 
 @row(
@@ -252,15 +270,15 @@ def _(h):
 )
 def _(h):
     a = h.pure("a")
-    one = lambda x: lax.while_loop(lambda c: c[0] < 4, lambda c: a(c) + 1, x)  # noqa: E731
-    return jax.jit(jax.vmap(one)), (XS * 0 + np.arange(4, dtype=np.float32)[:, None],)
+    loop = lambda x: lax.while_loop(lambda c: c[0] < 4, lambda c: a(c) + 1, x)  # noqa: E731
+    return jax.jit(jax.vmap(loop)), (XS * 0 + np.arange(4, dtype=np.float32)[:, None],)
 
 
 @row("a vmapped while that no batch element enters", {"a": "not reached 0"}, (1, 1))
 def _(h):
     a = h.pure("a")
-    one = lambda x: lax.while_loop(lambda c: c[0] > 99, lambda c: a(c) + 1, x)  # noqa: E731
-    return jax.jit(jax.vmap(one)), (XS,)
+    loop = lambda x: lax.while_loop(lambda c: c[0] > 99, lambda c: a(c) + 1, x)  # noqa: E731
+    return jax.jit(jax.vmap(loop)), (XS,)
 
 
 @row(
@@ -286,5 +304,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)

@@ -17,7 +17,7 @@ def stopped(callback):
 
 
 def with_jvp(a, b):
-    """A function that calls `a`, and whose derivative calls `b`."""
+    """Return a function that calls `a` and whose derivative calls `b`."""
     f = jax.custom_jvp(lambda x: a(x))
 
     @f.defjvp
@@ -28,32 +28,32 @@ def with_jvp(a, b):
 
 
 def with_vjp(a, b, c):
-    """A function that calls `a`, forwards `b`, backwards `c`."""
+    """Return a function that calls `a`, and `b` forwards and `c` backwards under a derivative."""
     f = jax.custom_vjp(lambda x: a(x))
     f.defvjp(lambda x: (b(x), x), lambda x, ct: (c(x) * ct,))
     return f
 
 
-@row("grad does not need a value that is only added", {"a": "unused 0"}, (0, 0))
+@row("grad does not need a result that is only added", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = stopped(h.pure("a"))
     return jax.jit(jax.grad(lambda x: (x * x + a(x)).sum())), (X,)
 
 
-@row("value_and_grad needs it", {"a": "kept 1"}, (1, 1))
+@row("value_and_grad needs a result that is only added", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = stopped(h.pure("a"))
     return jax.jit(jax.value_and_grad(lambda x: (x * x + a(x)).sum())), (X,)
 
 
-@row("value_and_grad of which the value is dropped", {"a": "unused 0"}, (0, 0))
+@row("value_and_grad whose value is dropped", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = stopped(h.pure("a"))
     f = jax.value_and_grad(lambda x: (x * x + a(x)).sum())
     return lambda x: f(x)[1], (X,)
 
 
-@row("grad needs a value that multiplies", {"a": "kept 1"}, (1, 1), known="a")
+@row("grad needs a result that is a factor", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = stopped(h.pure("a"))
     return jax.jit(jax.grad(lambda x: (x * a(x)).sum())), (X,)
@@ -71,7 +71,7 @@ def _(h):
     return jax.jit(jax.grad(f)), (X,)
 
 
-@row("grad outside of jit runs what it traces", {"a": "kept 1"})
+@row("grad outside of jit makes a call whose result is unused", {"a": "kept 1"})
 def _(h):
     a = stopped(h.pure("a"))
     jax.grad(lambda x: (x * x + a(x)).sum())(X)
@@ -100,19 +100,19 @@ def _(h):
     return lambda x: jax.jvp(f, (x,), (x,)), (X,)
 
 
-@row("of jvp only the tangent is used", {"a": "unused 0", "b": "kept 1"}, (1, 1))
+@row("jvp of which only the tangent is used", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return lambda x: jax.jvp(f, (x,), (x,))[1], (X,)
 
 
-@row("of jvp only the value is used", {"a": "kept 1", "b": "unused 0"}, (1, 1))
+@row("jvp of which only the value is used", {"a": "kept 1", "b": "unused 0"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return lambda x: jax.jvp(f, (x,), (x,))[0], (X,)
 
 
-@row("linearize, the tangent twice", {"a": "unused 0", "b": "kept 1"}, (1, 1))
+@row("linearize, applied to two tangents", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
 
@@ -144,7 +144,7 @@ def _(h):
     return jax.jit(jax.value_and_grad(lambda x: f(x).sum())), (X,)
 
 
-@row("jacfwd calls once a direction", {"a": "unused 0", "b": "kept 1"}, (1, 1))
+@row("jacfwd makes one call for all directions", {"a": "unused 0", "b": "kept 1"}, (1, 1))
 def _(h):
     f = with_jvp(h.pure("a"), h.pure("b"))
     return jax.jit(jax.jacfwd(f)), (X,)
@@ -158,7 +158,7 @@ def _(h):
 
 
 def remat(policy):
-    """sin(x) times a call, rematerialized; one more call behind it."""
+    """Return a program with a checkpointed call whose result its derivative needs."""
 
     def program(h):
         a = stopped(h.pure("a"))
@@ -202,7 +202,7 @@ def _(h):
     return jax.checkpoint(lambda x: jnp.sin(x * a(x))), (X,)
 
 
-@row("grad of a scan calls once a turn", {"a": "kept 4"}, known="a")
+@row("grad of a scan makes one call per iteration", {"a": "kept 4"}, known="a")
 def _(h):
     a = stopped(h.pure("a"))
 
@@ -279,7 +279,7 @@ def _(h):
     return jax.jit(jax.grad(f)), (X,)
 
 
-@row("a derivative moves it out of a loop, and leaves it in one of one turn", {"a": "hoisted 1"})
+@row("grad hoists a call out of the inner of two loops, the outer of length 1", {"a": "hoisted 1"})
 def _(h):
     a = h.pure("a")
 
@@ -293,5 +293,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)

@@ -1,4 +1,4 @@
-"""Jitted functions inside jitted functions: one call where the source has two."""
+"""Jitted functions inside jitted functions: one call kept where the source has two."""
 
 import jax
 import jax.numpy as jnp
@@ -19,12 +19,12 @@ def _(h):
     return lambda x: g(x), (X,)
 
 
-def survivors(counts):
-    """Return the rows of a line that is reached twice."""
+def kept_or_deduplicated(counts):
+    """Return the expected rows of a line that is reached twice."""
     return {"a": "deduplicated 1" if counts[1] == 1 else "kept 2"}
 
 
-@row("an inner jit called twice with equal arguments", survivors, known="a")
+@row("an inner jit called twice with equal arguments", kept_or_deduplicated, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -38,14 +38,14 @@ def _(h):
     return lambda x: g(x) + 2 * g(x) + 3 * g(x), (X,)
 
 
-@row("an inner jit called with two equal and one other argument", {"a": "deduplicated 2"})
+@row("an inner jit called with two equal and one different argument", {"a": "deduplicated 2"})
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x) + 1)
     return lambda x: g(x) + 2 * g(x) + 3 * g(x + 1), (X,)
 
 
-@row("an inner jit called with other arguments", {"a": "kept 2"}, known="a")
+@row("an inner jit called with different arguments", {"a": "kept 2"}, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -88,7 +88,7 @@ def _(h):
 
 
 @row(
-    "of an inner jit each call gives another result",
+    "each call of an inner jit uses a different result",
     {"a": "deduplicated 1", "b": "deduplicated 1"},
     (2, 2),
 )
@@ -106,7 +106,7 @@ def _(h):
 
 
 @row(
-    "one of two calls, with other arguments, is optimized away",
+    "one of two calls with different arguments is optimized away",
     {"a": "kept|deduplicated 1"},
     (1, 1),
 )
@@ -166,7 +166,7 @@ def _(h):
     return lambda x: g(x)[:2] + g(x[:2]), (X,)
 
 
-@row("the host function from two lines of an inner jit", {"a@1": "kept 1", "a@2": "kept 1"})
+@row("a host function called on two lines of an inner jit", {"a@1": "kept 1", "a@2": "kept 1"})
 def _(h):
     a = h.pure("a")
 
@@ -179,7 +179,7 @@ def _(h):
     return lambda x: g(x), (X,)
 
 
-@row("an inner jit that is inlined", survivors, known="a")
+@row("an inner jit that is inlined", kept_or_deduplicated, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x), inline=True)
@@ -193,7 +193,7 @@ def _(h):
     return lambda x: g(x) - 2 * g(x), (X,)
 
 
-@row("a jitted function of jax around a call", {"a": "kept 1"}, (1, 1))
+@row("a call inside a jitted function of JAX", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: jnp.linalg.norm(a(x)), (X,)
@@ -207,7 +207,7 @@ def _(h):
 
 
 @row(
-    "an inner jit whose call leaves the loop and meets another",
+    "an inner jit whose call is hoisted next to an equal one",
     lambda n: {"a": "hoisted|deduplicated 1"},
 )
 def _(h):
@@ -258,7 +258,7 @@ def _(h):
     return f, (X,)
 
 
-def test_an_optimized_away_call_is_not_explained_by_equal_arguments():
+def test_reason_of_an_optimized_away_call_is_not_equal_arguments():
     hosts = Hosts()
     g = jax.jit(hosts.pure("a"))
     with jaxcb.record() as recorded:
@@ -280,5 +280,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)

@@ -13,20 +13,20 @@ XS = np.arange(12, dtype=np.float32).reshape(4, 3)
 ROWS, row = table()
 
 
-@row("a scan calls once a turn", {"a": "kept 5"}, (1, 1), known="a")
+@row("a scan makes one call per iteration", {"a": "kept 5"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: lax.scan(lambda c, _: (a(c), None), x, length=5)[0], (X,)
 
 
-@row("a scan of length 1 calls once", {"a": "kept 1", "b": "kept 1"})
+@row("a scan of length 1 makes one call", {"a": "kept 1", "b": "kept 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.scan(lambda c, _: (a(c) + b(x), None), x, length=1)[0], (X,)
 
 
 @row(
-    "a scan of length 0 calls nothing",
+    "a scan of length 0 makes no call",
     lambda n: {"a": "unused 0" if not n[0] else "optimized away 0"},
 )
 def _(h):
@@ -35,7 +35,7 @@ def _(h):
 
 
 @row(
-    "a scan of length 0 does no io",
+    "a scan of length 0 makes no io call",
     lambda n: dict.fromkeys("ab", "unused 0" if not n[0] else "optimized away 0"),
 )
 def _(h):
@@ -66,7 +66,7 @@ def _(h):
     return lambda x: lax.scan(lambda c, _: ((a(x), c + 1)[1], None), x, length=5)[0], (X,)
 
 
-@row("of two calls in a loop one is hoisted", {"a": "hoisted 1", "b": "kept 4"}, (2, 2))
+@row("one of two calls in a loop is hoisted", {"a": "hoisted 1", "b": "kept 4"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.scan(lambda c, _: (b(c) + a(x), None), x, length=4)[0], (X,)
@@ -113,13 +113,13 @@ def _(h):
     return lambda x: lax.fori_loop(0, 4, lambda i, c: c + 0 * a(c + i), x), (X,)
 
 
-@row("fori_loop with as many turns as its argument says", {"a": "kept 3"}, (1, 1))
+@row("fori_loop whose length is an argument", {"a": "kept 3"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x, n: lax.fori_loop(0, n, lambda i, c: a(c), x), (X, np.int32(3))
 
 
-@row("fori_loop that its argument does not let start", {"a": "not reached 0"}, (1, 1))
+@row("fori_loop whose length is an argument that is 0", {"a": "not reached 0"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x, n: lax.fori_loop(0, n, lambda i, c: a(c), x), (X, np.int32(0))
@@ -131,13 +131,13 @@ def _(h):
     return lambda x, n: lax.fori_loop(0, n, lambda i, c: c + a(x), x), (X, np.int32(3))
 
 
-@row("while from data", {"a": "kept 3"}, (1, 1))
+@row("while whose condition depends on data", {"a": "kept 3"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: lax.while_loop(lambda c: c[0] < 4, lambda c: a(c) + 1, x), (X,)
 
 
-@row("while that data do not let start", {"a": "not reached 0", "b": "not reached 0"}, (2, 2))
+@row("while whose condition is false at once", {"a": "not reached 0", "b": "not reached 0"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.debug("b")
 
@@ -148,7 +148,7 @@ def _(h):
     return lambda x: lax.while_loop(lambda c: c[0] > 9, body, x), (X,)
 
 
-@row("a call in the condition of a while runs once more", {"a": "kept 4"}, (1, 1))
+@row("a call in the condition of a while runs once more than the body", {"a": "kept 4"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: lax.while_loop(lambda c: a(c)[0] < 4, lambda c: c + 1, x), (X,)
@@ -170,7 +170,7 @@ def _(h):
     return lambda x: lax.scan(outer, x, length=3)[0], (X,)
 
 
-@row("a call that leaves the inner of two loops", {"a": "hoisted 3"}, (1, 1))
+@row("a call hoisted out of the inner of two loops", {"a": "hoisted 3"}, (1, 1))
 def _(h):
     a = h.pure("a")
 
@@ -180,7 +180,7 @@ def _(h):
     return lambda x: lax.scan(outer, x, length=3)[0], (X,)
 
 
-@row("a call that leaves both loops", {"a": "hoisted 1"}, (1, 1), known="a")
+@row("a call hoisted out of both loops", {"a": "hoisted 1"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
 
@@ -193,7 +193,7 @@ def _(h):
     return f, (X, X)
 
 
-@row("a call that leaves an inner loop of length 1", {"a": "kept 3"})
+@row("a call hoisted out of an inner loop of length 1", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
 
@@ -213,25 +213,25 @@ def _(h):
     return lambda x: lax.scan(outer, x, length=3)[0], (X,)
 
 
-@row("lax.map calls once an element", {"a": "kept 4"}, known="a")
+@row("lax.map makes one call per element", {"a": "kept 4"}, known="a")
 def _(h):
     a = h.pure("a")
     return lambda xs: lax.map(a, xs), (XS,)
 
 
-@row("lax.map in batches calls once an element", {"a": "kept 4"})
+@row("lax.map in batches makes one call per element", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     return lambda xs: lax.map(a, xs, batch_size=2), (XS,)
 
 
-@row("an unrolled scan calls once a turn", {"a": "kept 4"}, known="a")
+@row("an unrolled scan makes one call per iteration", {"a": "kept 4"}, known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: lax.scan(lambda c, _: (a(c), None), x, length=4, unroll=4)[0], (X,)
 
 
-@row("a scan unrolled by 2 of 5", {"a": "kept 5", "b": "kept 5"}, known="a b")
+@row("a scan of length 5 unrolled by 2", {"a": "kept 5", "b": "kept 5"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.debug("b")
 
@@ -248,7 +248,7 @@ def _(h):
     return lambda x: lax.fori_loop(0, 3, lambda i, c: (a(i), c)[1], x, unroll=True), (X,)
 
 
-@row("associative_scan calls where it combines", lambda n: {"a": f"kept {n[1]}"})
+@row("associative_scan makes one call per combination", lambda n: {"a": f"kept {n[1]}"})
 def _(h):
     a = h.pure("a")
     return lambda x: lax.associative_scan(lambda p, q: p + a(q), x), (X,)
@@ -281,11 +281,11 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)
 
 
-def test_a_loop_that_is_disabled_runs_in_python():
+def test_loop_runs_in_python_if_jit_is_disabled():
     ran, add = table()
 
     @add("a scan with jit disabled", {"a": "kept 3"})

@@ -1,4 +1,4 @@
-"""Statuses that meet in one program."""
+"""Several statuses in one program."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ ROWS, row = table()
 
 
 @row(
-    "a call that leaves a loop which data do not let start",
+    "a call hoisted out of a loop that is not entered",
     lambda n: {"a": "hoisted|not reached 1"},
 )
 def _(h):
@@ -25,20 +25,20 @@ def _(h):
     return lambda x, n: lax.fori_loop(0, n, lambda i, c: c + a(x), x), (X, np.int32(0))
 
 
-@row("stacked results of a scan that are not needed", {"a": "unused 0", "b": "kept 4"}, (1, 1))
+@row("unused stacked results of a scan", {"a": "unused 0", "b": "kept 4"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: lax.scan(lambda c, _: (b(c), a(c)), x, length=4)[0], (X,)
 
 
-@row("of the stacked results one is needed", {"a": "kept 4"}, (1, 1), known="a")
+@row("stacked results of which only one is used", {"a": "kept 4"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: lax.scan(lambda c, _: (c + 1, a(c)), x, length=4)[1][-1], (X,)
 
 
 @row(
-    "a while with io whose result is not needed",
+    "a while with io whose result is unused",
     {"a": "kept 3", "b": "unused|kept|optimized away 0"},
 )
 def _(h):
@@ -52,7 +52,7 @@ def _(h):
     return f, (X,)
 
 
-@row("a while without effects whose result is not needed", {"a": "unused 0"}, (0, 0))
+@row("a while without effects whose result is unused", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = h.pure("a")
 
@@ -149,14 +149,14 @@ def _(h):
     return lambda xs: lax.scan(lambda c, x: (a(c + x), None), X, xs, reverse=True)[0], (XS,)
 
 
-@row("a scan over the rows with a call of each", {"a": "kept 4", "b": "hoisted 1"}, (2, 2))
+@row("a scan over rows with one call per row", {"a": "kept 4", "b": "hoisted 1"}, (2, 2))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda xs, k: lax.scan(lambda c, x: (c + a(x) + b(k), None), X, xs)[0], (XS, X)
 
 
 @row(
-    "hoisted out of the body, dead in the condition",
+    "hoisted out of the body, elided in the condition",
     lambda n: {"a": "hoisted 1", "b": "optimized away 0" if n[0] == 2 else "unused 0"},
 )
 def _(h):
@@ -237,7 +237,7 @@ def _(h):
     return f, (X,)
 
 
-@row("one line in a loop and hoisted out of another", {"a": "kept 4", "a:2": "hoisted 1"})
+@row("one line kept in one loop and hoisted out of another", {"a": "kept 4", "a:2": "hoisted 1"})
 def _(h):
     a = h.pure("a")
 
@@ -263,7 +263,7 @@ def _(h):
 
 
 @row(
-    "vmap of one line over batch elements in two sizes",
+    "vmap of one line at two batch sizes",
     {"a": "kept 4", "a:2": "kept 3"},
     known="a a:2",
 )
@@ -274,19 +274,19 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)
 
 
 def test_deduplicated_call_outside_of_its_loop_is_reported_as_both():
     called = []
     host = jaxcb.pure(lambda x: (called.append(1), x)[1], result=lambda x: x)
-    one = jax.jit(lambda x: host(x))
+    jitted = jax.jit(lambda x: host(x))
 
     def loop(argument):
         return jax.jit(
             lambda x: lax.fori_loop(
-                0, 4, lambda i, v: v + one(argument(x, v)) + one(argument(x, v)), x
+                0, 4, lambda i, v: v + jitted(argument(x, v)) + jitted(argument(x, v)), x
             )
         )
 

@@ -1,4 +1,4 @@
-"""Straight-line programs: kept, unused, optimized away, and what only looks like it."""
+"""Straight-line programs: kept, unused and optimized-away calls, and near misses."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def _(h):
     return h.pure("a"), (X,)
 
 
-@row("an io callback whose result is not used is kept", {"a": "kept 1"}, (1, 1), known="a")
+@row("an io callback whose result is unused is kept", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = h.io("a")
 
@@ -43,7 +43,7 @@ def _(h):
     return lambda x: (a(x), b(x), x)[2], (X,)
 
 
-@row("a pure callback whose result is not used is unused", {"a": "unused 0"}, (0, 0), known="a")
+@row("a pure callback whose result is not used is elided", {"a": "unused 0"}, (0, 0), known="a")
 def _(h):
     a = h.pure("a")
 
@@ -54,13 +54,17 @@ def _(h):
     return f, (X,)
 
 
-@row("a chain of pure callbacks whose end is not used", {"a": "unused 0", "b": "unused 0"}, (0, 0))
+@row(
+    "a chain of pure callbacks whose last result is unused",
+    {"a": "unused 0", "b": "unused 0"},
+    (0, 0),
+)
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: (b(a(x)), x)[1], (X,)
 
 
-@row("an unused pure callback keeps what feeds a debug", KEPT, (2, 2))
+@row("an unused pure callback does not elide the operand it shares with a debug", KEPT, (2, 2))
 def _(h):
     a, b, d = h.pure("a"), h.pure("b"), h.debug("d")
 
@@ -73,19 +77,19 @@ def _(h):
     return f, (X,)
 
 
-@row("of a result only the shape is used", {"a": "unused 0"}, (0, 0))
+@row("a result of which only the shape is used", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = h.pure("a")
     return lambda x: x + a(x).shape[0], (X,)
 
 
-@row("of a result only zeros_like is used", {"a": "unused 0"}, (0, 0))
+@row("a result of which only zeros_like is used", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = h.pure("a")
     return lambda x: x + jnp.zeros_like(a(x)), (X,)
 
 
-@row("of a result ones_like and the dtype are used", {"a": "unused 0"}, (0, 0))
+@row("a result of which only ones_like and the dtype are used", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = h.pure("a")
 
@@ -96,7 +100,7 @@ def _(h):
     return f, (X,)
 
 
-@row("a near miss of shape only: the size and one element", {"a": "kept 1"}, (1, 1))
+@row("a result of which the size and one element are used", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
 
@@ -137,7 +141,7 @@ def _(h):
     return lambda x: x + 0 * a(x), (N,)
 
 
-@row("zero times a float is not nothing", {"a": "kept 1"}, (1, 1), known="a")
+@row("zero times a float may be nan", {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: x + 0 * a(x), (X,)
@@ -172,7 +176,7 @@ def _(h):
 
 
 @row(
-    "zero times a optimized away chain takes what feeds it along",
+    "zero times a chain of integer calls",
     {"a": "optimized away 0", "b": "optimized away 0", "c": "kept 1"},
     (3, 1),
 )
@@ -188,14 +192,16 @@ def _(h):
 
 
 @row(
-    "the part of a concatenation that is cut off", {"a": "optimized away 0", "b": "kept 1"}, (2, 1)
+    "a concatenation whose second part is sliced off",
+    {"a": "optimized away 0", "b": "kept 1"},
+    (2, 1),
 )
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return lambda x: jnp.concatenate([b(x), a(x)])[:3], (X,)
 
 
-@row("a cut through a concatenation that leaves one element", {"a": "kept 1"}, (1, 1))
+@row("a concatenation of whose second part one element is left", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: jnp.concatenate([x, a(x)])[:4], (X,)
@@ -219,13 +225,13 @@ def _(h):
     return lambda x, i: a(x)[i], (X, np.int32(99))
 
 
-@row("of two results one is used", {"a": "kept 1"}, (1, 1))
+@row("two results of which one is used", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a", result=lambda x: (x, x), function=lambda x: (x, x))
     return lambda x: a(x)[1], (X,)
 
 
-@row("a result that is only compared with itself by dtype", {"a": "optimized away 0"}, (1, 0))
+@row("an integer that is only compared with itself", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
 
@@ -248,7 +254,7 @@ def _(h):
     return lambda x: (a(x), a(x + 1))[1], (X,)
 
 
-@row("equal calls on two lines never merge", {"a@1": "kept 1", "a@2": "kept 1"}, (2, 2))
+@row("equal calls on two lines are not deduplicated", {"a@1": "kept 1", "a@2": "kept 1"}, (2, 2))
 def _(h):
     a = h.pure("a")
 
@@ -260,13 +266,13 @@ def _(h):
     return f, (N,)
 
 
-@row("one line reached twice by a python loop", {"a": "kept 3"}, (3, 3), known="a")
+@row("one line reached three times by a python loop", {"a": "kept 3"}, (3, 3), known="a")
 def _(h):
     a = h.pure("a")
     return lambda x: sum(a(x + i) for i in range(3)), (X,)
 
 
-@row("one line reached twice, once for nothing", {"a": "kept 1"}, (1, 1))
+@row("one line reached twice, with one result unused", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.pure("a")
     return lambda x: [a(x + i) for i in range(2)][1], (X,)
@@ -278,7 +284,7 @@ def _(h):
     return lambda x: ignored(b, twice(a, x)), (X,)
 
 
-@row("a helper in another file from two lines", {"a": "kept 1", "a:2": "kept 1"}, (2, 2))
+@row("a helper in another file called on two lines", {"a": "kept 1", "a:2": "kept 1"}, (2, 2))
 def _(h):
     a = h.pure("a")
 
@@ -296,5 +302,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)

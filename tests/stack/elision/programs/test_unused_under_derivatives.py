@@ -11,8 +11,8 @@ X = np.arange(1, 4, dtype=np.float32)
 ROWS, row = table()
 
 
-def behind(wrap, derive):
-    """Return an unused call inside `wrap`, differentiated by `derive`."""
+def inside(wrap, derive):
+    """Return a program with an unused call inside `wrap`, differentiated by `derive`."""
 
     def program(h):
         a = h.pure("a")
@@ -33,16 +33,14 @@ def in_cond(f):
 WRAPS = {"an inner jit": jax.jit, "remat": jax.checkpoint, "a scan": in_scan, "a cond": in_cond}
 for wrap in WRAPS:
     unused = {"a": "unused 0"}
-    row(f"an unused call in {wrap}", unused, (0, 0))(behind(WRAPS[wrap], lambda f: f))
-    row(f"an unused call in {wrap} under grad", unused, (0, 0))(behind(WRAPS[wrap], jax.grad))
+    row(f"an unused call in {wrap}", unused, (0, 0))(inside(WRAPS[wrap], lambda f: f))
+    row(f"an unused call in {wrap} under grad", unused, (0, 0))(inside(WRAPS[wrap], jax.grad))
     row(f"an unused call in {wrap} under value_and_grad", unused, (0, 0))(
-        behind(WRAPS[wrap], jax.value_and_grad)
+        inside(WRAPS[wrap], jax.value_and_grad)
     )
 
 
-@row(
-    "an unused call with a rule, in a predicate that needs other numbers", {"a": "unused 0"}, (0, 0)
-)
+@row("an unused call with a derivative rule in a predicate", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = h.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), tangents[0]))
@@ -58,7 +56,7 @@ def _(h):
     return program, (X,)
 
 
-@row("only the shape of a call with a rule is asked for", {"a": "unused 0"}, (0, 0))
+@row("a call with a derivative rule of which only the shape is used", {"a": "unused 0"}, (0, 0))
 def _(h):
     a = h.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), tangents[0]))
@@ -66,5 +64,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)

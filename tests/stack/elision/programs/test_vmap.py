@@ -1,4 +1,4 @@
-"""vmap: batch elements, nothing batched, size 0, and loops and programs around it."""
+"""vmap: batch elements, unbatched calls, size 0, and loops and programs around it."""
 
 import jax
 import jax.numpy as jnp
@@ -17,31 +17,31 @@ NONE = XS[:0]
 ROWS, row = table()
 
 
-@row("batch elements one by one", {"a": "kept 4"}, (1, 1), known="a")
+@row("batch elements called one by one", {"a": "kept 4"}, (1, 1), known="a")
 def _(h):
     return jax.jit(jax.vmap(h.pure("a"))), (XS,)
 
 
-@row("batch elements at once", {"a": "kept 1", "b": "kept 1"}, (2, 2), known="a b")
+@row("batch elements called at once", {"a": "kept 1", "b": "kept 1"}, (2, 2), known="a b")
 def _(h):
     a, b = h.pure("a", vmap_method="expand_dims"), h.pure("b", vmap_method="broadcast_all")
     return jax.jit(jax.vmap(lambda x: a(x) + b(x))), (XS,)
 
 
-@row("io and debug in batch elements", {"a": "kept 4", "b": "kept 4"}, known="a b")
+@row("io and debug for each batch element", {"a": "kept 4", "b": "kept 4"}, known="a b")
 def _(h):
     a, b = h.io("a"), h.debug("b")
     return jax.jit(jax.vmap(lambda x: (b(x), a(x))[1])), (XS,)
 
 
-@row("two vmaps, one by one and at once", {"a": "kept 12", "b": "kept 1"}, known="a b")
+@row("two vmaps, element by element and at once", {"a": "kept 12", "b": "kept 1"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b", vmap_method="expand_dims")
     return jax.jit(jax.vmap(jax.vmap(lambda x: a(x) + b(x)))), (XS,)
 
 
 @row(
-    "nothing is mapped: one call",
+    "no argument is batched: one call",
     {"a": "kept 1"},
     (1, 1),
     notes={"a": "no argument is batched"},
@@ -52,33 +52,36 @@ def _(h):
     return lambda xs, k: jax.vmap(lambda x: a(k) + x)(xs), (XS, X)
 
 
-@row("nothing is batched for debug", lambda n: {"a": "kept 1"}, (1, 1), known="a")
+@row("debug without batched arguments", lambda n: {"a": "kept 1"}, (1, 1), known="a")
 def _(h):
     a = h.debug("a")
     return lambda xs, k: jax.vmap(lambda x: (a(k), x)[1])(xs), (XS, X)
 
 
-@row("an unused call in batch elements", {"a": "unused 0", "b": "kept 4"}, (1, 1))
+@row("an unused call for each batch element", {"a": "unused 0", "b": "kept 4"}, (1, 1))
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     return jax.jit(jax.vmap(lambda x: (a(x), b(x))[1])), (XS,)
 
 
-@row("zero times an integer in batch elements", {"a": "optimized away 0"}, (1, 0))
+@row("zero times an integer for each batch element", {"a": "optimized away 0"}, (1, 0))
 def _(h):
     a = h.pure("a")
     return jax.jit(jax.vmap(lambda x: x + 0 * a(x))), (XS.astype(np.int32),)
 
 
 @row(
-    "no batch elements, one by one",
+    "no batch elements to call one by one",
     lambda n: {"a": "unused 0" if not n[0] else "optimized away|not reached 0"},
 )
 def _(h):
     return jax.jit(jax.vmap(h.pure("a"))), (NONE,)
 
 
-@row("no batch elements at once", lambda n: {"a": "kept 1" if n[1] else "unused|optimized away 0"})
+@row(
+    "no batch elements to call at once",
+    lambda n: {"a": "kept 1" if n[1] else "unused|optimized away 0"},
+)
 def _(h):
     return jax.jit(jax.vmap(h.pure("a", vmap_method="expand_dims"))), (NONE,)
 
@@ -92,14 +95,15 @@ def _(h):
     return jax.jit(jax.vmap(lambda x: (b(x), a(x))[1])), (NONE,)
 
 
-@row("an empty operand is an operand", {"a": "kept 1"}, (1, 1))
+@row("a call with an empty operand is made", {"a": "kept 1"}, (1, 1))
 def _(h):
     a = h.debug("a")
     return lambda x: (a(x), x)[1], (X[:0],)
 
 
 @row(
-    "an empty result is no result", lambda n: {"a": "kept 1" if n[1] else "unused|optimized away 0"}
+    "a call with an empty result is elided",
+    lambda n: {"a": "kept 1" if n[1] else "unused|optimized away 0"},
 )
 def _(h):
     return h.pure("a"), (X[:0],)
@@ -113,15 +117,15 @@ def _(h):
 @row("vmap of a scan", {"a": "kept 12"}, (1, 1), known="a")
 def _(h):
     a = h.pure("a")
-    one = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
-    return jax.jit(jax.vmap(one)), (XS,)
+    scanned = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
+    return jax.jit(jax.vmap(scanned)), (XS,)
 
 
 @row("vmap of a scan with an invariant call", {"a": "hoisted 4"}, (1, 1))
 def _(h):
     a = h.pure("a")
-    one = lambda x: lax.scan(lambda c, _: (c + a(x), None), x, length=3)[0]  # noqa: E731
-    return jax.jit(jax.vmap(one)), (XS,)
+    scanned = lambda x: lax.scan(lambda c, _: (c + a(x), None), x, length=3)[0]  # noqa: E731
+    return jax.jit(jax.vmap(scanned)), (XS,)
 
 
 @row("a scan of vmaps", {"a": "kept 12"}, (1, 1), known="a")
@@ -137,7 +141,7 @@ def _(h):
     jax.vmap(b)(XS)
 
 
-@row("vmap outside of jit with a result that is dropped", {"a": "kept 4"})
+@row("vmap outside of jit with an unused result", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     jax.vmap(lambda x: (a(x), x)[1])(XS)
@@ -150,7 +154,7 @@ def _(h):
     return jax.jit(jax.vmap(f)), (XS,)
 
 
-@row("an inner jit in batch elements called twice", {"a": "deduplicated 4"}, known="a")
+@row("an inner jit called twice under vmap", {"a": "deduplicated 4"}, known="a")
 def _(h):
     a = h.pure("a")
     g = jax.jit(lambda x: a(x))
@@ -170,23 +174,25 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)
 
 
 @pytest.mark.parametrize("batched", [False, True])
 def test_branches_run_for_every_element_only_if_the_predicate_is_batched(batched):
     a = Hosts().pure("a")
-    one = lambda on, x: lax.cond(on, a, lambda y: y, x)  # noqa: E731
+    choose = lambda on, x: lax.cond(on, a, lambda y: y, x)  # noqa: E731
     axes = (0 if batched else None, 0)
     with jaxcb.record() as r:
-        jax.jit(jax.vmap(one, axes))(np.full(4, True)[() if batched else 0], XS).block_until_ready()
+        jax.jit(jax.vmap(choose, axes))(
+            np.full(4, True)[() if batched else 0], XS
+        ).block_until_ready()
     (outcome,) = r.recording.outcomes
     assert any(note.kind is NoteKind.ALL_BRANCHES_RUN for note in outcome.notes) is batched
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_call_without_elements_is_elided_because_of_the_empty_batch(method):
+def test_reason_of_a_call_without_elements_is_the_empty_batch(method):
     h = Hosts()
     a = h.pure("a", vmap_method=method)
     with jaxcb.record() as r:
@@ -201,23 +207,23 @@ def test_call_without_elements_is_elided_because_of_the_empty_batch(method):
     [(jaxcb.pure, {"result": "x"}), (jaxcb.io, {"result": None}), (jaxcb.debug, {})],
     ids=["pure", "io", "debug"],
 )
-def test_eager_call_without_elements_is_reported_too(register, options):
+def test_eager_call_without_elements_is_reported_as_elided(register, options):
     host = register(lambda x: pytest.fail("it was called"), **options)
     with jaxcb.record() as seen:
         jax.vmap(lambda x: (host(x), x)[1])(jnp.arange(0.0))
-    status, calls, reason = empty(seen)
+    status, calls, reason = only_row(seen)
     assert (status, calls) == ("unused", 0)
     assert reason.startswith("vmap mapped it over an axis of size 0")
 
 
-def empty(seen):
-    """Return the summary of the only call site of a recording."""
+def only_row(seen):
+    """Return the status, calls and reason of the only row of a recording."""
     (found,) = summarize(seen.recording)
     return str(found.status), found.calls, found.reason
 
 
 @pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.pure_callback])
-def test_call_whose_result_is_empty_is_not_made_and_reported(flavor):
+def test_call_whose_result_is_empty_is_reported_as_elided(flavor):
     def host(x):
         pytest.fail("it was called")
 
@@ -226,14 +232,14 @@ def test_call_whose_result_is_empty_is_not_made_and_reported(flavor):
     for call, status in ((f, "unused"), (jax.jit(f), "optimized_away")):
         with jaxcb.record() as seen:
             assert call(jnp.zeros((2, 0))).shape == (2, 0)
-        assert empty(seen) == (status, 0, why)
+        assert only_row(seen) == (status, 0, why)
     with jaxcb.record() as seen:
         jax.jit(jaxcb.debug(lambda x: None))(jnp.zeros((2, 0)))
-    assert empty(seen) == ("kept", 1, "")
+    assert only_row(seen) == ("kept", 1, "")
 
 
 @pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io, jaxcb.debug])
-def test_eager_call_without_batched_arguments_is_reported_as_one_for_all_elements(register):
+def test_note_says_that_an_eager_call_without_batched_arguments_serves_all_elements(register):
     drawn = []
     options = {} if register is jaxcb.debug else {"result": np.float32(0)}
     draw = register(lambda: np.float32(drawn.append(1) or len(drawn)), **options)
@@ -254,8 +260,8 @@ def test_eager_call_without_batched_arguments_is_reported_as_one_for_all_element
     assert summarize(seen.recording)[0].notes == ()
 
 
-def test_calls_of_a_batching_rule_are_not_taken_for_ones_that_elements_share():
-    """The rule of a custom_vmap has the whole batch in hand, and calls as often as it likes."""
+def test_calls_of_a_batching_rule_have_no_note_about_serving_several_elements():
+    """The rule of a custom_vmap takes the whole batch and may make any number of calls."""
     called = []
     host = jaxcb.pure(lambda x: (called.append(1), x)[1], result=lambda x: x)
 

@@ -1,6 +1,6 @@
-"""A program with the persistent compilation cache on; run by test_compilations.py.
+"""A program with the persistent compilation cache on, run by test_compilations.py.
 
-Prints a JSON object: whether JAX keeps the program with a callback, and the note about it.
+It prints a JSON object: whether JAX stores the program with a callback, and the note about it.
 """
 
 import json
@@ -48,7 +48,8 @@ def main(folder):
                 "called": notes[first + 1],
                 "unused": notes[with_unused_callback.__code__.co_firstlineno + 1],
                 "flags": {
-                    one.program.name: one.not_cached for one in recorded.recording.compilations
+                    compilation.program.name: compilation.not_cached
+                    for compilation in recorded.recording.compilations
                 },
             }
         )

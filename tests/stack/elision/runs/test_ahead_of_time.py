@@ -1,4 +1,4 @@
-"""Programs compiled ahead of time: their runs are counted, and elided calls are reported."""
+"""Runs of programs compiled ahead of time are counted, and their elided calls are reported."""
 
 import threading
 
@@ -53,20 +53,20 @@ def recorded(run):
 
 
 def compiled(f, *args):
-    """Compile under a recorder; later blocks know the outcomes."""
+    """Compile in a recorded block; return the program and the recording."""
     found = []
     recording = recorded(lambda: found.append(jax.jit(f).lower(*args).compile()))
     return found[0], recording
 
 
 def facts(recording):
-    """Status, calls and expected calls of each site, and the runs of its programs."""
+    """Return the status, calls and expected calls of each site, and the runs of each program."""
     found = [(s.status, s.calls, s.expected) for s in summarize(recording)]
     return found, list(recording.runs.values())
 
 
 def after(f, runs):
-    """Return the expected facts after `runs` runs."""
+    """Return the expected `facts` after a number of runs."""
     calls = runs * (f in (kept, effectful))
     expected = None if f is not_reached else calls
     return [(STATUSES[f], calls, expected)], [runs]
@@ -82,14 +82,14 @@ def test_runs_in_the_block_that_compiled_are_counted(f):
 
 
 @EVERY
-def test_runs_in_later_blocks_are_counted_one_by_one_and_reported_each_time(f):
+def test_every_later_block_reports_its_own_runs(f):
     c, _ = compiled(f, 1.0)
     for runs in (1, 2, 5):
         assert facts(recorded(lambda runs=runs: [c(1.0) for _ in range(runs)])) == after(f, runs)
 
 
 @EVERY
-def test_nothing_is_reported_in_a_block_in_which_it_did_not_run(f):
+def test_block_without_a_run_of_the_program_reports_nothing(f):
     c, _ = compiled(f, 1.0)
     recorded(lambda: c(1.0))
     assert facts(recorded(lambda: jax.jit(lambda x: x - 1)(1.0))) == ([], [])
@@ -106,7 +106,7 @@ def test_runs_between_blocks_do_not_count(f):
 
 
 @EVERY
-def test_program_that_never_ran_says_so(f):
+def test_program_that_never_ran_is_reported_as_not_run(f):
     _, recording = compiled(f, 1.0)
     (found,), runs = facts(recording)
     status = Status.UNUSED if f is elided else Status.NOT_RUN
@@ -151,25 +151,25 @@ def start_and_join(work):
 
 
 @EVERY
-def test_run_is_seen_where_jax_has_masked_the_hook_of_a_thread(f):
+def test_run_is_counted_if_jax_has_masked_the_hook_of_a_thread(f):
     c, _ = compiled(f, 1.0)
     recorded(lambda: [c(1.0), c(1.0)])
-    with jax.debug_nans(False):  # as JAX itself does inside of vmap
+    with jax.debug_nans(False):  # as JAX does inside vmap
         pass
     assert facts(recorded(lambda: [c(1.0), c(1.0)])) == after(f, 2)
 
 
 @EVERY
-def test_two_programs_of_one_function_are_counted_apart(f):
+def test_two_programs_of_one_function_are_counted_separately(f):
     a, _ = compiled(f, 1.0)
-    b, _ = compiled(f, 1)  # of an integer
+    b, _ = compiled(f, 1)  # for an integer
     recording = recorded(lambda: [a(1.0), b(1), a(1.0)])
     assert sorted(recording.runs.values()) == [1, 2]
     assert {o.program for o in recording.outcomes} == set(recording.runs)
     assert list(recorded(lambda: b(1)).runs.values()) == [1]
 
 
-def test_one_program_with_and_without_calls_left_has_the_status_of_each():
+def test_unused_and_kept_calls_of_one_program_have_their_own_status():
     def f(x):
         double(x)
         return double(x + 1)
@@ -180,7 +180,7 @@ def test_one_program_with_and_without_calls_left_has_the_status_of_each():
         assert (found, runs) == ([(Status.UNUSED, 0, 0), (Status.KEPT, 2, 2)], [2])
 
 
-def test_loop_and_elements_are_expected_as_often_as_they_are_called():
+def test_expected_calls_include_loop_iterations_and_batch_elements():
     def f(x):
         return jax.lax.fori_loop(0, 3, lambda i, x: jax.vmap(double)(x), x)
 
@@ -189,7 +189,7 @@ def test_loop_and_elements_are_expected_as_often_as_they_are_called():
     assert facts(recorded(lambda: [c(jnp.ones(2))] * 1)) == ([(Status.KEPT, 6, 6)], [1])
 
 
-def test_program_that_is_collected_is_no_trouble():
+def test_run_is_counted_after_an_earlier_program_was_freed():
     c, _ = compiled(elided, 1.0)
     recorded(lambda: c(1.0))
     del c
@@ -197,7 +197,7 @@ def test_program_that_is_collected_is_no_trouble():
     assert facts(recorded(lambda: c(2.0))) == after(elided, 1)
 
 
-def test_results_are_those_of_the_program():
+def test_recorded_program_returns_the_same_results():
     c, _ = compiled(kept, jnp.ones(3))
     for _ in range(3):
         np.testing.assert_array_equal(c(jnp.arange(3.0)), [1, 3, 5])
@@ -220,7 +220,7 @@ def test_callbacks_dropped_while_tracing_under_grad_are_reported():
         assert recorded(lambda: None).elisions == ()
 
 
-def test_value_that_is_used_under_grad_is_called():
+def test_call_whose_result_is_used_under_grad_is_kept():
     sin = jaxcb.pure(np.sin, result=lambda x: x)
     sin.defjvp(lambda p, t: (sin(*p), jnp.cos(p[0]) * t[0]))
     c, _ = compiled(jax.value_and_grad(lambda x: sin(x)), 1.0)

@@ -1,6 +1,6 @@
 """A function reached by several call paths in one program: each count is exact, or unknown.
 
-The expected counts come from the host functions, and by hand for each path.
+The expected counts are those of the host functions, and the sums of counts given for each path.
 """
 
 import collections
@@ -46,13 +46,13 @@ def branch(x_is_more_than):
 
 
 def derivative(g):
-    """A custom rule calls it forwards, and backwards too."""
+    """Return a function with a custom rule that calls `g` forwards and backwards."""
     rule = jax.custom_vjp(lambda x: x)
     rule.defvjp(lambda x: (g(x), x), lambda x, ct: (g(x + 5) * ct,))
     return lambda x: sum(jax.value_and_grad(rule)(x))
 
 
-# By name: a transformation of a function of a number, and the host calls of one run of it.
+# For each name: a transformation of a function of a number, and its host calls in one run.
 PATHS = {
     "plainly": (lambda g: g, 1),
     "twice": (lambda g: lambda x: g(x) + g(x + 3), 2),
@@ -73,18 +73,18 @@ PATHS = {
     "another platform": (lambda g: lambda x: lax.platform_dependent(x, tpu=g, default=g), 1),
 }
 DATA = {"while, 3 times", "branch taken", "branch not taken"}
-# Host calls under vmap if one call gets the whole batch.
+# Host calls under vmap if one call takes the whole batch.
 BATCHED = {"vmap of 2": 1, "vmap of 3": 1}
 
 
 def count_of(uses, batched=False):
-    """Return the host calls of a run; each use is a nesting of paths, outermost first."""
+    """Return the host calls of one run; each use is a nesting of paths, outermost first."""
     each = {name: BATCHED.get(name, n) if batched else n for name, (_, n) in PATHS.items()}
     return sum(int(np.prod([each[name] for name in use])) for use in uses)
 
 
 def flavors(host):
-    """By name, callbacks of `host`."""
+    """Return callbacks of `host` by the name of their flavor."""
 
     def shown(x):
         host(x)
@@ -104,7 +104,7 @@ def flavors(host):
 
 
 class Rows(list):
-    """The rows of a host function: one for each line that calls the helper around it."""
+    """The rows of a host function, one for each line that calls the helper around it."""
 
     @classmethod
     def by_function(cls, recording):
@@ -119,7 +119,7 @@ class Rows(list):
 
     @property
     def expected(self):
-        """Host calls of the runs, where they are known of every row."""
+        """The expected host calls of all rows, or None if they are unknown for some row."""
         each = [row.expected for row in self]
         return None if None in each else sum(each)
 
@@ -129,7 +129,7 @@ class Rows(list):
 
 
 class Program:
-    """Calls a function by each of `uses`, and another one once; counts both in the host."""
+    """Call a function by each of `uses`, and another function once; count calls in the host."""
 
     def __init__(self, uses, flavor="pure", jitted=True):
         self.calls, self._lock = collections.Counter(), threading.Lock()
@@ -162,14 +162,14 @@ class Program:
         return host
 
     def ahead(self):
-        """The rows of `explain`, by host function."""
+        """Return the rows of `explain` by host function."""
         with jaxcb.observe_jax():
             recording = jaxcb.explain(self.jitted)(X)
         assert not self.calls
         return Rows.by_function(recording)
 
     def run(self, runs=1):
-        """The rows of a recording, by host function."""
+        """Return the rows of a recording by host function."""
         with jaxcb.observe_jax() as r:
             for _ in range(runs):
                 jax.block_until_ready(self.jitted(X))
@@ -200,23 +200,23 @@ def check(uses, flavor, *, jitted, runs):
     ("flavor", "path"),
     [
         (flavor, path)
-        # Every path for the first flavor, and alternating halves of them for the others.
+        # Every path for the first flavor, and every second path for the others.
         for number, flavor in enumerate(
             ("pure", "io", "debug", "batched", "jax pure", "jax batched")
         )
         for place, path in enumerate(PATHS)
         if number == 0 or (place + number) % 2 == 0
-        # How often these run depends on data; and JAX refuses effects of io in a checkpoint.
+        # The data decide how often paths in DATA run, and JAX refuses io effects in a checkpoint.
         if path not in DATA and (flavor, path) != ("io", "checkpoint")
     ],
 )
-def test_function_called_plainly_and_by_another_path_has_the_calls_of_both(flavor, path):
+def test_calls_of_a_direct_path_and_another_path_add_up(flavor, path):
     check([["plainly"], [path]], flavor, jitted=True, runs=2)
 
 
-def test_calls_made_plainly_and_under_vmap_are_known_ahead_and_leave_others_alone():
+def test_calls_made_directly_and_under_vmap_are_predicted_exactly():
     program = Program([["plainly"], ["vmap of 3"]])
-    assert {name: one.expected for name, one in program.ahead().items()} == {"a": 4, "b": 1}
+    assert {name: rows.expected for name, rows in program.ahead().items()} == {"a": 4, "b": 1}
     ran = program.run()
     assert program.calls == {"a": 4, "b": 1}
     for name, calls in program.calls.items():
@@ -235,7 +235,7 @@ use = st.lists(st.sampled_from(sorted(PATHS)), min_size=1, max_size=2)
     jitted=st.booleans(),
     runs=st.integers(1, 2),
 )
-def test_counts_are_right_on_whatever_paths_a_function_is_called(uses, flavor, jitted, runs):
+def test_counts_are_right_for_random_call_paths(uses, flavor, jitted, runs):
     if flavor == "io":
         uses = [[name for name in use if name != "checkpoint"] or ["plainly"] for use in uses]
     check(uses, flavor, jitted=jitted, runs=runs)
@@ -250,7 +250,7 @@ def test_path_that_no_run_takes_is_not_reported_as_missing(path, flavor):
     assert (str(found.status), found.reason, found.elided) == ("kept", "", 0)
 
 
-def test_each_path_that_no_run_takes_has_its_reason():
+def test_each_path_that_no_run_takes_has_a_reason():
     for path, words in (
         ("scan of 0", "a loop of length 0"),
         ("vmap of none", "an axis of size 0"),
@@ -260,7 +260,7 @@ def test_each_path_that_no_run_takes_has_its_reason():
         assert words in found.reason
 
 
-def test_call_site_that_is_called_eagerly_too_expects_those_calls_as_well():
+def test_expected_calls_include_eager_calls_of_the_same_site():
     calls = []
     host = jaxcb.pure(lambda x: (calls.append(1), x)[1], result="x")
 

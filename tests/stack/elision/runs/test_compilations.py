@@ -34,19 +34,19 @@ def compilations(run):
     return recorded.recording.compilations
 
 
-def test_other_shapes_are_named():
+def test_note_about_another_compilation_names_the_shapes():
     f = jax.jit(lambda x: double(x))
     assert notes(lambda: [f(jnp.ones(3)), f(jnp.ones(4)), f(jnp.ones(3))]) == [
         "jit__lambda was compiled 2 times, for (float32[3]), (float32[4])"
     ]
 
 
-def test_lambda_that_is_jitted_in_a_loop_is_another_function_each_time():
+def test_lambda_jitted_in_a_loop_is_a_new_function_each_time():
     (note,) = notes(lambda: [jax.jit(lambda x: double(x))(1.0) for _ in range(3)])
     assert note.startswith(f"jit__lambda was compiled 3 times, {ANOTHER}")
 
 
-def test_one_function_that_is_jitted_in_a_loop_is_compiled_once():
+def test_one_function_jitted_in_a_loop_is_compiled_once():
     def f(x):
         return double(x)
 
@@ -57,7 +57,7 @@ def helper(x):
     return double(x)
 
 
-def test_two_functions_of_two_names_that_use_one_helper_are_not_one_compiled_twice():
+def test_two_named_functions_with_a_common_helper_are_not_one_function_compiled_twice():
     def f(x):
         return helper(x) + 1
 
@@ -75,22 +75,22 @@ def sine(x):
 sine.defjvp(lambda primals, tangents: (sine(*primals), sine(primals[0] + np.pi / 2) * tangents[0]))
 
 
-def test_function_and_its_derivatives_are_not_one_that_is_compiled_thrice():
+def test_function_and_its_derivatives_are_not_one_function_compiled_three_times():
     derivatives = [sine, jax.grad(sine), jax.grad(jax.grad(sine))]
     assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in derivatives]) == []
 
 
-def test_vmap_and_gradient_of_one_function_are_not_one_that_is_compiled_twice():
-    """JAX's wrappers have one code, and close over what makes them differ."""
+def test_vmap_and_gradient_of_a_function_are_not_one_function_compiled_twice():
+    """JAX's wrappers have the same code and differ only in what they close over."""
     assert notes(lambda: [jax.jit(jax.vmap(sine))(jnp.ones(3)), jax.jit(jax.grad(sine))(1.0)]) == []
 
 
-def test_two_lambdas_that_are_vmapped_are_not_one_compiled_twice():
-    one, other = (lambda x: helper(x) + 1), (lambda x: helper(x) * 2)
-    assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in (one, other)]) == []
+def test_two_vmapped_lambdas_are_not_one_function_compiled_twice():
+    first, second = (lambda x: helper(x) + 1), (lambda x: helper(x) * 2)
+    assert notes(lambda: [jax.jit(jax.vmap(f))(jnp.ones(3)) for f in (first, second)]) == []
 
 
-def test_lambda_that_is_vmapped_and_jitted_in_a_loop_is_another_function_each_time():
+def test_lambda_vmapped_and_jitted_in_a_loop_is_a_new_function_each_time():
     def run():
         return [jax.jit(jax.vmap(lambda x: double(x)))(jnp.ones(3)) for _ in range(3)]
 
@@ -99,31 +99,31 @@ def test_lambda_that_is_vmapped_and_jitted_in_a_loop_is_another_function_each_ti
 
 
 @pytest.mark.parametrize("size", [3, 4])
-def test_two_lambdas_that_use_one_helper_are_not_one_compiled_twice(size):
-    """Neither is there a loop to define anything outside of, nor one function with two shapes."""
+def test_two_lambdas_with_a_common_helper_are_not_one_function_compiled_twice(size):
+    """The functions differ, so a note about loops or shapes would be wrong."""
     f = jax.jit(lambda x: helper(x) + 1)
     g = jax.jit(lambda x: helper(x) * 2)
     assert notes(lambda: [f(jnp.ones(3)), g(jnp.ones(size))]) == []
 
 
-def test_one_function_compiled_ahead_of_time_for_two_static_arguments_is_one_function():
+def test_function_compiled_ahead_of_time_for_two_static_arguments_is_not_a_new_function():
     f = jax.jit(lambda x, n: double(x) + n, static_argnums=1)
     found = notes(lambda: [f.lower(1.0, n).compile()(1.0) for n in (1, 2)])
     assert not any(ANOTHER in note for note in found)
 
 
-def test_one_function_with_two_static_arguments_is_not_called_another_each_time():
+def test_function_with_two_static_arguments_is_not_called_a_new_function():
     f = jax.jit(lambda x, n: double(x) + n, static_argnums=1)
     assert notes(lambda: [f(1.0, 1), f(1.0, 2)]) == ["jit__lambda was compiled 2 times"]
 
 
-def test_second_block_says_nothing_of_what_the_first_compiled():
+def test_second_block_has_no_note_about_compilations_of_the_first():
     f = jax.jit(lambda x: double(x))
     assert notes(lambda: f(jnp.ones(3))) == []
     assert notes(lambda: [f(jnp.ones(4)), f(jnp.ones(3))]) == []
 
 
-def test_each_program_with_a_site_of_ours_is_one_compilation():
+def test_each_program_with_our_callbacks_is_one_compilation():
     def f(x):
         return double(x) + double(x + 1)
 
@@ -135,32 +135,34 @@ def test_each_program_with_a_site_of_ours_is_one_compilation():
         return x + 1
 
     found = compilations(lambda: [jax.jit(h)(2.0) for h in (f, g, other, f)])
-    assert [one.program.name for one in found] == ["jit_f", "jit_g"]
-    assert all(one.lower_ns > 0 and one.compile_ns > 0 for one in found)
-    assert [one.arguments for one in found] == [(Aval((), "float32"),)] * 2
-    assert len({one.function for one in found}) == 2 and all(one.function for one in found)
-    assert len({one.program for one in found}) == 2
+    assert [compilation.program.name for compilation in found] == ["jit_f", "jit_g"]
+    assert all(compilation.lower_ns > 0 and compilation.compile_ns > 0 for compilation in found)
+    assert [compilation.arguments for compilation in found] == [(Aval((), "float32"),)] * 2
+    assert len({compilation.function for compilation in found}) == 2 and all(
+        compilation.function for compilation in found
+    )
+    assert len({compilation.program for compilation in found}) == 2
 
 
-def test_jaxs_own_callbacks_make_no_compilation_of_ours():
+def test_program_with_only_jaxs_own_callbacks_is_not_recorded_as_a_compilation():
     f = jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x))
     assert compilations(lambda: f(1.0)) == ()
 
 
-def test_eager_calls_and_programs_that_are_compiled_already_are_no_compilations():
+def test_eager_calls_and_already_compiled_programs_are_not_compilations():
     f = jax.jit(lambda x: double(x))
     assert len(compilations(lambda: f(1.0))) == 1
     assert compilations(lambda: [f(2.0), double(3.0)]) == ()
 
 
-def test_lowering_without_compiling_is_no_compilation():
+def test_lowering_without_compiling_is_not_a_compilation():
     f = jax.jit(lambda x: double(x))
     lowered = []
     assert compilations(lambda: lowered.append(f.lower(1.0))) == ()
     assert len(compilations(lambda: lowered[0].compile()(1.0))) == 1
 
 
-def test_compilations_of_other_threads_are_there_too():
+def test_compilations_in_other_threads_are_recorded():
     def work():
         jax.jit(lambda x: double(x))(1.0).block_until_ready()
 
@@ -172,12 +174,12 @@ def test_compilations_of_other_threads_are_there_too():
             thread.join()
 
     found = compilations(run)
-    assert len(found) == len({one.program for one in found}) == 4
+    assert len(found) == len({compilation.program for compilation in found}) == 4
 
 
 @pytest.mark.parametrize("cached", [True, False], ids=["cache on", "cache off"])
-def test_program_that_the_persistent_cache_does_not_keep_says_so(in_process, cached, tmp_path):
-    """Up to JAX 0.10; counted in the files of the cache, which has the other programs."""
+def test_note_says_that_the_persistent_cache_does_not_store_a_program(in_process, cached, tmp_path):
+    """JAX up to 0.10 does not store programs with callbacks, as the files in the cache show."""
     program = Path(__file__).with_name("cached.py")
     found = in_process(program, tmp_path if cached else "").value
     old = jax.__version_info__ < (0, 11)
@@ -186,5 +188,5 @@ def test_program_that_the_persistent_cache_does_not_keep_says_so(in_process, cac
     assert [
         f"cache of JAX {jax.__version__} does not store" in note for note in found["called"]
     ] == ([True] * expected)
-    assert found["unused"] == []  # its program holds no callback any more
+    assert found["unused"] == []  # its compiled program has no callback left
     assert found["flags"] == {"jit_with_callback": expected, "jit_with_unused_callback": False}

@@ -1,4 +1,4 @@
-"""Successful and failed runs are distinguished, also if neither made a call."""
+"""Successful and failed runs are distinguished, even if neither made a call."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ BOTH = "2 runs did not enter the branch or loop around it, and 1 run failed befo
 
 
 def program(flavor, fails):
-    """Calls a host function that raises for what `fails`, then one in a branch."""
+    """Return a program of two host functions: one raises if `fails`, one is in a branch."""
 
     def first(x):
         if fails(float(x)):
@@ -34,42 +34,42 @@ def program(flavor, fails):
     return f
 
 
-def verdict(f, values, **options):
+def status_of(f, values, **options):
     with jaxcb.record(**options) as r:
         for value in values:
             with contextlib.suppress(jax.errors.JaxRuntimeError, ValueError):
                 f(value).block_until_ready()
             with contextlib.suppress(jax.errors.JaxRuntimeError, ValueError):
                 jax.effects_barrier()
-    (reported,) = (one for one in summarize(r.recording) if one.site.function == "inside")
+    (reported,) = (row for row in summarize(r.recording) if row.site.function == "inside")
     return reported.status, reported.reason, reported.advice
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 @pytest.mark.parametrize("capacity", [1_000, 1, 0])
 @pytest.mark.parametrize("values", [(1.0, 2.0, 3.0), (3.0, 1.0, 2.0), (1.0, 3.0, 2.0)], ids=str)
-def test_branch_is_not_entered_in_runs_that_completed_and_one_failed(flavor, capacity, values):
-    status, reason, advice = verdict(program(flavor, lambda x: x == 3), values, capacity=capacity)
+def test_completed_and_failed_runs_before_a_branch_are_counted_separately(flavor, capacity, values):
+    status, reason, advice = status_of(program(flavor, lambda x: x == 3), values, capacity=capacity)
     assert (status, reason) == (Status.NOT_REACHED, BOTH)
     assert "condition" in advice and "error" in advice
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
-def test_runs_that_all_failed_did_not_come_there(flavor):
-    status, reason, _ = verdict(program(flavor, lambda x: True), (1.0, 2.0))
+def test_branch_is_not_run_if_all_runs_failed_before_it(flavor):
+    status, reason, _ = status_of(program(flavor, lambda x: True), (1.0, 2.0))
     assert (status, reason) == (Status.NOT_RUN, "an earlier error stopped the program")
 
 
-def test_two_runs_that_failed_are_two():
-    status, reason, _ = verdict(program("io", lambda x: x > 2), (1.0, 3.0, 4.0))
+def test_two_failed_runs_are_counted_as_two():
+    status, reason, _ = status_of(program("io", lambda x: x > 2), (1.0, 3.0, 4.0))
     assert status is Status.NOT_REACHED
     assert reason == (
         "1 run did not enter the branch or loop around it, and 2 runs failed before reaching it"
     )
 
 
-def test_no_run_is_made_up_where_the_failing_call_is_in_a_branch_itself():
-    """JAX reports the two successful runs without effects, not the failed one."""
+def test_no_run_is_invented_if_the_failing_call_is_in_a_branch():
+    """JAX reports the two successful runs without effects, but not the failed one."""
 
     def first(x):
         raise ValueError("no luck")
@@ -84,6 +84,6 @@ def test_no_run_is_made_up_where_the_failing_call_is_in_a_branch_itself():
         y = jax.lax.cond(x > 2, a, lambda x: x, x)
         return jax.lax.cond(y > 100, b, lambda y: y, y)
 
-    status, reason, _ = verdict(f, (1.0, 2.0, 3.0))
+    status, reason, _ = status_of(f, (1.0, 2.0, 3.0))
     assert status is Status.NOT_REACHED
     assert reason in (BOTH, f"at least {BOTH}".replace("2 runs", "1 run"))

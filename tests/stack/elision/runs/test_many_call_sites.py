@@ -1,6 +1,6 @@
 """The analysis of a program takes time linear in its number of call sites.
 
-Work is counted in instructions of Python that this package's code runs: the same on each machine.
+Work is counted in Python instructions that this package's code runs, the same on every machine.
 """
 
 import os
@@ -14,7 +14,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize
 from jupyter_jaxcb.stack.core import _site
 
-OWN = os.path.dirname(jaxcb.__file__) + os.sep
+OUR_FILES = os.path.dirname(jaxcb.__file__) + os.sep
 X = np.float32(1)
 LINES = {
     "one after the other": "x = p(x + 1)",
@@ -28,28 +28,28 @@ LINES = {
 
 
 class Work:
-    """Counts the instructions of Python that functions of this package run meanwhile."""
+    """Count the Python instructions that functions of this package run inside the block."""
 
     def __init__(self):
         self.count = 0
 
     def __enter__(self):
         self._before = sys.gettrace()
-        sys.settrace(self._called)
+        sys.settrace(self._on_call)
         return self
 
     def __exit__(self, *error):
         sys.settrace(self._before)
 
-    def _called(self, frame, event, argument):
-        if not frame.f_code.co_filename.startswith(OWN):
+    def _on_call(self, frame, event, argument):
+        if not frame.f_code.co_filename.startswith(OUR_FILES):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._stepped
+        return self._on_instruction
 
-    def _stepped(self, frame, event, argument):
+    def _on_instruction(self, frame, event, argument):
         self.count += 1
-        return self._stepped
+        return self._on_instruction
 
 
 def work(line, count):
@@ -66,12 +66,12 @@ def work(line, count):
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_work_for_a_program_is_linear_in_its_call_sites(line):
-    work(line, 2)  # what is done once
+    work(line, 2)  # work that is only done once
     few, more, many = (work(line, count) for count in (20, 60, 100))
     assert many - more < 1.1 * (more - few)
 
 
-def test_positions_of_code_are_found_once_for_all_its_call_sites():
+def test_positions_of_code_are_computed_once_for_all_its_call_sites():
     _site._positions.cache_clear()
     work(LINES["one after the other"], 50)
     found = _site._positions.cache_info()

@@ -1,4 +1,4 @@
-"""Programs compiled ahead of time, run several times, or several of one function."""
+"""Programs that are compiled ahead of time or run several times, and several of one function."""
 
 import jax
 import jax.numpy as jnp
@@ -20,13 +20,13 @@ def _(h):
     jax.jit(c).trace(X)
 
 
-@row("what is lowered and not compiled leaves no site", {})
+@row("a program that is only lowered leaves no site", {})
 def _(h):
     a, b = h.pure("a"), h.io("b")
     jax.jit(lambda x: a(x) + b(x)).lower(X)
 
 
-@row("what is lowered and not compiled, with an unused call, leaves no site", {})
+@row("a program that is only lowered, with an unused call, leaves no site", {})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     jax.jit(lambda x: (a(x), jnp.where(False, b(x), x))[1]).lower(X).as_text()
@@ -55,7 +55,7 @@ def _(h):
     jax.jit(lambda x: (a(x), jnp.where(False, b(x), c(x)))[1]).lower(X).compile()
 
 
-@row("compiled and not run, in batch elements", {"a": "not run 0"})
+@row("compiled and not run, under vmap", {"a": "not run 0"})
 def _(h):
     jax.jit(jax.vmap(h.pure("a"))).lower(XS).compile()
 
@@ -68,7 +68,7 @@ def _(h):
     compiled(X + 1)
 
 
-@row("of two programs one is run", {"a": "kept 1", "b": "not run 0"}, known="a b")
+@row("only one of two programs is run", {"a": "kept 1", "b": "not run 0"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     jax.jit(b).lower(X).compile()
@@ -123,7 +123,7 @@ def _(h):
     f(X.astype(np.int32))
 
 
-@row("one static argument makes it unused, another not", {"a": "kept 2"}, known="a")
+@row("a static argument decides whether a call is unused", {"a": "kept 2"}, known="a")
 def _(h):
     a = h.pure("a")
 
@@ -171,7 +171,7 @@ def _(h):
         jax.jit(f)(np.arange(3), np.arange(3.0))
 
 
-@row("after clear_caches a function is another program", {"a": "kept 2", "b": "unused 0"})
+@row("clear_caches makes a function another program", {"a": "kept 2", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: (b(x), a(x))[1])
@@ -180,7 +180,7 @@ def _(h):
     f(X)
 
 
-@row("a program that another one prepares", {"a": "kept 1", "b": "kept 1"}, known="a b")
+@row("a program that uses the result of another one", {"a": "kept 1", "b": "kept 1"}, known="a b")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     y = jax.jit(lambda x: a(x))(X)
@@ -221,5 +221,5 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)

@@ -1,4 +1,4 @@
-"""Runs are counted for each program of a function, whether or not arguments select another one."""
+"""Runs are counted for each program of a function, whatever selects the program."""
 
 import functools
 
@@ -16,7 +16,7 @@ ROWS, row = table()
 
 
 def by_static(a, b):
-    """Kept or unused, depending on a static argument."""
+    """Return a function that uses `a` or `b`, depending on a static argument."""
 
     def f(x, keep):
         y = a(x)
@@ -64,7 +64,7 @@ def _(h):
         f(x, s)
 
 
-@row("arrays of 64 bits that become 32", {"a": "kept 5", "b": "optimized away 0"})
+@row("64-bit arrays that become 32-bit arrays", {"a": "kept 5", "b": "optimized away 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x: a(x) + 0 * b(x))
@@ -72,7 +72,7 @@ def _(h):
         f(np.arange(n))
 
 
-@row("an argument that no program needs", {"a": "kept 4", "b": "unused 0"})
+@row("an argument that no program uses", {"a": "kept 4", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x, y: (b(y), a(x))[1])
@@ -80,7 +80,7 @@ def _(h):
         f(x, XS)
 
 
-@row("only the argument that is not needed changes its shape", {"a": "kept 4", "b": "unused 0"})
+@row("only the unused argument changes its shape", {"a": "kept 4", "b": "unused 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = jax.jit(lambda x, y: (b(y), a(x))[1])
@@ -88,7 +88,7 @@ def _(h):
         f(X, y)
 
 
-@row("optimized away for one type, kept for the other, often", {"a": "kept 3"})
+@row("optimized away for one dtype and kept for another, alternating", {"a": "kept 3"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: x + 0 * a(x))
@@ -183,7 +183,7 @@ def _(h):
         lax.scan(body, x, length=3)
 
 
-@row("an eager cond that takes either branch", {"a": "kept 2", "b": "kept 1"})
+@row("an eager cond that takes both branches", {"a": "kept 2", "b": "kept 1"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     for p in (True, False, True):
@@ -207,7 +207,7 @@ def _(h):
     f(X)
 
 
-@row("ahead of time, then by the function", {"a": "kept 4"})
+@row("ahead of time, then through the jitted function", {"a": "kept 4"})
 def _(h):
     a = h.pure("a")
     f = jax.jit(lambda x: a(x))
@@ -223,7 +223,7 @@ def _(h):
     jax.jit(lambda x: lax.cond(x[0] > 9, a, b, x)).lower(X).compile()(X)
 
 
-@row("a branch not taken, ahead of time, nothing else", {"a": "not reached 0"})
+@row("a branch with io not taken, ahead of time", {"a": "not reached 0"})
 def _(h):
     a = h.io("a")
     jax.jit(lambda x: lax.cond(x[0] > 9, a, lambda y: y, x)).lower(X).compile()(X)
@@ -247,7 +247,7 @@ def _(h):
         pass
 
 
-@row("a program of jax alone, in an eager grad, beside one of ours", {"a": "kept 1"})
+@row("a program without our callbacks in an eager grad, beside one with", {"a": "kept 1"})
 def _(h):
     jax.block_until_ready(jax.jit(h.pure("a"))(X))
     g = jax.jit(lambda x: x.sum())
@@ -255,7 +255,7 @@ def _(h):
         jax.grad(g)(X)
 
 
-@row("a program of jax alone, in an eager vmap, beside one of ours", {"a": "kept 1"})
+@row("a program without our callbacks in an eager vmap, beside one with", {"a": "kept 1"})
 def _(h):
     jax.block_until_ready(jax.jit(h.pure("a"))(X))
     g = jax.jit(lambda x: x + 1)
@@ -264,11 +264,11 @@ def _(h):
 
 
 @each(ROWS)
-def test_each_line_has_its_status(row):
+def test_each_call_site_has_the_expected_status(row):
     check(row)
 
 
-def test_runs_are_not_reported_any_more_where_two_programs_of_a_function_cannot_be_distinguished():
+def test_runs_are_unknown_if_two_programs_of_a_function_cannot_be_distinguished():
     f = jax.jit(lambda x: (jaxcb.pure_callback(np.sin, x, x), x + 1)[1])
     with jaxcb.record() as r:
         for size in (2, 2, 3, 2, 2, 3):

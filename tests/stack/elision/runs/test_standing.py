@@ -63,8 +63,8 @@ PROGRAMS = [
 ]
 
 
-def alone(test):
-    """Runs a test in a thread of its own, as `check` does."""
+def in_new_thread(test):
+    """Run a test in a new thread, as `check` does."""
 
     @functools.wraps(test)
     def run(**given):
@@ -80,7 +80,7 @@ programs = pytest.mark.parametrize(
 
 
 def block(hosts, run):
-    """Return the recording of one block, and the calls made in it."""
+    """Return the recording of a block and the calls made in it."""
     before = hosts.calls.copy()
     with jaxcb.record() as recorded:
         run()
@@ -95,8 +95,8 @@ def times(lines, factor):
 
 
 @programs
-@alone
-def test_a_second_block_is_reported_again(make, lines):
+@in_new_thread
+def test_every_block_with_a_run_reports_elided_calls(make, lines):
     hosts = Hosts()
     f = jax.jit(make(hosts))
     with jaxcb.record():
@@ -106,8 +106,8 @@ def test_a_second_block_is_reported_again(make, lines):
 
 
 @programs
-@alone
-def test_a_block_without_a_run_reports_nothing(make, lines):
+@in_new_thread
+def test_block_without_a_run_reports_nothing(make, lines):
     hosts = Hosts()
     f = jax.jit(make(hosts))
     with jaxcb.record():
@@ -117,8 +117,8 @@ def test_a_block_without_a_run_reports_nothing(make, lines):
 
 
 @programs
-@alone
-def test_the_outer_block_has_both_runs(make, lines):
+@in_new_thread
+def test_outer_block_has_the_runs_of_all_inner_blocks(make, lines):
     hosts = Hosts()
     f = jax.jit(make(hosts))
     with jaxcb.record() as outer:
@@ -128,8 +128,8 @@ def test_the_outer_block_has_both_runs(make, lines):
 
 
 @programs
-@alone
-def test_a_program_compiled_ahead_of_time_in_one_block_and_run_in_the_next(make, lines):
+@in_new_thread
+def test_program_compiled_in_one_block_and_run_in_the_next_is_reported_in_both(make, lines):
     hosts = Hosts()
     kept = []
     with jaxcb.record():
@@ -142,14 +142,14 @@ def test_a_program_compiled_ahead_of_time_in_one_block_and_run_in_the_next(make,
         before = {k: f"{f if f in gone else 'not run'} 0" for k, f in elided.items()}
         compare(recording, before, calls)
         recording, calls = block(hosts, lambda: kept[0](X))
-        # Without a call or an effect nothing shows that it ran: JAX does not report such a run.
+        # JAX does not report a run without calls and effects, so nothing shows that it happened.
         seen = calls or recording.outcomes
         compare(recording, lines if seen else {}, calls)
 
 
 @programs
-@alone
-def test_a_program_run_in_two_blocks_twice_has_twice_the_calls(make, lines):
+@in_new_thread
+def test_program_that_runs_twice_in_a_block_has_twice_the_calls(make, lines):
     hosts = Hosts()
     f = jax.jit(make(hosts))
     with jaxcb.record():
@@ -159,38 +159,38 @@ def test_a_program_run_in_two_blocks_twice_has_twice_the_calls(make, lines):
 
 
 @programs
-@alone
-def test_a_block_alone_after_another_says_nothing_wrong(make, lines):
-    """No recorder is active in between: it may know less, but nothing wrong."""
+@in_new_thread
+def test_block_after_an_unrecorded_run_reports_nothing_wrong(make, lines):
+    """Without a recorder between the blocks, a status may be unknown, but not wrong."""
     hosts = Hosts()
     f = jax.jit(make(hosts))
     block(hosts, lambda: f(X))
     f(X)
     recording, calls = block(hosts, lambda: f(X))
-    alone = {}
+    accepted = {}
     for key, line in lines.items():
         status, number = line.rsplit(" ", 1)
-        alone[key] = f"{status}|{'kept' if calls[key] else 'absent'}|unknown {number}"
-    compare(recording, alone, calls)
+        accepted[key] = f"{status}|{'kept' if calls[key] else 'absent'}|unknown {number}"
+    compare(recording, accepted, calls)
     assert +calls == {k: int(v.split()[-1]) for k, v in lines.items() if int(v.split()[-1])}
 
 
 @programs
-@alone
-def test_a_program_compiled_before_any_block_says_nothing_wrong(make, lines):
+@in_new_thread
+def test_program_compiled_before_any_block_is_not_reported_wrongly(make, lines):
     hosts = Hosts()
     f = jax.jit(make(hosts))
     f(X)
     recording, calls = block(hosts, lambda: f(X))
-    alone = {}
+    accepted = {}
     for key, line in lines.items():
         status, number = line.rsplit(" ", 1)
-        alone[key] = f"{status}|{'kept' if calls[key] else 'absent'}|unknown {number}"
-    compare(recording, alone, calls)
+        accepted[key] = f"{status}|{'kept' if calls[key] else 'absent'}|unknown {number}"
+    compare(recording, accepted, calls)
 
 
-def test_runs_are_seen_in_a_thread_where_jax_has_switched_debug_nans_off():
-    """JAX does so in many functions, and leaves a hook of None behind in the thread."""
+def test_runs_are_counted_in_a_thread_where_jax_has_disabled_debug_nans():
+    """Many JAX functions disable it temporarily, which leaves a hook of None in the thread."""
     hosts = Hosts()
     a, b = hosts.pure("a"), hosts.pure("b")
     f = jax.jit(lambda x: (b(x), a(x))[1])

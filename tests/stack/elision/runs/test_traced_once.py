@@ -1,4 +1,4 @@
-"""JAX traces a function once for several programs: each program has its own status."""
+"""If JAX traces a function once for several programs, each program has its own status."""
 
 import gc
 import weakref
@@ -24,26 +24,26 @@ def hosts():
     return Hosts()
 
 
-def seen(program, *args):
+def statuses(program, *args):
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(program)(*args))
         jax.effects_barrier()
     return [(str(s.status), s.calls, s.written, s.notes) for s in summarize(r.recording)]
 
 
-def test_the_body_of_a_long_loop_is_not_hoisted_from_a_short_one(hosts):
+def test_body_shared_with_a_longer_loop_is_not_reported_as_hoisted(hosts):
     step = hosts.io("a")
 
     def body(i, x):
         return step(x)
 
-    long = seen(lambda x: lax.fori_loop(0, 3, body, x), X)
-    short = seen(lambda x: lax.fori_loop(0, 1, body, x), X)
+    long = statuses(lambda x: lax.fori_loop(0, 3, body, x), X)
+    short = statuses(lambda x: lax.fori_loop(0, 1, body, x), X)
     assert (long, short) == ([("kept", 3, 3, ())], [("kept", 1, 1, ())])
     assert hosts.calls["a"] == 4
 
 
-def test_a_branch_of_a_loop_is_not_hoisted_where_no_loop_is(hosts):
+def test_branch_shared_with_a_loop_is_not_reported_as_hoisted_elsewhere(hosts):
     a = hosts.io("a")
 
     def taken(x):
@@ -55,13 +55,13 @@ def test_a_branch_of_a_loop_is_not_hoisted_where_no_loop_is(hosts):
     def choose(x):
         return lax.cond(x > 0, taken, other, x)
 
-    looped = seen(lambda x: lax.scan(lambda x, _: (choose(x), None), x, length=3)[0], X)
-    alone = seen(lambda x: choose(x + 1), X)
+    looped = statuses(lambda x: lax.scan(lambda x, _: (choose(x), None), x, length=3)[0], X)
+    alone = statuses(lambda x: choose(x + 1), X)
     assert (looped[0][:2], alone[0][:2]) == (("kept", 3), ("kept", 1))
     assert hosts.calls["a"] == 4
 
 
-def test_a_checkpointed_function_inside_and_outside_of_a_loop_is_written_as_often_as_called(hosts):
+def test_written_calls_of_a_checkpointed_function_inside_and_outside_of_a_loop_are_exact(hosts):
     show = hosts.debug("a")
 
     @jax.checkpoint
@@ -72,11 +72,11 @@ def test_a_checkpointed_function_inside_and_outside_of_a_loop_is_written_as_ofte
     def program(x):
         return lax.scan(lambda x, _: (model(x), None), x, length=3)[0] + model(x + 1)
 
-    assert seen(program, X) == [("kept", 4, 4, ())]
+    assert statuses(program, X) == [("kept", 4, 4, ())]
     assert hosts.calls["a"] == 4
 
 
-def test_elements_of_an_earlier_program_are_not_reported_in_a_later_one(hosts):
+def test_note_about_batch_elements_does_not_appear_in_a_later_program(hosts):
     a = hosts.pure("a", vmap_method="expand_dims")
 
     def taken(x):
@@ -88,19 +88,21 @@ def test_elements_of_an_earlier_program_are_not_reported_in_a_later_one(hosts):
     def choose(p):
         return lax.cond(p > 0, taken, other, p)
 
-    batched = seen(lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X)
-    alone = seen(choose, X)
+    batched = statuses(
+        lambda xs, p: jax.vmap(lambda x: x + choose(p))(xs), np.ones(3, np.float32), X
+    )
+    alone = statuses(choose, X)
     assert "one call" in str(batched) and alone[0][3] == ()
 
 
-def test_elements_that_share_a_call_of_a_rule_are_reported(hosts):
+def test_note_says_that_a_call_of_a_rule_serves_several_batch_elements(hosts):
     a = hosts.pure("a")
     a.defjvp(lambda primals, tangents: (a(*primals), -a(*primals) * tangents[0]))
-    reported = seen(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
+    reported = statuses(jax.jacfwd(lambda xs: a(xs[0]) * xs), np.ones(3, np.float32))
     assert "one call serves 3 batch elements" in str(reported)
 
 
-def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(hosts):
+def test_calls_made_while_a_program_is_traced_are_not_elided_from_it(hosts):
     a, b = hosts.pure("a"), hosts.io("b")
 
     def program(x):
@@ -112,11 +114,11 @@ def test_what_runs_while_another_program_is_traced_is_not_elided_from_that_one(h
     with jaxcb.record() as r:
         jax.jit(program)(X).block_until_ready()
     assert r.recording.elisions == ()
-    assert [one.calls for one in summarize(r.recording)] == [2, 1]
+    assert [row.calls for row in summarize(r.recording)] == [2, 1]
     assert hosts.calls == {"a": 2, "b": 1}
 
 
-def test_a_loop_that_a_derivative_takes_apart_is_reported_the_same_when_asked_first(hosts):
+def test_explain_before_the_first_trace_reports_a_differentiated_loop_like_a_recording(hosts):
     a = hosts.draw("a")
 
     def loss(x):
@@ -131,7 +133,7 @@ def test_a_loop_that_a_derivative_takes_apart_is_reported_the_same_when_asked_fi
     assert hosts.calls["a"] == run.calls == 1
 
 
-def test_a_failed_trace_holds_no_array_after_the_recording(hosts):
+def test_failed_trace_keeps_no_array_alive_after_the_recording(hosts):
     a = hosts.pure("a")
     held = []
 

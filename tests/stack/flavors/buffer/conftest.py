@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-collect_ignore = ["devices.py"]  # a program of its own
+collect_ignore = ["devices.py"]  # a script that a test runs in a separate process
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def x():
 
 @pytest.fixture
 def doubled():
-    """A host function that writes twice its argument, and what it saw: address and flags."""
+    """Return a host function that writes twice its argument, and keeps its arrays in `seen`."""
 
     class Doubled:
         def __init__(self):

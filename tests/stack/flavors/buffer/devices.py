@@ -1,6 +1,6 @@
-"""A program with two CPU devices: who calls a buffer callback, and with what.
+"""Call buffer callbacks from two CPU devices, and print their calls as a JSON object.
 
-Run by test_devices.py in a process of its own. Prints a JSON object.
+test_devices.py runs this in a separate process.
 """
 
 import json

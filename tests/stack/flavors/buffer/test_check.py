@@ -1,4 +1,4 @@
-"""``check=True``: outputs that are not written are found, whatever their dtype."""
+"""``check=True`` finds outputs that are not written, whatever their dtype."""
 
 import math
 import re
@@ -28,7 +28,7 @@ DTYPES = [
     st.data(),
     st.booleans(),
 )
-def test_what_is_left_out_is_counted_and_the_first_of_it_named(dtype, shape, data, compiled):
+def test_unwritten_elements_are_counted_and_the_first_is_named(dtype, shape, data, compiled):
     size = math.prod(shape)
     left = data.draw(st.sets(st.integers(0, max(size - 1, 0)), max_size=size), label="left out")
     written = np.array([n not in left for n in range(size)], bool).reshape(shape)
@@ -52,8 +52,8 @@ def test_what_is_left_out_is_counted_and_the_first_of_it_named(dtype, shape, dat
     )
 
 
-def test_a_written_value_that_looks_like_the_canary_is_none():
-    # One byte is met by chance, one time of 256: a thousand calls would meet it.
+def test_written_value_that_equals_the_canary_is_not_reported():
+    # A byte equals the canary by chance once in 256 calls, which a thousand calls would hit.
     calls = []
 
     @jaxcb.buffer(result=lambda: jax.ShapeDtypeStruct((2,), np.uint8), check=True)
@@ -63,10 +63,10 @@ def test_a_written_value_that_looks_like_the_canary_is_none():
 
     for _ in range(2_000):
         assert sevens().tolist() == [7, 7]
-    assert 2_000 < len(calls) < 2_200  # it is asked again where that happened
+    assert 2_000 < len(calls) < 2_200  # called again if a value looked like the canary
 
 
-def test_with_side_effects_it_is_called_once_and_only_certain_omissions_are_reported():
+def test_callback_with_side_effects_is_called_once_and_only_certain_omissions_are_reported():
     calls = []
 
     def make(dtype, size, written):
@@ -94,7 +94,7 @@ def test_with_side_effects_it_is_called_once_and_only_certain_omissions_are_repo
         assert calls == [1]
 
 
-def test_each_element_is_looked_at(x):
+def test_each_batch_element_is_checked(x):
     @jaxcb.buffer(result="x", check=True)
     def host(out, x):
         if x[0] == 0:
@@ -107,7 +107,7 @@ def test_each_element_is_looked_at(x):
         jax.block_until_ready(jax.jit(jax.vmap(host))(x))
 
 
-def test_an_output_is_named_by_its_path_and_an_aliased_one_is_not_looked_at(x):
+def test_output_is_named_by_its_path_and_aliased_outputs_are_not_checked(x):
     def host(context, out, x):
         out["written"][...] = 1
 
@@ -117,7 +117,7 @@ def test_an_output_is_named_by_its_path_and_an_aliased_one_is_not_looked_at(x):
         jax.block_until_ready(jax.jit(call)(x))
 
 
-def test_without_check_nothing_is_looked_for(x):
+def test_outputs_are_not_checked_by_default(x):
     calls = []
     call = jaxcb.buffer_callback(lambda context, out, x: calls.append(1), x)
     jax.block_until_ready(jax.jit(call)(x))

@@ -1,4 +1,4 @@
-"""Buffer callbacks in programs over two devices, and as GPUs would have them."""
+"""Buffer callbacks in programs over two devices, and with device memory as on a GPU."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def found(in_process):
 
 @pytest.mark.parametrize("name", ["jit", "eager"])
 def test_under_jit_every_device_calls_with_the_whole_array(found, name):
-    # JAX's own does so too: what is not annotated is done everywhere.
+    # As with JAX's own callback: computations without a sharding run on every device.
     row = found[name]
     assert row["seen"] == [[0.0, 1.0, 2.0, 3.0]] * 2
     assert row["result"] == [1.0, 2.0, 3.0, 4.0]
@@ -30,7 +30,7 @@ def test_under_jit_every_device_calls_with_the_whole_array(found, name):
 @pytest.mark.parametrize(
     "name", ["shard_map", "shard_map with a side effect", "shard_map with an alias", "pmap"]
 )
-def test_each_device_calls_with_its_shard_and_says_which(found, name):
+def test_each_device_calls_with_its_shard_and_the_recording_names_it(found, name):
     row = found[name]
     assert row["seen"] == [[0.0, 1.0], [2.0, 3.0]]
     assert row["shards"] == ["0", "1"]
@@ -38,21 +38,21 @@ def test_each_device_calls_with_its_shard_and_says_which(found, name):
     assert (row["calls"], row["expected"]) == (2, 2)
 
 
-def test_the_elements_of_a_shard_are_its_own(found):
+def test_elements_of_a_shard_are_calls_of_that_shard(found):
     row = found["shard_map of vmap"]
     assert row["seen"] == [0.0, 1.0, 2.0, 3.0]
     assert row["shards"] == ["0", "0", "1", "1"]
     assert row["result"] == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_a_side_effect_that_every_device_would_make_is_refused(found):
+def test_side_effect_that_every_device_would_repeat_is_refused(found):
     kind, words, _ = found["jit with a side effect"]
     assert kind == "NotImplementedError"
     assert "each would repeat its side effect. Call it in jax.shard_map" in words
 
 
 @pytest.mark.parametrize("name", ["jit that fails", "shard_map that fails"])
-def test_a_failure_on_several_devices_comes_back(found, name):
+def test_failure_on_several_devices_is_raised(found, name):
     kind, _, original = found[name]
     assert (kind, original) == ("JaxRuntimeError", "ValueError('no luck')")
     assert found["after"] == [1.0, 2.0, 3.0, 4.0]
@@ -60,14 +60,14 @@ def test_a_failure_on_several_devices_comes_back(found, name):
 
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
-    """Memory that numpy cannot show: JAX's own buffers reach the host function."""
+    """Treat memory as if numpy could not read it, so host functions get JAX's own buffers."""
     for module in (_buffer, _host_call):
         monkeypatch.setattr(module, "HOST_MEMORY", frozenset())
 
 
 @pytest.mark.usefixtures("as_on_a_gpu")
 @pytest.mark.parametrize("compiled", [False, True])
-def test_memory_of_a_device_reaches_the_host_function_as_jaxs_buffers(x, compiled):
+def test_host_function_gets_device_memory_as_jaxs_buffers(x, compiled):
     kinds = []
 
     @jaxcb.buffer(result="x")
@@ -85,7 +85,7 @@ def test_memory_of_a_device_reaches_the_host_function_as_jaxs_buffers(x, compile
 
 @pytest.mark.usefixtures("as_on_a_gpu")
 @pytest.mark.parametrize("in_axes", [(0, None), (None, 1), (1, 0)])
-def test_the_elements_of_a_device_are_looped_over_by_the_program(in_axes):
+def test_program_itself_loops_over_elements_in_device_memory(in_axes):
     shapes = []
 
     @jaxcb.buffer(result="x")

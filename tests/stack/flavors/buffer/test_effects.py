@@ -1,4 +1,4 @@
-"""Which buffer callbacks run, and the reported reasons for those that do not."""
+"""Which buffer callbacks run, and the reasons reported for those that do not."""
 
 import math
 
@@ -14,7 +14,7 @@ from jupyter_jaxcb.report import summarize
 
 @pytest.fixture
 def counted():
-    """Makes buffer callbacks that count their calls."""
+    """Return an object that makes buffer callbacks and counts their calls."""
 
     class Counted:
         calls = 0
@@ -30,7 +30,7 @@ def counted():
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_an_unused_one_runs_if_it_has_side_effects(x, counted, keep):
+def test_unused_callback_runs_if_it_has_side_effects(x, counted, keep):
     call = counted.make(has_side_effect=keep)
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(lambda x: (call(x), x)[1])(x))
@@ -41,7 +41,7 @@ def test_an_unused_one_runs_if_it_has_side_effects(x, counted, keep):
         assert summary.advice.endswith("give it has_side_effect=True if it must run regardless")
 
 
-def test_one_whose_result_cannot_matter_is_optimized_away_by_xla(x, counted):
+def test_callback_whose_result_cannot_matter_is_optimized_away(x, counted):
     call = counted.make()
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(lambda x: jnp.where(jnp.bool_(False), call(x), x))(x))
@@ -49,7 +49,7 @@ def test_one_whose_result_cannot_matter_is_optimized_away_by_xla(x, counted):
     assert (summary.status, counted.calls) == (Status.OPTIMIZED_AWAY, 0)
 
 
-def test_one_that_does_not_change_leaves_a_differentiated_loop(x, counted):
+def test_loop_invariant_callback_is_hoisted_out_of_a_differentiated_loop(x, counted):
     call = counted.make()
 
     def loss(w):
@@ -65,7 +65,7 @@ def test_one_that_does_not_change_leaves_a_differentiated_loop(x, counted):
     assert summary.advice.endswith("; or give it has_side_effect=True")
 
 
-def test_side_effects_run_in_loops_under_grad_as_often_as_without(x, counted):
+def test_side_effects_in_loops_run_as_often_under_grad_as_without(x, counted):
     call = counted.make(has_side_effect=True)
 
     def loss(w):
@@ -81,7 +81,7 @@ def test_side_effects_run_in_loops_under_grad_as_often_as_without(x, counted):
     assert counted.calls == 10
 
 
-def test_a_recording_has_its_calls_elements_values_and_shapes(x, counted):
+def test_recording_has_calls_elements_and_sample_values(x, counted):
     call = counted.make()
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(jax.vmap(call))(x))
@@ -96,7 +96,7 @@ def test_a_recording_has_its_calls_elements_values_and_shapes(x, counted):
     ]
 
 
-def test_nested_elements_are_sampled_and_found_not_finite_by_their_own_values():
+def test_nested_elements_are_sampled_and_checked_for_nan_individually():
     @jaxcb.buffer(result="x")
     def inverse(out, x):
         with np.errstate(divide="ignore"):
@@ -112,7 +112,7 @@ def test_nested_elements_are_sampled_and_found_not_finite_by_their_own_values():
     assert (produced, passed_on) == (1, 1)
 
 
-def test_a_failing_call_is_recorded_with_its_element(x):
+def test_failing_call_is_recorded_with_its_element(x):
     @jaxcb.buffer(result="x")
     def host(out, x):
         if x[0] == 3:
@@ -127,7 +127,7 @@ def test_a_failing_call_is_recorded_with_its_element(x):
     ]
 
 
-def test_what_it_returns_is_an_error_that_says_what_it_writes_into(x):
+def test_returning_a_value_is_an_error_that_says_where_to_write_it(x):
     call = jax.jit(jaxcb.buffer_callback(lambda context, out, x: x, x))
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         jax.block_until_ready(call(x))
@@ -138,7 +138,7 @@ def test_what_it_returns_is_an_error_that_says_what_it_writes_into(x):
     )
 
 
-def test_disabled_leaves_it_out(x, counted):
+def test_disabled_leaves_out_buffer_callbacks(x, counted):
     call = counted.make(has_side_effect=True)
     with jaxcb.disabled():
         jax.block_until_ready(jax.jit(lambda x: (call(x), x)[1])(x))
@@ -162,7 +162,7 @@ def test_disabled_leaves_it_out(x, counted):
         ),
     ],
 )
-def test_a_registration_that_cannot_work_says_what_to_type(x, options, words):
+def test_error_of_a_wrong_registration_says_what_to_write(x, options, words):
     def host(out, x): ...
 
     with pytest.raises(ValueError, match=words):
@@ -170,7 +170,7 @@ def test_a_registration_that_cannot_work_says_what_to_type(x, options, words):
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (3, 2, 0)])
-def test_side_effect_of_each_element_is_made_where_the_results_are_empty(shape):
+def test_every_element_is_called_for_its_side_effect_even_if_results_are_empty(shape):
     calls = []
     host = jaxcb.buffer(
         lambda out, x: calls.append(1), result="x", vmap_method="sequential", has_side_effect=True

@@ -1,4 +1,4 @@
-"""Memory: nothing is copied, inputs are read-only, and no borrowed memory is kept."""
+"""Memory: nothing is copied, inputs are read-only, and borrowed memory is not kept."""
 
 import gc
 import traceback
@@ -16,7 +16,7 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
-def test_the_arrays_are_xlas_memory_itself(x):
+def test_arrays_share_xlas_memory(x):
     seen = []
 
     def host(context, out, x):
@@ -27,7 +27,7 @@ def test_the_arrays_are_xlas_memory_itself(x):
     assert seen == [(x.unsafe_buffer_pointer(), found.unsafe_buffer_pointer())]
 
 
-def test_an_eager_call_copies_nothing_either(x):
+def test_eager_call_copies_nothing(x):
     seen = []
 
     def host(context, out, x):
@@ -38,7 +38,7 @@ def test_an_eager_call_copies_nothing_either(x):
     assert seen == [(x.unsafe_buffer_pointer(), found.unsafe_buffer_pointer())]
 
 
-def test_the_elements_of_a_vmap_are_parts_of_that_memory(x):
+def test_batch_elements_are_views_of_xlas_memory(x):
     seen = []
 
     def host(context, out, x):
@@ -66,7 +66,7 @@ def test_writing_an_input_raises_and_changes_nothing(x, around):
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_an_aliased_output_begins_as_the_input_which_stays_as_it_was(x, around):
+def test_aliased_output_starts_as_a_copy_of_the_input(x, around):
     def add_one(context, out, x):
         out += 1
 
@@ -76,7 +76,7 @@ def test_an_aliased_output_begins_as_the_input_which_stays_as_it_was(x, around):
     assert x.tolist() == before
 
 
-def test_a_donated_alias_is_written_in_place(x):
+def test_donated_alias_is_written_in_place(x):
     def add_one(context, out, x):
         out += 1
 
@@ -91,7 +91,7 @@ def test_a_donated_alias_is_written_in_place(x):
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_an_unbatched_alias_begins_as_the_input_in_every_element(x, method):
+def test_unbatched_alias_starts_as_the_input_in_every_element(x, method):
     def accumulate(context, out, start, x):
         out += x
 
@@ -119,7 +119,7 @@ def test_aliases_that_do_not_fit_are_refused(x, aliases, words):
 
 
 @pytest.mark.parametrize("vmapped", [False, True])
-def test_an_array_that_is_kept_is_named_and_gets_memory_of_its_own(x, vmapped):
+def test_array_that_is_kept_is_named_and_copied(x, vmapped):
     kept = []
 
     def host(context, out, x):
@@ -152,7 +152,7 @@ def test_outputs_views_and_containers_are_named_by_their_path():
         jax.block_until_ready(jax.jit(call)(tree))
 
 
-def test_what_is_only_used_is_not_warned_of(x):
+def test_arrays_that_are_not_kept_cause_no_warning(x):
     @jaxcb.buffer(result="x")
     def host(out, x):
         half = x[:1]
@@ -169,7 +169,7 @@ def test_what_is_only_used_is_not_warned_of(x):
                 jax.block_until_ready(jax.jit(host)(x))
 
 
-def test_an_eager_output_that_is_kept_cannot_change_jaxs_array(x):
+def test_eager_output_that_is_kept_cannot_change_jaxs_array(x):
     kept = []
 
     def host(context, out, x):
@@ -181,18 +181,18 @@ def test_an_eager_output_that_is_kept_cannot_change_jaxs_array(x):
     assert found.tolist() == x.tolist()
 
 
-def test_a_traceback_shows_what_the_arrays_held_when_their_memory_is_gone():
+def test_traceback_shows_the_values_of_arrays_whose_memory_is_freed():
     def host(context, out, x):
         part = x[1:3]
         raise ValueError(f"no luck with {part.shape}")
 
-    big = jnp.arange(1 << 20, dtype=jnp.float32)  # its memory goes back to the system
+    big = jnp.arange(1 << 20, dtype=jnp.float32)  # large enough to be returned to the system
     compiled = jax.jit(lambda x: jaxcb.buffer_callback(host, x)(x * 2))
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         jax.block_until_ready(compiled(big))
     error = jaxcb.host_error(caught.value)
     gc.collect()
-    compiled = [jnp.full(1 << 20, 7.0) for _ in range(4)]  # over it, if it were still there
+    compiled = [jnp.full(1 << 20, 7.0) for _ in range(4)]  # would overwrite it
     frame = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
     assert frame.f_locals["part"].tolist() == [2.0, 4.0]
     assert frame.f_locals["x"][:3].tolist() == [0.0, 2.0, 4.0]

@@ -1,4 +1,4 @@
-"""Results of buffer callbacks, compared with JAX's own and with NumPy."""
+"""Results of buffer callbacks, compared with those of JAX's own callback and of NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -24,14 +24,14 @@ def double(out, x):
 
 
 def add(context, out, x, y):
-    # As it is written for JAX's buffers: what comes is any array-like.
+    # Written for JAX's buffers: the arguments may be any array-likes.
     np.asarray(out)[...] = np.asarray(x) + np.asarray(y)
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 0, 3), (2, 3, 4)])
-def test_every_dtype_and_shape_goes_in_and_comes_out_as_it_is(around, dtype, shape):
+def test_every_dtype_and_shape_passes_unchanged(around, dtype, shape):
     x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
 
     def copy(context, out, x):
@@ -43,14 +43,14 @@ def test_every_dtype_and_shape_goes_in_and_comes_out_as_it_is(around, dtype, sha
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_64_bit_numbers_pass_with_x64_on(around):
+def test_64_bit_numbers_pass_unchanged_with_x64(around):
     with jax.enable_x64(True):
         x = jnp.array([2**40 + 7, -(2**50)])
         copied = around(jaxcb.buffer_callback(lambda context, out, x: np.copyto(out, x), x))(x)
         assert copied.tolist() == [2**40 + 7, -(2**50)]
 
 
-def test_a_64_bit_result_without_x64_is_refused_before_anything_runs():
+def test_64_bit_result_without_x64_is_refused_before_any_call():
     seen = []
     call = jaxcb.buffer_callback(
         lambda context, out: seen.append(1), jax.ShapeDtypeStruct((), np.float64)
@@ -62,7 +62,7 @@ def test_a_64_bit_result_without_x64_is_refused_before_anything_runs():
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4", "int2", "float4_e2m1fn"])
 def test_numbers_of_less_than_a_byte_are_refused(dtype):
-    # Numpy shows 4 of them in 4 bytes where XLA lends 2.
+    # NumPy has one of them per byte: 4 bytes for 4 of them, but XLA's memory has 2.
     x = jnp.zeros(4, dtype)
     with pytest.raises(TypeError, match=f"cannot pass {dtype} to the buffer callback <lambda>"):
         jaxcb.buffer_callback(lambda context, out, x: None, x)(x)
@@ -75,7 +75,7 @@ def test_keys_are_refused():
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_trees_keywords_and_static_arguments_reach_it_in_their_structure(around):
+def test_pytrees_keywords_and_static_arguments_keep_their_structure(around):
     seen = []
 
     def host(context, out, tree, *, mode, shift):
@@ -93,7 +93,7 @@ def test_trees_keywords_and_static_arguments_reach_it_in_their_structure(around)
     assert seen == [(["a", "b"], "fast", (3,), dict, ["rest", "sum"])]
 
 
-def test_a_callback_without_results_is_given_none():
+def test_callback_without_results_gets_an_empty_output():
     seen = []
     call = jaxcb.buffer_callback(
         lambda context, out, x: seen.append((out, x.tolist())), (), has_side_effect=True
@@ -103,7 +103,7 @@ def test_a_callback_without_results_is_given_none():
     assert seen == [((), [0, 1])] * 2
 
 
-def test_loops_and_branches_call_it_as_numpy_computes(x):
+def test_loops_and_branches_compute_what_numpy_computes(x):
     host = np.asarray(x)
     scanned = jax.lax.scan(lambda c, _: (double(c), double(c)), x, None, length=3)
     assert scanned[0].tolist() == (host * 8).tolist()
@@ -117,7 +117,7 @@ def test_loops_and_branches_call_it_as_numpy_computes(x):
 
 @st.composite
 def _maps(draw):
-    """Shapes of two arguments that broadcast, and in_axes of one to three vmaps over them."""
+    """Draw shapes of two arguments that broadcast, and in_axes of one to three vmaps over them."""
     inner = draw(st.sampled_from([(), (2,), (2, 3)]))
     shapes, axes = [list(inner), list(inner)], []
     for _ in range(draw(st.integers(1, 3))):
@@ -137,7 +137,7 @@ def _maps(draw):
 @given(_maps(), st.sampled_from(METHODS), st.booleans())
 def test_vmap_returns_what_jax_returns(maps, method, compiled):
     inner, shapes, axes = maps
-    # Nested, the host function cannot know which leading axes an argument lacks.
+    # With nested vmaps, the host function cannot know which leading axes an argument lacks.
     assume(method != "legacy_vectorized" or len(axes) == 1)
     x, y = (np.arange(np.prod(s, dtype=int), dtype=np.int32).reshape(s) for s in shapes)
     host = add if method in ("sequential", "sequential_unrolled") else _add_leading
@@ -152,13 +152,13 @@ def test_vmap_returns_what_jax_returns(maps, method, compiled):
 
 
 def _add_leading(context, out, x, y):
-    """As `add`, where one argument may lack leading axes that the other has."""
+    """As `add`, but one argument may lack leading axes that the other has."""
     out, x, y = map(np.asarray, (out, x, y))
     x, y = (a.reshape((1,) * (out.ndim - a.ndim) + a.shape) for a in (x, y))
     out[...] = x + y
 
 
-def test_elements_are_visited_one_by_one_in_memory_of_their_own(x):
+def test_sequential_vmap_calls_each_element_with_a_scalar_output(x):
     seen = []
 
     def host(context, out, x, y):
@@ -174,7 +174,7 @@ def test_elements_are_visited_one_by_one_in_memory_of_their_own(x):
     assert seen == [((), value, 1.0) for value in (0.0, 3.0, 1.0, 4.0, 2.0, 5.0)]
 
 
-def test_no_element_is_no_call():
+def test_vmap_over_no_elements_makes_no_calls():
     seen = []
     call = jaxcb.buffer_callback(
         lambda context, out, x: seen.append(1), jax.ShapeDtypeStruct((), np.float32),
@@ -194,7 +194,7 @@ def test_vmap_without_a_method_names_the_choices(x):
         jax.vmap(call)(x, x)
 
 
-def test_rules_differentiate_it(x):
+def test_derivative_rules_differentiate_buffer_callbacks(x):
     @jaxcb.buffer(result="x")
     def sine(out, x):
         np.sin(x, out=out)
@@ -212,7 +212,7 @@ def test_rules_differentiate_it(x):
     assert jax.grad(lambda x: sine(x).sum())(x).tolist() == np.full((2, 3), 3.0).tolist()
 
 
-def test_arguments_by_keyword_and_default_reach_a_rule(x):
+def test_derivative_rule_gets_keyword_and_default_arguments(x):
     @jaxcb.buffer(result="x")
     def scale(out, x, factor=3.0):
         np.multiply(x, factor, out=out)
@@ -224,7 +224,7 @@ def test_arguments_by_keyword_and_default_reach_a_rule(x):
     assert jax.grad(lambda x: scale(x=x, factor=2.0).sum())(x)[0, 0] == 2.0
 
 
-def test_an_annotation_of_its_output_declares_the_result(x):
+def test_annotation_of_the_output_declares_the_result(x):
     from jaxtyping import Array, Float
 
     @jaxcb.buffer
@@ -237,7 +237,7 @@ def test_an_annotation_of_its_output_declares_the_result(x):
     assert jax.jit(differences)(x).tolist() == [[1.0, 1.0]] * 2
 
 
-def test_a_cell_that_runs_again_swaps_the_function_of_compiled_programs(notebook, x):
+def test_rerun_cell_replaces_the_function_in_compiled_programs(notebook, x):
     cell = "@jaxcb.buffer(result='x')\ndef times(out, x):\n    out[...] = x * {}"
     notebook.run(cell.format(2), "a cell")
     compiled = jax.jit(notebook.names["times"])
@@ -246,14 +246,14 @@ def test_a_cell_that_runs_again_swaps_the_function_of_compiled_programs(notebook
     assert compiled(x)[0, 1] == 5.0
 
 
-def test_its_signature_is_what_jax_code_calls():
+def test_signature_is_that_of_the_calls_in_jax_code():
     import inspect
 
     assert str(inspect.signature(double)) == "(x)"
     assert repr(double) == "<buffer callback double>"
 
 
-def test_equal_functions_from_two_lines_compile_once(x, compiles):
+def test_equal_calls_are_compiled_once(x, compiles):
     call = jaxcb.buffer_callback(add, x, vmap_method="sequential")
     jitted = jax.jit(lambda x: (call(x, x), call(x, x)))
     jitted(x)
