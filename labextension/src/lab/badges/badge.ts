@@ -69,7 +69,7 @@ export class Badge extends WidgetType {
     const sign = note.sign ? [h('span', { class: 'jaxcb-badge-sign' }, note.sign), ' '] : [];
     button.replaceChildren(...sign, note.text);
     const spoken = [note.title, note.text, ...note.details, ...(this.edited ? [EDITED] : [])];
-    button.setAttribute('aria-label', spoken.join('. '));
+    button.setAttribute('aria-label', spoken.map(text => text.replace(/\.$/, '')).join('. '));
   }
 }
 

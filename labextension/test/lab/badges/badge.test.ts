@@ -33,6 +33,12 @@ test('the label for screen readers has the whole note, and that the cell was edi
   );
 });
 
+test('a detail that ends with a period has one period in the label', () => {
+  const note = { ...KEPT, details: ['removed (dead-code elimination).', 'Use the result.'] };
+  const label = made([note]).querySelector('button')!.getAttribute('aria-label');
+  expect(label).toContain('removed (dead-code elimination). Use the result');
+});
+
 test('it is a note, apart from the text and from the variant of the Tab key', () => {
   const node = made([KEPT]);
   expect(node.getAttribute('role')).toBe('note');
