@@ -23,7 +23,7 @@ def file(tmp_path):
 
 IMPORTS = {
     "module": (OLD, NEW),
-= (
+    "without an alias": (
         "from jax.experimental import host_callback",
         "from jupyter_jaxcb import host_callback",
     ),
