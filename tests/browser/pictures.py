@@ -1,4 +1,4 @@
-"""Makes the screenshots of docs/pictures, light and dark: `make pictures`."""
+"""Take the screenshots of docs/pictures, light and dark: `make pictures`."""
 
 import sys
 import tempfile
@@ -25,15 +25,15 @@ THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 
 
 def picture(notebook, name, theme):
-    notebook.page.wait_for_timeout(700)  # for what moves to have come to rest
+    notebook.page.wait_for_timeout(700)  # until animations have ended
     notebook.page.screenshot(path=OUT / f"{name}-{theme}.png")
 
 
 def take(browser, server, theme):
-    """All pictures in one theme."""
-    page = browser.new_page(viewport={"width": 1180, "height": 1020})  # the vmap diagram is in view
+    """Take all pictures in one theme."""
+    page = browser.new_page(viewport={"width": 1180, "height": 1020})  # the vmap diagram is visible
     notebook = Notebook(page, server, server.write(f"airy-{theme}.ipynb", CELLS))
-    notebook.wear(THEMES[theme])
+    notebook.set_theme(THEMES[theme])
     notebook.command("application:toggle-left-area")
     notebook.run_and_wait(0, 1, 2, 3, 4)
     notebook.command("jupyter-jaxcb:open-panel")
@@ -57,7 +57,7 @@ def take(browser, server, theme):
 
 
 def main():
-    """Starts a server and a browser, and takes them."""
+    """Start a server and a browser, and take all pictures."""
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, playwright.sync_api.sync_playwright() as driver:
         server = Server(Path(folder) / "server")
