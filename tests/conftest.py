@@ -85,7 +85,7 @@ def _no_recorder_left_behind():
 
 @pytest.fixture(autouse=True, scope="module")
 def _caches_stay_small():
-    """Clear JAX's caches, which would keep several hundred MB of programs of earlier modules."""
+    """Clear JAX's caches, which would keep hundreds of MB of programs from earlier test modules."""
     yield
     if len(jax.devices()[0].client.live_executables()) > MOST_EXECUTABLES:
         jax.clear_caches()

@@ -26,7 +26,7 @@ TABLE = ROOT / "tests" / "mutants.txt"
 
 
 class Mutant(NamedTuple):
-    """One mistake: it replaces `old`, which occurs once in `file`, by `new`."""
+    """One mistake: it replaces `old`, which occurs once in `file`, with `new`."""
 
     name: str
     file: Path

@@ -89,11 +89,11 @@ class Server:
 
     def write(self, name, cells, outputs=None):
         """Write a notebook of `cells`; return its name."""
-        made = [nbformat.v4.new_code_cell(source) for source in cells]
-        for cell, saved in zip(made, outputs or [], strict=False):
+        code_cells = [nbformat.v4.new_code_cell(source) for source in cells]
+        for cell, saved in zip(code_cells, outputs or [], strict=False):
             cell.outputs = saved
         notebook = nbformat.v4.new_notebook(
-            cells=made,
+            cells=code_cells,
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
         )
         nbformat.write(notebook, self.root / name)

@@ -83,9 +83,9 @@ def opened(view, tab):
 
 
 def test_axe_finds_no_violation_in_any_theme(notebook, page):
-    made = [output(*recording())]
+    saved = [output(*recording())]
     cells = [LOAD, CALLBACKS, RUN, "None"]
-    book = notebook(*cells, outputs=[[], [], [], made], name="axe")
+    book = notebook(*cells, outputs=[[], [], [], saved], name="axe")
     book.command("jupyter-jaxcb:open-panel")
     book.run_and_wait(0, 1, 2)
     expect(page.locator(".jaxcb-badge-note")).to_have_count(4)

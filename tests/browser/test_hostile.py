@@ -92,8 +92,8 @@ def check_harmless(page, dialogs):
 
 def rendered(book, outputs):
     """Render outputs in one page of JupyterLab; return the messages and counts of each."""
-    made = [{"data": facts, "metadata": measured} for facts, measured in outputs]
-    return book.page.evaluate(RENDER, [MIME_TYPE, json.dumps(made)])
+    bundles = [{"data": facts, "metadata": measured} for facts, measured in outputs]
+    return book.page.evaluate(RENDER, [MIME_TYPE, json.dumps(bundles)])
 
 
 def message_of(book, facts, measured):
@@ -150,9 +150,9 @@ def test_values_of_wrong_types_give_a_view_or_one_message(notebook, page, dialog
     ]
     results = rendered(notebook("None"), outputs)
     assert len(results) == len(outputs) > 1_000
-    for made, found in zip(outputs, results, strict=True):
-        assert (found["views"], len(found["messages"])) in [(1, 0), (0, 1), (1, 1)], made
-        assert len(found["warnings"]) <= 1, made
+    for given, found in zip(outputs, results, strict=True):
+        assert (found["views"], len(found["messages"])) in [(1, 0), (0, 1), (1, 1)], given
+        assert len(found["warnings"]) <= 1, given
     check_harmless(page, dialogs)
 
 

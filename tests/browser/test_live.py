@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 from ._cells import LOAD, WAITS, runs
 
 
-def test_live_view_counts_calls_names_the_running_one_and_is_removed(notebook, tmp_path):
+def test_live_view_counts_calls_names_the_running_call_and_is_removed(notebook, tmp_path):
     path = tmp_path / "go"
     opened = notebook(LOAD, WAITS, runs(path))
     opened.run(0, 1, 2)

@@ -13,7 +13,7 @@ MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 @pytest.fixture(scope="module")
 def _used(desk):
-    """A notebook in which `USE` has shown its host trace; tests only look at it."""
+    """A notebook that has run, for tests that do not change it."""
     with desk.opened("used", [LOAD, DOUBLE, USE, ELEMENTS]) as opened:
         opened.run_and_wait(0, 1, 2, 3)
         yield opened

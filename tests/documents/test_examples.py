@@ -74,10 +74,10 @@ def test_only_the_option_skip_follows_python():
 @pytest.fixture
 def shell():
     """An IPython shell with the extension loaded."""
-    made = InteractiveShell()
-    made.run_line_magic("load_ext", PACKAGE)
-    yield made
-    made.run_line_magic("unload_ext", PACKAGE)
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", PACKAGE)
+    yield shell
+    shell.run_line_magic("unload_ext", PACKAGE)
     InteractiveShell.clear_instance()
 
 
@@ -115,12 +115,12 @@ def blocks_and_modules(text):
 
 def add_module(name, code, monkeypatch):
     """Run `code` as a module of the package, which exists until the test ends."""
-    made = types.ModuleType(f"{PACKAGE}.{name.replace('/', '.')}")
-    made.__package__ = made.__name__.rpartition(".")[0]
-    made.__file__ = f"{name}.py"
-    monkeypatch.setitem(sys.modules, made.__name__, made)
-    exec(compile(code, made.__file__, "exec"), vars(made))
-    return made
+    module = types.ModuleType(f"{PACKAGE}.{name.replace('/', '.')}")
+    module.__package__ = module.__name__.rpartition(".")[0]
+    module.__file__ = f"{name}.py"
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(code, module.__file__, "exec"), vars(module))
+    return module
 
 
 @pytest.mark.parametrize("page", SEQUENTIAL)
@@ -135,11 +135,11 @@ def test_blocks_of_a_page_run_in_order(page, pages, layers, monkeypatch, tmp_pat
                 continue
             layer = path.rpartition("/")[0]
             assert layers.forbidden_imports(code, layer) == []
-            made = add_module(path, code, monkeypatch)
-            for name, thing in vars(made).items():  # as if the __init__ of its folder imported it
-                if getattr(thing, "__module__", "") == made.__name__ and name[0] != "_":
-                    for folder in (made.__package__, ".".join(made.__package__.split(".")[:2])):
-                        monkeypatch.setattr(sys.modules[folder], name, thing, raising=False)
+            module = add_module(path, code, monkeypatch)
+            for name, value in vars(module).items():  # as if the __init__ of its folder imported it
+                if getattr(value, "__module__", "") == module.__name__ and name[0] != "_":
+                    for folder in (module.__package__, ".".join(module.__package__.split(".")[:2])):
+                        monkeypatch.setattr(sys.modules[folder], name, value, raising=False)
     finally:
         recording.FORMATS.clear()
         recording.FORMATS.update(before)

@@ -92,7 +92,7 @@ def test_pictures_are_checked_like_links():
     assert LINK.findall("[![a](b.svg)](c.md) and [d [e]](f.md)")[0] == "c.md"
 
 
-def test_every_page_is_in_the_tree():
+def test_every_page_is_in_a_toctree():
     """`make docs` checks this too, but `make test` does not run it."""
     docs = REPOSITORY / "docs"
     pages = {path for path in docs.glob("**/*.md") if path in DOCUMENTS}

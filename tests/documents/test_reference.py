@@ -15,13 +15,13 @@ DIRECTIVE = re.compile(r"^\.\. (?:auto\w+|py:\w+):: ([\w.]+)", re.MULTILINE)
 def public_names(from_code):
     """Yield all names that a user may import, and the classes of the values they return."""
     package = jupyter_jaxcb.__name__
-    for name, thing in vars(jupyter_jaxcb).items():
-        if name[0] != "_" and not inspect.ismodule(thing):
+    for name, value in vars(jupyter_jaxcb).items():
+        if name[0] != "_" and not inspect.ismodule(value):
             yield f"{package}.{name}"
     for name in host_callback.__all__:
         yield f"{package}.host_callback.{name}"
-    for name, thing in vars(testing).items():
-        if name[0] != "_" and getattr(thing, "__module__", "") == testing.__name__:
+    for name, value in vars(testing).items():
+        if name[0] != "_" and getattr(value, "__module__", "") == testing.__name__:
             yield f"{package}.testing.{name}"
     for kind in from_code.reached():
         yield f"{package}.recording.{kind.__name__}"
@@ -32,11 +32,11 @@ def public_names(from_code):
     yield f"{package}.diagnostics.Record"
 
 
-def thing_of(name):
-    thing = jupyter_jaxcb
+def public_value(name):
+    value = jupyter_jaxcb
     for part in name.split(".")[1:]:
-        thing = getattr(thing, part)
-    return thing
+        value = getattr(value, part)
+    return value
 
 
 def test_every_public_name_is_in_the_reference_once(from_code, pages):
@@ -48,7 +48,7 @@ def test_every_public_name_is_in_the_reference_once(from_code, pages):
 def test_every_name_in_the_reference_exists(pages):
     for text in pages.values():
         for name in DIRECTIVE.findall(text):
-            assert thing_of(name) is not None
+            assert public_value(name) is not None
 
 
 def test_every_function_in_the_reference_has_an_example_and_its_arguments(pages):
@@ -56,14 +56,14 @@ def test_every_function_in_the_reference_has_an_example_and_its_arguments(pages)
     for text in pages.values():
         blocks = "".join(re.findall(r"^```(?:python|text)\n(.*?)^```", text, re.M | re.S))
         for name in DIRECTIVE.findall(text):
-            thing = thing_of(name)
-            if not inspect.isfunction(thing):
+            value = public_value(name)
+            if not inspect.isfunction(value):
                 continue
-            docstring = inspect.getdoc(thing)
+            docstring = inspect.getdoc(value)
             short = name.rpartition(".")[2]
             if ">>>" not in docstring and short not in blocks and "_ipython_" not in short:
                 missing.append((name, "example"))
-            for parameter in inspect.signature(thing).parameters:
+            for parameter in inspect.signature(value).parameters:
                 if not re.search(rf"^ +\**{parameter}: ", docstring, re.M) and parameter != "shell":
                     missing.append((name, parameter))
     assert not missing

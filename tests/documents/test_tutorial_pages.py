@@ -29,8 +29,8 @@ def test_links_between_pages_are_rewritten(tutorial_pages):
 def test_page_shows_opened_host_traces_as_html(tutorial_pages):
     data = {MIME: {}, "text/html": ["<style></style><details class='jaxcb'>", "1 call</details>"]}
     cell = {"cell_type": "code", "source": "", "outputs": [{"data": data}]}
-    made = tutorial_pages.page(json.loads(json.dumps({"cells": [cell]})))
-    (output,) = made["cells"][0]["outputs"]
+    page = tutorial_pages.page(json.loads(json.dumps({"cells": [cell]})))
+    (output,) = page["cells"][0]["outputs"]
     assert output["data"] == {
         "text/html": "<style></style><details open class='jaxcb'>1 call</details>"
     }

@@ -142,7 +142,7 @@ def test_default_threshold_is_that_of_numpy(stream, around):
 
 
 def test_print_options_are_those_at_tracing_time(stream):
-    """As for `jaxcb.debug_print`; XLA may print from a thread that does not have the options."""
+    """XLA may print from a thread that does not have them, as with `jaxcb.debug_print`."""
     f = jax.jit(lambda x: hcb.id_print(x, output_stream=stream))
     x = np.float32([0.12345])
     with np.printoptions(precision=2):

@@ -108,7 +108,7 @@ LEFT = {
     "another module": "from jax.experimental import io_callback",
     "another package": "from haiku.experimental import host_callback",
     "a relative one": "from .jax.experimental import host_callback",
-    "our own": NEW,
+    "the new module": NEW,
     "text": f's = "{OLD}"  # {OLD}',
     "nothing": "",
 }

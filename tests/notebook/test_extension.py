@@ -34,7 +34,7 @@ def differences(kernel, expression):
 def test_unloading_leaves_everything_as_it_was(fresh_kernel):
     kernel = fresh_kernel()
     kernel.run(SNAPSHOT)
-    kernel.run("%unload_ext nothing")  # IPython makes its own magics for this at first use
+    kernel.run("%unload_ext nothing")  # IPython registers its magics for extensions at first use
     kernel.run("import jupyter_jaxcb; before, now = None, None; before = snapshot()")
     kernel.run("%load_ext jupyter_jaxcb")
     kernel.run("%%jax_callback pure --result x\ndef double(x): return 2 * x\njax.jit(double)(1.0)")

@@ -79,7 +79,7 @@ class Load:
             "buffer": self.buffer,
             "tap": self.tap,
             "drop-ins": self.drop_ins,
-            "jax's own": self.jax_callbacks,
+            "jax callbacks": self.jax_callbacks,
             "nested recording": self.nested,
             "fresh program": self.fresh,
         }
@@ -178,7 +178,7 @@ class Load:
     def run(self, steps, observed):
         """Do `steps` random steps, each of which checks the results of its program."""
         for kind in self.rng.choice(list(self.kinds), steps):
-            if kind == "jax's own" and not observed:
+            if kind == "jax callbacks" and not observed:
                 continue
             self.kinds[kind]()
             self.done[str(kind)] += 1
@@ -243,7 +243,7 @@ class Load:
 
     def jax_callbacks(self):
         x = jnp.float32(self.rng.integers(9))
-        host = self.plain("own")
+        host = self.plain("jax")
         assert jax.pure_callback(host, x, x) == x + 1
         assert io_callback(host, x, x) == x + 1
         jax.debug.callback(host, x)
@@ -267,9 +267,9 @@ class Load:
             self.vmap()
             self.loop()
             self.buffer()
-        made = self.count.now() - before
-        for name in [name for name in made if name.startswith(self.prefix)]:
-            assert len(recorded.recording.calls_of(name)) == made[name], name
+        calls = self.count.now() - before
+        for name in [name for name in calls if name.startswith(self.prefix)]:
+            assert len(recorded.recording.calls_of(name)) == calls[name], name
 
     def fresh(self):
         """Trace, compile and run a new program once."""

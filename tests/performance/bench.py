@@ -1,4 +1,4 @@
-"""Measure the ratios that we have as targets, in one process with interleaved runs.
+"""Measure the ratios we aim for, in one process with interleaved runs.
 
     make bench
 
@@ -136,7 +136,7 @@ def loop_row(name, pair, rounds):
     us = {key: value / LOOP * 1e6 for key, value in times.items()}
     return [
         (
-            f"recorded {name} call in a loop / jax's own",
+            f"recorded {name} call in a loop / JAX's",
             f"{us['recorded'] / us['jax']:.3f}",
             "<= 0.10",
             f"{us['recorded']:.2f} / {us['jax']:.1f} µs a call",
@@ -163,7 +163,7 @@ def vmap_rows(rounds):
     element = (separately["recorded"] - separately["unrecorded"]) / ELEMENTS * 1e6
     return [
         (
-            f"vmap sequential, {ELEMENTS:,} batch elements, recorded / jax's",
+            f"vmap sequential, {ELEMENTS:,} batch elements, recorded / JAX's",
             f"{against_jax['recorded'] / against_jax['jax']:.4f}",
             "<= 0.03",
             f"{against_jax['recorded'] * 1e3:.2f} / {ms['jax']:.0f} ms",
@@ -222,7 +222,7 @@ def big_rows(rounds):
         us |= {key: value * 1e6 for key, value in medians(variants, 4 * rounds).items()}
     return [
         (
-            "pure, 4 MB in and out / jax's own",
+            "pure, 4 MB in and out / JAX's",
             f"{us['pure'] / us['jax']:.2f}",
             "<= 0.75",
             f"{us['pure']:.0f} / {us['jax']:.0f} µs",

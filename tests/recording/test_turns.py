@@ -1,4 +1,4 @@
-"""Host calls pause for an observing thread, and only during its turn."""
+"""Host calls pause for an observing thread, but only during its turn."""
 
 import threading
 

@@ -74,6 +74,6 @@ def use(wheel: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="jaxcb-dist-") as made:
-        use(Path(sys.argv[1]).resolve(), Path(made).resolve())
+    with tempfile.TemporaryDirectory(prefix="jaxcb-dist-") as temporary:
+        use(Path(sys.argv[1]).resolve(), Path(temporary).resolve())
     print("dist: passed")

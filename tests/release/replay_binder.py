@@ -206,6 +206,6 @@ if __name__ == "__main__":
     if kept:
         replay(Path(kept).resolve())
     else:
-        with tempfile.TemporaryDirectory(prefix="jaxcb-binder-") as made:
-            replay(Path(made))
+        with tempfile.TemporaryDirectory(prefix="jaxcb-binder-") as temporary:
+            replay(Path(temporary))
     print("binder: passed")

@@ -23,11 +23,11 @@ SHARED = "share/jupyter/labextensions/jupyter-jaxcb/"
 
 def build(kind, source, out, env=None):
     """Build a wheel or an sdist in an isolated environment; return its path."""
-    made = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "build", f"--{kind}", "--outdir", out, source],
         capture_output=True, text=True, env=env,
     )  # fmt: skip
-    assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     (path,) = Path(out).iterdir()
     return path
 
@@ -171,5 +171,5 @@ def test_command_of_an_issue_template_prints_the_versions(path):
             assert re.search(rf"^{name}:? +\S", printed, re.MULTILINE)
 
 
-def test_there_are_templates_for_a_bug_and_for_a_wrong_status():
+def test_issue_templates_exist_for_bugs_and_wrong_statuses():
     assert {"bug", "wrong-status", "question"} <= {path.stem for path in TEMPLATES}

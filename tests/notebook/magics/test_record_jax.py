@@ -30,7 +30,7 @@ def test_record_with_the_option_jax_records_callbacks_of_jax(kernel):
     assert kernel.run("len(kept)").value == "1"
 
 
-def test_record_without_the_option_does_not(kernel):
+def test_record_without_the_option_records_none(kernel):
     ran = kernel.run(f"%%jax_record\n{PURE}")
     assert (ran.error, ran.traces) == (None, [])
     kernel.run(f"%%jax_record --jax\n{PURE}")

@@ -39,7 +39,7 @@ def test_failed_tap_is_shown_in_the_host_trace(kernel):
     assert ran.sites[0]["errors"] == ["ValueError: no luck"]
 
 
-def test_error_of_a_tap_raised_by_the_barrier_is_shown_once_as_the_users(kernel):
+def test_error_of_a_tap_raised_by_the_barrier_is_shown_once_as_the_users_exception(kernel):
     kernel.run("%%jax_callback tap\ndef boom(x): raise ValueError('no luck')")
     ran = kernel.run(
         "from jupyter_jaxcb import host_callback as hcb\nfloat(boom(1.0))\nhcb.barrier_wait()"

@@ -25,7 +25,7 @@ CELLS = {
         "jax.jit(lambda x: h(x))(1.0);",
     ],
     "explain": [HOST, "%jax_explain f(1.0)", "%jax_explain --matrix f(1.0)"],
-    "jax's own": [MAKE, f"%%jax_record --jax\n{JAX_CALLBACK}"],
+    "JAX's callbacks": [MAKE, f"%%jax_record --jax\n{JAX_CALLBACK}"],
 }
 
 
