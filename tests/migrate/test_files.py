@@ -107,7 +107,7 @@ def test_import_is_rewritten(file, old, new):
 LEFT = {
     "another module": "from jax.experimental import io_callback",
     "another package": "from haiku.experimental import host_callback",
-    "a relative one": "from .jax.experimental import host_callback",
+    "a relative import": "from .jax.experimental import host_callback",
     "the new module": NEW,
     "text": f's = "{OLD}"  # {OLD}',
     "nothing": "",
