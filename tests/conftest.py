@@ -12,15 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Thousands of small programs are compiled and run once. LLVM may leave them as they are; what XLA
-# does before that, which drops, merges and moves host calls, stays as it is for the user. Processes
-# and kernels that tests start inherit it, benchmarks and the notebooks' run do not.
+# The tests compile thousands of small programs and run each once, so LLVM need not optimize them.
+# XLA's own passes, which remove, deduplicate and hoist host calls, run as they do for users.
+# Processes and kernels that tests start inherit these flags; benchmarks and `run_notebooks` do not.
 os.environ["XLA_FLAGS"] = " ".join(
     dict.fromkeys(
         [
             "--xla_backend_optimization_level=0",
             "--xla_llvm_disable_expensive_passes=true",
-            # Newer versions end the process at this one, which they do not know.
+            # Newer versions abort the process because they do not know this flag.
             *(
                 ["--xla_cpu_use_fusion_emitters=false"]
                 if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11)
@@ -40,17 +40,17 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.stack import cell_begins, cell_ends
 
-# Before anything imports them: what they assert is shown as in tests.
+# Before anything imports them, so that pytest explains their failed assertions like those of tests.
 pytest.register_assert_rewrite("tests.stack.elision._battery", "tests.diagnostics.explain._same")
 
 ROOT = Path(__file__).parents[1]
 MOST_EXECUTABLES = 500
 
-# A shell starts what runs in the background with this signal ignored, and Python leaves it so.
+# A shell starts background jobs with SIGINT ignored, and Python keeps it ignored.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same examples on every machine; `make fuzz` draws others.
+# Hypothesis draws the same examples on every machine; `make fuzz` draws random ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 if os.environ.get("JAXCB_FUZZ_RANDOM") != "1":
     hypothesis.settings.load_profile("same")
@@ -60,17 +60,17 @@ SLOW_FIXTURES = {"in_process", "fresh_kernel", "terminal", "servers"}
 
 
 def pytest_collection_modifyitems(items):
-    """A test that starts a process, a kernel or a browser is none to run between two edits."""
+    """Mark tests that start a process, a kernel or a browser as slow, and run their files first."""
     for item in items:
         if not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
-    # Files with slow tests first: what workers do last is short, so that they end at one time.
+    # Slow files first: the files left at the end are short, so all pytest workers finish together.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_collection_finish():
-    """Tests that look for what is gone collect garbage: not among all that is there to stay."""
+    """Keep permanent objects out of the garbage collections that some tests run."""
     gc.collect()
     gc.freeze()
 
@@ -85,7 +85,7 @@ def _no_recorder_left_behind():
 
 @pytest.fixture(autouse=True, scope="module")
 def _caches_stay_small():
-    """JAX keeps the programs of every module that has run, some hundred MB of them."""
+    """Clear JAX's caches, which would keep hundreds of MB of programs from earlier test modules."""
     yield
     if len(jax.devices()[0].client.live_executables()) > MOST_EXECUTABLES:
         jax.clear_caches()
@@ -93,20 +93,20 @@ def _caches_stay_small():
 
 @pytest.fixture
 def nothing_compiled_before():
-    """What is traced and compiled outside of a test is another test's."""
+    """Clear JAX's caches, so that earlier tests have traced and compiled nothing."""
     jax.clear_caches()
 
 
 class Compiles:
-    """Counts programs compiled while it is entered."""
+    """A context manager that counts the programs compiled inside it."""
 
     def __enter__(self):
         self.count, self.entered = 0, True
-        jax.monitoring.register_event_duration_secs_listener(self.hear)
+        jax.monitoring.register_event_duration_secs_listener(self.on_event)
         return self
 
-    def hear(self, event, duration, **facts):
-        # JAX 0.8 has no public way to take a listener away: this one just stops counting.
+    def on_event(self, event, duration, **facts):
+        # JAX 0.8 has no public function to remove a listener, so this one just stops counting.
         self.count += self.entered and event.endswith("backend_compile_duration")
 
     def __exit__(self, *exc):
@@ -115,7 +115,7 @@ class Compiles:
 
 @pytest.fixture
 def compiles():
-    """``with compiles() as counted:``, then ``counted.count`` programs were compiled."""
+    """After ``with compiles() as counted: ...``, ``counted.count`` programs were compiled."""
     return Compiles
 
 
@@ -124,18 +124,18 @@ class Ended(subprocess.CompletedProcess):
 
     @property
     def value(self):
-        """The JSON in the last line that it printed."""
+        """The JSON in the last line it printed."""
         return json.loads(self.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="session")
 def in_process():
-    """``in_process(program, *arguments)``: runs a Python program in a process of its own.
+    """``in_process(program, *arguments)`` runs a Python program in its own process.
 
-    `program` is the path of a file, the lines of a program, or ``["-m", module]``. It finds the
-    tests and the package, and JAX has as many CPU `devices` there; other keywords are variables of
-    its environment. It has to end with `status` (None: any) before a time that nothing takes: a
-    hang is a failure.
+    `program` is the path of a file, source code, or ``["-m", module]``. The process can import the
+    tests and the package, and JAX has `devices` CPU devices in it. Other keywords become
+    environment variables. The exit status must be `status` (None: any). `seconds` is far longer
+    than any program takes, so a timeout means that the process hangs.
     """
 
     def run(
@@ -163,7 +163,7 @@ def in_process():
 
 
 class Notebook:
-    """Executes cells as the extension has them executed."""
+    """Runs cells the way the extension does."""
 
     def __init__(self):
         self.names = {"jaxcb": jaxcb, "__name__": "__main__"}
@@ -183,13 +183,13 @@ class Notebook:
 
 @pytest.fixture
 def notebook():
-    """``notebook.run(source, cell)``: a cell runs, again if one with the id `cell` has run."""
+    """``notebook.run(source, cell)`` runs a cell, again if the id `cell` has run before."""
     return Notebook()
 
 
 @pytest.fixture(scope="session")
 def unpacked():
-    """Rows (start, duration, element, way, thread, error) of call columns, plain or as saved."""
+    """Unpack call columns to rows (start, duration, element, variant, thread, error)."""
 
     def unpack(columns):
         rows, unit = columns["rows"], columns["unit_ns"]

@@ -1,7 +1,7 @@
-"""Plants mistakes in the package, one at a time, and says which test notices each.
+"""Plant mistakes in the package, one at a time, and print the test that notices each.
 
-`make mutants`, or ``python -m tests.mutants --only NAME ...``. It changes files of this checkout
-and puts them back; so nothing else may use the checkout meanwhile.
+Run `make mutants`, or ``python -m tests.mutants --only NAME ...``. It changes files of this
+checkout and restores them, so nothing else may use the checkout meanwhile.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, FRONTEND = "jupyter_jaxcb", "labextension"
-SECONDS = 300  # that the tests of one mistake may take
+SECONDS = 300  # timeout of the tests of one mistake
 
 TABLE = ROOT / "tests" / "mutants.txt"
 
 
 class Mutant(NamedTuple):
-    """One mistake: `old` stands once in `file`, and `new` takes its place."""
+    """One mistake: it replaces `old`, which occurs once in `file`, with `new`."""
 
     name: str
     file: Path
@@ -40,7 +40,7 @@ class Mutant(NamedTuple):
 
 
 def mutants() -> list[Mutant]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     found = []
     _, *rows = TABLE.read_text("utf-8").strip().split("\n# ")
     for row in rows:
@@ -50,13 +50,13 @@ def mutants() -> list[Mutant]:
         new = "\n".join(line[2:] for line in lines if line.startswith("+ "))
         folder = "test" if path.startswith(FRONTEND) else "tests"
         file = ROOT / path if folder == "test" else ROOT / PACKAGE / path
-        found.append(Mutant(name, file, [f"{folder}/{one}" for one in tests.split()], old, new))
+        found.append(Mutant(name, file, [f"{folder}/{test}" for test in tests.split()], old, new))
     return found
 
 
 @contextmanager
 def planted(mutant: Mutant) -> Iterator[None]:
-    """Has the mistake in its file, whose bytes and times are the old ones afterwards."""
+    """Plant the mistake; restore the bytes and times of its file on exit."""
     before, times = mutant.file.read_bytes(), mutant.file.stat()
     try:
         mutant.file.write_text(before.decode().replace(mutant.old, mutant.new), "utf-8")
@@ -67,13 +67,13 @@ def planted(mutant: Mutant) -> Iterator[None]:
 
 
 def run_tests(tests: list[str], *, frontend: bool) -> tuple[int | None, str]:
-    """Exit status and output of some tests; None: they did not end in time."""
+    """Return the exit status (None: a timeout) and the output of some tests."""
     python = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-rfE"]
     command = ["npx", "vitest", "run", "--bail=1"] if frontend else python
     with subprocess.Popen(
         [*command, *tests],
         cwd=ROOT / FRONTEND if frontend else ROOT,
-        # A file that is planted twice within a second would look the same to Python's cache.
+        # Python's bytecode cache confuses two versions of a file written within one second.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -87,14 +87,14 @@ def run_tests(tests: list[str], *, frontend: bool) -> tuple[int | None, str]:
             return_code = process.returncode, output
         except subprocess.TimeoutExpired:
             pass
-        finally:  # kernels and workers of theirs too
+        finally:  # also ends the kernels and workers that the tests started
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
     return return_code
 
 
 def noticed_by(mutant: Mutant) -> str:
-    """The first test that fails with the mistake; empty if none does."""
+    """Return the first test that fails with the mistake, or an empty string."""
     with planted(mutant):
         status, output = run_tests(mutant.tests, frontend=mutant.is_of_frontend)
     if status == 0:
@@ -105,37 +105,41 @@ def noticed_by(mutant: Mutant) -> str:
     if failed:
         return failed[1]
     if status < 0:
-        return f"the tests end by signal {-status}"
+        return f"signal {-status} ended the tests"
     raise SystemExit(f"the tests of {mutant.name} cannot be run:\n{output[-3000:]}")
 
 
 def check_unchanged(chosen: list[Mutant]) -> None:
-    """Exits unless the files are as committed, and the tests green without a mistake."""
+    """Exit unless the files are committed and the tests pass without a mistake."""
     folders = [PACKAGE, f"{FRONTEND}/src"]
     status = ["git", "status", "--porcelain", *folders]
     changed = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     if changed:
-        raise SystemExit(f"commit or put away first what is changed here:\n{changed}")
+        raise SystemExit(f"commit or stash these changes first:\n{changed}")
     for frontend in (False, True):
-        own = [one.tests for one in chosen if one.is_of_frontend is frontend]
-        tests = sorted({test for some in own for test in some})
-        for at in range(0, len(tests), 10):
-            status, output = run_tests(tests[at : at + 10], frontend=frontend)
+        lists = [mutant.tests for mutant in chosen if mutant.is_of_frontend is frontend]
+        tests = sorted({test for tests in lists for test in tests})
+        for start in range(0, len(tests), 10):
+            status, output = run_tests(tests[start : start + 10], frontend=frontend)
             if status != 0:
-                raise SystemExit(f"red without any mistake, or too slow:\n{output[-3000:]}")
+                raise SystemExit(
+                    f"the tests fail without a mistake, or time out:\n{output[-3000:]}"
+                )
 
 
 def main() -> int:
-    """Plants the mistakes that are asked for; 1 if one was not noticed, or is not there."""
+    """Plant the chosen mistakes; return 1 if a test misses one or its old text has moved."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[])
-    parser.add_argument("--unchecked", action="store_true", help="do not run the tests as they are")
+    parser.add_argument(
+        "--unchecked", action="store_true", help="do not run the tests without mistakes first"
+    )
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     every = mutants()
-    if unknown := set(options.only) - {one.name for one in every}:
-        parser.error(f"there is no mistake called {', '.join(sorted(unknown))}")
-    chosen = [one for one in every if not options.only or one.name in options.only]
+    if unknown := set(options.only) - {mutant.name for mutant in every}:
+        parser.error(f"no mistake is called {', '.join(sorted(unknown))}")
+    chosen = [mutant for mutant in every if not options.only or mutant.name in options.only]
     check_unchanged([] if options.unchecked else chosen)
     missed = []
     for mutant in chosen:
@@ -144,8 +148,8 @@ def main() -> int:
         found = noticed_by(mutant) if is_there else ""
         if not found:
             missed.append(mutant.name)
-        said = found or ("NOT NOTICED" if is_there else "MOVED: its old text is not there once")
-        print(f"{mutant.name} ({time.monotonic() - began:.0f} s): {said}", flush=True)
+        result = found or ("NOT NOTICED" if is_there else "MOVED: its old text must occur once")
+        print(f"{mutant.name} ({time.monotonic() - began:.0f} s): {result}", flush=True)
     print(f"{len(chosen)} mistakes, {len(chosen) - len(missed)} noticed", *missed)
     return bool(missed)
 

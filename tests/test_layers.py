@@ -1,6 +1,6 @@
-"""The arrows: which layer may import which, and what of JAX appears where.
+"""Layers: which may import which, and which folder may use private JAX.
 
-Each layer is a folder of `jupyter_jaxcb`; another layer sees its ``__init__`` only.
+Each layer is a folder of `jupyter_jaxcb`; other layers import its ``__init__`` only.
 """
 
 import ast
@@ -27,9 +27,9 @@ MAY_IMPORT = {
     "host_callback": ({"stack"}, {"jax", "numpy"}),
     "testing.py": ({"recording", "report", "diagnostics"}, set()),
 }
-# Of a layer with rooms: room: rooms of this layer, and of others, that it may import. From the
-# bottom up; each sees the ``__init__`` of another only.
-ROOMS = {
+# layer: {folder: the folders of this layer, or of `stack`, that it may import}, from the bottom up.
+# Folders import only the ``__init__`` of each other.
+FOLDERS = {
     "stack": {
         "jax_compat": "",
         "core": "jax_compat",
@@ -82,13 +82,13 @@ def modules(layer):
 
 
 def folder(path):
-    """Where a module stands, "stack/core"; one that is a layer by itself is its own folder."""
+    """Return the folder of a module ("stack/core"); a single-file layer is its own folder."""
     found = path.relative_to(PACKAGE)
     return found.name if found.name in MAY_IMPORT else found.parent.as_posix()
 
 
 def imports(source, place):
-    """Everything that `source`, a module in the folder `place` ("stack/core"), imports."""
+    """Return all names that `source`, a module in the folder `place` ("stack/core"), imports."""
     parents = ["jupyter_jaxcb", *place.split("/")]
     if place.endswith(".py"):
         parents.pop()
@@ -107,64 +107,65 @@ def imports(source, place):
 
 @functools.cache
 def exported(layer):
-    """What the ``__init__`` of a layer has from its rooms: a name there may be that of a room."""
+    """Return the names in the ``__init__`` of a layer; such a name may equal that of a folder."""
     init = PACKAGE / layer / "__init__.py"
     return {full.rpartition(".")[2] for full in imports(init.read_text(), layer)}
 
 
-def room_of(full):
-    """Where "jupyter_jaxcb.stack.core.find_site" is imported from, "stack/core", and the rest."""
+def split_name(full):
+    """Split "jupyter_jaxcb.stack.core.find_site" into "stack/core" and the rest of its parts."""
     parts, found = full.split(".")[1:], ""
     while parts and (PACKAGE / found / parts[0] / "__init__.py").exists():
-        if found in ROOMS and parts[1:] == [] and parts[0] in exported(found):
+        if found in FOLDERS and parts[1:] == [] and parts[0] in exported(found):
             break
         found = f"{found}/{parts.pop(0)}".strip("/")
     return found, parts
 
 
-def may_see(place):
-    """The rooms that a module in the folder `place` may import; None: its layer has none."""
-    layer, _, room = place.partition("/")
-    if layer not in ROOMS:
+def importable(place):
+    """Return the folders that a module in `place` may import; None if its layer has none."""
+    layer, _, within = place.partition("/")
+    if layer not in FOLDERS:
         return None
-    if not room:  # the layer's own ``__init__``
-        return {f"{layer}/{one}" for one in ROOMS[layer]}
+    if not within:  # the layer's ``__init__``
+        return {f"{layer}/{name}" for name in FOLDERS[layer]}
     return {
-        one if one.startswith("stack/") else f"{layer}/{one}" for one in ROOMS[layer][room].split()
+        name if name.startswith("stack/") else f"{layer}/{name}"
+        for name in FOLDERS[layer][within].split()
     }
 
 
 def is_loose(full, layer):
-    """Whether it is in a module that stands in a layer beside its rooms."""
+    """Return whether the name is from a module in the layer itself, beside its folders."""
     parts = full.split(".")
     return len(parts) > 3 and parts[1] == layer and (PACKAGE / layer / f"{parts[2]}.py").exists()
 
 
-def broken_arrows(source, place):
-    """What `source` imports although a module in the folder `place` may not."""
+def forbidden_imports(source, place):
+    """Return the imports of `source` that are forbidden in the folder `place`."""
     layer = place.split("/")[0]
     ours, others = MAY_IMPORT[layer]
-    broken = []
+    forbidden = []
     for full in imports(source, place):
         parts = full.split(".")
         if parts[0] == "jupyter_jaxcb":
-            other, names = room_of(full)
+            other, names = split_name(full)
             through_init = not (len(names) > 1 or (names and names[0].startswith("_")))
-            seen = may_see(place)
+            visible = importable(place)
             if other == place or is_loose(full, layer):
                 continue
-            if seen is None or other.split("/")[0] not in ("stack", layer) or other in ours:
-                below = any(room.startswith(f"{other}/") for room in seen or ())
+            if visible is None or other.split("/")[0] not in ("stack", layer) or other in ours:
+                below = any(name.startswith(f"{other}/") for name in visible or ())
                 allowed = other in ours and through_init and not below
             else:
-                allowed = other in seen and through_init
+                allowed = other in visible and through_init
             if not allowed:
-                broken.append(full)
+                forbidden.append(full)
         elif parts[0] not in others and parts[0] not in sys.stdlib_module_names:
-            broken.append(full)
+            forbidden.append(full)
         if full.startswith(PRIVATE_JAX) and place != "stack/jax_compat":
-            broken.append(full)
-    return broken
+            forbidden.append(full)
+    return forbidden
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ def broken_arrows(source, place):
     ids=lambda path: f"{folder(path)}/{path.name}",
 )
 def test_module_imports_only_what_its_layer_may(path):
-    assert broken_arrows(path.read_text(), folder(path)) == []
+    assert forbidden_imports(path.read_text(), folder(path)) == []
 
 
 @pytest.mark.parametrize(
@@ -237,15 +238,17 @@ def test_module_imports_only_what_its_layer_may(path):
         ("migrate", "from ..stack import tap"),
     ],
 )
-def test_broken_arrow_is_seen(layer, line):
-    assert broken_arrows(line, layer)
+def test_forbidden_import_is_found(layer, line):
+    assert forbidden_imports(line, layer)
 
 
-def circle(sources):
-    """Modules that import each other, for types alone too; None where there are none.
+def import_cycle(sources):
+    """Return modules that import each other in a cycle; None if there are none.
+
+    Imports for type checking count too.
 
     Args:
-        sources: of modules by their names, those of folders being their ``__init__``.
+        sources: (folder, source code) by module name; the name of a folder is its ``__init__``.
     """
     graph = {}
     for name, (place, source) in sources.items():
@@ -261,18 +264,19 @@ def circle(sources):
     return None
 
 
-def named(path):
+def module_name(path):
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 
 
-def test_no_modules_import_each_other():
-    sources = {named(path): (folder(path), path.read_text()) for path in PACKAGE.rglob("*.py")}
-    assert circle(sources) is None
-    name = "jupyter_jaxcb.recording._facts"  # which all others import
+def test_modules_do_not_import_each_other_in_a_cycle():
+    paths = PACKAGE.rglob("*.py")
+    sources = {module_name(path): (folder(path), path.read_text()) for path in paths}
+    assert import_cycle(sources) is None
+    name = "jupyter_jaxcb.recording._facts"  # all others import it
     place, source = sources[name]
     sources[name] = place, f"{source}\nfrom ._recording import Recording\n"
-    assert name in circle(sources)
+    assert name in import_cycle(sources)
 
 
 def test_private_jax_is_in_one_folder():
@@ -284,8 +288,8 @@ def test_private_jax_is_in_one_folder():
     assert users == {"stack/jax_compat"}
 
 
-def test_worker_needs_numpy_alone():
-    """What runs in another process, on another machine, has little to bring along."""
+def test_worker_needs_only_numpy():
+    """Workers run on other machines, where the package and JAX need not be installed."""
     found = {
         full.partition(".")[0]
         for path in WORKER.rglob("*.py")
@@ -295,21 +299,21 @@ def test_worker_needs_numpy_alone():
     assert found - sys.stdlib_module_names - {"jupyter_jaxcb", "numpy"} == {"cloudpickle"}
 
 
-def test_every_layer_is_drawn():
+def test_every_layer_is_listed():
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     files = {path.name for path in PACKAGE.glob("*.py")} - {"__init__.py"}
     assert folders | files == set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("folder", ["stack", "diagnostics"])
-def test_every_room_has_its_tests_at_its_path(folder):
+def test_every_folder_has_its_tests_at_the_same_path(folder):
     tests = Path(__file__).parent / folder
-    rooms = {path.parent.name for path in (PACKAGE / folder).glob("*/__init__.py")}
-    assert {room for room in rooms if not any((tests / room).glob("**/test_*.py"))} == set()
+    names = {path.parent.name for path in (PACKAGE / folder).glob("*/__init__.py")}
+    assert {name for name in names if not any((tests / name).glob("**/test_*.py"))} == set()
 
 
 def test_no_module_grows_beyond_500_lines():
-    """What is longer is most likely more than one idea."""
+    """A longer module most likely holds more than one idea."""
     folders = (PACKAGE, WORKER, Path(__file__).parent)
     lengths = {
         str(path): len(path.read_text().splitlines())
@@ -321,7 +325,7 @@ def test_no_module_grows_beyond_500_lines():
 
 @pytest.fixture(scope="module")
 def loaded(in_process):
-    """The modules that a process has after `statement`."""
+    """Return a function that lists the modules a process has loaded after `statement`."""
 
     @functools.cache
     def run(statement):
@@ -339,15 +343,15 @@ def test_import_leaves_the_notebook_stack_alone(loaded, module):
     assert module in loaded(f"import {', '.join(NOTEBOOK)}")  # the check itself can fail
 
 
-def test_host_callback_comes_when_it_is_asked_for(loaded):
+def test_host_callback_is_imported_only_on_demand(loaded):
     assert "jupyter_jaxcb.host_callback" not in loaded("import jupyter_jaxcb")
-    asked = loaded("from jupyter_jaxcb import host_callback")
-    assert "jupyter_jaxcb.host_callback" in asked
-    assert "IPython" not in asked
+    imported = loaded("from jupyter_jaxcb import host_callback")
+    assert "jupyter_jaxcb.host_callback" in imported
+    assert "IPython" not in imported
 
 
 def test_recording_and_report_need_no_jax(in_process):
-    """An empty package stands for ours, whose __init__ brings the stack along."""
+    """An empty package replaces ours, whose ``__init__`` would import the stack."""
     code = f"""
 import sys, types
 sys.modules["jax"] = None  # importing it fails

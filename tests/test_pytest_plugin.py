@@ -1,4 +1,4 @@
-"""The plugin for pytest, in a pytest of its own."""
+"""The pytest plugin shows errors of host functions; a separate pytest runs with it."""
 
 import textwrap
 
@@ -49,18 +49,18 @@ def out(in_process, tmp_path_factory):
     return in_process(["-m", "pytest"], *options, "test_model.py", cwd=folder, status=1).stdout
 
 
-def test_failing_host_function_is_shown_at_the_users_lines(out):
+def test_traceback_of_a_failing_host_function_shows_user_code(out):
     assert "FAILED test_model.py::test_failing - KeyError: 'no luck'" in out
     assert '>           raise KeyError("no luck")' in out
     assert "in model" in out
     assert "raised by the pure callback boom, bound at test_model.py:" in out
 
 
-def test_nothing_of_jax_is_shown(out):
+def test_internals_of_jax_are_not_shown(out):
     assert "site-packages" not in out
     assert "INTERNAL" not in out
 
 
-def test_other_tests_are_as_they_were(out):
+def test_other_failures_and_outcomes_do_not_change(out):
     assert "assert 1 == 2" in out
     assert "2 failed, 1 passed, 1 xfailed" in out

@@ -1,4 +1,4 @@
-"""The fixture ``host_calls``: counts, messages that say why, and no cost where it is not used."""
+"""The fixture ``host_calls``: counts, explained failures, and no cost for tests without it."""
 
 import re
 
@@ -19,61 +19,63 @@ def f(x):
 """
 
 
-# Where the package is installed, its entry point has loaded the plugin already.
-NAMED = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider")
+# If the package is installed, its entry point has loaded the plugin already; naming it is harmless.
+PLUGINS = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider")
 
 
 @pytest.fixture
 def run(pytester, monkeypatch):
-    """Runs tests in a process of their own, with the plugin as its entry point would load it."""
+    """Return a function that runs tests with the plugin in a separate process."""
 
     def run(source, *options):
         pytester.makepyfile(source)
-        return pytester.runpytest_subprocess(*NAMED, *options)
+        return pytester.runpytest_subprocess(*PLUGINS, *options)
 
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     return run
 
 
-SUITE = {}  # the source of each file, by name
+SUITE = {}  # source code by file name
 
 
-def in_the_suite(name, source, module=MODULE):
-    """A file of the one suite that is run once for most tests here."""
+def add_to_suite(name, source, module=MODULE):
+    """Add a file to the suite that runs once for most tests of this module."""
     SUITE[name] = (module + source).lstrip()
 
 
 class Ran:
-    """What one run of pytest printed."""
+    """The output of one run of pytest."""
 
     def __init__(self, lines):
         self._lines = lines
 
     def outcomes(self, name):
-        """How the tests of a file ended, by name; pytest names them in its summary."""
+        """Return the outcomes of the tests of a file, by test name, from pytest's summary."""
         found = {}
         for line in self._lines:
-            how, _, what = line.partition(" ")
-            if what.startswith(f"test_{name}.py::"):
-                found[what.split(" ")[0].rpartition("::")[2]] = how.lower()
+            outcome, _, test = line.partition(" ")
+            if test.startswith(f"test_{name}.py::"):
+                found[test.split(" ")[0].rpartition("::")[2]] = outcome.lower()
         return found
 
     def failure(self, name):
-        """What is shown of the failing test `name`: the lines below its headline."""
+        """Return the lines that pytest prints for the failing test `name`, below its headline."""
         heads = [n for n, line in enumerate(self._lines) if re.match(r"_+ \S+ _+$", line)]
-        (at,) = (n for n in heads if self._lines[n].strip("_ ") == name)
-        ends = [n for n, line in enumerate(self._lines) if re.match(r"(__|==)+ ", line) and n > at]
-        return self._lines[at : ends[0]]
+        (start,) = (n for n in heads if self._lines[n].strip("_ ") == name)
+        ends = [
+            n for n, line in enumerate(self._lines) if re.match(r"(__|==)+ ", line) and n > start
+        ]
+        return self._lines[start : ends[0]]
 
 
 @pytest.fixture(scope="module")
 def ran(in_process, tmp_path_factory):
-    """The suite's files, run by one pytest in a process of its own: JAX is imported once."""
+    """Run the suite in one separate process, so that JAX is imported once."""
     folder = tmp_path_factory.mktemp("suite")
     for name, source in SUITE.items():
         (folder / f"test_{name}.py").write_text(source)
-    options = [*NAMED, "-rA", "-p", "no:xdist", "--rootdir", folder]
-    done = in_process(["-m", "pytest"], *options, ".", cwd=folder, status=1)  # as some are to fail
+    options = [*PLUGINS, "-rA", "-p", "no:xdist", "--rootdir", folder]
+    done = in_process(["-m", "pytest"], *options, ".", cwd=folder, status=1)  # some must fail
     return Ran(done.stdout.splitlines())
 
 
@@ -81,7 +83,7 @@ def matches(lines, patterns):
     pytest.LineMatcher(lines).fnmatch_lines(patterns)
 
 
-in_the_suite(
+add_to_suite(
     "counts",
     """
 def test_before(host_calls):
@@ -113,12 +115,12 @@ def test_what_is_still_computed_is_waited_for(host_calls):
 )
 
 
-def test_counts_are_those_of_the_test(ran):
+def test_each_test_counts_only_its_calls(ran):
     names = ("before", "counts", "elided", "what_is_still_computed_is_waited_for")
     assert ran.outcomes("counts") == {f"test_{name}": "passed" for name in names}
 
 
-in_the_suite(
+add_to_suite(
     "full",
     """
 from jupyter_jaxcb.testing import host_calls as counting
@@ -133,11 +135,11 @@ def test_full():
 )
 
 
-def test_calls_that_a_full_log_does_not_keep_are_counted_too(ran):
+def test_calls_beyond_a_full_log_are_counted(ran):
     assert ran.outcomes("full") == {"test_full": "passed"}
 
 
-in_the_suite(
+add_to_suite(
     "left",
     """
 def test_count_on_the_left(host_calls):
@@ -147,7 +149,7 @@ def test_count_on_the_left(host_calls):
 )
 
 
-def test_failure_shows_which_line_called_how_often(ran):
+def test_failure_shows_the_calls_of_each_line(ran):
     assert ran.outcomes("left") == {"test_count_on_the_left": "failed"}
     shown = ran.failure("test_count_on_the_left")
     matches(
@@ -164,7 +166,7 @@ def test_failure_shows_which_line_called_how_often(ran):
     assert "nothing uses its result, so JAX removed the call" in "\n".join(shown)
 
 
-in_the_suite(
+add_to_suite(
     "elided",
     """
 def test_nothing_is_elided(host_calls):
@@ -179,7 +181,7 @@ def test_failure_of_elided_names_the_site_and_the_reason(ran):
     matches(shown, ["E       *assert not <elided: bessel, test_elided.py:8: unused, *>"])
 
 
-in_the_suite(
+add_to_suite(
     "other",
     """
 def test_other(host_calls):
@@ -195,7 +197,7 @@ def test_other_failures_show_the_host_calls_too(ran):
     )
 
 
-def test_suite_that_does_not_use_it_does_not_import_jax(run):
+def test_suite_without_the_fixture_does_not_import_jax(run):
     source = """
 import sys
 def test_nothing():
@@ -209,14 +211,14 @@ def test_failing():
     assert "host calls" not in result.stdout.str()
 
 
-def test_off_is_reported(run, monkeypatch):
+def test_error_reports_that_the_package_is_switched_off(run, monkeypatch):
     monkeypatch.setenv("JUPYTER_JAXCB", "off")
     result = run("def test_off(host_calls): pass")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*RuntimeError: cannot count host calls: JUPYTER_JAXCB=off*"])
 
 
-in_the_suite(
+add_to_suite(
     "after",
     """
 def test_failing(host_calls):
@@ -230,7 +232,7 @@ def test_after():
 )
 
 
-def test_recorder_is_gone_after_a_failing_test(ran):
+def test_no_recorder_is_active_after_a_failing_test(ran):
     assert ran.outcomes("after") == {"test_failing": "failed", "test_after": "passed"}
 
 
@@ -239,7 +241,7 @@ FAILING = """
 def boom(x):
     raise ValueError("no luck")
 """
-in_the_suite(
+add_to_suite(
     "unittest",
     """
 import unittest
@@ -256,7 +258,7 @@ class TestCase(unittest.TestCase):
 )
 
 
-def test_failing_host_function_is_shown_in_a_unittest_as_in_a_function(ran):
+def test_failing_host_function_is_shown_in_a_unittest_too(ran):
     outcomes = {"test_in_a_class": "failed", "test_expected": "xfail", "test_in_python": "failed"}
     assert ran.outcomes("unittest") == outcomes
     shown = ran.failure("TestCase.test_in_a_class")
@@ -276,7 +278,7 @@ def test_failing_host_function_is_shown_in_a_unittest_as_in_a_function(ran):
     assert "error of a host function" not in "\n".join(ran.failure("TestCase.test_in_python"))
 
 
-in_the_suite(
+add_to_suite(
     "raised",
     """
 import pytest
@@ -306,7 +308,7 @@ def test_shown_error_names_the_class_that_jax_raised(ran):
     )
 
 
-in_the_suite(
+add_to_suite(
     "right",
     """
 def test_count_on_the_right(host_calls):
@@ -316,6 +318,6 @@ def test_count_on_the_right(host_calls):
 )
 
 
-def test_count_on_the_right_of_a_comparison_is_explained_too(ran):
+def test_failure_explains_a_count_on_the_right_of_a_comparison_too(ran):
     shown = ran.failure("test_count_on_the_right")
     matches(shown, ["E       *assert 2 == 1", "E         bessel · pure · 1 call · *"])

@@ -19,7 +19,7 @@ def step(x):
 
 
 def runs(path):
-    """A cell of host calls that go on until the file `path` is there."""
+    """Return a cell whose host calls block, from the 301st on, until the file `path` exists."""
     return f"""path = {str(path)!r}
 loop = lambda x: jax.lax.fori_loop(0, 400, lambda i, y: step(y) + 1, x)
 jax.jit(loop)(0.0).block_until_ready();"""

@@ -1,4 +1,4 @@
-"""A JupyterLab server, and one notebook in a page of a browser."""
+"""A JupyterLab server, and a notebook in a browser page."""
 
 import contextlib
 import json
@@ -14,11 +14,11 @@ import nbformat
 
 REPOSITORY = Path(__file__).parents[2]
 BUILT = REPOSITORY / "jupyter_jaxcb" / "labextension"
-WAIT_MS = 180_000  # nothing takes that long; two browsers on a slow machine come near a minute
+WAIT_MS = 180_000  # two browsers on a slow machine need almost a minute
 
 
 def browser_path():
-    """Where the system has a Chromium; an error that says what to install if it has none."""
+    """Return the path of the system's Chromium; raise an error with advice if there is none."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
             return path
@@ -29,7 +29,7 @@ def browser_path():
 
 
 class Server:
-    """A Jupyter server with settings of its own; `app` is ``lab`` or ``notebook``."""
+    """A Jupyter server with separate settings; `app` is ``lab`` or ``notebook``."""
 
     def __init__(self, folder, app="lab", *, extension=True, disabled=()):
         self.root = folder / "root"
@@ -88,12 +88,12 @@ class Server:
         raise RuntimeError(f"the server did not start:\n{Path(self._log.name).read_text()}")
 
     def write(self, name, cells, outputs=None):
-        """Writes a notebook of `cells`; returns its name."""
-        made = [nbformat.v4.new_code_cell(source) for source in cells]
-        for cell, own in zip(made, outputs or [], strict=False):
-            cell.outputs = own
+        """Write a notebook of `cells`; return its name."""
+        code_cells = [nbformat.v4.new_code_cell(source) for source in cells]
+        for cell, saved in zip(code_cells, outputs or [], strict=False):
+            cell.outputs = saved
         notebook = nbformat.v4.new_notebook(
-            cells=made,
+            cells=code_cells,
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
         )
         nbformat.write(notebook, self.root / name)
@@ -109,12 +109,12 @@ class Server:
 
 
 def load(page, url):
-    """Goes to a page of JupyterLab, and waits for JupyterLab."""
+    """Go to a page of JupyterLab and wait until it has loaded."""
     page.goto(url)
     page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
 
 
-# A kernel that is still starting would survive.
+# Waits until the kernel is ready, because one that is still starting would survive.
 END = """async () => {
   const { sessionContext } = window.jupyterapp.shell.currentWidget;
   await sessionContext.ready;
@@ -131,7 +131,7 @@ class Notebook:
     """An open notebook in a JupyterLab page.
 
     Args:
-        path: of the page that is loaded with it; None: it is opened in the page as it is.
+        path: the URL path of a page to load with the notebook; None opens it in the current page.
     """
 
     def __init__(self, page, server, name, path="lab/tree"):
@@ -160,19 +160,19 @@ class Notebook:
         self.page.evaluate(END)
 
     def close(self):
-        """Ends its kernel, closes its tab, and folds the panel beside it."""
+        """End the kernel, close the tab, and collapse the right panel."""
         self.open()
         self.end_kernel()
         self.page.evaluate(CLOSE)
 
     def command(self, name, **args):
-        self.page.evaluate(  # what it gives is nothing that could be handed over
+        self.page.evaluate(  # returns nothing, because the result cannot be serialized
             "async ([name, args]) => { await window.jupyterapp.commands.execute(name, args); }",
             [name, args],
         )
 
-    def wear(self, theme):
-        """Has JupyterLab put on a theme; two at a time are one too many for its splash screen."""
+    def set_theme(self, theme):
+        """Change the theme and wait for it: two changes at once confuse the splash screen."""
         self.command("apputils:change-theme", theme=theme)
         self.page.wait_for_function(
             "theme => document.body.dataset.jpThemeName === theme"
@@ -188,10 +188,10 @@ class Notebook:
         )
 
     def run(self, *numbers):
-        """Runs cells by number, all if none is given; does not wait for them."""
+        """Run cells by number, by default all; do not wait for them."""
         self.wait_for_kernel()
         if not numbers:
-            # Not awaited: the command returns when the cells have run.
+            # Not awaited, because the command returns only when the cells have run.
             self.page.evaluate(
                 "() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
             )
@@ -204,7 +204,10 @@ class Notebook:
             )
 
     def wait(self, *numbers):
-        """Until these cells have run, or all; looks at the prompts: a kernel's status may lie."""
+        """Wait until these cells, by default all, have run.
+
+        It reads their prompts, because the status of the kernel is unreliable.
+        """
         self.page.wait_for_function(
             "numbers => { const cells = [...window.jupyterapp.shell.currentWidget.content.widgets]"
             ".filter((cell, n) => cell.model.type === 'code' && (!numbers.length ||"
@@ -223,5 +226,5 @@ class Notebook:
         self.command("docmanager:save")
 
     def cell(self, number):
-        """The cell of the notebook that is looked at."""
+        """Return a cell of the visible notebook."""
         return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell").nth(number)

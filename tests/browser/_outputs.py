@@ -1,4 +1,4 @@
-"""Outputs of a notebook that no kernel made, and what to look for in a page that shows them."""
+"""Hand-made outputs of a notebook, and helpers to change and show them."""
 
 import copy
 import json
@@ -9,16 +9,16 @@ import nbformat
 from jupyter_jaxcb.report import MIME_TYPE
 
 _GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "recording.json").read_text())
-KEPT = ("status", "zlib", "method")  # keys whose strings mean something
+KEPT = ("status", "zlib", "method")  # keys whose strings have a fixed set of values
 
 
 def recording():
-    """Facts and what was measured, of three sites and six calls, to be changed as one likes."""
+    """Return fresh facts and measurements of three sites and six calls, which tests may change."""
     return tuple(copy.deepcopy(_GOLDEN[part][MIME_TYPE]) for part in ("data", "metadata"))
 
 
 def output(facts, measured):
-    """The output of a cell."""
+    """Return a cell output with this recording."""
     return nbformat.from_dict(
         {
             "output_type": "display_data",
@@ -29,7 +29,7 @@ def output(facts, measured):
 
 
 def poisoned(value, poison, key=""):
-    """The same with every string and every free key replaced by `poison`."""
+    """Return `value` with every free string and key replaced by `poison`."""
     if isinstance(value, str):
         return value if key in KEPT else poison
     if isinstance(value, list):
@@ -41,7 +41,7 @@ def poisoned(value, poison, key=""):
 
 
 def paths(value, at=()):
-    """Where anything stands in a JSON value, the value itself first."""
+    """Yield the path of every value inside a JSON value, beginning with its own path ()."""
     yield at
     if isinstance(value, dict | list):
         inner = value.items() if isinstance(value, dict) else enumerate(value)
@@ -50,7 +50,7 @@ def paths(value, at=()):
 
 
 def replaced(value, path, by):
-    """A copy of `value` with what stands at `path` replaced."""
+    """Return a copy of `value` with the value at `path` replaced."""
     if not path:
         return by
     changed = copy.deepcopy(value)
@@ -62,7 +62,7 @@ def replaced(value, path, by):
 
 
 def open_everything(view):
-    """Unfolds a view: its body, every list of it, and the calls."""
+    """Expand a view: its body, all its lists, and the calls."""
     view.locator(".jaxcb-disclosure").click()
     view.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
     tab = view.get_by_role("tab", name="Calls")

@@ -1,4 +1,4 @@
-"""A real JupyterLab, a real kernel, a real Chromium."""
+"""Fixtures: real JupyterLab servers, real kernels and a real Chromium."""
 
 import contextlib
 
@@ -7,14 +7,14 @@ import pytest
 
 from ._lab import WAIT_MS, Notebook, Server, browser_path, load
 
-SAID_BY_OTHERS = {
-    # Notebook 7.6, when it starts, also without our extension.
+UNRELATED_ERRORS = {
+    # Notebook 7.6 logs this when it starts, even without our extension.
     "Cannot read properties of undefined (reading 'schema')",
-    # anywidget, two seconds after a widget was closed whose module had not been loaded by then: the
-    # view of a cell that ran for hardly longer than it takes to show one. Nothing is missing.
+    # anywidget logs this two seconds after a widget is closed before its module is loaded: the live
+    # view of a cell that ended almost as soon as the view was shown. Nothing is missing.
     "[anywidget] Failed to initialize model.",
-    # JupyterLab, where a notebook is closed before its kernel has returned this: it asks for a
-    # subshell as soon as the kernel is there.
+    # JupyterLab requests a subshell as soon as the kernel is ready, and logs this if the notebook
+    # is closed before the reply.
     "Error: Canceled future for create_subshell_request message before replies were done",
 }
 
@@ -24,14 +24,14 @@ playwright.sync_api.expect.set_options(timeout=20_000)
 @pytest.fixture(scope="session")
 def browser():
     with playwright.sync_api.sync_playwright() as driver:
-        own = driver.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        yield own
-        own.close()
+        browser = driver.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory):
-    """Starts servers, each once: `servers("lab")`, `servers("notebook")`."""
+    """Start each server once, with `servers("lab")` or `servers("notebook")`."""
     started = {}
 
     def start(app="lab", **options):
@@ -48,11 +48,11 @@ def servers(tmp_path_factory):
 class Desk:
     """Pages, and notebooks in them.
 
-    JupyterLab is loaded once for each server, which takes seconds, and each test opens notebooks of
-    its own in that page, with kernels of their own; they are closed when it ends.
+    Loading JupyterLab takes seconds, so each server has one page, in which each test opens its
+    notebooks, with new kernels; they are closed when the test ends.
 
     Attributes:
-        errors: of scripts on any page, since they were last looked at.
+        errors: errors of scripts on any page since the last check.
     """
 
     def __init__(self, browser, servers):
@@ -68,7 +68,7 @@ class Desk:
         return page
 
     def page(self, server):
-        """The one page of a server, JupyterLab loaded in it."""
+        """Return the page of a server, in which JupyterLab is loaded."""
         if server not in self._pages:
             self._pages[server] = self.new_page()
             load(self._pages[server], f"{server.url}/lab?reset")
@@ -77,7 +77,7 @@ class Desk:
 
     @contextlib.contextmanager
     def opened(self, name, cells, outputs=None, app="lab", on=None, **options):
-        """A notebook of `cells`; `on`: in a page of its own, loaded with it."""
+        """Open a notebook of `cells`, in the page of its server or by loading the page `on`."""
         server = self._servers(app, **options)
         name = server.write(f"{name}.ipynb".replace("/", "-"), cells, outputs)
         with self.showing(server, name, app, on) as notebook:
@@ -85,7 +85,7 @@ class Desk:
 
     @contextlib.contextmanager
     def showing(self, server, name, app="lab", on=None):
-        """The notebook `name` of a server."""
+        """Open the notebook `name` of a server."""
         if on is not None:
             yield Notebook(on, server, name, "lab/tree" if app == "lab" else "notebooks")
             return
@@ -103,21 +103,21 @@ def desk(browser, servers):
 
 @pytest.fixture(autouse=True)
 def _no_script_failed(desk):
-    """A test fails if a script on one of its pages did."""
+    """Fail a test if a script on one of its pages fails."""
     yield
     found, desk.errors[:] = list(desk.errors), []
-    assert [error for error in found if error not in SAID_BY_OTHERS] == []
+    assert [error for error in found if error not in UNRELATED_ERRORS] == []
 
 
 @pytest.fixture
 def page(desk, servers):
-    """The page in which `notebook` opens what it opens, with our extension in JupyterLab."""
+    """The page in which `notebook` opens notebooks: JupyterLab with our extension."""
     return desk.page(servers("lab"))
 
 
 @pytest.fixture
-def own_page(desk):
-    """A page of the test's own, for what a page that others use must not be put through."""
+def fresh_page(desk):
+    """A new page, for tests that would disturb the page that others use."""
     page = desk.new_page()
     yield page
     page.context.close()
@@ -125,7 +125,7 @@ def own_page(desk):
 
 @pytest.fixture
 def notebook(request, desk):
-    """Opens a notebook of cells in JupyterLab, or in another app or page."""
+    """Return a function that opens a notebook of cells in JupyterLab, or in another app or page."""
     with contextlib.ExitStack() as opened:
 
         def open_notebook(*cells, name=None, **options):

@@ -82,7 +82,7 @@ def take_film(browser, server, theme, path):
     page = browser.new_page(viewport=SIZE, device_scale_factor=2)
     name = server.write(f"film-{path.stem}.ipynb", CELLS)
     notebook = Notebook(page, server, name, path="doc/tree")
-    notebook.wear(theme)
+    notebook.set_theme(theme)
     notebook.wait_for_kernel()
     film = Film(notebook)
     film.show(1500)

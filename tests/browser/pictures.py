@@ -15,15 +15,15 @@ THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 
 
 def picture(notebook, name, theme):
-    notebook.page.wait_for_timeout(700)  # for what moves to have come to rest
+    notebook.page.wait_for_timeout(700)  # until animations have ended
     notebook.page.screenshot(path=OUT / f"{name}-{theme}.png")
 
 
 def take(browser, server, theme):
-    """All pictures in one theme."""
+    """Take all pictures in one theme."""
     page = browser.new_page(viewport={"width": 1180, "height": 760})
     notebook = Notebook(page, server, server.write(f"airy-{theme}.ipynb", CELLS))
-    notebook.wear(THEMES[theme])
+    notebook.set_theme(THEMES[theme])
     notebook.command("application:toggle-left-area")
     notebook.run_and_wait(0, 1)
     notebook.command("jupyter-jaxcb:open-panel")

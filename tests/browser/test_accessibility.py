@@ -1,4 +1,4 @@
-"""What axe-core finds in our own elements, and what one can do by keyboard alone."""
+"""Accessibility: axe-core finds no violation, and everything works by keyboard."""
 
 import pytest
 from playwright.sync_api import expect
@@ -27,7 +27,7 @@ def f(x):
 
 f(jnp.ones(3)).block_until_ready()
 """
-# Serious and critical violations, without those that axe cannot decide.
+# Serious and critical violations, without those about which axe is unsure.
 CHECK = """async css => {
   const found = await axe.run({ include: [[css]] }, { resultTypes: ['violations'] });
   return found.violations
@@ -35,7 +35,7 @@ CHECK = """async css => {
     .flatMap(one => one.nodes.map(node => `${one.id}: ${node.target} ${node.failureSummary}`));
 }"""
 
-# Its cells, and whether JupyterLab asks something ("0 0": whether to restart the kernel).
+# The cells, and whether JupyterLab shows a dialog (pressing "0 0" asks to restart the kernel).
 NOTEBOOK = """() => [
   window.jupyterapp.shell.currentWidget.content.widgets.map(
     ({ model }) => [model.type, model.sharedModel.getSource(), model.executionCount]),
@@ -44,14 +44,14 @@ NOTEBOOK = """() => [
 
 
 def check(page, css):
-    """No serious or critical violation in what `css` selects."""
+    """Check that the elements `css` selects have no serious or critical violation."""
     expect(page.locator(css).first).to_be_visible()
     assert page.evaluate(CHECK, css) == []
 
 
 @pytest.fixture
 def view(notebook, page):
-    """A recording as a notebook saved it, nothing unfolded."""
+    """The view of a saved recording, collapsed."""
     notebook("None", outputs=[[output(*recording())]])
     found = page.locator(".jaxcb-view")
     expect(found.locator(".jaxcb-disclosure")).to_be_visible()
@@ -59,21 +59,21 @@ def view(notebook, page):
 
 
 def focused(page):
-    """What has the focus, by its classes."""
+    """Return the classes of the focused element."""
     return page.evaluate("() => document.activeElement.className")
 
 
 def tab_to(page, css, key="Tab"):
-    """Tabs on until what `css` selects has the focus."""
+    """Press Tab until an element that `css` selects has the focus."""
     for _ in range(60):
         page.keyboard.press(key)
         if page.evaluate("css => document.activeElement.matches(css)", css):
             return
-    raise AssertionError(f"{key} does not come to {css}")
+    raise AssertionError(f"{key} does not reach {css}")
 
 
 def opened(view, tab):
-    """What can have the focus in a view that is unfolded to a tab."""
+    """Expand a view, open a tab, and return the visible elements that can have the focus."""
     button = view.locator(".jaxcb-disclosure")
     if button.get_attribute("aria-expanded") != "true":
         button.click()
@@ -82,10 +82,10 @@ def opened(view, tab):
     return [element for element in found if element.is_visible()]
 
 
-def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
-    made = [output(*recording())]
+def test_axe_finds_no_violation_in_any_theme(notebook, page):
+    saved = [output(*recording())]
     cells = [LOAD, CALLBACKS, RUN, "None"]
-    book = notebook(*cells, outputs=[[], [], [], made], name="axe")
+    book = notebook(*cells, outputs=[[], [], [], saved], name="axe")
     book.command("jupyter-jaxcb:open-panel")
     book.run_and_wait(0, 1, 2)
     expect(page.locator(".jaxcb-badge-note")).to_have_count(4)
@@ -93,7 +93,7 @@ def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
     view = page.locator(".jaxcb-view").last
     view.locator(".jaxcb-disclosure").click()
     for theme in THEMES:
-        book.wear(theme)
+        book.set_theme(theme)
         check(page, ".jaxcb-panel")
         check(page, ".jaxcb-badge-row")
         for tab in ("Calls", "Sites"):
@@ -101,10 +101,10 @@ def test_axe_has_no_objection_to_anything_in_any_theme(notebook, page):
             if tab == "Calls":
                 view.get_by_role("grid").press("End")
             check(page, ".jaxcb-view")
-    book.wear(THEMES[0])  # it is the page's, not the notebook's
+    book.set_theme(THEMES[0])  # the theme belongs to the page, which other tests use
 
 
-def test_keys_alone_open_the_view_and_go_through_it(view, page):
+def test_view_can_be_opened_and_navigated_by_keyboard(view, page):
     page.locator(".jp-Notebook .jp-Cell").first.click()
     page.keyboard.press("Escape")
     tab_to(page, ".jaxcb-disclosure")
@@ -128,7 +128,7 @@ def test_keys_alone_open_the_view_and_go_through_it(view, page):
     expect(view.locator(".jaxcb-body")).to_be_hidden()
 
 
-def test_arrows_go_through_the_rows_of_the_table(view, page):
+def test_arrow_keys_move_through_the_rows_of_the_table(view, page):
     view.locator(".jaxcb-disclosure").click()
     view.get_by_role("tab", name="Calls").click()
     grid = view.get_by_role("grid", name="Host calls")
@@ -153,7 +153,7 @@ def test_arrows_go_through_the_rows_of_the_table(view, page):
     expect(grid).to_be_focused()
 
 
-def test_the_timeline_is_reached_and_moved_by_keys(view, page):
+def test_timeline_can_be_focused_and_moved_by_keyboard(view, page):
     view.locator(".jaxcb-disclosure").click()
     view.get_by_role("tab", name="Calls").click()
     canvas = view.locator(".jaxcb-timeline-canvas")
@@ -165,7 +165,7 @@ def test_the_timeline_is_reached_and_moved_by_keys(view, page):
         expect(selected).to_contain_text(f"call {number} ·")
 
 
-def test_keys_in_a_view_do_nothing_to_the_notebook(notebook, page):
+def test_keys_in_a_view_do_not_affect_the_notebook(notebook, page):
     notebook("1 + 1", "None", "2 + 2", outputs=[[], [output(*recording())], []], name="keys")
     view = page.locator(".jaxcb-view")
     expect(view).to_be_visible()
@@ -175,16 +175,16 @@ def test_keys_in_a_view_do_nothing_to_the_notebook(notebook, page):
             for keys in (list("abcddmrxyz00"), ["Shift+Enter"], ["Enter"]):
                 element = opened(view, tab)[number]
                 element.focus()
-                what = element.evaluate("element => element.outerHTML")
+                html = element.evaluate("element => element.outerHTML")
                 for key in keys:
                     page.keyboard.press(key)
-                assert page.evaluate(NOTEBOOK) == before, f"{keys} in {what}"
+                assert page.evaluate(NOTEBOOK) == before, f"{keys} in {html}"
 
 
 def test_strings_of_the_user_are_text_nodes(notebook, page):
     facts, measured = recording()
-    words = "<b>&amp;</b> <i title=x>y</i>"
-    facts["sites"][0]["source"] = facts["sites"][0]["function"] = words
+    text = "<b>&amp;</b> <i title=x>y</i>"
+    facts["sites"][0]["source"] = facts["sites"][0]["function"] = text
     notebook("None", outputs=[[output(facts, measured)]])
     view = page.locator(".jaxcb-view")
     view.locator(".jaxcb-disclosure").click()
@@ -192,5 +192,5 @@ def test_strings_of_the_user_are_text_nodes(notebook, page):
         node = view.locator(css).first
         expect(node).to_be_visible(timeout=WAIT_MS)
         assert node.evaluate("node => [...node.childNodes].map(c => [c.nodeType, c.data])") == [
-            [3, words]
+            [3, text]
         ]

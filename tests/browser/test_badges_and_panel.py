@@ -10,25 +10,25 @@ CELLS = (LOAD, DOUBLE, USE, ELEMENTS)
 
 @pytest.fixture
 def used(notebook):
-    """A notebook that has run, of the test's own."""
+    """A notebook that has run and that the test may change."""
     opened = notebook(*CELLS)
     opened.run_and_wait(0, 1, 2, 3)
     return opened
 
 
 @pytest.fixture(scope="module")
-def looked_at(desk):
-    """The same for all tests that only look."""
-    with desk.opened("looked-at", CELLS) as opened:
+def _shared(desk):
+    """A notebook that has run, for all tests that do not change it."""
+    with desk.opened("shared", CELLS) as opened:
         opened.run_and_wait(0, 1, 2, 3)
         yield opened
 
 
 @pytest.fixture
-def seen(looked_at):
-    """`looked_at`, in front of whatever other tests opened."""
-    looked_at.open()
-    return looked_at
+def shared(_shared):
+    """`_shared`, in front of the notebooks that other tests opened."""
+    _shared.open()
+    return _shared
 
 
 def badges(notebook, number):
@@ -44,12 +44,12 @@ def panel(notebook):
     return notebook.page.locator("#jupyter-jaxcb-panel")
 
 
-def test_every_line_shows_its_status(seen):
-    expect(badges(seen, 1)).to_contain_text("pure callback · 2 calls")
-    lost, kept = badges(seen, 2).nth(0), badges(seen, 2).nth(1)
+def test_every_line_shows_its_status(shared):
+    expect(badges(shared, 1)).to_contain_text("pure callback · 2 calls")
+    lost, kept = badges(shared, 2).nth(0), badges(shared, 2).nth(1)
     expect(lost).to_contain_text("✕ unused: nothing uses its result")
     expect(kept).to_contain_text("● 1 call · () → ()")
-    expect(badges(seen, 3)).to_contain_text("1 call · (5,) → (5,)")
+    expect(badges(shared, 3)).to_contain_text("1 call · (5,) → (5,)")
     expect(line_of(lost)).to_contain_text("lost = double(x)")
 
 
@@ -72,28 +72,28 @@ def test_edited_cell_has_dimmed_badges_until_the_edit_is_undone(used):
     expect(badges(used, 2)).to_have_count(2)
 
 
-def test_badges_can_be_turned_off_and_on(seen):
-    expect(badges(seen, 2)).to_have_count(2)
-    seen.command("jupyter-jaxcb:toggle-badges")
-    expect(badges(seen, 2)).to_have_count(0)
-    seen.command("jupyter-jaxcb:toggle-badges")
-    expect(badges(seen, 2)).to_have_count(2)
+def test_badges_can_be_turned_off_and_on(shared):
+    expect(badges(shared, 2)).to_have_count(2)
+    shared.command("jupyter-jaxcb:toggle-badges")
+    expect(badges(shared, 2)).to_have_count(0)
+    shared.command("jupyter-jaxcb:toggle-badges")
+    expect(badges(shared, 2)).to_have_count(2)
 
 
-def test_tooltip_of_a_badge_shows_the_reason(seen):
-    badges(seen, 2).nth(0).hover()
-    expect(seen.page.locator(".jaxcb-tip")).to_contain_text("use an io callback")
+def test_tooltip_of_a_badge_shows_the_reason(shared):
+    badges(shared, 2).nth(0).hover()
+    expect(shared.page.locator(".jaxcb-tip")).to_contain_text("use an io callback")
 
 
-def test_panel_lists_callbacks_with_their_sites_and_goes_to_them(seen):
-    own = panel(seen)
-    expect(own).to_contain_text("double")
-    expect(own).to_contain_text("vmap_method=expand_dims")
-    expect(own).to_contain_text("2 calls")
-    expect(own).to_contain_text("1 elided")
-    expect(own.locator(".jaxcb-callsite")).to_have_count(3)
-    own.locator(".jaxcb-callsite-jump").nth(1).click()
-    seen.page.wait_for_function(
+def test_panel_lists_callbacks_and_links_to_their_sites(shared):
+    side_panel = panel(shared)
+    expect(side_panel).to_contain_text("double")
+    expect(side_panel).to_contain_text("vmap_method=expand_dims")
+    expect(side_panel).to_contain_text("2 calls")
+    expect(side_panel).to_contain_text("1 elided")
+    expect(side_panel.locator(".jaxcb-callsite")).to_have_count(3)
+    side_panel.locator(".jaxcb-callsite-jump").nth(1).click()
+    shared.page.wait_for_function(
         "() => { const content = window.jupyterapp.shell.currentWidget.content;"
         "return content.activeCellIndex === 2"
         " && content.activeCell.editor.getCursorPosition().line === 3; }"
@@ -101,31 +101,31 @@ def test_panel_lists_callbacks_with_their_sites_and_goes_to_them(seen):
 
 
 def test_restarted_kernel_has_no_callbacks(used):
-    own = panel(used)
-    expect(own.locator(".jaxcb-callsite")).to_have_count(3)
+    side_panel = panel(used)
+    expect(side_panel.locator(".jaxcb-callsite")).to_have_count(3)
     used.page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
     )
-    expect(own).to_contain_text("%load_ext jupyter_jaxcb")
+    expect(side_panel).to_contain_text("%load_ext jupyter_jaxcb")
     expect(badges(used, 2)).to_have_count(0)
     used.run_and_wait(0, 1)
-    expect(own).to_contain_text("double")
+    expect(side_panel).to_contain_text("double")
 
 
-def test_panel_follows_the_notebook_that_is_looked_at(used, notebook):
-    own = panel(used)
-    expect(own).to_contain_text("double")
+def test_panel_follows_the_visible_notebook(used, notebook):
+    side_panel = panel(used)
+    expect(side_panel).to_contain_text("double")
     other = notebook(LOAD, DOUBLE.replace("double", "twice"), name="other")
-    expect(own).not_to_contain_text("double")
+    expect(side_panel).not_to_contain_text("double")
     other.run_and_wait(0, 1)
-    expect(own).to_contain_text("twice")
+    expect(side_panel).to_contain_text("twice")
     used.open()
-    expect(own).to_contain_text("double")
-    expect(own).not_to_contain_text("twice")
+    expect(side_panel).to_contain_text("double")
+    expect(side_panel).not_to_contain_text("twice")
 
 
-def test_two_tabs_of_one_notebook_are_both_reported(used, own_page):
-    other = own_page
+def test_two_tabs_of_one_notebook_are_both_updated(used, fresh_page):
+    other = fresh_page
     other.goto(f"{used.server.url}/lab/workspaces/two/tree/{used.name}?reset")
     expect(other.locator(".jaxcb-badge-note").first).to_be_visible()
     expect(badges(used, 2)).to_have_count(2)
@@ -133,14 +133,14 @@ def test_two_tabs_of_one_notebook_are_both_reported(used, own_page):
     expect(other.locator(".jaxcb-badge-note").nth(0)).to_contain_text("3 calls")
 
 
-def test_loading_and_unloading_is_reported(notebook):
+def test_panel_shows_whether_the_extension_is_loaded(notebook):
     opened = notebook(LOAD, DOUBLE, "double(1.0)", "%unload_ext jupyter_jaxcb")
-    own = panel(opened)
-    expect(own).to_contain_text("%load_ext jupyter_jaxcb")
+    side_panel = panel(opened)
+    expect(side_panel).to_contain_text("%load_ext jupyter_jaxcb")
     opened.run_and_wait(0)
-    expect(own).to_contain_text("No callbacks yet")
+    expect(side_panel).to_contain_text("No callbacks yet")
     opened.run_and_wait(1, 2)
-    expect(own.locator(".jaxcb-callsite")).to_have_count(1)
+    expect(side_panel.locator(".jaxcb-callsite")).to_have_count(1)
     opened.run_and_wait(3)
-    expect(own).to_contain_text("%load_ext jupyter_jaxcb")
+    expect(side_panel).to_contain_text("%load_ext jupyter_jaxcb")
     expect(badges(opened, 2)).to_have_count(0)

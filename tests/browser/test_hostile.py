@@ -1,4 +1,4 @@
-"""Outputs and messages of unknown origin: nothing of them runs, and one sentence says why not."""
+"""Untrusted outputs and messages never run code; one sentence says why they cannot be shown."""
 
 import base64
 import functools
@@ -16,7 +16,7 @@ POISON = (
     "<img src=x onerror='window.hacked=1'><script>window.hacked=2</script>"
     '"><svg onload=window.hacked=3><a href="javascript:window.hacked=4">[x](javascript:alert(1))'
 )
-# What only markup can bring into a view of ours.
+# Elements that only injected markup could add to our views.
 FOREIGN = "img, script, iframe, object, embed, style, link, form, a, svg, base, meta, video, b, i"
 OURS = ".jaxcb-view, .jaxcb-panel, .jaxcb-badge, .jaxcb-tip"
 # Renders each output as a cell would, expands it, and returns its texts.
@@ -60,21 +60,21 @@ MANY_SITES = """async ([type, facts]) => {
 
 @pytest.fixture
 def dialogs(page):
-    """What any page asked its user."""
-    found = []
+    """The messages of all dialogs that the page opened."""
+    messages = []
 
-    def recorded(dialog):
+    def accept(dialog):
         if dialog.type != "beforeunload":
-            found.append(dialog.message)
+            messages.append(dialog.message)
         dialog.accept()
 
-    page.on("dialog", recorded)
-    yield found
-    page.remove_listener("dialog", recorded)
+    page.on("dialog", accept)
+    yield messages
+    page.remove_listener("dialog", accept)
 
 
 def check_harmless(page, dialogs):
-    """Nothing ran, nothing came in as markup, and the page still results."""
+    """Check that no code ran, no markup was injected, and the page still responds."""
     foreign = f":is({OURS}) :is({FOREIGN})"
     assert page.evaluate(
         "foreign => [...document.querySelectorAll(foreign)].map(node => node.outerHTML)", foreign
@@ -91,20 +91,20 @@ def check_harmless(page, dialogs):
 
 
 def rendered(book, outputs):
-    """What JupyterLab's renderer says of outputs, all of them in one page."""
-    made = [{"data": facts, "metadata": measured} for facts, measured in outputs]
-    return book.page.evaluate(RENDER, [MIME_TYPE, json.dumps(made)])
+    """Render outputs in one page of JupyterLab; return the messages and counts of each."""
+    bundles = [{"data": facts, "metadata": measured} for facts, measured in outputs]
+    return book.page.evaluate(RENDER, [MIME_TYPE, json.dumps(bundles)])
 
 
 def message_of(book, facts, measured):
-    """The message for an output that cannot be shown."""
+    """Return the message shown instead of an output that cannot be shown."""
     [found] = rendered(book, [(facts, measured)])
     [message] = found["messages"] + found["warnings"]
     return message
 
 
 def calls(rows, raw, unit_ns=100):
-    """Calls as they are saved."""
+    """Return a recording with these saved calls."""
     facts, measured = recording()
     text = base64.b64encode(zlib.compress(raw)).decode() if isinstance(raw, bytes) else raw
     return facts, measured | {"calls": {"rows": rows, "unit_ns": unit_ns, "zlib": text}}
@@ -113,7 +113,7 @@ def calls(rows, raw, unit_ns=100):
 def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
     facts, measured = recording()
     facts = poisoned(facts, POISON)
-    facts["sites"][1]["shapes"][0]["levels"][0][1] = "expand_dims"  # else no diagram is drawn
+    facts["sites"][1]["shapes"][0]["levels"][0][1] = "expand_dims"  # otherwise no diagram is drawn
     facts["sites"][2]["errors"] = [f"{POISON}\n" * 9]  # long errors are collapsed
     measured = poisoned(measured, POISON) | {"out_of_order": [POISON]}
     notebook("None", outputs=[[output(facts, measured)]])
@@ -141,18 +141,18 @@ def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
         expect(view.locator(css).first).to_contain_text("<script>window.hacked=2")
 
 
-def test_whatever_is_of_a_wrong_type_is_a_view_or_one_message(notebook, page, dialogs):
+def test_values_of_wrong_types_give_a_view_or_one_message(notebook, page, dialogs):
     facts, measured = recording()
     wrong = [None, -1, 1e18, POISON, [[]], {"length": 1e9}]
     outputs = [(replaced(facts, path, value), measured) for path in paths(facts) for value in wrong]
     outputs += [
         (facts, replaced(measured, path, value)) for path in paths(measured) for value in wrong
     ]
-    reported = rendered(notebook("None"), outputs)
-    assert len(reported) == len(outputs) > 1_000
-    for made, found in zip(outputs, reported, strict=True):
-        assert (found["views"], len(found["messages"])) in [(1, 0), (0, 1), (1, 1)], made
-        assert len(found["warnings"]) <= 1, made
+    results = rendered(notebook("None"), outputs)
+    assert len(results) == len(outputs) > 1_000
+    for given, found in zip(outputs, results, strict=True):
+        assert (found["views"], len(found["messages"])) in [(1, 0), (0, 1), (1, 1)], given
+        assert len(found["warnings"]) <= 1, given
     check_harmless(page, dialogs)
 
 
@@ -180,7 +180,7 @@ def test_message_names_the_problem(notebook, page, dialogs):
     check_harmless(page, dialogs)
 
 
-def test_calls_that_are_not_what_they_claim_are_one_message(notebook, page, dialogs):
+def test_invalid_saved_calls_give_one_message(notebook, page, dialogs):
     book = notebook("None")
     bomb = bytes(50_000_000)
     for (facts, measured), message in [
@@ -199,20 +199,20 @@ def test_calls_that_are_not_what_they_claim_are_one_message(notebook, page, dial
     check_harmless(page, dialogs)
 
 
-def test_metadata_may_be_gone_and_sizes_may_be_the_largest_there_are(notebook, page, dialogs):
+def test_metadata_may_be_missing_and_integers_may_be_huge(notebook, page, dialogs):
     facts, measured = recording()
     for path in list(paths(facts["sites"])):
         value = functools.reduce(lambda inner, key: inner[key], path, facts["sites"])
         if type(value) is int and value >= 0:
             facts["sites"] = replaced(facts["sites"], path, 2**53 - 1)
     book = notebook("None")
-    for known in (None, {}, measured):
-        [found] = rendered(book, [(facts, known)])
+    for metadata in (None, {}, measured):
+        [found] = rendered(book, [(facts, metadata)])
         assert found == {"messages": [], "views": 1, "sites": 3, "warnings": found["warnings"]}
     check_harmless(page, dialogs)
 
 
-def test_of_a_hundred_thousand_sites_a_hundred_are_listed(notebook, page, dialogs):
+def test_a_hundred_of_a_hundred_thousand_sites_are_listed(notebook, page, dialogs):
     facts, _ = recording()
     notebook("None")
     page.evaluate(MANY_SITES, [MIME_TYPE, facts])
@@ -225,13 +225,13 @@ def test_of_a_hundred_thousand_sites_a_hundred_are_listed(notebook, page, dialog
     check_harmless(page, dialogs)
 
 
-def test_keys_of_prototypes_are_keys_like_any_other(notebook, page, dialogs):
+def test_keys_named_like_prototypes_are_ordinary_keys(notebook, page, dialogs):
     facts, measured = recording()
     odd = {"__proto__": facts | {"hacked": 1}, "constructor": {"prototype": {"hacked": 1}}}
     measured["environment"] = {"__proto__": "odd", "constructor": "odd"}
     outputs = [output(odd, measured), output(facts | odd, measured | {"__proto__": {"id": 1}})]
     notebook("None", outputs=[outputs])
-    # What JupyterLab makes of the first one is its own affair.
+    # JupyterLab decides whether the first output is a view or a message.
     expect(page.locator(":is(.jaxcb-disclosure, .jaxcb-message)")).to_have_count(2)
     view = page.locator(".jaxcb-view").nth(1)
     open_everything(view)
@@ -261,7 +261,7 @@ SAME = "Install the same version in both environments."
 UNREADABLE = "data that this JupyterLab extension cannot read"
 
 
-def test_panel_names_the_problem_of_a_message_of_another_version(notebook, page, dialogs):
+def test_panel_explains_why_it_cannot_read_a_message(notebook, page, dialogs):
     sent = {
         'protocol=2, type="snapshot", version="9.0"': "This kernel has jupyter_jaxcb 9.0, which "
         f"uses protocol 2; this JupyterLab extension uses protocol 1. {SAME}",

@@ -1,11 +1,11 @@
-"""While a cell runs: a live view in its output, counts in badges and panel, also after a reload."""
+"""While a cell runs, its live view, badges and panel show counts, also after a reload."""
 
 from playwright.sync_api import expect
 
 from ._cells import LOAD, WAITS, runs
 
 
-def test_live_view_counts_calls_names_the_one_that_hangs_and_goes_away(notebook, tmp_path):
+def test_live_view_counts_calls_names_the_running_call_and_is_removed(notebook, tmp_path):
     path = tmp_path / "go"
     opened = notebook(LOAD, WAITS, runs(path))
     opened.run(0, 1, 2)
@@ -24,11 +24,9 @@ def test_live_view_counts_calls_names_the_one_that_hangs_and_goes_away(notebook,
     assert "widget-view" not in str(outputs[:-1])
 
 
-def test_page_that_is_loaded_again_while_a_cell_runs_has_its_badges_and_panel(
-    notebook, own_page, tmp_path
-):
+def test_page_reloaded_while_a_cell_runs_has_its_badges_and_panel(notebook, fresh_page, tmp_path):
     path = tmp_path / "go"
-    opened = notebook(LOAD, WAITS, runs(path), on=own_page)
+    opened = notebook(LOAD, WAITS, runs(path), on=fresh_page)
     opened.run(0, 1, 2)
     badge = opened.cell(2).locator(".jaxcb-badge-note")
     expect(badge).to_contain_text("300 calls")

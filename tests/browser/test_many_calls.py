@@ -1,4 +1,4 @@
-"""A million host calls: all of them in view, and nothing slow."""
+"""A million host calls: the view has all of them and stays responsive."""
 
 from playwright.sync_api import expect
 
@@ -33,7 +33,7 @@ def recorded(calls):
 """
 MILLION = f"{RECORD}\nrecording = recorded({CALLS})"
 
-# From the arrival of the calls until they are in the picture and the table.
+# Measures the time from the arrival of the calls until they are drawn and in the table.
 WATCH = """() => {
   window.drawn = new Promise(resolve => {
     const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
@@ -67,31 +67,31 @@ STOP = "() => { cancelAnimationFrame(window.framing); return window.frames_.slic
 
 
 def shown(view):
-    """What the table says of how many calls it has."""
+    """Return the element of the table that shows the number of calls."""
     return view.locator(".jaxcb-table-count")
 
 
 def row(view, number):
-    """The table's row of a call, counted from 1."""
+    """Return the row of a call in the table; calls are numbered from 1."""
     return view.locator(f'.jaxcb-table-row[data-row="{number - 1}"]')
 
 
 def pan(page, canvas):
-    """The times between frames while one drags the timeline to and fro."""
+    """Drag the timeline left and right; return the sorted times between frames."""
     box = canvas.bounding_box()
     middle, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(middle, y)
     page.mouse.down()
     page.evaluate(FRAMES)
-    for way in (-1, 1, -1, 1):
-        page.mouse.move(middle + way * box["width"] / 4, y, steps=40)
+    for direction in (-1, 1, -1, 1):
+        page.mouse.move(middle + direction * box["width"] / 4, y, steps=40)
     frames = page.evaluate(STOP)
     page.mouse.up()
     return sorted(frames)
 
 
 def check_table(view):
-    """The table of a million calls goes to its end, sorts, and shows what is selected."""
+    """Check that the table of a million calls scrolls to its end, sorts, and selects."""
     grid = view.get_by_role("grid", name="Host calls")
     grid.evaluate("grid => { grid.scrollTop = grid.scrollHeight; }")
     expect(row(view, CALLS)).to_be_visible()
@@ -116,13 +116,13 @@ def check_table(view):
     assert view.locator("*").count() < 1_000
 
 
-def test_the_live_kernel_gives_all_of_a_million_calls(notebook, page, record_property):
+def test_view_gets_all_of_a_million_calls_from_a_live_kernel(notebook, page, record_property):
     book = notebook(MILLION, "recording")
     book.run_and_wait()
     view = page.locator(".jaxcb-view")
     expect(view.locator(".jaxcb-summary")).to_contain_text("500,000 calls")
     page.evaluate(WATCH)
-    # In one go, so that the calls come to a panel that is open.
+    # In one step, so that the tab of the calls is open when they arrive.
     view.evaluate(
         "view => { view.querySelector('.jaxcb-disclosure').click();"
         " view.querySelectorAll('[role=tab]')[1].click(); }"
@@ -145,7 +145,7 @@ def test_the_live_kernel_gives_all_of_a_million_calls(notebook, page, record_pro
     check_table(view)
 
 
-def test_saved_notebook_shows_how_many_of_a_million_calls_it_has(notebook, page, servers):
+def test_saved_notebook_shows_how_many_of_a_million_calls_are_saved(notebook, page, servers):
     book = notebook(MILLION, "recording", name="saved-million")
     book.run_and_wait()
     book.save()
@@ -159,7 +159,7 @@ def test_saved_notebook_shows_how_many_of_a_million_calls_it_has(notebook, page,
     expect(view).to_contain_text("the first 20,000 of 1,000,000 calls are saved")
 
 
-def test_the_widget_has_all_of_a_million_calls_without_the_extension(notebook):
+def test_widget_has_all_of_a_million_calls_without_the_extension(notebook):
     book = notebook(MILLION, "jaxcb.view(recording)", extension=False)
     book.run_and_wait()
     view = book.page.locator(".jaxcb-view")
@@ -169,7 +169,7 @@ def test_the_widget_has_all_of_a_million_calls_without_the_extension(notebook):
     check_table(view)
 
 
-def test_the_widget_has_all_calls_beside_the_extension_too(notebook, page):
+def test_widget_has_all_calls_with_the_extension_too(notebook, page):
     book = notebook(RECORD, "jaxcb.view(recorded(30_000))")
     book.run_and_wait()
     view = page.locator(".jaxcb-view")

@@ -1,4 +1,4 @@
-"""The notebooks of the repository show all their host traces, saved or just run."""
+"""The notebooks of the repository show all their host traces, as saved and after a run."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ PATHS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 
 
 def traces(notebook):
-    """How many host traces each cell of a notebook has."""
+    """Return the number of host traces of each cell that has any."""
     return {
         number: found
         for number, cell in enumerate(notebook.cells)
@@ -22,7 +22,7 @@ def traces(notebook):
 
 
 def failed(notebook):
-    """The numbers of the cells that failed."""
+    """Return the numbers of the cells that failed."""
     return [
         number
         for number, cell in enumerate(notebook.cells)
@@ -31,7 +31,7 @@ def failed(notebook):
 
 
 def without_outputs(path):
-    """The notebook at `path`, with its outputs cleared."""
+    """Return the notebook at `path` without its outputs."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -65,14 +65,14 @@ def check_views(notebook, expected):
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
-def test_notebook_as_it_is_saved_shows_every_host_trace(path, tutorial):
+def test_saved_notebook_shows_every_host_trace(path, tutorial):
     saved = nbformat.read(path, as_version=4)
     check_views(tutorial(f"saved-{path.name}", saved), saved)
 
 
-# nbval checks that all notebooks run, and with which outputs. A browser also checks that the front
-# end and the kernel work together meanwhile: here in the first notebook, and in the one with the
-# most intended errors.
+# nbval checks that all notebooks run and checks their outputs. The browser also checks that the
+# front end and the kernel work together while they run, for the first notebook and for the one with
+# the most intended errors.
 RUN = [path for path in PATHS if path.stem.endswith(("-quickstart", "-errors-and-contracts"))]
 
 

@@ -1,4 +1,4 @@
-"""What stands below a cell: while the kernel lives, and in a saved notebook without one."""
+"""The view below a cell, with a live kernel and in a saved notebook without a kernel."""
 
 import json
 
@@ -13,7 +13,7 @@ MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 @pytest.fixture(scope="module")
 def _used(desk):
-    """A notebook in which `USE` has shown its host trace; tests only look at it."""
+    """A notebook that has run, for tests that do not change it."""
     with desk.opened("used", [LOAD, DOUBLE, USE, ELEMENTS]) as opened:
         opened.run_and_wait(0, 1, 2, 3)
         yield opened
@@ -21,13 +21,13 @@ def _used(desk):
 
 @pytest.fixture
 def used(_used):
-    """`_used`, in front of whatever other tests opened."""
+    """`_used`, in front of the notebooks that other tests opened."""
     _used.open()
     return _used
 
 
 def opened_view(notebook, number, opened=True):
-    """A view, expanded or collapsed, whatever its state after the test before."""
+    """Return a view, expanded or collapsed, whatever the previous test did with it."""
     view = notebook.cell(number).locator(".jaxcb-view")
     button = view.locator(".jaxcb-disclosure")
     if button.get_attribute("aria-expanded") != str(opened).lower():
@@ -35,7 +35,7 @@ def opened_view(notebook, number, opened=True):
     return view
 
 
-def test_one_line_opens_to_sites_with_status_reason_and_advice(used):
+def test_headline_expands_to_sites_with_status_reason_and_advice(used):
     view = opened_view(used, 2, opened=False)
     expect(view.locator(".jaxcb-summary")).to_contain_text("double · pure · 1 call · () → ()")
     expect(view.locator(".jaxcb-summary")).to_contain_text("1 elided")
@@ -68,7 +68,7 @@ def test_link_of_a_site_goes_to_its_line(used):
         "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2  # fmt: skip
 
 
-def test_calls_are_a_table_and_a_timeline_that_select_together(notebook):
+def test_table_and_timeline_of_calls_share_their_selection(notebook):
     opened = notebook(LOAD, DOUBLE, "for n in range(12): double(float(n))")
     opened.run_and_wait()
     view = opened_view(opened, 2)
@@ -81,7 +81,7 @@ def test_calls_are_a_table_and_a_timeline_that_select_together(notebook):
     expect(view.locator(".jaxcb-timeline-selected")).to_contain_text("double, line 1")
 
 
-def test_tooltip_of_a_call_has_each_word_in_one_line(notebook):
+def test_tooltip_of_a_call_has_each_term_on_one_line(notebook):
     view = opened_view(notebook("None", outputs=[[output(*recording())]], name="tooltip"), 0)
     view.get_by_role("tab", name="Calls").click()
     canvas = view.locator("canvas")
@@ -116,7 +116,7 @@ def test_saved_notebook_shows_its_traces_without_a_kernel(used, notebook):
     expect(view.locator(".jaxcb-table-body [role=row]")).to_have_count(1)
 
 
-def test_without_our_extension_a_saved_trace_is_html(used, notebook):
+def test_saved_trace_is_html_without_the_extension(used, notebook):
     used.save()
     saved = used.server.saved(used.name)
     plain = notebook(*[cell.source for cell in saved.cells], name="plain", extension=False,
@@ -127,14 +127,14 @@ def test_without_our_extension_a_saved_trace_is_html(used, notebook):
     expect(plain.page.locator(".jaxcb-view")).to_have_count(0)
 
 
-def test_notebook_7_shows_the_same(notebook):
+def test_notebook_7_shows_views_and_badges(notebook):
     opened = notebook(LOAD, DOUBLE, USE, app="notebook")
     opened.run_and_wait()
     expect(opened_view(opened, 2).locator(".jaxcb-site")).to_have_count(2)
     expect(opened.cell(2).locator(".jaxcb-badge-note").first).to_contain_text("unused")
 
 
-def test_view_of_a_recording_is_a_widget_where_our_extension_is_not(notebook):
+def test_view_of_a_recording_is_a_widget_without_the_extension(notebook):
     opened = notebook(
         LOAD, DOUBLE,
         "import jupyter_jaxcb\nwith jupyter_jaxcb.record() as r: double(np.arange(3.))",
@@ -144,11 +144,11 @@ def test_view_of_a_recording_is_a_widget_where_our_extension_is_not(notebook):
     expect(opened_view(opened, 3).locator(".jaxcb-site")).to_contain_text("(3,)")
 
 
-def test_colours_follow_the_theme(used):
+def test_colors_follow_the_theme(used):
     source = opened_view(used, 2).locator(".jaxcb-site-source").first
     for theme, darkest, brightest in (("Light", 0, 300), ("Dark", 500, 765), ("Light", 0, 300)):
-        used.wear(f"JupyterLab {theme}")
-        # Until the theme's style sheet is there; 765 is white.
+        used.set_theme(f"JupyterLab {theme}")
+        # Wait for the style sheet of the theme; the sum of white is 765.
         used.page.wait_for_function(
             "([node, darkest, brightest]) => {"
             "const rgb = getComputedStyle(node).color.match(/\\d+/g).slice(0, 3).map(Number);"

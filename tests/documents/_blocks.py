@@ -1,4 +1,4 @@
-"""The blocks of Python in the documents."""
+"""Extract the Python blocks of the documents."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ SEQUENTIAL = (
 
 
 def python_blocks(text):
-    """Return the blocks that run."""
+    """Return the Python blocks that the tests run."""
     return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""The notebooks, and facts about the outputs that are saved in them."""
+"""Find the notebooks and read their saved outputs."""
 
 import json
 import re
@@ -10,22 +10,22 @@ MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 
 def cells(path):
-    """The cells of the notebook at `path`."""
+    """Return the cells of the notebook at `path`."""
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
 def outputs(path):
-    """All outputs of the notebook at `path`, from the first cell to the last."""
+    """Return all outputs of the notebook at `path`, in the order of its cells."""
     return [output for cell in cells(path) for output in cell.get("outputs", [])]
 
 
 def jax_of(path):
-    """The version of JAX that the first cell of a notebook gives for its saved outputs."""
+    """Return the JAX version of the saved outputs, which the first cell of a notebook names."""
     (version,) = re.findall(r"of JAX (\d+\.\d+\.\d+) on a CPU", "".join(cells(path)[0]["source"]))
     return version
 
 
-def recorded(path):
-    """The versions of JAX and the backends in the host traces that are saved in a notebook."""
+def environments(path):
+    """Return the JAX versions and backends in the saved host traces of a notebook."""
     metadata = [output.get("metadata", {}).get(MIME) for output in outputs(path)]
     return {(m["environment"]["jax"], m["environment"]["backend"]) for m in metadata if m}

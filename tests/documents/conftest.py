@@ -11,7 +11,7 @@ DOCS = REPOSITORY / "docs"
 
 
 def load_module(path):
-    """Import the module in a file that is in no package."""
+    """Import a file that is not part of a package."""
     spec = importlib.util.spec_from_file_location(f"docs_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -21,7 +21,7 @@ def load_module(path):
 
 @pytest.fixture(scope="session")
 def from_code():
-    """The module that generates pages from the code."""
+    """The module that generates documentation pages from the code."""
     sys.path.insert(0, str(DOCS))  # as docs/conf.py does
     yield importlib.import_module("from_code")
     sys.path.remove(str(DOCS))
@@ -41,13 +41,13 @@ def tutorial_pages(from_code):
 
 @pytest.fixture(scope="session")
 def layers():
-    """The test of the layers, which has the table of allowed imports."""
+    """The module `tests/test_layers.py`, which has the table of allowed imports."""
     return load_module(REPOSITORY / "tests" / "test_layers.py")
 
 
 @pytest.fixture(scope="session")
 def pages(from_code):
-    """Every page of the documentation by its path in docs/, with its generated parts."""
+    """The text of every page by its path in docs/, with its generated parts."""
     generated = {
         "facts.md": from_code.facts_page(),
         "magics.md": from_code.magics_page(),

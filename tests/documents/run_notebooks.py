@@ -1,8 +1,8 @@
 """Run the notebooks under nbval.
 
-The saved outputs are those of one version of JAX. With that version nbval compares outputs; with
-another version JAX may optimize differently, so there the cells only have to run. Pictures are
-never compared: nbval skips ``image/png``, and pixels depend on fonts, plotted times on the machine.
+The saved outputs come from one version of JAX. With that version, nbval compares outputs. Another
+version may optimize differently, so with it the cells only have to run. nbval never compares
+``image/png``: pixels depend on fonts, and plotted times on the machine.
 """
 
 import importlib
@@ -19,8 +19,8 @@ def main():
     (version,) = {jax_of(path) for path in PATHS}
     compared = importlib.metadata.version("jax") == version
     print(f"outputs of JAX {version}:", "compared" if compared else "run, but not compared")
-    # The first import after an installation looks for fonts, and reports that on standard error,
-    # which would be an output of the first cell that plots.
+    # The first import after an installation builds a cache of fonts and says so on standard error,
+    # which would become an output of the first cell that plots.
     importlib.import_module("matplotlib.font_manager")
     mode = "--nbval" if compared else "--nbval-lax"
     options = ["-p", "no:cacheprovider", mode, "--doctest-glob=", *sys.argv[1:]]

@@ -13,8 +13,8 @@ PACKAGE = REPOSITORY / "jupyter_jaxcb"
 def arrows(picture):
     """Return the imports of each layer in a picture."""
     found = {}
-    for one, other in re.findall(r"<title>(\S+) imports (\S+)</title>", picture):
-        found.setdefault(one, set()).add(other)
+    for layer, imported in re.findall(r"<title>(\S+) imports (\S+)</title>", picture):
+        found.setdefault(layer, set()).add(imported)
     return found
 
 

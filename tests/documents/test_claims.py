@@ -1,4 +1,4 @@
-"""Targets, names, magics and options in the documents exist."""
+"""The make targets, names, magics and options that the documents mention exist."""
 
 import json
 import re
@@ -22,7 +22,7 @@ documents = pytest.mark.parametrize(
 )
 
 
-def typed(text):
+def code_of(text):
     """Return the code of a document: the lines of its blocks, and the text in backticks."""
     blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -41,7 +41,7 @@ def targets():
 def missing_commands(text):
     """Yield commands of a document that do not exist."""
     make, npm = targets()
-    for line in typed(text):
+    for line in code_of(text):
         for name in re.findall(r"(?:^|[;&] )\s*make ([a-z][\w-]*)", line):
             if name not in make:
                 yield f"make {name}"
@@ -52,7 +52,7 @@ def missing_commands(text):
 
 def missing_names(text):
     """Yield public names of a document that do not exist."""
-    for line in typed(text):
+    for line in code_of(text):
         for name in re.findall(r"\b(?:jaxcb|jupyter_jaxcb)\.([A-Za-z]\w*)", line):
             modules = {"diagnostics", "host_callback", "migrate", "recording"}
             modules |= {"report", "stack", "testing"}
@@ -62,7 +62,7 @@ def missing_names(text):
 
 def missing_magics(text, magics):
     """Yield magics and options of a document that do not exist."""
-    for line in typed(text):
+    for line in code_of(text):
         for name, rest in re.findall(r"%%?(jax_\w+)([^%`]*)", line):
             if name not in magics:
                 yield f"%{name}"
@@ -80,7 +80,7 @@ def test_named_commands_exist(text):
 
 
 @documents
-def test_named_names_exist(text):
+def test_named_public_names_exist(text):
     assert list(missing_names(text)) == []
 
 

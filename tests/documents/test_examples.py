@@ -1,4 +1,4 @@
-"""The Python in README and documentation runs, and modules that a page shows keep to the layers."""
+"""Python blocks in README and documentation run; modules shown on a page respect the layers."""
 
 import contextlib
 import io
@@ -56,7 +56,7 @@ def test_documents_with_blocks_are_found():
     assert len(list(standalone_blocks())) >= 20
 
 
-def test_skipped_block_compiles_and_its_page_says_that_it_is_not_run():
+def test_skipped_block_compiles_and_its_page_says_so():
     found = 0
     for name, text in standalone_documents().items():
         for before, code in skipped_blocks(text):
@@ -66,18 +66,18 @@ def test_skipped_block_compiles_and_its_page_says_that_it_is_not_run():
     assert found == 1
 
 
-def test_block_with_another_word_behind_python_would_not_run():
+def test_only_the_option_skip_follows_python():
     for name, text in standalone_documents().items():
         assert set(re.findall(r"^```python (.+)$", text, re.MULTILINE)) <= {"skip"}, name
 
 
 @pytest.fixture
 def shell():
-    """IPython with the extension."""
-    made = InteractiveShell()
-    made.run_line_magic("load_ext", PACKAGE)
-    yield made
-    made.run_line_magic("unload_ext", PACKAGE)
+    """An IPython shell with the extension loaded."""
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", PACKAGE)
+    yield shell
+    shell.run_line_magic("unload_ext", PACKAGE)
     InteractiveShell.clear_instance()
 
 
@@ -115,12 +115,12 @@ def blocks_and_modules(text):
 
 def add_module(name, code, monkeypatch):
     """Run `code` as a module of the package, which exists until the test ends."""
-    made = types.ModuleType(f"{PACKAGE}.{name.replace('/', '.')}")
-    made.__package__ = made.__name__.rpartition(".")[0]
-    made.__file__ = f"{name}.py"
-    monkeypatch.setitem(sys.modules, made.__name__, made)
-    exec(compile(code, made.__file__, "exec"), vars(made))
-    return made
+    module = types.ModuleType(f"{PACKAGE}.{name.replace('/', '.')}")
+    module.__package__ = module.__name__.rpartition(".")[0]
+    module.__file__ = f"{name}.py"
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(code, module.__file__, "exec"), vars(module))
+    return module
 
 
 @pytest.mark.parametrize("page", SEQUENTIAL)
@@ -134,17 +134,17 @@ def test_blocks_of_a_page_run_in_order(page, pages, layers, monkeypatch, tmp_pat
                 exec(compile(code, page, "exec"), names)
                 continue
             layer = path.rpartition("/")[0]
-            assert layers.broken_arrows(code, layer) == []
-            made = add_module(path, code, monkeypatch)
-            for name, thing in vars(made).items():  # as the __init__ of its folder would import it
-                if getattr(thing, "__module__", "") == made.__name__ and name[0] != "_":
-                    for folder in (made.__package__, ".".join(made.__package__.split(".")[:2])):
-                        monkeypatch.setattr(sys.modules[folder], name, thing, raising=False)
+            assert layers.forbidden_imports(code, layer) == []
+            module = add_module(path, code, monkeypatch)
+            for name, value in vars(module).items():  # as if the __init__ of its folder imported it
+                if getattr(value, "__module__", "") == module.__name__ and name[0] != "_":
+                    for folder in (module.__package__, ".".join(module.__package__.split(".")[:2])):
+                        monkeypatch.setattr(sys.modules[folder], name, value, raising=False)
     finally:
         recording.FORMATS.clear()
         recording.FORMATS.update(before)
 
 
 @pytest.mark.parametrize("page", SEQUENTIAL)
-def test_page_with_a_sequence_of_blocks_exists(page, pages):
+def test_sequential_page_has_blocks(page, pages):
     assert list(blocks_and_modules(pages[page]))

@@ -1,4 +1,4 @@
-"""Links in the documents lead to existing files and headings, or to the web."""
+"""Links in the documents point to existing files and headings, or to the web."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def text_of(path):
 
 
 def anchors(path):
-    """Return the targets of ``#...``: headings as GitHub spells them, also of included files."""
+    """Return the anchors of all headings, in GitHub's spelling, including included files."""
     headings = re.findall(r"^#+ (.*)$", text_of(path), re.MULTILINE)
     found = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
     included = re.findall(r"^```\{include\} (\S+\.md)$", path.read_text(encoding="utf-8"), re.M)
@@ -42,17 +42,19 @@ def anchors(path):
 def links(path):
     text = text_of(path)
     found = LINK.findall(text)
-    found += re.findall(r"\[!\[[^\]]*\]\(([^()\s]+)\)\]", text)  # the picture of a badge
+    found += re.findall(
+        r"\[!\[[^\]]*\]\(([^()\s]+)\)\]", text
+    )  # images inside links, such as badges
     return found + re.findall(r'<(?:img|source)\b[^>]*\b(?:src|srcset)="([^"]+)"', text)
 
 
-def wrong(link, path):
-    """Return what is wrong with a link in the document at `path`, or None."""
+def problem_of(link, path):
+    """Return the problem of a link in the document at `path`, or None."""
     parts = urllib.parse.urlsplit(link)
     if parts.scheme in ("http", "https"):
         return None if re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc) else "no address"
     if parts.scheme not in ("", "path"):
-        return "neither a file nor an address of the web"
+        return "neither a file nor a web address"
     target = path.parent / urllib.parse.unquote(parts.path) if parts.path else path
     if target.name in GENERATED:
         return None
@@ -67,11 +69,12 @@ def wrong(link, path):
     "path", DOCUMENTS, ids=lambda path: path.relative_to(REPOSITORY).as_posix()
 )
 def test_links_have_a_target(path):
-    assert [(link, why) for link in links(path) if (why := wrong(link, path))] == []
+    found = [(link, problem_of(link, path)) for link in links(path)]
+    assert [(link, problem) for link, problem in found if problem] == []
 
 
 @pytest.mark.parametrize(
-    ("link", "why"),
+    ("link", "problem"),
     [
         ("none.md", "no such file"),
         ("README.md#nothing-of-this-name", "no such heading"),
@@ -80,11 +83,11 @@ def test_links_have_a_target(path):
         ("docs/index.md", None),
     ],
 )
-def test_broken_link_is_found(link, why):
-    assert wrong(link, REPOSITORY / "README.md") == why
+def test_broken_link_is_found(link, problem):
+    assert problem_of(link, REPOSITORY / "README.md") == problem
 
 
-def test_pictures_are_links_too():
+def test_pictures_are_checked_like_links():
     assert "docs/pictures/sites-dark.png" in links(REPOSITORY / "README.md")
     assert "docs/pictures/session-dark.webp" in links(REPOSITORY / "README.md")
     assert LINK.findall("[![a](b.svg)](c.md) and [d [e]](f.md)")[0] == "c.md"
@@ -95,8 +98,8 @@ def test_film_of_the_readme_loads_quickly(theme):
     assert (REPOSITORY / f"docs/pictures/session-{theme}.webp").stat().st_size < 1_000_000
 
 
-def test_every_page_is_in_the_tree():
-    """`make docs` checks this too; it is not a part of `make test`."""
+def test_every_page_is_in_a_toctree():
+    """`make docs` checks this too, but `make test` does not run it."""
     docs = REPOSITORY / "docs"
     pages = {path for path in docs.glob("**/*.md") if path in DOCUMENTS}
     tree = {docs / "index.md"}

@@ -1,4 +1,4 @@
-"""Every public name is in the reference with an example, every magic with its options."""
+"""The reference has every public name with an example, and every magic with its options."""
 
 import inspect
 import re
@@ -13,15 +13,15 @@ DIRECTIVE = re.compile(r"^\.\. (?:auto\w+|py:\w+):: ([\w.]+)", re.MULTILINE)
 
 
 def public_names(from_code):
-    """Yield the names that a user may import, and the classes of what they return."""
+    """Yield all names that a user may import, and the classes of the values they return."""
     package = jupyter_jaxcb.__name__
-    for name, thing in vars(jupyter_jaxcb).items():
-        if name[0] != "_" and not inspect.ismodule(thing):
+    for name, value in vars(jupyter_jaxcb).items():
+        if name[0] != "_" and not inspect.ismodule(value):
             yield f"{package}.{name}"
     for name in host_callback.__all__:
         yield f"{package}.host_callback.{name}"
-    for name, thing in vars(testing).items():
-        if name[0] != "_" and getattr(thing, "__module__", "") == testing.__name__:
+    for name, value in vars(testing).items():
+        if name[0] != "_" and getattr(value, "__module__", "") == testing.__name__:
             yield f"{package}.testing.{name}"
     for kind in from_code.reached():
         yield f"{package}.recording.{kind.__name__}"
@@ -32,11 +32,11 @@ def public_names(from_code):
     yield f"{package}.diagnostics.Record"
 
 
-def thing_of(name):
-    thing = jupyter_jaxcb
+def public_value(name):
+    value = jupyter_jaxcb
     for part in name.split(".")[1:]:
-        thing = getattr(thing, part)
-    return thing
+        value = getattr(value, part)
+    return value
 
 
 def test_every_public_name_is_in_the_reference_once(from_code, pages):
@@ -48,7 +48,7 @@ def test_every_public_name_is_in_the_reference_once(from_code, pages):
 def test_every_name_in_the_reference_exists(pages):
     for text in pages.values():
         for name in DIRECTIVE.findall(text):
-            assert thing_of(name) is not None
+            assert public_value(name) is not None
 
 
 def test_every_function_in_the_reference_has_an_example_and_its_arguments(pages):
@@ -56,14 +56,14 @@ def test_every_function_in_the_reference_has_an_example_and_its_arguments(pages)
     for text in pages.values():
         blocks = "".join(re.findall(r"^```(?:python|text)\n(.*?)^```", text, re.M | re.S))
         for name in DIRECTIVE.findall(text):
-            thing = thing_of(name)
-            if not inspect.isfunction(thing):
+            value = public_value(name)
+            if not inspect.isfunction(value):
                 continue
-            docstring = inspect.getdoc(thing)
+            docstring = inspect.getdoc(value)
             short = name.rpartition(".")[2]
             if ">>>" not in docstring and short not in blocks and "_ipython_" not in short:
                 missing.append((name, "example"))
-            for parameter in inspect.signature(thing).parameters:
+            for parameter in inspect.signature(value).parameters:
                 if not re.search(rf"^ +\**{parameter}: ", docstring, re.M) and parameter != "shell":
                     missing.append((name, parameter))
     assert not missing
@@ -71,15 +71,16 @@ def test_every_function_in_the_reference_has_an_example_and_its_arguments(pages)
 
 def test_every_method_of_a_recording_is_in_the_reference(pages):
     page = pages["reference/recording.md"]
-    own = {
+    methods = {
         name
         for name, value in vars(Recording).items()
         if name[0] != "_" and (callable(value) or isinstance(value, property | staticmethod))
     }
-    assert own and not {name for name in own if not re.search(rf"\b{name}\b", page)}
+
+    assert methods and not {name for name in methods if not re.search(rf"\b{name}\b", page)}
 
 
-def test_page_of_the_magics_has_every_magic_that_loading_registers(from_code, pages):
+def test_page_of_the_magics_has_every_registered_magic(from_code, pages):
     shell = InteractiveShell()
     before = {kind: set(names) for kind, names in shell.magics_manager.magics.items()}
     shell.run_line_magic("load_ext", "jupyter_jaxcb")
@@ -94,13 +95,13 @@ def test_page_of_the_magics_has_every_magic_that_loading_registers(from_code, pa
         shell.run_line_magic("unload_ext", "jupyter_jaxcb")
         InteractiveShell.clear_instance()
     documented = re.findall(r"^## (%.*)$", pages["magics.md"], re.MULTILINE)
-    assert {one for names in documented for one in names.split(", ")} == loaded
+    assert {name for names in documented for name in names.split(", ")} == loaded
 
 
 def test_page_of_the_magics_has_every_option_of_the_parsers(from_code, pages):
     sections = re.split(r"^## (?=%)", pages["magics.md"], flags=re.MULTILINE)[1:]
     for name, function in from_code.all_magics().items():
-        (section,) = [one for one in sections if re.match(rf"%+{name}\b", one)]
+        (section,) = [text for text in sections if re.match(rf"%+{name}\b", text)]
         for option in re.findall(r"--[\w-]+", getattr(function, "__doc__", "")):
             assert f"`{option}`" in section or f"``{option}``" in section
         parser = getattr(function, "parser", None)
@@ -118,4 +119,4 @@ def test_statuses_are_in_the_glossary(from_code, pages):
     (status,) = [kind for kind in from_code.reached() if kind.__name__ == "Status"]
     entries = re.findall(r"^(\w[\w ]*)\n  ", pages["glossary.md"], re.MULTILINE)
     assert entries == sorted(entries)
-    assert {one.words for one in status} - {"unknown"} <= set(entries)
+    assert {member.words for member in status} - {"unknown"} <= set(entries)

@@ -1,4 +1,4 @@
-"""Saved outputs come from the JAX that the notebook names, and nbval notices a wrong output."""
+"""Saved outputs come from the JAX version the notebook names; nbval detects a wrong output."""
 
 import base64
 import json
@@ -6,36 +6,36 @@ import re
 
 import pytest
 
-from ._saved import MIME, PATHS, cells, jax_of, outputs, recorded
+from ._saved import MIME, PATHS, cells, environments, jax_of, outputs
 
-MOST_PICTURE_BYTES = 40_000  # of one plot; notebooks are read on slow lines, and kept in git
+MAX_PICTURE_BYTES = 40_000  # per plot; notebooks are kept in git and read on slow connections
 PLOTTED = ("quickstart", "shapes", "drum", "derivatives", "effects", "performance")
 notebooks = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
 
 @notebooks
-def test_notebook_names_the_jax_of_its_host_traces(path):
-    assert recorded(path) == {(jax_of(path), "cpu")}
+def test_notebook_names_the_jax_version_of_its_host_traces(path):
+    assert environments(path) == {(jax_of(path), "cpu")}
 
 
-def test_all_notebooks_are_of_one_jax():
+def test_all_notebooks_have_the_same_jax_version():
     assert len({jax_of(path) for path in PATHS}) == 1
     assert len(PATHS) >= 14
 
 
-def test_notebooks_have_a_number_each():
+def test_each_notebook_has_a_unique_number():
     assert len({path.name[:3] for path in PATHS}) == len(PATHS)
     assert all(re.fullmatch(r"\d\d-[a-z-]+", path.stem) for path in PATHS)
 
 
 def pictures(path):
     found = [output.get("data", {}).get("image/png") for output in outputs(path)]
-    return [base64.b64decode("".join(one)) for one in found if one]
+    return [base64.b64decode("".join(picture)) for picture in found if picture]
 
 
 @notebooks
 def test_pictures_are_small(path):
-    assert all(len(picture) <= MOST_PICTURE_BYTES for picture in pictures(path))
+    assert all(len(picture) <= MAX_PICTURE_BYTES for picture in pictures(path))
 
 
 @pytest.mark.parametrize("topic", PLOTTED)
@@ -45,7 +45,7 @@ def test_notebook_has_a_plot(topic):
 
 
 @notebooks
-def test_outputs_have_no_path_of_the_machine_that_ran_them(path):
+def test_outputs_contain_no_local_path(path):
     for output in outputs(path):
         without_picture = {k: v for k, v in output.get("data", {}).items() if "png" not in k}
         text = json.dumps([without_picture, output.get("text"), output.get("traceback")])
@@ -53,7 +53,7 @@ def test_outputs_have_no_path_of_the_machine_that_ran_them(path):
 
 
 def test_saved_host_trace_is_open_and_draws_vmap():
-    """A viewer without styles and scripts shows this much of the product."""
+    """A viewer without styles and scripts, such as GitHub, shows this HTML."""
     (path,) = [path for path in PATHS if "shapes" in path.name]
     pages = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs(path)]
     assert any('<details class="jaxcb" open>' in page and "size-1 axis" in page for page in pages)
@@ -70,7 +70,7 @@ total = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda i, x: same(x), x))(1.0
 
 @pytest.fixture(scope="module")
 def executed(in_process, tmp_path_factory):
-    """A notebook whose last cell makes ten host calls, with its outputs."""
+    """The path of an executed notebook whose last cell makes ten host calls."""
     folder = tmp_path_factory.mktemp("tutorial")
     path = folder / "ten.ipynb"
     path.write_text(
@@ -93,12 +93,12 @@ def executed(in_process, tmp_path_factory):
             }
         )
     )
-    how = ["--to", "notebook", "--execute", "--inplace"]
-    in_process(["-m", "nbconvert"], *how, path.name, cwd=folder)
+    options = ["--to", "notebook", "--execute", "--inplace"]
+    in_process(["-m", "nbconvert"], *options, path.name, cwd=folder)
     return path
 
 
-def test_count_that_is_changed_in_a_saved_output_fails(in_process, executed):
+def test_nbval_detects_a_changed_number_of_calls(in_process, executed):
     assert len([o for o in cells(executed)[1]["outputs"] if MIME in o["data"]]) == 1
     text = executed.read_text()
     assert "10 calls" in text

@@ -1,4 +1,4 @@
-"""The schema on the page matches what recordings write."""
+"""The documented schema matches the files that recordings write."""
 
 import contextlib
 import dataclasses
@@ -26,7 +26,7 @@ from jupyter_jaxcb.recording.files import _json as written
 
 
 def full():
-    """Return a recording in which nothing is empty."""
+    """Return a recording in which no field is empty."""
     double = jaxcb.pure(lambda x: 2 * x, result="x", executor="threads")
     unused = jaxcb.pure(lambda x: x, result="x")
 
@@ -70,7 +70,7 @@ def empty_parts(data):
 
 def test_schema_has_exactly_the_keys_that_a_recording_writes(recording, check):
     data = json.loads(recording.to_json())
-    assert empty_parts(data) == set()  # or nothing would be compared
+    assert empty_parts(data) == set()  # otherwise nothing would be compared
     check.validate(data)
     check.validate(json.loads(Recording().to_json()))
 
@@ -89,7 +89,7 @@ def test_every_fact_has_a_meaning_and_is_on_the_page(from_code, pages):
         section = pages["schema.md"].partition(f"\n## {kind.__name__}\n")[2].partition("\n## ")[0]
         rows = section.split("\n| ")
         is_enum = issubclass(kind, enum.Enum)
-        values = [one.value for one in kind] if is_enum else from_code.fields(kind)
+        values = [member.value for member in kind] if is_enum else from_code.fields(kind)
         for name in values:
             assert any(row.startswith(f"`{name}` |") for row in rows)
 
@@ -100,12 +100,12 @@ def test_page_has_every_key_and_column(recording, pages):
         assert f"\n| `{name}` |" in pages["schema.md"]
 
 
-def places(data, path=()):
+def paths(data, path=()):
     """Yield the paths to all values in a JSON value."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data):
         yield (*path, key)
         if isinstance(value, dict | list):
-            yield from places(value, (*path, key))
+            yield from paths(value, (*path, key))
 
 
 def changed(data, path, value):
@@ -118,11 +118,11 @@ def changed(data, path, value):
 
 
 @pytest.mark.parametrize("value", [None, False, -1, 3, 0.5, "x", [], {}], ids=repr)
-def test_whatever_is_read_matches_the_schema(value, recording, check):
-    """`from_json` accepts nothing that the schema refuses, with `value` at each place in turn."""
+def test_every_accepted_file_matches_the_schema(value, recording, check):
+    """With `value` at each path in turn, `from_json` accepts nothing that the schema refuses."""
     data = json.loads(recording.to_json())
     accepted = []
-    for path in places(data):
+    for path in paths(data):
         other = changed(data, path, value)
         with contextlib.suppress(RecordingFileError):
             Recording.from_json(json.dumps(other))

@@ -6,7 +6,7 @@ import pytest
 
 from .test_claims import DOCUMENTS, REPOSITORY
 
-# Words that the code had before, and the words of the glossary.
+# Words used in earlier versions, and their replacements in the glossary.
 OLD = {
     "fate": "status",
     "lane": "batch element",
@@ -24,7 +24,7 @@ def old_words(text):
 @pytest.mark.parametrize(
     "path", DOCUMENTS, ids=lambda path: path.relative_to(REPOSITORY).as_posix()
 )
-def test_old_words_are_gone(path):
+def test_document_uses_no_old_word(path):
     assert old_words(path.read_text(encoding="utf-8")) == []
 
 

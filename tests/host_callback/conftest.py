@@ -1,4 +1,4 @@
-"""What every test of host_callback looks at: the calls that a tap function got."""
+"""Fixtures for the tests of `host_callback`: a tap function that records its calls."""
 
 import jax
 import numpy as np
@@ -6,11 +6,11 @@ import pytest
 
 from jupyter_jaxcb import host_callback as hcb
 
-collect_ignore = ["devices.py"]  # a program of its own
+collect_ignore = ["devices.py"]  # a program, not a test
 
 
 class Seen:
-    """A tap function that remembers its calls; the same one everywhere, so nothing recompiles."""
+    """A tap function that records its calls; always the same object, so nothing recompiles."""
 
     def __init__(self):
         self.calls = []
@@ -20,7 +20,7 @@ class Seen:
 
     @property
     def values(self):
-        """The arguments as Python's numbers and lists."""
+        """The arguments as Python numbers and lists."""
         return [jax.tree.map(lambda x: np.asarray(x).tolist(), arg) for arg, _, _ in self.calls]
 
     @property
@@ -28,7 +28,7 @@ class Seen:
         return [transforms for _, transforms, _ in self.calls]
 
     def of(self, function, *args):
-        """What `function` results, and the calls that it made until a barrier."""
+        """Run `function`, wait for its calls, and return its result; forget all earlier calls."""
         self.calls.clear()
         result = jax.block_until_ready(function(*args))
         hcb.barrier_wait()
@@ -41,7 +41,7 @@ def seen():
 
 
 def batch(*dims):
-    """The entry of one vmap in `transforms`."""
+    """Return the entry of one vmap in `transforms`."""
     return ("batch", {"batch_dims": dims})
 
 

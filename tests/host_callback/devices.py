@@ -1,8 +1,8 @@
-"""Taps and calls on two CPU devices, of three.
+"""Taps and calls on two of three CPU devices.
 
-Run by test_devices.py in a process of its own. Prints a JSON object: for each program the host
-calls (value, transforms, device's number or None), what came back, the error if there was one, and
-from the recording of the tap the devices of the shards, the host calls of a run, and statuses.
+test_devices.py runs this file in a separate process. It prints a JSON object that has, for each
+program, the host calls (value, transforms, id of the device or None), the returned value, the type
+of the error, and from the recording the devices of the shards, the calls per run, and the statuses.
 """
 
 import json
@@ -46,7 +46,7 @@ def call(x, **options):
     return hcb.call(host, x, result_shape=x, call_with_device=True, **options)
 
 
-def mapped(f):
+def sharded_over_two(f):
     return jax.shard_map(f, mesh=MESH, in_specs=P("d"), out_specs=P("d"))
 
 
@@ -62,7 +62,7 @@ PROGRAMS |= {
     "vmap of pmap": lambda: jax.vmap(jax.pmap(tap), in_axes=1)(XS[:, :, None]),
     "pmap of scan": lambda: jax.pmap(scan_of(tap))(XS),
     "pmap of grad": lambda: jax.pmap(jax.grad(lambda x: (tap(x) ** 2).sum()))(XS),
-    "shard_map": lambda: jax.jit(mapped(tap))(SHARDED),
+    "shard_map": lambda: jax.jit(sharded_over_two(tap))(SHARDED),
     "sharded jit": lambda: jax.jit(tap)(SHARDED),
     "sharded jit, device 1": lambda: jax.jit(lambda x: tap(x, device_index=1))(SHARDED),
     "sharded jit, two taps": lambda: jax.jit(lambda x: tap(2 * tap(x)))(SHARDED),
@@ -85,7 +85,7 @@ PROGRAMS |= {
 @program("the device that calls")
 def _():
     lowered = [jax.jit(lambda x, n=n: tap(x, device_index=n)).lower(SHARDED) for n in (0, 1)]
-    return [[f"device_ids=[{n}]" in one.as_text() for n in (0, 1)] for one in lowered]
+    return [[f"device_ids=[{n}]" in program.as_text() for n in (0, 1)] for program in lowered]
 
 
 @program("code around a pmap")
@@ -142,7 +142,7 @@ def run(f):
             found["barrier"] = repr(error.__cause__)
     found |= {
         "calls": CALLS[:],
-        "shards": sorted(r.recording.lowered[one.lowered].device for one in r.recording),
+        "shards": sorted(r.recording.lowered[call.lowered].device for call in r.recording),
         "compiled": [outcome.compiled for outcome in r.recording.outcomes],
         "statuses": [outcome.status for outcome in r.recording.outcomes],
     }

@@ -28,7 +28,7 @@ def test_function_without_hash_is_refused():
 
 
 @pytest.mark.parametrize("leaf", ["text", object(), b"bytes", {1, 2}])
-def test_leaf_that_is_no_array_is_refused(seen, leaf):
+def test_leaf_that_is_not_an_array_is_refused(seen, leaf):
     with pytest.raises(TypeError, match=r"not a valid JAX type.*functools\.partial"):
         hcb.id_tap(seen, {"x": [1.0, leaf]})
     with pytest.raises(TypeError, match="not a valid JAX type"):
@@ -36,7 +36,7 @@ def test_leaf_that_is_no_array_is_refused(seen, leaf):
     assert seen.calls == []
 
 
-def test_message_names_the_place_of_the_leaf(seen):
+def test_message_names_the_path_of_the_leaf(seen):
     with pytest.raises(TypeError, match=r"'text' at \['x'\]\[1\]"):
         hcb.id_tap(seen, {"x": [1.0, "text"]})
 
@@ -48,7 +48,7 @@ def test_result_is_checked_like_the_argument(seen):
 
 
 @pytest.mark.parametrize("result", [3, 2.5, np.arange(3), [1, (2,)], ()])
-def test_result_comes_back_as_the_object_it_is(seen, result):
+def test_result_is_returned_as_the_same_object(seen, result):
     assert hcb.id_tap(seen, 1.0, result=result) is result
     assert hcb.id_print(1.0, result=result, output_stream=open_nothing()) is result
     assert len(seen.calls) == 1
@@ -61,7 +61,7 @@ def open_nothing():
     return Nothing()
 
 
-def test_result_under_jit_is_the_object_it_is(seen):
+def test_result_is_returned_as_the_same_object_under_jit(seen):
     results = []
 
     def f(x):
@@ -74,7 +74,7 @@ def test_result_under_jit_is_the_object_it_is(seen):
     assert seen.values == [1.0]
 
 
-def test_no_result_means_the_argument(seen):
+def test_argument_is_returned_if_result_is_none(seen):
     assert float(hcb.id_tap(seen, 3.0, result=None)) == 3.0
 
 
@@ -84,7 +84,7 @@ def test_other_keywords_are_refused_with_advice(seen):
     assert seen.calls == []
 
 
-def test_keywords_by_partial_reach_the_function():
+def test_keywords_bound_by_partial_reach_the_tap_function():
     got = []
 
     def tap(arg, transforms, *, what):
@@ -94,19 +94,19 @@ def test_keywords_by_partial_reach_the_function():
     assert got == [(1.0, "x")]
 
 
-@pytest.mark.parametrize("word", ["tap_with_transform", "tap_with_transforms"])
-def test_words_of_tutorials_are_accepted_without_effect(seen, word):
-    hcb.id_tap(seen, 1.0, **{word: True})
+@pytest.mark.parametrize("keyword", ["tap_with_transform", "tap_with_transforms"])
+def test_keywords_of_old_tutorials_are_accepted_without_effect(seen, keyword):
+    hcb.id_tap(seen, 1.0, **{keyword: True})
     assert seen.transforms == [()]
 
 
-@pytest.mark.parametrize("word", ["tap_with_transform", "tap_with_transforms"])
-def test_transforms_cannot_be_turned_off(seen, word):
+@pytest.mark.parametrize("keyword", ["tap_with_transform", "tap_with_transforms"])
+def test_transforms_cannot_be_turned_off(seen, keyword):
     with pytest.raises(TypeError, match="second argument is always"):
-        hcb.id_tap(seen, 1.0, **{word: False})
+        hcb.id_tap(seen, 1.0, **{keyword: False})
 
 
-def test_options_are_keywords(seen):
+def test_options_are_keyword_only(seen):
     with pytest.raises(TypeError):
         hcb.id_tap(seen, 1.0, 2.0)
     with pytest.raises(TypeError):
@@ -123,7 +123,7 @@ def test_every_flavor_is_accepted_without_effect(seen, flavor):
     assert hcb.call(np.negative, 1.0, result_shape=1.0, callback_flavor=flavor) == -1.0
 
 
-def test_flavors_have_their_numbers():
+def test_flavors_have_the_numbers_of_jax():
     assert {f.name: f.value for f in FLAVORS} == {"IO_CALLBACK": 1, "PURE": 2, "DEBUG": 3}
 
 
@@ -144,13 +144,13 @@ def test_device_index_out_of_range_is_refused(seen, index):
             use()
 
 
-def test_device_index_is_a_number(seen):
+def test_device_index_must_be_a_number(seen):
     with pytest.raises(TypeError):
         hcb.id_tap(seen, 1.0, device_index="cpu")
 
 
 class Equal:
-    """Equal to all of its kind, and not to be compared with any other."""
+    """A tap function that equals every other `Equal`; comparing it with anything else fails."""
 
     def __call__(self, arg, transforms): ...
 
@@ -168,17 +168,17 @@ MODEL = Equal()
 
 
 @pytest.mark.parametrize("make", [Equal, lambda: MODEL.tap], ids=["equal", "bound method"])
-def test_equal_function_is_the_same_program(make):
-    """Equal, not only identical: a bound method is a new object every time."""
-    one, other = (
+def test_equal_functions_give_the_same_program(make):
+    """Functions are compared by equality, because each access to a bound method is a new object."""
+    first, second = (
         jax.make_jaxpr(lambda x: hcb.id_tap(make(), x))(1.0).eqns[0].params for _ in range(2)
     )
-    assert one["callback"] is not other["callback"]
-    assert one == other
-    assert hash(one["callback"]) == hash(other["callback"])
+    assert first["callback"] is not second["callback"]
+    assert first == second
+    assert hash(first["callback"]) == hash(second["callback"])
 
 
-def test_other_function_is_another_program():
+def test_different_functions_give_different_programs():
     first, second = (
         jax.make_jaxpr(lambda x, t=t: hcb.id_tap(t, x))(1.0).eqns[0].params
         for t in (lambda a, t: None, lambda a, t: None)
@@ -202,7 +202,7 @@ def test_eager_lambdas_compile_nothing(compiles):
     assert counted.count == 0
 
 
-def test_module_has_the_names_of_the_removed_one():
+def test_module_has_the_names_of_the_removed_module():
     names = "id_tap id_print call barrier_wait stop_outfeed_receiver CallbackException"
     for name in f"{names} TapFunctionException CallbackFlavor".split():
         assert hasattr(hcb, name), name

@@ -1,4 +1,4 @@
-"""call: a host function with a result that has to be exactly what was promised."""
+"""`call`: the result of the host function must have exactly the declared structure and avals."""
 
 import collections
 
@@ -12,32 +12,32 @@ from jax import lax
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import host_callback as hcb
 
-WAYS = {"eager": lambda f: f, "jit": jax.jit}
-ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+MODES = {"eager": lambda f: f, "jit": jax.jit}
+eager_and_jit = pytest.mark.parametrize("around", MODES.values(), ids=MODES)
 STRUCT = jax.ShapeDtypeStruct
 
 
-@ways
-def test_result_goes_on_into_the_program(way):
-    f = way(lambda x: hcb.call(np.sin, x, result_shape=x) ** 2 + 1)
+@eager_and_jit
+def test_program_uses_the_result(around):
+    f = around(lambda x: hcb.call(np.sin, x, result_shape=x) ** 2 + 1)
     x = np.arange(3, dtype=np.float32)
     np.testing.assert_allclose(f(x), np.sin(x) ** 2 + 1, rtol=1e-6)
 
 
-def test_word_of_tutorials_is_accepted():
+def test_keyword_of_old_tutorials_is_accepted():
     assert hcb.call(lambda x: x + x, 2.0, result_shape_dtypes=STRUCT((), np.float32)) == 4.0
     with pytest.raises(TypeError, match="which mean the same"):
         hcb.call(np.sin, 1.0, result_shape=1.0, result_shape_dtypes=1.0)
 
 
-@ways
-def test_host_gets_the_tree_alone(way):
+@eager_and_jit
+def test_host_function_gets_only_the_tree(around):
     got = []
 
     def host(*args, **kwargs):
         got.append((args, kwargs))
 
-    assert way(lambda x: hcb.call(host, {"x": [x, (1,)], "n": None}))(2.0) is None
+    assert around(lambda x: hcb.call(host, {"x": [x, (1,)], "n": None}))(2.0) is None
     hcb.barrier_wait()
     (((arg,), kwargs),) = got
     assert kwargs == {}
@@ -45,17 +45,17 @@ def test_host_gets_the_tree_alone(way):
     assert {type(x) for x in jax.tree.leaves(arg)} == {np.ndarray}
 
 
-@ways
-def test_array_the_host_returned_stays_its_own(way):
+@eager_and_jit
+def test_array_returned_by_the_host_function_is_copied(around):
     memory = np.zeros(1000 + 16, np.float32)
-    start = -memory.ctypes.data % 64 // 4  # JAX takes such memory over as it is
-    own = memory[start : start + 1000]
+    start = -memory.ctypes.data % 64 // 4  # JAX adopts aligned memory without a copy
+    kept = memory[start : start + 1000]
 
     def count(x):
-        own[:] += 1
-        return own
+        kept[:] += 1
+        return kept
 
-    f = way(lambda x: hcb.call(count, x, result_shape=STRUCT((1000,), np.float32)))
+    f = around(lambda x: hcb.call(count, x, result_shape=STRUCT((1000,), np.float32)))
     first, second = f(0.0), f(0.0)
     np.testing.assert_array_equal([first[0], second[999]], [1.0, 2.0])
 
@@ -63,15 +63,15 @@ def test_array_the_host_returned_stays_its_own(way):
 Pair = collections.namedtuple("Pair", "a b")
 
 
-@ways
-def test_any_structure_may_come_back(way):
+@eager_and_jit
+def test_result_may_have_any_structure(around):
     shape = {"b": Pair(1, STRUCT((2,), jnp.bfloat16)), "a": [jnp.ones(3), None, ()], "c": True}
     returned_value = {
         "b": Pair(np.int32(5), np.ones(2, ml_dtypes.bfloat16)),
         "a": [np.arange(3, dtype=np.float32), None, ()],
         "c": np.True_,
     }
-    back = way(lambda: hcb.call(lambda _: returned_value, (), result_shape=shape))()
+    back = around(lambda: hcb.call(lambda _: returned_value, (), result_shape=shape))()
     assert jax.tree.structure(back) == jax.tree.structure(shape)
     assert back["b"].b.dtype == jnp.bfloat16
     assert jax.tree.map(lambda x: np.asarray(x).tolist(), back) == {
@@ -83,12 +83,12 @@ def test_any_structure_may_come_back(way):
     "leaf",
     ["text", object(), [1, "x"], STRUCT, np.array("a"), np.datetime64("2020"), jax.random.key(0)],
 )
-def test_promise_without_shape_and_dtype_is_refused(leaf):
+def test_declared_result_without_shape_and_dtype_is_refused(leaf):
     with pytest.raises(ValueError, match=r"in result_shape\. The values must"):
         hcb.call(np.sin, 1.0, result_shape=leaf)
 
 
-def test_leaf_that_is_no_array_is_refused():
+def test_leaf_that_is_not_an_array_is_refused():
     with pytest.raises(TypeError, match="call takes arrays and numbers, but got 'text'"):
         hcb.call(np.sin, "text", result_shape=1.0)
     with pytest.raises(TypeError, match="call needs a function as its first argument, not 3"):
@@ -97,9 +97,9 @@ def test_leaf_that_is_no_array_is_refused():
         hcb.call(np.sin, 1.0, result=1.0)
 
 
-@ways
+@eager_and_jit
 @pytest.mark.parametrize(
-    ("promised", "narrow", "returned_value"),
+    ("declared", "narrow", "returned_value"),
     [
         (np.float64, "float32", 0.1),
         (np.int64, "int32", 7),
@@ -111,27 +111,29 @@ def test_leaf_that_is_no_array_is_refused():
         (np.bool_, "bool", True),
     ],
 )
-def test_64_bit_is_narrowed_without_x64(way, promised, narrow, returned_value):
-    back = way(lambda: hcb.call(lambda _: returned_value, (), result_shape=STRUCT((), promised)))()
+def test_64_bit_results_are_narrowed_without_x64(around, declared, narrow, returned_value):
+    back = around(
+        lambda: hcb.call(lambda _: returned_value, (), result_shape=STRUCT((), declared))
+    )()
     assert back.dtype.name == narrow
     np.testing.assert_allclose(back, returned_value, rtol=1e-6)
 
 
-@ways
-def test_64_bit_that_does_not_fit_is_infinite_as_it_was_or_an_error(way):
-    f = way(lambda: hcb.call(lambda _: 1e300, (), result_shape=1.0))
+@eager_and_jit
+def test_float_that_does_not_fit_32_bits_is_infinite_and_an_integer_is_an_error(around):
+    f = around(lambda: hcb.call(lambda _: 1e300, (), result_shape=1.0))
     assert float(f()) == np.inf
-    g = way(lambda: hcb.call(lambda _: 2**40, (), result_shape=1))
+    g = around(lambda: hcb.call(lambda _: 2**40, (), result_shape=1))
     with pytest.raises(RuntimeError, match=r"1099511627776 .* does not fit int32"):
         jax.block_until_ready(g())
 
 
-@ways
-def test_nothing_is_narrowed_with_x64(way):
+@eager_and_jit
+def test_nothing_is_narrowed_with_x64(around):
     with jax.enable_x64(True):
-        f = way(lambda: hcb.call(lambda _: 0.1, (), result_shape=STRUCT((), np.float64)))
+        f = around(lambda: hcb.call(lambda _: 0.1, (), result_shape=STRUCT((), np.float64)))
         assert float(f()) == 0.1
-        g = way(lambda: hcb.call(lambda _: 0.1, (), result_shape=STRUCT((), np.float32)))
+        g = around(lambda: hcb.call(lambda _: 0.1, (), result_shape=STRUCT((), np.float32)))
         with pytest.raises(RuntimeError, match="float64"):
             jax.block_until_ready(g())
 
@@ -145,15 +147,15 @@ WRONG = {
     "list for a tuple": ((1.0, 2.0), [1.0, 2.0]),
     "tuple for a list": ([1.0], (1.0,)),
     "None for an array": (1.0, None),
-    "None for nothing in a tuple": ((), None),
-    "an array where nothing was promised": (None, 1.0),
-    "() where None was promised": (None, ()),
+    "None for an empty tuple": ((), None),
+    "an array where None was declared": (None, 1.0),
+    "() where None was declared": (None, ()),
     "other keys": ({"a": 1.0}, {"b": 1.0}),
-    "one more": ((1.0,), (1.0, 2.0)),
+    "one leaf too many": ((1.0,), (1.0, 2.0)),
     "an integer for a float": (1.0, 1),
     "a float for an integer": (1, 1.0),
     "a boolean for an integer": (1, True),
-    "half the width": (1.0, np.float16(1)),
+    "half precision": (1.0, np.float16(1)),
     "a scalar for an array": (np.ones(3, np.float32), 1.0),
     "an array for a scalar": (1.0, np.ones(1, np.float32)),
     "another shape": (np.ones((2, 1), np.float32), np.ones((1, 2), np.float32)),
@@ -161,14 +163,14 @@ WRONG = {
 }
 
 
-@ways
-@pytest.mark.parametrize(("promised", "returned_value"), WRONG.values(), ids=WRONG)
-def test_result_that_is_not_exactly_as_promised_is_an_error(way, promised, returned_value):
+@eager_and_jit
+@pytest.mark.parametrize(("declared", "returned_value"), WRONG.values(), ids=WRONG)
+def test_result_that_differs_from_the_declaration_is_an_error(around, declared, returned_value):
     def wrong(_):
         return returned_value
 
     with pytest.raises(RuntimeError, match="wrong returned") as caught:
-        jax.block_until_ready(way(lambda: hcb.call(wrong, (), result_shape=promised))())
+        jax.block_until_ready(around(lambda: hcb.call(wrong, (), result_shape=declared))())
         jax.effects_barrier()
     assert isinstance(jaxcb.host_error(caught.value), ValueError)
 
@@ -178,25 +180,25 @@ def test_result_may_be_a_jax_array():
     assert hcb.call(lambda _: returned_value, (), result_shape=returned_value).tolist() == [0, 1, 2]
 
 
-@ways
-def test_result_is_not_weakly_typed(way):
-    product = way(lambda x: x * hcb.call(lambda _: 2.0, (), result_shape=1.0))(jnp.bfloat16(3))
+@eager_and_jit
+def test_result_is_not_weakly_typed(around):
+    product = around(lambda x: x * hcb.call(lambda _: 2.0, (), result_shape=1.0))(jnp.bfloat16(3))
     assert product.dtype.name == "float32"
 
 
-@ways
-def test_empty_arguments_and_results(way):
+@eager_and_jit
+def test_arrays_without_elements_are_passed_both_ways(around):
     calls = []
 
     def host(x):
         calls.append(x.shape)
         return x
 
-    back = way(lambda x: hcb.call(host, x, result_shape=x))(jnp.zeros((0, 3)))
+    back = around(lambda x: hcb.call(host, x, result_shape=x))(jnp.zeros((0, 3)))
     assert (back.shape, calls) == ((0, 3), [(0, 3)])
 
 
-def test_control_flow():
+def test_call_works_in_control_flow():
     double = lambda x: hcb.call(lambda x: 2 * x, x, result_shape=x)  # noqa: E731
     assert lax.fori_loop(0, 3, lambda _, x: double(x), 1.0) == 8.0
     assert lax.scan(lambda c, _: (double(c), c), 1.0, None, 3)[1].tolist() == [1, 2, 4]
@@ -206,7 +208,7 @@ def test_control_flow():
 
 
 def no_call(x):
-    raise AssertionError("the host is not to be called")
+    raise AssertionError("the host function must not be called")
 
 
 REFUSED = {
@@ -227,7 +229,7 @@ def test_transformations_are_refused_while_tracing(use, rule):
         use(lambda x: hcb.call(no_call, x, result_shape=x))
 
 
-def test_transformations_that_do_not_reach_it_are_fine():
+def test_transformations_that_do_not_affect_its_arguments_are_allowed():
     cos = lambda x: hcb.call(np.cos, x, result_shape=1.0)  # noqa: E731
     assert jax.vmap(lambda x: x + cos(0.0))(jnp.arange(2.0)).tolist() == [1, 2]
     assert jax.grad(lambda x: x * cos(0.0))(3.0) == 1.0
@@ -238,7 +240,7 @@ def test_transformations_that_do_not_reach_it_are_fine():
     assert jax.grad(of_integer)(3.0, 4) == 4.0
 
 
-def test_recipe_for_a_derivative():
+def test_custom_vjp_makes_a_call_differentiable():
     @jax.custom_vjp
     def sin(x):
         return hcb.call(np.sin, x, result_shape=x)

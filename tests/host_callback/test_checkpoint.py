@@ -1,4 +1,4 @@
-"""jax.checkpoint: a tap runs again in the backward pass, as the policy says."""
+"""jax.checkpoint: the policy decides whether a tap runs again in the backward pass."""
 
 import functools
 
@@ -22,12 +22,12 @@ def test_checkpoint_alone_taps_once(seen):
     assert seen.values == [1.0]
 
 
-@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("used", [True, False])
-def test_gradient_of_a_checkpoint_taps_twice(seen, way, used):
+def test_gradient_of_a_checkpoint_taps_twice(seen, around, used):
     f = lambda x: sin_of_tapped(seen, x) if used else (hcb.id_tap(seen, x), jnp.sin(x))[1]  # noqa: E731
     np.testing.assert_allclose(
-        seen.of(way(jax.grad(jax.checkpoint(f))), 1.0), np.cos(1.0), rtol=1e-6
+        seen.of(around(jax.grad(jax.checkpoint(f))), 1.0), np.cos(1.0), rtol=1e-6
     )
     assert (seen.values, seen.transforms) == ([1.0, 1.0], [(), ()])
 
@@ -38,8 +38,8 @@ def test_gradient_of_a_checkpoint_under_vmap_taps_two_batches(seen):
     assert (seen.values, seen.transforms) == ([[0, 1], [0, 1]], [(batch(0),)] * 2)
 
 
-def test_nested_checkpoints_tap_inner_outer_inner(seen):
-    """Forward inner and outer, and what the backward pass of each runs again."""
+def test_nested_checkpoints_tap_the_inner_function_three_times(seen):
+    """The forward pass makes 2 of the 5 calls, recomputation in the backward pass the other 3."""
     inner = jax.checkpoint(lambda x: jnp.sin(hcb.id_tap(seen, ("in", x)[1])))
     outer = jax.checkpoint(lambda x: inner(jnp.sin(hcb.id_tap(seen, x))))
     seen.of(jax.grad(outer), 1.0)
@@ -73,7 +73,7 @@ def test_policy_decides_whether_a_tap_runs_again(seen, policy, calls):
     assert seen.values == [1.0] * calls
 
 
-def test_checkpointed_body_of_a_loop_is_replayed_backwards(seen):
+def test_backward_pass_of_a_loop_taps_its_checkpointed_body_in_reverse_order(seen):
     body = jax.checkpoint(lambda c, _: (hcb.id_tap(seen, c) * 2 + 0 * jnp.sin(c), None))
     seen.of(jax.grad(lambda x: lax.scan(body, x, None, length=3)[0]), 1.0)
     assert seen.values == [1, 2, 4, 4, 2, 1]
@@ -96,8 +96,8 @@ def test_call_in_a_checkpoint_runs_again(seen):
 
 
 @pytest.mark.parametrize("custom", [jax.custom_jvp, jax.custom_vjp])
-def test_custom_derivative_inside_a_checkpoint_taps_at_least_once(seen, custom):
-    """Twice in JAX 0.4.30; JAX of today does not run such functions again if they have effects."""
+def test_custom_derivative_inside_a_checkpoint_taps_once(seen, custom):
+    """JAX 0.4.30 ran such functions twice; JAX no longer reruns them if they have effects."""
     double = custom(lambda x: 2 * hcb.id_tap(seen, x))
     if custom is jax.custom_jvp:
         double.defjvp(lambda p, t: (double(*p), 2 * t[0]))
@@ -107,7 +107,7 @@ def test_custom_derivative_inside_a_checkpoint_taps_at_least_once(seen, custom):
     assert seen.values == [1.0]
 
 
-def test_tap_that_does_not_change_stays_in_a_checkpointed_loop(seen):
+def test_loop_invariant_tap_stays_in_a_checkpointed_loop(seen):
     f = jax.checkpoint(
         lambda x: lax.scan(lambda c, _: (c * hcb.id_tap(seen, x), None), 1.0, None, length=3)[0]
     )

@@ -1,4 +1,4 @@
-"""Loops and branches, also under vmap and grad."""
+"""Taps and calls in loops and branches, also under vmap and grad."""
 
 import functools
 
@@ -34,7 +34,7 @@ def test_batched_predicate_taps_both_branches_with_the_whole_batch(seen):
     f = jax.vmap(functools.partial(branch, seen))
     back = seen.of(f, jnp.arange(3.0), jnp.array([True, False, True]))
     assert back.tolist() == [1, -1, 3]
-    assert seen.values == [[0, -1, -2], [0, 1, 2]]  # the branch of False comes first
+    assert seen.values == [[0, -1, -2], [0, 1, 2]]  # the false branch comes first
     assert seen.transforms == [(batch(0),)] * 2
 
 
@@ -84,21 +84,21 @@ UNCHANGED = {
 
 
 @pytest.mark.parametrize("tap", UNCHANGED.values(), ids=UNCHANGED)
-@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_tap_that_does_not_change_stays_in_a_differentiated_loop(seen, way, tap):
-    """JAX evaluates what all steps have in common once, before the loop: not our taps."""
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_loop_invariant_tap_stays_in_a_differentiated_loop(seen, around, tap):
+    """Under grad, JAX hoists loop-invariant computations out of a scan, but not taps."""
     f = lambda x: lax.scan(  # noqa: E731
         lambda c, _: (c * tap(seen, x) * x, None), 1.0, None, length=3
     )[0]
     with jax.disable_jit():
         slope = jax.grad(f)(2.0)
-    np.testing.assert_allclose(seen.of(way(jax.grad(f)), 2.0), slope)
+    np.testing.assert_allclose(seen.of(around(jax.grad(f)), 2.0), slope)
     assert len(seen.calls) == 3
-    seen.of(way(jax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 2)[0])), 2.0)
+    seen.of(around(jax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 2)[0])), 2.0)
     assert len(seen.calls) == 6
 
 
-def test_call_that_does_not_change_stays_in_a_differentiated_loop():
+def test_loop_invariant_call_stays_in_a_differentiated_loop():
     calls = []
 
     def host(x):
@@ -117,7 +117,7 @@ def test_call_that_does_not_change_stays_in_a_differentiated_loop():
 
 
 def test_unused_tap_in_a_loop_runs_under_grad(seen):
-    """In JAX 0.4.30 it was dropped."""
+    """JAX 0.4.30 removed such a tap."""
     f = lambda x: lax.scan(  # noqa: E731
         lambda c, i: ((hcb.id_tap(seen, c), hcb.id_tap(seen, i), c * x)[2], None),
         1.0, jnp.arange(3),
@@ -136,7 +136,7 @@ def test_vmap_of_a_scan_taps_batches(seen):
     assert seen.transforms == [(batch(0),)] * 3
 
 
-def test_while_taps_its_body_and_once_more_its_predicate(seen):
+def test_while_loop_taps_its_predicate_once_more_than_its_body(seen):
     f = lambda x: lax.while_loop(  # noqa: E731
         lambda x: hcb.id_tap(seen, x < 3), lambda x: hcb.id_tap(seen, x) + 1, x
     )
@@ -144,8 +144,8 @@ def test_while_taps_its_body_and_once_more_its_predicate(seen):
     assert seen.values == [True, 1, True, 2, False]
 
 
-def test_while_with_a_batched_predicate_taps_while_any_element_runs(seen):
-    """Batch elements that have finished show what the body makes of their last value."""
+def test_while_loop_with_a_batched_predicate_taps_until_all_elements_have_finished(seen):
+    """For batch elements that have finished, taps show the body applied to their last value."""
     f = jax.vmap(lambda x: lax.while_loop(lambda x: x < 2, lambda x: hcb.id_tap(seen, x + 1), x))
     assert seen.of(f, jnp.arange(4)).tolist() == [2, 2, 2, 3]
     assert seen.values == [[1, 2, 3, 4], [2, 3, 3, 4]]
@@ -156,10 +156,10 @@ def up_to_2(seen):
     return lambda x: lax.while_loop(lambda x: hcb.id_tap(seen, x < 2), lambda x: x + 1, x)
 
 
-@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_tap_in_a_batched_predicate_sees_the_elements_and_results_are_right(seen, way):
-    """JAX's own lowering goes on with batch elements that have finished, and results 2, 3, 4, 5."""
-    assert seen.of(way(jax.vmap(up_to_2(seen))), jnp.arange(4)).tolist() == [2, 2, 2, 3]
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_tap_in_a_batched_predicate_gets_the_batch_and_results_are_correct(seen, around):
+    """JAX's lowering would continue finished elements too and return 2, 3, 4, 5."""
+    assert seen.of(around(jax.vmap(up_to_2(seen))), jnp.arange(4)).tolist() == [2, 2, 2, 3]
     assert seen.values == [[True, True, False, False], [True] + [False] * 3, [False] * 4]
     assert seen.transforms == [(batch(0),)] * 3
 
@@ -171,7 +171,7 @@ def test_batched_predicate_in_two_vmaps(seen):
 
 
 def test_batched_predicate_with_carries_of_every_kind(seen):
-    """One of them has dimensions of its own, one is shared by the batch elements, one is a key."""
+    """One carry is a vector, one has an unbatched initial value, and one is a key."""
 
     def f(x, key):
         state = lax.while_loop(
@@ -188,14 +188,14 @@ def test_batched_predicate_with_carries_of_every_kind(seen):
     np.testing.assert_array_equal(key, jax.random.key_data(keys))
 
 
-def test_loops_without_taps_are_left_to_jax(seen):
-    seen.of(jax.vmap(up_to_2(seen)), jnp.arange(3))  # now our rule for loops is in place
+def test_loops_without_taps_use_the_rule_of_jax(seen):
+    seen.of(jax.vmap(up_to_2(seen)), jnp.arange(3))  # installs our rule for loops
     f = jax.vmap(lambda x: lax.while_loop(lambda x: x < 2, lambda x: x + 1, x))
     assert f(jnp.arange(4)).tolist() == [2, 2, 2, 3]
     assert lax.while_loop(lambda x: x < 5, lambda x: x + 1, 0) == 5
 
 
-def test_solver_and_custom_vmap_work(seen):
+def test_taps_work_in_linear_solve_and_custom_vmap(seen):
     solve = lambda _, b: hcb.id_tap(seen, b) / 2  # noqa: E731
     f = lambda b: lax.custom_linear_solve(lambda x: 2 * x, b, solve)  # noqa: E731
     assert seen.of(f, jnp.arange(2.0)).tolist() == [0, 0.5]

@@ -1,4 +1,4 @@
-"""The host sees primal values once, forward; a cotangent only where a tap sits on a tangent."""
+"""Taps get primal values once, in the forward pass; a tap of a tangent gets its cotangent."""
 
 import jax
 import jax.numpy as jnp
@@ -16,18 +16,18 @@ def square(seen):
     return lambda x: hcb.id_tap(seen, x) ** 2
 
 
-def test_jvp_shows_the_primal_and_passes_the_tangent_by(seen):
+def test_jvp_taps_only_the_primal(seen):
     assert seen.of(lambda: jax.jvp(square(seen), (3.0,), (0.5,))) == (9.0, 3.0)
     assert (seen.values, seen.transforms) == ([3.0], [()])
 
 
-@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_grad_makes_one_call(seen, way):
-    assert seen.of(way(jax.grad(square(seen))), 3.0) == 6.0
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_grad_makes_one_call(seen, around):
+    assert seen.of(around(jax.grad(square(seen))), 3.0) == 6.0
     assert (seen.values, seen.transforms) == ([3.0], [()])
 
 
-def test_pullback_makes_none_however_often_it_is_called(seen):
+def test_pullback_makes_no_call(seen):
     _, pullback = jax.vjp(square(seen), 3.0)
     hcb.barrier_wait()
     assert seen.values == [3.0]
@@ -36,21 +36,21 @@ def test_pullback_makes_none_however_often_it_is_called(seen):
     assert seen.values == [3.0]
 
 
-def test_linearize_makes_one(seen):
+def test_linearize_makes_one_call(seen):
     _, pushforward = jax.linearize(square(seen), 3.0)
     assert [float(pushforward(t)) for t in (1.0, 2.0)] == [6.0, 12.0]
     hcb.barrier_wait()
     assert seen.values == [3.0]
 
 
-def test_grad_of_grad_makes_one(seen):
+def test_grad_of_grad_makes_one_call(seen):
     assert seen.of(jax.grad(jax.grad(lambda x: hcb.id_tap(seen, x) ** 3)), 2.0) == 12.0
     assert (seen.values, seen.transforms) == ([2.0], [()])
 
 
-@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_tangent_of_an_integer_is_false_on_the_host_and_passes(way):
-    """What JAX has no numbers for, float0, is boolean wherever programs run."""
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_tangent_of_an_integer_is_false_on_the_host_and_is_returned_unchanged(around):
+    """A compiled program represents float0, which has no values, as boolean."""
     seen = []
 
     @jax.custom_jvp
@@ -63,8 +63,8 @@ def test_tangent_of_an_integer_is_false_on_the_host_and_passes(way):
 
     x, three = jnp.float32(2), jnp.int32(3)
     tangents = (jnp.float32(1), np.zeros((), jax.dtypes.float0))
-    f = way(lambda: jax.jvp(passing, ((x, three),), (tangents,)))
-    for _ in range(20):  # where numpy puts an array of no bytes is chance
+    f = around(lambda: jax.jvp(passing, ((x, three),), (tangents,)))
+    for _ in range(20):  # because the memory of an empty array is arbitrary
         out, tangent = f()
         assert (out, tangent[0], tangent[1].dtype) == ((2.0, 3), 1.0, jax.dtypes.float0)
     hcb.barrier_wait()
@@ -72,7 +72,7 @@ def test_tangent_of_an_integer_is_false_on_the_host_and_passes(way):
 
 
 @pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev, jax.hessian])
-def test_jacobians_map_tangents_alone(seen, derivative):
+def test_jacobians_batch_only_tangents(seen, derivative):
     f = lambda x: jnp.sum(hcb.id_tap(seen, x) ** 2)  # noqa: E731
     x = jnp.arange(3.0)
     np.testing.assert_allclose(seen.of(derivative(f), x), derivative(lambda x: jnp.sum(x**2))(x))
@@ -89,7 +89,7 @@ def test_vmap_and_grad_make_one_batched_call(seen, both):
     assert (seen.values, seen.transforms) == ([[0, 1, 2]], [(batch(0),)])
 
 
-def test_integers_are_seen_as_they_are(seen):
+def test_integers_are_tapped_under_grad(seen):
     def f(x, n):
         x, n = hcb.id_tap(seen, (x, n))
         return x**2 * n
@@ -133,7 +133,7 @@ def test_tap_on_a_tangent_sees_the_cotangent_under_grad(seen):
     assert (seen.values, seen.transforms) == ([10.0], [(TRANSPOSE,)])
 
 
-def test_transposed_first_and_mapped_afterwards(seen):
+def test_vmap_of_grad_reports_transpose_before_batch(seen):
     f = tangent_tapped(seen)
     seen.of(jax.vmap(jax.grad(lambda x: f(x) ** 2 / 2)), jnp.arange(3.0))
     assert (seen.values, seen.transforms) == ([[0, 4, 8]], [(TRANSPOSE, batch(0))])
@@ -149,7 +149,7 @@ def test_tap_in_a_backward_rule_sees_the_cotangent_without_transforms(seen):
     assert (seen.values, seen.transforms) == ([5.0], [()])
 
 
-def test_linear_transpose_shows_the_cotangent(seen):
+def test_linear_transpose_taps_the_cotangent(seen):
     f = lambda x: 2 * hcb.id_tap(seen, x)  # noqa: E731
     once = lambda ct: jax.linear_transpose(f, 1.0)(ct)[0]  # noqa: E731
     assert seen.of(once, 5.0) == 10.0
@@ -159,8 +159,8 @@ def test_linear_transpose_shows_the_cotangent(seen):
     assert (seen.values, seen.transforms) == ([5.0], [(TRANSPOSE, TRANSPOSE)])
 
 
-def test_cotangent_that_is_nothing_is_seen_as_zeros(seen):
-    """Of two tapped values only one is used: the other one's cotangent is symbolic."""
+def test_symbolic_zero_cotangent_is_tapped_as_zeros(seen):
+    """Only the first tapped value is used, so the cotangent of the second is a symbolic zero."""
 
     def f(x, y):
         return 3 * hcb.id_tap(seen, (x, y))[0]
@@ -170,14 +170,14 @@ def test_cotangent_that_is_nothing_is_seen_as_zeros(seen):
     assert (seen.values, seen.transforms) == ([(3.0, [0, 0])], [(TRANSPOSE,)])
 
 
-def test_what_is_not_linear_has_no_cotangent(seen):
+def test_cotangent_of_a_constant_is_tapped_as_zero(seen):
     f = lambda x: hcb.id_tap(seen, (x, 7))[0] * 2  # noqa: E731
     assert seen.of(lambda: jax.linear_transpose(f, 1.0)(1.0)) == (2.0,)
     assert (seen.values, seen.transforms) == ([(2.0, 0)], [(TRANSPOSE,)])
 
 
-def test_tap_on_a_tangent_beside_its_primal(seen):
-    """The primal value is not linear: it has no cotangent, which is seen as zero."""
+def test_tap_of_a_tangent_and_its_primal_gets_zero_for_the_primal(seen):
+    """The function is not linear in the primal, which therefore has no cotangent."""
 
     @jax.custom_jvp
     def double(x):
@@ -204,7 +204,7 @@ def test_odeint_is_differentiated_through_taps(seen):
     assert set(seen.values) == {0.5}
 
 
-def test_what_is_mapped_first_and_transposed_afterwards_names_the_two_in_this_order():
+def test_linear_transpose_of_vmap_reports_batch_before_transpose():
     seen = []
     f = jax.vmap(lambda x: 2 * hcb.id_tap(lambda x, transforms: seen.append(transforms), x))
     jax.linear_transpose(f, jnp.ones(3))(jnp.ones(3))

@@ -12,26 +12,26 @@ from jax import lax
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import host_callback as hcb
 
-WAYS = {"eager": lambda f: f, "jit": jax.jit}
-ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+MODES = {"eager": lambda f: f, "jit": jax.jit}
+eager_and_jit = pytest.mark.parametrize("around", MODES.values(), ids=MODES)
 
 
 def boom(arg, transforms):
     raise ValueError(f"no luck with {float(arg):g}")
 
 
-@ways
-def test_computation_goes_on_and_its_value_is_right(seen, way):
-    f = way(lambda x: hcb.id_tap(seen, hcb.id_tap(boom, x) + 1) * 2)
+@eager_and_jit
+def test_failing_tap_does_not_stop_the_computation(seen, around):
+    f = around(lambda x: hcb.id_tap(seen, hcb.id_tap(boom, x) + 1) * 2)
     assert jax.block_until_ready(f(1.0)) == 4.0
     with pytest.raises(hcb.CallbackException):
         hcb.barrier_wait()
     assert seen.values == [2.0]
 
 
-@ways
-def test_barrier_raises_the_error_once(way):
-    jax.block_until_ready(way(lambda x: hcb.id_tap(boom, x))(1.0))
+@eager_and_jit
+def test_barrier_raises_the_error_once(around):
+    jax.block_until_ready(around(lambda x: hcb.id_tap(boom, x))(1.0))
     with pytest.raises(hcb.CallbackException, match=r"Traceback[\s\S]*in boom[\s\S]*no luck") as e:
         hcb.barrier_wait("with a name")
     assert repr(e.value.__cause__) == "ValueError('no luck with 1')"
@@ -83,7 +83,7 @@ def test_barrier_without_anything_to_wait_for():
 
 
 @pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
-def test_barrier_inside_of_a_host_function_does_not_wait_for_it(seen):
+def test_barrier_in_a_host_function_does_not_wait_for_that_function(seen):
     def tap(arg, transforms):
         hcb.barrier_wait()
         seen(arg, transforms)
@@ -114,8 +114,8 @@ def test_barrier_waits_for_a_host_function_of_another_thread():
     assert left == [1.0, "barrier"]
 
 
-def test_barrier_waits_for_what_this_thread_started():
-    """The tap gets its operand from computations that have just begun."""
+def test_barrier_waits_for_computations_of_this_thread():
+    """The operand of the tap comes from computations that have just started."""
     done = []
     slow = jax.jit(lambda x: x @ x / 1200)
     f = jax.jit(lambda x: hcb.id_tap(lambda a, t: done.append(a.shape), x[:2]))
@@ -128,7 +128,7 @@ def test_barrier_waits_for_what_this_thread_started():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_is_no_error_of_the_program_is_raised_at_once(error):
+def test_interrupt_or_exit_is_raised_immediately(error):
     def stop(arg, transforms):
         raise error
 
@@ -140,12 +140,12 @@ def test_what_is_no_error_of_the_program_is_raised_at_once(error):
     assert hcb.barrier_wait() is None
 
 
-@ways
-def test_failing_call_ends_the_computation(seen, way):
+@eager_and_jit
+def test_failing_call_ends_the_computation(seen, around):
     def fails(x):
         raise KeyError("no luck")
 
-    f = way(lambda x: hcb.id_tap(seen, hcb.call(fails, x, result_shape=x)))
+    f = around(lambda x: hcb.id_tap(seen, hcb.call(fails, x, result_shape=x)))
     with pytest.raises(RuntimeError, match=r"KeyError: 'no luck'") as caught:
         jax.block_until_ready(f(1.0))
     assert isinstance(caught.value, jax.errors.JaxRuntimeError)
@@ -154,8 +154,8 @@ def test_failing_call_ends_the_computation(seen, way):
     assert seen.of(jax.jit(lambda x: hcb.id_tap(seen, x)), 2.0) == 2.0
 
 
-def test_call_that_fails_unseen_is_reported_by_the_barrier(monkeypatch):
-    """As one does whose program runs behind the back of Python: JAX's own barrier raises it."""
+def test_barrier_reports_the_error_of_a_call_whose_result_nobody_waits_for(monkeypatch):
+    """`jax.effects_barrier` raises it, as it does for a program that runs asynchronously."""
 
     def fails(x):
         raise KeyError("no luck")
@@ -173,7 +173,7 @@ def test_call_that_fails_unseen_is_reported_by_the_barrier(monkeypatch):
     assert hcb.barrier_wait() is None
 
 
-def test_what_others_raise_passes_the_barrier_as_it_is(monkeypatch):
+def test_barrier_does_not_change_unrelated_errors(monkeypatch):
     def barrier():
         raise OSError("not ours")
 
@@ -183,7 +183,7 @@ def test_what_others_raise_passes_the_barrier_as_it_is(monkeypatch):
             hcb.barrier_wait()
 
 
-def test_tap_that_was_fine_leaves_nothing():
+def test_barrier_raises_nothing_after_a_successful_tap():
     jax.block_until_ready(jax.jit(lambda x: hcb.id_tap(lambda a, t: None, x))(np.float32(1)))
     assert hcb.barrier_wait() is None
 

@@ -10,7 +10,7 @@ from jupyter_jaxcb import host_callback as hcb
 
 @pytest.fixture
 def flag():
-    """``flag(name, value)``, put back afterwards."""
+    """Set flags with ``flag(name, value)``; all flags are restored after the test."""
     before = dict(vars(hcb.flags))
     yield hcb.flags.update
     vars(hcb.flags).update(before)
@@ -61,12 +61,12 @@ def test_environment_is_read(in_process):
         ("JAX_HOST_CALLBACK_AD_TRANSFORMS", "1", "primal values only"),
     ],
 )
-def test_environment_that_makes_no_sense_is_refused(in_process, variable, value, message):
+def test_invalid_environment_variable_is_refused(in_process, variable, value, message):
     done = in_process(IMPORT, status=1, **{variable: value})
     assert message in done.stderr
 
 
-def test_update_refuses_what_is_not_there(flag):
+def test_update_refuses_unknown_flags_and_wrong_types(flag):
     with pytest.raises(AttributeError, match="jax_host_callback_inline"):
         flag("jax_host_callback_online", True)
     with pytest.raises(AttributeError, match="primal values only"):
@@ -75,7 +75,7 @@ def test_update_refuses_what_is_not_there(flag):
         flag("jax_host_callback_inline", 1)
 
 
-def test_flags_that_mean_nothing_change_nothing(flag, seen):
+def test_flags_kept_for_compatibility_have_no_effect(flag, seen):
     flag("jax_host_callback_max_queue_byte_size", 16)
     flag("jax_host_callback_outfeed", True)
     flag("jax_host_callback_legacy", False)
@@ -83,7 +83,7 @@ def test_flags_that_mean_nothing_change_nothing(flag, seen):
     assert seen.transforms == [(("batch", {"batch_dims": (0,)}),)]
 
 
-def test_inline_raises_the_exception_itself_at_once(flag, seen):
+def test_inline_raises_the_original_exception_immediately(flag, seen):
     flag("jax_host_callback_inline", True)
     with pytest.raises(ValueError, match="no luck"):
         hcb.id_tap(boom, 1.0)
@@ -104,10 +104,10 @@ def test_inline_changes_nothing_under_jit(flag):
         jax.block_until_ready(jax.jit(lambda x: hcb.call(boom, x, result_shape=x))(1.0))
 
 
-@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_errors_of_taps_may_be_raised_at_once(flag, seen, way):
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_flag_raise_at_once_raises_errors_of_taps_immediately(flag, seen, around):
     flag("raise_at_once", True)
-    f = way(lambda x: hcb.id_tap(seen, hcb.id_tap(boom, x)))
+    f = around(lambda x: hcb.id_tap(seen, hcb.id_tap(boom, x)))
     with pytest.raises(RuntimeError, match="no luck"):
         jax.block_until_ready(f(1.0))
     assert seen.calls == []

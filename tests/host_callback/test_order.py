@@ -1,4 +1,4 @@
-"""Never dropped, never merged, never hoisted; one program order for taps, prints and calls."""
+"""Taps, prints and calls are never elided, and they run in program order."""
 
 import functools
 import io
@@ -14,7 +14,7 @@ from jupyter_jaxcb import host_callback as hcb
 
 
 class Log:
-    """Three kinds of host functions that write into one list."""
+    """The host functions of a tap, a print and a call, which append to the same list."""
 
     def __init__(self):
         self.lines = []
@@ -45,14 +45,14 @@ def lines(*numbers):
     return [f"{kind} {n:g}" for n in numbers for kind in ("tap", "print", "call")]
 
 
-@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_taps_prints_and_calls_have_one_order(log, way):
-    jax.block_until_ready(way(lambda x: all_three(log, all_three(log, x) + 1))(1.0))
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_taps_prints_and_calls_have_one_order(log, around):
+    jax.block_until_ready(around(lambda x: all_three(log, all_three(log, x) + 1))(1.0))
     hcb.barrier_wait()
     assert log.lines == lines(1, 2)
 
 
-def test_order_goes_through_jits_loops_and_branches(log):
+def test_order_holds_across_jits_loops_and_branches(log):
     inner = jax.jit(functools.partial(all_three, log))
 
     def body(c, i):
@@ -74,8 +74,8 @@ def slow(x):
     return x @ x / 1200
 
 
-def still_computed():
-    """A zero that takes its time."""
+def slow_zero():
+    """Return a zero that XLA is still computing."""
     x = jnp.zeros((1200, 1200))
     for _ in range(5):
         x = slow(x)
@@ -84,21 +84,21 @@ def still_computed():
 
 def test_eager_call_waits_for_the_taps_before_it(log):
     jitted = jax.jit(lambda x: hcb.id_tap(log.tap, x))
-    jax.block_until_ready(jitted(still_computed()))
+    jax.block_until_ready(jitted(slow_zero()))
     log.lines.clear()
-    jitted(still_computed())
+    jitted(slow_zero())
     hcb.call(log.result, 1.0, result_shape=1.0)
     hcb.barrier_wait()
     assert log.lines == ["tap 0", "call 1"]
 
 
-def test_order_goes_through_separate_computations(log):
-    """One of them is still waiting for its operand when the next ones are started."""
+def test_order_holds_across_separate_computations(log):
+    """The first computation still waits for its operand when the next ones are dispatched."""
     jitted = jax.jit(functools.partial(all_three, log))
-    jax.block_until_ready(jitted(still_computed()))  # compiled from here on
+    jax.block_until_ready(jitted(slow_zero()))  # compile everything before the test
     for eager_first in (True, False):
         log.lines.clear()
-        jitted(still_computed())
+        jitted(slow_zero())
         if eager_first:
             all_three(log, 1.0)
             jitted(2.0)
@@ -122,7 +122,7 @@ def test_equal_taps_are_two_calls(seen):
     assert seen.values == [1.0, 1.0]
 
 
-def test_tap_that_does_not_change_stays_in_its_loop(seen):
+def test_loop_invariant_tap_stays_in_its_loop(seen):
     f = jax.jit(lambda x: lax.fori_loop(0, 3, lambda i, c: c + hcb.id_tap(seen, x), 0.0))
     assert seen.of(f, 2.0) == 6.0
     assert seen.values == [2.0] * 3
@@ -166,8 +166,8 @@ def test_disable_jit_runs_everything(seen):
 
 
 @pytest.mark.parametrize("option", [jax.disable_jit, jax.debug_nans, jax.debug_infs])
-def test_keys_are_tapped_under_options_that_rerun_things(seen, option):
-    """A key is compiled even outside of jit, which these options would send into itself."""
+def test_keys_are_tapped_under_options_that_rerun_computations(seen, option):
+    """Even outside jit, a tap of a key compiles a program, which these options must not rerun."""
     with option(True):
         seen.of(lambda: jax.random.key_data(hcb.id_tap(seen, jax.random.key(3))))
     assert seen.values == [[0, 3]]
@@ -200,7 +200,7 @@ def test_tap_function_may_use_jax_and_taps(seen):
 
 
 def test_each_thread_has_its_own_order(seen):
-    """Calls of two threads may mix, but those of one stay in order."""
+    """The calls of two threads may interleave, but those of each thread stay in order."""
 
     def work(first):
         f = jax.jit(lambda x: hcb.id_tap(seen, x))
@@ -217,8 +217,8 @@ def test_each_thread_has_its_own_order(seen):
     assert [n for n in seen.values if n >= 100] == list(range(100, 120))
 
 
-def test_print_and_tap_of_one_line_keep_their_place():
-    """The two writes of a print stay together, whoever else prints."""
+def test_prints_of_several_threads_do_not_interleave():
+    """No other thread writes between the two lines of a print."""
     stream = io.StringIO()
     f = jax.jit(lambda x: hcb.id_print(x, what="x", output_stream=stream))
     threads = [

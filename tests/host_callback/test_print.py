@@ -1,4 +1,4 @@
-"""id_print: the exact text."""
+"""`id_print` writes exactly the text of the removed module."""
 
 import collections
 import io
@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax._src import pretty_printer as pp  # what the removed module laid its text out with
+from jax._src import pretty_printer as pp  # the removed module used it for its layout
 
 from jupyter_jaxcb import host_callback as hcb
 from jupyter_jaxcb.host_callback._print import layout
 
-WAYS = {"eager": lambda f: f, "jit": jax.jit}
-ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+MODES = {"eager": lambda f: f, "jit": jax.jit}
+eager_and_jit = pytest.mark.parametrize("around", MODES.values(), ids=MODES)
 
 
 class Writes(list):
-    """A stream that remembers every write."""
+    """A stream that lists every write."""
 
     def write(self, text):
         self.append(text)
@@ -30,15 +30,17 @@ def stream():
     return Writes()
 
 
-def test_without_a_stream_it_is_the_print_of_the_moment(monkeypatch):
+def test_without_a_stream_it_calls_the_current_builtin_print(monkeypatch):
     printed = []
     monkeypatch.setattr("builtins.print", printed.append)
     hcb.id_print(1.0, what="x")
     assert printed == ["what: x", "1."]
 
 
-def printed(way, given, stream, **words):
-    jax.block_until_ready(way(lambda x: hcb.id_print(x, output_stream=stream, **words))(given))
+def printed(around, given, stream, **keywords):
+    jax.block_until_ready(
+        around(lambda x: hcb.id_print(x, output_stream=stream, **keywords))(given)
+    )
     hcb.barrier_wait()
     return stream
 
@@ -63,24 +65,24 @@ VALUES = [
 ]
 
 
-@ways
+@eager_and_jit
 @pytest.mark.parametrize(("given", "text"), VALUES, ids=[text for _, text in VALUES])
-def test_value_is_one_line(stream, way, given, text):
-    assert printed(way, given, stream) == [f"{text}\n"]
+def test_value_is_printed_on_one_line(stream, around, given, text):
+    assert printed(around, given, stream) == [f"{text}\n"]
 
 
-@ways
-def test_words_come_first_sorted_by_key(stream, way):
-    found = printed(way, 1.0, stream, what="w", b=2, a=[1])
+@eager_and_jit
+def test_keywords_are_printed_first_sorted_by_key(stream, around):
+    found = printed(around, 1.0, stream, what="w", b=2, a=[1])
     assert found == ["a: [1] b: 2 what: w\n", "1.\n"]
 
 
-def test_transforms_are_a_list_among_the_words(stream):
+def test_transforms_are_printed_among_the_keywords(stream):
     printed(jax.vmap, jnp.arange(3), stream, what="w")
     assert stream == ["transforms: [('batch', {'batch_dims': (0,)})] what: w\n", "[0 1 2]\n"]
 
 
-def test_transpose_is_its_name_alone(stream):
+def test_transpose_is_printed_as_its_name(stream):
     f = lambda x: hcb.id_print(x, output_stream=stream)  # noqa: E731
     transposed = lambda ct: jax.linear_transpose(f, 1.0)(ct)[0]  # noqa: E731
     jax.block_until_ready(transposed(5.0))
@@ -94,32 +96,32 @@ def test_transpose_is_its_name_alone(stream):
     ]
 
 
-@ways
-def test_device_is_among_the_words(stream, way):
+@eager_and_jit
+def test_device_is_printed_among_the_keywords(stream, around):
     device = jax.devices()[0]
-    found = printed(way, 1.0, stream, what="w", tap_with_device=True)
+    found = printed(around, 1.0, stream, what="w", tap_with_device=True)
     assert found == [f"device: {device} what: w\n", "1.\n"]
 
 
-@ways
-def test_automatic_device_takes_the_place_of_a_word(stream, way):
-    found = printed(way, 1.0, stream, device="mine", tap_with_device=True)
+@eager_and_jit
+def test_automatic_device_replaces_a_keyword(stream, around):
+    found = printed(around, 1.0, stream, device="mine", tap_with_device=True)
     assert found == [f"device: {jax.devices()[0]}\n", "1.\n"]
-    assert printed(way, 1.0, Writes(), device="mine") == ["device: mine\n", "1.\n"]
+    assert printed(around, 1.0, Writes(), device="mine") == ["device: mine\n", "1.\n"]
 
 
-@ways
-def test_word_transforms_is_a_type_error_at_run_time(stream, way):
-    f = way(lambda x: hcb.id_print(x, output_stream=stream, transforms=1))
+@eager_and_jit
+def test_keyword_transforms_is_a_type_error_at_run_time(stream, around):
+    f = around(lambda x: hcb.id_print(x, output_stream=stream, transforms=1))
     assert jax.block_until_ready(f(1.0)) == 1.0
     with pytest.raises(hcb.CallbackException, match="TypeError"):
         hcb.barrier_wait()
     assert stream == []
 
 
-@ways
-def test_standard_output_is_that_of_the_moment(capsys, way):
-    f = way(lambda x: hcb.id_print(x, what="x"))
+@eager_and_jit
+def test_text_goes_to_the_current_standard_output(capsys, around):
+    f = around(lambda x: hcb.id_print(x, what="x"))
     jax.block_until_ready(f(1.0))
     hcb.barrier_wait()
     assert capsys.readouterr().out == "what: x\n1.\n"
@@ -131,16 +133,16 @@ def test_standard_output_is_that_of_the_moment(capsys, way):
     assert other.getvalue() == "what: x\n2.\n"
 
 
-@ways
-def test_threshold_is_numpys(stream, way):
-    printed(way, np.arange(1000), stream)
+@eager_and_jit
+def test_default_threshold_is_that_of_numpy(stream, around):
+    printed(around, np.arange(1000), stream)
     assert "..." not in stream[0]
-    assert "..." in printed(way, np.arange(1001), Writes())[0]
-    assert printed(way, np.arange(8), Writes(), threshold=5) == ["[0 1 2 ... 5 6 7]\n"]
+    assert "..." in printed(around, np.arange(1001), Writes())[0]
+    assert printed(around, np.arange(8), Writes(), threshold=5) == ["[0 1 2 ... 5 6 7]\n"]
 
 
-def test_print_options_are_those_of_the_call(stream):
-    """As debug_print has it: XLA may print from a thread that knows of no others."""
+def test_print_options_are_those_at_tracing_time(stream):
+    """XLA may print from a thread that does not have them, as with `jaxcb.debug_print`."""
     f = jax.jit(lambda x: hcb.id_print(x, output_stream=stream))
     x = np.float32([0.12345])
     with np.printoptions(precision=2):
@@ -150,7 +152,7 @@ def test_print_options_are_those_of_the_call(stream):
     assert stream == ["[0.12]\n"] * 2
 
 
-def test_group_that_does_not_fit_puts_each_element_on_its_own_line(stream):
+def test_group_that_is_too_wide_puts_each_element_on_a_separate_line(stream):
     given = {"first": np.arange(30), "second": (1, 2), "third": [np.arange(28), 3]}
     printed(jax.jit, given, stream)
     numbers = np.array2string(np.arange(28))
@@ -162,8 +164,8 @@ def test_group_that_does_not_fit_puts_each_element_on_its_own_line(stream):
     ]
 
 
-def as_jax_had_it(value):
-    """The removed module's own layout, on JAX's printer."""
+def removed_layout(value):
+    """Lay out `value` as the removed module did, with JAX's pretty printer."""
 
     def group(opening, items, closing):
         inner = pp.nest(2, pp.join(pp.brk(), items))
@@ -203,4 +205,4 @@ trees = st.recursive(
 @hypothesis.settings(max_examples=300)
 @hypothesis.given(trees)
 def test_layout_is_that_of_the_removed_module(value):
-    assert layout(value) == as_jax_had_it(value)
+    assert layout(value) == removed_layout(value)

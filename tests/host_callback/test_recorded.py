@@ -1,4 +1,4 @@
-"""Taps, prints and calls are recorded and explained like every other callback, as flavor tap."""
+"""Taps, prints and calls are recorded and explained like other callbacks, with the flavor tap."""
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ def statuses(recording):
     return [(o.site.function, o.status, o.compiled) for o in recording.outcomes]
 
 
-def test_each_kind_has_its_site():
+def test_tap_print_and_call_each_have_a_site():
     class Nothing:
         def write(self, text): ...
 
@@ -45,14 +45,14 @@ def test_each_kind_has_its_site():
     assert len(recording) == 3
 
 
-def test_tap_returns_nothing_and_a_call_something():
+def test_recorded_tap_has_no_result_and_call_has_one():
     f = lambda x: hcb.call(np.sin, hcb.id_tap(look, x), result_shape=x)  # noqa: E731
     tap, call = recorded(f, np.ones(3, np.float32)).lowered
     assert ([a.shape for a in tap.operands], tap.results) == ([(3,)], ())
     assert [a.shape for a in call.results] == [(3,)]
 
 
-def test_batch_is_a_level_of_its_own():
+def test_each_vmap_is_a_level_of_method_whole_batch():
     f = lambda x, y: hcb.id_tap(look, (x, y))  # noqa: E731
     g = jax.vmap(jax.vmap(f, in_axes=(None, 0)), in_axes=(0, 0))
     recording = recorded(jax.jit(g), np.ones(2), np.ones((2, 3)))
@@ -89,7 +89,7 @@ def test_values_of_the_first_calls_are_kept():
     ]  # fmt: skip
 
 
-def test_unused_equal_and_unchanging_taps_are_all_kept():
+def test_unused_equal_and_loop_invariant_taps_are_all_kept():
     def f(x):
         hcb.id_tap(look, x)
         hcb.id_tap(look, x)
@@ -102,21 +102,21 @@ def test_unused_equal_and_unchanging_taps_are_all_kept():
 
 PREDICATES = {
     "plain": (lambda f: f, 1),
-    "mapped": (jax.vmap, jnp.arange(3)),
+    "batched": (jax.vmap, jnp.arange(3)),
 }
 
 
 @pytest.mark.parametrize(("around", "given"), PREDICATES.values(), ids=PREDICATES)
 def test_tap_in_a_predicate_is_kept(around, given):
-    """It is lowered twice, before the loop and in it: that is no call that left its loop."""
+    """JAX lowers the predicate before the loop and in it; this must not be reported as hoisted."""
     f = lambda x: lax.while_loop(  # noqa: E731
         lambda x: hcb.id_tap(look, x < 2), lambda x: x + 1, x
     )
     assert statuses(recorded(jax.jit(around(f)), given)) == [("look", "kept", None)]
 
 
-def test_what_jax_moves_out_of_a_loop_under_grad_is_reported():
-    """JAX takes a tap of nothing at all out of a differentiated scan, and no other."""
+def test_tap_without_leaves_is_reported_as_hoisted_under_grad():
+    """Only a tap whose argument has no leaves is hoisted out of a differentiated scan by JAX."""
 
     def f(x):
         def step(c, _):
@@ -154,11 +154,11 @@ def test_matrix_lists_refused_transformations(seen):
 def test_eager_taps_are_recorded():
     recording = recorded(lambda: [hcb.id_tap(look, n) for n in range(3)])
     assert len(recording) == 3
-    (fact,) = recording.lowered  # one row for all of them
+    (fact,) = recording.lowered  # all calls have the same lowered site
     assert (fact.site.flavor, fact.program) == ("tap", None)
 
 
-def test_disabled_leaves_taps_out(seen):
+def test_disabled_removes_taps(seen):
     f = jax.jit(lambda x: hcb.id_tap(seen, x) + 1)
     with jaxcb.disabled():
         assert float(f(1.0)) == 2.0
@@ -170,7 +170,7 @@ def test_disabled_leaves_taps_out(seen):
         jax.export.export(jax.jit(lambda x: hcb.id_tap(seen, x)))(1.0)
 
 
-def test_call_can_be_left_out_where_nothing_needs_it():
+def test_disabled_removes_a_call_whose_result_is_unused():
     f = jax.jit(lambda x: (hcb.call(np.sin, x, result_shape=x), x)[1])
     with jaxcb.disabled():
         assert float(f(1.0)) == 1.0

@@ -1,4 +1,4 @@
-"""jaxcb.tap: a function is registered once, and f(x) is x from then on."""
+"""`jaxcb.tap` registers a function `f`; afterwards ``f(x)`` calls it and returns `x`."""
 
 import functools
 
@@ -21,7 +21,7 @@ def calls():
     return CALLS
 
 
-def test_function_of_one_parameter_gets_the_value_alone(calls):
+def test_function_with_one_parameter_gets_only_the_value(calls):
     @jaxcb.tap
     def look(x):
         calls.append(x.tolist())
@@ -30,7 +30,7 @@ def test_function_of_one_parameter_gets_the_value_alone(calls):
     assert calls == [[0, 1, 2]]
 
 
-def test_function_of_two_parameters_gets_the_transforms_too(calls):
+def test_function_with_two_parameters_also_gets_the_transforms(calls):
     @jaxcb.tap
     def look(x, transforms):
         calls.append((x.tolist(), transforms))
@@ -42,18 +42,18 @@ def test_function_of_two_parameters_gets_the_transforms_too(calls):
 def default(x, scale=2): ...
 def named(x, transforms=()): ...
 def several(*args): ...
-def words(x, *, transforms=None): ...
+def keyword_only(x, *, transforms=None): ...
 
 
 @pytest.mark.parametrize(
     ("function", "expected"),
-    [(default, ""), (named, "transforms"), (several, "transforms"), (words, ""), (max, "")],
+    [(default, ""), (named, "transforms"), (several, "transforms"), (keyword_only, ""), (max, "")],
 )
-def test_second_parameter_is_looked_for(function, expected):
+def test_signature_decides_whether_transforms_are_passed(function, expected):
     assert jaxcb.tap(function).options == expected
 
 
-def test_any_tree_passes(calls):
+def test_any_tree_is_passed_and_returned(calls):
     @jaxcb.tap
     def look(x):
         calls.append(jax.tree.map(float, x))
@@ -64,7 +64,7 @@ def test_any_tree_passes(calls):
 
 
 @pytest.mark.parametrize("arguments", [(), (1, 2)])
-def test_one_argument_is_taken(arguments):
+def test_tap_takes_exactly_one_argument(arguments):
     look = jaxcb.tap(default)
     with pytest.raises(TypeError, match="the tap default takes one argument"):
         look(*arguments)
@@ -82,7 +82,7 @@ def test_non_function_is_refused(wrong):
         jaxcb.tap(jaxcb.tap(default))
 
 
-def test_it_is_in_order_with_taps_and_prints(calls):
+def test_calls_are_ordered_with_taps(calls):
     @jaxcb.tap
     def look(x):
         calls.append("look")
@@ -92,7 +92,7 @@ def test_it_is_in_order_with_taps_and_prints(calls):
     assert calls == ["look", "tap", "look"]
 
 
-def test_grad_passes(calls):
+def test_grad_taps_the_primal(calls):
     @jaxcb.tap
     def look(x):
         calls.append(float(x))
@@ -101,7 +101,7 @@ def test_grad_passes(calls):
     assert calls == [3.0]
 
 
-def test_body_of_a_cell_that_runs_again_is_what_compiled_programs_call(notebook, calls, compiles):
+def test_compiled_programs_call_the_function_of_the_latest_cell_run(notebook, calls, compiles):
     cell = "@jaxcb.tap\ndef host(x): calls.append(float(x) + {})"
     notebook.names["calls"] = calls
     notebook.run(cell.format(10), "a cell")

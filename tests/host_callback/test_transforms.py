@@ -1,4 +1,4 @@
-"""vmap makes one call with the whole batch, and says so in `transforms`."""
+"""Under vmap a tap makes one call with the whole batch and reports the vmap in `transforms`."""
 
 import hypothesis
 import hypothesis.strategies as st
@@ -28,7 +28,7 @@ def test_jit_changes_nothing(seen, around):
     assert (seen.values, seen.transforms) == ([[0, 1, 2]], [(batch(0),)])
 
 
-def test_batch_stays_where_it_lies_and_others_are_not_broadcast(seen):
+def test_batch_axis_is_not_moved_and_unbatched_leaves_are_not_broadcast(seen):
     given = np.arange(24.0).reshape(2, 3, 4)
     f = jax.vmap(lambda x, y, z: hcb.id_tap(seen, {"b": x, "a": (y, z)}), in_axes=(1, None, 0))
     back = seen.of(f, given, np.arange(5.0), np.arange(3))
@@ -46,7 +46,7 @@ def test_dimensions_are_counted_from_the_front(seen):
 
 
 def test_nested_vmaps_are_reported_innermost_first(seen):
-    """The inner dimension is counted without the outer one: the array as that vmap saw it."""
+    """Each `batch_dims` indexes the array as its vmap saw it, without the axes of outer vmaps."""
     inner = jax.vmap(lambda x: hcb.id_tap(seen, x), in_axes=1, out_axes=1)
     given = np.arange(24).reshape(2, 3, 4)
     back = seen.of(jax.vmap(inner, in_axes=2, out_axes=2), given)
@@ -65,24 +65,24 @@ def test_vmaps_over_different_arguments(seen):
 
 
 @pytest.mark.parametrize("given", [7, None, ()], ids=repr)
-def test_without_a_mapped_leaf_it_is_one_call_without_transforms(seen, given):
+def test_unbatched_argument_makes_one_call_without_transforms(seen, given):
     back = seen.of(jax.vmap(lambda x: (hcb.id_tap(seen, given), x)[1]), np.arange(3))
     assert back.tolist() == [0, 1, 2]
     assert (seen.values, seen.transforms) == ([given], [()])
 
 
-def test_axis_size_alone_is_no_batch(seen):
+def test_vmap_with_only_an_axis_size_adds_no_transform(seen):
     seen.of(jax.vmap(lambda: hcb.id_tap(seen, 1), axis_size=4))
     assert (seen.values, seen.transforms) == ([1], [()])
 
 
-def test_batch_of_nothing_is_one_call(seen):
+def test_batch_of_size_0_makes_one_call(seen):
     seen.of(jax.vmap(lambda x: hcb.id_tap(seen, x)), np.zeros((0, 3), np.float32))
     assert seen.calls[0][0].shape == (0, 3)
     assert seen.transforms == [(batch(0),)]
 
 
-def test_collectives_of_the_axis_are_seen_as_values(seen):
+def test_results_of_collectives_over_the_axis_are_tapped(seen):
     f = jax.vmap(lambda x: hcb.id_tap(seen, lax.psum(hcb.id_tap(seen, x), "i")), axis_name="i")
     assert seen.of(f, np.arange(3)).tolist() == [3, 3, 3]
     assert seen.values == [[0, 1, 2], 3]
@@ -92,14 +92,14 @@ def test_collectives_of_the_axis_are_seen_as_values(seen):
 @pytest.mark.parametrize(
     "other", [jax.jit, jax.checkpoint, lambda f: lambda x: lax.map(f, x[None])]
 )
-def test_what_is_no_vmap_and_no_transpose_adds_nothing(seen, other):
+def test_only_vmap_and_transpose_add_transforms(seen, other):
     seen.of(other(lambda x: hcb.id_tap(seen, x)), jnp.float32(1))
     assert seen.transforms == [()]
 
 
 @st.composite
 def nests(draw):
-    """A shape, and the axis that each of several vmaps takes of what is left, innermost last."""
+    """Draw a shape and, outermost first, the axis each vmap takes of the remaining axes."""
     shape = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)))
     count = draw(st.integers(1, len(shape)))
     return shape, [draw(st.integers(-(len(shape) - n), len(shape) - n - 1)) for n in range(count)]
@@ -107,8 +107,8 @@ def nests(draw):
 
 @hypothesis.settings(max_examples=25)
 @hypothesis.given(nests())
-def test_dimensions_lead_back_to_the_elements(nest):
-    """Indexing the reported dimensions, outermost first, gives the value of one element."""
+def test_indexing_the_reported_dimensions_gives_one_element(nest):
+    """The test indexes the reported dimensions outermost first."""
     shape, axes = nest
     given = np.arange(np.prod(shape)).reshape(shape)
     calls = []

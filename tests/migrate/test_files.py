@@ -1,4 +1,4 @@
-"""What a Python file uses of host_callback, and its imports rewritten, every other byte kept."""
+"""Migrating Python files: listing uses of host_callback, and rewriting only its imports."""
 
 import pytest
 
@@ -11,7 +11,7 @@ NEW = "from jupyter_jaxcb import host_callback as hcb"
 
 @pytest.fixture
 def file(tmp_path):
-    """``file(text)`` writes a module and returns its path."""
+    """Write a module with ``file(text)``, which returns its path."""
 
     def write(text, name="model.py", encoding="utf-8"):
         path = tmp_path / name
@@ -23,7 +23,7 @@ def file(tmp_path):
 
 IMPORTS = {
     "module": (OLD, NEW),
-    "without a name of its own": (
+    "without an alias": (
         "from jax.experimental import host_callback",
         "from jupyter_jaxcb import host_callback",
     ),
@@ -35,11 +35,11 @@ IMPORTS = {
         "from jax . experimental \\\n  import host_callback",
         "from jupyter_jaxcb \\\n  import host_callback",
     ),
-    "names of it": (
+    "names from the module": (
         "from jax.experimental.host_callback import id_tap, call as c  # x",
         "from jupyter_jaxcb.host_callback import id_tap, call as c  # x",
     ),
-    "all of its names": (
+    "star import": (
         "from jax.experimental.host_callback import *",
         "from jupyter_jaxcb.host_callback import *",
     ),
@@ -71,7 +71,7 @@ IMPORTS = {
         "import jax\nimport jupyter_jaxcb.host_callback\n"
         "jupyter_jaxcb.host_callback.id_tap(f, jax.numpy.ones(3))",
     ),
-    "dotted, and it brings jax": (
+    "dotted, and binds jax": (
         "import jax.experimental.host_callback\n"
         "jax.experimental.host_callback.id_print(jax.numpy.ones(3))",
         "import jax.experimental, jupyter_jaxcb.host_callback\n"
@@ -107,15 +107,15 @@ def test_import_is_rewritten(file, old, new):
 LEFT = {
     "another module": "from jax.experimental import io_callback",
     "another package": "from haiku.experimental import host_callback",
-    "a relative one": "from .jax.experimental import host_callback",
-    "our own": NEW,
+    "a relative import": "from .jax.experimental import host_callback",
+    "the new module": NEW,
     "text": f's = "{OLD}"  # {OLD}',
     "nothing": "",
 }
 
 
 @pytest.mark.parametrize("text", LEFT.values(), ids=LEFT)
-def test_what_is_no_import_of_it_stays(file, text):
+def test_other_text_is_not_rewritten(file, text):
     source = migrate.read(file(text))
     assert not source.write()
     assert migrate.report(source) == f"{source.path}: no use of host_callback"
@@ -132,7 +132,7 @@ def test_what_is_no_import_of_it_stays(file, text):
         ("x = '\\d'\n", "utf-8"),
     ],
 )
-def test_every_other_byte_stays(file, head, encoding):
+def test_every_other_byte_is_kept(file, head, encoding):
     text = "{head}{line}  # é\r\nif x:\n\ty = 'ü'; jax . experimental\n"
     path = file(text.format(head=head, line=OLD), encoding=encoding)
     migrate.read(path).write()
@@ -158,7 +158,7 @@ hcb.outside_call_p
 tap = hcb.id_tap
 g(hcb)
 """
-SAID = [
+EXPECTED = [
     (2, "import", f"write: {NEW}"),
     (3, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with x ("),
     (4, "id_tap", "jaxcb.debug_callback(f, x, ordered=True) ("),
@@ -177,14 +177,14 @@ SAID = [
 ]  # fmt: skip
 
 
-def test_each_use_is_listed_with_what_to_write(file):
+def test_each_use_is_listed_with_its_replacement(file):
     source = migrate.read(file(USES))
     first, *lines = migrate.report(source).splitlines()
     assert first == f"{source.path}: 14 uses of host_callback"
-    assert len(lines) == 2 * len(SAID)
-    for place, (line, what, words) in enumerate(SAID):
-        assert lines[2 * place].startswith(f"  line {line}: {what}: ")
-        assert words in lines[2 * place + 1]
+    assert len(lines) == 2 * len(EXPECTED)
+    for index, (line, what, words) in enumerate(EXPECTED):
+        assert lines[2 * index].startswith(f"  line {line}: {what}: ")
+        assert words in lines[2 * index + 1]
 
 
 ALIASES = {
@@ -198,7 +198,7 @@ ALIASES = {
 
 
 @pytest.mark.parametrize("text", ALIASES.values(), ids=ALIASES)
-def test_use_is_found_by_whatever_name(file, text):
+def test_use_is_found_under_any_name(file, text):
     uses = [use for part in migrate.read(file(text)).parts for use in part.uses()]
     assert "id_tap" in [use.what for use in uses]
 
@@ -211,7 +211,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
-def test_file_that_is_no_python_is_refused(file, text, words):
+def test_file_that_is_not_python_is_refused(file, text, words):
     path = file(text)
     with pytest.raises(migrate.MigrationError, match="cannot read") as caught:
         migrate.read(path)
@@ -219,14 +219,14 @@ def test_file_that_is_no_python_is_refused(file, text, words):
     assert words in str(caught.value)
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path):
+def test_bytes_that_are_not_text_are_refused(tmp_path):
     path = tmp_path / "model.py"
     path.write_bytes(b"x = '\xff\xfe'\n")
     with pytest.raises(migrate.MigrationError, match=r"model\.py"):
         migrate.read(path)
 
 
-def test_file_that_is_not_there_is_refused(tmp_path):
+def test_missing_file_is_refused(tmp_path):
     with pytest.raises(migrate.MigrationError, match=r"cannot read .*gone\.py: No such file"):
         migrate.read(tmp_path / "gone.py")
     with pytest.raises(migrate.MigrationError, match="directory"):
@@ -245,7 +245,7 @@ def test_file_that_cannot_be_written_is_reported(file, monkeypatch):
         source.write()
 
 
-def test_command_lists_files_and_goes_on_after_a_broken_one(file, capsys):
+def test_command_continues_after_a_broken_file(file, capsys):
     good, bad = file(f"{OLD}\n"), file("def f(:\n", "bad.py")
     assert main([str(bad), str(good)]) == 1
     out, err = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Notebooks: cells with magics, and the JSON kept byte for byte around what is rewritten."""
+"""Migrating notebooks: cells with magics; all other bytes of the JSON file are kept."""
 
 import json
 
@@ -23,7 +23,7 @@ def notebook(*cells):
 
 @pytest.fixture
 def file(tmp_path):
-    """``file(value, **layout)`` writes JSON, or text as it is, and returns its path."""
+    """Write JSON, or plain text, with ``file(value, **layout)``, which returns the path."""
 
     def write(value, **layout):
         path = tmp_path / "notebook.ipynb"
@@ -45,7 +45,7 @@ layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 
 
 @layouts
-def test_import_is_rewritten_and_every_other_byte_stays(file, layout):
+def test_import_is_rewritten_and_every_other_byte_is_kept(file, layout):
     def document(line):
         return notebook(
             {"cell_type": "markdown", "source": [OLD]},
@@ -59,7 +59,7 @@ def test_import_is_rewritten_and_every_other_byte_stays(file, layout):
 
 
 @layouts
-def test_cell_that_becomes_longer_keeps_its_layout(file, layout):
+def test_cell_that_grows_keeps_its_layout(file, layout):
     old = ["import os\n", "from jax.experimental import host_callback, maps\n", "maps"]
     new = ["import os\n", "from jupyter_jaxcb import host_callback\n",
            "from jax.experimental import maps\n", "maps"]  # fmt: skip
@@ -87,7 +87,7 @@ MAGICS = {
 
 
 @pytest.mark.parametrize("lines", MAGICS.values(), ids=MAGICS)
-def test_magics_do_not_disturb(file, lines):
+def test_import_among_magics_is_rewritten(file, lines):
     path = file(notebook(code(*lines)), indent=1)
     source = migrate.read(path)
     assert source.problems == []
@@ -105,14 +105,14 @@ def test_cells_in_other_languages_are_left_alone(file, magic):
     assert [part.cell for part in source.parts] == [1]
 
 
-def test_names_go_from_cell_to_cell(file):
+def test_names_imported_in_one_cell_are_known_in_the_next(file):
     source = migrate.read(file(notebook(code(OLD), code("x = 1\n", "hcb.id_print(x)")), indent=1))
     text = migrate.report(source)
     assert "2 uses of host_callback" in text
     assert "  cell 2, line 2: id_print: hcb.id_print(x)" in text
 
 
-def test_jax_of_a_cell_before_needs_no_import(file):
+def test_jax_imported_in_the_previous_cell_is_not_imported_again(file):
     cells = (
         code("import jax"),
         code("import jax.experimental.host_callback\n", "jax.numpy.ones(3)"),
@@ -136,7 +136,7 @@ BROKEN = {
     "empty": ("", "it is not JSON"),
     "a list": ("[]", "no list of cells"),
     "an object": ("{}", "no list of cells"),
-    "cells that are none": ('{"cells": 3}', "no list of cells"),
+    "cells that are not a list": ('{"cells": 3}', "no list of cells"),
     "nbformat 3": ('{"worksheets": [], "nbformat": 3}', "nbconvert"),
 }
 
@@ -150,7 +150,7 @@ def test_file_that_is_not_a_notebook_is_refused(file, text, words):
 
 
 @pytest.mark.parametrize("cell", [3, {}, {"cell_type": "code"}, {"cell_type": "code", "source": 3}])
-def test_odd_cells_are_passed_over(file, cell):
+def test_invalid_cells_are_skipped(file, cell):
     source = migrate.read(file(notebook(cell, code(OLD)), indent=1))
     assert [part.cell for part in source.parts] == [1]
 
@@ -166,16 +166,16 @@ trees = st.recursive(
 
 @hypothesis.settings(max_examples=150)
 @hypothesis.given(trees, st.sampled_from(LAYOUTS[:4]))
-def test_every_value_is_found_where_it_stands(value, layout):
+def test_every_value_is_found_at_its_position(value, layout):
     text = f" {json.dumps(value, **layout)}\n"
-    for place, span in spans(text).items():
+    for path, span in spans(text).items():
         expected = value
-        for key in place:
+        for key in path:
             expected = expected[key]
         assert json.loads(text[span.start : span.end]) == expected
 
 
-def test_jax_of_any_cell_before_needs_no_import(file):
+def test_jax_imported_in_any_earlier_cell_is_not_imported_again(file):
     cells = (
         code("import jax"),
         code("x = 1"),

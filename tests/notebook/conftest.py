@@ -1,4 +1,4 @@
-"""A real kernel, and IPython in a real terminal's place."""
+"""Fixtures: a real kernel, and a terminal IPython in a subprocess."""
 
 import contextlib
 import dataclasses
@@ -15,18 +15,18 @@ MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 @dataclasses.dataclass
 class Ran:
-    """What one cell put out."""
+    """The output of one cell."""
 
-    text: str = ""  # of its streams
+    text: str = ""  # of stdout and stderr
     value: str | None = None  # text/plain of Out
     traces: list = dataclasses.field(default_factory=list)  # (data, metadata) of host traces
     shown: list = dataclasses.field(default_factory=list)  # (data, metadata) of other displays
-    error: tuple | None = None  # (name, message, traceback without colours)
+    error: tuple | None = None  # (name, message, traceback without colors)
     order: list = dataclasses.field(default_factory=list)
 
     @property
     def trace(self):
-        """The data of the one host trace."""
+        """The data of the only host trace."""
         ((data, _),) = self.traces
         return data
 
@@ -42,23 +42,23 @@ def plain(text):
 class Kernel:
     def __init__(self):
         self.manager = jupyter_client.KernelManager(kernel_name="python3")
-        # The interpreter that runs the tests, whatever kernels the machine knows.
+        # Use the interpreter of the tests, whichever kernels the machine has.
         self.manager.kernel_spec.argv[0] = sys.executable
         env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         self.manager.start_kernel(env=env)
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
-        self.results = True
+        self.responds = True
 
     def run(self, code, cell=None, **options):
-        """Runs a cell; `cell` is its id, which JupyterLab says and nbclient does not."""
+        """Run a cell; `cell` is its id, which JupyterLab sends and nbclient does not."""
         ran = Ran()
 
         def collect(message):
             kind, content = message["msg_type"], message["content"]
             if set(content.get("data", {})) == {WIDGET}:
-                return  # the live view of a cell that takes its time
+                return  # the live view of a cell that takes long
             if kind in ("stream", "execute_result", "display_data", "error"):
                 ran.order.append("trace" if MIME in content.get("data", {}) else kind)
             if kind == "stream":
@@ -75,7 +75,7 @@ class Kernel:
         if cell is not None:
             self.run_cell(code, cell, collect)
             return ran
-        with self._asked():
+        with self._expecting_response():
             self.client.execute_interactive(
                 code,
                 output_hook=collect,
@@ -87,30 +87,30 @@ class Kernel:
         return ran
 
     @contextlib.contextmanager
-    def _asked(self):
-        """Notes it if no result comes, so that the tests after this one do not wait too."""
-        self.results, results = False, self.results
+    def _expecting_response(self):
+        """Mark the kernel if it does not respond, so that later tests do not wait for it too."""
+        self.responds, before = False, self.responds
         yield
-        self.results = results
+        self.responds = before
 
-    def ask(self, kind, content, receive, metadata=None):
-        """Sends a message as a front end does; `receive` gets each message that follows."""
+    def request(self, kind, content, receive, metadata=None):
+        """Send a message as a front end does; `receive` gets each message that follows."""
         message = self.client.session.msg(kind, content, metadata=metadata)
         self.client.shell_channel.send(message)
         number = message["header"]["msg_id"]
-        with self._asked():
+        with self._expecting_response():
             while True:
-                recorded = self.client.get_iopub_msg(timeout=120)
-                if recorded["parent_header"].get("msg_id") != number:
+                response = self.client.get_iopub_msg(timeout=120)
+                if response["parent_header"].get("msg_id") != number:
                     continue
-                receive(recorded)
-                if recorded["content"].get("execution_state") == "idle":
+                receive(response)
+                if response["content"].get("execution_state") == "idle":
                     break
 
     def run_cell(self, code, cell, receive):
-        """Runs `code` as JupyterLab does, which says which cell it is."""
+        """Run `code` as JupyterLab does, which sends the id of the cell."""
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
-        self.ask("execute_request", content, receive, {"cellId": cell} if cell else {})
+        self.request("execute_request", content, receive, {"cellId": cell} if cell else {})
         self.client.get_shell_msg(timeout=60)
 
     def close(self):
@@ -120,7 +120,7 @@ class Kernel:
 
 @pytest.fixture(scope="session")
 def fresh_kernel():
-    """Starts kernels; they end with the tests."""
+    """Return a function that starts kernels, which run until the end of the session."""
     kernels = []
 
     def start():
@@ -134,11 +134,11 @@ def fresh_kernel():
 
 @pytest.fixture(scope="session")
 def _shared_kernel(fresh_kernel):
-    """The kernel that tests share; a new one after a test that left it without a result."""
+    """Return a function that returns the shared kernel, or a new one if it does not respond."""
     kernels = []
 
     def kernel():
-        if not kernels or not kernels[-1].results:
+        if not kernels or not kernels[-1].responds:
             kernels.append(fresh_kernel())
             kernels[-1].run("import jax, jax.numpy as jnp, numpy as np, scipy.special")
             kernels[-1].run("names_of_all_tests = {*globals(), 'names_of_all_tests'}")
@@ -154,17 +154,17 @@ _FORGET = """for name in {*globals()} - names_of_all_tests:
 
 @pytest.fixture
 def kernel(_shared_kernel):
-    """One kernel for many tests; none sees names that another defined, or its registrations."""
+    """A kernel shared by many tests, without names or registrations of earlier tests."""
     kernel = _shared_kernel()
     assert kernel.run(_FORGET).error is None
     yield kernel
-    if kernel.results:
+    if kernel.responds:
         kernel.run("%unload_ext jupyter_jaxcb")
 
 
 @pytest.fixture
 def terminal(in_process, tmp_path):
-    """Runs cells in IPython as a terminal shows them; returns all output as text."""
+    """Return a function that runs cells in a terminal IPython and returns all output as text."""
 
     def run(*cells):
         script = tmp_path / "session.py"

@@ -1,6 +1,6 @@
-"""A cluster of two ipyparallel engines, and cells of ``%%px``; prints a JSON object.
+"""Run ``%%px`` cells on two ipyparallel engines, and print their outputs as a JSON object.
 
-Run by test_engines.py in a process of its own: a cluster brings an event loop.
+test_engines.py runs this file in a separate process, because a cluster starts an event loop.
 """
 
 import json
@@ -53,7 +53,7 @@ def listening():
 
 
 class Cells:
-    """Runs cells on the engines as ``%%px`` does in a terminal, and keeps what comes back."""
+    """Runs cells on the engines with ``%%px``, as in a terminal, and keeps their outputs."""
 
     def __init__(self):
         self.shell = InteractiveShell.instance()
@@ -72,14 +72,17 @@ class Cells:
             "stderr": captured.stderr,
             "raised": raised,
             "outputs": [
-                {"data": {key: str(one.data[key]) for key in one.data}, "metadata": [*one.metadata]}
-                for one in captured.outputs
+                {
+                    "data": {k: str(v) for k, v in output.data.items()},
+                    "metadata": [*output.metadata],
+                }
+                for output in captured.outputs
             ],
         }
 
 
 def interrupted(cluster, engines):
-    """Ctrl-C to engines whose host function waits."""
+    """Interrupt engines whose host function waits; return the names of the errors."""
     listener, port = listening()
     with listener:
         engines.execute(WAITING.format(port=port).strip(), silent=False, block=True)
@@ -90,7 +93,7 @@ def interrupted(cluster, engines):
             running.get(30)
             return "nothing"
         except ipyparallel.error.CompositeError as error:
-            return sorted(one[0] for one in error.elist)
+            return sorted(name for name, *_ in error.elist)
         finally:
             for connection in connections:
                 connection.close()
@@ -100,7 +103,7 @@ def main():
     listener, port = listening()
     listener.close()
     with ipyparallel.Cluster(n=2, log_level=40) as client:
-        px = Cells()  # its shell comes first: the client brings %%px to it
+        px = Cells()  # creates the shell, in which the client registers %%px
         client.activate()
         engines = client[:]
         engines.scatter("rank", client.ids, flatten=True, block=True)
@@ -117,7 +120,9 @@ def main():
         px.found["interrupted"] = interrupted(client.cluster, engines)
         px("afterwards", "print(double(jnp.float32(4)))")
         px("unloaded", "%unload_ext jupyter_jaxcb")
-        px.found["pulled"] = [repr(one) for one in engines.pull("everywhere", block=True)]
+        px.found["pulled"] = [
+            repr(recording) for recording in engines.pull("everywhere", block=True)
+        ]
     print(json.dumps(px.found))
 
 

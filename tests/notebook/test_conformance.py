@@ -1,24 +1,24 @@
-"""What tests/conformance holds, in a notebook: through the magics, in a real kernel.
+"""The checks of tests/conformance with the magics in a real kernel.
 
-Each states the value that the cell shows and the host calls that its host trace counts.
+Each test checks the value a cell shows and the host calls its host trace counts.
 """
 
 import pytest
 
 
 def calls(ran):
-    """(function, status, host calls) of every site shown."""
+    """Return (function, status, host calls) for each site of the host trace."""
     return [(site["function"], site["status"], site["calls"]) for site in ran.sites]
 
 
 def shapes(site):
-    (way,) = site["shapes"]
-    return [tuple(shape) for shape, _ in way["operands"]]
+    (variant,) = site["shapes"]
+    return [tuple(shape) for shape, _ in variant["operands"]]
 
 
 @pytest.fixture
 def cells(kernel):
-    """Runs cells; the last one's output, none of them failing."""
+    """Return a function that runs cells without an error and returns the output of the last."""
 
     def run(*sources):
         for source in sources:
@@ -33,7 +33,7 @@ def cells(kernel):
 SIN = "%%jax_callback pure --result x\ndef sin(x): return np.sin(x)"
 
 
-def test_elementwise_function_and_more_jax_after_it_under_jit(cells):
+def test_elementwise_host_function_inside_a_jitted_program(cells):
     ran = cells(
         "%%jax_callback pure --result x\ndef host(x, y): return np.sin(x) * y + 1",
         "x = np.arange(9, dtype=np.float32).reshape(3, 3)\n"
@@ -60,10 +60,10 @@ def test_elementwise_function_and_more_jax_after_it_under_jit(cells):
         ("jax.lax.switch(1, [lambda x: x, sin], x)", "np.sin(x)", 1),
     ],
 )  # fmt: skip
-def test_sine_on_the_host_is_numpys_in_every_control_flow(cells, program, expected, count):
-    """In a branch only the taken one is called."""
+def test_host_sine_equals_numpy_in_all_control_flow(cells, program, expected, count):
+    """A `cond` or `switch` calls only the host functions of the branch it enters."""
     setup = "x = np.linspace(0, 1, 4, dtype=np.float32)"
-    if count is None:  # the loop ends where numpy's own does
+    if count is None:  # run the same loop in numpy to count its steps
         setup += "\nc, count = 1.0, 0\nwhile c > 0.5: c, count = np.sin(c), count + 1"
         expected, count = "c", int(cells(setup, "count").value)
     ran = cells(SIN, setup, f"jax.clear_caches(); np.allclose({program}, {expected}, atol=1e-5)")
@@ -103,8 +103,8 @@ def test_vmap_method_decides_shapes_and_calls(cells, method):
     assert shapes(ran.sites[0]) == operands
 
 
-def test_batch_axes_of_nested_vmaps_lead_outermost_first(cells):
-    """Three deep, with in_axes that are not 0."""
+def test_batch_axes_of_nested_vmaps_come_first_outermost_first(cells):
+    """Three vmaps are nested, with `in_axes` other than 0."""
     ran = cells(
         "%%jax_callback pure --result x --vmap-method expand_dims\ndef add(x, y): return x + y",
         "f = jax.vmap(jax.vmap(jax.vmap(add, (0, None)), (1, 0)), (2, None))\n"
@@ -140,7 +140,7 @@ def test_bessel_function_has_three_derivatives_by_its_recurrence(cells):
 
 
 def test_random_generator_on_the_host_advances(cells):
-    """One call a run, and under vmap one a batch element, in batch element order."""
+    """It is called once per run, and under vmap once per batch element, in order."""
     ran = cells(
         "%%jax_callback io --result x\ndef noise(x): return rng.standard_normal(x.shape)",
         "rng, same = np.random.default_rng(0), np.random.default_rng(0)\n"
@@ -199,8 +199,8 @@ def test_callback_without_arguments_and_with_unused_result_always_runs(cells):
          "saw 0.0\nsaw 1.0\nsaw 2.0\n"),
     ],
 )  # fmt: skip
-def test_debug_callback_looks_on_wherever_the_program_goes(cells, program, text):
-    """The value at run time, as often as it runs."""
+def test_debug_callback_sees_run_time_values_everywhere(cells, program, text):
+    """The callback is called with the run-time value each time the program reaches it."""
     ran = cells(
         "%%jax_callback debug --ordered\ndef show(x): print('saw', x)"
         if "vmap" not in program

@@ -1,4 +1,4 @@
-"""The extension on two engines of ipyparallel, whose cells come by ``%%px`` from a terminal."""
+"""The extension on two ipyparallel engines, which run ``%%px`` cells from a terminal."""
 
 import json
 import re
@@ -20,17 +20,17 @@ def found(ran):
 
 
 def traces(cell):
-    return [one for one in cell["outputs"] if MIME_TYPE in one["data"]]
+    return [output for output in cell["outputs"] if MIME_TYPE in output["data"]]
 
 
 def shown(cell):
-    """All text of a cell, without colours."""
-    texts = [one["data"].get("text/plain", "") for one in cell["outputs"]]
+    """Return all text of a cell, without colors."""
+    texts = [output["data"].get("text/plain", "") for output in cell["outputs"]]
     return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join([cell["stdout"], cell["stderr"], *texts]))
 
 
 def test_loading_breaks_no_output_of_later_cells(ran, found):
-    """A comm of ours would: the client takes comms of engines for widgets, and fails without."""
+    """The engines open no comm: the client takes comms for widgets and fails without ipywidgets."""
     assert "Uncaught exception" not in ran.stderr + found["loaded"]["stderr"]
     for name in ("loaded", "imported", "registered"):
         assert found[name]["raised"] == ""
@@ -38,15 +38,17 @@ def test_loading_breaks_no_output_of_later_cells(ran, found):
 
 
 def test_every_engine_shows_its_host_trace(found):
-    """With its metadata, so that a notebook's front end shows the calls too."""
-    own = traces(found["recorded"])
-    assert [re.search(r"· (\d) calls ·", one["data"]["text/plain"])[1] for one in own] == ["2", "3"]
-    assert all("text/html" in one["data"] and MIME_TYPE in one["metadata"] for one in own)
+    """The metadata is included, so that the front end of a notebook shows the calls too."""
+    outputs = traces(found["recorded"])
+    texts = [output["data"]["text/plain"] for output in outputs]
+    assert [re.search(r"· (\d) calls ·", text)[1] for text in texts] == ["2", "3"]
+    for output in outputs:
+        assert "text/html" in output["data"] and MIME_TYPE in output["metadata"]
 
 
-def test_engines_gather_what_each_recorded(found):
-    """Cells of equal text are one place, though each engine has its own file name for them."""
-    texts = [one["data"]["text/plain"] for one in found["gathered"]["outputs"]]
+def test_engines_gather_their_recordings(found):
+    """Equal cells count as the same file, although each engine gives them another file name."""
+    texts = [output["data"]["text/plain"] for output in found["gathered"]["outputs"]]
     assert len(texts) == 2
     for text in texts:
         assert "double · pure · 5 calls" in text
@@ -54,11 +56,11 @@ def test_engines_gather_what_each_recorded(found):
         assert text.count("line 2") == 1
 
 
-def test_recordings_travel_to_the_client(found):
+def test_client_can_pull_recordings(found):
     assert found["pulled"] == ["<Recording of 5 host calls from 1 site in 2 processes>"] * 2
 
 
-def test_errors_are_the_users_own_on_every_engine(found):
+def test_every_engine_shows_the_users_exception(found):
     text = shown(found["failed"])
     assert found["failed"]["raised"]
     assert len(re.findall(r"^ValueError: no luck$", text, re.MULTILINE)) == 2
@@ -71,7 +73,7 @@ def test_magics_work_on_every_engine(found):
     assert len(re.findall(r"^double +pure +line \d", shown(found["listed"]), re.MULTILINE)) == 2
 
 
-def test_an_interrupt_ends_the_cell_on_every_engine_and_the_next_one_works(found):
+def test_interrupt_ends_the_cell_on_every_engine_and_the_next_cell_works(found):
     assert found["interrupted"] == ["KeyboardInterrupt"] * 2
     assert shown(found["afterwards"]).count("8.0") == 2
 

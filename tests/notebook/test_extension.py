@@ -1,4 +1,4 @@
-"""%load_ext, %reload_ext, %unload_ext: everything comes, and everything goes."""
+"""%load_ext, %reload_ext, %unload_ext: unloading undoes everything that loading did."""
 
 SNAPSHOT = """
 import jax, jax._src.interpreters.pxla as pxla, jax._src.monitoring as monitoring
@@ -34,7 +34,7 @@ def differences(kernel, expression):
 def test_unloading_leaves_everything_as_it_was(fresh_kernel):
     kernel = fresh_kernel()
     kernel.run(SNAPSHOT)
-    kernel.run("%unload_ext nothing")  # IPython makes its own magics for this at first use
+    kernel.run("%unload_ext nothing")  # IPython registers its magics for extensions at first use
     kernel.run("import jupyter_jaxcb; before, now = None, None; before = snapshot()")
     kernel.run("%load_ext jupyter_jaxcb")
     kernel.run("%%jax_callback pure --result x\ndef double(x): return 2 * x\njax.jit(double)(1.0)")
@@ -46,7 +46,7 @@ def test_unloading_leaves_everything_as_it_was(fresh_kernel):
     assert differences(kernel, "snapshot()") == "[]"
 
 
-def test_loading_and_unloading_three_times_grows_nothing(fresh_kernel):
+def test_loading_and_unloading_repeatedly_leaves_nothing_behind(fresh_kernel):
     kernel = fresh_kernel()
     kernel.run(SNAPSHOT)
     kernel.run("before, now = None, None")
@@ -59,7 +59,7 @@ def test_loading_and_unloading_three_times_grows_nothing(fresh_kernel):
         assert differences(kernel, "snapshot()") == "[]"
 
 
-def test_compiled_programs_run_on_after_unloading(kernel):
+def test_compiled_programs_still_run_after_unloading(kernel):
     kernel.run("%%jax_callback pure --result x\ndef double(x): return 2 * x")
     assert kernel.run("f = jax.jit(double); float(f(3.0))").trace
     kernel.run("%unload_ext jupyter_jaxcb")
@@ -68,7 +68,7 @@ def test_compiled_programs_run_on_after_unloading(kernel):
     assert "not found" in kernel.run("%%jax_callback pure\ndef f(x): return x").text
 
 
-def test_cell_that_loads_the_extension_is_recorded_from_there_on(fresh_kernel):
+def test_cell_that_loads_the_extension_is_recorded_from_that_line_on(fresh_kernel):
     ran = fresh_kernel().run(
         "import jax, jupyter_jaxcb as jaxcb\n"
         "double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)\n"
@@ -79,7 +79,7 @@ def test_cell_that_loads_the_extension_is_recorded_from_there_on(fresh_kernel):
 
 
 def test_extension_and_its_cells_do_not_start_jax(fresh_kernel):
-    """Options of JAX, and jax.distributed, come before its first use."""
+    """JAX options and `jax.distributed` must be set before JAX is first used."""
     kernel = fresh_kernel()
     kernel.run("%load_ext jupyter_jaxcb\nimport jax")
     kernel.run("%%jax_callback pure --result x\ndef double(x): return 2 * x")
@@ -88,7 +88,7 @@ def test_extension_and_its_cells_do_not_start_jax(fresh_kernel):
     assert kernel.run("len(jax.devices())").value == "3"
 
 
-def test_handler_of_exceptions_that_was_there_stays_in_charge(fresh_kernel):
+def test_existing_custom_exception_handler_keeps_working(fresh_kernel):
     kernel = fresh_kernel()
     kernel.run(
         "def show(shell, etype, value, tb, tb_offset=None): print('theirs:', value)\n"
@@ -100,7 +100,7 @@ def test_handler_of_exceptions_that_was_there_stays_in_charge(fresh_kernel):
     assert "theirs: 'k'" in kernel.run("{}['k']").text
 
 
-def test_terminal_shows_the_same_with_times(terminal):
+def test_terminal_shows_the_host_trace_with_times(terminal):
     out = terminal(
         "%load_ext jupyter_jaxcb\nimport jax",
         "%%jax_callback pure --result x\ndef double(x): return 2 * x",

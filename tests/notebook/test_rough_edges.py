@@ -1,4 +1,4 @@
-"""What people do to a notebook: each of these once went wrong."""
+"""Unusual uses of a notebook, each of which once failed."""
 
 import pytest
 
@@ -15,14 +15,14 @@ def f(kernel):
 
 
 @pytest.mark.parametrize("handler", ['raise ValueError("mine") from e', 'int("mine")'])
-def test_own_exception_raised_while_handling_a_host_error_is_what_is_shown(f, handler):
+def test_exception_raised_while_handling_a_host_error_is_shown(f, handler):
     ran = f.run(f"try:\n    jax.jit(f)(101.)\nexcept Exception as e:\n    {handler}")
     assert ran.error[0] == "ValueError"
     assert "mine" in ran.error[1]
 
 
-def test_line_that_led_to_the_failure_is_shown(f):
-    """Above the host function's own, also where that has none."""
+def test_traceback_has_the_users_line_that_led_to_the_failure(f):
+    """It is above the frames of the host function, if that has any."""
     f.run("def model(x):\n    return jax.jit(f)(x)")
     _, _, frames = f.run("y = 1\nmodel(101.)").error
     assert "----> 2 model(101.)" in frames
@@ -49,7 +49,7 @@ def test_extension_loaded_by_configuration_shows_every_cell(in_process, tmp_path
     assert out.count("<lambda> · pure · 1 call") == 2
 
 
-def test_cell_that_does_not_parse_leaves_our_hooks_alone(f):
+def test_cell_that_does_not_parse_does_not_disturb_the_hooks(f):
     ran = f.run("def g(x):\n  return x\n y = 3")
     assert ran.error[0] == "IndentationError"
     assert "callback" not in ran.text
@@ -62,11 +62,11 @@ def test_program_of_an_earlier_registration_is_marked_as_stale(f):
     ran = f.run("float(program(1.))")
     assert ran.value == "2.0"
     assert "earlier registration" in ran.sites[0]["reason"]
-    f.run(SETUP)  # back to the first interface: the program follows again
+    f.run(SETUP)  # the first interface: the program is up to date again
     assert f.run("program(1.);").sites[0]["reason"] == ""
 
 
-def test_source_is_that_of_its_own_cell(f):
+def test_source_line_is_taken_from_the_cell_that_ran(f):
     assert "first" in f.run("f(1.)  # first").trace["text/plain"]
     assert "second" in f.run("f(1.)  # second").trace["text/plain"]
 
@@ -79,21 +79,21 @@ def test_source_is_that_of_its_own_cell(f):
         ("%time y = f(2.0)", "<timed exec>:1"),
     ],
 )
-def test_code_that_a_magic_runs_is_of_this_cell(f, cell, where):
+def test_code_run_by_a_magic_belongs_to_this_cell(f, cell, where):
     (site,) = f.run(cell).sites
     assert "another cell" not in site["where"]
     assert site["where"] == where or site["where"] == "line 1"
 
 
 @pytest.mark.parametrize("body", ["return 5", "await something()", "def g(x):\n  return x\n y = 3"])
-def test_syntax_errors_of_every_stage_show_no_machinery(kernel, body):
+def test_syntax_errors_of_every_stage_show_no_internal_frames(kernel, body):
     name, _, frames = kernel.run(f"%%jax_record\n{body}").error
     assert name == "SyntaxError"
     assert "jupyter_jaxcb" not in frames and "codeop" not in frames
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ('pure --result "x', "No closing quotation"),
         ("", "no flavor. Write %%jax_callback followed by one of pure, io, debug, "),
@@ -101,13 +101,13 @@ def test_syntax_errors_of_every_stage_show_no_machinery(kernel, body):
         ("pure --result (x, x)", "into quotes"),
     ],
 )
-def test_error_for_a_malformed_line_suggests_a_correction(kernel, line, says):
+def test_error_for_a_malformed_line_suggests_a_correction(kernel, line, message):
     ran = kernel.run(f"%%jax_callback {line}\ndef g(x): return x")
-    assert ran.text.startswith("UsageError: ") and says in ran.text
+    assert ran.text.startswith("UsageError: ") and message in ran.text
     assert "flavor, names" not in ran.text
 
 
-def test_result_may_use_what_the_cell_itself_defines(kernel):
+def test_result_may_use_names_defined_in_the_cell(kernel):
     ran = kernel.run(
         "%%jax_callback pure g --result "
         '"jax.tree.map(lambda a: a, jax.ShapeDtypeStruct((N,), x.dtype))"\n'
@@ -135,7 +135,7 @@ def test_dollar_in_a_result_is_not_expanded(kernel):
     assert "UsageError" in kernel.run('%%jax_callback pure --result "$x"\ndef g(x): return x').text
 
 
-def test_recorded_cell_shows_its_trace_last_also_when_recording_is_off(f):
+def test_recorded_cell_shows_its_trace_last_even_if_recording_is_off(f):
     f.run("%jax_record off")
     assert f.run("%%jax_record\nf(2.)").order == ["execute_result", "trace"]
     assert f.run("%%jax_record\nf(2.)\n1 / 0").order == ["error", "trace"]
@@ -143,7 +143,7 @@ def test_recorded_cell_shows_its_trace_last_also_when_recording_is_off(f):
 
 
 @pytest.mark.parametrize("name", ["class", "off", "auto", "1x"])
-def test_name_that_cannot_be_meant_is_refused(f, name):
+def test_impossible_name_of_a_recording_is_refused(f, name):
     assert f.run(f"%%jax_record {name}\nf(1.)").text.startswith("UsageError: ")
 
 
@@ -155,7 +155,7 @@ def test_repr_of_recordings_describes_them(f):
     assert [site["calls"] for site in f.run("recorded").sites] == [1]
 
 
-def test_long_message_of_a_failure_stays_out_of_the_headline(kernel):
+def test_headline_does_not_contain_a_long_error_message(kernel):
     kernel.run("%%jax_callback pure --result x\ndef g(x): raise ValueError('x' * 5000)")
     ran = kernel.run("g(1.)")
     assert len(ran.trace["text/plain"].splitlines()[0]) < 120
@@ -165,12 +165,12 @@ def test_two_calls_on_one_line_are_distinguished_by_their_column(f):
     assert [s["where"] for s in f.run("[f(1.), f(2.)];").sites] == ["line 1:2", "line 1:9"]
 
 
-def test_many_sites_are_counted_where_they_are_not_listed(f):
+def test_sites_that_are_not_listed_are_counted(f):
     ran = f.run("\n".join(["f(1.)"] * 100))
     assert len(ran.sites) == 100
     assert "40 more call sites are not listed" in ran.trace["text/plain"]
     assert "40 more call sites are not listed" in ran.trace["text/html"]
 
 
-def test_error_of_a_result_for_missing_arguments_names_the_function(f):
+def test_error_for_missing_arguments_names_the_function(f):
     assert f.run("f()").error[1] == "f() missing a required argument: 'x'"

@@ -1,4 +1,4 @@
-"""What one thread of the soak test does: host functions that count themselves, and programs."""
+"""The load of one thread of the soak test: programs whose host functions count their calls."""
 
 import os
 import tempfile
@@ -30,11 +30,11 @@ def {name}(x):
 
 
 class Unlucky(Exception):
-    """What host functions raise on purpose."""
+    """Raised by host functions on purpose."""
 
 
 class Counts:
-    """How often each host function ran, by its name, from any thread."""
+    """Thread-safe numbers of calls by the name of the host function."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -55,18 +55,18 @@ def named(name, function):
 
 
 class Load:
-    """Programs of one thread, each with host functions of its own.
+    """The programs of one thread, each with separate host functions.
 
     Args:
-        number: of the thread.
-        count: is reported the name of each host function that runs.
+        number: the number of the thread.
+        count: called with the name of a host function each time it runs.
     """
 
     def __init__(self, number, count):
         self.prefix = f"w{number}_"
         self.rng = np.random.default_rng(number)
         self.count = count
-        self.done = Counter()  # what was done, by kind
+        self.done = Counter()  # steps done, by kind
         self.scope = {"jaxcb": jaxcb, "np": np, "count": count, "__name__": f"soak_{number}"}
         self.kinds = {
             "vmap": self.vmap,
@@ -79,21 +79,21 @@ class Load:
             "buffer": self.buffer,
             "tap": self.tap,
             "drop-ins": self.drop_ins,
-            "jax's own": self.own,
+            "jax callbacks": self.jax_callbacks,
             "nested recording": self.nested,
             "fresh program": self.fresh,
         }
         self.factor = 1.0
-        number, self.tally = tempfile.mkstemp(prefix="jaxcb-soak-")  # a byte for each call
+        number, self.tally = tempfile.mkstemp(prefix="jaxcb-soak-")  # one byte per call
         os.close(number)
         weakref.finalize(self, os.unlink, self.tally)
         self.prepare()
 
     def prepare(self):
-        """Makes the programs, of which `jax.clear_caches` forgets what was compiled."""
+        """Make the programs; after `jax.clear_caches`, JAX compiles them again."""
         self.vmapped = {m: jax.jit(jax.vmap(self.counted(m, m))) for m in METHODS}
         self.spread = jax.jit(jax.vmap(self.counted("spread", executor="threads:2")))
-        self.sent = jax.jit(jax.vmap(self.travelling("sent", self.tally)))
+        self.sent = jax.jit(jax.vmap(self.in_processes("sent", self.tally)))
         self.register_again()
         self.late = jax.jit(lambda x: self.scope[f"{self.prefix}late"](x))
         self.failing = jax.jit(jax.vmap(self.counted("failing", "sequential", self.raises)))
@@ -101,7 +101,7 @@ class Load:
         self.prepare_flavors()
 
     def prepare_flavors(self):
-        """Makes the programs with other flavors than pure."""
+        """Make the programs with flavors other than pure."""
         count, prefix = self.count, self.prefix
 
         @jaxcb.io(result=lambda x: x, ordered=True)
@@ -136,7 +136,7 @@ class Load:
         self.taps = jax.jit(jax.vmap(lambda x: tapped(x) * 2))
 
     def counted(self, name, method=None, act=lambda x: x, **options):
-        """A pure callback that doubles; `act` looks at the argument first."""
+        """Return a pure callback that applies `act` to its argument and doubles the result."""
         name = self.prefix + name
 
         def double(x):
@@ -147,8 +147,8 @@ class Load:
             options["vmap_method"] = method
         return jaxcb.pure(named(name, double), result=lambda x: x, **options)
 
-    def travelling(self, name, path):
-        """An io callback that doubles in other processes, and counts in a file."""
+    def in_processes(self, name, path):
+        """Return an io callback that doubles in worker processes and counts its calls in a file."""
 
         def double(x):
             with open(path, "ab") as tally:
@@ -169,16 +169,16 @@ class Load:
     def register_again(self):
         self.factor = float(self.rng.integers(2, 9))
         source = LATE.format(name=f"{self.prefix}late", factor=self.factor)
-        run = cell_begins(self.scope, self.prefix)  # a cell that runs again
+        run = cell_begins(self.scope, self.prefix)  # as if a cell ran again
         try:
             exec(compile(source, "ipykernel_1/1.py", "exec"), self.scope)
         finally:
             cell_ends(run)
 
     def run(self, steps, observed):
-        """Does so many things; what a program results is checked each time."""
+        """Do `steps` random steps, each of which checks the results of its program."""
         for kind in self.rng.choice(list(self.kinds), steps):
-            if kind == "jax's own" and not observed:
+            if kind == "jax callbacks" and not observed:
                 continue
             self.kinds[kind]()
             self.done[str(kind)] += 1
@@ -208,14 +208,14 @@ class Load:
         except (jax.errors.JaxRuntimeError, ValueError) as error:
             assert isinstance(jaxcb.host_error(error), Unlucky), repr(error)
         else:
-            raise AssertionError("the error of a host function did not come through")
+            raise AssertionError("the error of a host function was not raised")
 
     def interrupt(self):
         try:
             jax.block_until_ready(self.stopped(np.float32(1)))
         except KeyboardInterrupt:
             return
-        raise AssertionError("the KeyboardInterrupt of a host function did not come through")
+        raise AssertionError("the KeyboardInterrupt of a host function was not raised")
 
     def register(self):
         self.register_again()
@@ -241,15 +241,15 @@ class Load:
         assert jaxcb.io_callback(host, x, x, ordered=bool(x > 4)) == x + 1
         jaxcb.debug_callback(host, x)
 
-    def own(self):
+    def jax_callbacks(self):
         x = jnp.float32(self.rng.integers(9))
-        host = self.plain("own")
+        host = self.plain("jax")
         assert jax.pure_callback(host, x, x) == x + 1
         assert io_callback(host, x, x) == x + 1
         jax.debug.callback(host, x)
 
     def plain(self, name):
-        """One function for all times: JAX compiles eager calls of another one again."""
+        """Return always the same function, because JAX compiles eager calls of a new one again."""
         name = self.prefix + name
         if name not in self.scope:
 
@@ -261,18 +261,18 @@ class Load:
         return self.scope[name]
 
     def nested(self):
-        """A recording within that of the round: of this thread's functions it has all calls too."""
+        """Check that a recording nested in that of the round has all calls of this thread."""
         before = self.count.now()
         with jaxcb.record() as recorded:
             self.vmap()
             self.loop()
             self.buffer()
-        made = self.count.now() - before
-        for name in [name for name in made if name.startswith(self.prefix)]:
-            assert len(recorded.recording.calls_of(name)) == made[name], name
+        calls = self.count.now() - before
+        for name in [name for name in calls if name.startswith(self.prefix)]:
+            assert len(recorded.recording.calls_of(name)) == calls[name], name
 
     def fresh(self):
-        """A program that is traced, compiled, run once and forgotten."""
+        """Trace, compile and run a new program once."""
         n = int(self.rng.integers(1, 5))
         callback = self.counted("fresh", "sequential")
         xs = np.arange(n, dtype=np.float32)

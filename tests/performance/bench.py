@@ -1,9 +1,9 @@
-"""The ratios we hold ourselves to, measured in one process with interleaved runs.
+"""Measure the ratios we aim for, in one process with interleaved runs.
 
     make bench
 
-Each row runs its two (or three) variants alternately and compares medians, so that a slow moment
-of the machine falls on all of them. Absolute times are printed to show the scale only.
+Each row runs its two or three variants in turn and compares medians, so that a slow moment of the
+machine affects all of them. Absolute times are printed only to show the scale.
 """
 
 import argparse
@@ -29,7 +29,7 @@ STRUCT = jax.ShapeDtypeStruct((), np.float32)
 LOOP = 1_000
 ELEMENTS = 10_000
 BIG = 1 << 20  # float32: 4 MB
-STEPS = 20  # of a loop over that
+STEPS = 20  # of a loop over an array of that size
 
 
 def identity(x):
@@ -41,7 +41,7 @@ def nothing(x):
 
 
 def in_loop(call):
-    """`call` in a fori_loop of `LOOP` steps, compiled."""
+    """Return a compiled fori_loop of `LOOP` steps of `call`."""
     return jax.jit(lambda x: jax.lax.fori_loop(0, LOOP, lambda i, x: call(x), x))
 
 
@@ -80,7 +80,7 @@ BATCH = np.arange(ELEMENTS, dtype=np.float32)
 
 
 def bare_loop():
-    """What a Python loop over the same 0-d arrays costs without JAX."""
+    """Run a Python loop over the same 0-d arrays, without JAX."""
     out = np.empty_like(BATCH)
     for element in range(ELEMENTS):
         out[element] = identity(BATCH[element, ...])
@@ -105,15 +105,15 @@ def recorded(function):
 
 
 def medians(variants, rounds):
-    """Median seconds of each variant; one run of each per round, the order turned every round."""
+    """Return the median seconds of each variant; each round runs all of them in another order."""
     for variant in variants.values():
         variant()
     times = {name: [] for name in variants}
     names = list(variants)
     gc.disable()
     try:
-        for turn in range(rounds):
-            shift = turn % len(names)
+        for number in range(rounds):
+            shift = number % len(names)
             for name in names[shift:] + names[:shift]:
                 start = time.perf_counter()
                 variants[name]()
@@ -136,7 +136,7 @@ def loop_row(name, pair, rounds):
     us = {key: value / LOOP * 1e6 for key, value in times.items()}
     return [
         (
-            f"recorded {name} call in a loop / jax's own",
+            f"recorded {name} call in a loop / JAX's",
             f"{us['recorded'] / us['jax']:.3f}",
             "<= 0.10",
             f"{us['recorded']:.2f} / {us['jax']:.1f} µs a call",
@@ -156,14 +156,14 @@ def vmap_rows(rounds):
         "recorded": recorded(lambda: run(VMAP["ours"], x)),
         "unrecorded": lambda: run(VMAP["ours"], x),
     }
-    # JAX's loop takes some hundred times as long, so the two small differences are measured apart.
+    # JAX's loop takes some hundred times as long, so the small differences are measured separately.
     against_jax = medians({"jax": lambda: run(VMAP["jax"], x), **ours}, max(rounds // 3, 3))
-    apart = medians({"bare": bare_loop, **ours}, 4 * rounds)
-    ms = {key: value * 1e3 for key, value in {**apart, "jax": against_jax["jax"]}.items()}
-    element = (apart["recorded"] - apart["unrecorded"]) / ELEMENTS * 1e6
+    separately = medians({"bare": bare_loop, **ours}, 4 * rounds)
+    ms = {key: value * 1e3 for key, value in {**separately, "jax": against_jax["jax"]}.items()}
+    element = (separately["recorded"] - separately["unrecorded"]) / ELEMENTS * 1e6
     return [
         (
-            f"vmap sequential, {ELEMENTS:,} batch elements, recorded / jax's",
+            f"vmap sequential, {ELEMENTS:,} batch elements, recorded / JAX's",
             f"{against_jax['recorded'] / against_jax['jax']:.4f}",
             "<= 0.03",
             f"{against_jax['recorded'] * 1e3:.2f} / {ms['jax']:.0f} ms",
@@ -189,11 +189,11 @@ def plus_one(x):
 
 
 def plus_one_in_place(context, out, x):
-    np.add(out, np.float32(1), out=out)  # the memory of x, given away
+    np.add(out, np.float32(1), out=out)  # `out` is the memory of x, which was donated
 
 
 def in_place(x):
-    """Runs of a loop over a buffer callback whose output is its input's memory."""
+    """Return a function that runs a loop over a buffer callback whose output aliases its input."""
     call = jaxcb.buffer_callback(plus_one_in_place, x, input_output_aliases={0: 0})
     loop = jax.jit(lambda x: jax.lax.fori_loop(0, STEPS, lambda i, x: call(x), x), donate_argnums=0)
     kept = [x + 0]
@@ -222,7 +222,7 @@ def big_rows(rounds):
         us |= {key: value * 1e6 for key, value in medians(variants, 4 * rounds).items()}
     return [
         (
-            "pure, 4 MB in and out / jax's own",
+            "pure, 4 MB in and out / JAX's",
             f"{us['pure'] / us['jax']:.2f}",
             "<= 0.75",
             f"{us['pure']:.0f} / {us['jax']:.0f} µs",
@@ -237,7 +237,7 @@ def big_rows(rounds):
 
 
 def check_rows(rounds):
-    """What it costs to look at a result that is as declared."""
+    """Measure the cost of checking a result that matches its declaration."""
     numbers = np.zeros(1_000, np.float32)
     tree = {"a": numbers, "b": numbers[0:1].reshape(()), "c": numbers}
     rows = []
@@ -251,13 +251,13 @@ def check_rows(rounds):
             for _ in range(LOOP):
                 check(result)
 
-        def nothing_checked():
+        def empty_loop():
             for _ in range(LOOP):
                 pass
 
-        took = medians({"checks": checks, "nothing": nothing_checked}, 4 * rounds)
-        us = (took["checks"] - took["nothing"]) / LOOP * 1e6
-        rows.append((f"checking an answer, {name}", f"{us:.2f} µs", bar, ""))
+        took = medians({"checks": checks, "baseline": empty_loop}, 4 * rounds)
+        us = (took["checks"] - took["baseline"]) / LOOP * 1e6
+        rows.append((f"checking a result, {name}", f"{us:.2f} µs", bar, ""))
     return rows
 
 

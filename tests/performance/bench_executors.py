@@ -1,8 +1,8 @@
-"""Batch elements on several workers against the loop over them, alternately in one process.
+"""Compare batch elements on several workers with the loop over them, alternately in one process.
 
     make bench
 
-And whether XLA makes two calls that do not depend on each other at once.
+It also shows whether XLA makes two independent calls at the same time.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def by_element(host, **options):
 
 
 def slow(x):
-    time.sleep(SLOW_SECONDS)  # as what waits, or computes outside of the interpreter lock
+    time.sleep(SLOW_SECONDS)  # stands for a call that waits or computes without the GIL
     return x
 
 
@@ -44,13 +44,13 @@ def trivial(x):
 
 
 def alternately(variants, rounds):
-    """Median seconds of each; the first run of each, which starts workers, does not count."""
+    """Return the median seconds of each variant, without the first run, which starts workers."""
     took = {name: [] for name in variants}
-    for turn in range(rounds + 1):
+    for number in range(rounds + 1):
         for name, run in variants.items():
             start = time.perf_counter()
             run()
-            if turn:
+            if number:
                 took[name].append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in took.items()}
 
@@ -83,7 +83,7 @@ def rows_of_elements(executors, rounds):
 
 
 def rows_of_two_callbacks():
-    """The most host calls at once, of two that do not depend on each other in one program."""
+    """Yield the largest number of simultaneous host calls, of two independent ones in a program."""
     inside, most, lock = [0], [0], threading.Lock()
 
     def host(x):
@@ -104,15 +104,15 @@ def rows_of_two_callbacks():
     spec = jax.sharding.PartitionSpec("i")
     shards = jax.jit(jax.shard_map(two, mesh=mesh, in_specs=spec, out_specs=spec))
     pool = lambda x: two(x, executor="threads")  # noqa: E731
-    one, other = jax.jit(two), jax.jit(two)
+    f, g = jax.jit(two), jax.jit(two)
     first, second = jax.devices()[:2]
 
     def two_devices():
-        a, b = one(jax.device_put(x, first)), other(jax.device_put(x, second))
+        a, b = f(jax.device_put(x, first)), g(jax.device_put(x, second))
         jax.block_until_ready((a, b))
 
     for name, run in (
-        ("two pure callbacks in one program, one device", lambda: one(x)),
+        ("two pure callbacks in one program, one device", lambda: f(x)),
         ("the same with executor='threads'", lambda: jax.jit(pool)(x)),
         ("the same in shard_map over two devices", lambda: shards(x)),
         ("the same, dispatched to two devices", two_devices),

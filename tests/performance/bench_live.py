@@ -1,9 +1,9 @@
-"""What the live view costs a cell, measured in a real kernel: the ratio with it and without it.
+"""Measure what the live view costs a cell in a real kernel: the ratio with and without it.
 
     python tests/performance/bench_live.py
 
-Host calls of 20 µs each, in a compiled loop of about two seconds; alternately with the live view
-and without it (`%jax_record auto` both times). Nobody draws: this is the kernel's side.
+A compiled loop of about two seconds makes host calls of 20 µs each, alternately with and without
+the live view (`%jax_record auto` both times). No front end draws, so this is the kernel's cost.
 """
 
 import statistics
@@ -32,7 +32,7 @@ CELL = "t = time.perf_counter(); f(np.float32(1)).block_until_ready(); time.perf
 
 
 def main():
-    """Prints the ratio of medians."""
+    """Print the ratio of the medians."""
     manager = jupyter_client.KernelManager(kernel_name="python3")
     manager.kernel_spec.argv[0] = sys.executable
     manager.start_kernel()
@@ -43,20 +43,20 @@ def main():
     def run(code):
         texts = []
 
-        def hear(message):
+        def receive(message):
             if message["msg_type"] == "execute_result":
                 texts.append(message["content"]["data"]["text/plain"])
 
-        client.execute_interactive(code, output_hook=hear, timeout=120)
+        client.execute_interactive(code, output_hook=receive, timeout=120)
         return texts
 
     try:
         run(SETUP)
         times = {"DELAY": [], "1e9": []}
         for _ in range(ROUNDS):
-            for delay, own in times.items():
+            for delay, measured in times.items():
                 run(f"_live.DELAY_SECONDS = {delay}")
-                own.append(float(run(CELL)[0]))
+                measured.append(float(run(CELL)[0]))
         on, off = map(statistics.median, times.values())
         print(f"live view: {on / off:.3f} ({on:.2f} / {off:.2f} s for 100,000 host calls of 20 µs)")
     finally:

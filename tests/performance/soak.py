@@ -1,13 +1,13 @@
 """A mixed load for an hour: no host call is lost, and memory does not grow.
 
-Threads run vmaps by every method and by executors of threads and of processes, host functions that
-raise and that are interrupted, new bodies of registered functions, ordered and unordered loops,
-buffers, taps, drop-ins, JAX's own callbacks and recordings in recordings, round by round. After
-each round the host functions say how often they ran; a recording of the round has to have exactly
-that. Some rounds are not recorded, some observe JAX, some begin without anything compiled.
+Round by round, threads run vmaps with every method and with executors, host functions that raise or
+are interrupted, new bodies of registered functions, ordered and unordered loops, buffers, taps,
+drop-ins, JAX's callbacks and nested recordings. Host functions count their calls, and the recording
+of a round must have exactly these calls. Some rounds are not recorded, some observe JAX, and some
+begin with empty caches.
 
-``make soak SECONDS=3600`` runs it. Exits with 1 if a call was lost or memory grew; Ctrl-C ends it
-before its time, with what was found until then.
+Run it with ``make soak SECONDS=3600``. It exits with 1 if a call was lost or memory grew; after
+Ctrl-C it prints the results so far.
 """
 
 import argparse
@@ -32,16 +32,16 @@ except ImportError:
 STEPS = 12  # of each thread in a round
 KINDS = ("recorded", "observed", "recorded", "not recorded")
 FORGET = 20  # rounds after which JAX's caches are cleared
-WARM = 0.5  # of the time, in which memory may grow
-MAY_GROW_MB = 60  # after that, by a line through what was measured
+WARM = 0.5  # fraction of the time in which memory may grow
+MAY_GROW_MB = 60  # limit after the warm-up, by a line fitted to the measurements
 
 
 class Soak:
-    """The threads, what they counted, and what was measured.
+    """The threads, their counts, and the measurements.
 
     Attributes:
-        lost: what a recording and the host functions did not agree on.
-        memory: seconds since the beginning, megabytes of this process, and Python's objects.
+        lost: messages about rounds whose recording differs from the counts.
+        memory: rows of seconds since the start, megabytes of this process, and Python objects.
     """
 
     def __init__(self, threads=3):
@@ -72,7 +72,7 @@ class Soak:
             self.memory.append((seconds, resident_mb(), len(gc.get_objects())))
 
     def work(self, observed):
-        """All threads at once, to their end."""
+        """Run all threads at once, and wait for them."""
         failed = []
 
         def run(load):
@@ -90,17 +90,17 @@ class Soak:
             raise AssertionError("\n".join(failed))
 
     def compare(self, number, kind, recording, ran):
-        noted = collections.Counter(
+        recorded = collections.Counter(
             recording.lowered[row].site.function for row in recording.calls["lowered"].tolist()
         )
         self.calls += sum(ran.values())
-        if noted != ran or recording.overflow:
+        if recorded != ran or recording.overflow:
             self.lost.append(
-                f"round {number}, {kind}: ran {ran - noted}, only recorded {noted - ran}"
+                f"round {number}, {kind}: ran {ran - recorded}, only recorded {recorded - ran}"
             )
 
     def interrupt(self):
-        """A block that is interrupted while its program is under way."""
+        """Interrupt a recorded block while its program is running."""
         load = self.loads[0]
         try:
             with jaxcb.record():
@@ -108,7 +108,7 @@ class Soak:
                 raise KeyboardInterrupt
         except KeyboardInterrupt:
             self.interrupted += 1
-        load.loop()  # works again
+        load.loop()  # later programs work
 
     def report(self):
         done = sum((load.done for load in self.loads), collections.Counter())
@@ -119,30 +119,31 @@ class Soak:
         yield from self.lost[:10]
 
     def growth(self):
-        """A sentence on each measure after the warm-up, and whether memory grew too much."""
+        """Return a sentence on each measure after the warm-up, and whether memory grew too much."""
         if len(self.memory) < 8:
-            seen = f"{len(self.memory)} of at least 8 measures"
-            return [f"too short to say whether memory grows: {seen}"], False
+            count = f"{len(self.memory)} of at least 8 measurements"
+            return [f"too short to tell whether memory grows: {count}"], False
         table = np.array(self.memory)
         seconds, *measures = table[table[:, 0] > WARM * table[-1, 0]].T
         lines = []
-        for name, measured in zip(("MB", "objects of Python's"), measures, strict=True):
+        for name, measured in zip(("MB", "Python objects"), measures, strict=True):
             slope = np.polyfit(seconds, measured, 1)[0]
             lines.append(
                 f"{measured[0]:,.0f} {name} after the warm-up, {measured[-1]:,.0f} at the end; a "
-                f"line through it all grows by {slope * 3600:+,.1f} an hour"
+                f"fitted line grows by {slope * 3600:+,.1f} per hour"
             )
         grown = np.polyfit(seconds, measures[0], 1)[0] * (seconds[-1] - seconds[0])
         return lines, bool(grown > MAY_GROW_MB)
 
     def verdict(self):
-        """Says what was found; the exit status."""
+        """Print the results; return the exit status."""
         lines, grown = self.growth()
         print(*self.report(), *lines, sep="\n")
-        wrong = ["calls were lost, or heard and not made"] * bool(self.lost)
-        wrong += [f"memory grew by more than {MAY_GROW_MB} MB after the warm-up"] * grown
-        print(f"failed: {' and '.join(wrong)}" if wrong else "passed")
-        return int(bool(wrong))
+
+        problems = ["calls were lost, or recorded but not made"] * bool(self.lost)
+        problems += [f"memory grew by more than {MAY_GROW_MB} MB after the warm-up"] * grown
+        print(f"failed: {' and '.join(problems)}" if problems else "passed")
+        return int(bool(problems))
 
 
 def resident_mb():
@@ -156,7 +157,7 @@ def main():
     parser.add_argument("--threads", type=int, default=3)
     arguments = parser.parse_args()
     print(
-        f"{arguments.seconds:g} s of work in {arguments.threads} threads: recordings have to have "
+        f"{arguments.seconds:g} s of work in {arguments.threads} threads: recordings must have "
         f"as many calls as the host functions count, and memory may grow by {MAY_GROW_MB} MB after "
         "half of the time",
         flush=True,
@@ -170,7 +171,7 @@ def main():
                 print(f"{soak.memory[-1][0]:,.0f} s", *soak.report(), sep="\n  ", flush=True)
                 print(f"  {soak.memory[-1][1]:,.0f} MB", flush=True)
     except KeyboardInterrupt:
-        print("interrupted, before its time")
+        print("interrupted early")
     sys.exit(soak.verdict())
 
 

@@ -1,4 +1,4 @@
-"""A few rounds of the soak test: every kind of work, and not one host call lost."""
+"""A few rounds of the soak test do every kind of step, and no host call is lost."""
 
 import sys
 
@@ -12,7 +12,7 @@ from .soak import KINDS, MAY_GROW_MB, Soak
 
 def test_recordings_have_every_host_call_of_a_mixed_load():
     soak = Soak(threads=2)
-    for load in soak.loads:  # once each, whatever is drawn later
+    for load in soak.loads:  # once each, because the rounds choose at random
         for kind in load.kinds.values():
             kind()
     for number in range(len(KINDS)):
@@ -21,13 +21,13 @@ def test_recordings_have_every_host_call_of_a_mixed_load():
     assert soak.calls > 100 and soak.interrupted == len(KINDS)
 
 
-def test_the_comparison_sees_a_call_that_was_lost():
+def test_comparison_detects_a_lost_call():
     soak = Soak(threads=1)
-    reported = soak.count
+    count = soak.count
     soak.loads[0].count("w0_step")
-    before = reported.now()
+    before = count.now()
     soak.loads[0].count("w0_step")
-    soak.compare(0, "recorded", Recording(), reported.now() - before)
+    soak.compare(0, "recorded", Recording(), count.now() - before)
     assert soak.lost == ["round 0, recorded: ran Counter({'w0_step': 1}), only recorded Counter()"]
 
 
@@ -37,12 +37,10 @@ def test_the_comparison_sees_a_call_that_was_lost():
         (0, [], 0, "passed"),
         (MAY_GROW_MB - 5, [], 0, "passed"),
         (MAY_GROW_MB + 5, [], 1, "failed: memory grew by more than 60 MB after the warm-up"),
-        (0, ["round 3"], 1, "failed: calls were lost, or heard and not made"),
+        (0, ["round 3"], 1, "failed: calls were lost, or recorded but not made"),
     ],
 )
-def test_the_exit_status_says_whether_calls_were_lost_or_memory_grew(
-    grown_mb, lost, status, last, capsys
-):
+def test_exit_status_is_1_if_calls_were_lost_or_memory_grew(grown_mb, lost, status, last, capsys):
     soak = Soak(threads=1)
     soak.lost = lost
     soak.memory = [(n, 300 + 2 * grown_mb * n / 100, 1000) for n in range(101)]
@@ -51,7 +49,7 @@ def test_the_exit_status_says_whether_calls_were_lost_or_memory_grew(
     assert capsys.readouterr().out.splitlines()[-1] == last
 
 
-def test_an_interrupt_ends_it_with_what_was_found(capsys, monkeypatch):
+def test_interrupted_soak_test_prints_its_results(capsys, monkeypatch):
     def interrupted(soak, number):
         raise KeyboardInterrupt
 
@@ -61,6 +59,6 @@ def test_an_interrupt_ends_it_with_what_was_found(capsys, monkeypatch):
         program.main()
     assert ended.value.code == 0
     first, *_, before_last, last = capsys.readouterr().out.splitlines()
-    assert first.startswith("3600 s of work in 1 threads: recordings have to have as many calls")
-    assert "too short to say whether memory grows: 0 of at least 8" in before_last
+    assert first.startswith("3600 s of work in 1 threads: recordings must have as many calls")
+    assert "too short to tell whether memory grows: 0 of at least 8" in before_last
     assert last == "passed"

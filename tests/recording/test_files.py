@@ -107,13 +107,13 @@ def test_compact_file_of_many_calls_has_several_blocks_and_is_small(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"\x80\x04\x95pickle", b"PK\x03\x04", b"<html>", b"[1, 2]", b"\x89jaxcb\n"]
 )
-def test_file_of_something_else_is_reported(content, tmp_path):
+def test_file_that_is_not_a_recording_is_reported(content, tmp_path):
     with pytest.raises(RecordingFileError, match="it is not a recording"):
         reading(content, tmp_path)
 
 
 @SUFFIXES
-def test_file_that_ends_anywhere_is_reported(suffix, tmp_path):
+def test_file_that_is_truncated_anywhere_is_reported(suffix, tmp_path):
     content = raw(recorded(), tmp_path, suffix)
     for end in range(1, len(content) - 1, 7):
         with pytest.raises(RecordingFileError):
@@ -125,7 +125,7 @@ def test_file_that_ends_anywhere_is_reported(suffix, tmp_path):
 @settings(max_examples=300)
 @given(data=st.data())
 @pytest.mark.parametrize("suffix", [".jaxcb", ".json"])
-def test_changed_byte_is_an_error_or_a_recording_that_can_be_written_again(
+def test_changed_byte_is_reported_or_gives_a_recording_that_can_be_saved(
     suffix, data, tmp_path_factory
 ):
     tmp_path = tmp_path_factory.mktemp("changed")
@@ -136,9 +136,8 @@ def test_changed_byte_is_an_error_or_a_recording_that_can_be_written_again(
         back = reading(bytes(content), tmp_path)
     except RecordingFileError:
         return
-    if (
-        suffix == ".jaxcb"
-    ):  # zlib can pack the same data differently; checksums detect other changes
+    # zlib can pack the same data differently; checksums detect all other changes.
+    if suffix == ".jaxcb":
         assert back.to_json() == recorded().to_json()
     assert Recording.from_json(back.to_json()).to_json() == back.to_json()
     list(back)
@@ -157,7 +156,7 @@ def test_error_for_a_newer_schema_says_to_update(suffix, tmp_path):
 
 @SUFFIXES
 def test_older_schema_is_not_reported_as_damage(suffix, tmp_path):
-    """Before executors a host call had no `queued_ns`: 40 bytes, not 48."""
+    """In schema 1, before executors, a host call took 40 bytes: it had no `queued_ns`."""
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
         old = json.loads(content) | {"schema": 1}
@@ -182,21 +181,21 @@ def test_missing_rows_are_reported_as_truncation(tmp_path):
         reading(content, tmp_path)
 
 
-def test_block_that_unpacks_to_more_than_its_header_says_is_not_unpacked(tmp_path, monkeypatch):
+def test_block_larger_than_its_header_says_is_not_unpacked(tmp_path, monkeypatch):
     packed = zlib.compress(bytes(50_000_000), 9)
     block = struct.pack("<III", 100, 1_000, 0) + packed[:1_000]
     largest = []
-    whole = zlib.decompressobj
+    original = zlib.decompressobj
 
     class Watched:
         def __init__(self):
-            self._own = whole()
+            self._decompressor = original()
 
         def __getattr__(self, name):
-            return getattr(self._own, name)
+            return getattr(self._decompressor, name)
 
         def decompress(self, data, most):
-            found = self._own.decompress(data, most)
+            found = self._decompressor.decompress(data, most)
             largest.append(len(found))
             return found
 
@@ -211,7 +210,7 @@ def test_extra_bytes_at_the_end_are_reported(tmp_path):
         reading(raw(recorded(), tmp_path) + b"x", tmp_path)
 
 
-def test_large_file_is_read_when_it_is_allowed(tmp_path):
+def test_large_file_is_read_if_the_limit_allows_it(tmp_path):
     recording = recorded(elements=1000)
     for suffix in (".jaxcb", ".json"):
         content = raw(recording, tmp_path, suffix)
@@ -230,34 +229,36 @@ def test_deep_json_is_reported(depth, tmp_path):
 
 HOSTILE = {
     "a number for the line of a site": lambda d: d["sites"][0].update(line="<script>"),
-    "a site that is not there": lambda d: d["lowered"][0].update(site=7),
-    "a negative number of a site": lambda d: d["lowered"][0].update(site=-1),
+    "a missing site": lambda d: d["lowered"][0].update(site=7),
+    "a negative index of a site": lambda d: d["lowered"][0].update(site=-1),
     "true for a number": lambda d: d["lowered"][0].update(index=True),
-    "a status that there is not": lambda d: d["outcomes"][0].update(status="eaten"),
-    "a field that there is not": lambda d: d["outcomes"][0].update(__class__="os"),
+    "an unknown status": lambda d: d["outcomes"][0].update(status="eaten"),
+    "an unknown field": lambda d: d["outcomes"][0].update(__class__="os"),
     "a missing field": lambda d: d["outcomes"][0].pop("program"),
     "a list that is too long": lambda d: d["compilations"][0].extend([1, 2, 3]),
     "columns of several lengths": lambda d: d["calls"]["element"].append(1),
     "a column of fractions": lambda d: d["calls"].update(element=[0.5] * 7),
-    "a column of texts": lambda d: d["calls"].update(element=["a"] * 7),
+    "a column of strings": lambda d: d["calls"].update(element=["a"] * 7),
     "a column of true and false": lambda d: d["calls"].update(element=[True] * 7),
     "a ragged column": lambda d: d["calls"].update(element=[[], 1, 1, 1, 1, 1, 1]),
     "a column of columns": lambda d: d["calls"].update(element=[[1]] * 7),
     "false in a column": lambda d: d["calls"]["element"].__setitem__(0, False),
     "a list in a column": lambda d: d["calls"]["element"].__setitem__(0, []),
-    "nothing in a column": lambda d: d["calls"]["element"].__setitem__(0, None),
+    "null in a column": lambda d: d["calls"]["element"].__setitem__(0, None),
     "a number that does not fit": lambda d: d["calls"]["thread"].__setitem__(0, 2**40),
-    "a call of no site": lambda d: d["calls"]["lowered"].__setitem__(0, 9),
-    "a call on no thread": lambda d: d["calls"]["thread"].__setitem__(0, 9),
-    "an error that there is not": lambda d: d["calls"]["error"].__setitem__(0, 9),
+    "a call of a missing site": lambda d: d["calls"]["lowered"].__setitem__(0, 9),
+    "a call on a missing thread": lambda d: d["calls"]["thread"].__setitem__(0, 9),
+    "a missing error": lambda d: d["calls"]["error"].__setitem__(0, 9),
     "a huge integer": lambda d: d.update(overflow=10**30),
-    "a text for the errors": lambda d: d.update(errors="none"),
-    "a stale site that is not there": lambda d: d.update(stale=[5]),
-    "levels of other operands": lambda d: d["lowered"][1]["levels"][0].__setitem__(2, []),
-    "a sample of no site": lambda d: d["sample_values"][0].__setitem__(0, 5),
-    "a running call of no site": lambda d: d["running"][0].__setitem__(0, 5),
+    "a string instead of the errors": lambda d: d.update(errors="none"),
+    "a missing stale site": lambda d: d.update(stale=[5]),
+    "levels that do not match the operands": lambda d: d["lowered"][1]["levels"][0].__setitem__(
+        2, []
+    ),
+    "a sample of a missing site": lambda d: d["sample_values"][0].__setitem__(0, 5),
+    "a running call of a missing site": lambda d: d["running"][0].__setitem__(0, 5),
     "an environment of numbers": lambda d: d.update(environment={"jax": 1}),
-    "something more": lambda d: d.update(more=1),
+    "an unknown top-level key": lambda d: d.update(more=1),
     "no calls": lambda d: d.pop("calls"),
     "no sites": lambda d: d.pop("sites"),
 }

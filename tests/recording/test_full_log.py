@@ -1,4 +1,4 @@
-"""A full log continues to count calls, crossings, failures and time of every site."""
+"""When the log is full, the recorder still counts calls, crossings, failures and time per site."""
 
 import json
 import threading
@@ -13,12 +13,12 @@ from jupyter_jaxcb.report import Progress, summarize, to_html, to_mimebundle, to
 from jupyter_jaxcb.testing import HostCalls
 
 
-def counted(name, calls, **options):
-    """A callback whose host function counts its calls in `calls`."""
+def counted(name, calls, fails_after=None):
+    """Return a callback whose host function appends its name to `calls`."""
 
     def host(x):
         calls.append(name)
-        if options.get("fails") and len(calls) > options["fails"]:
+        if fails_after and len(calls) > fails_after:
             raise ValueError("no luck")
         return x
 
@@ -31,10 +31,10 @@ def lowered(name):
 
 
 def summaries(recording):
-    return {one.site.function: one for one in summarize(recording)}
+    return {row.site.function: row for row in summarize(recording)}
 
 
-def test_site_that_was_called_when_the_log_was_full_is_kept():
+def test_site_first_called_after_the_log_was_full_is_kept():
     calls = []
     a, b = counted("a", calls), counted("b", calls)
 
@@ -53,7 +53,7 @@ def test_site_that_was_called_when_the_log_was_full_is_kept():
     assert repr(r.recording) == "<Recording of 11 host calls (5 kept) from 2 sites>"
 
 
-def test_views_count_the_calls_without_a_row():
+def test_reports_count_calls_without_a_row():
     a = counted("a", [])
     with jaxcb.record(capacity=5) as r:
         for _ in range(7):
@@ -77,8 +77,8 @@ def test_batch_that_does_not_fit_counts_as_one_crossing():
     (summary,) = summarize(r.recording)
     assert len(calls) == summary.calls == summary.expected == 12
     assert summary.crossings == 3
-    (one,) = r.recording.not_kept
-    assert (one.calls, one.crossings, one.error) == (6, 1, 0)
+    (count,) = r.recording.not_kept
+    assert (count.calls, count.crossings, count.error) == (6, 1, 0)
 
 
 def test_calls_of_workers_are_counted():
@@ -94,7 +94,7 @@ def test_calls_of_workers_are_counted():
 
 def test_failure_past_the_end_of_the_log_is_reported():
     calls = []
-    a = counted("a", calls, fails=8)
+    a = counted("a", calls, fails_after=8)
     b = counted("b", [])
 
     @jax.jit
@@ -119,7 +119,7 @@ def test_time_of_calls_without_rows_is_summed():
     assert (summary.calls, summary.crossings, summary.host_ns) == (3, 3, 23)
 
 
-def test_window_counts_only_its_own_calls():
+def test_window_counts_only_calls_after_its_mark():
     recorder = Recorder(capacity=2)
     first, second = lowered("a"), lowered("b")
     for _ in range(4):
@@ -130,14 +130,14 @@ def test_window_counts_only_its_own_calls():
     recorder.called(second, 1, 0, 1, "ValueError: b")
     assert recorder.touched(mark)
     found = summaries(recorder.freeze(mark))
-    assert {name: (one.calls, one.errors) for name, one in found.items()} == {
+    assert {name: (row.calls, row.errors) for name, row in found.items()} == {
         "a": (1, ()),
         "b": (1, ("ValueError: b",)),
     }
     assert summaries(recorder.freeze())["a"].calls == 5
 
 
-def test_counts_of_many_threads_lose_nothing():
+def test_no_call_of_many_threads_is_missing_from_the_counts():
     recorder = Recorder(capacity=10)
     facts = [lowered(name) for name in "abcd"]
 
@@ -151,7 +151,7 @@ def test_counts_of_many_threads_lose_nothing():
     for thread in threads:
         thread.join()
     recording = recorder.freeze()
-    assert {name: one.calls for name, one in summaries(recording).items()} == dict.fromkeys(
+    assert {name: row.calls for name, row in summaries(recording).items()} == dict.fromkeys(
         "abcd", 10_000
     )
     assert len(recording) + recording.overflow == 40_000
@@ -169,7 +169,7 @@ def test_files_keep_the_counts(suffix, tmp_path):
     assert summaries(back)["a"].calls == 7
 
 
-def test_file_that_counts_calls_of_no_site_is_damaged():
+def test_file_with_counts_for_a_missing_site_is_reported():
     recorder = Recorder(capacity=0)
     recorder.called(lowered("a"), 1, 0, 1)
     data = json.loads(recorder.freeze().to_json())
@@ -179,7 +179,7 @@ def test_file_that_counts_calls_of_no_site_is_damaged():
             Recording.from_json(json.dumps(data))
 
 
-def test_merged_recordings_count_what_each_process_counted():
+def test_merged_recording_adds_up_the_counts_of_all_processes():
     parts = []
     for name, error in (("a", "E: 1"), ("b", "E: 2")):
         recorder = Recorder(capacity=0)
@@ -187,9 +187,9 @@ def test_merged_recordings_count_what_each_process_counted():
         recorder.called(lowered(name), 1, 0, 1, error)
         parts.append(recorder.freeze())
     both = merged(parts)
-    assert both.overflow == sum(one.calls for one in both.not_kept) == 4
+    assert both.overflow == sum(count.calls for count in both.not_kept) == 4
     found = summaries(both)
-    assert {name: (one.calls, one.errors) for name, one in found.items()} == {
+    assert {name: (row.calls, row.errors) for name, row in found.items()} == {
         "a": (2, ("E: 1",)),
         "b": (2, ("E: 2",)),
     }

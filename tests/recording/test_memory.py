@@ -19,12 +19,12 @@ LOWERED = '{"site": 0, "program": null, "index": 0, "operands": [%s], "results":
 OF_KEYS = {count: str({str(n): 0 for n in range(count)}).replace("'", '"') for count in (6, 11, 22)}
 
 
-def with_many(field, one, times=20_000, **others):
-    """The JSON of a recording with many copies of `one` in `field`."""
+def with_many(field, item, times=20_000, **others):
+    """Return the JSON of a recording with `times` copies of `item` in `field`."""
     text = EMPTY
-    for name, item in others.items():
-        text = text.replace(f'"{name}": []', f'"{name}": [{item}]', 1)
-    return text.replace(f'"{field}": []', f'"{field}": [{",".join([one] * times)}]', 1).encode()
+    for name, other in others.items():
+        text = text.replace(f'"{name}": []', f'"{name}": [{other}]', 1)
+    return text.replace(f'"{field}": []', f'"{field}": [{",".join([item] * times)}]', 1).encode()
 
 
 TEXTS = {
@@ -36,7 +36,7 @@ TEXTS = {
     "objects of some keys": with_many("sites", OF_KEYS[11], 3_000),
     "objects of more keys": with_many("sites", OF_KEYS[22], 2_000),
     "wide texts": with_many("sites", '"\U0001f600"'),
-    "texts of which one is wide": with_many("errors", f'"{"a" * 40}"', times=9_000, threads='"é"'),
+    "texts, one of them wide": with_many("errors", f'"{"a" * 40}"', times=9_000, threads='"é"'),
     "escaped texts": with_many("errors", f'"{"a" * 40}\\ud83d\\ude00"', times=9_000),
     "fractions": with_many("sites", "1.5"),
     "numbers": with_many("element", "70000", times=40_000),
@@ -58,7 +58,7 @@ def as_file(text, tmp_path):
 
 
 def compact(text):
-    """The compact file of these facts, and no calls."""
+    """Return the compact file of these facts, without calls."""
     facts = text.partition(b', "calls": {')[0] + b"}"
     content = b"\x89jaxcb\r\n" + struct.pack("<IQQ", SCHEMA, len(facts), 0)
     for start in range(0, len(facts), 1 << 20):
@@ -89,7 +89,7 @@ def peak_of_loading(path, limit):
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_reading_takes_no_more_than_the_limit_that_allows_it(text, tmp_path):
+def test_peak_memory_stays_within_the_limit_that_the_error_names(text, tmp_path):
     limit = reported_limit(path := as_file(text, tmp_path))
     assert peak_of_loading(path, limit - 1)[1]
     peak, refused = peak_of_loading(path, limit)
@@ -98,7 +98,7 @@ def test_reading_takes_no_more_than_the_limit_that_allows_it(text, tmp_path):
 
 
 @pytest.mark.parametrize("text", [TEXTS["objects"], TEXTS["lists in lists"]], ids=["{", "["])
-def test_binary_file_is_limited_too(text, tmp_path):
+def test_limit_also_holds_for_compact_files(text, tmp_path):
     path = as_file(compact(text), tmp_path)
     limit = reported_limit(path)
     peak, refused = peak_of_loading(path, limit)
@@ -137,7 +137,7 @@ def test_error_does_not_copy_a_large_value(tmp_path):
     assert taken < 3.2 * len(text)
 
 
-def test_limit_of_a_binary_file_covers_calls_and_facts_together(tmp_path):
+def test_limit_of_a_compact_file_covers_calls_and_facts_together(tmp_path):
     text = with_many("lowered", LOWERED % "", 2_000, sites=SITE, threads='"a"')
     recording = Recording.from_json(text.decode())
     calls = np.zeros(100_000, recording.calls.dtype)

@@ -45,7 +45,7 @@ def test_times_come_from_the_clock_it_was_given():
     assert (call.start_ns, call.end_ns) == (100, 125)
 
 
-def test_elements_share_a_crossing_and_touch_in_time():
+def test_elements_of_a_crossing_are_consecutive_calls():
     recorder = Recorder()
     fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
     recorder.called_elements(fact, 1, np.arange(3), [10, 20, 25, 40])
@@ -57,11 +57,11 @@ def test_elements_share_a_crossing_and_touch_in_time():
 
 
 def test_elements_without_an_executor_were_not_queued():
-    """Whatever was in the memory of their rows before."""
+    """`queued_ns` of their rows is 0, even where the memory held other bytes before."""
     recorder = Recorder()
     fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
-    used = [np.full(3 * Recording().calls.itemsize, 255, np.uint8) for _ in range(10)]
-    del used
+    dirty = [np.full(3 * Recording().calls.itemsize, 255, np.uint8) for _ in range(10)]
+    del dirty
     recorder.called_elements(fact, 1, np.arange(3), [10, 20, 25, 40])
     assert [call.queued_ns for call in recorder.freeze()] == [0, 0, 0]
 
@@ -83,7 +83,7 @@ def test_failed_crossing_has_the_calls_of_the_elements_that_ran():
     assert [call.element for call in recorder.freeze()] == [0, 2, 4]
 
 
-def test_log_that_is_full_counts_what_it_cannot_keep():
+def test_full_log_counts_the_calls_it_cannot_keep():
     recorder = Recorder(capacity=5)
     fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))
     for _ in range(2):
@@ -144,7 +144,7 @@ def test_recording_cannot_be_changed():
         recording.overflow = 1
 
 
-def test_slot_holds_one_recorder_and_returns_the_previous_one():
+def test_activate_replaces_the_recorder_and_returns_the_previous_one():
     first, second = Recorder(), Recorder()
     assert activate(first) is None
     assert activate(second) is first
@@ -215,7 +215,7 @@ def test_json_keeps_everything(data, where):
     assert (back.cells, back.environment, back.overflow) == (("c",), {"jax": "0.0"}, 0)
 
 
-def test_json_of_another_schema_is_refused_by_number():
+def test_error_for_another_schema_names_its_number():
     text = Recording().to_json().replace('"schema": 3', '"schema": 99')
     with pytest.raises(ValueError, match=r"schema 99: .* reads schema 3"):
         Recording.from_json(text)

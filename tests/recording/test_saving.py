@@ -37,7 +37,7 @@ def test_failed_save_leaves_the_older_file_unchanged(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["a.jaxcb"]
 
 
-def test_save_replaces_what_a_link_points_to_and_keeps_its_mode(tmp_path):
+def test_save_replaces_the_target_of_a_link_and_keeps_its_mode(tmp_path):
     (tmp_path / "real").mkdir()
     real, link = tmp_path / "real" / "there.json", tmp_path / "a.json"
     real.write_bytes(b"older")
@@ -65,7 +65,7 @@ def test_private_file_stays_private_while_it_is_replaced(tmp_path, monkeypatch):
     write = FORMATS[".json"]
 
     def watched(recording, file):
-        modes.extend(stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir())
+        modes.extend(stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir())
         write(recording, file)
 
     monkeypatch.setitem(FORMATS, ".json", watched)
@@ -73,13 +73,13 @@ def test_private_file_stays_private_while_it_is_replaced(tmp_path, monkeypatch):
     assert modes == [0o600, 0o600]
 
 
-def test_file_of_the_user_that_ends_with_part_is_not_touched(tmp_path):
-    own, link = tmp_path / "a.json.part", tmp_path / "b.json.part"
-    own.write_text("of the user")
+def test_users_file_with_the_suffix_part_is_not_touched(tmp_path):
+    users, link = tmp_path / "a.json.part", tmp_path / "b.json.part"
+    users.write_text("of the user")
     link.symlink_to(tmp_path / "victim")
     RECORDED.save(tmp_path / "a.json")
     RECORDED.save(tmp_path / "b.json")
-    assert own.read_text() == "of the user"
+    assert users.read_text() == "of the user"
     assert link.is_symlink() and not (tmp_path / "victim").exists()
 
 
@@ -101,7 +101,7 @@ def test_two_concurrent_saves_do_not_collide(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_error_of_a_full_device_names_the_path_of_the_user(suffix, tmp_path):
+def test_error_of_a_full_device_names_the_users_path(suffix, tmp_path):
     if suffix in (".arrow", ".feather", ".parquet"):
         pytest.importorskip("pyarrow", reason="the table of calls for Arrow needs pyarrow")
     path = tmp_path / f"full{suffix}"
@@ -112,7 +112,7 @@ def test_error_of_a_full_device_names_the_path_of_the_user(suffix, tmp_path):
     assert list(tmp_path.iterdir()) == [path] and path.is_symlink()
 
 
-def test_pipe_is_written_to(tmp_path):
+def test_recording_can_be_saved_to_a_pipe(tmp_path):
     path, read = tmp_path / "pipe.json", []
     os.mkfifo(path)
     reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
@@ -126,7 +126,7 @@ def test_pipe_is_written_to(tmp_path):
 @pytest.mark.parametrize(
     "where", ["missing/a.json", "folder.json", "loop.json", "x" * 300 + ".json"]
 )
-def test_error_of_an_unwritable_place_names_the_path_of_the_user(where, tmp_path):
+def test_error_of_an_unwritable_path_names_the_users_path(where, tmp_path):
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
     before = sorted(tmp_path.rglob("*"))

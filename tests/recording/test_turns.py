@@ -1,4 +1,4 @@
-"""Host calls pause for an observing thread, and only during its turn."""
+"""Host calls pause for an observing thread, but only during its turn."""
 
 import threading
 
@@ -33,22 +33,22 @@ def elements(recorder):
 
 
 @pytest.mark.parametrize("call", [single, elements])
-def test_call_waits_until_the_turn_that_it_gave_ends(recorder, call):
+def test_call_waits_until_the_turn_it_started_ends(recorder, call):
     order = []
     with YieldPoints(recorder, every_ns=100) as turns:
         recorder.clock.now = 101
 
         def host():
             call(recorder)
-            order.append("went on")
+            order.append("continued")
 
         thread = threading.Thread(target=host)
         thread.start()
         assert turns.take(10)
-        order.append("looked: " + str(len(recorder.freeze())))
+        order.append("observed: " + str(len(recorder.freeze())))
         turns.end()
         thread.join()
-    assert order == [f"looked: {1 if call is single else 3}", "went on"]
+    assert order == [f"observed: {1 if call is single else 3}", "continued"]
 
 
 def test_calls_continue_between_turns(recorder):
@@ -63,17 +63,17 @@ def test_calls_continue_between_turns(recorder):
 def test_call_continues_after_a_timeout_if_its_turn_does_not_end(recorder):
     with YieldPoints(recorder, every_ns=100) as turns:
         recorder.clock.now = 101
-        single(recorder)  # comes back
+        single(recorder)  # returns after the timeout
         assert turns.take(0)
         turns.end()
         recorder.clock.now = 202
-        given = []
-        thread = threading.Thread(target=lambda: given.append(single(recorder)))
+        crossings = []
+        thread = threading.Thread(target=lambda: crossings.append(single(recorder)))
         thread.start()
         assert turns.take(10)
         turns.end()
         thread.join()
-    assert given == [1]
+    assert crossings == [1]
 
 
 def test_recorder_is_unwrapped_at_the_end(recorder):

@@ -26,13 +26,13 @@ def fact(name="f"):
 
 
 def take(recorder, lowered, operands=(), results=(), element=-1):
-    """Record a host call: a row of the log, and its values."""
+    """Record a row of the log and the sample values of one host call; return its crossing."""
     crossing = recorder.called(lowered, 1, 0, 1)
     recorder.values.take(lowered, crossing, element, operands, results)
     return crossing
 
 
-def words(value):
+def abbreviated(value):
     recorder = Recorder()
     take(recorder, fact(), [value])
     ((word,),) = [sample.operands for sample in recorder.freeze().sample_values]
@@ -79,17 +79,17 @@ BF16, F8, INT4 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4
     ],
 )
 def test_value_is_abbreviated_in_row_major_order(value, word):
-    assert words(value) == word
+    assert abbreviated(value) == word
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=9), st.integers(1, 3))
-def test_at_most_six_integers_are_shown_exactly(numbers, step):
+def test_first_six_integers_are_shown_exactly(numbers, step):
     array = np.array(numbers, np.int64)[::step]
     shown = [str(number) for number in array[:6].tolist()]
-    assert words(array) == f"[{', '.join(shown + ['…'] * (len(array) > 6))}]"
+    assert abbreviated(array) == f"[{', '.join(shown + ['…'] * (len(array) > 6))}]"
 
 
-def test_three_calls_of_each_site_are_kept():
+def test_first_three_calls_of_each_site_are_kept():
     recorder = Recorder()
     f, g = fact("f"), fact("g")
     for number in range(5):
@@ -103,7 +103,7 @@ def test_three_calls_of_each_site_are_kept():
     assert len(sample_values) == 4
 
 
-def test_a_thousand_sample_values_are_kept_in_all():
+def test_at_most_a_thousand_sample_values_are_kept():
     recorder = Recorder()
     facts = [fact(f"f{number}") for number in range(400)]
     for lowered in facts:
@@ -113,7 +113,7 @@ def test_a_thousand_sample_values_are_kept_in_all():
     assert facts[-1] in recorder.values.full
 
 
-def test_every_window_keeps_its_own_first_calls():
+def test_every_window_keeps_its_first_calls():
     recorder = Recorder()
     f = fact()
     found = []
@@ -147,7 +147,7 @@ def test_recorder_without_sample_values_keeps_none_in_any_window():
         assert recorder.freeze(mark).not_finite == (NotFinite(0, 1, 0),)
 
 
-def test_calls_that_are_not_finite_are_counted_by_window_and_site():
+def test_calls_with_non_finite_results_are_counted_by_window_and_site():
     recorder = Recorder()
     f, g = fact("f"), fact("g")
     for lowered in (f, g):
@@ -206,16 +206,16 @@ avals = st.lists(
         max_size=3,
     ),
 )  # fmt: skip
-def test_json_keeps_sample_values_counts_and_compilations(sample_values, unsound, compilations):
+def test_json_keeps_sample_values_counts_and_compilations(sample_values, not_finite, compilations):
     recording = Recording(
         lowered=(fact(),),
         sample_values=tuple(sample_values),
-        not_finite=tuple(unsound),
+        not_finite=tuple(not_finite),
         compilations=tuple(compilations),
     )
     back = Recording.from_json(recording.to_json())
     assert (back.sample_values, back.not_finite) == (recording.sample_values, recording.not_finite)
     assert back.compilations == recording.compilations
-    assert all(type(one) is SampleValues for one in back.sample_values)
-    assert all(type(one.program) is Program for one in back.compilations)
+    assert all(type(sample) is SampleValues for sample in back.sample_values)
+    assert all(type(compilation.program) is Program for compilation in back.compilations)
     assert back.to_json() == recording.to_json()

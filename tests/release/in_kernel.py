@@ -1,4 +1,4 @@
-"""Cells in a real kernel of this environment: what somebody who installed the wheel does first."""
+"""Run the first cells of a new user in a real kernel of this environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jupyter_client.manager import start_new_kernel
 
 MIME_TYPE = "application/vnd.jupyter-jaxcb.recording.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
-SECONDS = 120  # for a cell
+SECONDS = 120  # timeout of a cell
 
 LOAD = """
 %load_ext jupyter_jaxcb
@@ -29,7 +29,7 @@ jaxcb.view(r.recording)
 
 
 def run(client: Any, code: str) -> list[dict[str, Any]]:
-    """The outputs of one cell."""
+    """Run one cell; return its outputs."""
     outputs: list[dict[str, Any]] = []
 
     def keep(message: dict[str, Any]) -> None:
@@ -43,7 +43,7 @@ def run(client: Any, code: str) -> list[dict[str, Any]]:
 
 
 def shown(outputs: list[dict[str, Any]], mime_type: str) -> Any:
-    """What an output of this type shows."""
+    """Return the data of the only output of this type."""
     found = [out["data"][mime_type] for out in outputs if mime_type in out.get("data", {})]
     if len(found) != 1:
         sys.exit(f"{len(found)} outputs are {mime_type}: {outputs}")
@@ -51,7 +51,7 @@ def shown(outputs: list[dict[str, Any]], mime_type: str) -> Any:
 
 
 def main() -> None:
-    """Loads the extension, registers a function, reads its trace."""
+    """Load the extension, register a function, and check its host trace."""
     manager, client = start_new_kernel()
     try:
         run(client, LOAD)
@@ -63,7 +63,7 @@ def main() -> None:
         facts = shown(outputs, MIME_TYPE)
         text = shown(outputs, "text/plain")
         if not text.startswith("double · pure · 1 call · (3,) → (3,)"):
-            sys.exit(f"the trace says {text!r}")
+            sys.exit(f"unexpected host trace: {text!r}")
         if "double" not in str(facts):
             sys.exit(f"the trace for the front end has no site: {facts}")
         shown(run(client, VIEW), WIDGET)

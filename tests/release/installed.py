@@ -1,8 +1,8 @@
-"""Installs a wheel as a stranger would, and uses it: ``make dist``.
+"""Install a wheel in an empty environment and use it: ``make dist``.
 
-An empty environment gets the wheel and what it declares, nothing more: there the stack and a
-terminal session work. Then JupyterLab and pytest are added, and a real kernel, the list of
-extensions and the pytest plugin are tried.
+The environment first has only the wheel and its dependencies, with which the stack and a terminal
+session must work. Then JupyterLab and pytest are added, and a real kernel, the list of extensions
+and the pytest plugin are tried.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_counts(host_calls):
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """What `command` prints; ends everything where it fails."""
+    """Run `command` and return its output; exit if it fails."""
     print("$", *command[:6], flush=True)
     done = subprocess.run(
         command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -49,7 +49,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def use(wheel: Path, folder: Path) -> None:
-    """All of it, in `folder`."""
+    """Install and use the wheel in `folder`."""
     environment = folder / "environment"
     run(sys.executable, "-m", "venv", environment, cwd=folder)
     binaries = environment / ("Scripts" if sys.platform == "win32" else "bin")
@@ -58,7 +58,7 @@ def use(wheel: Path, folder: Path) -> None:
     run(python, "-m", "pip", "check", cwd=folder)
     where = run(python, "-c", "import jupyter_jaxcb; print(jupyter_jaxcb.__file__)", cwd=folder)
     if str(environment) not in where:
-        sys.exit(f"dist: what was imported is {where}")
+        sys.exit(f"dist: the package was imported from {where}")
     (folder / "session.py").write_text(SESSION)
     print(run(python, "session.py", cwd=folder), end="")
     run(python, "-m", "pip", "install", "--quiet", "jupyterlab", "ipykernel", "pytest", cwd=folder)
@@ -67,13 +67,13 @@ def use(wheel: Path, folder: Path) -> None:
     lines = [line for line in listed.splitlines() if "jupyter-jaxcb v" in line]
     version = wheel.name.split("-")[1]
     if len(lines) != 1 or f"v{version} " not in lines[0] or "enabled" not in lines[0]:
-        sys.exit(f"dist: jupyter labextension list says\n{listed}")
+        sys.exit(f"dist: unexpected output of jupyter labextension list:\n{listed}")
     print(lines[0].strip())
     (folder / "test_it.py").write_text(TEST)
     print(run(python, "-m", "pytest", "-q", "test_it.py", cwd=folder).splitlines()[-1])
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="jaxcb-dist-") as made:
-        use(Path(sys.argv[1]).resolve(), Path(made).resolve())
-    print("dist: in order")
+    with tempfile.TemporaryDirectory(prefix="jaxcb-dist-") as temporary:
+        use(Path(sys.argv[1]).resolve(), Path(temporary).resolve())
+    print("dist: passed")

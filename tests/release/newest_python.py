@@ -1,7 +1,7 @@
 """Print the newest Python (3.12 to 3.14) on this machine, for `make test-latest`.
 
-Searches the Pythons that pyenv and uv installed, and python3.12, python3.13, ... in PATH. A Python
-that the variable PYTHON names is taken as it is.
+It searches the Pythons installed by pyenv and uv, and python3.12, python3.13, ... in PATH. If the
+environment variable PYTHON is set, its value is printed unchecked.
 """
 
 import glob
@@ -20,7 +20,7 @@ MISSING = (
 
 
 def candidates():
-    """Paths that may be such a Python; some may not start."""
+    """Return paths of possible Pythons, some of which may not start."""
     pyenv = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
     uv = os.environ.get("UV_PYTHON_INSTALL_DIR") or os.path.expanduser("~/.local/share/uv/python")
     installed = glob.glob(f"{pyenv}/versions/3.*/bin/python3") + glob.glob(f"{uv}/*/bin/python3")
@@ -30,7 +30,7 @@ def candidates():
 
 
 def version(python):
-    """The version of a Python that starts and has the modules Jupyter needs, or None."""
+    """Return the version of a Python, or None if it does not start or lacks modules."""
     try:
         probe = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=60)
     except OSError:
@@ -40,10 +40,10 @@ def version(python):
 
 
 def newest(paths):
-    """The path of the newest Python in range, the first of equals; None if there is none."""
+    """Return the path of the newest Python in range, the first among equals, or None."""
     known = [(version(path), path) for path in paths]
     fit = [(found, path) for found, path in known if found and OLDEST <= found <= NEWEST]
-    return max(fit, key=lambda one: one[0])[1] if fit else None
+    return max(fit, key=lambda pair: pair[0])[1] if fit else None
 
 
 if __name__ == "__main__":

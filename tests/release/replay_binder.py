@@ -1,8 +1,8 @@
-"""Replays binder/ where no docker is: ``make binder``, as its parts come from the network.
+"""Replay binder/ without Docker: ``make binder``, which needs the network.
 
-repo2docker says what it would do with a copy of this checkout; its commands that concern binder/
-are run in an empty environment with a home of its own, the first notebook is executed there, and
-the JupyterLab there is asked for the notebook and for the extension.
+repo2docker writes a Dockerfile for a copy of this checkout. Its commands that concern binder/ are
+run in an empty environment with an empty home folder. The first notebook is executed there, and its
+JupyterLab must open the notebook and load the extension.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ REPOSITORY = Path(__file__).parents[2]
 NOTEBOOK = "notebooks/01-quickstart.ipynb"
 EXTENSION = "jupyter-jaxcb"
 MIME_TYPE = "application/vnd.jupyter-jaxcb.recording.v1+json"
-# Where packages come from, and through which proxy: as here.
+# Environment variables that configure package indexes and proxies are passed on.
 _NETWORK = re.compile(r"(pip|npm)_|\w*(proxy$|cert|_ca_)", re.IGNORECASE)
-_START_SECONDS = 120  # that JupyterLab may take to return
+_START_SECONDS = 120  # timeout for JupyterLab to respond
 
 
 def run(command: list[str | Path] | str, **how) -> str:
-    """What `command` prints; ends everything where it fails."""
+    """Run `command` and return its output; exit if it fails."""
     shown = command if isinstance(command, str) else " ".join(map(str, command))
     print(f"$ {shown}", flush=True)
     done = subprocess.run(
@@ -47,13 +47,13 @@ def run(command: list[str | Path] | str, **how) -> str:
 
 
 def check(holds: bool, message: str) -> None:
-    """Ends everything where something does not hold."""
+    """Exit with `message` unless `holds`."""
     if not holds:
         sys.exit(f"binder: {message}")
 
 
 def copy_of_checkout(place: Path) -> None:
-    """What a clone would have: no build output, nothing that git ignores."""
+    """Copy the files a clone would have: no build output, nothing that git ignores."""
     listed = run(["git", "ls-files", "-co", "--exclude-standard"], cwd=REPOSITORY)
     for name in listed.splitlines():
         if (REPOSITORY / name).is_file():
@@ -62,7 +62,7 @@ def copy_of_checkout(place: Path) -> None:
 
 
 def dockerfile(place: Path, tools: Path, home: Path) -> str:
-    """What repo2docker makes of the checkout at `place`."""
+    """Return the Dockerfile that repo2docker writes for the checkout at `place`."""
     run([sys.executable, "-m", "venv", tools])
     run([tools / "bin" / "pip", "install", "--quiet", "jupyter-repo2docker"])
     return run(
@@ -73,16 +73,16 @@ def dockerfile(place: Path, tools: Path, home: Path) -> str:
 
 
 def commands(text: str) -> list[str]:
-    """Those of a Dockerfile that concern binder/."""
+    """Return the commands of a Dockerfile that concern binder/."""
     return [line for line in re.findall(r"^RUN (.+)$", text, re.MULTILINE) if "binder/" in line]
 
 
 def check_dockerfile(text: str, place: Path) -> None:
-    """It has the Python of runtime.txt, the requirements, and then postBuild, as the user."""
+    """Check the Python version, and that postBuild runs after the requirements and not as root."""
     wanted = (place / "binder" / "runtime.txt").read_text().strip().removeprefix("python-")
     check(
         f"python={wanted}\n" in text,
-        f"repo2docker would not take the Python {wanted} that runtime.txt asks for",
+        f"repo2docker would not use Python {wanted}, which runtime.txt requests",
     )
     check(
         commands(text)
@@ -97,16 +97,16 @@ def check_dockerfile(text: str, place: Path) -> None:
         text.rindex("USER ${NB_USER}") < text.index("RUN ./binder/postBuild"),
         "repo2docker would run postBuild as root",
     )
-    mine = f"{sys.version_info.major}.{sys.version_info.minor}"
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
     check(
-        mine == wanted,
-        f"runtime.txt asks for Python {wanted} and this is {mine}. Write make binder "
+        running == wanted,
+        f"runtime.txt requests Python {wanted}, but this is {running}. Run make binder "
         f"PYTHON=python{wanted}.",
     )
 
 
-def executed(place: Path, environment: dict[str, str]) -> None:
-    """Runs the first notebook; its outputs are no errors, and host traces are among them."""
+def execute_notebook(place: Path, environment: dict[str, str]) -> None:
+    """Run the first notebook; check that it has host traces and no unintended errors."""
     run(
         "jupyter nbconvert --to notebook --execute --output executed.ipynb " + NOTEBOOK,
         cwd=place, env=environment,
@@ -130,8 +130,8 @@ def executed(place: Path, environment: dict[str, str]) -> None:
     print(f"{NOTEBOOK}: {len(cells)} cells, {len(traces)} host traces")
 
 
-def opened(place: Path, environment: dict[str, str]) -> None:
-    """JupyterLab opens the notebook where the badge points, with the extension enabled."""
+def open_lab(place: Path, environment: dict[str, str]) -> None:
+    """Check that JupyterLab opens the notebook at the badge's path, with the extension enabled."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -148,7 +148,7 @@ def opened(place: Path, environment: dict[str, str]) -> None:
     written = re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.DOTALL)
     check(written is not None, "JupyterLab's page has no configuration")
     configuration = json.loads(written[1])
-    names = [one["name"] for one in configuration["federated_extensions"]]
+    names = [extension["name"] for extension in configuration["federated_extensions"]]
     check(EXTENSION in names, f"JupyterLab loads {names}, without {EXTENSION}")
     check(
         EXTENSION not in str(configuration.get("disabledExtensions")),
@@ -166,15 +166,15 @@ def _page(address: str, server: subprocess.Popen) -> str:
                 return result.read().decode()
         except OSError as error:
             check(server.poll() is None, "JupyterLab did not start")
-            check(time.monotonic() < deadline, f"JupyterLab does not answer: {error}")
+            check(time.monotonic() < deadline, f"JupyterLab does not respond: {error}")
             time.sleep(0.2)
 
 
 def replay(folder: Path) -> None:
-    """All of it, in `folder`."""
+    """Do all steps in `folder`."""
     place, home, environment = (folder / name for name in ("checkout", "home", "environment"))
-    for one in (place, home):
-        one.mkdir()
+    place.mkdir()
+    home.mkdir()
     copy_of_checkout(place)
     text = dockerfile(place, folder / "tools", home)
     check_dockerfile(text, place)
@@ -193,19 +193,19 @@ def replay(folder: Path) -> None:
         re.search(rf"{EXTENSION} v\S+ .*enabled.*OK", listed) is not None,
         f"jupyter labextension list does not have {EXTENSION} enabled:\n{listed}",
     )
-    executed(place, inside)
-    opened(place, inside)
+    execute_notebook(place, inside)
+    open_lab(place, inside)
     left = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) >> 20
     check(left < 20, f"postBuild leaves {left} MiB in the repository")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--keep", help="an empty folder to do it in, and to leave as it is")
+    parser.add_argument("--keep", help="an empty folder to work in, which is not removed")
     kept = parser.parse_args().keep
     if kept:
         replay(Path(kept).resolve())
     else:
-        with tempfile.TemporaryDirectory(prefix="jaxcb-binder-") as made:
-            replay(Path(made))
-    print("binder: in order")
+        with tempfile.TemporaryDirectory(prefix="jaxcb-binder-") as temporary:
+            replay(Path(temporary))
+    print("binder: passed")

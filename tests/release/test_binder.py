@@ -1,4 +1,4 @@
-"""What Binder reads fits the project; ``make binder`` runs it."""
+"""The files in binder/ match the project; ``make binder`` runs them."""
 
 import json
 import os
@@ -24,21 +24,21 @@ def numbers(version):
     return tuple(map(int, version.split(".")))
 
 
-def test_python_of_binder_is_one_that_is_supported():
+def test_python_of_binder_is_supported():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     runtime = (BINDER / "runtime.txt").read_text().strip().removeprefix("python-")
     assert numbers(runtime) >= numbers(project["requires-python"].removeprefix(">="))
 
 
-def test_jax_of_binder_is_pinned_to_one_that_is_supported():
+def test_jax_of_binder_is_pinned_to_a_supported_version():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    (pinned,) = [one.removeprefix("jax==") for one in requirements() if one.startswith("jax==")]
-    (floor,) = [one for one in project["dependencies"] if one.startswith("jax>=")]
+    (pinned,) = [line.removeprefix("jax==") for line in requirements() if line.startswith("jax==")]
+    (floor,) = [line for line in project["dependencies"] if line.startswith("jax>=")]
     assert numbers(pinned) >= numbers(floor.removeprefix("jax>="))
 
 
 def imported(notebook):
-    """The packages that the cells of a notebook import."""
+    """Return the packages that the cells of a notebook import."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     lines = re.findall(r"^\s*import (.+)$", code, re.MULTILINE)
@@ -50,16 +50,17 @@ def imported(notebook):
 @pytest.mark.parametrize(
     "notebook", sorted((REPOSITORY / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
 )
-def test_binder_has_what_a_notebook_imports(notebook):
+def test_binder_installs_the_imports_of_a_notebook(notebook):
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    there = {re.match(r"[\w-]+", one)[0] for one in (*requirements(), *project["dependencies"])}
+    lines = *requirements(), *project["dependencies"]
+    installed = {re.match(r"[\w-]+", line)[0] for line in lines}
     used = imported(notebook) - {"jupyter_jaxcb"}
     assert used and used - set(sys.stdlib_module_names) <= {
-        name.replace("-", "_") for name in there
+        name.replace("-", "_") for name in installed
     }
 
 
-def test_post_build_can_be_run_and_is_a_script():
+def test_post_build_is_an_executable_script():
     script = BINDER / "postBuild"
     assert os.access(script, os.X_OK)
     subprocess.run(["bash", "-n", script], check=True)
@@ -67,7 +68,7 @@ def test_post_build_can_be_run_and_is_a_script():
     assert "set -euo pipefail" in script.read_text()
 
 
-def test_address_opens_an_existing_notebook_in_lab():
+def test_binder_link_opens_an_existing_notebook_in_lab():
     page = (REPOSITORY / "docs" / "installation.md").read_text()
     (address,) = re.findall(r"^https://mybinder\.org/v2/(\S+)$", page, re.MULTILINE)
     parts = urllib.parse.urlsplit(address)

@@ -1,4 +1,4 @@
-"""Each extra declares what its `make` target imports and starts, so the first command works."""
+"""Each extra declares all packages that its `make` target imports and starts."""
 
 import ast
 import functools
@@ -14,22 +14,22 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 TESTS = REPOSITORY / "tests"
-OWN = {"jupyter_jaxcb", "jupyter_jaxcb_worker", "jupyter_jaxcb_pytest", "tests"}
-BEFORE_ANY_ENVIRONMENT = {"pip", "venv"}  # every Python brings these
+OURS = {"jupyter_jaxcb", "jupyter_jaxcb_worker", "jupyter_jaxcb_pytest", "tests"}
+ALWAYS_INSTALLED = {"pip", "venv"}  # part of every Python
 PROJECT = "jupyter-jaxcb"
 
 
 def name_of(requirement):
-    """The distribution a requirement names, and the extras it asks of it."""
+    """Return the distribution and the extras that a requirement names."""
     name, extras = re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement).groups()
     return name.lower().replace("_", "-"), [e.strip() for e in (extras or "").split(",") if e]
 
 
 def declared(extra, project):
-    """The distributions that `pip install jupyter_jaxcb[extra]` names, those of the package too."""
-    found = {name_of(one)[0] for one in project["dependencies"]}
-    for one in project["optional-dependencies"][extra]:
-        name, extras = name_of(one)
+    """Return the requirements of `jupyter_jaxcb[extra]`, including those of the package itself."""
+    found = {name_of(requirement)[0] for requirement in project["dependencies"]}
+    for requirement in project["optional-dependencies"][extra]:
+        name, extras = name_of(requirement)
         found.add(name)
         for other in extras if name == PROJECT else ():
             found |= declared(other, project)
@@ -37,7 +37,7 @@ def declared(extra, project):
 
 
 def started(tree):
-    """The modules that `python -m` starts in `tree`: what follows "-m" in a command."""
+    """Yield the modules that commands in `tree` start with `python -m`."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.List, ast.Tuple, ast.Call)):
             words = node.args if isinstance(node, ast.Call) else node.elts
@@ -48,7 +48,7 @@ def started(tree):
 
 
 def imported(tree):
-    """The modules that `tree` imports."""
+    """Yield the modules that `tree` imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -57,7 +57,7 @@ def imported(tree):
 
 
 def programs(path):
-    """The Python of a test module, a program, or the cells of a notebook, as syntax trees."""
+    """Return the syntax trees of a Python file, or of the cells of a notebook."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return [ast.parse(text)]
@@ -68,9 +68,9 @@ def programs(path):
 
 @functools.cache
 def used(path):
-    """The modules that `path` imports or starts, but for Python's and those beside it."""
+    """Return the third-party modules that `path` imports or starts."""
     found = {name for tree in programs(path) for name in (*imported(tree), *started(tree))}
-    found -= OWN | BEFORE_ANY_ENVIRONMENT | sys.stdlib_module_names
+    found -= OURS | ALWAYS_INSTALLED | sys.stdlib_module_names
     return {name for name in found if not (path.parent / f"{name}.py").exists()}
 
 
@@ -78,12 +78,12 @@ distributions = functools.cache(importlib.metadata.packages_distributions)
 
 
 def missing(paths, extra, project):
-    """The modules of each path that no distribution declared by `extra` brings."""
+    """Return the modules of each path that no distribution declared by `extra` provides."""
     known = declared(extra, project)
     found = {}
     for path in paths:
         for module in used(path):
-            names = {name_of(one)[0] for one in distributions().get(module, [module])}
+            names = {name_of(package)[0] for package in distributions().get(module, [module])}
             if not names & known:
                 found.setdefault(path.name, set()).add(module)
     return found
@@ -108,9 +108,9 @@ def test_extra_declares_all_that_is_imported_or_started(extra, paths):
     assert missing(paths, extra, project()) == {}
 
 
-@pytest.mark.parametrize("gone", ["nbconvert>=7", "scipy>=1.11", "jupyter_client>=8"])
-def test_requirement_that_is_left_out_is_seen(gone):
-    """Another distribution may bring it along, today and on this machine."""
+@pytest.mark.parametrize("requirement", ["nbconvert>=7", "scipy>=1.11", "jupyter_client>=8"])
+def test_missing_requirement_is_found(requirement):
+    """It is found even if another distribution happens to install the package."""
     without = project()
-    without["optional-dependencies"]["test"].remove(gone)
+    without["optional-dependencies"]["test"].remove(requirement)
     assert missing(OTHERS, "test", without)

@@ -1,4 +1,4 @@
-"""`make test-latest` finds a Python, or says what to install."""
+"""`make test-latest` finds the newest Python, or says what to install."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from . import newest_python
 
 @pytest.fixture
 def fake(tmp_path):
-    """Makes an executable that prints what a Python of that version prints when it is probed."""
+    """Return a function that makes an executable that prints like a probed Python."""
 
     def make(place, printed):
         path = tmp_path / place
@@ -22,12 +22,12 @@ def fake(tmp_path):
     return make
 
 
-def test_newest_python_in_range_wins(fake):
+def test_newest_python_in_range_is_chosen(fake):
     found = [fake(f"{minor}/python3", f"3 {minor}") for minor in (11, 12, 13, 15)]
     assert newest_python.newest(found) == found[2]
 
 
-def test_python_that_does_not_start_or_lacks_a_module_is_passed_over(fake, tmp_path):
+def test_python_that_does_not_start_or_lacks_a_module_is_skipped(fake, tmp_path):
     broken = fake("broken/python3", "Traceback >&2; exit 1")
     empty = tmp_path / "python3"
     empty.touch()
@@ -38,9 +38,9 @@ def test_python_that_does_not_start_or_lacks_a_module_is_passed_over(fake, tmp_p
 def test_pythons_of_pyenv_and_uv_are_candidates(fake, tmp_path, monkeypatch):
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "uv"))
-    one = fake("pyenv/versions/3.13.1/bin/python3", "3 13")
-    other = fake("uv/cpython-3.14.0-linux/bin/python3", "3 14")
-    assert {one, other} <= set(newest_python.candidates())
+    first = fake("pyenv/versions/3.13.1/bin/python3", "3 13")
+    second = fake("uv/cpython-3.14.0-linux/bin/python3", "3 14")
+    assert {first, second} <= set(newest_python.candidates())
 
 
 def run(**environment):
@@ -49,11 +49,11 @@ def run(**environment):
     )
 
 
-def test_python_that_is_named_is_taken_as_it_is():
+def test_variable_python_is_printed_unchecked():
     assert run(PYTHON="/of/mine/python3.13").stdout == "/of/mine/python3.13\n"
 
 
-def test_one_line_says_what_to_install_where_there_is_none(tmp_path):
+def test_one_line_says_what_to_install_if_none_is_found(tmp_path):
     done = run(PATH=str(tmp_path), HOME=str(tmp_path))
     assert done.returncode == 1 and not done.stdout
     assert done.stderr.count("\n") == 1 and "install one" in done.stderr

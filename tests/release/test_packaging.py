@@ -1,4 +1,4 @@
-"""What is built can be installed without node, and holds the front end once."""
+"""Wheel and sdist can be installed without Node.js, and contain the front end once."""
 
 import ast
 import email
@@ -22,12 +22,12 @@ SHARED = "share/jupyter/labextensions/jupyter-jaxcb/"
 
 
 def build(kind, source, out, env=None):
-    """Builds a wheel or an sdist in an environment of its own; returns its path."""
-    made = subprocess.run(
+    """Build a wheel or an sdist in an isolated environment; return its path."""
+    done = subprocess.run(
         [sys.executable, "-m", "build", f"--{kind}", "--outdir", out, source],
         capture_output=True, text=True, env=env,
     )  # fmt: skip
-    assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     (path,) = Path(out).iterdir()
     return path
 
@@ -42,25 +42,25 @@ def sdist(tmp_path_factory):
     return build("sdist", REPOSITORY, tmp_path_factory.mktemp("sdist"))
 
 
-def shared(names):
-    """The files of the labextension in a wheel."""
+def labextension_files(names):
+    """Return the files of the labextension in a wheel."""
     return sorted(name.split(SHARED)[1] for name in names if SHARED in name)
 
 
 def test_wheel_holds_the_front_end_once(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    own = shared(names)
-    assert {"package.json", "install.json"} <= set(own)
-    assert any(re.fullmatch(r"static/remoteEntry\..*\.js", name) for name in own)
-    assert any(name.startswith("schemas/") for name in own)
+    files = labextension_files(names)
+    assert {"package.json", "install.json"} <= set(files)
+    assert any(re.fullmatch(r"static/remoteEntry\..*\.js", name) for name in files)
+    assert any(name.startswith("schemas/") for name in files)
     assert {"jupyter_jaxcb/static/widget.js", "jupyter_jaxcb/static/widget.css"} <= set(names)
     assert not [name for name in names if name.startswith("jupyter_jaxcb/labextension/")]
     assert not [name for name in names if "node_modules" in name or name.endswith(".ts")]
 
 
-def test_wheel_is_small_and_tells_nothing_of_where_it_was_built(wheel):
+def test_wheel_is_small_and_contains_no_local_path(wheel):
     archive = zipfile.ZipFile(wheel)
-    assert wheel.stat().st_size < 600_000  # no source maps, no second copy of anything
+    assert wheel.stat().st_size < 600_000  # no source maps, no duplicates
     for name in archive.namelist():
         text = archive.read(name)
         for leak in (str(REPOSITORY), str(Path.home()) + "/", "registry.npmjs"):
@@ -68,7 +68,7 @@ def test_wheel_is_small_and_tells_nothing_of_where_it_was_built(wheel):
 
 
 def test_sdist_builds_the_same_wheel_without_node(sdist, wheel, tmp_path):
-    # Python before 3.11.4 knows no filters; later ones want one.
+    # Python before 3.11.4 has no filters; later versions require one.
     filtered = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path / "source", **filtered)
@@ -79,7 +79,7 @@ def test_sdist_builds_the_same_wheel_without_node(sdist, wheel, tmp_path):
     assert sorted(zipfile.ZipFile(again).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
 
 
-def test_lock_file_has_no_addresses():
+def test_lock_file_has_no_download_addresses():
     lock = (REPOSITORY / "labextension" / "package-lock.json").read_text()
     assert '"resolved"' not in lock
     assert not re.search(r"https?://[^/\"]*(registry|npmjs)", lock)
@@ -92,7 +92,7 @@ def extension_of(wheel):
     return name
 
 
-def test_version_is_the_same_wherever_it_has_to_be_written(wheel):
+def test_version_is_the_same_everywhere(wheel):
     version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
     package = json.loads((REPOSITORY / "labextension" / "package.json").read_text())
     lock = json.loads((REPOSITORY / "labextension" / "package-lock.json").read_text())
@@ -110,42 +110,42 @@ def test_version_is_the_same_wherever_it_has_to_be_written(wheel):
     assert written == dict.fromkeys(written, version)
 
 
-def test_metadata_renders_and_names_what_is_needed(wheel):
+def test_metadata_has_the_description_license_and_requirements(wheel):
     archive = zipfile.ZipFile(wheel)
     (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
     metadata = email.message_from_bytes(archive.read(name))
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata.get_payload().startswith("# jupyter_jaxcb")
-    plain = [one for one in metadata.get_all("Requires-Dist") if "extra ==" not in one]
-    assert {re.match(r"[\w-]+", one)[0] for one in plain} == needed()
+    plain = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
+    assert {re.match(r"[\w-]+", line)[0] for line in plain} == needed()
 
 
-# Asked for by name where they are needed, with an error that says what to install.
+# Imported on demand; if they are missing, an error says what to install.
 OPTIONAL = {"cloudpickle", "pandas", "pyarrow", "pytest"}
-OWN = {"jupyter_jaxcb", "jupyter_jaxcb_worker"}
+OURS = {"jupyter_jaxcb", "jupyter_jaxcb_worker"}
 DISTRIBUTIONS = {"IPython": "ipython", "ml_dtypes": "ml-dtypes"}
 
 
 def needed():
-    """The distributions that the package imports, and the widgets by which anywidget is shown."""
+    """Return the distributions that the package imports, and ipywidgets, which anywidget needs."""
     found = {"ipywidgets"}
-    for path in [path for name in OWN for path in (REPOSITORY / name).rglob("*.py")]:
+    for path in [path for name in OURS for path in (REPOSITORY / name).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module]
             found |= {name.partition(".")[0] for name in names}
-    others = found - set(sys.stdlib_module_names) - OPTIONAL - OWN
+    others = found - set(sys.stdlib_module_names) - OPTIONAL - OURS
     return {DISTRIBUTIONS.get(name, name) for name in others}
 
 
-def test_changelog_is_in_the_form_of_keep_a_changelog():
+def test_changelog_follows_keep_a_changelog():
     text = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
     version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
     releases = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    released = [one for one in releases if one != "[Unreleased]"]
-    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", one) for one in released)
+    released = [title for title in releases if title != "[Unreleased]"]
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", title) for title in released)
     assert releases[0] == "[Unreleased]" or releases[0].startswith(f"[{version}]")
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= kinds
@@ -162,14 +162,14 @@ def test_command_of_an_issue_template_prints_the_versions(path):
     head = dict(re.findall(r"^(\w+): (.*)$", text.split("---\n")[1], re.MULTILINE))
     assert head["name"] and head["about"] and head["labels"]
     for command in re.findall(r"^```sh\n(.*?)\n```", text, re.MULTILINE | re.DOTALL):
-        asked = shlex.split(command)
-        assert asked[0] == "python"
-        reported = subprocess.run(
-            [sys.executable, *asked[1:]], check=True, capture_output=True, text=True
+        words = shlex.split(command)
+        assert words[0] == "python"
+        printed = subprocess.run(
+            [sys.executable, *words[1:]], check=True, capture_output=True, text=True
         ).stdout
         for name in ("jupyter_jaxcb", "jax", "jaxlib", "numpy", "python"):
-            assert re.search(rf"^{name}:? +\S", reported, re.MULTILINE)
+            assert re.search(rf"^{name}:? +\S", printed, re.MULTILINE)
 
 
-def test_there_are_templates_for_a_bug_and_for_a_wrong_status():
+def test_issue_templates_exist_for_bugs_and_wrong_statuses():
     assert {"bug", "wrong-status", "question"} <= {path.stem for path in TEMPLATES}

@@ -1,4 +1,4 @@
-"""A recording with every kind of fact that exporters write, and its files."""
+"""Recordings for several tests, among them one with every kind of fact that exporters write."""
 
 import functools
 import textwrap
@@ -39,7 +39,7 @@ def recorded(elements=3):
         recorder.lowered(fact)
     recorder.took(Compilation(program, 1, (z,), 2_000, 30_000, end_ns=90_500))
     recorder.called(single, 1, 100_000, 300_000)
-    recorder.called(eager, 1, 150_000, 160_001)  # within the one before, as nested calls are
+    recorder.called(eager, 1, 150_000, 160_001)  # inside the previous call, like a nested call
     recorder.called(single, 2, 400_000, 401_000, FAILED)
     stamps = list(range(500_000, 500_000 + 1_000 * (elements + 1), 1_000))
     recorder.called_elements(looped, 1, np.arange(elements), stamps)
@@ -57,7 +57,7 @@ def saved(recording, tmp_path, suffix):
 
 
 def module(source, file="model.py"):
-    """Return the module that `source` defines, as if imported from that file."""
+    """Return the names that `source` defines when it is imported from `file`."""
     names = {"jax": jax, "jnp": jnp, "np": np, "jaxcb": jaxcb, "functools": functools}
     exec(compile(textwrap.dedent(source), file, "exec"), names)
     return names
@@ -76,4 +76,4 @@ def recording_of(source, run, *args, **more):
 
 
 def rows(recording):
-    return {one.where: f"{one.status.words} {one.calls}" for one in summarize(recording)}
+    return {row.where: f"{row.status.words} {row.calls}" for row in summarize(recording)}

@@ -1,4 +1,4 @@
-"""The front end unpacks the host calls that were recorded."""
+"""Call columns: the front end unpacks the host calls that were recorded."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ ROWS = st.lists(
     st.tuples(
         st.integers(0, 2**60),  # start
         st.integers(0, 2**33),  # duration
-        st.integers(0, 2),  # which site
+        st.integers(0, 2),  # index of the variant
         st.integers(-1, 2**31 - 1),  # batch element
         st.sampled_from([None, "ValueError: no luck", "KeyError: 'x'"]),
     ),
@@ -36,7 +36,7 @@ def recorded(rows):
 
 
 @given(rows=ROWS)
-def test_every_call_comes_back_by_its_start(rows, unpacked):
+def test_every_call_is_unpacked_in_order_of_start(rows, unpacked):
     facts, measured, columns = to_message(recorded(rows))
     variants = [(s["function"], len(w["operands"])) for s in facts["sites"] for w in s["shapes"]]
     found = [
@@ -59,7 +59,7 @@ def test_every_call_comes_back_by_its_start(rows, unpacked):
 
 
 @given(rows=ROWS)
-def test_saved_calls_are_those_of_the_message_rounded(rows, unpacked):
+def test_saved_calls_equal_those_of_the_message_up_to_rounding(rows, unpacked):
     recording = recorded(rows)
     saved = to_mimebundle(recording)[1][MIME_TYPE]["calls"]
     _, _, columns = to_message(recording)
@@ -95,7 +95,7 @@ def test_numbers_beyond_16_bits_are_marked_as_out_of_range(column, unpacked):
     assert variant == 0
 
 
-def test_sample_values_name_their_call(unpacked):
+def test_sample_values_refer_to_their_call(unpacked):
     recorder = Recorder()
     fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
     for start in (50, 10, 30):

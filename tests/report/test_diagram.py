@@ -1,4 +1,4 @@
-"""The static vmap diagram, and host traces that are saved opened."""
+"""The static vmap diagram, and which saved host traces are open."""
 
 import re
 from html.parser import HTMLParser
@@ -13,7 +13,7 @@ SITE = Site("pure", "planck", "<cell>", 3, 4, cell=True, source="planck(nm, kelv
 
 
 def recorded(*variants, site=SITE, error=None):
-    """A recording of one call of each variant: shapes of operands and of the result, levels."""
+    """Return a recording of one call of each variant (operand shapes, result shape, levels)."""
     recorder = Recorder()
     recorder.bound(site)
     for place, (operands, result, levels) in enumerate(variants):
@@ -26,13 +26,13 @@ def recorded(*variants, site=SITE, error=None):
 
 
 def table_of(html):
-    """The cells of the last table, row by row."""
+    """Return the cells of the last table, row by row."""
     rows = re.findall(r"<tr>(.*?)</tr>", html.rpartition("<table>")[2])
     return [[re.sub(r"<[^>]*>", "", cell) for cell in re.split(r"</t[hd]>", r)[:-1]] for r in rows]
 
 
 def nested(method):
-    """Two vmaps: stars outside, wavelengths inside."""
+    """Return two vmap levels: 3 wavelengths (innermost) and 4 stars (outermost)."""
     return (VmapLevel(3, method, (True, False)), VmapLevel(4, method, (False, True)))
 
 
@@ -71,7 +71,7 @@ HEADER = ["", "vmap 4 (outermost)", "vmap 3 (innermost)", "own axes", "host func
         ),
         (
             "sequential",
-            ([(3,), (4, 2)], (4, 3)),  # what the loop on the host takes apart
+            ([(3,), (4, 2)], (4, 3)),  # the whole batch, which the loop on the host slices
             [
                 ["operand 1", "unbatched", "3, looped over", "scalar", "()"],
                 ["operand 2", "4, looped over", "unbatched", "(2,)", "(2,)"],
@@ -80,7 +80,7 @@ HEADER = ["", "vmap 4 (outermost)", "vmap 3 (innermost)", "own axes", "host func
         ),
     ],
 )
-def test_diagram_names_what_each_vmap_did_to_each_axis(method, shapes, rows):
+def test_diagram_shows_what_each_vmap_did_to_each_axis(method, shapes, rows):
     html = to_html(recorded((*shapes, nested(method))))
     assert table_of(html) == [HEADER, *rows]
     assert f"<p>vmap in planck, line 3: {method}</p>" in html

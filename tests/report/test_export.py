@@ -88,7 +88,7 @@ def test_csv_leaves_numbers_and_other_texts_unchanged(tmp_path):
     assert "'" not in text
 
 
-def test_text_is_the_report(tmp_path):
+def test_text_file_is_the_report(tmp_path):
     text = saved(SEVERAL, tmp_path, ".txt").decode()
     assert text == f"{to_text(SEVERAL)}\njax 0.0, backend cpu\n"
     assert "no host calls" in saved(Recording(), tmp_path, ".txt").decode()
@@ -106,7 +106,7 @@ def test_html_is_a_standalone_page_without_scripts(tmp_path):
 
     Reader().feed(saved(SEVERAL, tmp_path, ".html").decode())
     assert {"html", "title", "table"} <= set(seen) and "b" not in seen and "script" not in seen
-    assert "<b>bold</b>" in "".join(text)  # of the error, as a text
+    assert "<b>bold</b>" in "".join(text)  # the error message is text, not markup
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".perfetto.json", ".json", ".jaxcb"])
@@ -163,7 +163,7 @@ def test_missing_pandas_is_reported_with_an_alternative(monkeypatch):
         SEVERAL.to_pandas()
 
 
-def test_export_of_a_recorded_block_says_to_pass_its_recording(tmp_path):
+def test_error_for_a_record_says_to_pass_its_recording(tmp_path):
     with jaxcb.record() as r:
         pass
     with pytest.raises(TypeError, match=r"cannot export a Record, .*Pass r\.recording"):

@@ -1,4 +1,4 @@
-"""The file that the front end is tested with is what Python writes today.
+"""The front end is tested with the file that Python writes today.
 
 JAXCB_WRITE_GOLDEN=1 rewrites it after an intended change.
 """
@@ -25,15 +25,15 @@ from jupyter_jaxcb.report import MIME_TYPE, to_mimebundle
 
 FILE = Path(__file__).parents[1] / "data" / "recording.json"
 BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="return bessel(1, z)")
-LOST = Site("pure", "bessel", "<cell>", 3, 4, cell=True, source="a = bessel(2, z) < 3 & z")
+UNUSED = Site("pure", "bessel", "<cell>", 3, 4, cell=True, source="a = bessel(2, z) < 3 & z")
 LOG = Site("io", "log", "/home/someone/model.py", 9, 0, cell=False, source="log(i, loss)")
 
 
 def recording():
-    """A recording with every kind of fact."""
+    """Return a recording with every kind of fact."""
     recorder = Recorder(clock=lambda: 0)
     program, z, i32 = Program("jit_f", "cpu"), Aval((5,), "float32"), Aval((), "int32")
-    for site in (BESSEL, LOST, LOG):
+    for site in (BESSEL, UNUSED, LOG):
         recorder.bound(site)
     lowered = [
         LoweredSite(BESSEL, program, 0, (Aval((1,), "int32"), Aval((3, 5), "float32")),
@@ -58,7 +58,7 @@ def recording():
     recorder.values.not_finite(lowered[2], 1, 0)
     around = ("scan of 5", "branch 1 of 2")
     for outcome in (
-        Outcome(LOST, program, Status.UNUSED, written=1, compiled=0, around=around,
+        Outcome(UNUSED, program, Status.UNUSED, written=1, compiled=0, around=around,
                 reason=Reason.UNUSED),
         Outcome(BESSEL, program, Status.KEPT, 0, written=1, compiled=1, instructions=1),
         Outcome(LOG, program, Status.KEPT, 1, written=8, compiled=8, instructions=1),
@@ -79,20 +79,20 @@ def written():
     return {"data": data, "metadata": metadata}
 
 
-def test_golden_file_is_what_is_written_today(unpacked):
+def test_golden_file_is_up_to_date(unpacked):
     found = json.loads(json.dumps(written()))
     if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
         FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     golden = json.loads(FILE.read_text())
-    # Compressed bytes may differ from one zlib to another.
-    calls = [of["metadata"][MIME_TYPE].pop("calls") for of in (golden, found)]
+    # Different versions of zlib may compress to different bytes.
+    calls = [bundle["metadata"][MIME_TYPE].pop("calls") for bundle in (golden, found)]
     assert golden == found
     assert unpacked(calls[0]) == unpacked(calls[1])
     assert calls[0]["unit_ns"] == calls[1]["unit_ns"]
 
 
 def test_golden_file_has_every_key_that_is_declared():
-    """`schema.ts` is read as text, to find a key that one side forgets."""
+    """The test reads `schema.ts` as text to find declared keys that Python does not write."""
     schema = (FILE.parents[2] / "labextension" / "src" / "view" / "data" / "schema.ts").read_text()
     golden = json.loads(FILE.read_text())
     facts, measured = (golden[part][MIME_TYPE] for part in ("data", "metadata"))

@@ -23,8 +23,8 @@ def vector(size):
     return Aval((size,), "float32")
 
 
-class Reported:
-    """Build a recording: programs of sites, numbered in order of appearance."""
+class Builder:
+    """Builds a recording of programs, numbered in the order they are added."""
 
     def __init__(self):
         self.recorder = Recorder()
@@ -46,70 +46,68 @@ class Reported:
 
 
 def test_single_compilation_has_no_note():
-    assert Reported().program().notes() == {SITE: ()}
+    assert Builder().program().notes() == {SITE: ()}
 
 
-def test_other_shapes_are_named():
-    reported = (
-        Reported().program(arguments=[vector(3)]).program(arguments=[vector(4), Aval((), "int8")])
+def test_shapes_of_repeated_compilations_are_named():
+    builder = (
+        Builder().program(arguments=[vector(3)]).program(arguments=[vector(4), Aval((), "int8")])
     )
-    assert reported.notes() == {
+    assert builder.notes() == {
         SITE: ("jit_f was compiled 2 times, for (float32[3]), (float32[4], int8[])",)
     }
 
 
 def test_three_shapes_are_named_and_the_others_counted():
-    reported = Reported()
+    builder = Builder()
     for size in range(5):
-        reported.program(arguments=[vector(size)])
-    (note,) = reported.notes()[SITE]
+        builder.program(arguments=[vector(size)])
+    (note,) = builder.notes()[SITE]
     assert note.endswith("5 times, for (float32[0]), (float32[1]), (float32[2]), 2 more")
 
 
 def test_new_function_object_each_time_is_noted_with_advice():
-    reported = Reported().program(function=1).program(function=2).program(function=3)
-    (note,) = reported.notes()[SITE]
+    builder = Builder().program(function=1).program(function=2).program(function=3)
+    (note,) = builder.notes()[SITE]
     assert note.startswith(f"jit_f was compiled 3 times, {ANOTHER}: ")
     assert "outside the loop" in note
 
 
 def test_one_function_compiled_twice_for_equal_arguments_is_only_counted():
-    assert Reported().program().program().notes() == {SITE: ("jit_f was compiled 2 times",)}
+    assert Builder().program().program().notes() == {SITE: ("jit_f was compiled 2 times",)}
 
 
-def test_programs_of_two_names_are_not_one_compiled_twice():
-    assert Reported().program("jit_f", function=1).program("jit_g", function=2).notes() == {
-        SITE: ()
-    }
+def test_programs_with_different_names_are_not_counted_together():
+    assert Builder().program("jit_f", function=1).program("jit_g", function=2).notes() == {SITE: ()}
 
 
-def test_note_is_at_the_sites_of_the_program_only():
-    reported = Reported().program(site=OTHER, name="jit_g")
-    reported.program(arguments=[vector(3)]).program(arguments=[vector(4)])
-    assert reported.notes()[OTHER] == ()
-    assert len(reported.notes()[SITE]) == 1
+def test_note_is_shown_only_at_the_sites_of_its_program():
+    builder = Builder().program(site=OTHER, name="jit_g")
+    builder.program(arguments=[vector(3)]).program(arguments=[vector(4)])
+    assert builder.notes()[OTHER] == ()
+    assert len(builder.notes()[SITE]) == 1
 
 
-def test_compilations_of_an_earlier_window_do_not_count():
-    reported = Reported().program(function=1)
-    mark = reported.recorder.mark()
-    reported.program(function=2)
-    (summary,) = summarize(reported.recorder.freeze(mark))
+def test_compilations_in_an_earlier_window_are_not_counted():
+    builder = Builder().program(function=1)
+    mark = builder.recorder.mark()
+    builder.program(function=2)
+    (summary,) = summarize(builder.recorder.freeze(mark))
     assert summary.notes == ()
-    assert len(reported.recorder.freeze(mark).compilations) == 1
-    assert len(reported.notes()[SITE]) == 1
+    assert len(builder.recorder.freeze(mark).compilations) == 1
+    assert len(builder.notes()[SITE]) == 1
 
 
 def test_note_on_a_program_that_is_not_cached_names_the_jax_version():
-    reported = Reported().program(not_cached=True).program(site=OTHER, name="jit_g")
-    notes = reported.notes({"jax": "0.9.1"})
+    builder = Builder().program(not_cached=True).program(site=OTHER, name="jit_g")
+    notes = builder.notes({"jax": "0.9.1"})
     (note,) = notes[SITE]
     assert "the persistent compilation cache of JAX 0.9.1 does not store programs" in note
     assert notes[OTHER] == ()
 
 
 def test_note_on_a_program_that_is_not_cached_needs_no_version():
-    (note,) = Reported().program(not_cached=True).notes()[SITE]
+    (note,) = Builder().program(not_cached=True).notes()[SITE]
     assert "cache of JAX does not store programs" in note
     assert "  " not in note
 
@@ -138,16 +136,16 @@ def test_calls_with_non_finite_results_are_counted(produced, passed_on, words):
 
 
 def test_equal_notes_are_shown_once():
-    reported = Reported()
-    for program in (reported.program(not_cached=True), reported.program("jit_g", not_cached=True)):
-        assert program is reported
-    (note,) = reported.notes({"jax": "0.8.0"})[SITE]
+    builder = Builder()
+    for program in (builder.program(not_cached=True), builder.program("jit_g", not_cached=True)):
+        assert program is builder
+    (note,) = builder.notes({"jax": "0.8.0"})[SITE]
     assert note.startswith("its program is compiled in every process")
 
 
 def test_notes_hold_no_times():
-    reported = Reported().program(function=1).program(function=2, not_cached=True)
-    recording = reported.recorder.freeze(environment={"jax": "0.8.0"})
+    builder = Builder().program(function=1).program(function=2, not_cached=True)
+    recording = builder.recorder.freeze(environment={"jax": "0.8.0"})
     data, metadata = to_mimebundle(recording)
     assert "_ns" not in str(data)
     assert (
@@ -157,35 +155,35 @@ def test_notes_hold_no_times():
 
 
 def test_variants_that_differ_only_in_dtype_are_reported_with_dtypes():
-    reported = Reported()
+    builder = Builder()
     for number, dtype in enumerate(["float32", "int32"]):
         aval = Aval((3,), dtype)
         fact = LoweredSite(SITE, None, number, (aval,), (aval,))
-        reported.recorder.lowered(fact)
-        reported.recorder.called(fact, 1, 0, 1)
-    recording = reported.recorder.freeze()
+        builder.recorder.lowered(fact)
+        builder.recorder.called(fact, 1, 0, 1)
+    recording = builder.recorder.freeze()
     for report in (to_text(recording), to_html(recording)):
         assert "float32[3] → float32[3]" in report and "int32[3] → int32[3]" in report
 
 
-def test_callbacks_of_one_column_have_their_names_before_the_source():
-    reported = Reported()
+def test_callbacks_at_one_column_show_their_names_before_the_source():
+    builder = Builder()
     for number, name in enumerate(["f", "f (finite differences)"]):
         site = Site("pure", name, "m.py", 3, 4, cell=False, source="jax.grad(f)(x)")
         fact = LoweredSite(site, None, number, (), ())
-        reported.recorder.lowered(fact)
-        reported.recorder.called(fact, 1, 0, 1)
-    rows = to_text(reported.recorder.freeze()).splitlines()
+        builder.recorder.lowered(fact)
+        builder.recorder.called(fact, 1, 0, 1)
+    rows = to_text(builder.recorder.freeze()).splitlines()
     assert "m.py:3:5  f: jax.grad(f)(x) " in rows[1]
     assert "m.py:3:5  f (finite differences): jax.grad(f)(x)" in rows[2]
 
 
-def test_callbacks_of_one_column_and_one_name_have_their_flavors_too():
-    reported = Reported()
+def test_callbacks_at_one_column_with_one_name_show_their_flavors_too():
+    builder = Builder()
     for number, flavor in enumerate(["pure", "io"]):
         site = Site(flavor, "<lambda>", "m.py", 3, 4, cell=False, source="c(x)")
         fact = LoweredSite(site, None, number, (), ())
-        reported.recorder.lowered(fact)
-        reported.recorder.called(fact, 1, 0, 1)
-    rows = to_text(reported.recorder.freeze()).splitlines()
+        builder.recorder.lowered(fact)
+        builder.recorder.called(fact, 1, 0, 1)
+    rows = to_text(builder.recorder.freeze()).splitlines()
     assert "  pure <lambda>: c(x)" in rows[1] and "  io <lambda>: c(x)" in rows[2]

@@ -18,7 +18,7 @@ def events(recording, tmp_path):
 
 @recordings
 def test_trace_conforms_to_the_format(recording, tmp_path):
-    """What the specification of trace events requires of these two phases."""
+    """Check what the trace event specification requires of metadata (M) and complete (X) events."""
     whole = json.loads(saved(recording, tmp_path, ".perfetto.json"))
     assert whole["displayTimeUnit"] in ("ms", "ns")
     named = set()
@@ -36,7 +36,8 @@ def test_trace_conforms_to_the_format(recording, tmp_path):
             assert ("process_name", event["pid"], 0) in named
             assert ("thread_name", event["pid"], event["tid"]) in named
     threads = [tid for kind, _, tid in named if kind == "thread_name"]
-    assert len(threads) == len(set(threads))  # over all processes: Perfetto goes by them
+    # No two processes share a `tid`, because Perfetto identifies threads by it alone.
+    assert len(threads) == len(set(threads))
 
 
 def test_trace_has_every_call_crossing_and_compilation(tmp_path):
@@ -75,24 +76,22 @@ def test_slices_of_a_thread_are_nested_in_the_order_of_the_file(tmp_path):
     assert depth == [1, 2, 1, 1, 2, 2, 2]
 
 
-def overlapping_in_part(slices):
-    """Pairs of slices of one thread that overlap without nesting."""
+def partly_overlapping(slices):
+    """Return the pairs of slices of one thread that overlap without nesting."""
     found = []
-    for one, other in itertools.combinations(slices, 2):
+    for first, other in itertools.combinations(slices, 2):
         (a, b), (c, d) = sorted(
-            (round(e["ts"], 3), round(e["ts"] + e["dur"], 3)) for e in (one, other)
+            (round(e["ts"], 3), round(e["ts"] + e["dur"], 3)) for e in (first, other)
         )
         if a < c < b < d:
-            found.append((one, other))
+            found.append((first, other))
     return found
 
 
 @given(
     spans=st.lists(st.tuples(*(st.integers(0, 9_000) for _ in range(3))), min_size=1, max_size=12)
 )
-def test_compilations_of_several_threads_never_overlap_in_part_on_one_track(
-    spans, tmp_path_factory
-):
+def test_compilations_of_several_threads_never_partly_overlap_on_one_track(spans, tmp_path_factory):
     recorder = Recorder(clock=lambda: 0)
     for number, (lower, compile, wait) in enumerate(spans):
         program = Program("jit_f", "cpu", number)
@@ -108,12 +107,12 @@ def test_compilations_of_several_threads_never_overlap_in_part_on_one_track(
     assert sum(map(len, tracks.values())) == 2 * len(spans)
     assert set(tracks) <= set(names)
     for key, slices in tracks.items():
-        assert overlapping_in_part(slices) == []
+        assert partly_overlapping(slices) == []
         (phase,) = {event["cat"] for event in slices}
         assert names[key].startswith(phase)
 
 
-def test_compilations_one_after_the_other_share_a_track(tmp_path):
+def test_consecutive_compilations_share_a_track(tmp_path):
     recorder = Recorder(clock=lambda: 0)
     for end in (1_000, 2_000, 3_000):
         recorder.took(Compilation(Program("jit_f", "cpu"), 1, (), 300, 700, end_ns=end))
@@ -121,7 +120,7 @@ def test_compilations_one_after_the_other_share_a_track(tmp_path):
     assert len(compiled) == 6 and len({event["tid"] for event in compiled}) == 2
 
 
-def test_calls_come_out_in_the_order_of_their_start(tmp_path):
+def test_calls_are_sorted_by_start(tmp_path):
     recorder = Recorder()
     fact = LoweredSite(BESSEL, None, -1, (), ())
     for start in (30_000, 10_000, 20_000):

@@ -1,6 +1,6 @@
 """The front end uses the phrases of the reports.
 
-JAXCB_WRITE_GOLDEN=1 rewrites the copy of the front end after an intended change.
+JAXCB_WRITE_GOLDEN=1 rewrites the front end's copy after an intended change.
 """
 
 import json
@@ -27,11 +27,15 @@ def test_every_status_has_a_sign():
 
 
 def test_front_end_uses_every_phrase_with_its_arguments():
-    """The object beside each phrase has a key for each name in braces."""
+    """Each ``say(phrases.name, {...})`` has a key for every name in braces in the phrase."""
     code = "".join(path.read_text() for path in sorted(SOURCES.rglob("*.ts")))
     for name, phrase in _phrases.TABLE.items():
         assert f"phrases.{name}" in code, name
-        words = [word for _, word, *_ in string.Formatter().parse(str(phrase)) if word]
-        if isinstance(phrase, str) and words:
+        placeholders = [
+            placeholder
+            for _, placeholder, *_ in string.Formatter().parse(str(phrase))
+            if placeholder
+        ]
+        if isinstance(phrase, str) and placeholders:
             arguments = code.partition(f"say(phrases.{name}, {{")[2].partition("})")[0]
-            assert all(word in arguments for word in words), name
+            assert all(placeholder in arguments for placeholder in placeholders), name

@@ -1,4 +1,4 @@
-"""Every reason and every note has a text; files hold the facts instead of the texts."""
+"""Every reason and every note has a text; files store facts, not texts."""
 
 import dataclasses
 import json
@@ -45,7 +45,7 @@ def note(kind):
 
 
 def full(reason):
-    """An outcome with every fact that a reason can use, and every note."""
+    """Return an outcome with every fact that a reason can use, and with every note."""
     return outcome(
         reason,
         instructions=1,
@@ -68,8 +68,8 @@ def test_every_reason_and_every_note_has_a_text():
 @pytest.mark.parametrize("flavor", ["pure", "io", "debug", "buffer", "jax pure", "jax buffer"])
 @pytest.mark.parametrize("reason", Reason)
 @pytest.mark.parametrize("bare", [False, True])
-def test_words_of_a_reason_are_complete_for_every_flavor(reason, flavor, bare):
-    """Also for a file that somebody else wrote, which may lack the facts."""
+def test_reason_and_advice_are_complete_for_every_flavor(reason, flavor, bare):
+    """`bare` is an outcome without the facts: a file from another program may lack them."""
     given = outcome(reason, flavor) if bare else dataclasses.replace(full(reason), site=SITE)
     for words in (reason_words(causes_of(given)), advice_words(causes_of(given))):
         assert "{" not in words
@@ -77,7 +77,7 @@ def test_words_of_a_reason_are_complete_for_every_flavor(reason, flavor, bare):
 
 
 @pytest.mark.parametrize("kind", NoteKind)
-def test_words_of_a_note_are_complete(kind):
+def test_text_of_a_note_is_complete(kind):
     words = note_words(note(kind))
     assert words and "{" not in words and "None" not in words
 
@@ -135,11 +135,11 @@ def test_every_reason_and_every_note_comes_back_from_a_file(recording, suffix, t
 
 @each_recording
 def test_file_holds_no_sentence(recording):
-    """Two words in a row count as a sentence; names and error messages are left out."""
+    """Two words in a row count as a sentence; exception messages are ignored."""
     (written,) = json.loads(recording.to_json())["outcomes"]
     assert written["reason"] in (None, *Reason)
-    del written["unreadable"]  # the words of an exception
-    kinds = [one[0] for one in written["notes"]]
+    del written["unreadable"]  # an exception message
+    kinds = [kind for kind, *_ in written["notes"]]
     assert kinds == list(NoteKind)
     assert re.findall(r"[A-Za-z]+ [A-Za-z]+", json.dumps(written)) == []
 

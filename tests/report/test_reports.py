@@ -73,7 +73,7 @@ ERRORS = ("ValueError: a", "ValueError: b", "ValueError: c")
 
 
 def many_sites(rows, lowered):
-    """A recording with these rows (lowered, crossing, error, nanoseconds) from these sites."""
+    """Return a recording of `rows` (lowered, crossing, error, nanoseconds) from these sites."""
     calls = np.zeros(len(rows), Recording().calls.dtype)
     for place, name in enumerate(("lowered", "crossing", "error", "end_ns")):
         calls[name] = [row[place] for row in rows]
@@ -82,7 +82,7 @@ def many_sites(rows, lowered):
 
 
 @given(data=st.data())
-def test_summary_of_any_calls_is_what_counting_them_one_by_one_gives(data):
+def test_summary_equals_counting_the_calls_one_by_one(data):
     lowered = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
     row = st.tuples(
         st.integers(0, len(lowered) - 1),
@@ -94,11 +94,11 @@ def test_summary_of_any_calls_is_what_counting_them_one_by_one_gives(data):
     summaries = {summary.site: summary for summary in summarize(recording)}
     assert set(summaries) == {SITES[site] for site in lowered}
     for site, summary in summaries.items():
-        own = [call for call in recording if recording.lowered[call.lowered].site == site]
-        assert summary.calls == len(own)
-        assert summary.crossings == len({call.crossing for call in own})
-        assert summary.host_ns == sum(call.end_ns - call.start_ns for call in own)
-        assert list(summary.errors) == list(dict.fromkeys(c.error for c in own if c.error))
+        calls = [call for call in recording if recording.lowered[call.lowered].site == site]
+        assert summary.calls == len(calls)
+        assert summary.crossings == len({call.crossing for call in calls})
+        assert summary.host_ns == sum(call.end_ns - call.start_ns for call in calls)
+        assert list(summary.errors) == list(dict.fromkeys(c.error for c in calls if c.error))
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\r\n\n"])
@@ -108,26 +108,26 @@ def test_error_without_a_message_is_reported(report, text):
     assert "✕ raised" in str(report(recording))
 
 
-class Looked(np.ndarray):
-    """Rows that count how often all of them are scanned."""
+class ScanCounter(np.ndarray):
+    """Rows of calls that count how often all of them are scanned."""
 
-    times = 0
+    scans = 0
 
     def __getitem__(self, place):
         if isinstance(place, str | np.ndarray):
-            Looked.times += 1
+            ScanCounter.scans += 1
         return np.asarray(super().__getitem__(place))
 
 
 @pytest.mark.parametrize("report", [to_text, to_html, to_mimebundle])
 def test_calls_are_scanned_as_often_for_many_sites_as_for_two(report, monkeypatch):
-    looks = []
+    scans = []
     for sites in (2, 40):
-        monkeypatch.setattr(Looked, "times", 0)
+        monkeypatch.setattr(ScanCounter, "scans", 0)
         recording = many_sites([(n, n, 0, 1) for n in range(sites)], range(sites))
-        report(dataclasses.replace(recording, calls=recording.calls.view(Looked)))
-        looks.append(Looked.times)
-    assert looks[0] == looks[1] > 0
+        report(dataclasses.replace(recording, calls=recording.calls.view(ScanCounter)))
+        scans.append(ScanCounter.scans)
+    assert scans[0] == scans[1] > 0
 
 
 def test_site_that_was_only_traced_is_not_elided():
@@ -137,7 +137,7 @@ def test_site_that_was_only_traced_is_not_elided():
 @pytest.mark.parametrize(
     ("compiled", "counted", "runs", "status"),
     [
-        (1, False, 0, Status.NOT_RUN),  # each run would have called it
+        (1, False, 0, Status.NOT_RUN),  # every run calls it
         (None, True, 0, Status.NOT_RUN),
         (None, True, 1, Status.NOT_REACHED),
         (None, False, 0, Status.UNKNOWN),
@@ -183,20 +183,20 @@ def test_times_are_shown_only_on_request():
     assert "µs" not in to_text(recorded(), times=False)
 
 
-def test_cell_that_was_recorded_is_reported_from_others():
+def test_site_in_a_cell_that_was_not_recorded_is_marked():
     assert "line 4, another cell" in to_text(recorded(cells=("<other>",)))
     assert "another cell" not in to_text(recorded())
     assert "another cell" not in to_text(recorded(cells=()))  # a script
 
 
 @pytest.mark.parametrize("to", [to_text, to_html])
-def test_nothing_is_shown_when_nothing_happened(to):
+def test_report_of_an_empty_recording_is_empty(to):
     assert to(Recording()) == ""
 
 
 def test_html_escapes_source_and_has_no_script():
     html = to_html(recorded())
-    assert html.count("a = bessel(2, z) &lt; 3 &amp; z") == 2  # the cell and its title
+    assert html.count("a = bessel(2, z) &lt; 3 &amp; z") == 2  # in the cell and its title
     assert "z) < 3" not in html
     assert "<script" not in html
 

@@ -87,7 +87,7 @@ def test_files_name_each_row(tmp_path):
     ]
 
 
-def test_table_of_pandas_and_arrow_has_the_callers(tmp_path):
+def test_pandas_and_arrow_tables_have_the_callers(tmp_path):
     pytest.importorskip("pandas")
     recording = helper()
     assert list(recording.to_pandas()["callers"]) == ["g line 6"]
@@ -105,15 +105,15 @@ def test_files_keep_rows_apart(tmp_path):
 def test_explain_and_its_matrix_name_each_row():
     g = module(HELPER)["g"]
     ahead = jaxcb.explain(g)(X)
-    assert [one.where for one in summarize(ahead)] == list(HELPER_ROWS)
+    assert [site.where for site in summarize(ahead)] == list(HELPER_ROWS)
     table = str(jaxcb.explain_matrix(g)(X))
     for where in HELPER_ROWS:
         assert f"\n{where} " in table
     assert "line 2 (from g, line 7): nothing uses its result" in table
 
 
-def test_rows_of_a_matrix_are_those_of_all_its_columns():
-    """A column with only one of two rows names it like the other columns."""
+def test_matrix_has_the_rows_of_all_its_columns():
+    """A column that has only one of the two rows names it as the other columns do."""
     names = module(
         """
         f = lambda x: jaxcb.pure_callback(np.sin, x, x)
@@ -130,8 +130,8 @@ def test_rows_of_a_matrix_are_those_of_all_its_columns():
     ]
 
 
-def test_rule_that_is_called_later_under_another_transformation_is_one_row_of_a_matrix():
-    """JAX calls a rule inside `jax.checkpoint` when the frames of the function are gone."""
+def test_rule_that_jax_calls_later_under_a_transformation_is_one_row_of_a_matrix():
+    """Inside `jax.checkpoint`, JAX calls a rule after the function has returned."""
     names = module(
         """
         f = jaxcb.pure(lambda x: x, result="x")
@@ -157,7 +157,7 @@ def test_callers_in_another_cell_are_marked():
         Site("pure", "f", "/cell-1", 3, 0, True, "", (Frame("<module>", file, 6, 0, True),))
         for file in ("/cell-1", "/cell-2")
     ]
-    assert [Rows(sites).where(one) for one in sites] == [
+    assert [Rows(sites).where(site) for site in sites] == [
         "line 3 (from line 6)",
         "line 3 (from line 6, another cell)",
     ]
@@ -169,15 +169,15 @@ def test_long_names_of_callers_are_cut():
         Site("pure", "f", "a.py", 3, 0, False, "", (Frame("g" * 500, "b.py", line),))
         for line in (1, 2)
     ]
-    assert all(len(Rows(sites).where(one)) < 200 for one in sites)
+    assert all(len(Rows(sites).where(site)) < 200 for site in sites)
 
 
 def test_naming_many_rows_of_one_helper_takes_linear_time():
     """Each frame is visited once."""
-    looked = []
+    visited = []
 
     def where(place):
-        looked.append(place)
+        visited.append(place)
         return place.where
 
     sites = [
@@ -185,5 +185,5 @@ def test_naming_many_rows_of_one_helper_takes_linear_time():
         for line in range(2_000)
     ]
     names = Rows(sites, where)
-    assert len(looked) == len(sites)
-    assert len({names.where(one) for one in sites}) == len(sites)
+    assert len(visited) == len(sites)
+    assert len({names.where(site) for site in sites}) == len(sites)

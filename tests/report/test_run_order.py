@@ -25,7 +25,7 @@ WORDS = "ran before"
 
 
 def fact(index, flavor="io", program=PROGRAM, line=None, levels=(), shard=None):
-    """The callback on line 10 + index of m.py, which is number `index` of the program."""
+    """Return callback number `index` of the program, by default on line 10 + index of m.py."""
     site = Site(flavor, f"f{index}", "m.py", line or 10 + index, 0, cell=False)
     operands = tuple(Aval((level.size,), "float32") for level in levels[:1])
     return LoweredSite(site, program, index, operands, (), levels, shard=shard)
@@ -41,7 +41,7 @@ def note_outcomes(recorder, facts, compiled):
 
 
 def recorded(facts, order):
-    """A recording of calls of `facts` in this order, one tick of the clock apart."""
+    """Return a recording of calls of `facts` in this order, one clock tick apart."""
     recorder = Recorder(clock=itertools.count(100, 10).__next__)
     for lowered in facts:
         recorder.lowered(lowered)
@@ -52,7 +52,7 @@ def recorded(facts, order):
 
 
 def sentences(recording):
-    """The sentences in the text, which equal those in the metadata."""
+    """Return the sentences in the text, after checking that the metadata has the same."""
     found = [line.strip() for line in to_text(recording).splitlines() if WORDS in line]
     data, metadata = to_mimebundle(recording)
     assert metadata[MIME_TYPE]["out_of_order"] == found
@@ -72,18 +72,18 @@ def test_two_calls_in_program_order_are_not_named():
     assert sentences(recorded([fact(0), fact(1)], [0, 1, 0, 1])) == []
 
 
-def test_runs_are_counted_one_by_one():
+def test_runs_out_of_order_are_counted():
     (sentence,) = sentences(recorded([fact(0), fact(1)], [0, 1, 1, 0, 1, 0]))
     assert "in 2 of 3 runs" in sentence
 
 
-def test_order_of_lowering_counts_and_not_the_order_of_lines():
+def test_program_order_is_the_order_of_lowering_not_of_lines():
     (sentence,) = sentences(recorded([fact(0, line=20), fact(1, line=5)], [1, 0]))
     assert sentence.startswith("m.py:5 ran before m.py:20")
     assert sentences(recorded([fact(0, line=20), fact(1, line=5)], [0, 1])) == []
 
 
-def test_facts_may_be_noted_in_any_order():
+def test_program_order_does_not_depend_on_when_callbacks_are_noted():
     (sentence,) = sentences(recorded([fact(1), fact(0)], [0, 1]))
     assert sentence.startswith("m.py:11 ran before m.py:10")
     assert sentences(recorded([fact(1), fact(0)], [1, 0])) == []
@@ -114,7 +114,7 @@ def test_pure_callbacks_elements_and_shards_are_not_compared():
         assert sentences(recorded([fact(0), other], [1, 0])) == []
 
 
-def test_callbacks_that_are_called_different_numbers_of_times_are_not_compared():
+def test_callbacks_with_different_numbers_of_calls_are_not_compared():
     assert sentences(recorded([fact(0), fact(1)], [1, 0, 0])) == []
 
 
@@ -127,7 +127,7 @@ def test_two_programs_are_reported_separately():
     ]  # fmt: skip
 
 
-def test_callback_in_a_branch_does_not_hide_those_around_it():
+def test_callback_in_a_branch_does_not_hide_the_order_of_its_neighbors():
     recorder = Recorder(clock=itertools.count(100, 10).__next__)
     facts = [fact(0), fact(1), fact(2)]
     for lowered in facts:
@@ -141,8 +141,8 @@ def test_callback_in_a_branch_does_not_hide_those_around_it():
 
 
 @pytest.mark.parametrize("ordered", [False, True], ids=["unordered", "ordered"])
-def test_reported_order_is_the_one_that_the_host_functions_saw(ordered):
-    """XLA may make the second call at once, while the operand of the first is still computed."""
+def test_reported_order_is_the_order_the_host_functions_saw(ordered):
+    """XLA may make the second call first, while it still computes the operand of the other."""
     seen = []
 
     @jax.jit
@@ -191,7 +191,7 @@ def test_two_branches_of_one_cond_have_no_order():
 
 
 def test_calls_of_a_loop_do_not_count_as_runs():
-    """One run of a loop of three, reported to the recorder by hand."""
+    """The test passes one run of a loop of three to the recorder by hand."""
     recorder = Recorder()
     facts = [fact(0), fact(1)]
     for lowered in facts:
@@ -204,7 +204,7 @@ def test_calls_of_a_loop_do_not_count_as_runs():
     assert sentences(recorder.freeze()) == []
 
 
-def test_two_callbacks_of_one_line_are_distinguished():
+def test_two_callbacks_on_one_line_are_distinguished():
     def site(column):
         return Site("io", "f", "m.py", 10, column, cell=False)
 
@@ -213,8 +213,8 @@ def test_two_callbacks_of_one_line_are_distinguished():
     assert sentence.startswith("m.py:10:5 ran before m.py:10:1 ")
 
 
-def test_two_callbacks_of_one_column_are_distinguished_by_their_names():
-    """As in a loop over callbacks, or for a callback and its finite differences."""
+def test_two_callbacks_at_one_column_are_distinguished_by_their_names():
+    """Examples are a loop over callbacks, or a callback and its finite differences."""
     facts = [
         LoweredSite(Site("io", name, "m.py", 10, 4, cell=False), PROGRAM, index, (), ())
         for index, name in enumerate(["f", "g"])
@@ -223,17 +223,17 @@ def test_two_callbacks_of_one_column_are_distinguished_by_their_names():
     assert sentence.startswith("m.py:10:5 g ran before m.py:10:5 f ")
 
 
-def test_callback_that_a_program_has_twice_is_not_compared():
+def test_callback_that_is_in_a_program_twice_is_not_compared():
     again = LoweredSite(fact(0).site, PROGRAM, 2, (), ())
     facts = [fact(0), fact(1), again]
     assert sentences(recorded(facts, [0, 1, 2])) == sentences(recorded(facts, [2, 1, 0])) == []
 
 
-def test_number_of_runs_is_unknown_if_the_calls_are_no_multiple_of_a_run():
+def test_expected_calls_are_unknown_if_the_calls_are_not_a_multiple_of_those_of_a_run():
     recorder = Recorder()
-    recorder.lowered(one := fact(0))
-    note_outcomes(recorder, [one], compiled=2)
+    recorder.lowered(lowered := fact(0))
+    note_outcomes(recorder, [lowered], compiled=2)
     for _ in range(3):
-        recorder.called(one, 1, 0, 1)
+        recorder.called(lowered, 1, 0, 1)
     (summary,) = summarize(recorder.freeze())
     assert (summary.calls, summary.expected) == (3, None)

@@ -20,7 +20,7 @@ def add(method):
 
 
 def row(recording):
-    """The variant in the text, after status, calls and shapes; the HTML has the same."""
+    """Return the variant in the only row of the text, after checking that the HTML has it too."""
     (line,) = to_text(recording, times=False).splitlines()[1:]
     variant = line.partition(" → ")[2].partition("  ")[2].strip()
     assert not variant or f"<br>{variant}</td>" in to_html(recording)
@@ -92,7 +92,7 @@ def test_call_without_vmap_shows_no_variant():
     assert row(recorded(lambda: jax.jit(add("sequential"))(Y, Y))) == ""
 
 
-def made(*facts):
+def recording_of(*facts):
     recorder = Recorder()
     for fact in facts:
         recorder.lowered(fact)
@@ -114,24 +114,24 @@ def shards(names, program=PROGRAM, **facts):
 
 def test_shards_are_counted_and_their_devices_named_by_shard():
     facts = shards(["cpu:2", "cpu:0", "cpu:3", "cpu:1"])
-    assert row(made(*facts)) == "4 shards (cpu:2, cpu:0, cpu:3, cpu:1)"
-    assert row(made(*facts[::-1])) == "4 shards (cpu:2, cpu:0, cpu:3, cpu:1)"
+    assert row(recording_of(*facts)) == "4 shards (cpu:2, cpu:0, cpu:3, cpu:1)"
+    assert row(recording_of(*facts[::-1])) == "4 shards (cpu:2, cpu:0, cpu:3, cpu:1)"
 
 
-def test_eight_devices_are_named():
+def test_at_most_eight_devices_are_named():
     names = [f"cpu:{number}" for number in range(10)]
-    assert row(made(*shards(names[:8]))) == f"8 shards ({', '.join(names[:8])})"
-    assert row(made(*shards(names))) == f"10 shards ({', '.join(names[:8])}, …)"
+    assert row(recording_of(*shards(names[:8]))) == f"8 shards ({', '.join(names[:8])})"
+    assert row(recording_of(*shards(names))) == f"10 shards ({', '.join(names[:8])}, …)"
 
 
-def test_shards_whose_devices_are_not_known_are_only_counted():
-    assert row(made(*shards(["", ""]))) == "2 shards"
+def test_shards_on_unknown_devices_are_only_counted():
+    assert row(recording_of(*shards(["", ""]))) == "2 shards"
 
 
 def test_two_programs_on_the_same_devices_have_no_more_shards_than_devices():
     names = ["cpu:0", "cpu:1"]
     facts = [*shards(names), *shards(names, Program("jit_g", "cpu", 2))]
-    assert row(made(*facts)) == "2 shards (cpu:0, cpu:1)"
+    assert row(recording_of(*facts)) == "2 shards (cpu:0, cpu:1)"
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,13 @@ def test_two_programs_on_the_same_devices_have_no_more_shards_than_devices():
 def test_gathered_bytes_are_shown(size, words):
     value = (Aval((2,), "float32"),)
     fact = LoweredSite(SITE, None, 0, value, value, devices=4, gathered_bytes=size)
-    recording = made(fact)
+    recording = recording_of(fact)
     assert row(recording) == f"gathers {words}"
     ((shapes,),) = [site["shapes"] for site in to_mimebundle(recording)[0][MIME_TYPE]["sites"]]
     assert (shapes["gathered_bytes"], shapes["shards"]) == (size, 0)
 
 
-def test_vmap_shards_and_gathering_stand_side_by_side():
+def test_vmap_shards_and_gathering_are_listed_together():
     level = VmapLevel(2, "sequential", (True,))
-    variant = row(made(*shards(["cpu:0", "cpu:1"], levels=(level,), gathered_bytes=8)))
+    variant = row(recording_of(*shards(["cpu:0", "cpu:1"], levels=(level,), gathered_bytes=8)))
     assert variant == "vmap 2, sequential, 2 shards (cpu:0, cpu:1), gathers 8 B"

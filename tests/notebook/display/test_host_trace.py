@@ -1,4 +1,4 @@
-"""What is shown after a cell: one line and a table, deterministic, once, after everything else."""
+"""The host trace after a cell: a headline and a table, deterministic, shown once, shown last."""
 
 import json
 
@@ -23,18 +23,18 @@ def test_nothing_is_shown_when_no_callback_ran(kernel):
     assert kernel.run("jax.make_jaxpr(double)(1.0); jax.eval_shape(double, 1.0);").traces == []
 
 
-def test_trace_comes_after_the_output_of_the_cell(double):
+def test_trace_follows_the_output_of_the_cell(double):
     ran = double.run("print('first'); double(1.0)")
     assert ran.order == ["stream", "execute_result", "trace"]
 
 
-def test_trace_comes_after_the_traceback(double):
+def test_trace_follows_the_traceback(double):
     ran = double.run("jax.jit(double)(1.0); 1 / 0")
     assert ran.order == ["error", "trace"]
     assert [site["calls"] for site in ran.sites] == [1]
 
 
-def test_failed_host_function_is_shown_as_the_users_own_error_once(double):
+def test_error_of_a_host_function_is_shown_once_as_the_users_exception(double):
     for call in ("double(101.0)", "jax.jit(double)(101.0)", "f = jax.jit(double); f(1.); f(101.)"):
         ran = double.run(call)
         name, message, frames = ran.error
@@ -57,7 +57,7 @@ def test_elided_callback_is_named_with_reason_and_advice(double):
     assert "unused" in ran.trace["text/plain"]
 
 
-def test_lowering_without_compiling_is_no_elision(double):
+def test_lowering_without_compiling_reports_no_elision(double):
     code = "low = jax.jit(lambda x: (double(x), x)[1]).lower(1.0)"
     assert double.run(code).traces == []
     assert [site["status"] for site in double.run("low.compile();").sites] == ["unused"]
@@ -75,7 +75,7 @@ def test_data_is_deterministic_and_times_are_metadata(double, unpacked):
         assert leak not in text
 
 
-def test_call_of_a_program_from_another_cell_is_distinguished(double):
+def test_call_site_in_another_cell_is_marked(double):
     double.run("f = jax.jit(lambda x: double(x))")
     assert double.run("f(1.0);").sites[0]["where"] == "line 1, another cell"
     both = [site["where"] for site in double.run("f(1.0); double(1.0);").sites]
@@ -93,7 +93,7 @@ def test_silent_execution_shows_nothing(double):
     assert [site["calls"] for site in double.run("double(1.0);").sites] == [1]
 
 
-def test_calls_of_a_program_that_nobody_waits_for_are_in_its_own_cell(double):
+def test_calls_of_a_program_nobody_waits_for_are_shown_in_its_cell(double):
     double.run(
         "big = jnp.ones((400, 400))\n"
         "f = jax.jit(lambda x: double((x @ x @ x)[0, 0] / 1e6))\n"
@@ -105,7 +105,7 @@ def test_calls_of_a_program_that_nobody_waits_for_are_in_its_own_cell(double):
         assert [site["calls"] for site in ran.sites] == [1]
 
 
-def test_failure_of_a_program_that_nobody_waits_for_is_shown_in_its_own_cell(kernel):
+def test_error_of_a_program_nobody_waits_for_is_shown_in_its_cell(kernel):
     kernel.run("%%jax_callback io --result None\ndef log(x): raise ValueError('no luck')")
     kernel.run(
         "big = jnp.ones((700, 700))\n"
@@ -130,14 +130,14 @@ def test_record_keeps_the_recording_under_its_name(double):
     assert [site["calls"] for site in again.sites] == [1, 1]
 
 
-def test_record_of_a_failing_cell_keeps_what_was_recorded(double):
+def test_record_keeps_the_recording_of_a_failing_cell(double):
     ran = double.run("%%jax_record r\ndouble(1.0)\n1 / 0")
     assert ran.error[0] == "ZeroDivisionError"
     assert "----> 3 1 / 0" in ran.error[2]
     assert double.run("len(r)").value == "1"
 
 
-def test_off_shows_nothing_until_auto(double):
+def test_record_off_shows_nothing_until_auto(double):
     double.run("%jax_record off")
     assert double.run("double(1.0)").traces == []
     assert len(double.run("%%jax_record\ndouble(1.0)").traces) == 1
@@ -147,7 +147,7 @@ def test_off_shows_nothing_until_auto(double):
 
 
 @pytest.mark.parametrize("line", ["%jax_record on", "%jax_record", "%%jax_record 1x\n1"])
-def test_error_for_a_wrong_word_has_advice(double, line):
+def test_wrong_argument_of_record_is_a_usage_error(double, line):
     assert double.run(line).text.startswith("UsageError: ")
 
 
@@ -160,10 +160,10 @@ def test_callbacks_lists_every_callback_with_totals(double):
     assert rows[0][:3] == ["callback", "flavor", "where"]
     assert "not used yet" in next(line for line in listed.splitlines() if "never" in line)
     calls = [line for line in listed.splitlines() if line.startswith("double")]
-    assert len(calls) == 1 and "4 calls" in calls[0]  # sites that look alike are one row
+    assert len(calls) == 1 and "4 calls" in calls[0]  # equal-looking sites are one row
 
 
-def test_recorded_cell_without_callbacks_suggests_to_record_those_of_jax(kernel):
+def test_recorded_cell_without_callbacks_suggests_the_option_jax(kernel):
     kernel.run("call = jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x))")
     ran = kernel.run("%%jax_record\nfloat(call(1.0))")
     assert ran.value == "1.0" and not ran.traces

@@ -1,4 +1,4 @@
-"""What JupyterLab's side panel and badges are reported over the comm."""
+"""The comm that keeps JupyterLab's side panel and badges up to date."""
 
 import zlib
 
@@ -10,19 +10,19 @@ def double(x):
 
 
 @pytest.fixture
-def reported(kernel):
-    """Runs a cell under a cell id; returns the last snapshot, or None."""
+def sent(kernel):
+    """Return a function that runs a cell and returns the data of the comm messages it sends."""
 
     def run(code, cell=None):
-        recorded = []
+        messages = []
 
         def receive(message):
             if message["msg_type"] == "comm_msg":
-                recorded.append(message["content"])
+                messages.append(message["content"])
 
         kernel.run_cell(code, cell, receive)
-        assert {content["comm_id"] for content in recorded} <= {"jupyter_jaxcb"}
-        return [content["data"] for content in recorded]
+        assert {content["comm_id"] for content in messages} <= {"jupyter_jaxcb"}
+        return [content["data"] for content in messages]
 
     return run
 
@@ -32,8 +32,8 @@ def double_of(snapshot):
     return callback
 
 
-def test_registered_callback_is_reported_with_its_cell_and_line(reported):
-    (snapshot,) = reported(SETUP, "cell-a")
+def test_snapshot_has_the_cell_and_line_of_a_registered_callback(sent):
+    (snapshot,) = sent(SETUP, "cell-a")
     assert (snapshot["type"], snapshot["protocol"]) == ("snapshot", 1)
     callback = double_of(snapshot)
     assert callback | {"name": "double", "flavor": "pure", "cell": "cell-a", "line": 2} == callback
@@ -41,11 +41,11 @@ def test_registered_callback_is_reported_with_its_cell_and_line(reported):
     assert snapshot["cells"] == {"cell-a": zlib.crc32(SETUP.encode())}
 
 
-def test_sites_are_reported_as_of_the_last_cell_and_callbacks_over_all(reported):
-    reported(SETUP, "cell-a")
+def test_snapshot_has_the_sites_of_all_cells_and_total_calls_of_callbacks(sent):
+    sent(SETUP, "cell-a")
     code = "y = 1\nz = jax.vmap(double)(jnp.ones(5))"
-    reported(code, "cell-b")
-    (snapshot,) = reported(code + "\ndouble(y)", "cell-c")
+    sent(code, "cell-b")
+    (snapshot,) = sent(code + "\ndouble(y)", "cell-c")
     callback = double_of(snapshot)
     sites = [(s["cell"], s["line"], s["calls"], s["shapes"]) for s in snapshot["sites"]]
     assert sites == [
@@ -56,69 +56,69 @@ def test_sites_are_reported_as_of_the_last_cell_and_callbacks_over_all(reported)
     assert callback["calls"] == 3 and callback["sites"] == [0, 1, 2]
 
 
-def test_cell_run_again_with_another_text_has_its_new_sites_only(reported):
-    reported(SETUP, "cell-a")
-    reported("double(1.0)", "cell-b")
-    (snapshot,) = reported("\n\ndouble(2.0)", "cell-b")
+def test_edited_cell_that_runs_again_has_only_its_new_sites(sent):
+    sent(SETUP, "cell-a")
+    sent("double(1.0)", "cell-b")
+    (snapshot,) = sent("\n\ndouble(2.0)", "cell-b")
     assert [(s["cell"], s["line"]) for s in snapshot["sites"]] == [("cell-b", 3)]
 
 
-def test_blank_lines_at_the_top_of_a_cell_count(reported):
-    (snapshot,) = reported("%%jax_callback pure --result x\n\n \ndef double(x):\n    return x", "a")
+def test_line_numbers_include_blank_lines_at_the_top_of_a_cell(sent):
+    (snapshot,) = sent("%%jax_callback pure --result x\n\n \ndef double(x):\n    return x", "a")
     assert double_of(snapshot)["line"] == 4
-    (snapshot,) = reported("\n  \n\ny = 1\ndouble(y)", "b")
+    (snapshot,) = sent("\n  \n\ny = 1\ndouble(y)", "b")
     assert [s["line"] for s in snapshot["sites"] if s["cell"] == "b"] == [5]
 
 
-def test_two_cells_with_one_text_are_reported_by_the_one_that_ran_last(reported):
-    reported(SETUP, "cell-a")
-    reported("double(1.0)", "cell-b")
-    (snapshot,) = reported("double(1.0)", "cell-c")
+def test_sites_of_equal_cells_belong_to_the_cell_that_ran_last(sent):
+    sent(SETUP, "cell-a")
+    sent("double(1.0)", "cell-b")
+    (snapshot,) = sent("double(1.0)", "cell-c")
     assert [s["cell"] for s in snapshot["sites"]] == ["cell-c"]
 
 
-def test_elided_callback_is_reported_with_reason_and_advice(reported):
-    reported(SETUP, "cell-a")
-    (snapshot,) = reported("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
+def test_snapshot_has_reason_and_advice_of_an_elided_callback(sent):
+    sent(SETUP, "cell-a")
+    (snapshot,) = sent("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
     (site,) = snapshot["sites"]
     assert (site["status"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
     assert "nothing uses" in site["reason"] and site["advice"]
 
 
-def test_cell_that_changes_nothing_sends_nothing(reported):
-    reported(SETUP, "cell-a")
-    reported("1 + 1", "cell-b")
-    assert reported("1 + 1", "cell-b") == []
+def test_cell_that_changes_nothing_sends_nothing(sent):
+    sent(SETUP, "cell-a")
+    sent("1 + 1", "cell-b")
+    assert sent("1 + 1", "cell-b") == []
 
 
-def test_unloading_is_reported(reported):
-    assert reported("%unload_ext jupyter_jaxcb")[-1]["type"] == "unloaded"
+def test_unloading_is_sent(sent):
+    assert sent("%unload_ext jupyter_jaxcb")[-1]["type"] == "unloaded"
 
 
-def results(kernel, data):
-    """What the kernel returns to a message of a front end."""
-    found = []
+def replies(kernel, data):
+    """Send `data` as a front end does, and return the comm messages the kernel replies with."""
+    messages = []
 
     def receive(message):
         if message["msg_type"] == "comm_msg":
-            found.append(message)
+            messages.append(message)
 
-    kernel.ask("comm_msg", {"comm_id": "jupyter_jaxcb", "data": data}, receive)
-    return found
+    kernel.request("comm_msg", {"comm_id": "jupyter_jaxcb", "data": data}, receive)
+    return messages
 
 
-def test_hello_gets_a_snapshot(kernel, reported):
-    reported(SETUP, "cell-a")
-    (message,) = results(kernel, {"type": "hello", "protocol": 1})
+def test_hello_gets_a_snapshot(kernel, sent):
+    sent(SETUP, "cell-a")
+    (message,) = replies(kernel, {"type": "hello", "protocol": 1})
     assert double_of(message["content"]["data"])["calls"] == 0
 
 
-def test_recording_is_sent_whole_with_its_values(kernel, unpacked):
+def test_requested_recording_is_sent_with_its_sample_values(kernel, unpacked):
     kernel.run(SETUP)
     ran = kernel.run("jax.lax.fori_loop(0, 30, lambda i, y: double(y), 1.0).block_until_ready();")
     ((_, metadata),) = ran.traces
     (measured,) = metadata.values()
-    (message,) = results(kernel, {"type": "recording", "id": measured["id"]})
+    (message,) = replies(kernel, {"type": "recording", "id": measured["id"]})
     data = message["content"]["data"]
     rows = unpacked({**data, "raw": bytes(message["buffers"][0])})
     assert len(rows) == data["facts"]["sites"][0]["calls"] == 30
@@ -126,26 +126,26 @@ def test_recording_is_sent_whole_with_its_values(kernel, unpacked):
     assert (first[1], first[2]) == (["1"], ["2"])
 
 
-def test_request_for_a_recording_that_is_gone_gets_no_facts(kernel):
-    (message,) = results(kernel, {"type": "recording", "id": "nothing"})
+def test_reply_to_a_request_for_a_missing_recording_has_no_facts(kernel):
+    (message,) = replies(kernel, {"type": "recording", "id": "nothing"})
     assert message["content"]["data"]["facts"] is None
 
 
 @pytest.mark.parametrize("data", [{}, {"type": "from the future"}, {"type": ["x"], "id": {}}])
-def test_message_of_another_version_breaks_nothing(kernel, data):
-    assert results(kernel, data) == []
+def test_unknown_messages_are_ignored(kernel, data):
+    assert replies(kernel, data) == []
     assert kernel.run("1").text == ""
 
 
-def test_helper_that_two_lines_call_is_two_rows_until_their_cell_changes(reported):
-    reported(SETUP + "\n", "cell-a")
-    reported("helper = lambda x: double(x)", "cell-b")
-    (snapshot,) = reported("y = helper(1.0)\nz = helper(2.0)", "cell-c")
+def test_helper_called_on_two_lines_has_two_rows_until_their_cell_changes(sent):
+    sent(SETUP + "\n", "cell-a")
+    sent("helper = lambda x: double(x)", "cell-b")
+    (snapshot,) = sent("y = helper(1.0)\nz = helper(2.0)", "cell-c")
     assert [(s["cell"], s["line"], s["where"]) for s in snapshot["sites"]] == [
         ("cell-b", 1, "line 1 (from line 1, another cell)"),
         ("cell-b", 1, "line 1 (from line 2, another cell)"),
     ]
     assert double_of(snapshot)["calls"] == 2
-    (snapshot,) = reported("y = helper(3.0)", "cell-c")
+    (snapshot,) = sent("y = helper(3.0)", "cell-c")
     assert [(s["where"], s["calls"]) for s in snapshot["sites"]] == [("line 1", 1)]
     assert double_of(snapshot)["calls"] == 3

@@ -1,4 +1,4 @@
-"""What a front end is sent while a cell runs: a widget, which is gone at the end."""
+"""The live view: a widget that is shown while a cell runs and removed at its end."""
 
 import pytest
 
@@ -7,7 +7,7 @@ MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 SETUP = """%%jax_callback pure --result x
 def spin(x):
     return x"""
-# Runs until the test has seen what it waits for, and lets it end.
+# Runs until the test has received the messages it waits for and creates the file.
 CELL = """import os
 f = jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda i, y: spin(y), x))
 while not os.path.exists({path!r}):
@@ -16,24 +16,24 @@ while not os.path.exists({path!r}):
 
 
 class Seen:
-    """The messages of a cell that ends when `enough` says so of one of them."""
+    """Runs a cell and keeps its messages; creates `path` when `enough` is true for a message."""
 
     def __init__(self, kernel, path, code, enough, cell="cell-a"):
         self.messages = []
 
-        def hear(message):
+        def receive(message):
             self.messages.append((message["msg_type"], message["content"], message["buffers"]))
             if enough(*self.messages[-1]):
                 path.touch()
 
-        kernel.run_cell(code, cell, hear)
+        kernel.run_cell(code, cell, receive)
 
     def of(self, kind):
         return [content for name, content, _ in self.messages if name == kind]
 
 
 def updated(kind, content, buffers):
-    """A widget was sent how far the cell is."""
+    """Return whether a message updates the widget with the progress of the cell."""
     progress = content.get("data", {}).get("state", {}).get("progress", {}) if kind in (
         "comm_msg", "comm_open") else {}  # fmt: skip
     return progress.get("calls", 0) > 0 and kind == "comm_msg"
@@ -48,7 +48,7 @@ def seen(kernel, tmp_path):
     )
 
 
-def test_widget_comes_alone_and_is_emptied_before_the_trace(seen):
+def test_widget_is_displayed_alone_and_emptied_before_the_trace(seen):
     messages = seen(updated)
     shown = [m for m in messages.messages if m[0] in ("display_data", "update_display_data")]
     live, emptied, trace = (content for _, content, _ in shown)
@@ -68,7 +68,7 @@ def test_progress_has_calls_sites_and_expected_calls(seen):
     assert progress["expected"] - progress["calls"] <= 50
 
 
-def test_calls_come_as_columns_and_add_up(seen, unpacked):
+def test_calls_are_sent_as_columns_that_add_up(seen, unpacked):
     messages = seen(lambda kind, content, buffers: bool(buffers))
     sent = [
         unpacked({**content["data"]["content"], "raw": b"".join(map(bytes, buffers))})
@@ -78,10 +78,10 @@ def test_calls_come_as_columns_and_add_up(seen, unpacked):
     (data,) = (c["data"][MIME] for c in messages.of("display_data") if MIME in c["data"])
     calls = [row for rows in sent for row in rows]
     assert 0 < len(calls) <= data["sites"][0]["calls"]
-    assert {way for _, _, _, way, _, _ in calls} == {0}
+    assert {variant for _, _, _, variant, _, _ in calls} == {0}
 
 
-def test_call_that_does_not_come_back_is_named(kernel, seen):
+def test_call_that_does_not_return_is_named(kernel, seen):
     kernel.run("%%jax_callback pure --result x\n"
                "def wait(x):\n"
                "    import os, threading\n"
@@ -102,7 +102,7 @@ def test_call_that_does_not_come_back_is_named(kernel, seen):
 
 
 def test_cell_without_callbacks_shows_nothing(seen):
-    """It lasts until a second heartbeat of the panel's comes, so the live view had its chance."""
+    """The cell runs until the panel has its second snapshot, long enough for a live view."""
     beats = []
 
     def beat(kind, content, buffers):
@@ -113,8 +113,8 @@ def test_cell_without_callbacks_shows_nothing(seen):
     assert messages.of("display_data") == []
 
 
-def counted():
-    """Enough when the cell has printed a hundred lines."""
+def hundred_lines():
+    """Return an `enough` that is true once the cell has printed a hundred lines."""
     lines = []
 
     def enough(kind, content, buffers):
@@ -125,13 +125,13 @@ def counted():
 
 
 def test_notebook_that_runs_unattended_has_no_live_view(seen):
-    """nbconvert and nbval do not say which cell it is: they save what is shown."""
-    messages = seen(counted(), CELL + "    print('.')", cell=None)
+    """nbconvert and nbval, which save what is displayed, send no cell id."""
+    messages = seen(hundred_lines(), CELL + "    print('.')", cell=None)
     assert [set(c["data"]) >= {MIME} for c in messages.of("display_data")] == [True]
     assert messages.of("comm_open") == []
 
 
 def test_off_shows_nothing_while_a_cell_runs(kernel, seen):
     kernel.run("%jax_record off")
-    messages = seen(counted(), CELL + "    print('.')")
+    messages = seen(hundred_lines(), CELL + "    print('.')")
     assert messages.of("display_data") == messages.of("comm_open") == []

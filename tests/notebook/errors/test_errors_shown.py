@@ -1,4 +1,4 @@
-"""Errors of host functions in a real kernel: the user's own, once, in the cell they belong to."""
+"""In a real kernel, an error of a host function is shown once, as the user's, in its cell."""
 
 import pytest
 
@@ -22,7 +22,7 @@ CALLS = {
     "io ordered": "jaxcb.io_callback(boom, x, x, ordered=True)",
     "debug": "(jaxcb.debug_callback(boom, x), x)[1]",
 }
-WAYS = {
+PROGRAMS = {
     "eager": "f(jnp.float32(0))",
     "jit, first call": "jax.jit(f)(0.0)",
     "jit, third call": "g = jax.jit(f)\nfor x in (2., 1., 0.): g(x)",
@@ -39,12 +39,12 @@ def bad(kernel):
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_every_failure_is_shown_once_in_its_own_cell(bad, call):
+def test_every_failure_is_shown_once_in_its_cell(bad, call):
     bad.run(f"def f(x): return {call}")
-    for name, way in WAYS.items():
+    for name, program in PROGRAMS.items():
         if name == "vmap" and "ordered" in call:
             continue
-        ran = bad.run(way)
+        ran = bad.run(program)
         assert ran.error[:2] == ("ValueError", "<b>bold</b> & co"), name
         shown = ran.error[2]
         assert shown.count("<b>bold</b> & co") == shown.count("raised by the") == 1, name
@@ -65,10 +65,10 @@ def test_every_failure_is_shown_once_in_its_own_cell(bad, call):
         ("interrupt", "KeyboardInterrupt", ""),
     ],
 )
-def test_error_that_a_kernel_cannot_send_is_shown_shortened(bad, which, name, message):
+def test_error_that_a_kernel_cannot_send_is_replaced_or_shortened(bad, which, name, message):
     bad.run(f"which = {which!r}\ndef f(x): return {CALLS['pure']}")
-    for way in WAYS.values():
-        ran = bad.run(way)
+    for program in PROGRAMS.values():
+        ran = bad.run(program)
         assert ran.error[:2] == (name, message)
         assert "raise kind(*args)" in ran.error[2] and "site-packages" not in ran.error[2]
         assert "failed, unregistering" not in ran.text
@@ -86,16 +86,16 @@ def test_error_that_a_kernel_cannot_send_is_shown_shortened(bad, which, name, me
     ],
     ids=["vmap", "ordered", "grad", "registration"],
 )
-def test_refused_use_is_shown_at_the_line_of_the_user(bad, cell, name):
-    """IPython shows the last frame, hidden or not; it is none of ours."""
+def test_refused_use_is_shown_at_the_users_line(bad, cell, name):
+    """IPython always shows the last frame, so it must not be a frame of the package."""
     ran = bad.run(cell)
     assert ran.error[0].startswith(name)
     assert "In[" in ran.error[2]
     assert "jupyter_jaxcb/stack/" not in ran.error[2] and "site-packages" not in ran.error[2]
 
 
-def test_error_that_comes_in_a_later_cell_names_its_own(bad):
-    """Nothing waits at the end of a cell that is not recorded."""
+def test_error_shown_in_a_later_cell_names_the_cell_that_failed(bad):
+    """A cell that is not recorded does not wait at its end."""
     bad.run("%jax_record off")
     bad.run(
         "slow = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda i, x: x @ x / 1000, x))\n"
@@ -145,8 +145,8 @@ REFUSED = {
 }
 
 
-def test_refused_magic_is_shown_at_the_line_of_the_user(kernel):
-    """IPython shows the last frame even if it asks to be hidden: it has to be the user's."""
+def test_refused_transformation_is_shown_at_the_users_line(kernel):
+    """IPython shows the last frame even if it is hidden, so it must be the user's."""
     kernel.run(
         "import jupyter_jaxcb as jaxcb\n"
         "@jaxcb.pure(result='x')\ndef sin(x): return np.sin(x)\n"

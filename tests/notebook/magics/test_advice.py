@@ -1,4 +1,4 @@
-"""What is advised for a function of a cell is to be typed in the line of the cell."""
+"""Advice for a function of a %%jax_callback cell names the options of the magic."""
 
 import pytest
 
@@ -24,7 +24,7 @@ WRONG = {
         "gradients. Or pass its arguments through jax.lax.stop_gradient, or wrap the call in "
         "jax.custom_jvp.",
     ),
-    "vmap of an ordered one": (
+    "vmap of an ordered callback": (
         "io --ordered --result x", "x", "jax.vmap(host)(jnp.ones(2))",
         "has --ordered, but the elements of a batch have no order. Drop --ordered, or loop with "
         "jax.lax.map.",
@@ -53,7 +53,7 @@ def test_advice_of_a_batch_check_names_the_option_of_the_magic(kernel):
     assert "Register it with --vmap-method sequential, or make it accept" in ran.value
 
 
-def test_keywords_in_an_error_are_options_in_the_line_of_the_magic():
+def test_keyword_arguments_in_a_message_become_options_of_the_magic():
     text = (
         "vmap_method='fast' is wrong: pass vmap_method= one of 'a', 'b', drop ordered=True or "
         "executor=<Pool>, or give a rule: defjvp or defvjp. Wrap it: lambda x: f(arrays=x)."

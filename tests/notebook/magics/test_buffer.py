@@ -1,11 +1,11 @@
-"""``%%jax_callback buffer``: host functions that write into the memory they are given."""
+"""``%%jax_callback buffer`` registers host functions that write into an output array."""
 
 import pytest
 
 USE = "x = jnp.arange(3, dtype=jnp.float32)\n"
 
 
-def test_a_cell_registers_it_and_shows_its_calls(kernel):
+def test_buffer_callback_of_a_cell_runs_and_its_calls_are_shown(kernel):
     ran = kernel.run(
         "%%jax_callback buffer --result x --vmap-method expand_dims --check\n"
         "def double(out, x):\n    np.multiply(x, 2, out=out)\n"
@@ -17,7 +17,7 @@ def test_a_cell_registers_it_and_shows_its_calls(kernel):
     assert (site["flavor"], site["function"], site["calls"]) == ("buffer", "double", 1)
 
 
-def test_an_annotation_of_the_output_will_do(kernel):
+def test_annotation_of_the_output_replaces_the_option_result(kernel):
     ran = kernel.run(
         "%%jax_callback buffer\nfrom jaxtyping import Array, Float\n"
         'def more(out: Float[Array, "n+1"], x: Float[Array, "n"]):\n    out[:-1], out[-1] = x, 9\n'
@@ -26,7 +26,7 @@ def test_an_annotation_of_the_output_will_do(kernel):
     assert kernel.run(USE + "jax.jit(more)(x).tolist()").value == "[0.0, 1.0, 2.0, 9.0]"
 
 
-def test_a_side_effect_is_kept(kernel):
+def test_callback_with_a_side_effect_is_kept(kernel):
     kernel.run(
         "%%jax_callback buffer --result x --has-side-effect\n"
         "def shout(out, x):\n    print('heard', x)\n    out[...] = 0\n"
@@ -35,7 +35,7 @@ def test_a_side_effect_is_kept(kernel):
     assert "heard [0. 1. 2.]" in ran.text
 
 
-def test_a_rule_of_the_cell_differentiates_it(kernel):
+def test_option_jvp_makes_it_differentiable(kernel):
     ran = kernel.run(
         "%%jax_callback buffer --result x --jvp sine_jvp\n"
         "def sine(out, x):\n    np.sin(x, out=out)\n\n"
@@ -62,12 +62,12 @@ def test_a_rule_of_the_cell_differentiates_it(kernel):
         ("buffer --result x --chek", "did you mean '--check'?"),
     ],
 )
-def test_impossible_options_are_a_usage_error(kernel, line, words):
+def test_wrong_options_are_a_usage_error(kernel, line, words):
     ran = kernel.run(f"%%jax_callback {line}\ndef host(out, x):\n    out[...] = x\n")
     assert ran.text.startswith("UsageError")
     assert words in ran.text
 
 
-def test_a_function_without_the_output_is_reported_where_it_goes(kernel):
+def test_error_for_a_missing_output_parameter_shows_the_signature(kernel):
     ran = kernel.run("%%jax_callback buffer --result wave\ndef host(wave):\n    return wave + 1\n")
     assert "The first one, wave, is the output: write def host(out, wave)." in ran.text

@@ -1,4 +1,4 @@
-"""%%jax_callback registers the functions of a cell, or says what to type instead."""
+"""%%jax_callback registers the functions of a cell, or suggests what to type instead."""
 
 import re
 
@@ -33,7 +33,7 @@ def test_rest_of_the_cell_runs_as_usual_and_its_last_value_is_shown(kernel):
     )
     assert ran.text == "function Twice x.\n"
     assert ran.value == "8.0"
-    assert [site["line"] for site in ran.sites] == [9]  # the magic's own line is line 1
+    assert [site["line"] for site in ran.sites] == [9]  # the line of the magic is line 1
 
 
 def test_all_functions_are_registered_unless_names_are_given(kernel):
@@ -45,7 +45,7 @@ def test_all_functions_are_registered_unless_names_are_given(kernel):
     assert kernel.run("g").value == "<pure callback g>"
 
 
-def test_own_decorators_stay_below_ours(kernel):
+def test_registration_wraps_the_decorated_function(kernel):
     kernel.run(
         "%%jax_callback pure add --result x\n"
         "def twice(f): return lambda x: f(f(x))\n"
@@ -57,8 +57,8 @@ def test_own_decorators_stay_below_ours(kernel):
 
 
 @pytest.mark.parametrize("flavor", ["pure --result x", "io --result x", "io --ordered --result x"])
-def test_new_body_is_what_compiled_programs_call(kernel, flavor):
-    """Without tracing or compiling anything."""
+def test_compiled_programs_call_the_new_body(kernel, flavor):
+    """Nothing is traced or compiled again."""
     kernel.run(f"%%jax_callback {flavor}\ndef host(x): return x + 1", cell="a")
     kernel.run("traces = []\n@jax.jit\ndef f(x):\n    traces.append(1)\n    return host(x)\nf(1.0)")
     kernel.run(f"%%jax_callback {flavor}\ndef host(x): return x + 10", cell="a")
@@ -66,7 +66,7 @@ def test_new_body_is_what_compiled_programs_call(kernel, flavor):
 
 
 @pytest.mark.parametrize(("arrays", "kind"), [("numpy", "ndarray"), ("jax", "ArrayImpl")])
-def test_functions_get_the_kind_of_arrays_that_the_line_asks_for(kernel, arrays, kind):
+def test_option_arrays_decides_the_type_of_the_arguments(kernel, arrays, kind):
     kernel.run(
         f"%%jax_callback io --result x --arrays {arrays}\n"
         "def host(x):\n    print(type(x).__name__)\n    return x"
@@ -74,7 +74,7 @@ def test_functions_get_the_kind_of_arrays_that_the_line_asks_for(kernel, arrays,
     assert kernel.run("_ = jax.jit(host)(1.0)").text == f"{kind}\n"
 
 
-def test_debug_callback_of_a_cell_prints_where_the_program_runs(kernel):
+def test_output_of_a_debug_callback_appears_in_the_cell_that_runs_it(kernel):
     kernel.run("%%jax_callback debug --ordered\ndef show(x): print('saw', x)")
     ran = kernel.run(
         "_ = jax.jit(lambda xs: jax.lax.map(lambda x: (show(x), x)[1], xs))(jnp.arange(3))"
@@ -119,26 +119,26 @@ USAGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "cell", "says"), USAGE, ids=[line for line, _, _ in USAGE])
-def test_error_for_a_wrong_option_is_one_paragraph_with_advice(kernel, line, cell, says):
-    """And nothing half-registered stays behind: the cell did not run."""
+@pytest.mark.parametrize(("line", "cell", "parts"), USAGE, ids=[line for line, _, _ in USAGE])
+def test_error_for_a_wrong_option_is_one_paragraph_with_advice(kernel, line, cell, parts):
+    """The cell does not run, so nothing of it is registered."""
     kernel.run("f = x = 'before'")
     ran = kernel.run(f"%%jax_callback {line}\n{cell}")
     assert ran.text.startswith("UsageError: ")
-    assert all(part in ran.text for part in says), ran.text
+    assert all(part in ran.text for part in parts), ran.text
     assert len(ran.text.strip().splitlines()) == 1
     assert kernel.run("f, x").value == "('before', 'before')"
     assert kernel.run("'_jaxcb_register' in globals()").value == "False"
 
 
-def test_only_function_of_a_cell_is_not_advised_to_name_others(kernel):
+def test_advice_to_name_the_callbacks_needs_several_functions(kernel):
     ran = kernel.run("%%jax_callback pure --result q\ndef f(z): return z")
     assert ran.text.strip().endswith("The parameters of f are z.")
 
 
 @pytest.mark.parametrize(("x64", "dtype"), [(False, "float32"), (True, "float64")])
-def test_declaration_that_a_result_of_another_dtype_asks_for_works(kernel, x64, dtype):
-    """Copied behind --result as it stands; it fits the setting of x64."""
+def test_declaration_suggested_for_a_result_of_another_dtype_works(kernel, x64, dtype):
+    """The user can copy it behind --result; it depends on the setting of x64."""
     kernel.run(f"jax.config.update('jax_enable_x64', {x64})")
     cell = "def half(z): return z / 2"
     try:
@@ -152,8 +152,8 @@ def test_declaration_that_a_result_of_another_dtype_asks_for_works(kernel, x64, 
         kernel.run("jax.config.update('jax_enable_x64', False)")
 
 
-def test_structure_with_a_key_that_is_a_dtype_is_no_dtype(kernel):
-    """numpy reads text with commas as a list of dtypes."""
+def test_structure_whose_keys_are_dtypes_is_not_taken_for_a_dtype(kernel):
+    """numpy parses a string with commas as a list of dtypes."""
     kernel.run(
         "%%jax_callback pure --result \"{'f4': z, 'i4': z}\"\ndef g(z): return {'f4': z, 'i4': z}"
     )
@@ -161,17 +161,17 @@ def test_structure_with_a_key_that_is_a_dtype_is_no_dtype(kernel):
 
 
 @pytest.mark.parametrize("name", ["f", "d", "float16"])
-def test_parameter_with_the_name_of_a_dtype_is_itself(kernel, name):
+def test_parameter_named_like_a_dtype_is_not_taken_for_the_dtype(kernel, name):
     kernel.run(f"%%jax_callback pure --result {name}\ndef host({name}): return {name} + 1")
     assert kernel.run("host(jnp.int32(1)).item()").value == "2"
 
 
-def test_syntax_error_is_shown_as_ipython_shows_it(kernel):
+def test_syntax_error_is_shown_as_in_a_cell_without_the_magic(kernel):
     broken = "def f(z:\n    return z"
     ours = kernel.run(f"%%jax_callback pure --result z\n{broken}").error
     plain = kernel.run(f"\n{broken}").error
     assert ours[0] == plain[0] == "SyntaxError"
-    # All but the cell's number: the same frames, lines and carets.
+    # Frames, lines and carets are equal; the first line has the number of the cell.
     assert ours[2].splitlines()[1:] == plain[2].splitlines()[1:]
 
 
@@ -192,7 +192,7 @@ def test_error_of_a_result_expression_is_shown(kernel):
 
 
 @pytest.mark.parametrize(
-    ("result", "says"),
+    ("result", "expected"),
     [
         ("z[:2]", "returned shape (2,), expected (3,)"),
         ("{'a': z}", "expected an array float32[3]"),
@@ -200,12 +200,12 @@ def test_error_of_a_result_expression_is_shown(kernel):
     ],
 )
 @pytest.mark.parametrize("call", ["f(jnp.ones(3))", "jax.jit(f)(jnp.ones(3))"])
-def test_error_for_an_undeclared_result_shows_the_result(kernel, result, says, call):
+def test_error_for_an_undeclared_result_describes_it(kernel, result, expected, call):
     kernel.run(f"%%jax_callback pure --result z\ndef f(z): return {result}")
     name, message, frames = kernel.run(call).error
     assert name == "ResultError"
-    assert says in message
-    assert frames.count("ResultError") <= 2  # the header and the message: shown once
+    assert expected in message
+    assert frames.count("ResultError") <= 2  # in the header and in the message
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_error_for_an_undeclared_result_shows_the_result(kernel, result, says, c
 )
 def test_tab_completes_flavors_options_and_methods(kernel, line, completed):
     reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
-    assert set(completed) <= set(reply["matches"])  # IPython may have names of its own to offer
+    assert set(completed) <= set(reply["matches"])  # IPython may offer other names too
     assert line[: reply["cursor_start"]].endswith(" ")
 
 

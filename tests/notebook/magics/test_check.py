@@ -9,7 +9,7 @@ def scaled(x, m=1):
 IMPORTS = "%load_ext jupyter_jaxcb\nimport jax, numpy as np, jupyter_jaxcb"
 
 
-def test_check_shows_its_findings_and_nothing_of_it_is_recorded(kernel):
+def test_check_shows_its_findings_and_its_calls_are_not_recorded(kernel):
     kernel.run("import numpy as np")
     kernel.run(REGISTER)
     ran = kernel.run("found = %jax_check scaled(np.float32([1, 2]), m=3)\nfound")
@@ -18,7 +18,7 @@ def test_check_shows_its_findings_and_nothing_of_it_is_recorded(kernel):
     assert kernel.run("%jax_check scaled(np.float32([1, 2]))").value.startswith("scaled · pure")
 
 
-def test_the_cell_around_a_check_is_recorded(kernel):
+def test_other_calls_in_the_cell_of_a_check_are_recorded(kernel):
     kernel.run("import numpy as np")
     kernel.run(REGISTER)
     ran = kernel.run("y = scaled(np.float32([1, 2]))\n_ = %jax_check scaled(np.float32([1, 2]))")
@@ -34,7 +34,7 @@ def test_the_cell_around_a_check_is_recorded(kernel):
         ("len([])", "takes a call of a registered callback, not of <built-in function len>"),
     ],
 )
-def test_usage_error_names_what_cannot_be_checked(line, words, kernel):
+def test_usage_error_explains_why_the_line_cannot_be_checked(line, words, kernel):
     kernel.run(REGISTER)
     assert words in kernel.run(f"%jax_check {line}").text
 
@@ -55,7 +55,7 @@ def test_unknown_suffix_is_reported_before_the_cell_runs(kernel):
     assert kernel.run("'ran_anyway' in globals()").value == "False"
 
 
-def test_off_shows_and_records_nothing_and_everything_runs(fresh_kernel):
+def test_cells_run_but_nothing_is_shown_or_recorded_when_switched_off(fresh_kernel):
     kernel = fresh_kernel()
     kernel.run("import os; os.environ['JUPYTER_JAXCB'] = 'off'")
     kernel.run(IMPORTS)

@@ -1,7 +1,7 @@
-"""What the functions of a cell return: annotated, seen in a dry run, or cast."""
+"""The declared results of a cell: by annotation, by a dry run, or cast; and derivatives."""
 
 
-def test_annotations_of_the_cell_stand_in_for_the_result_option(kernel):
+def test_annotations_replace_the_option_result(kernel):
     kernel.run("from jaxtyping import Array, Float")
     cell = (
         "%%jax_callback pure\n"
@@ -15,7 +15,7 @@ def test_annotations_of_the_cell_stand_in_for_the_result_option(kernel):
     assert kernel.run("[x.shape for x in jax.jit(pair)(1.0)]").value == "[(), (2,)]"
 
 
-def test_function_without_annotation_is_named_before_the_cell_runs(kernel):
+def test_error_names_the_function_without_an_annotation_before_the_cell_runs(kernel):
     kernel.run("from jaxtyping import Array, Float")
     ran = kernel.run(
         "%%jax_callback pure\n"
@@ -42,7 +42,7 @@ def test_infer_runs_the_function_on_zeros(kernel):
     assert 'cannot use result="infer" for an io callback' in str(ran.error)
 
 
-def test_cast_lets_the_result_lose(kernel):
+def test_cast_allows_results_that_lose_information(kernel):
     body = "def big(x):\n    return np.int64(2**40 + 7)"
     kernel.run(f"%%jax_callback pure --result x --cast\n{body}")
     assert kernel.run("int(big(1))").value == "7"
@@ -58,7 +58,7 @@ RULE = (
 SIN = "def sin(x):\n    return np.sin(x)\n"
 
 
-def test_rule_of_the_cell_is_named_by_an_option(kernel):
+def test_option_jvp_names_a_rule_in_the_cell(kernel):
     for body in (SIN + RULE, RULE + SIN):
         ran = kernel.run(
             f"%%jax_callback pure --result x --jvp sin_jvp\n{body}"
@@ -68,7 +68,7 @@ def test_rule_of_the_cell_is_named_by_an_option(kernel):
     assert kernel.run("round(float(jax.grad(jax.grad(sin))(1.0)), 4)").value == "-0.8415"
 
 
-def test_error_for_a_rule_without_a_function_has_advice(kernel):
+def test_error_for_a_rule_that_does_not_fit_has_advice(kernel):
     magic = "%%jax_callback pure --result x --jvp"
     two = kernel.run(f"{magic} sin_jvp\n{SIN}{RULE}def other(x): return x")
     assert (
@@ -80,7 +80,7 @@ def test_error_for_a_rule_without_a_function_has_advice(kernel):
     assert "--jvp does not go with io: it is for pure" in io.text
 
 
-def test_derivative_by_finite_differences(kernel):
+def test_option_derivative_uses_finite_differences(kernel):
     kernel.run(f"%%jax_callback pure --result x --derivative finite\n{SIN}")
     assert kernel.run("round(float(jax.grad(sin)(0.0)), 3)").value == "1.0"
     ran = kernel.run(f"%%jax_callback pure --result x --derivative exact\n{SIN}")

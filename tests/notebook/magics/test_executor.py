@@ -1,4 +1,4 @@
-"""``%%jax_callback --executor``: the options of a cell's callbacks."""
+"""``%%jax_callback --executor`` and its options."""
 
 import pytest
 
@@ -46,17 +46,17 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
 def test_error_for_a_wrong_option_has_advice(kernel, line, words):
     kernel.run("taken = 3")
     ran = kernel.run(f"%%jax_callback pure --result x {line}\ndef thrice(x):\n    return 3 * x")
-    reported = ran.text + (" ".join(map(str, ran.error)) if ran.error else "")
-    assert words in reported
+    shown = ran.text + (" ".join(map(str, ran.error)) if ran.error else "")
+    assert words in shown
     assert kernel.run("'thrice' in globals()").value == "False"
 
 
-def test_order_and_executor_are_refused_in_the_words_of_the_magic(kernel):
+def test_refused_combination_of_order_and_executor_names_options_of_the_magic(kernel):
     line = "%%jax_callback io --ordered --result x --executor threads"
     assert "Drop --ordered or --executor" in kernel.run(f"{line}\ndef f(x): return x").text
 
 
-def test_names_of_executors_complete(kernel):
+def test_tab_completes_names_of_executors(kernel):
     line = "%%jax_callback pure --executor "
     reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
     assert {"threads", "processes", "dask"} <= set(reply["matches"])

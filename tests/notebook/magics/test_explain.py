@@ -51,7 +51,7 @@ def test_status_of_each_callback_is_shown_without_a_call(notebook):
     assert called(notebook) == "[]"
 
 
-def test_nothing_explained_is_in_the_host_trace_of_the_cell(notebook):
+def test_explained_calls_are_not_in_the_host_trace_of_the_cell(notebook):
     ran = notebook.run("explained = %jax_explain f(X)\nprint('done')")
     assert ran.error is None
     assert ran.text == "done\n"
@@ -61,28 +61,28 @@ def test_nothing_explained_is_in_the_host_trace_of_the_cell(notebook):
     assert called(notebook) == "['a']"
 
 
-def test_it_is_not_in_the_table_of_callbacks(notebook):
+def test_explained_calls_are_not_in_the_table_of_callbacks(notebook):
     before = notebook.run("%jax_callbacks").value
     notebook.run("%jax_explain jax.vmap(f)(X)")
     notebook.run("%jax_explain --matrix g(X)")
     assert notebook.run("%jax_callbacks").value == before
 
 
-def test_with_recording_off_it_works_all_the_same(notebook):
+def test_explain_works_when_recording_is_off(notebook):
     notebook.run("%jax_record off")
     ran = notebook.run("%jax_explain f(X)")
     assert [site["function"] for site in ran.sites] == ["a", "b"]
     assert called(notebook) == "[]"
 
 
-def test_under_jax_record_it_is_not_recorded(notebook):
+def test_explained_calls_are_not_recorded_by_jax_record(notebook):
     ran = notebook.run("%%jax_record kept\ne = %jax_explain f(X)\ny = jax.jit(g)(X)")
     assert ran.error is None
     ran = notebook.run("print(kept.ahead, [o.site.function for o in kept.outcomes], e.ahead)")
     assert ran.text.strip() == "False ['a'] True"
 
 
-def test_the_matrix_is_a_table_of_text_and_html(notebook):
+def test_matrix_is_a_table_in_text_and_html(notebook):
     ran = notebook.run("%jax_explain --matrix g(X)")
     ((data, _),) = ran.shown
     head = data["text/plain"].splitlines()[0].split()
@@ -92,22 +92,22 @@ def test_the_matrix_is_a_table_of_text_and_html(notebook):
     assert called(notebook) == "[]"
 
 
-def test_the_cost_is_printed_and_differs_with_every_run(notebook):
+def test_cost_is_printed_but_not_saved_in_the_trace(notebook):
     ran = notebook.run("%jax_explain --cost f(X)")
     assert "jit_f (float32[3]): lowered in " in ran.text
     assert "compiled in " in ran.text
     assert "a, 0 host calls in the program" in ran.text
     assert "b, 1 host call in the program" in ran.text
     assert len(ran.traces) == 1
-    assert "lowered in" not in ran.trace["text/plain"]  # what is saved is the same every time
+    assert "lowered in" not in ran.trace["text/plain"]  # the saved data must be the same every time
 
 
-def test_the_cost_goes_with_the_matrix_or_is_refused(notebook):
+def test_cost_and_matrix_can_be_combined_or_are_refused(notebook):
     ran = notebook.run("%jax_explain --matrix --cost g(X)")
     assert ran.error is not None or "compiled in" in ran.text
 
 
-def test_two_equal_questions_show_equal_data(notebook):
+def test_explaining_twice_shows_equal_data(notebook):
     first, second = (notebook.run("%jax_explain f(X)").trace for _ in range(2))
     assert first == second
 
@@ -126,17 +126,17 @@ def test_two_equal_questions_show_equal_data(notebook):
         ("f(x:=X)", "1 call per run"),
     ],
 )
-def test_any_call_may_be_asked(notebook, call, words):
+def test_any_call_expression_can_be_explained(notebook, call, words):
     ran = notebook.run(f"%jax_explain {call}")
     assert ran.error is None
     assert words in ran.trace["text/plain"]
     assert called(notebook) == "[]"
 
 
-def test_arguments_are_evaluated_and_recorded_as_any_cell(notebook):
+def test_arguments_are_evaluated_and_recorded_as_in_any_cell(notebook):
     ran = notebook.run("%jax_explain f(b(X))")
     assert ran.error is None
-    assert len(ran.traces) == 2  # what is explained, and the call that made the argument
+    assert len(ran.traces) == 2  # the explained call, and the call in its argument
     assert called(notebook) == "['b']"
 
 
@@ -167,7 +167,7 @@ def test_function_without_callbacks_is_reported(notebook):
         ("jax.grad(lambda x: a(x).sum())(X)", "ValueError", "cannot differentiate a"),
     ],
 )
-def test_what_cannot_be_explained_is_an_error_and_leaves_nothing_behind(
+def test_line_that_cannot_be_explained_is_an_error_without_side_effects(
     notebook, line, name, words
 ):
     ran = notebook.run(f"%jax_explain {line}")
@@ -182,13 +182,13 @@ def test_what_cannot_be_explained_is_an_error_and_leaves_nothing_behind(
     assert notebook.run("%jax_explain f(X)").error is None
 
 
-def test_the_traceback_of_a_wrong_argument_shows_the_question(notebook):
+def test_traceback_of_a_wrong_argument_shows_the_explained_call(notebook):
     ran = notebook.run("%jax_explain f(unknown)")
     assert "f(unknown)" in ran.error[2]
     assert "_question.py" not in ran.error[2]
 
 
-def test_a_semicolon_silences_it(notebook):
+def test_semicolon_silences_the_magic(notebook):
     ran = notebook.run("%jax_explain f(X);")
     assert "UsageError" not in ran.text
     assert ran.error is None
@@ -212,20 +212,20 @@ def test_tab_completes_the_options(notebook, line, offered, not_offered):
     assert not not_offered & set(reply["matches"])
 
 
-def test_after_unloading_it_is_gone(notebook):
+def test_unloading_removes_the_magic(notebook):
     notebook.run("%unload_ext jupyter_jaxcb")
     assert "not found" in notebook.run("%jax_explain f(X)").text
     notebook.run("%load_ext jupyter_jaxcb")
 
 
-def test_its_help_names_the_options(notebook):
+def test_help_names_the_options(notebook):
     ran = notebook.run("print(get_ipython().find_line_magic('jax_explain').__doc__)")
     assert "[--matrix] [--cost]" in ran.text
 
 
-def test_in_a_terminal_it_is_plain_text(terminal):
+def test_terminal_shows_plain_text(terminal):
     setup = "import jax, jax.numpy as jnp, numpy as np"
     text = terminal("%load_ext jupyter_jaxcb", setup, DEFINE, "%jax_explain f(X)", "print(calls)")
     assert "a · pure · 0 of 1 call per run" in text or "unused" in text
     assert "b · io · 1 call per run" in text
-    assert "[]" in text.splitlines()  # nothing was called
+    assert "[]" in text.splitlines()  # no host function was called

@@ -1,4 +1,4 @@
-"""%jax_migrate lists what a file uses of host_callback, and rewrites its import."""
+"""%jax_migrate lists the uses of host_callback in a file, and rewrites its imports."""
 
 
 def test_file_is_listed_and_rewritten(kernel, tmp_path):
@@ -12,7 +12,7 @@ def test_file_is_listed_and_rewritten(kernel, tmp_path):
     assert path.read_text().startswith("from jupyter_jaxcb import host_callback as hcb\n")
 
 
-def test_file_that_is_not_there_is_a_usage_error(kernel, tmp_path):
+def test_missing_file_is_reported(kernel, tmp_path):
     ran = kernel.run(f"%jax_migrate {tmp_path}/gone.py")
     assert "cannot read" in ran.text + str(ran.error)
     ran = kernel.run("%jax_migrate")

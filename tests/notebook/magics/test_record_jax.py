@@ -18,29 +18,29 @@ def _fresh(kernel):
     kernel.run("%jax_record auto")
 
 
-def reported(ran):
+def sites(ran):
     return [(s["function"], s["flavor"], s["status"], s["calls"]) for s in ran.sites]
 
 
-def test_cell_with_jax_records_callbacks_of_jaxs_own(kernel):
+def test_record_with_the_option_jax_records_callbacks_of_jax(kernel):
     ran = kernel.run(f"%%jax_record --jax kept\n{PURE}")
     assert ran.error is None
-    assert reported(ran) == [("twice", "jax pure", "kept", 1)]
+    assert sites(ran) == [("twice", "jax pure", "kept", 1)]
     assert ran.sites[0]["where"] == "line 6"
     assert kernel.run("len(kept)").value == "1"
 
 
-def test_cell_without_it_does_not(kernel):
+def test_record_without_the_option_records_none(kernel):
     ran = kernel.run(f"%%jax_record\n{PURE}")
     assert (ran.error, ran.traces) == (None, [])
     kernel.run(f"%%jax_record --jax\n{PURE}")
     assert kernel.run(PURE).traces == []
 
 
-def test_auto_with_jax_records_every_cell_until_auto_without(kernel):
+def test_auto_with_the_option_jax_records_every_cell_until_auto_without_it(kernel):
     kernel.run("%jax_record auto --jax")
-    assert reported(kernel.run(PURE)) == [("twice", "jax pure", "kept", 1)]
-    assert reported(kernel.run("f(np.float32(3));")) == [("twice", "jax pure", "kept", 1)]
+    assert sites(kernel.run(PURE)) == [("twice", "jax pure", "kept", 1)]
+    assert sites(kernel.run("f(np.float32(3));")) == [("twice", "jax pure", "kept", 1)]
     assert kernel.run("1 + 1").traces == []
     kernel.run("%jax_record auto")
     assert kernel.run("f(np.float32(3));").traces == []
@@ -56,28 +56,28 @@ def test_cell_without_callbacks_of_jax_prints_a_message(kernel):
 def test_cell_that_runs_a_program_compiled_before_prints_a_message(kernel):
     kernel.run(PURE)
     ran = kernel.run("%%jax_record --jax\nf(np.float32(3));")
-    ((name, flavor, status, calls),) = reported(ran)
+    ((name, flavor, status, calls),) = sites(ran)
     assert (name, flavor, status, calls) == ("twice", "jax pure", "kept", 1)
     assert "compiled before" in ran.trace["text/plain"]
     assert ran.text == ""
 
 
-def test_jax_is_as_it_was_after_a_cell_that_fails(kernel):
+def test_jax_is_restored_after_a_failing_cell(kernel):
     ran = kernel.run("%%jax_record --jax\n1 / 0")
     assert ran.error[0] == "ZeroDivisionError"
-    seen = kernel.run("from jax._src.callback import pure_callback_p as p\n'bind' in vars(p)")
-    assert seen.value == "False"
+    patched = kernel.run("from jax._src.callback import pure_callback_p as p\n'bind' in vars(p)")
+    assert patched.value == "False"
 
 
-def test_unloading_ends_it(kernel):
+def test_unloading_restores_jax(kernel):
     kernel.run("%jax_record auto --jax")
     kernel.run("%unload_ext jupyter_jaxcb")
-    seen = kernel.run("from jax._src.callback import pure_callback_p as p\n'bind' in vars(p)")
-    assert seen.value == "False"
+    patched = kernel.run("from jax._src.callback import pure_callback_p as p\n'bind' in vars(p)")
+    assert patched.value == "False"
     kernel.run("%load_ext jupyter_jaxcb")
 
 
-def test_without_recording_a_message_is_shown_and_no_file_is_written(kernel, tmp_path):
+def test_switched_off_it_prints_a_message_and_writes_no_file(kernel, tmp_path):
     file = tmp_path / "kept.json"
     kernel.run("%jax_record off\n%env JUPYTER_JAXCB=off")
     try:
@@ -89,12 +89,12 @@ def test_without_recording_a_message_is_shown_and_no_file_is_written(kernel, tmp
         kernel.run("import os; del os.environ['JUPYTER_JAXCB']")
 
 
-def test_option_that_a_line_cannot_have_is_reported(kernel):
+def test_wrong_option_is_reported(kernel):
     assert "--save is for one cell" in kernel.run("%jax_record auto --save a.json").text
     assert "did you mean '--jax'?" in kernel.run("%%jax_record --jx\n1").text
 
 
-def test_file_that_is_no_recording_is_reported_without_a_frame_of_ours(kernel, tmp_path):
+def test_error_for_a_file_that_is_not_a_recording_has_no_internal_frames(kernel, tmp_path):
     (tmp_path / "a.json").write_text("words")
     ran = kernel.run(f"import jupyter_jaxcb\njupyter_jaxcb.load('{tmp_path / 'a.json'}')")
     assert ran.error[0] == "RecordingFileError" and "recording/_" not in ran.error[2]

@@ -1,4 +1,4 @@
-"""``--vjp FORWARD BACKWARD``: two functions of the cell are the rule of the registered one."""
+"""``--vjp FORWARD BACKWARD`` makes two functions of the cell the rule of the registered one."""
 
 import itertools
 
@@ -13,7 +13,7 @@ MAGIC = "%%jax_callback pure --result x"
 @pytest.mark.parametrize(
     "parts", list(itertools.permutations([SIN, FORWARD, BACKWARD])), ids=lambda _: ""
 )
-def test_functions_of_the_rule_stand_anywhere_in_the_cell(kernel, parts):
+def test_functions_of_the_rule_may_be_anywhere_in_the_cell(kernel, parts):
     ran = kernel.run(
         f"{MAGIC} --vjp fwd bwd\n{''.join(parts)}"
         "round(float(jax.grad(sin)(1.0)), 4), [type(f).__name__ for f in (sin, fwd, bwd)]"
@@ -31,29 +31,29 @@ def test_rule_in_terms_of_the_callback_gives_higher_orders(kernel):
     )
 
 
-def test_forward_comes_first_and_backward_second(kernel):
+def test_first_name_is_forward_and_second_is_backward(kernel):
     ran = kernel.run(f"{MAGIC} --vjp bwd fwd\n{SIN}{FORWARD}{BACKWARD}jax.grad(sin)(1.0)")
     name, message, _ = ran.error
     assert name == "TypeError"
     assert "bwd() missing 1 required positional argument" in message
 
 
-def test_decorated_functions_of_a_rule_keep_their_places(kernel):
-    """A decorator of the user's may hide the function's name."""
+def test_functions_of_a_rule_may_be_decorated(kernel):
+    """A decorator may hide the name of the function."""
     kernel.run("def hide(f): return lambda *args: f(*args)")
     cell = f"{SIN}@hide\n{FORWARD}@hide\n{BACKWARD}"
     ran = kernel.run(f"{MAGIC} --vjp fwd bwd\n{cell}round(float(jax.grad(sin)(1.0)), 4)")
     assert ran.value == "0.5403"
 
 
-def test_running_the_cell_again_with_another_rule_takes_that_one(kernel):
+def test_running_the_cell_again_with_another_rule_replaces_the_rule(kernel):
     kernel.run(f"{MAGIC} --vjp fwd bwd\n{SIN}{FORWARD}{BACKWARD}")
     other = "def bwd(x, ct):\n    return (7 * ct,)\n"
     ran = kernel.run(f"{MAGIC} --vjp fwd bwd\n{SIN}{FORWARD}{other}float(jax.grad(sin)(1.0))")
     assert ran.value == "7.0"
 
 
-def test_function_to_register_may_be_named_among_others(kernel):
+def test_registered_function_may_be_named_among_others(kernel):
     cell = f"{SIN}{FORWARD}{BACKWARD}def other(x): return x\n"
     ran = kernel.run(
         f"%%jax_callback pure sin --result x --vjp fwd bwd\n{cell}"
@@ -81,13 +81,13 @@ USAGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "says"), USAGE, ids=[line for line, _ in USAGE])
-def test_error_for_a_rule_without_a_function_is_one_paragraph_with_advice(kernel, line, says):
+@pytest.mark.parametrize(("line", "message"), USAGE, ids=[line for line, _ in USAGE])
+def test_error_for_a_wrong_rule_is_one_line_with_advice(kernel, line, message):
     kernel.run("sin = 'before'")
     cell = f"{SIN}{FORWARD}{BACKWARD}def other(x): return x"
     ran = kernel.run(f"%%jax_callback {line}\n{cell}")
     assert ran.text.startswith("UsageError: ")
-    assert says in ran.text
+    assert message in ran.text
     assert len(ran.text.strip().splitlines()) == 1
     assert kernel.run("sin").value == "'before'"
 
@@ -104,8 +104,8 @@ def test_help_of_the_magic_explains_the_option(kernel):
     assert "two functions of the cell, its reverse rule" in " ".join(out.split())
 
 
-def test_recurrence_of_the_bessel_function_is_named_by_an_option(kernel):
-    """Integer order, float argument, and its rule in terms of the callback itself."""
+def test_rule_of_the_bessel_function_uses_its_recurrence(kernel):
+    """The order is an integer, and the rule calls the callback itself."""
     cell = (
         "%%jax_callback pure --result z --vmap-method expand_dims --jvp jv_jvp\n"
         "def jv(v, z):\n"
@@ -123,6 +123,6 @@ def test_recurrence_of_the_bessel_function_is_named_by_an_option(kernel):
             f"right = scipy.special.jvp(2, z, {order})\n"
             "close = functools.partial(np.allclose, rtol=1e-4, atol=1e-6)"
         )
-        ways = "[f(1.5), jax.jit(f)(1.5)], jax.vmap(f)(z), jax.jit(jax.vmap(f))(z)"
-        ran = kernel.run(f"[close(y, x) for y, x in zip(({ways}), (right[1], right, right))]")
+        values = "[f(1.5), jax.jit(f)(1.5)], jax.vmap(f)(z), jax.jit(jax.vmap(f))(z)"
+        ran = kernel.run(f"[close(y, x) for y, x in zip(({values}), (right[1], right, right))]")
         assert ran.value == "[True, True, True]"

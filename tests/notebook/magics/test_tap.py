@@ -1,7 +1,7 @@
-"""%%jax_callback tap registers functions that look at what passes by."""
+"""%%jax_callback tap registers functions that see a value, which the program passes on."""
 
 
-def test_value_passes_and_the_host_function_sees_the_whole_batch(kernel):
+def test_tap_returns_its_argument_and_gets_the_whole_batch(kernel):
     kernel.run(
         "%%jax_callback tap\n"
         "def look(x, transforms):\n"
@@ -19,14 +19,14 @@ def test_value_passes_and_the_host_function_sees_the_whole_batch(kernel):
     assert ran.sites[0]["shapes"][0]["levels"] == [[3, "whole batch", [True]]]
 
 
-def test_new_body_is_what_compiled_programs_call(kernel):
+def test_compiled_programs_call_the_new_body(kernel):
     kernel.run("%%jax_callback tap\ndef look(x): print('old', x)", cell="a")
     kernel.run("f = jax.jit(lambda x: look(x) + 1)\nf(1.0)")
     kernel.run("%%jax_callback tap\ndef look(x): print('new', x)", cell="a")
     assert kernel.run("float(f(1.0))").text == "new 1.0\n"
 
 
-def test_options_of_other_flavors_do_not_go_with_it(kernel):
+def test_options_of_other_flavors_are_refused(kernel):
     for option in ("--result x", "--ordered", "--vmap-method sequential", "--arrays jax"):
         ran = kernel.run(f"%%jax_callback tap {option}\ndef look(x): pass")
         assert f"{option.split()[0]} does not go with tap" in ran.text + str(ran.error)
@@ -39,7 +39,7 @@ def test_failed_tap_is_shown_in_the_host_trace(kernel):
     assert ran.sites[0]["errors"] == ["ValueError: no luck"]
 
 
-def test_failed_tap_is_shown_once_and_as_it_was_raised_by_the_barrier(kernel):
+def test_error_of_a_tap_raised_by_the_barrier_is_shown_once_as_the_users_exception(kernel):
     kernel.run("%%jax_callback tap\ndef boom(x): raise ValueError('no luck')")
     ran = kernel.run(
         "from jupyter_jaxcb import host_callback as hcb\nfloat(boom(1.0))\nhcb.barrier_wait()"
@@ -51,7 +51,7 @@ def test_failed_tap_is_shown_once_and_as_it_was_raised_by_the_barrier(kernel):
     assert "jupyter_jaxcb/" not in traceback + ran.text
 
 
-def test_everything_of_host_callback_runs_in_a_cell(kernel):
+def test_id_print_and_call_run_in_a_cell(kernel):
     ran = kernel.run(
         "from jupyter_jaxcb import host_callback as hcb\n"
         "def f(x):\n"

@@ -1,4 +1,4 @@
-"""Values are shown, and saved with a notebook, only where --values asks for them."""
+"""Sample values are shown, and saved with a notebook, only with the option --values."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from jupyter_jaxcb.report import MIME_TYPE as MIME
 
-# Numbers that stand in no line of code, no shape and, as text with a dot, in no time.
+# Numbers that occur in no line of code, in no shape and in no time.
 GIVEN, RESULT = "1234.5", "2469"
 LINE = f"{GIVEN} → {RESULT}"
 CALL = "double(np.float32(2469 / 2));"
@@ -20,12 +20,12 @@ def double(kernel):
 
 
 def saved(ran):
-    """All that the notebook would keep of a cell, but for the cell itself."""
+    """Return all that the notebook would save of a cell, except its source."""
     return json.dumps([ran.text, ran.value, ran.traces, ran.shown, ran.error], ensure_ascii=False)
 
 
 def with_values(ran):
-    """Whether a trace has the values: everywhere in its data, or nowhere."""
+    """Return whether the trace has the values, which must be everywhere in its data or nowhere."""
     ((data, metadata),) = ran.traces
     found = {
         LINE in data["text/plain"],
@@ -51,25 +51,25 @@ def with_values(ran):
     ],
     ids=["eager", "jit", "elements", "record", "record by name", "record()"],
 )
-def test_no_value_is_saved_unless_asked_for(double, code):
+def test_no_value_is_saved_without_the_option(double, code):
     ran = double.run(code)
     assert len(ran.traces) == 1
     assert not with_values(ran)
     assert ran.trace[MIME]["sites"][0]["sample_values"] == []
 
 
-def test_values_of_one_cell_are_shown_where_asked_for(double):
+def test_record_with_values_shows_them_for_one_cell(double):
     assert with_values(double.run(f"%%jax_record --values\n{CALL}"))
     assert not with_values(double.run(CALL))
 
 
-def test_cell_may_have_a_name_and_values(double):
+def test_option_values_can_be_combined_with_a_name(double):
     assert with_values(double.run(f"%%jax_record kept --values\n{CALL}"))
     assert not with_values(double.run("kept"))
     assert double.run("kept.sample_values[0].operands").value == f"('{GIVEN}',)"
 
 
-def test_values_are_shown_when_recording_is_off_otherwise(double):
+def test_record_with_values_shows_them_even_if_recording_is_off(double):
     double.run("%jax_record off")
     assert with_values(double.run(f"%%jax_record --values\n{CALL}"))
     assert double.run(CALL).traces == []
@@ -85,14 +85,14 @@ def test_auto_with_values_shows_them_in_every_cell_until_auto(double):
     assert not with_values(double.run(CALL))
 
 
-def test_off_forgets_that_values_were_asked_for(double):
+def test_record_off_resets_the_option_values(double):
     double.run("%jax_record auto --values")
     double.run("%jax_record off")
     double.run("%jax_record auto")
     assert not with_values(double.run(CALL))
 
 
-def test_loading_the_extension_again_forgets_that_values_were_asked_for(double):
+def test_loading_the_extension_again_resets_the_option_values(double):
     double.run("%jax_record auto --values")
     double.run("%unload_ext jupyter_jaxcb")
     double.run("%load_ext jupyter_jaxcb")
@@ -106,12 +106,12 @@ def test_cell_that_fails_shows_its_values_and_the_next_one_none(double):
     assert not with_values(double.run(CALL))
 
 
-def test_failing_call_shows_what_it_was_given(kernel):
+def test_failing_call_shows_its_arguments(kernel):
     kernel.run("%%jax_callback pure --result x\ndef fails(x):\n    raise ValueError('no luck')")
     code = "fails(np.float32(2469 / 2))"
-    plain, asked = (kernel.run(f"%%jax_record{option}\n{code}") for option in ("", " --values"))
+    plain, detailed = (kernel.run(f"%%jax_record{option}\n{code}") for option in ("", " --values"))
     assert GIVEN not in saved(plain)
-    assert f"{GIVEN} → ✕ raised" in asked.trace["text/plain"]
+    assert f"{GIVEN} → ✕ raised" in detailed.trace["text/plain"]
 
 
 def test_displayed_recording_has_values_only_with_auto_values(double):
@@ -122,7 +122,7 @@ def test_displayed_recording_has_values_only_with_auto_values(double):
     assert LINE in shown.traces[0][0]["text/plain"]
 
 
-def test_value_that_is_not_finite_is_noted_without_being_shown(kernel):
+def test_note_on_non_finite_results_shows_no_value(kernel):
     kernel.run("%%jax_callback pure --result x\ndef lost(x):\n    return x * np.float32('nan')")
     ran = kernel.run("lost(np.float32(2469 / 2));")
     (site,) = ran.sites
@@ -131,14 +131,14 @@ def test_value_that_is_not_finite_is_noted_without_being_shown(kernel):
     assert GIVEN not in saved(ran)
 
 
-def test_lists_of_callbacks_and_questions_show_no_values(double):
+def test_callbacks_and_explain_show_no_values(double):
     double.run(CALL)
     for code in ("%jax_callbacks", "%jax_explain double(np.float32(2469 / 2))"):
         assert GIVEN not in saved(double.run(code))
 
 
 @pytest.mark.parametrize("line", ["%jax_record --values", "%jax_record off --value 3"])
-def test_error_for_a_wrong_use_of_values_has_advice(double, line):
+def test_wrong_use_of_the_option_values_is_a_usage_error(double, line):
     assert double.run(line).text.startswith("UsageError: ")
 
 
@@ -147,7 +147,7 @@ def test_values_are_the_same_in_every_run(double):
     assert first == second
 
 
-def test_terminal_shows_values_where_asked_for(terminal):
+def test_terminal_shows_values_only_with_the_option(terminal):
     define = "%%jax_callback pure --result x\ndef double(x):\n    return 2 * x"
     start = ["import numpy as np", "%load_ext jupyter_jaxcb", define]
     assert LINE not in terminal(*start, CALL)

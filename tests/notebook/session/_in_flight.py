@@ -1,4 +1,4 @@
-"""What a kernel is given to run programs behind Python's back, and to hold their calls."""
+"""Code and messages of cells whose programs run asynchronously and whose host calls block."""
 
 SETUP = """
 import os, pathlib, signal, threading, time
@@ -10,7 +10,7 @@ slowly = jax.jit(lambda x: (x @ big @ big @ big @ big @ big @ big @ big @ big)[0
 slowly(big).block_until_ready()
 def compiled(f):
     return jax.jit(f).lower(S).compile()
-def forever(go_on):  # until the test says so
+def forever(go_on):  # until the test creates the file
     deadline = time.monotonic() + 100
     while not os.path.exists(go_on) and time.monotonic() < deadline:
         time.sleep(0.001)
@@ -18,17 +18,18 @@ def forever(go_on):  # until the test says so
 
 
 class Cell:
-    """The messages of a cell; `act` is called at the first output with the word "inside"."""
+    """Runs a cell and keeps its messages; calls `act` when the cell first prints "inside"."""
 
     def __init__(self, kernel, code, act):
-        self.text, self.error, self.reported, self.shown = "", None, [], []
+        self.text, self.error, self.shown = "", None, []
+        acted = []
 
         def receive(message):
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":
                 self.text += content["text"]
-                if "inside" in content["text"] and not self.reported:
-                    self.reported.append(1)
+                if "inside" in content["text"] and not acted:
+                    acted.append(True)
                     act()
             elif kind == "error":
                 self.error = content
@@ -36,5 +37,5 @@ class Cell:
                 self.shown.append(content["data"])
 
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
-        kernel.ask("execute_request", content, receive)
+        kernel.request("execute_request", content, receive)
         self.reply = kernel.client.get_shell_msg(timeout=60)["content"]

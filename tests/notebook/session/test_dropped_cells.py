@@ -1,4 +1,4 @@
-"""A cell that runs again and again leaves no program behind, and nothing of its functions."""
+"""Running a cell again frees the programs and functions of its earlier runs."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def alive():
 """
 MAKE = "one = Large(); large.append(weakref.ref(one));"
 HOST = f"{MAKE}\n@jaxcb.io(result='x')\ndef h(x, one=one): return x\nf = jax.jit(lambda x: h(x))\n"
-OWN = (
+JAX_CALLBACK = (
     "def h(x, one=one): return np.float32(x)\nS = jax.ShapeDtypeStruct((), np.float32)\n"
     "jax.jit(lambda x: jax.pure_callback(h, S, x))(1.0);"
 )
@@ -25,17 +25,17 @@ CELLS = {
         "jax.jit(lambda x: h(x))(1.0);",
     ],
     "explain": [HOST, "%jax_explain f(1.0)", "%jax_explain --matrix f(1.0)"],
-    "jax's own": [MAKE, f"%%jax_record --jax\n{OWN}"],
+    "JAX's callbacks": [MAKE, f"%%jax_record --jax\n{JAX_CALLBACK}"],
 }
 
 
 @pytest.mark.parametrize("cells", CELLS.values(), ids=CELLS)
-@pytest.mark.parametrize("known", [True, False], ids=["with ids", "without ids"])
-def test_cells_that_run_again_leave_nothing_behind(kernel, cells, known):
+@pytest.mark.parametrize("has_id", [True, False], ids=["with ids", "without ids"])
+def test_cells_that_run_again_leave_nothing_behind(kernel, cells, has_id):
     def run(times):
         for _ in range(times):
-            for place, cell in enumerate(cells):
-                assert kernel.run(cell, cell=str(place) if known else None).error is None
+            for number, cell in enumerate(cells):
+                assert kernel.run(cell, cell=str(number) if has_id else None).error is None
         return kernel.run("alive()").value
 
     kernel.run(SETUP)

@@ -48,7 +48,7 @@ def prepared(kernel):
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-def test_stop_button_is_a_keyboard_interrupt_and_the_next_cell_works(prepared, run):
+def test_stop_button_raises_keyboard_interrupt_and_the_next_cell_works(prepared, run):
     prepared.run("calls = 0")
     cell = Cell(prepared, run, prepared.manager.interrupt_kernel)
     assert cell.reply["ename"] == "KeyboardInterrupt"
@@ -58,7 +58,7 @@ def test_stop_button_is_a_keyboard_interrupt_and_the_next_cell_works(prepared, r
     assert prepared.run(NEXT).value == "[5.0, 0, True]"
 
 
-def test_cell_that_catches_it_goes_on_at_once(prepared):
+def test_cell_that_catches_the_interrupt_continues_immediately(prepared):
     prepared.run("calls = 0")
     code = (
         "try:\n    many(slowly(big)).block_until_ready()\n"
@@ -69,7 +69,7 @@ def test_cell_that_catches_it_goes_on_at_once(prepared):
     assert cell.shown[0]["text/plain"] == "[5.0, 0, True]"
 
 
-def test_python_code_that_runs_ends_too(prepared):
+def test_interrupt_ends_python_code_of_a_host_function_too(prepared):
     prepared.run(
         "ended = []\n"
         "def loops(x):\n    print('inside', flush=True)\n    try:\n"
@@ -87,8 +87,8 @@ def test_python_code_that_runs_ends_too(prepared):
     assert prepared.run("%jax_callbacks --stacks").text == "no host call is running\n"
 
 
-def test_call_that_cannot_be_ended_is_named(prepared, tmp_path):
-    """It waits in C, as in a long call of scipy's: for the other end of a named pipe."""
+def test_call_that_cannot_be_interrupted_is_named(prepared, tmp_path):
+    """It waits in C, as a long SciPy call does: here for the other end of a named pipe."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     prepared.run(
@@ -110,7 +110,7 @@ def test_call_that_cannot_be_ended_is_named(prepared, tmp_path):
     assert prepared.run("%jax_callbacks --stacks").text == "no host call is running\n"
 
 
-def test_handler_of_the_signal_is_put_back(kernel):
+def test_signal_handler_is_restored_on_unload(kernel):
     kernel.run("import signal")
     ours = kernel.run("signal.getsignal(signal.SIGINT).__qualname__").value
     assert "Stop" in ours
@@ -124,7 +124,7 @@ def test_handler_of_the_signal_is_put_back(kernel):
     )
 
 
-def test_handler_that_the_cell_has_put_in_place_may_go_on(prepared):
+def test_signal_handler_set_by_the_cell_is_called_instead(prepared):
     ran = prepared.run(
         "flag, calls = [], 0\n"
         "def host(x):\n"

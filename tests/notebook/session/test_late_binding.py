@@ -1,4 +1,4 @@
-"""Run a cell again, and programs call its new functions; another cell replaces nothing."""
+"""After a cell runs again, programs call its new functions; other cells replace nothing."""
 
 import pytest
 
@@ -14,22 +14,22 @@ def kernel(kernel):
     return kernel
 
 
-def reason(ran):
+def reasons(ran):
     return [site["reason"] for site in ran.sites if "earlier registration" in site["reason"]]
 
 
 @pytest.mark.parametrize("source", [FUNCTION, MAGIC], ids=["decorator", "magic"])
-def test_cell_run_again_reaches_programs(kernel, source):
+def test_programs_call_the_functions_of_a_cell_that_ran_again(kernel, source):
     kernel.run(source.format(1), cell="a")
     kernel.run(PROGRAM, cell="b")
     for n in ("1.0", "10.0", "100.0"):
         kernel.run(source.format(n), cell="a")
         ran = kernel.run(BOTH, cell="c")
         assert ran.value == f"[{n}, {n}, {n}]"
-        assert not reason(ran)
+        assert not reasons(ran)
 
 
-def test_the_rest_of_the_cell_sees_the_new_function(kernel):
+def test_rest_of_the_cell_calls_the_new_function(kernel):
     kernel.run(FUNCTION.format(1), cell="a")
     kernel.run(PROGRAM, cell="b")
     assert kernel.run(f"{FUNCTION.format(10)}\n{BOTH}", cell="a").value == "[10.0, 10.0, 10.0]"
@@ -37,17 +37,17 @@ def test_the_rest_of_the_cell_sees_the_new_function(kernel):
 
 @pytest.mark.parametrize("source", [FUNCTION, MAGIC], ids=["decorator", "magic"])
 @pytest.mark.parametrize("cells", ["ab", (None, None)], ids=["two cells", "cells without an id"])
-def test_another_cell_replaces_nothing_and_the_trace_reports_it(kernel, source, cells):
+def test_another_cell_does_not_replace_the_function_and_the_trace_reports_it(kernel, source, cells):
     kernel.run(source.format(1), cell=cells[0])
     kernel.run(PROGRAM, cell="p")
-    assert not reason(kernel.run(BOTH, cell="q"))
+    assert not reasons(kernel.run(BOTH, cell="q"))
     kernel.run(source.format(10), cell=cells[1])
     ran = kernel.run(BOTH, cell="q")
     assert ran.value == "[1.0, 1.0, 10.0]"
-    assert len(reason(ran)) == 2
+    assert len(reasons(ran)) == 2
 
 
-def test_same_magic_cell_is_known_by_its_text_where_it_has_no_id(kernel):
+def test_magic_cell_without_an_id_is_recognized_by_its_text(kernel):
     kernel.run("n = 1")
     cell = "%%jax_callback pure --result x\ndef step(x, n=n): return x + n"
     kernel.run(cell)
@@ -67,12 +67,12 @@ second = _
 """
 
 
-def test_table_of_functions_without_a_name_stays_one(kernel):
+def test_functions_with_the_same_name_are_replaced_in_order(kernel):
     for _ in range(3):
         kernel.run(TABLE, cell="a")
         ran = kernel.run("[float(f(0.)) for f in (first, second)]", cell="b")
         assert ran.value == "[1.0, 10.0]"
-        assert not reason(ran)
+        assert not reasons(ran)
 
 
 WRITE = (
@@ -91,7 +91,7 @@ WRITE = (
     ],
     ids=["run_cell", "capture", "exec", "run -i", "run"],
 )
-def test_code_that_the_cell_runs_does_not_count_as_the_cell(kernel, inside, tmp_path):
+def test_code_executed_by_the_cell_does_not_count_as_the_cell(kernel, inside, tmp_path):
     kernel.run(f"import os; os.chdir({str(tmp_path)!r})")
     assert not kernel.run(inside.format(FUNCTION.format(1)), cell="a").error
     kernel.run(PROGRAM, cell="b")
@@ -108,7 +108,7 @@ def test_cell_that_loads_the_extension_may_run_again(kernel):
     assert kernel.run(BOTH, cell="c").value == "[10.0, 10.0, 10.0]"
 
 
-def test_cell_that_unloads_the_extension_leaves_nothing_of_it(kernel):
+def test_cell_that_unloads_the_extension_leaves_no_running_cell(kernel):
     kernel.run("%unload_ext jupyter_jaxcb", cell="a")
     running = "from jupyter_jaxcb.stack.core import _late_binding as l; l._cells.running"
     assert kernel.run(running, cell="b").value == "[]"
@@ -127,7 +127,7 @@ late = jaxcb.pure(plain, result='x')
     "reload",
     ["importlib.reload(defines)", "%autoreload 2", "%autoreload 3", "%autoreload all --full"],
 )
-def test_module_that_is_reloaded_reaches_programs(kernel, reload, tmp_path):
+def test_programs_call_the_functions_of_a_reloaded_module(kernel, reload, tmp_path):
     module = tmp_path / "defines.py"
     module.write_text(MODULE.format(1, 2))
     kernel.run(f"import importlib, sys; sys.path.insert(0, {str(tmp_path)!r})")
@@ -139,14 +139,14 @@ def test_module_that_is_reloaded_reaches_programs(kernel, reload, tmp_path):
         kernel.run("import defines; step, late = defines.step, defines.late", cell="a")
         kernel.run(f"{PROGRAM}\nplain = late\nof_plain = jax.jit(lambda x: plain(x))", cell="b")
         assert kernel.run(programs).value == "[1.0, 2.0]"
-        # Of another size each: that is how a change within a second is noticed.
+        # Each version has another size, because autoreload may miss a change within one second.
         for n, m in ((10, 20), (100, 20), (100, 2000), (10000, 20000)):
             module.write_text(MODULE.format(n, m))
             if not reload.startswith("%"):
                 kernel.run(reload, cell="r")
             ran = kernel.run(programs, cell="d")
             assert ran.value == f"[{float(n)}, {float(m)}]"
-            assert not reason(ran)
+            assert not reasons(ran)
             ran = kernel.run("[float(defines.step(0.)), float(defines.late(0.))]", cell="e")
             assert ran.value == f"[{float(n)}, {float(m)}]"
     finally:

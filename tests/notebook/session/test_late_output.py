@@ -1,4 +1,4 @@
-"""What a host function puts out is in the cell that ran it, however late; what a cell waits for."""
+"""Late output of a host function appears in the cell that ran it; how long a cell waits."""
 
 import pytest
 
@@ -26,13 +26,13 @@ g = jax.jit(lambda x: jaxcb.pure_callback(lambda x: (print("next"), x)[1], S, x)
 
 @pytest.fixture
 def held(kernel, tmp_path):
-    """A kernel in which ``f(slowly(big))`` puts out, and ends, when the file `go` is there."""
+    """A kernel in which ``f(slowly(big))`` prints and ends once the file `go` exists."""
     yield from holding(kernel, tmp_path)
 
 
 @pytest.fixture
 def freshly_held(fresh_kernel, tmp_path):
-    """The same in a kernel of which every program with callbacks is known."""
+    """Like `held`, but in a new kernel, which has compiled no other program with callbacks."""
     kernel = fresh_kernel()
     assert kernel.run("%load_ext jupyter_jaxcb\nimport jax, jax.numpy as jnp").error is None
     yield from holding(kernel, tmp_path)
@@ -51,7 +51,7 @@ def touched(path):
 
 
 @pytest.mark.parametrize("wait", ["", ".block_until_ready()"])
-def test_output_is_in_the_cell_that_ran_the_program(held, wait):
+def test_output_appears_in_the_cell_that_ran_the_program(held, wait):
     cell = Cell(held, f"y = f(slowly(big)){wait}", touched(held.go))
     for word in ("printed", "logged", "UserWarning: warned"):
         assert word in cell.text
@@ -76,16 +76,16 @@ _cell_barrier.time = _in_flight.time = Clock()
 
 @pytest.fixture
 def clocked(held):
-    """A kernel whose cells wait by a clock that goes on at every look, once a host call runs.
+    """A kernel whose cells measure their wait with a clock that advances only during host calls.
 
-    So its call runs when the time is over, however long the machine took to come to it.
+    So a host call is running when the time is over, however slow the machine is.
     """
     assert held.run(CLOCK).error is None
     yield held
     held.run("_cell_barrier.time = _in_flight.time = time")
 
 
-def test_cell_ends_after_its_time_and_names_the_running_calls(clocked):
+def test_cell_stops_waiting_after_its_limit_and_names_the_running_calls(clocked):
     clocked.run("%jax_callbacks --wait 1.5")
     text = Cell(clocked, "y = f(slowly(big))", lambda: None).text
     waiting = text.index("waiting for holds (pure, line 29), call 1, for ")
@@ -94,31 +94,31 @@ def test_cell_ends_after_its_time_and_names_the_running_calls(clocked):
     assert "%jax_callbacks --wait SECONDS" in text
 
 
-def test_output_after_the_end_of_its_cell_is_there_and_marked_once(held):
+def test_output_after_the_end_of_its_cell_appears_there_and_is_marked_once(held):
     held.run("%jax_callbacks --wait 0.01")
     first = held.client.execute("y = f(slowly(big))")
     messages = []
     while not any(kind == "status" and text == "idle" for kind, text, _ in messages):
-        messages.append(_recorded(held))
+        messages.append(_next_message(held))
     assert not any("printed" in text for _, text, _ in messages)
     second = held.client.execute("%jax_callbacks --wait 5\nz = g(y)\nz.block_until_ready()")
     held.go.touch()
-    while not any(who == second and text == "idle" for _, text, who in messages):
-        messages.append(_recorded(held))
-    of = {
-        number: "".join(text for _, text, who in messages if who == number)
+    while not any(parent == second and text == "idle" for _, text, parent in messages):
+        messages.append(_next_message(held))
+    texts = {
+        number: "".join(text for _, text, parent in messages if parent == number)
         for number in (first, second)
     }
     number = held.run("get_ipython().execution_count").value
-    mark = f"[late: host call of In [{int(number) - 3}]]"  # it counts the next cell already
-    assert of[first].count(mark) == 1
-    assert of[first].index(mark) < of[first].index("printed")
+    mark = f"[late: host call of In [{int(number) - 3}]]"  # the count is that of the next cell
+    assert texts[first].count(mark) == 1
+    assert texts[first].index(mark) < texts[first].index("printed")
     for word in ("printed", "logged", "UserWarning: warned", "<b>displayed</b>"):
-        assert word in of[first] and word not in of[second]
-    assert "next" in of[second] and "next" not in of[first]
+        assert word in texts[first] and word not in texts[second]
+    assert "next" in texts[second] and "next" not in texts[first]
 
 
-def _recorded(kernel):
+def _next_message(kernel):
     message = kernel.client.get_iopub_msg(timeout=60)
     content = message["content"]
     text = content.get("text") or content.get("execution_state") or ""
@@ -126,7 +126,7 @@ def _recorded(kernel):
     return message["msg_type"], text, message["parent_header"].get("msg_id")
 
 
-def test_error_of_a_program_that_nobody_waits_for_is_in_its_cell_once(held):
+def test_error_of_a_program_nobody_waits_for_appears_once_in_its_cell(held):
     held.fail.touch()
     cell = Cell(held, "y = f(slowly(big))", touched(held.go))
     assert cell.error["ename"] == "ValueError" and cell.error["evalue"] == "no luck"
@@ -134,8 +134,8 @@ def test_error_of_a_program_that_nobody_waits_for_is_in_its_cell_once(held):
     assert after.error is None and after.value == "2"
 
 
-def test_cell_without_callbacks_waits_for_nothing(freshly_held):
-    """Although a program with callbacks was compiled, and an array is being computed."""
+def test_cell_without_callbacks_does_not_wait(freshly_held):
+    """It does not wait although a program has callbacks and an array is still being computed."""
     held = freshly_held
     held.run("%jax_callbacks --wait 50")
     held.run("from jupyter_jaxcb.notebook.session import _cell_barrier; waited = []")
@@ -150,14 +150,14 @@ def test_cell_without_callbacks_waits_for_nothing(freshly_held):
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
-def test_seconds_that_are_none_are_refused(kernel, given):
+def test_invalid_seconds_are_refused(kernel, given):
     ran = kernel.run(f"%jax_callbacks --wait {given}")
     shown = ran.text + str(ran.error)
     assert f"not '{given}'" in shown and "--wait 5" in shown
 
 
-def test_output_is_asked_for_as_before_once_unloaded(kernel):
-    asked = "import sys; type(sys.stdout._parent_header).__name__"
-    assert kernel.run(asked).value == "'_RoutedContext'"
+def test_unloading_restores_the_output_streams(kernel):
+    kind = "import sys; type(sys.stdout._parent_header).__name__"
+    assert kernel.run(kind).value == "'_RoutedContext'"
     kernel.run("%unload_ext jupyter_jaxcb")
-    assert kernel.run(asked).value == "'ContextVar'"
+    assert kernel.run(kind).value == "'ContextVar'"
