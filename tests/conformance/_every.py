@@ -1,4 +1,4 @@
-"""Parametrizations over every way to make a callback of each flavor, including JAX's own."""
+"""Parametrizations over the makers of callbacks of every flavor, including JAX's own."""
 
 import pytest
 

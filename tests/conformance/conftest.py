@@ -15,7 +15,7 @@ from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
 
-# Scripts: importing them for doctests would run them, or set the number of devices for all tests.
+# Scripts: importing them for doctests would run them, or fail because devices are missing.
 _PROGRAMS = ("failing_devices", "processes", "reentrant", "several_devices")
 collect_ignore = [f"parallel/{name}.py" for name in _PROGRAMS]
 

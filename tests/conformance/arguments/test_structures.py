@@ -54,7 +54,7 @@ jax.tree_util.register_pytree_with_keys(
 )
 
 TREES = {
-    "class": Interval(TWO, X, "metre"),
+    "class": Interval(TWO, X, "meter"),
     "dataclass": Layer(X, TWO, "first"),
     "NamedTuple": Point(X, TWO),
     "NamedTuple holding None": Point(X),
@@ -131,10 +131,10 @@ def test_new_auxiliary_data_of_a_node_causes_a_new_trace(pure, run):
         traces.append(interval.unit)
         return f(interval)
 
-    for unit in ("metre", "foot", "metre"):
+    for unit in ("meter", "foot", "meter"):
         run(program, Interval(TWO, TWO, unit))
-    assert seen == ["metre", "foot", "metre"]
-    assert traces == ["metre", "foot"]
+    assert seen == ["meter", "foot", "meter"]
+    assert traces == ["meter", "foot"]
 
 
 @returning_kinds

@@ -89,13 +89,13 @@ def test_our_argument_is_a_numpy_array_and_that_of_jax_is_not(compiled):
 
 
 class Unit(enum.Enum):
-    METRE = 1
+    METER = 1
     FOOT = 0.3048
 
 
 STATIC = {
-    "string": ("metre", "foot"),
-    "enum": (Unit.METRE, Unit.FOOT),
+    "string": ("meter", "foot"),
+    "enum": (Unit.METER, Unit.FOOT),
     "frozenset": (frozenset({1}), frozenset({2})),
     "dtype": (np.dtype("float32"), np.dtype("int8")),
     "type": (int, float),
@@ -140,7 +140,7 @@ def test_error_about_an_unhashable_argument_names_its_path(flavor, compiled):
     programs = {
         "[1]": lambda x: call(host, PAIR, x, {1, 2}),
         "[1]['units'][1]": lambda x: call(host, PAIR, x, {"units": [1.0, {1, 2}]}),
-        "['unit']['of']": lambda x: call(host, PAIR, x, "metre", unit={"of": {1, 2}}),
+        "['unit']['of']": lambda x: call(host, PAIR, x, "meter", unit={"of": {1, 2}}),
     }
     for path, program in programs.items():
         with pytest.raises(TypeError) as caught:

@@ -49,7 +49,7 @@ def test_error_of_vmap_without_a_method_lists_the_methods(callbacks):
 @both
 @pytest.mark.parametrize("method", ONE_CALL_METHODS)
 def test_function_that_ignores_batching_is_wrong_with_one_call_methods(callbacks, method):
-    """With JAX's callbacks and with ours, there is no error."""
+    """Neither JAX's callbacks nor ours raise an error."""
 
     def over_maximum(x):
         x = np.asarray(x)

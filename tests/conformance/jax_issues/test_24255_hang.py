@@ -84,7 +84,7 @@ def theirs_hung():
 
 
 def test_callback_of_jax_hangs_exactly_on_the_known_versions(theirs_hung):
-    """On versions that are not listed it may or may not hang."""
+    """On other versions it may or may not hang."""
     assert set(theirs_hung) >= {"np.max", "index", "iterate", "jnp"}
     if VERSION in HANGS:
         assert any(theirs_hung.values()) is HANGS[VERSION], theirs_hung
@@ -100,7 +100,7 @@ def test_our_callback_may_use_its_argument_with_numpy(cores, child):
 @cores
 @pytest.mark.parametrize("arrays", ["numpy", "jax"])
 def test_jax_in_a_host_function_does_not_hang_with_synchronous_dispatch(cores, arrays, child):
-    """With asynchronous dispatch, JAX up to 0.10 may hang, whoever made the callback."""
+    """With asynchronous dispatch, JAX up to 0.10 may hang, with our callbacks and with its own."""
     wrong = child(
         "in_flight.py",
         whose="ours",

@@ -139,7 +139,7 @@ def test_equal_static_arguments_are_compiled_once(key, compiles):
 
 @pytest.mark.parametrize("function", ODD.values(), ids=ODD)
 def test_odd_callable_works_in_every_program(our_pure, run, function):
-    """JAX's caches compare the parameters of binds, so they must not call the object's ``==``."""
+    """JAX's caches hash and compare the parameters of binds, which an odd object must not break."""
     f = our_pure(function(), SCALAR, vmap_method="sequential")
     expected = np.float32(2)
     for g in (f, lambda x: f(x), lambda x: f(f(x))):

@@ -18,11 +18,11 @@ pytestmark = pytest.mark.slow
 KEEP = jax.checkpoint_policies
 SAVING = {
     "everything": KEEP.everything_saveable,
-    "this name": KEEP.save_only_these_names("answer"),
+    "this name": KEEP.save_only_these_names("result"),
     "all but another name": KEEP.save_anything_except_these_names("other"),
     "any name but another": KEEP.save_any_names_but_these("other"),
     "dots or this name": KEEP.save_from_both_policies(
-        KEEP.dots_saveable, KEEP.save_only_these_names("answer")
+        KEEP.dots_saveable, KEEP.save_only_these_names("result")
     ),
 }
 FORGETTING = {
@@ -31,7 +31,7 @@ FORGETTING = {
     "dots": KEEP.dots_saveable,
     "dots without batch": KEEP.dots_with_no_batch_dims_saveable,
     "another name": KEEP.save_only_these_names("other"),
-    "any name but this": KEEP.save_any_names_but_these("answer"),
+    "any name but this": KEEP.save_any_names_but_these("result"),
 }
 POLICIES = SAVING | FORGETTING
 X = np.float32(0.5)
@@ -57,7 +57,7 @@ def differentiable(pure):
 
 
 def checkpointed(f, policy):
-    return jax.checkpoint(lambda x: jnp.sin(checkpoint_name(f(x), "answer")), policy=policy)
+    return jax.checkpoint(lambda x: jnp.sin(checkpoint_name(f(x), "result")), policy=policy)
 
 
 PROGRAMS = {
@@ -123,7 +123,7 @@ def watched(f):
         f(x)
         z = jnp.sin(y @ y)
         f(z)
-        return checkpoint_name(jnp.sin(z), "answer")
+        return checkpoint_name(jnp.sin(z), "result")
 
     return product
 

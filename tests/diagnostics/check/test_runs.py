@@ -42,9 +42,9 @@ def failing_from(first, error):
 
 @pytest.mark.parametrize("first", range(2, 11))
 def test_failure_of_a_later_call_is_a_finding(first):
-    finding = only(failing_from(first, RuntimeError("solver already initialised")), X)
+    finding = only(failing_from(first, RuntimeError("solver already initialized")), X)
     assert finding.kind == "same inputs twice"
-    assert "fails: RuntimeError: solver already initialised" in finding.what
+    assert "fails: RuntimeError: solver already initialized" in finding.what
 
 
 def test_wrong_shape_of_the_second_call_is_a_finding():
