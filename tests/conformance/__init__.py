@@ -1,1 +1,1 @@
-"""The guarantees of every flavor, tested one by one, with JAX's callbacks too."""
+"""What every flavor promises. Most tests run with JAX's callbacks too."""

@@ -1,4 +1,4 @@
-"""The arrays and shapes of several modules, and the arguments of host calls as plain Python."""
+"""Arrays and result shapes that several test modules use, and helpers to compare host calls."""
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +15,17 @@ FIVE_TO_2 = np.linspace(0, 2, 5, dtype=np.float32)
 
 
 def like_first(x, *rest):
-    """A result expression as a function of the parameters: like the first one."""
+    """Declare a result with the shape and dtype of the first argument."""
     return jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x))
 
 
 def shapes(seen):
+    """Return the shapes of the arguments of every host call, in call order."""
     return [tuple(arg.shape for arg in args) for args in seen]
 
 
 def values(seen):
-    """Arguments of every host call, in the order they came, as plain Python."""
+    """Return the arguments of every host call as plain Python values, in call order."""
     return [tuple(arg.tolist() for arg in args) for args in seen]
 
 

@@ -1,4 +1,4 @@
-"""Parametrizations over every maker of every flavor, including JAX's own."""
+"""Parametrizations over the makers of callbacks of every flavor, including JAX's own."""
 
 import pytest
 
@@ -24,6 +24,6 @@ our_returning_kinds = pytest.mark.parametrize(
 
 
 def call_of(name, host, result, **options):
-    """``maker(host, result)``, but a debug callback returns nothing and none is declared."""
+    """Return ``maker(host, result)``, without the result for a debug callback."""
     maker = EVERY[name]
     return maker(host, **options) if name.startswith("debug") else maker(host, result, **options)

@@ -1,8 +1,8 @@
-"""An error about a wrong result names the host function `oracle` and is short."""
+"""Check the form of an error about a wrong result."""
 
 
 def assert_readable(error):
-    """Assert that the message is one short paragraph that names the host function."""
+    """Assert that the message is one short line that names the host function `oracle`."""
     message = str(error)
     assert isinstance(error, (ValueError, TypeError)), repr(error)
     assert "oracle" in message, message

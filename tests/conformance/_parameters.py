@@ -1,4 +1,4 @@
-"""The parametrizations of several modules: every vmap_method, compiled or not, ordered or not."""
+"""Parametrizations that several test modules use: eager or jit, ordered or not."""
 
 import jax
 import pytest

@@ -1,8 +1,9 @@
-"""Fixtures that make callbacks, JAX's own among them, and host functions that record their calls.
+"""Fixtures that make callbacks, ours and JAX's, and host functions that record their calls.
 
 A test that takes `pure`, `io` or `debug` runs once with JAX's function and once with each of ours,
-so what it expects is held by JAX too. Where ours differ on purpose it takes `our_pure`, `our_io` or
-`our_debug`; where JAX's versions differ it compares with `jax_pure`, `jax_io` or `jax_debug`.
+so it also verifies that JAX behaves as expected. A test of a deliberate difference takes
+`our_pure`, `our_io` or `our_debug`. Where behavior depends on the version of JAX, a test compares
+ours with `jax_pure`, `jax_io` or `jax_debug`.
 """
 
 import functools
@@ -14,7 +15,7 @@ from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
 
-# Programs of their own: imported for doctests, they would run, or give every test their devices.
+# Scripts: importing them for doctests would run them, or fail because devices are missing.
 _PROGRAMS = ("failing_devices", "processes", "reentrant", "several_devices")
 collect_ignore = [f"parallel/{name}.py" for name in _PROGRAMS]
 
@@ -121,7 +122,7 @@ def jax_debug():
 
 @pytest.fixture
 def spy():
-    """``host, seen = spy(function)``: `seen` gets a tuple of numpy copies for every host call."""
+    """``host, seen = spy(function)``: `host` appends copies of its arguments to `seen`."""
 
     def watch(function):
         seen = []
@@ -139,7 +140,7 @@ def spy():
 
 @pytest.fixture
 def note():
-    """``host, seen = note()``: a host function that notes its one number."""
+    """``host, seen = note()``: a host function that appends its scalar argument to `seen`."""
 
     def make():
         seen = []
@@ -150,7 +151,7 @@ def note():
 
 @pytest.fixture
 def echo():
-    """``host, seen = echo()``: a host function that notes its number and returns it."""
+    """``host, seen = echo()``: `host` appends its scalar argument to `seen` and returns it."""
 
     def make():
         seen = []
@@ -167,7 +168,7 @@ def echo():
 
 @pytest.fixture
 def noise():
-    """A host function with state, and a second generator to say what it must return."""
+    """Return a host function that draws random numbers, and a function that predicts them."""
     generator, twin = np.random.default_rng(0), np.random.default_rng(0)
 
     def sample(x):
@@ -178,7 +179,10 @@ def noise():
 
 @pytest.fixture
 def returning():
-    """``f, seen = returning(result, result)``: a callback whose host function returns `result`."""
+    """``f, seen = returning(returned_value, result)``: a callback declared to return `result`.
+
+    Its host function `oracle` returns `returned_value`.
+    """
 
     def make(returned_value, result, **options):
         seen = []
@@ -194,7 +198,7 @@ def returning():
 
 @pytest.fixture
 def run():
-    """``run(f, *args)``: the result of ``f(*args)``, after all its host calls."""
+    """``run(f, *args)`` returns ``f(*args)`` after all its host calls have finished."""
 
     def finished(f, *args):
         returned_value = jax.block_until_ready(f(*args))
@@ -206,9 +210,9 @@ def run():
 
 @pytest.fixture
 def failure():
-    """``failure(f, *args)``: what the host function of ``f(*args)`` raised, or None.
+    """``failure(f, *args)`` returns what the host function of ``f(*args)`` raised, or None.
 
-    JAX must raise too, as the class that code written for JAX catches.
+    It also asserts that ``f(*args)`` raises an exception class that code written for JAX catches.
     """
 
     def raised(f, *args):

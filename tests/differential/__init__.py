@@ -1,1 +1,1 @@
-"""Random programs run once with JAX's callbacks and once with ours."""
+"""Compare random programs run with JAX's callbacks and with ours."""

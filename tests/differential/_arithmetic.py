@@ -1,7 +1,8 @@
-"""Arithmetic that is exact in every dtype, whatever XLA fuses or reorders.
+"""Arithmetic that is exact in every dtype, even if XLA fuses or reorders operations.
 
-Every number is an integer from 0 to 6 before and after each step, and between them below 128 in
-size, so that int8 and bfloat16 hold it. Slopes are 0, 1 or 2 in size: no step makes them larger.
+Before and after each step every number is an integer from 0 to 6. Intermediate numbers have an
+absolute value below 128, which int8 and bfloat16 represent exactly. Slopes have an absolute value
+of at most 2, and no step increases it.
 """
 
 from __future__ import annotations
@@ -20,34 +21,34 @@ State = dict[str, Any]
 
 
 def reduced(x: Any) -> Any:
-    """Numbers modulo 7; of a complex number both parts."""
+    """Return `x` modulo 7; for complex numbers, both parts modulo 7."""
     if jnp.iscomplexobj(x):
         return jax.lax.complex(jnp.real(x) % MODULUS, jnp.imag(x) % MODULUS)
     return x % MODULUS
 
 
 def added(x: Any, y: Any) -> Any:
-    """The sum of two leaves of the same dtype."""
+    """Return the sum of two leaves of the same dtype."""
     return x ^ y if x.dtype == bool else reduced(x + y)
 
 
 def stir(x: Any, i: Any) -> Any:
-    """Different values for different `i`."""
+    """Return values that depend on `x` and on `i`."""
     return x ^ (i % 2 == 1) if x.dtype == bool else reduced(x + i.astype(x.dtype))
 
 
 def stirred(state: State, i: Any) -> State:
-    """Every leaf of the state stirred."""
+    """Return the state with every leaf stirred."""
     return {leaf: stir(x, jnp.asarray(i)) for leaf, x in state.items()}
 
 
 def stopped(state: State) -> State:
-    """The state without its tangents."""
+    """Return the state without its tangents."""
     return {leaf: jax.lax.stop_gradient(x) for leaf, x in state.items()}
 
 
 def spread(x: Any, size: int, axis: int | None) -> Any:
-    """Different values along a new axis."""
+    """Return `x` with a new axis along which the values differ."""
     if axis is None:
         return x
     element = jnp.arange(size).reshape((size, *[1] * x.ndim)).astype(jnp.int32)
@@ -55,7 +56,7 @@ def spread(x: Any, size: int, axis: int | None) -> Any:
 
 
 def gathered(x: Any, axis: int | None) -> Any:
-    """An axis summed up, with weights that tell its positions apart; the first gives the slope."""
+    """Return a weighted sum along an axis, in which only the first entry has a slope."""
     if axis is None:
         return x
     x = jnp.moveaxis(x, axis, 0)
@@ -70,13 +71,13 @@ def gathered(x: Any, axis: int | None) -> Any:
 
 
 def signed(like: Any, x: Any) -> Any:
-    """`x`, negative where `like` is odd: linear in `x`, and no larger."""
+    """Return `x`, negated where `like` is odd; linear in `x`."""
     sign = (1 - 2 * (jnp.real(like) % 2)).astype(x.dtype)
     return jax.lax.stop_gradient(sign) * x
 
 
 def numbers(program: Any) -> State:
-    """The state that a program starts from."""
+    """Return the state that a program starts from."""
     state = {}
     for leaf in LEAVES:
         shape, dtype = program.aval(leaf)

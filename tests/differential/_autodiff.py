@@ -1,4 +1,4 @@
-"""Nests that differentiate with respect to ``x``, and what JAX lets a program say about that."""
+"""Nests that differentiate with respect to ``x``, custom derivative rules and checkpoints."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def _custom_jvp(run: Any, nest: Nest, state: State) -> State:
     @function.defjvp
     def _rule(primals: Any, tangents: Any) -> tuple[State, State]:
         (inner,), (slopes,) = primals, tangents
-        seen = run(nest.blocks[1], inner)
-        return function(inner), {**slopes, "x": signed(seen["x"], slopes["x"])}
+        after = run(nest.blocks[1], inner)
+        return function(inner), {**slopes, "x": signed(after["x"], slopes["x"])}
 
     return function(state)
 
@@ -87,9 +87,9 @@ def _custom_vjp(run: Any, nest: Nest, state: State) -> State:
         after = run(forward, run(primal, inner))
         return after, after if nest.variant else inner
 
-    def backwards(kept: State, slopes: State) -> tuple[State]:
-        seen = run(backward, {**kept, "x": added(kept["x"], slopes["x"])})
-        return ({**slopes, "x": signed(seen["x"], slopes["x"])},)
+    def backwards(residuals: State, slopes: State) -> tuple[State]:
+        after = run(backward, {**residuals, "x": added(residuals["x"], slopes["x"])})
+        return ({**slopes, "x": signed(after["x"], slopes["x"])},)
 
     function.defvjp(forwards, backwards)
     return function(state)

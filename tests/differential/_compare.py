@@ -1,4 +1,4 @@
-"""Does a program do the same with our callbacks as with JAX's?"""
+"""Compare what a program does with our callbacks and with JAX's."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ OURS = Table(jaxcb.pure_callback, jaxcb.io_callback, jaxcb.debug_callback)
 
 
 class Outcome(NamedTuple):
-    """What a run showed."""
+    """What happened in a run."""
 
     error: type[BaseException] | None
     message: str
     results: tuple  # per leaf: shape, dtype, weak type, bytes
     calls: list[tuple]
     returned_values: frozenset[tuple]  # of callbacks, as the program got them: structure, avals
-    changed: int  # arguments that were kept and are not what they were
+    changed: int  # number of host arguments that changed after the call
 
 
 @contextlib.contextmanager
 def precision(x64: bool) -> Iterator[None]:
-    """All of the process computes in 64 bits, or not."""
-    # Not the jax.enable_x64 context, which holds for this thread only: JAX converts the
+    """Enable or disable x64 for the whole process."""
+    # Not the jax.enable_x64 context, which applies to this thread only: JAX converts the
     # arguments of a callback on XLA's threads.
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", x64)
@@ -49,7 +49,7 @@ def precision(x64: bool) -> Iterator[None]:
 
 
 def observe(interpreter: Interpreter, function: Any, state: Any) -> Outcome:
-    """One call of the program: its result or error, and the host calls it made."""
+    """Call the program once and return its result or error, and the host calls it made."""
     interpreter.calls.clear()
     interpreter.held.clear()
     error, message, results = None, "", ()
@@ -71,11 +71,11 @@ def _facts(x: Any) -> tuple:
 
 
 def expected(program: Program) -> Outcome:
-    """What JAX's callbacks do.
+    """Run the program with JAX's callbacks and return what ours should do.
 
-    JAX drops io callbacks from loops that are differentiated; ours run as often as without the
-    gradient. There JAX shows what is right by a debug callback, which it keeps, in the place of
-    every io callback, with the result computed by JAX.
+    JAX drops io callbacks from differentiated loops, but ours run as often as without the gradient.
+    In such programs a debug callback, which JAX keeps, replaces every io callback of JAX's, and JAX
+    computes its result.
     """
     interpreter = Interpreter(program, JAX)
     outcome = observe(interpreter, interpreter.function(), interpreter.start())
@@ -96,46 +96,49 @@ def _io_by_debug(
 
 
 def disagreement(program: Program, table: Table = OURS) -> tuple[Outcome, str | None]:
-    """What JAX did, and in which way ours differs, if at all."""
+    """Return the outcome with JAX's callbacks, and how ours differs from it, or None."""
     with precision(program.x64):
-        wanted = expected(program)
+        theirs = expected(program)
         interpreter = Interpreter(program, table)
         function, state = interpreter.function(), interpreter.start()
         first = observe(interpreter, function, state)
-        if wanted.error is None and first.error is not None and may_drop_io(program):
-            wanted = _refused(program, first.error) or wanted
-            return wanted, None if wanted.error else difference(program, wanted, first)
-        found = difference(program, wanted, first)
-        if found or wanted.error is not None:
-            return wanted, found
+        if theirs.error is None and first.error is not None and may_drop_io(program):
+            theirs = _refused(program, first.error) or theirs
+            return theirs, None if theirs.error else difference(program, theirs, first)
+        found = difference(program, theirs, first)
+        if found or theirs.error is not None:
+            return theirs, found
         with jaxcb.record() as r:
             again = observe(interpreter, function, state)
-    found = difference(program, wanted, again)
+    found = difference(program, theirs, again)
     if found:
-        return wanted, f"recorded: {found}"
+        return theirs, f"recorded: {found}"
     if len(r.recording) != len(again.calls):
-        return wanted, f"{len(r.recording)} calls recorded, {len(again.calls)} made"
-    return wanted, None
+        return theirs, f"{len(r.recording)} calls recorded, {len(again.calls)} made"
+    return theirs, None
 
 
 def _refused(program: Program, error: type[BaseException]) -> Outcome | None:
-    """What JAX does with the io callback that it drops, if it refuses it with the same error."""
+    """Return JAX's outcome for the program without the derivatives that drop io callbacks.
+
+    Returns None unless that outcome is `error`.
+    """
     interpreter = Interpreter(dataclasses.replace(program, block=forward(program.block)), JAX)
     outcome = observe(interpreter, interpreter.function(), interpreter.start())
     return outcome if outcome.error is error else None
 
 
 def difference(program: Program, jax_did: Outcome, ours_did: Outcome) -> str | None:
-    """The first difference between two outcomes, in words."""
+    """Return a description of the first difference between two outcomes, or None."""
     if jax_did.error is not ours_did.error:
         return f"JAX raised {jax_did[:2]}, ours {ours_did[:2]}"
     if ours_did.changed:
         return f"{ours_did.changed} arguments changed after the host function had them"
     missing = Counter(jax_did.calls) - Counter(ours_did.calls)
     added = Counter(ours_did.calls) - Counter(jax_did.calls)
-    shared = may_share_calls(program)
+    may_share = may_share_calls(program)
     for call in set(added) & set(jax_did.calls):
-        if call[0] in shared:
+        if call[0] in may_share:
             del added[call]
     if missing or added:
         return (
@@ -144,8 +147,8 @@ def difference(program: Program, jax_did: Outcome, ours_did: Outcome) -> str | N
         )
     if jax_did.returned_values != ours_did.returned_values:
         return (
-            f"answers only with JAX: {jax_did.answers - ours_did.answers}, "
-            f"only with ours: {ours_did.answers - jax_did.answers}"
+            f"results only with JAX: {jax_did.returned_values - ours_did.returned_values}, "
+            f"only with ours: {ours_did.returned_values - jax_did.returned_values}"
         )
     for names in _sequences(program):
         ours, theirs = ([call for call in o.calls if call[0] in names] for o in (ours_did, jax_did))
@@ -157,7 +160,7 @@ def difference(program: Program, jax_did: Outcome, ours_did: Outcome) -> str | N
 
 
 def _sequences(program: Program) -> Iterator[set[str]]:
-    """Sets of host functions whose calls have one order among them."""
+    """Yield sets of host functions whose calls have a defined order among each other."""
     found = [callback for callback, _ in sites(program.block)]
     for flavor in ("io", "debug"):
         yield {c.name for c in found if c.ordered and c.flavor == flavor}

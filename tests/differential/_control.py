@@ -21,8 +21,8 @@ def _vmap(run: Any, nest: Nest, state: State) -> State:
     ins = dict(zip(LEAVES, nest.in_axes, strict=True))
     outs = dict(zip(LEAVES, nest.out_axes, strict=True))
     elements = {leaf: spread(state[leaf], nest.size, axis) for leaf, axis in ins.items()}
-    mapped = run.keep(jax.vmap(functools.partial(run, nest.blocks[0]), (ins,), outs)(elements))
-    return {leaf: gathered(mapped[leaf], axis) for leaf, axis in outs.items()}
+    batched = run.keep(jax.vmap(functools.partial(run, nest.blocks[0]), (ins,), outs)(elements))
+    return {leaf: gathered(batched[leaf], axis) for leaf, axis in outs.items()}
 
 
 def _scan(run: Any, nest: Nest, state: State) -> State:
@@ -31,8 +31,8 @@ def _scan(run: Any, nest: Nest, state: State) -> State:
         return after, jax.lax.stop_gradient(after)
 
     indices = jnp.arange(nest.size, dtype=jnp.int32)
-    last, seen = jax.lax.scan(body, state, indices, reverse=nest.variant)
-    return {leaf: added(last[leaf], gathered(seen[leaf], 0)) for leaf in LEAVES}
+    last, steps = jax.lax.scan(body, state, indices, reverse=nest.variant)
+    return {leaf: added(last[leaf], gathered(steps[leaf], 0)) for leaf in LEAVES}
 
 
 def _number(state: State) -> Any:
@@ -52,9 +52,9 @@ def _while(run: Any, nest: Nest, state: State) -> State:
     trips = _number(state) % 4 if nest.dynamic else nest.size
 
     def go_on(carry: tuple[Any, State]) -> Any:
-        seen = run(nest.blocks[0], carry[1])
-        total = sum(jnp.sum(jnp.real(x).astype(jnp.float32)) for x in seen.values())
-        return (carry[0] < trips) & (total >= 0)  # true, but XLA cannot know
+        after = run(nest.blocks[0], carry[1])
+        total = sum(jnp.sum(jnp.real(x).astype(jnp.float32)) for x in after.values())
+        return (carry[0] < trips) & (total >= 0)  # always true, but XLA cannot know
 
     def body(carry: tuple[Any, State]) -> tuple[Any, State]:
         i, inner = carry

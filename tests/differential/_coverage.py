@@ -1,4 +1,4 @@
-"""Which callbacks were called, under which transformations, in the programs that were compared."""
+"""Count which callbacks were called under which transformations in the compared programs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections import Counter
 from ._compare import Outcome
 from ._programs import LEAVES, METHODS, PARTS, Callback, Program, parts
 
-called: Counter[tuple[str, str]] = Counter()  # callbacks by what they were in and what they are
-refused: Counter[tuple[str, str]] = Counter()  # the same in programs where JAX raised
+called: Counter[tuple[str, str]] = Counter()  # callbacks by (block around them, flavor or method)
+refused: Counter[tuple[str, str]] = Counter()  # the same for programs in which JAX raised
 programs: Counter[str] = Counter()
-dtypes: Counter[str] = Counter()  # of the arrays, in programs that JAX ran
+dtypes: Counter[str] = Counter()  # of the arrays in programs that ran
 
 ROWS = tuple(dict.fromkeys(part for kind in PARTS.values() for part in kind))
 FLAVORS = ("pure", "io", "ordered io", "debug", "ordered debug")
@@ -19,7 +19,7 @@ _COLUMNS = (*FLAVORS, *(f"pure {method}" for method in (*METHODS, None)))
 
 
 def count(program: Program, outcome: Outcome) -> None:
-    """Notes one program that was compared."""
+    """Count a program that was compared."""
     ran = outcome.error is None
     programs["ran" if ran else f"refused: {outcome.error.__name__}"] += 1
     dtypes.update({program.aval(leaf)[1] for leaf in LEAVES} if ran else ())
@@ -32,21 +32,21 @@ def count(program: Program, outcome: Outcome) -> None:
 
 
 def combinations(program: Program) -> set[tuple[str, str]]:
-    """What callbacks are in and what they are, in one program."""
+    """Return the (block, flavor or method) pairs of all callbacks in a program."""
     return {pair for site in parts(program.block) for pair in _combinations(*site)}
 
 
 def _combinations(callback: Callback, path: tuple[str, ...]) -> set[tuple[str, str]]:
-    what = ["ordered " * callback.ordered + callback.flavor]
-    what += [f"pure {callback.method}"] * (callback.flavor == "pure")
-    return set(itertools.product(path, what))
+    columns = ["ordered " * callback.ordered + callback.flavor]
+    columns += [f"pure {callback.method}"] * (callback.flavor == "pure")
+    return set(itertools.product(path, columns))
 
 
 def table() -> list[str]:
-    """Lines of text: callbacks that were called (and that JAX refused) by combination."""
+    """Return the lines of a table of callbacks that were called and, in parentheses, refused."""
     if not programs:
         return []
-    lines = [", ".join(f"{n} {what}" for what, n in sorted(programs.items()))]
+    lines = [", ".join(f"{n} {outcome}" for outcome, n in sorted(programs.items()))]
     lines.append("programs by dtype: " + ", ".join(f"{k} {n}" for k, n in sorted(dtypes.items())))
     heads = [column.removeprefix("pure ").replace("_", " ") for column in _COLUMNS]
     widths = [max(len(head), 7) + 2 for head in heads]

@@ -1,4 +1,4 @@
-"""How a callback is drawn, given the nests around it."""
+"""Draw a random callback that suits the nests around it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LITERALS = (3.0, 3.0, 3, True)
 
 
 def drawn_callback(r: random.Random, path: tuple) -> Callback:
-    """A callback that JAX will mostly take inside the nests of `path`."""
+    """Draw a callback that JAX usually accepts inside the nests of `path`."""
     kinds = {nest.kind for nest in path}
     differentiated = bool(kinds & set(AUTODIFF))
     flavor = r.choice(FLAVORS)
@@ -62,7 +62,7 @@ def _pure_options(r: random.Random, differentiated: bool) -> dict[str, Any]:
     if _one_in(r, 12):
         options["method"] = None
     if options["method"] == "legacy_vectorized":
-        # With several arguments a host function cannot tell which batch axis is whose.
+        # With several arguments, a host function cannot tell which of them have which batch axis.
         options["args"] = (r.choice(LEAVES),)
     if differentiated and _one_in(r, 2):
         options |= {"ruled": True, "stopped": False, "args": ("x",), "results": ("x",)}
@@ -73,5 +73,5 @@ def _pure_options(r: random.Random, differentiated: bool) -> dict[str, Any]:
 def _may_be_ordered(r: random.Random, flavor: str, kinds: set[str]) -> bool:
     if "vmap" not in kinds:
         return True
-    # An ordered effect in the predicate of a vmapped while: JAX returns with wrong numbers.
+    # With an ordered effect in the predicate of a vmapped while loop, JAX returns wrong numbers.
     return "while" not in kinds and (flavor == "debug" or _one_in(r, 10))

@@ -1,4 +1,4 @@
-"""What host functions return, in numpy for the host and in jnp for a reference."""
+"""Results of host functions, computed with NumPy on the host or with jnp as a reference."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ._trees import nested
 def result_leaves(
     xp: Any, program: Program, callback: Callback, leaves: list[Any]
 ) -> tuple[Any, ...]:
-    """What a host function returns, by numpy or by jnp.
+    """Return the results of a host function, computed with `xp`: NumPy or jnp.
 
-    Works for unbatched arguments and for any batch axes in front that broadcast.
+    The arguments may have leading batch axes that broadcast.
     """
     ranks = [len(program.aval(leaf)[0]) for leaf in callback.args]
     ranks += [0] * (callback.literal is not None)
@@ -41,7 +41,7 @@ def result_leaves(
 
 
 def _single(xp: Any, leaf: Any) -> Any:
-    """Numbers in which every dtype can be added up."""
+    """Return `leaf` as float32 numbers, so that leaves of all dtypes can be added."""
     a = xp.asarray(leaf)
     a = a.real + 2 * a.imag if a.dtype.kind == "c" else a
     return a.astype(np.float32)
@@ -56,14 +56,14 @@ def _as(mixed: Any, dtype: str) -> Any:
 
 
 def returned(callback: Callback, results: tuple[Any, ...]) -> Any:
-    """Results in the structure that the callback declares."""
+    """Return results in the structure that the callback declares."""
     if not results and callback.outputs is None:
         return None
     return nested(callback.outputs, results)
 
 
 def declared(program: Program, callback: Callback) -> Any:
-    """The results as the callback declares them."""
+    """Return the declaration of the callback's results."""
     avals = [program.aval(leaf) for leaf in callback.results]
     if callback.declared == "array":
         structs: list[Any] = [np.zeros(shape, jnp.dtype(dtype)) for shape, dtype in avals]

@@ -1,4 +1,4 @@
-"""Runs a program with a table of callbacks: JAX's or ours."""
+"""Run a program with JAX's callbacks or with ours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS = {**_control.KINDS, **_autodiff.KINDS}
 
 
 class Table(NamedTuple):
-    """The three functions that a program is run with."""
+    """The three callback functions with which a program runs."""
 
     pure: Callable[..., Any]
     io: Callable[..., Any]
@@ -27,11 +27,11 @@ class Table(NamedTuple):
 
 
 class Interpreter:
-    """One run of a program, which it is called with block by block.
+    """Runs a program, block by block, and records its host calls.
 
     Attributes:
-        calls: of host functions: name, structure, arguments.
-        results: what the program got from its callbacks: name, structure, avals.
+        calls: name, structure and arguments of every host call.
+        returned_values: name, structure and avals of what callbacks returned to the program.
     """
 
     def __init__(self, program: Program, table: Table) -> None:
@@ -39,21 +39,21 @@ class Interpreter:
         self.table = table
         self.calls: list[tuple] = []
         self.returned_values: set[tuple] = set()
-        self.held: list[tuple[np.ndarray, bytes]] = []  # arguments, and what they were
-        self.kept: list[Any] = []  # whatever was computed eagerly, to be waited for
+        self.held: list[tuple[np.ndarray, bytes]] = []  # host arguments, and their original bytes
+        self.kept: list[Any] = []  # arrays computed eagerly, to wait for
         self._hosts = {callback.name: self._host(callback) for callback, _ in sites(program.block)}
 
     def start(self) -> State:
-        """The state that the program is called with."""
+        """Return the state that the program is called with."""
         return numbers(self.program)
 
     def function(self) -> Callable[[State], State]:
-        """The program as a function of its state."""
+        """Return the program as a function of its state."""
         run = functools.partial(self, self.program.block)
         return jax.jit(run) if self.program.jitted else run
 
     def __call__(self, block: tuple, state: State) -> State:
-        """The steps of a block, one after the other."""
+        """Run the steps of a block one after the other."""
         for step in block:
             if isinstance(step, Callback):
                 state = self._call(step, state)
@@ -63,14 +63,14 @@ class Interpreter:
         return state
 
     def keep(self, tree: Any) -> Any:
-        """`tree`, to be waited for."""
+        """Remember the arrays of `tree`, to wait for them later, and return `tree`."""
         self.kept += [x for x in jax.tree.leaves(tree) if not isinstance(x, jax.core.Tracer)]
         return tree
 
     def _host(self, callback: Callback) -> Callable[..., Any]:
         def host(*args: Any, **kwargs: Any) -> Any:
             leaves, tree = jax.tree.flatten((args, kwargs))
-            facts = [x if isinstance(x, str) else self._seen(x) for x in leaves]
+            facts = [x if isinstance(x, str) else self._argument_facts(x) for x in leaves]
             self.calls.append((callback.name, str(tree), *facts))
             arrays = [np.asarray(x) for x in leaves if not isinstance(x, str)]
             if callback.flavor == "debug":
@@ -80,7 +80,7 @@ class Interpreter:
         host.__name__ = host.__qualname__ = callback.name
         return host
 
-    def _seen(self, x: Any) -> tuple:
+    def _argument_facts(self, x: Any) -> tuple:
         is_array = isinstance(x, (np.ndarray, jax.Array))
         array = np.asarray(x)
         self.held.append((array, array.tobytes()))
@@ -96,14 +96,14 @@ class Interpreter:
             return state
         state = dict(state)
         for leaf, result in zip(callback.results, results, strict=True):
-            # With a rule the tangent comes through the callback, otherwise around it.
+            # With a rule, the tangent passes through the callback; otherwise it bypasses it.
             state[leaf] = reduced(result) if callback.ruled else added(state[leaf], result)
         return state
 
     def _bind(self, callback: Callback, leaves: list[Any]) -> Any:
         if not callback.ruled:
-            return self._bind_plainly(callback, leaves)
-        ruled = jax.custom_jvp(lambda x: jax.tree.leaves(self._bind_plainly(callback, [x]))[0])
+            return self._bind_without_rule(callback, leaves)
+        ruled = jax.custom_jvp(lambda x: jax.tree.leaves(self._bind_without_rule(callback, [x]))[0])
 
         @ruled.defjvp
         def _rule(primals: Any, tangents: Any) -> Any:
@@ -111,15 +111,15 @@ class Interpreter:
 
         return ruled(*leaves)
 
-    def _bind_plainly(self, callback: Callback, leaves: list[Any]) -> Any:
+    def _bind_without_rule(self, callback: Callback, leaves: list[Any]) -> Any:
         args, kwargs = called_with(callback.inputs, leaves + ["tag"] * callback.tag)
-        returned_value = self._bound(callback, args, kwargs)
+        returned_value = self._call_table(callback, args, kwargs)
         leaves, tree = jax.tree.flatten(returned_value)
         avals = [(x.shape, x.dtype.name, x.weak_type) for x in map(jax.typeof, leaves)]
         self.returned_values.add((callback.name, str(tree), *avals))
         return returned_value
 
-    def _bound(self, callback: Callback, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _call_table(self, callback: Callback, args: tuple, kwargs: dict[str, Any]) -> Any:
         host = self._hosts[callback.name]
         if callback.flavor == "debug":
             return self.table.debug(host, *args, ordered=callback.ordered, **kwargs)

@@ -1,4 +1,4 @@
-"""Does the comparison with JAX notice a mistake in ours?"""
+"""Check that the comparison with JAX finds a mistake planted in ours."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ._interpret import Table
 from ._programs import Callback, Program, sites
 from ._strategy import drawn
 
-TRIES = 40  # programs that a mistake has to show itself in
+TRIES = 40  # one of this many programs has to show the mistake
 
 
-def found(
+def first_disagreement(
     kinds: tuple[str, ...],
     table: Table = OURS,
-    concerns: Callable[[list[Callback]], bool] = bool,
+    may_show: Callable[[list[Callback]], bool] = bool,
 ) -> tuple[Program, str]:
-    """(program, disagreement) of the first drawn program that shows one.
+    """Return the first drawn program with a disagreement, and the disagreement.
 
     Args:
-        kinds: of nests in the programs.
-        table: what to compare with JAX.
-        concerns: whether these callbacks may show the mistake; other programs are passed over.
+        kinds: the kinds of nests in the programs.
+        table: the callbacks to compare with JAX's.
+        may_show: whether a program with these callbacks may show the mistake; others are skipped.
     """
     programs = (drawn(random.Random(seed), kinds) for seed in itertools.count())
-    concerned = (p for p in programs if concerns([callback for callback, _ in sites(p.block)]))
-    for program in itertools.islice(concerned, TRIES):
+    candidates = (p for p in programs if may_show([callback for callback, _ in sites(p.block)]))
+    for program in itertools.islice(candidates, TRIES):
         difference = disagreement(program, table)[1]
         if difference is not None:
             return program, difference
@@ -38,5 +38,5 @@ def found(
 
 
 def agrees(program: Program) -> bool:
-    """Whether ours, without a mistake, does as JAX."""
+    """Return whether our callbacks, without a planted mistake, do the same as JAX's."""
     return disagreement(program)[1] is None

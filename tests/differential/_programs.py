@@ -1,8 +1,8 @@
-"""Small random JAX programs over callbacks, as plain values that print as they were written.
+"""Small JAX programs with callbacks, as dataclasses whose repr is the code that builds them.
 
 A program is a block of steps over a state of three arrays (``x`` inexact, ``n`` integer, ``b``
-boolean). Every step returns a state of the same shapes, so that steps nest and follow one another
-in any way. Numbers stay small integers, see `_arithmetic`.
+boolean). Every step returns a state of the same shapes, so steps can be nested and combined in any
+order. Numbers stay small integers, see `_arithmetic`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ LEAVES = ("x", "n", "b")
 FLAVORS = ("pure", "io", "debug")
 METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 LOOPS = ("scan", "fori", "while")
-REVERSE = ("grad", "vjp", "linearize")  # JAX splits the program into what is known and what not
+REVERSE = ("grad", "vjp", "linearize")  # JAX partially evaluates the program
 AUTODIFF = (*REVERSE, "jvp")
-PARTS = {  # of each kind of nest: what its blocks are
+PARTS = {  # kind of nest: names of its blocks
     "jit": ("jit",),
     "vmap": ("vmap",),
     "scan": ("scan",),
@@ -39,19 +39,19 @@ _WITHOUT_X64 = {
 }  # fmt: skip
 
 
-class _Written:
-    """Prints as one would write it: without what is as ever."""
+class _ShortRepr:
+    """A dataclass whose repr leaves out fields with their default values."""
 
     def __repr__(self) -> str:
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        given = [(f.name, getattr(self, f.name)) for f in fields]
-        reported = [f"{k}={v!r}" for (k, v), f in zip(given, fields, strict=True) if v != f.default]
-        return f"{type(self).__name__}({', '.join(reported)})"
+        values = [(f.name, getattr(self, f.name)) for f in fields]
+        shown = [f"{k}={v!r}" for (k, v), f in zip(values, fields, strict=True) if v != f.default]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Callback(_Written):
-    """One callback and what becomes of its results."""
+class Callback(_ShortRepr):
+    """A call of a callback, and how its results are used."""
 
     name: str  # of the host function
     flavor: str
@@ -61,21 +61,21 @@ class Callback(_Written):
     literal: Any = None  # a Python number that follows the leaves
     tag: bool = False  # debug only: a string is among the arguments
     inputs: Any = None  # (args, kwargs) as a pytree of zeros; None: positional
-    results: tuple[str, ...] = ("x",)  # leaves of the state that it returns with
+    results: tuple[str, ...] = ("x",)  # leaves of the state whose shapes and dtypes it returns
     outputs: Any = None  # the result as a pytree of zeros; None: a tuple, or nothing
-    declared: str = "struct"  # or "weak", "array": with what the results are declared
+    declared: str = "struct"  # how the results are declared; or "weak", "array"
     used: bool = True  # whether the results flow into the state
     stopped: bool = False  # the arguments go through stop_gradient
     ruled: bool = False  # wrapped in jax.custom_jvp
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Nest(_Written):
-    """One transformation or control flow over blocks."""
+class Nest(_ShortRepr):
+    """A transformation or control-flow primitive around blocks."""
 
     kind: str
-    blocks: tuple[tuple[Callback | Nest, ...], ...]  # as many as PARTS says
-    size: int = 0  # batch elements, iterations, or the offset of the choice of branch
+    blocks: tuple[tuple[Callback | Nest, ...], ...]  # one for each name in PARTS
+    size: int = 0  # number of batch elements or iterations, or offset of the branch index
     in_axes: tuple[int | None, ...] = (0, 0, 0)
     out_axes: tuple[int | None, ...] = (0, 0, 0)
     dynamic: bool = False  # the trip count, predicate or index comes from the state
@@ -83,29 +83,29 @@ class Nest(_Written):
     #                        grad: the differentiated function's own results are used too;
     #                        custom_vjp: residuals come from the results; checkpoint: prevent_cse
     stopped: bool = False  # while and dynamic fori under grad: x goes through stop_gradient
-    policy: str | None = None  # of checkpoint
+    policy: str | None = None  # checkpoint only
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Program(_Written):
-    """Steps, and the state they start from."""
+class Program(_ShortRepr):
+    """Steps, and the initial state."""
 
     block: tuple[Callback | Nest, ...]
     shapes: tuple[tuple[int, ...], ...] = ((), (), ())  # of x, n and b
     dtypes: tuple[str, str, str] = ("float32", "int32", "bool")
     x64: bool = False
-    weak: bool = False  # scalars start as Python numbers where that is their dtype
+    weak: bool = False  # scalars start as weakly typed Python numbers if their dtype allows
     jitted: bool = True
 
     def aval(self, leaf: str) -> tuple[tuple[int, ...], str]:
-        """Shape and dtype of one leaf of the state, wherever in the program."""
+        """Return the shape and dtype of a leaf of the state, the same everywhere in the program."""
         index = LEAVES.index(leaf)
         dtype = self.dtypes[index]
         return self.shapes[index], dtype if self.x64 else _WITHOUT_X64.get(dtype, dtype)
 
 
 def sites(block: tuple, path: tuple[Nest, ...] = ()) -> Iterator[tuple[Callback, tuple[Nest, ...]]]:
-    """Every callback with the nests around it, outermost first."""
+    """Yield every callback with the nests around it, outermost first."""
     for step in block:
         if isinstance(step, Callback):
             yield step, path
@@ -115,7 +115,7 @@ def sites(block: tuple, path: tuple[Nest, ...] = ()) -> Iterator[tuple[Callback,
 
 
 def parts(block: tuple, path: tuple[str, ...] = ()) -> Iterator[tuple[Callback, tuple[str, ...]]]:
-    """Every callback with the names of the blocks around it, outermost first."""
+    """Yield every callback with the names of the blocks around it, outermost first."""
     for step in block:
         if isinstance(step, Callback):
             yield step, path
@@ -125,7 +125,7 @@ def parts(block: tuple, path: tuple[str, ...] = ()) -> Iterator[tuple[Callback, 
 
 
 def numbered(block: tuple, numbers: Iterator[int]) -> tuple:
-    """The block with a name of its own for every callback."""
+    """Return the block with a unique name for every callback."""
     return tuple(
         dataclasses.replace(step, name=f"h{next(numbers)}")
         if isinstance(step, Callback)
@@ -137,9 +137,9 @@ def numbered(block: tuple, numbers: Iterator[int]) -> tuple:
 
 
 def may_drop_io(program: Program) -> bool:
-    """Whether JAX may drop an io callback that ours keeps: in a loop that is differentiated.
+    """Return whether JAX may drop an io callback that ours keeps, in a differentiated loop.
 
-    A loop is also what JAX makes of vmap, and in a rule of custom_jvp it drops that one too.
+    JAX also turns vmap into a loop, and drops the callback if that loop is in a custom_jvp rule.
     """
     for callback, path in sites(program.block):
         kinds = [nest.kind for nest in path]
@@ -153,7 +153,7 @@ def may_drop_io(program: Program) -> bool:
 
 
 def forward(block: tuple) -> tuple:
-    """The block with jvp for the innermost derivatives by parts, which is where JAX drops io."""
+    """Return the block with jvp in place of the innermost derivatives in which JAX drops io."""
     return tuple(step if isinstance(step, Callback) else _forward(step) for step in block)
 
 
@@ -168,7 +168,7 @@ def _forward(nest: Nest) -> Nest:
 
 
 def may_share_calls(program: Program) -> set[str]:
-    """Callbacks that XLA may call once for several elements, of empty arrays, say."""
+    """Return the callbacks with empty arguments, which XLA may call once for several elements."""
     return {
         callback.name
         for callback, path in sites(program.block)
@@ -179,7 +179,7 @@ def may_share_calls(program: Program) -> set[str]:
 
 
 def is_one_sequence(program: Program) -> bool:
-    """Whether even unordered calls come in one order that JAX defines."""
+    """Return whether JAX defines the order of all calls, even unordered ones."""
     found = list(sites(program.block))
     if len(found) != 1 or not program.jitted:
         return False

@@ -1,4 +1,4 @@
-"""The smallest program that still shows a disagreement, by greedy removal."""
+"""Shrink a program that shows a disagreement, by greedy removal."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ._programs import Callback, Nest, Program
 
 
 def shrunk(program: Program, shows: Callable[[Program], bool], budget: int = 150) -> Program:
-    """A smaller program for which `shows` is still true.
+    """Return a smaller program that still shows the disagreement.
 
     Args:
-        program: one for which it is.
-        shows: whether a program is as interesting.
-        budget: programs to try.
+        program: the program to shrink.
+        shows: whether a program shows the disagreement.
+        budget: how many smaller programs to try.
     """
     tried = 0
     progress = True
@@ -67,7 +67,7 @@ def _smaller_nests(nest: Nest) -> Iterator[Nest]:
 
 
 def _reset(value: Any, names: tuple[str, ...]) -> Iterator[Any]:
-    """`value` with one field at its default."""
+    """Yield copies of `value` with one field reset to its default."""
     for field in dataclasses.fields(value):
         if field.name in names and getattr(value, field.name) != field.default:
             yield dataclasses.replace(value, **{field.name: field.default})

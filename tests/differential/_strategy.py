@@ -1,4 +1,4 @@
-"""How programs are drawn: mostly legal ones, with a few that JAX refuses."""
+"""Draw random programs: most are valid, and JAX refuses a few."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from ._programs import (
     numbered,
 )
 
-MAX_ELEMENTS = 10  # of all vmaps around one callback: JAX unrolls debug callbacks
+MAX_ELEMENTS = 10  # per callback, over all vmaps around it, because JAX unrolls debug callbacks
 MAX_CALLBACKS = 4
-_RULES = {"custom_jvp", "custom_vjp", "checkpoint"}  # what they do shows under a derivative
-_FORWARD = {"jvp", "linearize"}  # not through a custom_vjp
-_FULL = {"while": (0, 1, 1), "custom_jvp": (0, 1, 1), "custom_vjp": (0, 1, 1, 2, 2)}  # blocks
-DTYPES = (  # of x, n and b; the common ones more often
+_RULES = {"custom_jvp", "custom_vjp", "checkpoint"}  # have an effect only under a derivative
+_FORWARD = {"jvp", "linearize"}  # cannot differentiate a custom_vjp
+# Which block of these nests gets the nests and callbacks, by frequency.
+_FULL = {"while": (0, 1, 1), "custom_jvp": (0, 1, 1), "custom_vjp": (0, 1, 1, 2, 2)}
+DTYPES = (  # of x, n and b, by frequency
     ("float32", "float32", "float64", "float64", "float16", "bfloat16", "complex64", "complex128"),
     ("int32", "int32", "int64", "int64", "int8", "uint8", "int16", "uint16", "uint32", "uint64"),
     ("bool",),
@@ -36,16 +37,17 @@ DTYPES = (  # of x, n and b; the common ones more often
 
 
 def programs(kinds: tuple[str, ...] = NESTS) -> st.SearchStrategy[Program]:
-    """Programs whose nests are of the given kinds.
+    """Return a strategy for programs with nests of the given kinds.
 
-    One integer decides: programs drawn choice by choice come in clumps, as hypothesis varies the
-    ones it has, and 200 of them miss whole transformations. `shrunk` does what that costs.
+    It draws a single integer, the seed. If hypothesis drew every choice, it would mostly vary
+    earlier programs, and 200 of them would miss whole transformations. Because hypothesis cannot
+    shrink a seed, `shrunk` shrinks the program.
     """
     return st.integers(0, 2**24 - 1).map(lambda seed: drawn(random.Random(seed), kinds))
 
 
 def drawn(r: random.Random, kinds: tuple[str, ...] = NESTS) -> Program:
-    """The program that the numbers of `r` spell."""
+    """Draw a program with the random numbers of `r`."""
     depth = r.choice((1, 2, 2, 3, 3, 4))
     shapes = tuple(_shape(r) if depth < 3 else r.choice(((), (2,), (3, 1))) for _ in LEAVES)
     drawing = _Drawing(r, kinds, shapes)
@@ -68,7 +70,7 @@ class _Drawing:
     """A program being drawn.
 
     Attributes:
-        left: callbacks still to be drawn, in whichever block.
+        left: the number of callbacks still to draw, in all blocks together.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class _Drawing:
         self._shapes = shapes
 
     def block(self, depth: int, path: tuple, kind: str | None = None) -> tuple:
-        """Steps around a nest (of that kind) until no callback is left, or a coin ends it."""
+        """Draw a block with a nest (of `kind`, if given) and callbacks before and after it."""
         r = self._r
         steps: list[Any] = [self._nest(depth, path, kind)] if depth else []
         while self.left > 0 and (not steps or _coin(r)):
@@ -103,7 +105,7 @@ class _Drawing:
         return Nest(kind, tuple(blocks), **_options_of(nest))
 
     def _kind(self, around: set[str]) -> tuple[str, str | None]:
-        """A kind, and the kind of the nest within it if that is what it is for."""
+        """Draw the kind of a nest, and the kind of the rule directly inside it, or None."""
         r, kinds = self._r, self._kinds
         kind = r.choice((*kinds, "vmap") if "vmap" in kinds else kinds)
         if kind == "custom_vjp" and around & _FORWARD and not _rarely(r):

@@ -1,4 +1,4 @@
-"""Random pytrees: plain nested values whose leaves are zeros."""
+"""Random pytrees: nested containers whose leaves are zeros."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import jax
 
 
 class Pair(NamedTuple):
-    """A pytree with fields."""
+    """A pytree node with named fields."""
 
     left: Any
     right: Any
 
 
 def nested(tree: Any, leaves: list[Any] | tuple[Any, ...]) -> Any:
-    """`leaves` in the structure of `tree`; a tuple where that does not fit (a shrunk program)."""
+    """Return `leaves` in the structure of `tree`, or a tuple if they do not fit after shrinking."""
     structure = jax.tree.structure(tree)
     if structure.num_leaves != len(leaves):
         return tuple(leaves)
@@ -24,14 +24,14 @@ def nested(tree: Any, leaves: list[Any] | tuple[Any, ...]) -> Any:
 
 
 def called_with(inputs: Any, leaves: list[Any]) -> tuple[tuple, dict[str, Any]]:
-    """`leaves` as the (args, kwargs) of a call."""
+    """Return `leaves` as the (args, kwargs) of a call."""
     if inputs is None or jax.tree.structure(inputs).num_leaves != len(leaves):
         return tuple(leaves), {}
     return nested(inputs, leaves)
 
 
 def drawn_tree(r: random.Random, leaves: int, depth: int = 3) -> Any:
-    """A tree with so many leaves, some empty containers and None among them."""
+    """Draw a tree with `leaves` leaves, possibly with empty containers and None."""
     if leaves == 1 and (depth == 0 or r.random() < 0.5):
         return 0
     if leaves == 0 and (depth == 0 or r.random() < 0.75):
@@ -42,7 +42,7 @@ def drawn_tree(r: random.Random, leaves: int, depth: int = 3) -> Any:
 
 
 def drawn_inputs(r: random.Random, leaves: int) -> tuple[tuple, dict[str, Any]]:
-    """(args, kwargs) with so many leaves."""
+    """Draw (args, kwargs) with `leaves` leaves."""
     trees = [drawn_tree(r, n, 2) for n in _shares(r, leaves)]
     named = r.randint(0, len(trees)) if r.random() < 0.5 else 0
     args = trees[: len(trees) - named]

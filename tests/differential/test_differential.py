@@ -1,4 +1,4 @@
-"""Random programs do the same with our callbacks as with JAX's: same values, same host calls."""
+"""Random programs give the same values and make the same host calls with ours as with JAX's."""
 
 import itertools
 import os
@@ -15,18 +15,18 @@ from ._strategy import DTYPES, drawn, programs
 
 pytestmark = pytest.mark.slow
 
-# What has to be met is met in any case, see `_missing`; mistakes are planted to show in 40.
+# The tests below draw more programs until every combination has been called, see `_missing`.
 EXAMPLES = int(os.environ.get("JAXCB_FUZZ_EXAMPLES", "30"))
-RANDOM = os.environ.get("JAXCB_FUZZ_RANDOM") == "1"  # other programs on every run
-MAX_EXTRA = 4000  # programs drawn beyond EXAMPLES for what is missing; few have it
-IMPOSSIBLE = {("vmap", "ordered io")}  # JAX refuses
+RANDOM = os.environ.get("JAXCB_FUZZ_RANDOM") == "1"  # draw different programs in every run
+MAX_EXTRA = 4000  # programs searched, beyond EXAMPLES, for missing combinations
+IMPOSSIBLE = {("vmap", "ordered io")}  # JAX refuses this combination
 
 
 def _missing():
-    """Combinations in which no drawn callback was called; what JAX refused does not count."""
-    wanted = set(itertools.product(_coverage.ROWS, _coverage.FLAVORS)) - IMPOSSIBLE
-    wanted |= {("vmap", f"pure {method}") for method in METHODS}
-    return wanted - set(_coverage.called)
+    """Return the combinations in which no callback was called; refused programs do not count."""
+    required = set(itertools.product(_coverage.ROWS, _coverage.FLAVORS)) - IMPOSSIBLE
+    required |= {("vmap", f"pure {method}") for method in METHODS}
+    return required - set(_coverage.called)
 
 
 def _disagrees(program):
@@ -35,7 +35,7 @@ def _disagrees(program):
 
 @pytest.fixture(scope="module")
 def found():
-    """What was seen on the drawn programs: nothing, or one disagreement in words."""
+    """A description of the first disagreement among the drawn programs, or an empty string."""
     disagreements = []
 
     def compare(program):
@@ -56,7 +56,7 @@ def found():
         suppress_health_check=list(HealthCheck),
     )
     draw(given(programs())(compare))()
-    # Those that have much of it first: then few are enough.
+    # First the programs that have several missing combinations, so that few programs suffice.
     for least, tries in ((4, 300), (2, 300), (1, MAX_EXTRA)):
         for program in map(drawn, map(random.Random, range(tries))):
             missing = _missing()
@@ -67,11 +67,11 @@ def found():
     return "\n".join(disagreements)
 
 
-def test_random_programs_do_the_same_with_ours_as_with_jax(found):
+def test_random_programs_behave_the_same_with_ours_as_with_jax(found):
     assert not found, found
 
 
-def test_every_transformation_met_every_flavor(found):
+def test_every_flavor_was_called_under_every_transformation(found):
     assert not _missing(), "\n".join([f"never called: {sorted(_missing())}", *_coverage.table()])
 
 

@@ -1,4 +1,4 @@
-"""The comparison with JAX notices: every mistake planted here is found among the drawn programs."""
+"""The comparison with JAX finds every mistake planted in a callback."""
 
 import functools
 import itertools
@@ -10,7 +10,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 
 from ._compare import OURS, disagreement
-from ._planted import agrees, found
+from ._planted import agrees, first_disagreement
 from ._programs import sites
 from ._shrink import shrunk
 from ._strategy import drawn
@@ -58,7 +58,7 @@ def _unordered_io(callback, *args, ordered, **kwargs):
 
 
 def _late(callback, *args, **kwargs):
-    """The arguments of the call before."""
+    """Pass the arguments of the previous call."""
     last = []
 
     def host(*operands, **named):
@@ -70,7 +70,7 @@ def _late(callback, *args, **kwargs):
 
 
 def _of_another():
-    """Returns the same declared structure with what another callback returned last."""
+    """Make an io callback that returns the last result of another one with the same declaration."""
     returned_values = {}
 
     def io(callback, declared, *args, **kwargs):
@@ -101,7 +101,7 @@ def _is_pure(callback):
 
 
 @pytest.mark.parametrize(
-    ("kinds", "mistake", "concerns"),
+    ("kinds", "mistake", "may_show"),
     [
         (("scan", "jit"), {"pure": _called_twice}, _is_pure),
         (("scan", "jit"), {"io": _called_once}, lambda c: c.flavor == "io"),
@@ -119,13 +119,13 @@ def _is_pure(callback):
         "late", "of_another", "of_another_dtype", "as_a_tuple",
     ],
 )  # fmt: skip
-def test_a_mistake_in_a_callback_is_found(kinds, mistake, concerns):
+def test_mistake_in_a_callback_is_found(kinds, mistake, may_show):
     table = OURS._replace(**mistake)
-    program, _ = found(kinds, table, lambda callbacks: any(map(concerns, callbacks)))
+    program, _ = first_disagreement(kinds, table, lambda callbacks: any(map(may_show, callbacks)))
     assert agrees(program)
 
 
-def test_a_disagreement_shrinks_to_the_step_that_makes_it():
+def test_program_with_a_disagreement_shrinks_to_the_step_that_causes_it():
     table = OURS._replace(pure=_called_twice)
 
     def shows(program):

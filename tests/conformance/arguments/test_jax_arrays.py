@@ -1,4 +1,4 @@
-"""``arrays="jax"``: host functions get JAX arrays on the local CPU, as JAX's own callbacks do."""
+"""With ``arrays="jax"``, host functions get JAX arrays on the local CPU, as JAX's callbacks do."""
 
 import threading
 
@@ -13,7 +13,7 @@ from tests.conformance._arrays import SCALAR, THREE, TWO, X
 from tests.conformance._messages import assert_readable
 from tests.conformance._parameters import eager_or_jit
 
-# Host functions that use JAX are what is tried here; that it is reported is in tests/stack.
+# The host functions use JAX on purpose; tests/stack tests the warning about it.
 pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
 
 SILENT = {
@@ -61,13 +61,13 @@ def test_host_function_gets_committed_arrays_of_the_first_cpu_device(maker, run,
 
 @pytest.mark.parametrize("maker", RETURNING.values(), ids=RETURNING)
 @eager_or_jit
-def test_jax_may_be_used_inside_and_its_arrays_be_the_result(maker, run, compiled):
+def test_host_function_may_use_jax_and_return_jax_arrays(maker, run, compiled):
     f = maker(lambda x: jnp.cumsum(x * jnp.ones(3)), THREE)
     np.testing.assert_array_equal(run(compiled(f), X), np.cumsum(X))
 
 
 @pytest.mark.parametrize("maker", RETURNING.values(), ids=RETURNING)
-def test_elements_are_jax_arrays_too(maker, run):
+def test_batch_elements_are_jax_arrays_too(maker, run):
     seen = []
 
     def host(x):
@@ -79,8 +79,8 @@ def test_elements_are_jax_arrays_too(maker, run):
 
 
 @our_makers
-def test_64_bit_values_keep_their_width_on_threads_that_know_nothing_of_x64(maker):
-    """The context belongs to the thread that compiled; another one runs the program."""
+def test_64_bit_values_keep_their_width_on_threads_without_x64(maker):
+    """One thread compiles the program with x64 enabled; another thread runs it."""
     seen = []
     big = 2**40 + 7
 
@@ -131,8 +131,8 @@ print(json.dumps(found))
 """
 
 
-def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in_process):
-    """Two devices, the second is the default: a process of its own."""
+def test_default_device_in_a_host_function_is_the_first_cpu_device(in_process):
+    """The program runs with the second of two devices as the default device."""
     found = in_process(DEVICES, devices=2).value
     assert found == {name: [[0, 0], [0, 0]] for name in MAKERS}
 
@@ -149,7 +149,7 @@ def test_default_device_is_the_first_cpu_device_inside_whatever_it_is_outside(in
     ],
     ids=["shape", "dtype", "structure", "None"],
 )
-def test_wrong_result_is_the_same_error(maker, failure, compiled, returned_value, words):
+def test_wrong_result_is_a_readable_error(maker, failure, compiled, returned_value, words):
     def oracle(x):
         return returned_value(x)
 
@@ -159,7 +159,7 @@ def test_wrong_result_is_the_same_error(maker, failure, compiled, returned_value
 
 @our_makers
 @eager_or_jit
-def test_exception_of_the_host_function_can_be_reached(maker, failure, compiled):
+def test_exception_of_the_host_function_can_be_retrieved(maker, failure, compiled):
     def host(x):
         raise ValueError(f"at {jnp.sum(x)}")
 
@@ -179,6 +179,6 @@ def test_exception_of_the_host_function_can_be_reached(maker, failure, compiled)
     ],
     ids=["pure", "io", "debug", "two-call", "pure decorator", "io decorator", "debug decorator"],
 )
-def test_other_kinds_of_arrays_are_an_error_when_called(call):
+def test_unknown_value_of_arrays_is_an_error_when_called(call):
     with pytest.raises(ValueError, match="'numpy' or arrays='jax'"):
         call()

@@ -1,4 +1,4 @@
-"""Every CPU dtype of JAX crosses exactly in both directions: eager, compiled and under vmap."""
+"""Values of every dtype that JAX has on CPUs reach the host and come back bit for bit."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from tests.conformance._arrays import SCALAR, THREE, X, assert_same_bits
 from tests.conformance._every import our_returning_kinds, returning_kinds
 from tests.conformance._parameters import eager_or_jit
 
-# JAX 0.8 hands over, and takes, garbage for scalars of 4 bits, and for anything of 2 bits.
+# JAX 0.8 passes and returns garbage for 4-bit scalars, and for all 2-bit values.
 SUB_BYTE_IS_SOUND = jax.__version_info__ >= (0, 10)
 FLOATS_OF_8_BITS = [name for name in dir(jnp) if name.startswith("float8_")]
 SUB_BYTE = ["int4", "uint4"]
@@ -23,7 +23,7 @@ BEYOND_32_BITS = 1099511627783
 
 
 def array_of(name):
-    """Six values of the dtype, as different as it allows, in no order."""
+    """Return six values of the dtype, as different as the dtype allows."""
     dtype = jnp.dtype(name)
     if name == "bool":
         return np.array([True, False, True, True, False, False])
@@ -32,11 +32,12 @@ def array_of(name):
         return np.array([0, 1, 1, 0, 1, 1 if name.startswith("u") else -1]).astype(dtype)
     if dtype.itemsize == 1:
         numbers = codes.astype(np.uint8).view(dtype)
-        return numbers[~np.isnan(numbers.astype(np.float32))][:6]  # a NaN has no bits to keep
+        return numbers[~np.isnan(numbers.astype(np.float32))][:6]  # a NaN may change its bits
     return (codes[:6] * 1.25).astype(dtype)
 
 
 def noting():
+    """Return a host function that returns its argument, and the list it appends copies to."""
     seen = []
 
     def host(x):
@@ -46,7 +47,7 @@ def noting():
     return host, seen
 
 
-def test_the_list_of_8_bit_floats_is_that_of_jax():
+def test_list_of_8_bit_floats_includes_the_common_ones():
     assert {"float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"} <= set(FLOATS_OF_8_BITS)
 
 
@@ -55,7 +56,7 @@ FEW = [*SUB_BYTE, "bool", "bfloat16", "float8_e4m3fn", "float8_e5m2", "complex64
 
 @returning_kinds
 @pytest.mark.parametrize("name", FLOATS_OF_8_BITS + SUB_BYTE)
-def test_small_number_crosses_exactly_in_both_directions(maker, run, name):
+def test_small_dtypes_cross_exactly_in_both_directions(maker, run, name):
     x = array_of(name).reshape(2, 3)
     host, seen = noting()
     f = maker(host, jax.ShapeDtypeStruct(x.shape, x.dtype))
@@ -70,7 +71,7 @@ SCALARS = PLAIN + FLOATS_OF_8_BITS + (SUB_BYTE if SUB_BYTE_IS_SOUND else [])
 
 
 @pytest.mark.parametrize("name", SCALARS)
-def test_every_number_crosses_exactly_element_by_element(pure, run, name):
+def test_every_dtype_crosses_exactly_under_vmap(pure, run, name):
     x = array_of(name)
     host, seen = noting()
     f = pure(host, jax.ShapeDtypeStruct((), x.dtype), vmap_method="sequential")
@@ -80,7 +81,7 @@ def test_every_number_crosses_exactly_element_by_element(pure, run, name):
 
 @eager_or_jit
 @pytest.mark.parametrize("name", FEW)
-def test_small_number_reaches_a_debug_callback_exactly(debug, run, name, compiled):
+def test_small_dtypes_reach_a_debug_callback_exactly(debug, run, name, compiled):
     x = array_of(name)
     host, seen = noting()
     f = debug(host)
@@ -91,8 +92,8 @@ def test_small_number_reaches_a_debug_callback_exactly(debug, run, name, compile
 
 @our_returning_kinds
 @pytest.mark.parametrize("name", ["int4", "uint4", "float8_e5m2"])
-def test_result_of_any_layout_and_of_small_numbers_arrives_in_order(maker, run, name):
-    """Fortran, strided backwards, and a scalar: nothing of the memory shows."""
+def test_result_of_a_small_dtype_may_have_any_memory_layout(maker, run, name):
+    """Fortran order, negative strides, a transpose and a slice."""
     base = np.concatenate([array_of(name), array_of(name)[::-1]]).reshape(3, 4)
     for result in (np.asfortranarray(base), base[::-1, ::-2], base.T, base[1:, :1]):
         f = maker(lambda x, result=result: result, jax.ShapeDtypeStruct(result.shape, base.dtype))
@@ -102,7 +103,7 @@ def test_result_of_any_layout_and_of_small_numbers_arrives_in_order(maker, run, 
 
 @returning_kinds
 @pytest.mark.parametrize("name", FEW)
-def test_array_without_elements_arrives_in_its_shape_and_dtype(maker, run, name):
+def test_array_of_size_0_keeps_its_shape_and_dtype(maker, run, name):
     empty = np.zeros((2, 0, 3), jnp.dtype(name))
     seen = []
 
@@ -123,8 +124,8 @@ def test_array_without_elements_arrives_in_its_shape_and_dtype(maker, run, name)
 
 @our_returning_kinds
 @pytest.mark.parametrize("name", WIDE)
-def test_x64_as_a_context_holds_for_forty_calls(maker, run, name):
-    """Large operands still being computed, so on threads that know nothing of the context."""
+def test_x64_context_holds_for_forty_calls(maker, run, name):
+    """The calls may run on other threads, which are not in the context."""
     host, seen = noting()
     with jax.enable_x64(True):
         like = jax.ShapeDtypeStruct((200,), jnp.dtype(name))
@@ -150,7 +151,7 @@ def test_x64_context_holds_for_forty_debug_calls(our_debug, run):
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_program_compiled_with_x64_keeps_it_and_one_without_does_not(our_pure, run, name):
+def test_each_run_uses_the_x64_setting_in_force(our_pure, run, name):
     host, seen = noting()
 
     def double(x):
@@ -169,7 +170,7 @@ def test_program_compiled_with_x64_keeps_it_and_one_without_does_not(our_pure, r
 
 
 @returning_kinds
-def test_key_arrives_as_its_data_unless_jax_arrays_were_asked_for(maker, run):
+def test_prng_key_arrives_as_its_key_data(maker, run):
     host, seen = noting()
     key = jax.random.key(7)
     f = maker(lambda x: host(x).sum().astype(np.float32), SCALAR)
@@ -182,7 +183,7 @@ def test_key_arrives_as_its_data_unless_jax_arrays_were_asked_for(maker, run):
 
 @pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
 @eager_or_jit
-def test_key_is_a_key_among_jax_arrays(run, compiled):
+def test_prng_key_arrives_as_a_key_with_jax_arrays(run, compiled):
     seen = []
 
     def draw(key, x):
@@ -203,7 +204,7 @@ def test_key_is_a_key_among_jax_arrays(run, compiled):
 
 
 @returning_kinds
-def test_key_as_a_result_is_a_type_error_when_called(maker):
+def test_declaring_a_prng_key_as_the_result_is_a_type_error_when_called(maker):
     host, seen = noting()
     key = jax.random.key(0)
     with pytest.raises(TypeError, match="key<fry>"):

@@ -11,7 +11,7 @@ from tests.conformance._arrays import SCALAR, TWO, X
 from tests.conformance._every import our_returning_kinds, returning_kinds
 from tests.conformance.conftest import PURE
 
-MAPPED = {
+PROGRAMS = {  # name: how to run the callback, number of host calls
     "eager": (lambda f: f(TWO), 1),
     "jit": (lambda f: jax.jit(f)(TWO), 1),
     "vmap": (lambda f: jax.vmap(f)(X), 3),
@@ -42,12 +42,12 @@ STATIC = {
 
 
 @our_returning_kinds
-@pytest.mark.parametrize("place", MAPPED)
+@pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("thing", STATIC.values(), ids=STATIC)
-def test_hashable_thing_reaches_the_host_unchanged(maker, run, thing, place):
-    """By position, by keyword and inside structures, among arrays."""
+def test_hashable_object_reaches_the_host_unchanged(maker, run, thing, name):
+    """As a positional argument, as a keyword argument and inside a pytree with arrays."""
     seen = []
-    program, calls = MAPPED[place]
+    program, calls = PROGRAMS[name]
 
     def host(first, x, tree, *, last):
         seen.append([first, tree["kind"], tree["arrays"][1], last])
@@ -68,7 +68,7 @@ def test_hashable_thing_reaches_the_host_unchanged(maker, run, thing, place):
 
 
 @our_returning_kinds
-def test_other_things_are_other_programs(maker, run):
+def test_different_static_arguments_are_compiled_separately(maker, run):
     seen = []
     f = maker(lambda name, x: seen.append(name) or np.asarray(x), lambda name, x: SCALAR)
     program = jax.jit(lambda x, name: f(name, x), static_argnums=1)
@@ -78,15 +78,15 @@ def test_other_things_are_other_programs(maker, run):
 
 
 @our_returning_kinds
-def test_equal_things_of_two_types_stay_apart(maker, run):
-    """A string equals one of a subclass, and is not the same argument."""
+def test_equal_static_arguments_of_different_types_are_kept_apart(maker, run):
+    """A string equals an instance of a subclass of str, but it is another argument."""
 
     class Name(str):
         pass
 
     seen = []
     f = maker(lambda name, key: seen.append(type(name)) or np.float32(0), lambda *_: SCALAR)
-    key = jax.random.key(0)  # for which eager calls are compiled, and looked up by parameters
+    key = jax.random.key(0)  # with a key, eager calls are compiled and cached by parameters
     for name in ("a", Name("a"), "a"):
         run(lambda name=name: f(name, key))
     assert seen == [str, Name, str]
@@ -103,8 +103,8 @@ PLACES = {
 @our_returning_kinds
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.make_jaxpr], ids=["eager", "trace"])
 @pytest.mark.parametrize(("call", "path"), PLACES.values(), ids=PLACES)
-def test_unhashable_thing_is_a_type_error_that_names_its_path(maker, compiled, call, path):
-    """When called: nothing ran, nothing was compiled."""
+def test_error_about_an_unhashable_argument_names_its_path(maker, compiled, call, path):
+    """It is raised when the callback is called or traced, before any host call."""
     seen = []
     f = maker(lambda *args, **kwargs: seen.append(args), lambda *_, **__: SCALAR)
     with pytest.raises(TypeError) as caught:
@@ -121,15 +121,15 @@ BAD = {"object": Unhashable(), "array of text": np.array(["text"]), "set": {1, 2
 
 @returning_kinds
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_what_is_refused_is_refused_by_jax_with_the_same_class(maker, bad):
+def test_bad_arguments_are_a_type_error_as_in_jax(maker, bad):
     seen = []
     with pytest.raises(TypeError, match=r"JAX|abstract array"):
         maker(seen.append, SCALAR)(bad)
     assert seen == []
 
 
-def test_debug_takes_unhashable_things_and_keeps_them(debug, run):
-    """The very object, also in a program that runs again and again."""
+def test_debug_callback_passes_unhashable_objects_by_identity(debug, run):
+    """Every run of the program passes the same object."""
     seen = []
     bad, late = Unhashable(), ["text", {1, 2}]
     f = debug(lambda x, bad, *, late: seen.append((bad, late[1])))

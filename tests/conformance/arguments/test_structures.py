@@ -1,4 +1,4 @@
-"""Registered pytree nodes reach the host and return with their types."""
+"""Registered pytree nodes reach the host, and come back, with their types."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from tests.conformance._parameters import eager_or_jit
 
 @jax.tree_util.register_pytree_node_class
 class Interval:
-    """A node with data that is no leaf."""
+    """A pytree node with auxiliary data."""
 
     def __init__(self, low, high, unit):
         self.low, self.high, self.unit = low, high, unit
@@ -41,7 +41,7 @@ class Point(NamedTuple):
 
 
 class Ordered(dict):
-    """A dict whose leaves come in the order of its keys, backwards."""
+    """A dict whose leaves are in reverse order of its keys."""
 
 
 jax.tree_util.register_pytree_with_keys(
@@ -54,7 +54,7 @@ jax.tree_util.register_pytree_with_keys(
 )
 
 TREES = {
-    "class": Interval(TWO, X, "metre"),
+    "class": Interval(TWO, X, "meter"),
     "dataclass": Layer(X, TWO, "first"),
     "NamedTuple": Point(X, TWO),
     "NamedTuple holding None": Point(X),
@@ -76,7 +76,7 @@ def same(a, b):
 @trees
 @returning_kinds
 def test_node_reaches_the_host_and_comes_back(maker, run, tree):
-    """By position and by keyword, as the argument and as the result."""
+    """As a positional argument, as a keyword argument and as the result."""
     seen = []
 
     def host(given, *, named):
@@ -103,7 +103,6 @@ def test_node_reaches_a_debug_callback(debug, run, tree, compiled):
 
 @trees
 def test_leaves_of_a_node_are_batched_by_vmap(pure, run, tree):
-    """Three batch elements, each with its own of every leaf."""
     stacked = jax.tree.map(lambda x: np.stack([x, x + 10, x + 20]), tree)
     seen = []
 
@@ -118,7 +117,7 @@ def test_leaves_of_a_node_are_batched_by_vmap(pure, run, tree):
     assert len(seen) == 3
 
 
-def test_data_of_a_node_is_static_and_new_data_is_a_new_program(pure, run):
+def test_new_auxiliary_data_of_a_node_causes_a_new_trace(pure, run):
     seen, traces = [], []
 
     def host(interval):
@@ -132,14 +131,14 @@ def test_data_of_a_node_is_static_and_new_data_is_a_new_program(pure, run):
         traces.append(interval.unit)
         return f(interval)
 
-    for unit in ("metre", "foot", "metre"):
+    for unit in ("meter", "foot", "meter"):
         run(program, Interval(TWO, TWO, unit))
-    assert seen == ["metre", "foot", "metre"]
-    assert traces == ["metre", "foot"]
+    assert seen == ["meter", "foot", "meter"]
+    assert traces == ["meter", "foot"]
 
 
 @returning_kinds
-def test_none_is_no_leaf_of_arguments_or_results(maker, run):
+def test_none_is_allowed_in_arguments_and_results(maker, run):
     seen = []
 
     def host(nothing, x, *, none):
@@ -155,7 +154,7 @@ def test_none_is_no_leaf_of_arguments_or_results(maker, run):
 
 
 class Convertible:
-    """Has ``__array__``, and is no number of numpy's."""
+    """An object with ``__array__`` that is not a NumPy scalar."""
 
     def __init__(self, value):
         self.value = value
@@ -178,7 +177,7 @@ class Convertible:
     ids=["bool", "int", "float", "complex", "__array__", "numpy scalar", "0-d array"],
 )
 @our_returning_kinds
-def test_python_number_is_a_result(maker, run, result, dtype, expected):
+def test_scalar_result_may_be_any_number(maker, run, result, dtype, expected):
     f = maker(lambda x: result, jax.ShapeDtypeStruct((), np.dtype(dtype)))
     for g in (f, jax.jit(f)):
         got = run(g, X)
@@ -187,7 +186,7 @@ def test_python_number_is_a_result(maker, run, result, dtype, expected):
 
 
 @returning_kinds
-def test_keywords_may_come_in_any_order(maker, run):
+def test_keyword_arguments_may_be_passed_in_any_order(maker, run):
     seen = []
 
     def host(x, *, a, b):

@@ -1,4 +1,4 @@
-"""Arguments that are not arrays reach a debug callback unchanged, and so does every keyword."""
+"""Debug callbacks take arguments that are not arrays, and any keyword argument."""
 
 import jax
 import numpy as np
@@ -8,11 +8,11 @@ from jax import lax
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import FIVE_FROM_1, TWO
 
-# What is no array
+# Arguments that are not arrays
 
 
 class Settings:
-    """An object without equality or hash worth the name."""
+    """An unhashable object that is equal only to itself."""
 
     __hash__ = None
 
@@ -28,8 +28,8 @@ class Settings:
     ],
     ids=["eager", "jit", "vmap", "grad", "lax.map"],
 )
-def test_arguments_that_are_no_arrays_reach_the_host_unchanged(debug, transform, calls):
-    """Strings and objects, by position, by keyword and inside structures."""
+def test_strings_and_objects_reach_the_host_unchanged(debug, transform, calls):
+    """As positional arguments, as keyword arguments and inside pytrees."""
     seen = []
     settings = Settings()
 
@@ -51,7 +51,6 @@ def test_arguments_that_are_no_arrays_reach_the_host_unchanged(debug, transform,
 
 @pytest.mark.parametrize("number", [3, 2.5, True, 1 + 2j], ids=repr)
 def test_python_numbers_keep_their_value(debug, run, number):
-    """One call each, eager and compiled."""
     seen = []
     f = debug(lambda x, k: seen.append((np.asarray(x).item(), np.asarray(k).item())))
     run(lambda: f(number, k=number))
@@ -59,11 +58,11 @@ def test_python_numbers_keep_their_value(debug, run, number):
     assert seen == 2 * [(number, number)]
 
 
-# The form of one call, and the form of two: the options first
+# The one-call form, and the two-call form, whose first call takes the options
 
 
-def test_two_call_form_of_callback_leaves_every_keyword_to_the_host_function(run):
-    """Also those that are options in the first call: 1 call."""
+def test_two_call_form_passes_every_keyword_of_the_second_call_to_the_host_function(run):
+    """Even keywords that are options in the first call."""
     seen = []
 
     def host(x, *, ordered, partitioned):
@@ -78,8 +77,7 @@ def test_two_call_form_of_callback_leaves_every_keyword_to_the_host_function(run
     assert seen == [(2.0, 3.0, 4.0)]
 
 
-def test_one_call_form_takes_the_options_from_the_keywords(run):
-    """They do not reach the host function: 1 call."""
+def test_one_call_form_does_not_pass_options_to_the_host_function(run):
     seen = []
     f = jax.jit(lambda x: jaxcb.debug_callback(lambda **k: seen.append([*k]), x=x, ordered=True))
     run(f, TWO)
@@ -112,7 +110,7 @@ def test_one_call_form_takes_the_options_from_the_keywords(run):
     ids=["print, keyword", "print, positional", "callback, keyword", "callback, positional"],
 )
 def test_arguments_in_the_call_of_the_options_are_a_type_error(call, message):
-    """Word for word JAX's; nothing ran."""
+    """The message is the same as JAX's."""
     with pytest.raises(TypeError) as caught:
         call()
     assert str(caught.value) == message
@@ -121,7 +119,7 @@ def test_arguments_in_the_call_of_the_options_are_a_type_error(call, message):
 @pytest.mark.parametrize("form", ["one call", "two calls"])
 @pytest.mark.parametrize("thing", ["{}", 3], ids=repr)
 def test_callback_must_be_callable(form, thing):
-    """A TypeError when called, as JAX."""
+    """As in JAX, the call raises a TypeError."""
     call = jaxcb.debug_callback if form == "one call" else jaxcb.debug_callback()
     with pytest.raises(TypeError, match="must be callable"):
         call(thing, TWO)

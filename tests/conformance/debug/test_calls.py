@@ -1,4 +1,4 @@
-"""A debug callback sees the values of every run, in order if asked, and changes nothing."""
+"""A debug callback gets the values of every run and does not change the program's results."""
 
 import threading
 
@@ -14,8 +14,7 @@ from tests.conformance._parameters import eager_or_jit, ordered_or_not
 
 @eager_or_jit
 @ordered_or_not
-def test_callback_sees_the_value_of_every_run(debug, run, note, ordered, compiled):
-    """One call for each run, with its value; the result does not change."""
+def test_callback_gets_the_value_of_every_run(debug, run, note, ordered, compiled):
     host, seen = note()
     f = debug(host, ordered=ordered)
 
@@ -30,8 +29,7 @@ def test_callback_sees_the_value_of_every_run(debug, run, note, ordered, compile
 
 
 @ordered_or_not
-def test_callback_without_operands_runs_once_a_run(debug, run, ordered):
-    """There is nothing but its effect."""
+def test_callback_without_operands_is_called_once_per_run(debug, run, ordered):
     seen = []
     f = debug(lambda: seen.append(None), ordered=ordered)
     program = jax.jit(lambda x: (f(), x)[1])
@@ -44,7 +42,6 @@ def test_callback_without_operands_runs_once_a_run(debug, run, ordered):
     "result", [None, 3, "text", np.ones(3)], ids=["None", "3", "text", "array"]
 )
 def test_result_of_the_host_function_is_ignored(debug, run, result):
-    """Whatever it is, the host is called once."""
     seen = []
 
     def host(x):
@@ -58,12 +55,12 @@ def test_result_of_the_host_function_is_ignored(debug, run, result):
 
 
 def test_ordered_callbacks_run_in_program_order(debug):
-    """The second does not start before the first is done, in one program and across two."""
+    """`second` never starts before `first` has finished, within a program and across programs."""
     second_began, seen = threading.Event(), []
 
     def first(x):
         second_began.clear()
-        overtaken = second_began.wait(timeout=0.05)  # gives the second every chance
+        overtaken = second_began.wait(timeout=0.05)  # give `second` time to start
         seen.append(("first", float(x), overtaken))
 
     def second(x):
@@ -73,7 +70,7 @@ def test_ordered_callbacks_run_in_program_order(debug):
     f, g = debug(first, ordered=True), debug(second, ordered=True)
 
     def program(x):
-        f(jnp.linalg.norm(jnp.outer(x, x)) * 0)  # later than g's operand
+        f(jnp.linalg.norm(jnp.outer(x, x)) * 0)  # ready after g's operand
         g(1.0)
 
     jax.jit(program)(FIVE_FROM_1)
@@ -88,8 +85,7 @@ def test_ordered_callbacks_run_in_program_order(debug):
     ]
 
 
-def test_recording_holds_every_call_of_every_element(our_debug, note, run):
-    """What record() says is what happened: 5 calls of one site, element by element."""
+def test_recording_has_a_call_for_every_batch_element(our_debug, note, run):
     host, seen = note()
     f = our_debug(host)
     with jaxcb.record() as r:
@@ -103,7 +99,7 @@ def test_recording_holds_every_call_of_every_element(our_debug, note, run):
     assert r.recording.elisions == ()
 
 
-def test_mutable_reference_is_read_where_the_callback_stands(debug, run):
+def test_mutable_reference_is_read_at_the_callback(debug, run):
     new_ref = getattr(jax, "new_ref", None) or jax.array_ref  # its name until JAX 0.8
     seen = []
     f = debug(lambda x: seen.append(np.asarray(x).tolist()))

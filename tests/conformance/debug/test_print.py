@@ -1,4 +1,4 @@
-"""debug_print prints the same text as JAX's, and a format that does not match is an error."""
+"""debug_print prints the same text as jax.debug.print, and checks its format string."""
 
 import contextlib
 import io as streams
@@ -28,6 +28,7 @@ PRINTS = {
 
 
 def printed(capsys, program):
+    """Return what `program` prints to stdout."""
     capsys.readouterr()
     jax.block_until_ready(program())
     jax.effects_barrier()
@@ -36,8 +37,7 @@ def printed(capsys, program):
 
 @eager_or_jit
 @pytest.mark.parametrize("line", PRINTS.values(), ids=PRINTS)
-def test_text_is_that_of_jax(capsys, line, compiled):
-    """Fields of every sort; one line a call."""
+def test_text_is_the_same_as_with_jax(capsys, line, compiled):
     ours = printed(capsys, lambda: compiled(lambda x: line(jaxcb.debug_print, x))(TWO))
     theirs = printed(capsys, lambda: compiled(lambda x: line(jax.debug.print, x))(TWO))
     assert ours == theirs
@@ -47,8 +47,8 @@ def test_text_is_that_of_jax(capsys, line, compiled):
 @pytest.mark.parametrize("field", ["{tree}", "{tree[a]!r}"])
 @pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "complex64", "bfloat16", "uint8"])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (13,), (14,), (4, 7), (2000,)], ids=str)
-def test_arrays_in_structures_show_themselves_as_jax_shows_them(capsys, field, dtype, shape):
-    """With the dtype always, and the line broken where JAX breaks it."""
+def test_arrays_in_pytrees_are_printed_as_by_jax(capsys, field, dtype, shape):
+    """They always show their dtype, and lines break in the same places."""
     x = jnp.asarray(np.random.default_rng(0).standard_normal(shape) * 10).astype(dtype)
 
     def line(p):
@@ -61,28 +61,25 @@ def test_arrays_in_structures_show_themselves_as_jax_shows_them(capsys, field, d
     assert "Array(" in ours
 
 
-def test_text_is_what_the_format_says(capsys):
-    """The value is that at run time."""
+def test_fields_are_filled_in_with_the_values_of_each_run(capsys):
     f = jax.jit(lambda x: jaxcb.debug_print("{} {name} {y:.2f}", x, name="then", y=x / 4))
     assert printed(capsys, lambda: f(TWO)) == "2.0 then 0.50\n"
     assert printed(capsys, lambda: f(TWO + 1)) == "3.0 then 0.75\n"
 
 
 def test_doubled_braces_before_a_field_are_text(capsys):
-    """JAX fails here; 1 line."""
+    """JAX's debug.print fails on this format."""
     f = jax.jit(lambda x: jaxcb.debug_print("{{set}} {x}", x=x))
     assert printed(capsys, lambda: f(TWO)) == "{set} 2.0\n"
 
 
 def test_vmap_prints_once_per_element(capsys):
-    """Five batch elements print five lines."""
     f = jax.vmap(lambda x: jaxcb.debug_print("batch element {x}", x=x))
     lines = printed(capsys, lambda: f(FIVE_FROM_1)).splitlines()
     assert sorted(lines) == [f"batch element {x}" for x in FIVE_FROM_1]
 
 
 def test_ordered_prints_come_in_program_order(capsys):
-    """One line, five in a loop, and one after it."""
 
     def program(x):
         jaxcb.debug_print("start", ordered=True)
@@ -108,7 +105,7 @@ def test_ordered_prints_come_in_program_order(capsys):
 )
 @pytest.mark.parametrize("form", ["one call", "two calls"])
 def test_format_is_checked_when_called(capsys, line, error, form):
-    """Before anything is compiled; the class is JAX's."""
+    """The error comes while tracing, and its class is the same as JAX's."""
     ours = jaxcb.debug_print if form == "one call" else jaxcb.debug_print()
     for debug_print in (ours, jax.debug.print):
         with pytest.raises(error):
@@ -116,22 +113,22 @@ def test_format_is_checked_when_called(capsys, line, error, form):
     assert capsys.readouterr().out == ""
 
 
-def test_accidental_f_string_is_named(capsys):
-    """A field that is already filled in leaves its argument without use."""
+def test_error_about_an_accidental_f_string_says_so(capsys):
+    """Python filled in the field before the call, so the argument has no field."""
     with pytest.raises(ValueError, match="f-string"):
         jax.jit(lambda x: jaxcb.debug_print(f"{TWO}", x=x))(TWO)
     assert capsys.readouterr().out == ""
 
 
-def test_check_can_be_skipped(capsys):
-    """As with JAX; 1 line."""
+def test_format_check_can_be_skipped(capsys):
+    """`skip_format_check` exists in JAX too."""
     f = jax.jit(lambda x: jaxcb.debug_print("{}", x, x, skip_format_check=True))
     assert printed(capsys, lambda: f(TWO)) == "2.0\n"
 
 
 @pytest.mark.parametrize("debug_print", [jax.debug.print, jaxcb.debug_print], ids=["jax", "ours"])
-def test_print_options_are_those_of_the_line_that_called(capsys, debug_print):
-    """Captured when called, not when run: 2 lines, one for each of the options."""
+def test_numpy_print_options_are_captured_when_debug_print_is_called(capsys, debug_print):
+    """The options in force when the program runs do not matter."""
 
     def program(x):
         with np.printoptions(precision=2):
@@ -148,8 +145,8 @@ def test_print_options_are_those_of_the_line_that_called(capsys, debug_print):
 
 
 @pytest.mark.parametrize("debug_print", [jax.debug.print, jaxcb.debug_print], ids=["jax", "ours"])
-def test_text_goes_to_the_stdout_of_the_moment_of_printing(capsys, debug_print):
-    """The program was compiled, and run before, with another one."""
+def test_text_goes_to_the_stdout_current_when_printing(capsys, debug_print):
+    """The program was compiled and first run with another stdout."""
     f = jax.jit(lambda x: debug_print("{x}", x=x))
     assert printed(capsys, lambda: f(TWO)) == "2.0\n"
     other = streams.StringIO()
@@ -160,8 +157,8 @@ def test_text_goes_to_the_stdout_of_the_moment_of_printing(capsys, debug_print):
     assert capsys.readouterr().out == ""
 
 
-def test_two_call_form_of_print_leaves_every_keyword_to_the_format(capsys):
-    """Also those that are options in the first call: 1 line."""
+def test_two_call_form_passes_every_keyword_of_the_second_call_to_the_format(capsys):
+    """Even keywords that are options in the first call."""
     f = jax.jit(
         lambda x: jaxcb.debug_print(ordered=True)(
             "{x} {ordered} {partitioned}", x=x, ordered=x + 1, partitioned=x + 2

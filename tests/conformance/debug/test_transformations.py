@@ -1,4 +1,4 @@
-"""Under every transformation a debug callback is called as JAX calls its own."""
+"""Under every transformation a debug callback makes the same host calls as JAX's."""
 
 import functools
 
@@ -14,7 +14,7 @@ from tests.conformance._parameters import eager_or_jit
 
 
 def watching(f):
-    """Return ``x ** 2``, observed by a debug callback."""
+    """Return a function that squares x and passes x to the debug callback `f`."""
 
     def square(x):
         f(x)
@@ -158,12 +158,12 @@ PROGRAMS = {
     "jit of grad of cond": lambda f: jax.jit(jax.grad(lambda x: cond(f, x)))(TWO),
     "vmap of cond": lambda f: jax.vmap(lambda x: cond(f, x))(FIVE_FROM_1),
 }
-# Ordered, JAX returns these with wrong numbers.
+# Programs for which JAX returns wrong numbers if the callback is ordered.
 WRONG_IN_JAX = {"vmap of while predicate"}
 
 
 def outcome(make, note, program, ordered):
-    """Value and calls, or the class of the refusal."""
+    """Return the program's value, or the class of its error, and the recorded host calls."""
     host, seen = note()
     try:
         value = jax.block_until_ready(program(make(host, ordered=ordered)))
@@ -178,13 +178,13 @@ def decorated(host, ordered):
     return jaxcb.debug(ordered=ordered)(host)
 
 
-def dropped_in(host, ordered):
+def drop_in(host, ordered):
     return functools.partial(jaxcb.debug_callback, host, ordered=ordered)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_values_and_calls_are_those_of_jax(jax_debug, note, name):
-    """Unordered, so they are compared as a set with repetitions."""
+def test_values_and_calls_are_the_same_as_with_jax(jax_debug, note, name):
+    """The calls are unordered, so both lists are sorted before they are compared."""
     value, seen = outcome(decorated, note, PROGRAMS[name], ordered=False)
     expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=False)
     jax.tree.map(np.testing.assert_array_equal, value, expected)
@@ -192,9 +192,9 @@ def test_values_and_calls_are_those_of_jax(jax_debug, note, name):
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in WRONG_IN_JAX])
-def test_ordered_values_and_calls_are_those_of_jax(jax_debug, note, name):
-    """The same sequence, or a refusal of the same class."""
-    value, seen = outcome(dropped_in, note, PROGRAMS[name], ordered=True)
+def test_values_and_calls_of_ordered_callbacks_are_the_same_as_with_jax(jax_debug, note, name):
+    """Either the calls are in the same order, or both raise an error of the same class."""
+    value, seen = outcome(drop_in, note, PROGRAMS[name], ordered=True)
     expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=True)
     if isinstance(expected, type):
         assert value is expected
@@ -228,17 +228,16 @@ CALLS = {
 
 
 @pytest.mark.parametrize(("name", "calls"), CALLS.items(), ids=CALLS)
-def test_calls_are_those_one_can_read_off_the_program(debug, note, name, calls):
-    """So are the calls of JAX's own."""
+def test_host_calls_match_the_program_text(debug, note, name, calls):
     _, seen = outcome(debug, note, PROGRAMS[name], ordered=False)
     assert sorted(seen) == calls
 
 
 @eager_or_jit
-def test_ordered_callback_in_a_batched_while_predicate_is_right_or_refused(
+def test_ordered_callback_in_a_batched_while_predicate_is_correct_or_refused(
     our_debug, note, compiled
 ):
-    """It never sees wrong numbers."""
+    """JAX returns wrong numbers for such a program."""
     host, seen = note()
     f = our_debug(host, ordered=True)
 

@@ -1,4 +1,4 @@
-"""No gradient flows through an io callback, and taking one changes none of its calls."""
+"""Gradients do not flow through an io callback, and differentiation does not change its calls."""
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +22,8 @@ from tests.conformance._parameters import ordered_or_not
     ],
     ids=["grad", "jit of grad", "jvp", "vjp"],
 )
-def test_differentiating_through_it_is_an_error(io, echo, differentiate, ordered):
-    """No gradient is made up, and nothing runs."""
+def test_differentiating_through_an_io_callback_is_an_error(io, echo, differentiate, ordered):
+    """The error comes before any host call."""
     host, seen = echo()
     f = io(host, like_first, ordered=ordered)
     with pytest.raises(ValueError, match=r"JVP|differentiate"):
@@ -31,8 +31,7 @@ def test_differentiating_through_it_is_an_error(io, echo, differentiate, ordered
     assert seen == []
 
 
-def test_error_of_differentiating_names_the_function_and_advice(our_io, echo):
-    """What to do instead is in the message."""
+def test_error_of_differentiating_names_the_function_and_the_fix(our_io, echo):
     host, _ = echo()
     with pytest.raises(ValueError, match=r"host.*(stop_gradient|debug|custom_)"):
         jax.grad(lambda x: our_io(host, like_first)(x) * 2)(np.float32(3))
@@ -41,10 +40,10 @@ def test_error_of_differentiating_names_the_function_and_advice(our_io, echo):
 @ordered_or_not
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["grad", "jit of grad"])
 @pytest.mark.parametrize("operand", ["stop_gradient", "another argument", "a constant"])
-def test_gradient_passes_where_nothing_differentiated_flows_through_it(
+def test_operand_without_a_tangent_leaves_the_gradient_intact(
     io, run, echo, operand, compiled, ordered
 ):
-    """One call, and its value takes part."""
+    """The result of the callback still enters the gradient as a factor."""
     host, seen = echo()
     f = io(host, like_first, ordered=ordered)
 
@@ -53,9 +52,9 @@ def test_gradient_passes_where_nothing_differentiated_flows_through_it(
         return w * w * f(chosen.get(operand, np.float32(5)))
 
     value, slope = run(compiled(jax.value_and_grad(loss)), np.float32(3), np.float32(7))
-    came = {"stop_gradient": 3, "another argument": 7, "a constant": 5}[operand]
-    assert (value, slope) == (9 * came, 6 * came)
-    assert seen == [came]
+    factor = {"stop_gradient": 3, "another argument": 7, "a constant": 5}[operand]
+    assert (value, slope) == (9 * factor, 6 * factor)
+    assert seen == [factor]
 
 
 def scan_loss(f, w):
@@ -94,7 +93,7 @@ def nested_scan_loss(f, w):
 
 
 def reference_loss(w):
-    """What every one of the losses is, and its derivative, in plain numpy."""
+    """Return the value that all the losses have, and its derivative, computed without JAX."""
     value, slope = w, 1.0
     for x in FIVE_FROM_0:
         value, slope = value * w + x, slope * w + value
@@ -108,7 +107,7 @@ def reference_loss(w):
     ids=lambda loss: loss.__name__,
 )
 def test_loop_under_grad_calls_as_often_as_without(run, echo, loss, ordered):
-    """Five calls each time, in order, where JAX makes none: jax-ml/jax#16637."""
+    """JAX's io_callback is not called at all in these programs: jax-ml/jax#16637."""
     host, seen = echo()
     f = jaxcb.io(result="x", ordered=ordered)(host)
     w = np.float32(0.5)
@@ -130,8 +129,7 @@ def test_loop_under_grad_calls_as_often_as_without(run, echo, loss, ordered):
 
 
 @ordered_or_not
-def test_loop_under_grad_alone_calls_as_often_as_forward(our_io, run, echo, ordered):
-    """Also where the value itself is not asked for."""
+def test_loop_under_grad_calls_as_often_even_if_only_the_slope_is_used(our_io, run, echo, ordered):
     host, seen = echo()
     f = our_io(host, like_first, ordered=ordered)
     w = np.float32(0.5)

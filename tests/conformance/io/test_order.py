@@ -39,7 +39,7 @@ loops = pytest.mark.parametrize(
 @ordered_or_not
 @loops
 def test_loops_call_once_per_step(io, run, echo, loop, ordered, compiled):
-    """Five calls, in program order; a loop is a sequence, ordered or not."""
+    """The steps run in sequence, so the calls are in order with or without ``ordered=True``."""
     host, seen = echo()
     f = io(host, like_first, ordered=ordered)
     np.testing.assert_array_equal(run(compiled(lambda: loop(f))), FIVE_FROM_0)
@@ -47,7 +47,7 @@ def test_loops_call_once_per_step(io, run, echo, loop, ordered, compiled):
 
 
 def test_ordered_callback_in_a_while_predicate_runs_as_often_as_the_predicate(io, run, echo):
-    """Three steps ask it four times."""
+    """A loop of three steps evaluates its predicate four times."""
     host, seen = echo()
     f = io(host, like_first, ordered=True)
     result = run(
@@ -59,8 +59,7 @@ def test_ordered_callback_in_a_while_predicate_runs_as_often_as_the_predicate(io
 
 @pytest.mark.parametrize("taken", [True, False])
 @ordered_or_not
-def test_cond_calls_the_taken_branch_alone(io, run, echo, taken, ordered):
-    """One call, of the branch that was taken."""
+def test_cond_calls_only_the_taken_branch(io, run, echo, taken, ordered):
     (yes, yes_seen), (no, no_seen) = echo(), echo()
     f, g = io(yes, like_first, ordered=ordered), io(no, like_first, ordered=ordered)
     result = run(jax.jit(lambda p, x: lax.cond(p, f, lambda x: -g(x), x)), taken, np.float32(2))
@@ -69,7 +68,7 @@ def test_cond_calls_the_taken_branch_alone(io, run, echo, taken, ordered):
 
 
 class Overtaking:
-    """Host functions "first" and "second": does the second start before the first is done?"""
+    """Two host functions that record whether `second` starts before `first` has finished."""
 
     def __init__(self):
         self.second_began = threading.Event()
@@ -77,7 +76,7 @@ class Overtaking:
 
     def first(self, x):
         self.second_began.clear()
-        overtaken = self.second_began.wait(timeout=0.05)  # gives the second every chance
+        overtaken = self.second_began.wait(timeout=0.05)  # give `second` time to start
         self.seen.append(("first", float(x), overtaken))
 
     def second(self, x):
@@ -90,12 +89,12 @@ def ordered_pair(io, race):
 
 
 def test_ordered_callbacks_of_one_program_run_in_program_order(io, run):
-    """The second has its operand at hand and still waits for the first."""
+    """The operand of the second callback is ready first, and it still waits for the first."""
     race = Overtaking()
     f, g = ordered_pair(io, race)
 
     def program(x):
-        f(jnp.linalg.norm(jnp.outer(x, x) @ jnp.outer(x, x)) * 0)  # later than g's operand
+        f(jnp.linalg.norm(jnp.outer(x, x) @ jnp.outer(x, x)) * 0)  # ready after g's operand
         g(1.0)
         g(2.0)
 
@@ -104,7 +103,7 @@ def test_ordered_callbacks_of_one_program_run_in_program_order(io, run):
 
 
 def test_ordered_callbacks_of_two_programs_run_in_program_order(io):
-    """They are dispatched without waiting in between."""
+    """The caller dispatches all programs without waiting for any of them."""
     race = Overtaking()
     f, g = ordered_pair(io, race)
     slow = jax.jit(lambda x: f(jnp.linalg.norm(jnp.outer(x, x)) * 0))
@@ -117,7 +116,7 @@ def test_ordered_callbacks_of_two_programs_run_in_program_order(io):
 
 
 def test_eager_ordered_callbacks_run_in_the_order_of_the_lines(io):
-    """Without jit every line is a program."""
+    """Outside jit, JAX runs every call as a program."""
     race = Overtaking()
     f, g = ordered_pair(io, race)
     f(0.0)
@@ -128,7 +127,6 @@ def test_eager_ordered_callbacks_run_in_the_order_of_the_lines(io):
 
 
 def test_ordered_callbacks_of_two_inner_jits_and_a_loop_keep_their_order(io, run, echo):
-    """One call, three in the loop, and one after it."""
     host, seen = echo()
     f = io(host, like_first, ordered=True)
 
@@ -142,8 +140,8 @@ def test_ordered_callbacks_of_two_inner_jits_and_a_loop_keep_their_order(io, run
 
 
 @pytest.mark.parametrize("ours_is_first", [True, False])
-def test_ordered_callbacks_of_jax_and_ours_share_one_order(our_io, jax_io, run, ours_is_first):
-    """In one program and across programs, whoever comes first."""
+def test_our_ordered_callbacks_and_those_of_jax_keep_one_order(our_io, jax_io, run, ours_is_first):
+    """Within a program and across programs."""
     race = Overtaking()
     makers = (our_io, jax_io) if ours_is_first else (jax_io, our_io)
     f, g = (

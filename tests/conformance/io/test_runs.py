@@ -1,4 +1,4 @@
-"""An io callback runs once for every run of its line, whether or not its result is used."""
+"""An io callback runs every time the program reaches it, whether or not its result is used."""
 
 import jax
 import numpy as np
@@ -13,8 +13,7 @@ from tests.conformance._parameters import eager_or_jit, ordered_or_not
 
 @eager_or_jit
 @ordered_or_not
-def test_state_on_the_host_advances_with_every_call(io, spy, run, noise, ordered, compiled):
-    """One call a run; the values come in sequence."""
+def test_state_on_the_host_advances_with_every_run(io, spy, run, noise, ordered, compiled):
     sample, expected = noise
     host, seen = spy(sample)
     f = compiled(io(host, like_first, ordered=ordered))
@@ -23,8 +22,7 @@ def test_state_on_the_host_advances_with_every_call(io, spy, run, noise, ordered
     assert len(seen) == 3
 
 
-def test_equal_calls_each_run(io, spy, run, noise):
-    """Two calls with the same argument are two calls, with two values."""
+def test_two_equal_calls_both_run(io, spy, run, noise):
     sample, expected = noise
     host, seen = spy(sample)
     f = io(host, like_first, ordered=True)
@@ -34,17 +32,16 @@ def test_equal_calls_each_run(io, spy, run, noise):
     assert len(seen) == 2
 
 
-# Always once
+# Exactly one host call per run
 
 
 @eager_or_jit
 @ordered_or_not
 @pytest.mark.parametrize("operands", [(), (np.float32(2),)], ids=["no operand", "operand"])
 @pytest.mark.parametrize("result", [None, (), SCALAR], ids=["None", "empty", "unused"])
-def test_callback_runs_once_though_nothing_depends_on_it(
+def test_callback_runs_once_per_run_even_if_nothing_depends_on_it(
     io, run, result, operands, ordered, compiled
 ):
-    """No arguments, no result, unused result; and once more when run again."""
     seen = []
 
     def host(*args):
@@ -64,8 +61,7 @@ def test_callback_runs_once_though_nothing_depends_on_it(
     assert seen == 2 * [len(operands)]
 
 
-def test_recording_of_an_unused_io_callback_holds_its_call_and_no_elision(our_io, run, echo):
-    """There is nothing to explain away."""
+def test_unused_io_callback_is_recorded_as_called_and_not_as_elided(our_io, run, echo):
     host, seen = echo()
     f = our_io(host, like_first)
     with jaxcb.record() as r:
@@ -77,7 +73,7 @@ def test_recording_of_an_unused_io_callback_holds_its_call_and_no_elision(our_io
 
 
 @pytest.mark.parametrize(
-    "look",
+    "inspect",
     [
         lambda f, x: jax.make_jaxpr(f)(x),
         lambda f, x: jax.eval_shape(f, x),
@@ -85,9 +81,8 @@ def test_recording_of_an_unused_io_callback_holds_its_call_and_no_elision(our_io
     ],
     ids=["make_jaxpr", "eval_shape", "compile"],
 )
-def test_tracing_and_compiling_call_nothing(io, echo, look):
-    """It runs when the program runs."""
+def test_tracing_and_compiling_do_not_call_the_host(io, echo, inspect):
     host, seen = echo()
-    look(io(host, like_first, ordered=True), np.float32(1))
+    inspect(io(host, like_first, ordered=True), np.float32(1))
     jax.effects_barrier()
     assert seen == []

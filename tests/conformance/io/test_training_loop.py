@@ -1,4 +1,4 @@
-"""An io callback logs a training loop on the host, every step, in order."""
+"""An ordered io callback logs every step of a training loop on the host, in order."""
 
 import math
 
@@ -10,7 +10,7 @@ from jax import lax
 
 @pytest.fixture
 def train():
-    """``train(f)``: 5 jitted steps of gradient descent on w**2 / 2, ``f(step, loss)`` in each."""
+    """``train(f)`` runs 5 steps of gradient descent on w**2 / 2; each calls ``f(step, loss)``."""
 
     def trained(f):
         @jax.jit
@@ -33,7 +33,7 @@ LOSSES = [8.0, 2.0, 0.5, 0.125, 0.03125]
 
 
 def test_training_loop_appends_to_a_list_in_order(io, train):
-    """Five calls, all there after the barrier."""
+    """All calls have finished after `jax.effects_barrier`."""
     history = []
 
     def log(step, loss):
@@ -44,7 +44,6 @@ def test_training_loop_appends_to_a_list_in_order(io, train):
 
 
 def test_training_loop_writes_a_file_in_order(io, train, tmp_path):
-    """A line a step, five of them."""
     path = tmp_path / "loss.csv"
 
     def log(step, loss):
@@ -56,7 +55,7 @@ def test_training_loop_writes_a_file_in_order(io, train, tmp_path):
 
 
 def test_training_loop_drives_a_progress_bar(io, train):
-    """An object with state, through a bound method; five calls."""
+    """The host function may be a bound method of an object with state."""
 
     class Bar:
         def __init__(self):

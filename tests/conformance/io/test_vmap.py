@@ -1,4 +1,4 @@
-"""An io callback is called element by element under vmap, and an ordered one is refused."""
+"""Under vmap an io callback is called element by element; ordered callbacks are refused."""
 
 import jax
 import numpy as np
@@ -17,8 +17,7 @@ def numbers(seen):
 
 
 @eager_or_jit
-def test_vmapped_elements_are_called_one_by_one_in_element_order(io, spy, run, noise, compiled):
-    """Five calls of shape ()."""
+def test_vmap_calls_once_per_batch_element_in_order(io, spy, run, noise, compiled):
     sample, expected = noise
     host, seen = spy(sample)
     result = run(compiled(jax.vmap(io(host, like_first))), FIVE_FROM_0)
@@ -27,8 +26,7 @@ def test_vmapped_elements_are_called_one_by_one_in_element_order(io, spy, run, n
     assert numbers(seen) == [0, 1, 2, 3, 4]
 
 
-def test_nested_elements_are_called_in_the_order_of_jax(io, spy, run):
-    """Over (2, 3) there are 6 calls, the outermost axis fastest."""
+def test_outermost_axis_of_nested_vmaps_varies_fastest(io, spy, run):
     host, seen = spy(lambda x: x)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     result = run(jax.jit(jax.vmap(jax.vmap(io(host, like_first)))), x)
@@ -37,14 +35,13 @@ def test_nested_elements_are_called_in_the_order_of_jax(io, spy, run):
 
 
 def test_zero_elements_make_zero_calls(our_io, spy, run):
-    """No batch element, no call."""
     host, seen = spy(lambda x: x)
     assert run(jax.vmap(our_io(host, like_first)), np.zeros((0, 2), np.float32)).shape == (0, 2)
     assert seen == []
 
 
-def test_elements_keep_their_values_whatever_the_in_axes(io, run):
-    """With in_axes (1, None) there are 3 calls, each with its column."""
+def test_batch_elements_follow_the_in_axes(io, run):
+    """With in_axes (1, None) every call gets a column of x and the unbatched y."""
     seen = []
 
     def host(x, y):
@@ -58,7 +55,7 @@ def test_elements_keep_their_values_whatever_the_in_axes(io, run):
 
 
 def test_vmap_without_a_batched_argument_makes_one_call(io, spy, run, noise):
-    """One number for all batch elements, as JAX."""
+    """All batch elements get the same random number."""
     sample, expected = noise
     host, seen = spy(sample)
     f = io(host, like_first)
@@ -67,12 +64,12 @@ def test_vmap_without_a_batched_argument_makes_one_call(io, spy, run, noise):
     assert len(seen) == 1
 
 
-# No order under vmap
+# Ordered callbacks
 
 
 @eager_or_jit
 def test_vmap_refuses_ordered_callbacks(io, spy, compiled):
-    """It is an error while tracing, so there is no call."""
+    """JAX is still tracing, so the host is not called."""
     host, seen = spy(lambda x: x)
     with pytest.raises(ValueError, match="Cannot `vmap` ordered IO callback"):
         compiled(jax.vmap(io(host, like_first, ordered=True)))(FIVE_FROM_0)
@@ -81,7 +78,7 @@ def test_vmap_refuses_ordered_callbacks(io, spy, compiled):
 
 @eager_or_jit
 def test_batched_while_predicate_refuses_an_ordered_callback(io, compiled):
-    """The callback itself is not batched, only the number of its calls."""
+    """The callback has no batched operand, but batch elements need different numbers of calls."""
     seen = []
 
     def host():

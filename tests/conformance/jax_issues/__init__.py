@@ -1,1 +1,1 @@
-"""Known bugs of JAX's own callbacks, one in each module: reproduced with JAX's, absent in ours."""
+"""Known issues of JAX's callbacks, one per module: what JAX's callbacks do and what ours do."""

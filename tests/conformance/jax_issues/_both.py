@@ -1,4 +1,4 @@
-"""JAX's callbacks and ours under the same names, so that one program runs with either."""
+"""JAX's callbacks and ours under the same names, so that the same program can run with both."""
 
 from types import SimpleNamespace
 

@@ -6,10 +6,10 @@ import pytest
 
 @pytest.fixture(scope="session")
 def child(in_process):
-    """``child(program, **options)``: the JSON a program of this folder prints at its end."""
+    """``child(program, **options)`` runs a script of this folder and returns the JSON it prints."""
 
     def run(program, devices=1, **options):
-        place = Path(__file__).with_name(program)
-        return in_process(place, json.dumps(options), devices=devices).value
+        path = Path(__file__).with_name(program)
+        return in_process(path, json.dumps(options), devices=devices).value
 
     return run

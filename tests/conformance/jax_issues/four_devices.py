@@ -1,8 +1,8 @@
-"""Who is called with which shard, over four CPU devices, by JAX's callbacks and by ours.
+"""Run JAX's callbacks and ours in programs on four CPU devices, and print the host arguments.
 
-Run by test_38968_shards.py in a process of its own, as the number of devices is fixed at the
-start. Prints a JSON object: for each program and whose callback, the arguments of the host calls
-and the error, if there was one.
+Run by test_38968_shards.py in a separate process, because JAX fixes the number of devices at the
+start. Prints a JSON object: for each callback and program, the arguments of the host calls, and
+the error or null.
 """
 
 import json

@@ -1,8 +1,7 @@
-"""A program that has many host calls in flight while their argument is still being computed.
+"""Dispatch many host calls while their arguments are still being computed.
 
-Run by test_24255_hang.py in a process of its own, which may hang. Prints "calling" before the
-first call, and in the end a JSON object: for each use of the argument, what was wrong with the
-results.
+Run by test_24255_hang.py in a separate process, which may hang. Prints "calling" before the first
+call, and at the end a JSON object: for each use of the argument, whether the results are wrong.
 """
 
 import functools
@@ -31,7 +30,7 @@ def main(whose, cores, uses, flavors=("pure",), arrays="numpy", dispatch="async"
         "theirs": {"pure": jax.pure_callback, "io": io_callback},
         "ours": {"pure": ours, "io": functools.partial(jaxcb.io_callback, arrays=arrays)},
     }[whose]
-    # Every element of the argument of call i is i + 1 / SIZE.
+    # Every entry of the argument of call i is i + 1 / SIZE.
     use = {
         "np.max": lambda x: np.max(x),
         "index": lambda x: x[0, 0],

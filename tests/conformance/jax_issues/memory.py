@@ -1,7 +1,7 @@
-"""What stays in memory after many callbacks, in megabytes.
+"""Measure how much memory many callbacks leave allocated.
 
-Run by test_31319_lambdas.py in a process of its own. Prints a JSON object: by how much the
-resident memory of the process had grown after each piece of work, garbage collected.
+Run by test_31319_lambdas.py in a separate process. Prints a JSON object: for each workload, the
+growth of the resident memory of the process in megabytes, after garbage collection.
 """
 
 import gc
@@ -68,7 +68,7 @@ def main(host_calls, registrations, compiled, lambdas):
     }
     grown = {}
     for name, (do, count) in work.items():
-        do(max(20, count // 50))  # fills what is filled once
+        do(max(20, count // 50))  # warm up, so that caches filled only once do not count
         before = resident_megabytes()
         do(count)
         grown[name] = resident_megabytes() - before

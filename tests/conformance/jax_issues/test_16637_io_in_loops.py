@@ -1,7 +1,8 @@
-"""An io callback in a loop is silently dropped when a gradient is taken: jax-ml/jax#16637.
+"""JAX silently drops an io callback from a loop under differentiation: jax-ml/jax#16637.
 
-Partial evaluation of scan and fori_loop drops equations that no gradient needs, and JAX's io effect
-does not keep them. Ours does: as many calls as without the gradient, in order.
+Partial evaluation of scan and fori_loop drops equations that the gradient does not need, and JAX's
+io effect does not prevent that. Ours does: there are as many calls as without the gradient, in
+order.
 """
 
 import jax
@@ -19,7 +20,7 @@ ordered_or_not = pytest.mark.parametrize("ordered", [False, True], ids=["unorder
 
 
 def loss_of(loop, operand, call):
-    """A loss of five steps that calls the host with the loop index, or with a stopped value."""
+    """Return a loss of five steps, each calling the host with a value that has no gradient."""
 
     def step(i, carry):
         i = jnp.asarray(i, jnp.float32)
@@ -53,7 +54,7 @@ def operand(request):
 
 @pytest.fixture
 def calls(loop, operand):
-    """``calls(callbacks, differentiate, ordered, declared)``: what the host function got."""
+    """``calls(callbacks, differentiate, ordered, declared)`` returns the host arguments."""
 
     def made(callbacks, differentiate, ordered, declared=None):
         seen = []
@@ -73,7 +74,7 @@ def calls(loop, operand):
 
 
 @ordered_or_not
-def test_callbacks_of_jax_and_ours_are_called_five_times_without_a_gradient(calls, ordered):
+def test_callbacks_are_called_five_times_without_a_gradient(calls, ordered):
     for callbacks in (THEIRS, OURS):
         seen = calls(callbacks, lambda loss: loss, ordered)
         assert (seen if ordered else sorted(seen)) == [0, 1, 2, 3, 4]
@@ -88,13 +89,15 @@ def test_callback_of_jax_is_never_called_under_a_gradient(calls, differentiate, 
 @ordered_or_not
 @pytest.mark.parametrize("declared", [None, SCALAR], ids=["no result", "unused result"])
 @pytest.mark.parametrize("differentiate", DERIVATIVES.values(), ids=DERIVATIVES)
-def test_ours_is_called_as_often_as_without_it(calls, differentiate, declared, ordered):
+def test_our_callback_is_called_as_often_as_without_a_gradient(
+    calls, differentiate, declared, ordered
+):
     seen = calls(OURS, differentiate, ordered, declared)
     assert (seen if ordered else sorted(seen)) == [0, 1, 2, 3, 4]
 
 
 @ordered_or_not
-def test_gradient_is_what_it_is_without_the_callback(loop, operand, ordered):
+def test_callback_does_not_change_the_gradient(loop, operand, ordered):
     def call(x):
         OURS.io_callback(lambda x: None, None, x, ordered=ordered)
 
@@ -104,10 +107,8 @@ def test_gradient_is_what_it_is_without_the_callback(loop, operand, ordered):
 
 @ordered_or_not
 @pytest.mark.parametrize("differentiate", DERIVATIVES.values(), ids=DERIVATIVES)
-def test_callback_without_an_operand_is_called_as_often_as_that_of_jax(
-    loop, differentiate, ordered
-):
-    """JAX moves it out of the loop, because it does not depend on the step."""
+def test_callback_without_operands_is_called_as_often_as_in_jax(loop, differentiate, ordered):
+    """Differentiation hoists it out of the loop, because it does not depend on the step."""
     seen = {"theirs": 0, "ours": 0}
 
     def loss(whose, callbacks):

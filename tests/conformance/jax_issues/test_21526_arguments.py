@@ -1,8 +1,8 @@
-"""Arguments that a host function cannot get, or cannot use: jax-ml/jax#21526, jax-ml/jax#12194.
+"""JAX's host functions get JAX arrays and no static arguments: jax-ml/jax#21526, jax-ml/jax#12194.
 
-NumPy's functions want NumPy arrays, but get JAX arrays; strings and enums are refused; a typed PRNG
-key loses its type. With ours, arguments are NumPy arrays, hashable values are passed unchanged, and
-``arrays="jax"`` passes the key as a key.
+NumPy functions expect NumPy arrays but get JAX arrays, JAX refuses strings and enums, and a typed
+PRNG key loses its type. Our callbacks pass NumPy arrays and hashable values unchanged, and with
+``arrays="jax"`` they pass the key as a key.
 """
 
 import enum
@@ -31,8 +31,8 @@ def noise(seed):
 
 @eager_or_jit
 @pytest.mark.parametrize("seed", [[1, 2], [0, 2**32 - 1]], ids=str)
-def test_numpy_generator_takes_key_data_of_ours_and_not_of_jax(seed, compiled):
-    """The numbers are those of NumPy from the same two words."""
+def test_numpy_generator_accepts_key_data_from_ours_and_not_from_jax(seed, compiled):
+    """With ours, it draws the same numbers as NumPy seeded with the key data."""
     data = jnp.asarray(np.uint32(seed))
     with pytest.raises(jax.errors.JaxRuntimeError, match="SeedSequence expects"):
         jax.block_until_ready(compiled(lambda k: THEIRS.pure_callback(noise, PAIR, k))(data))
@@ -49,9 +49,9 @@ def write(x):
 
 
 @eager_or_jit
-@pytest.mark.parametrize("copied", [np.asarray, np.array], ids=["as it comes", "copied"])
+@pytest.mark.parametrize("copied", [np.asarray, np.array], ids=["not copied", "copied"])
 def test_argument_is_read_only_and_its_copy_is_not(copied, compiled):
-    """NumPy's own error says so; the caller's array stays as it was."""
+    """The host function cannot change the caller's array."""
     written = []
 
     def host(x):
@@ -73,7 +73,7 @@ def test_argument_is_read_only_and_its_copy_is_not(copied, compiled):
 
 
 @eager_or_jit
-def test_argument_of_ours_is_a_numpy_array_and_that_of_jax_is_none(compiled):
+def test_our_argument_is_a_numpy_array_and_that_of_jax_is_not(compiled):
     kinds = []
 
     def host(x):
@@ -89,13 +89,13 @@ def test_argument_of_ours_is_a_numpy_array_and_that_of_jax_is_none(compiled):
 
 
 class Unit(enum.Enum):
-    METRE = 1
+    METER = 1
     FOOT = 0.3048
 
 
 STATIC = {
-    "string": ("metre", "foot"),
-    "enum": (Unit.METRE, Unit.FOOT),
+    "string": ("meter", "foot"),
+    "enum": (Unit.METER, Unit.FOOT),
     "frozenset": (frozenset({1}), frozenset({2})),
     "dtype": (np.dtype("float32"), np.dtype("int8")),
     "type": (int, float),
@@ -105,10 +105,8 @@ STATIC = {
 @eager_or_jit
 @pure_or_io
 @pytest.mark.parametrize("values", STATIC.values(), ids=STATIC)
-def test_arguments_that_are_no_arrays_reach_ours_unchanged_and_are_refused_by_jax(
-    values, flavor, compiled
-):
-    """By position, inside a structure and by keyword."""
+def test_ours_passes_hashable_arguments_unchanged_and_jax_refuses_them(values, flavor, compiled):
+    """As positional arguments, inside a pytree and as keyword arguments."""
     seen = []
 
     def host(name, x, tree, *, unit):
@@ -131,7 +129,7 @@ def test_arguments_that_are_no_arrays_reach_ours_unchanged_and_are_refused_by_ja
 
 @eager_or_jit
 @pure_or_io
-def test_unhashable_argument_is_refused_by_its_path(flavor, compiled):
+def test_error_about_an_unhashable_argument_names_its_path(flavor, compiled):
     seen = []
 
     def host(*args, **kwargs):
@@ -142,7 +140,7 @@ def test_unhashable_argument_is_refused_by_its_path(flavor, compiled):
     programs = {
         "[1]": lambda x: call(host, PAIR, x, {1, 2}),
         "[1]['units'][1]": lambda x: call(host, PAIR, x, {"units": [1.0, {1, 2}]}),
-        "['unit']['of']": lambda x: call(host, PAIR, x, "metre", unit={"of": {1, 2}}),
+        "['unit']['of']": lambda x: call(host, PAIR, x, "meter", unit={"of": {1, 2}}),
     }
     for path, program in programs.items():
         with pytest.raises(TypeError) as caught:
@@ -156,8 +154,10 @@ def test_unhashable_argument_is_refused_by_its_path(flavor, compiled):
 @eager_or_jit
 @pytest.mark.parametrize("batch", [(), (3,)], ids=["one key", "three keys"])
 @pytest.mark.parametrize("implementation", ["threefry2x32", "rbg"])
-def test_typed_key_comes_as_raw_words_and_as_a_key_with_jax_arrays(implementation, batch, compiled):
-    """JAX's own gives the words only, as an array of JAX."""
+def test_typed_key_arrives_as_key_data_and_with_jax_arrays_as_a_key(
+    implementation, batch, compiled
+):
+    """JAX's own callback always passes the key data, as a JAX array."""
     key = jax.random.key(3, impl=implementation)
     key = jax.random.split(key, batch) if batch else key
     words = np.asarray(jax.random.key_data(key))

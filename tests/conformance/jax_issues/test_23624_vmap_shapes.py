@@ -1,8 +1,8 @@
-"""Host functions under vmap go wrong easily: an error, a wrong shape, or a silently wrong value.
+"""Host functions under vmap easily raise errors, get wrong shapes or silently return wrong values.
 
-The method decides (jax-ml/jax#23624, jax-ml/jax#19978): without one, vmap raises an error, and the
-methods that make one call are correct only for functions that handle the batch. Ours has the same
-methods with the same meaning, and for decorated functions a default that is correct for all.
+It depends on the vmap_method (jax-ml/jax#23624, jax-ml/jax#19978): without one, vmap raises an
+error, and the methods that make one call are correct only for functions that handle the batch. Ours
+has the same methods with the same meaning; the default of decorated functions is correct for all.
 """
 
 import jax
@@ -27,8 +27,8 @@ def like_first(x, *others):
     return jax.ShapeDtypeStruct(x.shape, x.dtype)
 
 
-# Functions of one array that know nothing of a batch
-UNAWARE = {
+# Functions of one array that do not handle batches
+UNBATCHED = {
     "divide by the maximum": lambda x: x / x.max(),
     "sort": lambda x: np.sort(x, axis=0),
     "cumulate": lambda x: np.cumsum(x, axis=0, dtype=x.dtype),
@@ -38,7 +38,7 @@ UNAWARE = {
 
 
 @both
-def test_no_method_is_refused_with_the_choices_named(callbacks):
+def test_error_of_vmap_without_a_method_lists_the_methods(callbacks):
     seen = []
     with pytest.raises(NotImplementedError) as caught:
         jax.vmap(lambda x: callbacks.pure_callback(seen.append, like_first(x), x))(X)
@@ -48,8 +48,8 @@ def test_no_method_is_refused_with_the_choices_named(callbacks):
 
 @both
 @pytest.mark.parametrize("method", ONE_CALL_METHODS)
-def test_function_that_knows_of_no_batch_is_wrong_with_one_call_of_it(callbacks, method):
-    """In JAX and in ours, the result is wrong and no error is raised."""
+def test_function_that_ignores_batching_is_wrong_with_one_call_methods(callbacks, method):
+    """Neither JAX's callbacks nor ours raise an error."""
 
     def over_maximum(x):
         x = np.asarray(x)
@@ -61,8 +61,8 @@ def test_function_that_knows_of_no_batch_is_wrong_with_one_call_of_it(callbacks,
 
 
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
-@pytest.mark.parametrize("function", UNAWARE.values(), ids=UNAWARE)
-def test_decorated_function_is_right_without_knowing_of_the_batch(function, compiled):
+@pytest.mark.parametrize("function", UNBATCHED.values(), ids=UNBATCHED)
+def test_decorated_function_that_ignores_batching_is_correct(function, compiled):
     f = jaxcb.pure(result="x")(lambda x: function(x))
     rows = np.stack([function(row) for row in ROWS])
     np.testing.assert_array_equal(compiled(jax.vmap(f))(ROWS), rows)
@@ -74,8 +74,8 @@ def test_decorated_function_is_right_without_knowing_of_the_batch(function, comp
 
 
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_decorated_function_of_two_is_right_where_each_vmap_maps_another(compiled):
-    """An outer product of batch elements: each call gets its own row and its own number."""
+def test_decorated_function_is_correct_if_each_vmap_batches_another_argument(compiled):
+    """Every call gets one row of the first batch and one number of the second."""
 
     def scaled(x, y):
         assert (x.shape, y.shape) == ((2,), ())
@@ -87,7 +87,7 @@ def test_decorated_function_of_two_is_right_where_each_vmap_maps_another(compile
     np.testing.assert_allclose(compiled(nested)(ROWS, Y), expected, rtol=1e-6)
 
 
-def test_drop_in_with_sequential_gives_what_jax_gives():
+def test_drop_in_with_sequential_gives_the_same_result_as_jax():
     def over_maximum(x):
         x = np.asarray(x)
         return x / x.max()
@@ -115,8 +115,8 @@ NESTED_SHAPES = {
 
 @both
 @pytest.mark.parametrize(("method", "expected"), NESTED_SHAPES.items(), ids=NESTED_SHAPES)
-def test_shapes_under_nested_vmap_are_those_of_the_method(callbacks, method, expected):
-    """x is batched by the outer vmap, y by the inner one, and a constant by none."""
+def test_vmap_method_decides_the_shapes_under_nested_vmap(callbacks, method, expected):
+    """The outer vmap batches x, the inner one y, and the constant is unbatched."""
     seen = []
 
     def host(x, y, z):
@@ -133,10 +133,10 @@ def test_shapes_under_nested_vmap_are_those_of_the_method(callbacks, method, exp
 
 
 @both
-def test_function_that_broadcasts_as_numpy_cannot_join_the_nested_shapes_of_legacy_vectorized(
+def test_broadcasting_works_under_nested_vmap_with_expand_dims_and_not_legacy_vectorized(
     callbacks,
 ):
-    """(4,) and (5,): NumPy's own error comes out; expand_dims gives the outer sum."""
+    """legacy_vectorized passes shapes (4,) and (5,), which NumPy cannot broadcast."""
 
     def add(x, y):
         return np.asarray(x) + np.asarray(y)

@@ -1,7 +1,7 @@
-"""A callback that uses its argument can deadlock, because the argument is a JAX array.
+"""JAX's callbacks can deadlock when they use their argument: jax-ml/jax#24255.
 
-NumPy or JAX on the array waits for XLA, whose threads wait for the callback: jax-ml/jax#24255.
-Ours gets a NumPy array, and has nothing to wait for.
+The argument is a JAX array. Using it waits for XLA, whose threads wait for the callback. Ours gets
+a NumPy array, which is ready.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from ._both import VERSION
 
 PROGRAM = Path(__file__).with_name("in_flight.py")
 NUMPY = ("np.max", "index", "iterate", "np.asarray")
-# Whether JAX's own callback was seen to hang, for every use but np.asarray on two cores. A version
-# that is not here may do either.
+# Whether JAX's own callback hangs, by version, for every use except np.asarray on two cores. For
+# versions that are not listed, it is unknown.
 HANGS = {(0, 8): True, (0, 10): True, (0, 12): False}
-SECONDS_TO_FINISH = 5 if HANGS.get(VERSION, True) else 60  # what takes one second alone
+SECONDS_TO_FINISH = 5 if HANGS.get(VERSION, True) else 60  # takes one second on an idle machine
 
 cores = pytest.mark.parametrize(
     "cores",
@@ -40,7 +40,7 @@ cores = pytest.mark.parametrize(
 
 @contextlib.contextmanager
 def started(**options):
-    """A process of the program that has come as far as its first call."""
+    """Start the program in a process, and kill the process at the end of the block."""
     command = [sys.executable, PROGRAM, json.dumps(options)]
     with subprocess.Popen(
         command,
@@ -56,7 +56,7 @@ def started(**options):
 
 
 def hung(process, deadline):
-    """Whether it has not finished at the deadline; what it returned must be right."""
+    """Return whether the process is still running at the deadline; else check its results."""
     try:
         process.wait(timeout=max(0.1, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -68,7 +68,7 @@ def hung(process, deadline):
 
 @pytest.fixture(scope="module")
 def theirs_hung():
-    """For each way to use the argument: whether JAX's own callback hung."""
+    """For each use of the argument, whether JAX's own callback hung."""
     programs = {use: dict(cores=2, uses=[use]) for use in ("np.max", "index", "iterate", "jnp")}
     if hasattr(os, "sched_setaffinity"):
         programs["np.asarray"] = dict(cores=1, uses=["np.asarray"])
@@ -83,24 +83,24 @@ def theirs_hung():
         return {use: hung(process, deadline) for use, process in processes.items()}
 
 
-def test_callback_of_jax_hangs_on_versions_that_are_known_to(theirs_hung):
-    """On those that were seen not to, it does not; on others it may."""
+def test_callback_of_jax_hangs_exactly_on_the_known_versions(theirs_hung):
+    """On other versions it may or may not hang."""
     assert set(theirs_hung) >= {"np.max", "index", "iterate", "jnp"}
     if VERSION in HANGS:
         assert any(theirs_hung.values()) is HANGS[VERSION], theirs_hung
 
 
 @cores
-def test_numpy_on_the_argument_never_hangs(cores, child):
-    """Every use, pure and io, fifty calls dispatched without waiting."""
+def test_our_callback_may_use_its_argument_with_numpy(cores, child):
+    """Fifty calls are in flight, and none hangs."""
     wrong = child("in_flight.py", whose="ours", cores=cores, uses=NUMPY, flavors=["pure", "io"])
     assert wrong == {f"{use}, {flavor}": False for use in NUMPY for flavor in ("pure", "io")}
 
 
 @cores
 @pytest.mark.parametrize("arrays", ["numpy", "jax"])
-def test_jax_in_a_host_function_does_not_hang_without_asynchronous_dispatch(cores, arrays, child):
-    """With it JAX itself may hang up to 0.10, however the callback was made."""
+def test_jax_in_a_host_function_does_not_hang_with_synchronous_dispatch(cores, arrays, child):
+    """With asynchronous dispatch, JAX up to 0.10 may hang, with our callbacks and with its own."""
     wrong = child(
         "in_flight.py",
         whose="ours",

@@ -1,7 +1,8 @@
-"""A vmapped callback costs one crossing, or one custom call, for every element: jax-ml/jax#24756.
+"""JAX's vmapped callbacks make one crossing or custom call per batch element: jax-ml/jax#24756.
 
-The structure of the program is counted, not its time. JAX puts a loop around the call, or one call
-for each element into the program; ours crosses to the host once and loops over the elements there.
+These tests count operations in the compiled program rather than measure time. JAX's program loops
+around the custom call or contains one custom call per element; ours makes one crossing and loops
+over the elements on the host.
 """
 
 import functools
@@ -15,7 +16,7 @@ import jupyter_jaxcb as jaxcb
 from ._both import OURS, THEIRS
 
 ELEMENTS = 200
-FEW = 40  # where JAX compiles one custom call a batch element
+FEW = 40  # for programs in which JAX compiles one custom call per batch element
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
 
@@ -37,7 +38,7 @@ def program(callbacks, flavor, method=None, host=None):
 
 
 def custom_calls(f, elements):
-    """In the program as XLA runs it, with nothing hidden in functions that are called."""
+    """Count the custom calls in the optimized program, where XLA has inlined all functions."""
     compiled = f.lower(np.arange(elements, dtype=np.float32)).compile().as_text()
     return compiled.count('custom_call_target="xla_ffi_python')
 
@@ -51,20 +52,20 @@ LOOPED = {"pure": ("pure", "sequential"), "io": ("io",)}
 
 
 @pytest.mark.parametrize("flavor", UNROLLED.values(), ids=UNROLLED)
-def test_jax_compiles_one_custom_call_a_element_where_ours_compiles_one(flavor):
+def test_jax_compiles_a_custom_call_per_element_and_ours_only_one(flavor):
     assert custom_calls(program(THEIRS, *flavor), FEW) == FEW
     assert custom_calls(program(OURS, *flavor), FEW) == 1
     assert custom_calls(program(OURS, *flavor), ELEMENTS) == 1
 
 
 @pytest.mark.parametrize("flavor", LOOPED.values(), ids=LOOPED)
-def test_jax_crosses_in_a_loop_where_ours_has_none(flavor):
+def test_jax_compiles_a_loop_around_the_custom_call_and_ours_none(flavor):
     theirs, ours = program(THEIRS, *flavor), program(OURS, *flavor)
     assert (loops(theirs, ELEMENTS), custom_calls(theirs, ELEMENTS)) == (1, 1)
     assert (loops(ours, ELEMENTS), custom_calls(ours, ELEMENTS)) == (0, 1)
 
 
-def test_unrolled_and_looped_are_one_program_in_ours():
+def test_no_method_or_flavor_of_ours_compiles_a_loop():
     for flavor in (*UNROLLED.values(), *LOOPED.values()):
         assert loops(program(OURS, *flavor), ELEMENTS) == 0
 
@@ -74,7 +75,7 @@ ALL = UNROLLED | LOOPED
 
 @pytest.mark.parametrize("flavor", ALL.values(), ids=ALL)
 def test_one_crossing_makes_the_calls_of_all_elements(flavor):
-    """As many host calls as with JAX, with the same arguments, in one crossing."""
+    """The host function gets the same arguments as with JAX."""
     xs = np.arange(ELEMENTS, dtype=np.float32)
     seen = {"theirs": [], "ours": []}
 

@@ -1,7 +1,7 @@
-"""An eager callback compiles a program for every new function, and keeps it: jax-ml/jax#31319.
+"""JAX compiles, and keeps, a program for every function called eagerly: jax-ml/jax#31319.
 
-A lambda or a partial in a Python loop is a new function each time (jax-ml/jax#10121). Ours calls
-the host function itself where nothing is transformed, and forgets what is gone.
+A lambda or a partial in a Python loop is a new function each time (jax-ml/jax#10121). Our eager
+callbacks call the host function directly and keep nothing.
 """
 
 import functools
@@ -50,7 +50,7 @@ def vmapped_lambda(callbacks, i):
     return jax.vmap(f)(np.ones(1, np.float32)).item()
 
 
-# Whether JAX compiles the new function; its debug callback calls it, as ours do.
+# Whether JAX compiles each new function. JAX's eager debug callback calls it directly, as ours do.
 PROGRAMS = {
     eager_lambda: True,
     eager_partial: True,
@@ -62,7 +62,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_jax_compiles_at_every_call_and_ours_never(program, compiles):
-    """The first call aside: it may compile what has nothing to do with the function."""
+    """The first call does not count: it may compile things unrelated to the function."""
     compiled = {}
     for name, callbacks in (("theirs", THEIRS), ("ours", OURS)):
         program(callbacks, 0)
@@ -74,7 +74,7 @@ def test_jax_compiles_at_every_call_and_ours_never(program, compiles):
     assert compiled["ours"] == 0
 
 
-def test_decorated_function_compiles_nothing_where_nothing_is_transformed(compiles):
+def test_decorated_function_compiles_nothing_when_called_eagerly(compiles):
     with compiles() as counted:
         results = [jaxcb.pure(lambda x, i=i: x + i, result="x")(ONE) for i in range(CALLS)]
     assert results == [i + 1 for i in range(CALLS)]
@@ -86,7 +86,7 @@ def add_one(x):
 
 
 def test_named_function_is_compiled_once_by_jax_and_never_by_ours(compiles):
-    """So the count of the others is that of the new functions."""
+    """Hence the programs above compile because each call passes a new function."""
     for callbacks, expected in ((THEIRS, 1), (OURS, 0)):
         jax.clear_caches()
         with compiles() as counted:
@@ -96,7 +96,7 @@ def test_named_function_is_compiled_once_by_jax_and_never_by_ours(compiles):
 
 
 @pytest.mark.parametrize("callbacks", [THEIRS, OURS], ids=["theirs", "ours"])
-def test_compiled_function_with_a_lambda_inside_is_compiled_once(callbacks, compiles):
+def test_jitted_function_that_makes_a_lambda_is_compiled_once(callbacks, compiles):
     f = jax.jit(lambda x: callbacks.pure_callback(lambda x: np.asarray(x) + ONE, SCALAR, x))
     with compiles() as counted:
         results = [f(ONE).item() for _ in range(CALLS)]
@@ -106,12 +106,12 @@ def test_compiled_function_with_a_lambda_inside_is_compiled_once(callbacks, comp
 
 @pytest.fixture(scope="module")
 def grown(child):
-    """Megabytes that stay: 200,000 host calls, five thousand registrations, 120 lambdas."""
+    """The growth of memory in megabytes, for each workload of memory.py."""
     return child("memory.py", host_calls=200_000, registrations=5_000, compiled=100, lambdas=120)
 
 
 on_linux = pytest.mark.skipif(
-    not os.path.exists("/proc/self/statm"), reason="only Linux says there what a process holds"
+    not os.path.exists("/proc/self/statm"), reason="only Linux has /proc/self/statm"
 )
 
 
@@ -119,11 +119,11 @@ on_linux = pytest.mark.skipif(
 @pytest.mark.parametrize(
     "work", ["host calls", "registrations", "compiled registrations", "lambdas"]
 )
-def test_memory_does_not_grow_with_callbacks_that_are_gone(grown, work):
+def test_callbacks_that_are_no_longer_used_take_no_memory(grown, work):
     assert grown[work] <= ALLOWED_MEGABYTES
 
 
 @on_linux
 def test_memory_of_jax_grows_with_every_lambda(grown):
-    """By a third of a megabyte for each, up to 1.5: none is given back."""
+    """Each takes between a third of a megabyte and 1.5 megabytes, which JAX never releases."""
     assert grown["lambdas of jax"] > max(ALLOWED_MEGABYTES, 2 * grown["lambdas"])

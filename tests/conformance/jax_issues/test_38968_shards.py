@@ -1,8 +1,8 @@
-"""Over several devices: which device calls, and with which part of the array? jax-ml/jax#38968.
+"""On several devices, does the host function get the whole array or shards? jax-ml/jax#38968.
 
-Under plain jit the host function gets the whole array once, gathered (jax-ml/jax#25671); under
-shard_map every device calls with its own shard, in any order. An ordered debug callback is refused.
-Ours does the same, and the recording says which of the two it was.
+Under plain jit the host function is called once with the whole, gathered array (jax-ml/jax#25671);
+under shard_map every device calls it with its shard, in any order. Ordered debug callbacks are
+refused. Ours does the same, and the recording shows which of the two happened.
 """
 
 import pytest
@@ -27,18 +27,18 @@ def test_plain_jit_calls_once_with_the_whole_array(found, whose, flavor):
 
 @theirs_and_ours
 @flavors
-def test_shard_map_calls_once_a_device_with_its_shard(found, whose, flavor):
+def test_shard_map_calls_once_per_device_with_its_shard(found, whose, flavor):
     assert found[f"{whose}: {flavor}, shard_map"] == [SHARDS, None]
 
 
 @theirs_and_ours
-def test_partitioned_debug_calls_once_a_device_with_its_shard_under_jit(found, whose):
+def test_partitioned_debug_calls_once_per_device_with_its_shard_under_jit(found, whose):
     assert found[f"{whose}: partitioned debug, jit"] == [SHARDS, None]
 
 
 @theirs_and_ours
 @pytest.mark.parametrize("program", ["jit", "shard_map"])
-def test_ordered_debug_is_refused_before_anything_is_called(found, whose, program):
+def test_ordered_debug_is_refused_before_any_host_call(found, whose, program):
     calls, error = found[f"{whose}: ordered debug, {program}"]
     assert calls == []
     assert error.startswith("ValueError: ")

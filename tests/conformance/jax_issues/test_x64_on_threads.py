@@ -1,7 +1,8 @@
-"""A callback on one of XLA's threads ignores ``with jax.enable_x64(True)`` of the calling thread.
+"""JAX's callbacks on XLA's threads ignore ``with jax.enable_x64(True)`` of the calling thread.
 
-JAX converts the argument to a JAX array on XLA's thread, where the option has its default value. So
-64-bit values are narrowed, silently for arguments. Ours passes XLA's values unchanged.
+JAX converts the argument to a JAX array on XLA's thread, where the option has its default value.
+That truncates 64-bit values: arguments silently, results with an error. Ours passes XLA's values
+unchanged.
 """
 
 import jax
@@ -12,7 +13,7 @@ import pytest
 from ._both import OURS
 
 BIG = 2**40 + 7  # as int32: 7
-THIRD = 1 / 3  # no float32
+THIRD = 1 / 3  # not exact in float32
 CALLS = 40
 
 wide = pytest.mark.parametrize(
@@ -28,29 +29,29 @@ def found(child):
 
 
 @wide
-def test_arguments_of_jax_arrive_cut_in_half(found, value, dtype, half):
-    """Those of calls that XLA makes on a thread of its own; the first ones may be made at once."""
+def test_jax_truncates_arguments_to_32_bits(found, value, dtype, half):
+    """XLA may make the first calls on the calling thread, where the arguments are complete."""
     theirs = found[dtype]["theirs"]
     assert half in theirs["arrived"]
     assert all(argument in (half, [dtype, value]) for argument in theirs["arrived"])
-    assert "JaxRuntimeError" in theirs["results"]  # what comes back is half as wide as declared
+    assert "JaxRuntimeError" in theirs["results"]  # the result has 32 bits instead of 64
 
 
 @wide
-def test_arguments_and_results_of_ours_are_whole(found, value, dtype, half):
+def test_ours_keeps_arguments_and_results_at_64_bits(found, value, dtype, half):
     ours = found[dtype]["ours"]
     assert ours["arrived"] == CALLS * [[dtype, value]]
     assert ours["results"] == CALLS * [2 * value]
 
 
 def pending(value, dtype):
-    """`value` as an array that is still being computed, so that the call goes to a thread."""
+    """Return `value` as an array that is still being computed, so that XLA's thread calls."""
     w = jnp.zeros((300, 300), dtype)
     return (w @ w)[0, 0] + jnp.asarray(value, dtype)
 
 
-def test_jax_arrays_keep_their_width_with_ours_too():
-    """``arrays="jax"`` asks for what JAX's callbacks give."""
+def test_ours_keeps_jax_arrays_at_64_bits():
+    """With ``arrays="jax"`` the host function gets JAX arrays, as from JAX's callbacks."""
     seen = []
 
     def host(x):

@@ -1,8 +1,8 @@
-"""64-bit arguments and results of calls whose argument is still being computed.
+"""Make host calls with 64-bit arguments that are still being computed.
 
-Run by test_x64_on_threads.py in a process of its own, where no other test has been. Prints a JSON
-object: of each value, by its dtype, for JAX's callbacks and ours the dtype and value of every
-argument, and every result or the class of the error.
+Run by test_x64_on_threads.py in a separate process, in which no other test has run. Prints a JSON
+object: for each dtype, with JAX's callbacks and with ours, the dtype and value of every argument,
+and every result or the class of its error.
 """
 
 import json
@@ -25,7 +25,7 @@ def outcome(value, dtype, pure_callback):
         return np.asarray(x) * 2
 
     def program(x, w):
-        for _ in range(4):  # so that it is still being computed when the callback is dispatched
+        for _ in range(4):  # long enough that it still runs when the callback is dispatched
             w = w @ w
         return x + w[0, 0]
 
@@ -33,7 +33,7 @@ def outcome(value, dtype, pure_callback):
         declared = jax.ShapeDtypeStruct((), dtype)
         late = jax.jit(program)
         call = jax.jit(lambda x: pure_callback(double, declared, x))
-        size = 300 if jnp.issubdtype(dtype, jnp.floating) else 100  # integers have no fast product
+        size = 300 if jnp.issubdtype(dtype, jnp.floating) else 100  # integer products are slow
         x, w = jnp.asarray(value, dtype), jnp.zeros((size, size), dtype)
         results = []
         for result in [call(late(x, w)) for _ in range(CALLS)]:

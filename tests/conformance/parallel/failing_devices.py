@@ -1,8 +1,8 @@
-"""A program with two CPU devices whose host functions fail while both devices go on to a sum.
+"""Run programs on two CPU devices whose host functions fail before both devices compute a sum.
 
 Run by test_devices.py in a separate process: a device that does not learn of the failure waits for
-the other one until XLA aborts the process. Prints a JSON object: the error of each program, and the
-result of the next program.
+the other device until XLA aborts the process. Prints a JSON object: for each program, the error and
+the sum of the result of the next run.
 """
 
 import json
@@ -42,22 +42,22 @@ PROGRAMS = {
 
 
 def outcome(flavor, program):
-    """Return the error while the host function fails, and the sum once it no longer does."""
-    luck = []
+    """Return the error while the host function fails, and the sum once it works."""
+    works = []
 
     def host(x):
-        if not luck:
+        if not works:
             raise ValueError("no luck")
         return np.asarray(x)
 
     run = program(lambda x: call(flavor, host, x))
     try:
-        with jaxcb.record():  # which waits, and leaves no failed token behind
+        with jaxcb.record():  # waits for the program and clears its failed token
             run(X)
         raised = None
     except (ValueError, jax.errors.JaxRuntimeError) as error:
         raised = repr(jaxcb.host_error(error))
-    luck.append(1)
+    works.append(True)
     return raised, float(run(X).sum())
 
 

@@ -1,4 +1,4 @@
-"""Callbacks in child processes, a spawned and a forked one; prints what each of them returned."""
+"""Run callbacks in spawned or forked child processes, and print their results as JSON."""
 
 import json
 import multiprocessing
@@ -41,10 +41,10 @@ def program(x):
     return double(x)
 
 
-def everything(x):
-    """Return the results of a process, and whether all its host calls were its own."""
+def run_all(x):
+    """Return the results of every kind of call, and whether this process made all host calls."""
     seen.clear()
-    returned_value = {
+    results = {
         "eager": float(double(np.float32(x))),
         "jit": float(program(np.float32(x))),
         "vmap": jax.vmap(double)(np.arange(3, dtype=np.float32)).tolist(),
@@ -57,8 +57,8 @@ def everything(x):
         jax.effects_barrier()
     pids = {call for call in seen if type(call) is int}
     notes = [call for call in seen if type(call) is float]
-    return returned_value | {
-        "own": pids == {os.getpid()},
+    return results | {
+        "called in this process": pids == {os.getpid()},
         "notes": notes,
         "recorded": len(r.recording),
     }
@@ -73,11 +73,14 @@ FORKED = {
 
 def spawned():
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        return pool.map(everything, [3, 4])
+        return pool.map(run_all, [3, 4])
 
 
 def forked():
-    """Whether each child returned 6 in time; JAX warns of what it cannot do there."""
+    """Return the exit status of each child, and whether JAX warned about ``os.fork``.
+
+    The status is 0 if the call returned 6 before the deadline.
+    """
     found, messages = {}, set()
     for name, call in FORKED.items():
         with warnings.catch_warnings(record=True) as caught:
@@ -94,8 +97,8 @@ def forked():
 
 if __name__ == "__main__":
     ONE = jnp.float32(3)
-    here = everything(3)
-    results = {"here": here, "spawned": spawned()} if sys.argv[1] == "spawn" else {}
+    parent = run_all(3)
+    results = {"parent": parent, "spawned": spawned()} if sys.argv[1] == "spawn" else {}
     if sys.argv[1] == "fork":
         results = {"forked": forked()}
     print(json.dumps(results))

@@ -1,9 +1,9 @@
-"""Host functions that run JAX with further callbacks, three deep; prints their calls.
+"""Nest callbacks three deep, in host functions that run JAX, and print how often each was called.
 
-A program of its own: a deadlock would hang the tests, and cores and options are chosen before JAX
-is used. Arguments: whose callbacks (``jax``, or ours with ``numpy`` or JAX ``arrays``; with commas
-between, one after the other), the extent of the operands, how many cores, and whether the CPU may
-dispatch asynchronously.
+This is a script because a deadlock would hang the tests, and because cores and options have to be
+set before JAX is used. Arguments: the callbacks to use, separated by commas (``jax``, or ours as
+``numpy`` or ``arrays``, by the arrays they pass); the extent of the operands; ``one`` or ``all``
+cores; ``synchronous`` or ``asynchronous`` dispatch on the CPU.
 """
 
 import collections
@@ -59,14 +59,14 @@ def nest(compiled, pure, io, debug):
     return jax.jit(program)
 
 
-def one_by_one(f, x):
+def in_sequence(f, x):
     for number in range(3):
         np.testing.assert_array_equal(f(x + number), 2.0 * number + 4)
     jax.effects_barrier()
 
 
 def in_flight(f, x):
-    """The operand is still being computed when the program is dispatched."""
+    """Dispatch the program while its operand is still being computed."""
     work = jax.jit(lambda x, number: x @ jnp.eye(extent) + number)
     results = [f(work(x, number)) for number in range(4)]
     for number, result in enumerate(results):
@@ -75,7 +75,7 @@ def in_flight(f, x):
 
 
 def in_threads(f, x):
-    threads = [threading.Thread(target=one_by_one, args=(f, x)) for _ in range(3)]
+    threads = [threading.Thread(target=in_sequence, args=(f, x)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -83,8 +83,8 @@ def in_threads(f, x):
 
 
 MAKERS = {
-    "eager": (lambda f: f, one_by_one),
-    "jit": (jax.jit, one_by_one),
+    "eager": (lambda f: f, in_sequence),
+    "jit": (jax.jit, in_sequence),
     "in flight": (jax.jit, in_flight),
     "threads": (jax.jit, in_threads),
 }

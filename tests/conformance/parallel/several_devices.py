@@ -1,7 +1,8 @@
-"""A program with eight CPU devices: host calls and their shapes, of JAX's callbacks and ours.
+"""Run JAX's callbacks and ours in programs on eight CPU devices.
 
-Run by test_devices.py in a process of its own, as the number of devices is fixed at the start.
-Prints a JSON object: for each check, what JAX's callbacks and ours returned and called.
+Run by test_devices.py in a separate process, because JAX fixes the number of devices at the start.
+Prints a JSON object: for each program, the results and the arguments of the host calls, with JAX's
+callbacks and with ours.
 """
 
 import json
@@ -36,7 +37,7 @@ def call(table, flavor, host, x, **options):
 
 
 def observed(table, flavor, program, **options):
-    """The result plus one (or the class of the error), the sorted arguments of the host calls."""
+    """Return the result plus one, or the class of the error, and the sorted host arguments."""
     seen = []
 
     def host(x):
@@ -45,7 +46,7 @@ def observed(table, flavor, program, **options):
 
     try:
         array = program(lambda x: call(table, flavor, host, x, **options))
-        jax.block_until_ready(array)  # every call is made before the next operation may fail
+        jax.block_until_ready(array)  # finish all host calls before the next operation may fail
         jax.effects_barrier()
         result = np.asarray(array + 1).tolist()
     except Exception as error:
@@ -101,14 +102,14 @@ PROGRAMS = {
 
 
 def of_dtype(dtype):
-    """Return the results of `dtype` from a call for all devices, and the expected ones."""
+    """Return the expected results of a callback that returns `dtype`, and the actual results."""
     values = np.arange(16) - (0 if dtype.startswith("u") else 8)
     values = np.asarray(jnp.asarray(values).astype(dtype))
-    wanted = (values, values[3], values[:0])
-    f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: wanted, wanted, x))
+    expected = (values, values[3], values[:0])
+    f = jax.jit(lambda x: jaxcb.pure_callback(lambda x: expected, expected, x))
     return [
         [np.asarray(x).astype(np.complex64).real.tolist() for x in results]
-        for results in (wanted, f(X))
+        for results in (expected, f(X))
     ]
 
 

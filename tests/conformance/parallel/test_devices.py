@@ -1,4 +1,4 @@
-"""Over eight devices the host is called as often and with the same arrays as by JAX's callbacks."""
+"""On several devices our callbacks make the same host calls as JAX's, and failures do not hang."""
 
 from pathlib import Path
 
@@ -43,13 +43,13 @@ def found(in_process):
 
 
 @pytest.mark.parametrize("key", [f"{f}: {p}" for f in FLAVORS for p in PROGRAMS] + list(MORE))
-def test_host_calls_are_those_of_jax(found, key):
+def test_host_calls_are_the_same_as_with_jax(found, key):
     (their_result, their_calls), (our_result, our_calls) = found[key]
     if key.startswith("io ordered") and their_result == "JaxRuntimeError":
-        # JAX 0.8 cannot compile ordered io over several devices; its unordered one stands in.
+        # JAX 0.8 cannot compile ordered io for several devices, so compare with unordered io.
         (their_result, their_calls), _ = found[key.replace("io ordered", "io")]
     assert our_calls == their_calls
-    if their_result == "TypeError":  # of JAX's own next operation: it cannot handle the sharding
+    if their_result == "TypeError":  # JAX's addition after the callback cannot handle the sharding
         assert our_result == [2 * x + 1 for x in our_calls[0]]
     else:
         assert our_result == their_result
@@ -57,12 +57,12 @@ def test_host_calls_are_those_of_jax(found, key):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_results_of_every_dtype_reach_all_devices(found, dtype):
-    wanted, got = found[dtype]
-    assert got == wanted
+    expected, got = found[dtype]
+    assert got == expected
 
 
 def test_whole_array_arrives_once_under_jit_and_each_shard_under_shard_map(found):
-    """So that the comparison above cannot hold because nothing was called."""
+    """The comparison with JAX alone would also pass if nothing were called."""
     _, calls = found["pure: jit"][1]
     assert calls == [[float(n) for n in range(16)]]
     _, calls = found["pure: shard_map"][1]
@@ -74,7 +74,7 @@ FAILING = Path(__file__).with_name("failing_devices.py")
 
 @pytest.fixture(scope="module")
 def failing(in_process):
-    # JAX's own callbacks hang for a minute here, and XLA then aborts the process.
+    # With JAX's callbacks this program hangs for a minute, and then XLA aborts the process.
     return in_process(FAILING, devices=2).value
 
 
@@ -94,7 +94,7 @@ def summed_in_a_loop(x):
         ("in a branch", lambda x: x),
     ],
 )
-def test_failure_on_the_device_that_calls_fails_all_devices(failing, flavor, program, result):
+def test_failure_on_the_calling_device_fails_all_devices(failing, flavor, program, result):
     raised, returned_later = failing[f"{flavor}: {program}"]
     assert raised == "ValueError('no luck')"
     assert returned_later == result(np.arange(8.0)).sum()

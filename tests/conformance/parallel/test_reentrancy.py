@@ -1,4 +1,4 @@
-"""A host function may run JAX, and in it other callbacks, three deep, from several threads."""
+"""A host function may run JAX programs with further callbacks, nested and from several threads."""
 
 from pathlib import Path
 
@@ -9,39 +9,39 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import SCALAR, TWO
 
-# Host functions that use JAX are what is tried here; that it is reported is in tests/stack.
+# The host functions use JAX on purpose; tests/stack tests the warning about it.
 pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
 
 PROGRAM = Path(__file__).with_name("reentrant.py")
 
 
-def counted(numbers, rounds):
-    """Return the expected calls: two pure, two io and one debug for each number and round."""
+def expected_calls(numbers, rounds):
+    """Return the expected counts: two pure, two io and one debug call per number and round."""
     each = [["debug", 2.0 * number + 3, rounds] for number in range(numbers)]
     total = 2 * numbers * rounds
     return sorted([*each, ["io", total], ["pure", total]])
 
 
 EXPECTED = {
-    "eager": counted(3, 1),
-    "jit": counted(3, 1),
-    "in flight": counted(4, 1),
-    "threads": counted(3, 3),
+    "eager": expected_calls(3, 1),
+    "jit": expected_calls(3, 1),
+    "in flight": expected_calls(4, 1),
+    "threads": expected_calls(3, 3),
 }
 
 
 @pytest.mark.parametrize(("callbacks", "cores"), [("numpy,arrays", "one"), ("numpy", "all")])
 def test_nested_callbacks_are_called_as_often_as_the_program_says(in_process, callbacks, cores):
-    """Small operands, on one core and on all, with JAX's own dispatch."""
+    """Small operands never deadlock, even on one core with asynchronous dispatch."""
     found = in_process(PROGRAM, callbacks, 3, cores, "asynchronous").value
     assert found == dict.fromkeys(callbacks.split(","), EXPECTED)
 
 
-def test_big_operands_hang_nobody_on_one_core_when_dispatch_is_synchronous(in_process):
-    """The advice for JAX up to 0.10, whose CPU client waits for itself otherwise.
+def test_big_operands_do_not_deadlock_on_one_core_with_synchronous_dispatch(in_process):
+    """We advise synchronous dispatch up to JAX 0.10, whose CPU client may deadlock without it.
 
-    With JAX's own callbacks it may wait even so: whether it does hangs on where the memory lies
-    that its callback gets, see `jupyter_jaxcb.stack.core._arrays.is_big`.
+    JAX's own callbacks may deadlock even so, depending on the alignment of the memory they get:
+    see `jupyter_jaxcb.stack.core._arrays.is_big`.
     """
     found = in_process(PROGRAM, "numpy,arrays", 1000, "one", "synchronous").value
     assert found == {"numpy": EXPECTED, "arrays": EXPECTED}
@@ -52,10 +52,10 @@ def test_big_operands_hang_nobody_on_one_core_when_dispatch_is_synchronous(in_pr
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_io_may_call_io_that_calls_debug(io, run, compiled, outer_ordered, inner_ordered):
     seen = []
-    look = jaxcb.debug(lambda x: seen.append(("debug", x.item())), ordered=inner_ordered)
+    show = jaxcb.debug(lambda x: seen.append(("debug", x.item())), ordered=inner_ordered)
 
     def inner(x):
-        jax.jit(look)(np.asarray(x) + 1)
+        jax.jit(show)(np.asarray(x) + 1)
         jax.effects_barrier()
         seen.append(("inner", np.asarray(x).item()))
         return np.asarray(x) * 2
@@ -72,7 +72,6 @@ def test_io_may_call_io_that_calls_debug(io, run, compiled, outer_ordered, inner
 
 
 def test_recursive_host_function_calls_itself_through_jax(pure, run):
-    """Ten deep: one call each."""
     seen = []
 
     def factorial(n):
@@ -86,7 +85,7 @@ def test_recursive_host_function_calls_itself_through_jax(pure, run):
 
 
 def test_recursive_host_function_needs_no_jit(our_pure, run):
-    """JAX's own eager callbacks are compiled, and refuse this as a recursive jit."""
+    """JAX compiles its own eager callbacks and refuses this program as a recursive jit."""
     seen = []
 
     def count_down(n):
@@ -98,7 +97,7 @@ def test_recursive_host_function_needs_no_jit(our_pure, run):
     assert seen == list(range(10, -1, -1))
 
 
-def test_recording_holds_the_calls_of_every_depth():
+def test_nested_calls_are_recorded_at_every_depth():
     def inner(x):
         return x + 1
 
@@ -112,7 +111,7 @@ def test_recording_holds_the_calls_of_every_depth():
     assert len(r.recording.calls_of("inner")) == len(r.recording.calls_of("outer")) == 1
 
 
-def test_host_function_may_differentiate_and_map_jax_programs_with_callbacks(pure, run):
+def test_host_function_may_differentiate_and_vmap_programs_with_callbacks(pure, run):
     calls = []
 
     def host_square(x):

@@ -1,4 +1,4 @@
-"""With many threads, every call gets its own arguments and returns to its own caller."""
+"""Callbacks are thread-safe: every call gets its own arguments and returns to its own caller."""
 
 import threading
 
@@ -16,12 +16,12 @@ THREADS, ROUNDS = 8, 25
 
 
 def in_threads(work):
-    """Run ``work(number)`` in several threads that start together; re-raise an error."""
-    begin, failures = threading.Barrier(THREADS), []
+    """Run ``work(number)`` in several threads that start together; re-raise the first error."""
+    start, failures = threading.Barrier(THREADS), []
 
     def guarded(number):
         try:
-            begin.wait(timeout=30)
+            start.wait(timeout=30)
             work(number)
         except BaseException as error:
             failures.append(error)
@@ -38,7 +38,7 @@ def in_threads(work):
 @eager_or_jit
 @returning_kinds
 def test_results_are_not_mixed_up(maker, compiled):
-    """The same program in all threads; exactly as many calls as runs."""
+    """All threads run the same program, and each run makes exactly one host call."""
     lock, seen = threading.Lock(), []
 
     def host(x):
@@ -59,7 +59,7 @@ def test_results_are_not_mixed_up(maker, compiled):
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name.startswith("debug")])
-def test_debug_callback_sees_every_value_of_every_thread(name):
+def test_debug_callback_gets_every_value_of_every_thread(name):
     lock, seen = threading.Lock(), []
 
     def host(x):
@@ -78,7 +78,7 @@ def test_debug_callback_sees_every_value_of_every_thread(name):
 
 
 def test_calls_in_flight_keep_their_results(our_pure):
-    """Large operands that are still being computed when the next one is dispatched."""
+    """The large operands are still being computed when the next program is dispatched."""
     like = jax.ShapeDtypeStruct((200, 200), np.float32)
     f = jax.jit(our_pure(lambda x: x + 1, like))
     work = jax.jit(lambda x, number: x @ x / 200 + number)
@@ -93,8 +93,8 @@ def test_calls_in_flight_keep_their_results(our_pure):
 
 
 @ordered_or_not
-def test_each_thread_has_its_own_order(io, ordered):
-    """Ordered calls of one thread keep their order; unordered calls are all made."""
+def test_ordered_calls_of_each_thread_keep_their_order(io, ordered):
+    """Unordered calls all happen, in any order."""
     lock, seen = threading.Lock(), []
 
     def host(number, turn):
@@ -118,7 +118,7 @@ def test_each_thread_has_its_own_order(io, ordered):
     )
 
 
-def test_elements_of_several_threads_stay_apart(our_pure):
+def test_batch_elements_of_several_threads_are_not_mixed_up(our_pure):
     f = jax.jit(jax.vmap(our_pure(lambda x: x * 3, SCALAR, vmap_method="sequential")))
 
     def work(number):
@@ -129,7 +129,7 @@ def test_elements_of_several_threads_stay_apart(our_pure):
     in_threads(work)
 
 
-def test_compiling_in_several_threads_gives_each_its_own_program(our_pure):
+def test_programs_compiled_in_several_threads_are_not_mixed_up(our_pure):
     def work(number):
         for turn in range(5):
             f = jax.jit(our_pure(lambda x, shift=100 * number + turn: x + shift, SCALAR))
@@ -138,8 +138,8 @@ def test_compiling_in_several_threads_gives_each_its_own_program(our_pure):
     in_threads(work)
 
 
-def test_decorating_in_several_threads_mixes_nothing_up():
-    """Functions of one name, each made in its own thread."""
+def test_functions_decorated_in_several_threads_are_not_mixed_up():
+    """All functions have the same name."""
 
     def work(number):
         for turn in range(10):
@@ -155,7 +155,7 @@ def test_decorating_in_several_threads_mixes_nothing_up():
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 def test_host_functions_run_at_the_same_time(flavor):
-    """No lock is held around them: those of all threads wait for each other."""
+    """Each waits for those of all other threads, which would time out if a lock were held."""
     meeting = threading.Barrier(THREADS)
 
     def meet(x):

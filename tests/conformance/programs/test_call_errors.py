@@ -1,4 +1,4 @@
-"""A mistake in a call raises at once, with the class and words of the error of JAX."""
+"""A wrong call raises at once, with the same exception class and key words as in JAX."""
 
 import jax
 import numpy as np
@@ -23,14 +23,14 @@ def host(*args, **kwargs):
     return np.asarray(args[0])
 
 
-# What is called: class of JAX's error, and words of JAX's message that code may look for.
+# name: flavor, the wrong call, words of JAX's message that user code may look for
 MISTAKES = {
     "unknown vmap_method": (
         "pure",
         lambda f: f(host, SCALAR, TWO, vmap_method="parallel"),
         "vmap_method",
     ),
-    "vmap_method is no string": (
+    "vmap_method is not a string": (
         "pure",
         lambda f: f(host, SCALAR, TWO, vmap_method=3),
         "vmap_method",
@@ -85,12 +85,12 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistake_has_the_class_and_the_words_of_jax(name):
+def test_error_has_the_class_and_the_words_of_the_error_of_jax(name):
     flavor, call, words = MISTAKES[name]
     seen.clear()
     caught = []
     for function in DROP_INS[flavor]:
-        with pytest.raises(Exception) as error:  # which one, JAX says
+        with pytest.raises(Exception) as error:  # the class is compared below
             call(function)
         caught.append(error.value)
     theirs, ours = caught
@@ -104,7 +104,7 @@ def test_mistake_has_the_class_and_the_words_of_jax(name):
 @pytest.mark.parametrize("flavor", DROP_INS)
 @pytest.mark.parametrize("result", [3.0, object(), [SCALAR, "x y"], {"a": 1}], ids=type)
 def test_result_without_shape_and_dtype_is_an_error_when_called(flavor, result, transform):
-    """JAX raises AttributeError for ``result.dtype``; ours explains what to declare."""
+    """JAX raises AttributeError for ``result.dtype``; our error explains what to declare."""
     seen.clear()
     theirs, ours = DROP_INS[flavor]
     with pytest.raises((AttributeError, TypeError)):
@@ -116,8 +116,8 @@ def test_result_without_shape_and_dtype_is_an_error_when_called(flavor, result, 
 
 @pytest.mark.parametrize("thing", [3, None, "f", X], ids=["3", "None", "string", "array"])
 @pytest.mark.parametrize("flavor", DROP_INS)
-def test_host_function_that_is_none_is_an_error_of_the_run_as_in_jax(flavor, thing):
-    """JAX's pure and io callbacks do not check it earlier."""
+def test_drop_in_rejects_what_is_not_callable_only_when_it_runs(flavor, thing):
+    """JAX's pure and io callbacks do not check it when they are traced either."""
     for function in DROP_INS[flavor]:
         if thing is not X:
             jax.make_jaxpr(lambda x, f=function: f(thing, SCALAR, x))(TWO)
@@ -158,7 +158,7 @@ FORMATS = {
     "unopened": lambda p: p("x}", x=TWO),
     "both kinds of numbering": lambda p: p("{} {0}", TWO),
     "bad conversion": lambda p: p("{x!z}", x=TWO),
-    "no string": lambda p: p(3, TWO),
+    "not a string": lambda p: p(3, TWO),
     "bytes": lambda p: p(b"{}", TWO),
     "missing inside": lambda p: p("{tree[b]}", tree={"a": TWO}),
     "f-string": lambda p: p(f"{TWO}", x=TWO),
@@ -166,11 +166,11 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_format_that_does_not_fit_is_the_error_of_jax(capsys, name):
-    """Raised by the line that calls, not by the run."""
+def test_format_error_has_the_class_of_the_error_of_jax(capsys, name):
+    """Both are raised while tracing, not when the program runs."""
     caught = []
     for function in PRINTS:
-        with pytest.raises(Exception) as error:  # which one, JAX says
+        with pytest.raises(Exception) as error:  # the class is compared below
             jax.make_jaxpr(lambda f=function: FORMATS[name](f))()
         caught.append(error.value)
     theirs, ours = caught
@@ -187,13 +187,13 @@ def test_positional_arguments_of_the_options_call_are_refused(args):
 
 
 @pytest.mark.parametrize("options", [{}, {"ordered": True}, {"partitioned": True}], ids=str)
-def test_options_call_without_arguments_gives_a_function(options):
+def test_call_with_options_alone_returns_a_function(options):
     assert callable(jaxcb.debug_print(**options))
     assert callable(jaxcb.debug_callback(**options))
 
 
-def test_declared_result_is_checked_again_in_every_context(pure):
-    """Declaring it is no error; calling it with x64 off is, and with x64 on is not."""
+def test_declared_64_bit_result_is_checked_at_every_call(pure):
+    """The declaration is valid; a call is an error only where x64 is off."""
     f = pure(lambda x: np.zeros(3), jax.ShapeDtypeStruct((3,), np.float64))
     with pytest.raises(ValueError, match="64-bit"):
         f(X)

@@ -1,4 +1,4 @@
-"""Ahead-of-time compilation, no compilation, recompilation, checks and donation work as in JAX."""
+"""Ahead-of-time compilation, disable_jit, donation and JAX's debug checks work as in JAX."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from tests.conformance._arrays import SCALAR, THREE, TWO, X
 from tests.conformance._every import EVERY, call_of, returning_kinds
 from tests.conformance._parameters import eager_or_jit, ordered_or_not
 
-LOOKS = {
+INSPECTIONS = {
     "make_jaxpr": lambda f: jax.make_jaxpr(f)(X),
     "eval_shape": lambda f: jax.eval_shape(f, X),
     "trace": lambda f: jax.jit(f).trace(X),
@@ -22,18 +22,18 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("inspect", INSPECTIONS.values(), ids=INSPECTIONS)
 @pytest.mark.parametrize("name", EVERY)
-def test_looking_at_a_program_never_calls_the_host(name, look):
+def test_inspecting_a_program_does_not_call_the_host(name, inspect):
     seen = []
     for options in ({},) if name.startswith("pure") else ({}, {"ordered": True}):
-        look(call_of(name, seen.append, THREE, **options))
+        inspect(call_of(name, seen.append, THREE, **options))
     jax.effects_barrier()
     assert seen == []
 
 
 @ordered_or_not
-def test_program_compiled_ahead_calls_once_a_run(io, run, echo, ordered):
+def test_program_compiled_ahead_of_time_calls_once_per_run(io, run, echo, ordered):
     host, seen = echo()
     f = jax.jit(lambda x: io(host, SCALAR, ordered=ordered)(x) + 1).lower(TWO).compile()
     results = [run(f, np.float32(number)) for number in range(50)]
@@ -41,7 +41,7 @@ def test_program_compiled_ahead_calls_once_a_run(io, run, echo, ordered):
     assert seen == list(range(50))
 
 
-def test_program_compiled_ahead_outlives_the_caches(pure, run, echo):
+def test_program_compiled_ahead_of_time_still_runs_after_clearing_caches(pure, run, echo):
     host, seen = echo()
     f = jax.jit(pure(host, SCALAR)).lower(TWO).compile()
     jax.clear_caches()
@@ -50,7 +50,7 @@ def test_program_compiled_ahead_outlives_the_caches(pure, run, echo):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_cleared_caches_mean_a_new_trace_and_the_same_calls(name, run, echo):
+def test_clearing_caches_causes_a_new_trace_and_the_same_calls(name, run, echo):
     host, seen = echo()
     callback, traces = call_of(name, host, SCALAR), []
 
@@ -84,8 +84,8 @@ def test_donated_argument_reaches_the_host_before_it_is_overwritten(io, run, spy
     assert len(seen) == 5
 
 
-def test_host_function_may_keep_what_was_donated(our_pure, run):
-    """Its argument is a copy, whatever becomes of the buffer."""
+def test_host_function_may_keep_a_donated_argument(our_pure, run):
+    """It gets a copy, so XLA may reuse the donated buffer."""
     kept = []
     like = jax.ShapeDtypeStruct((64, 64), np.float32)
     f = jax.jit(our_pure(lambda x: kept.append(x) or x + 1, like), donate_argnums=0)
@@ -107,7 +107,9 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_without_jit_values_and_calls_are_those_of_jax(our_io, jax_io, run, echo, name):
+def test_values_and_calls_under_disable_jit_are_the_same_as_with_jax(
+    our_io, jax_io, run, echo, name
+):
     found = []
     with jax.disable_jit():
         for io in (our_io, jax_io):
@@ -119,8 +121,8 @@ def test_without_jit_values_and_calls_are_those_of_jax(our_io, jax_io, run, echo
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if "vmap" not in name])
-def test_without_jit_a_pure_callback_runs_where_it_stands(pure, run, echo, name):
-    """Unused ones too, since nobody can know."""
+def test_pure_callback_under_disable_jit_runs_at_its_line(pure, run, echo, name):
+    """JAX cannot know that a result is unused, so callbacks with unused results run too."""
     host, seen = echo()
     f, unused = pure(host, SCALAR), pure(host, SCALAR)
 
@@ -140,7 +142,7 @@ NUMBERS = {"nan": (jax.debug_nans, np.nan), "inf": (jax.debug_infs, np.inf)}
 @eager_or_jit
 @returning_kinds
 @pytest.mark.parametrize(("check", "number"), NUMBERS.values(), ids=NUMBERS)
-def test_result_that_is_checked_for_is_an_error(maker, check, number, compiled):
+def test_debug_nans_and_debug_infs_raise_for_a_bad_result(maker, check, number, compiled):
     f = maker(lambda x: np.float32(number), SCALAR)
     np.testing.assert_array_equal(compiled(f)(TWO), np.float32(number))
     with check(True), pytest.raises(FloatingPointError, match="invalid value"):
@@ -149,19 +151,19 @@ def test_result_that_is_checked_for_is_an_error(maker, check, number, compiled):
 
 @eager_or_jit
 @pytest.mark.parametrize(("check", "number"), NUMBERS.values(), ids=NUMBERS)
-def test_checks_leave_good_results_and_arguments_of_debug_alone(
+def test_debug_nans_and_debug_infs_accept_good_results_and_debug_arguments(
     pure, debug, run, check, number, compiled
 ):
     seen = []
     f = pure(lambda x: np.asarray(x) + 1, SCALAR)
-    look = debug(lambda x: seen.append(np.asarray(x).item()))
+    show = debug(lambda x: seen.append(np.asarray(x).item()))
     with check(True):
         assert run(compiled(f), TWO) == 3
-        run(compiled(lambda: look(np.float32(1) * number)))
+        run(compiled(lambda: show(np.float32(1) * number)))
     np.testing.assert_array_equal(seen, [number])
 
 
-def test_integers_are_never_special(pure, run):
+def test_debug_nans_and_debug_infs_accept_integers(pure, run):
     f = pure(lambda x: np.int32(7), jax.ShapeDtypeStruct((), np.int32))
     with jax.debug_nans(True), jax.debug_infs(True):
         assert run(f, TWO) == 7
@@ -183,8 +185,8 @@ LEAK_PROGRAMS = {
 
 @pytest.mark.parametrize("name", LEAK_PROGRAMS)
 @pytest.mark.parametrize("recorded", [False, True], ids=["", "recorded"])
-def test_nothing_is_leaked(our_io, run, echo, name, recorded):
-    """No tracer stays in a callback, a site, a recording or a table of ours."""
+def test_no_tracer_leaks(our_io, run, echo, name, recorded):
+    """No callback, call site, recording or table keeps a tracer."""
     host, seen = echo()
     f = our_io(host, SCALAR)
     with jax.checking_leaks():
@@ -197,7 +199,7 @@ def test_nothing_is_leaked(our_io, run, echo, name, recorded):
     assert seen
 
 
-def test_nothing_of_a_debug_callback_is_leaked(our_debug, run, note):
+def test_no_tracer_leaks_from_a_debug_callback(our_debug, run, note):
     host, seen = note()
     f = our_debug(host)
     with jax.checking_leaks():
@@ -207,7 +209,7 @@ def test_nothing_of_a_debug_callback_is_leaked(our_debug, run, note):
 
 
 def test_export_is_refused(our_pure):
-    """A callback is a function of this process; JAX says so."""
+    """JAX cannot serialize a callback, because it is a function of this process."""
     f = our_pure(np.square, THREE)
     with pytest.raises(NotImplementedError, match="callback"):
         export.export(jax.jit(lambda x: f(x)))(X).serialize()

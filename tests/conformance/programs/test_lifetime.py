@@ -1,4 +1,4 @@
-"""Programs keep their host functions alive, and nothing else does."""
+"""Only programs keep their host functions alive."""
 
 import functools
 import gc
@@ -19,7 +19,7 @@ our_flavors = pytest.mark.parametrize("name", OURS)
 
 
 class Host:
-    """A host function that can be referred to weakly, with something large to hold on to."""
+    """A host function with a large attribute that supports weak references."""
 
     __name__ = "host"
 
@@ -31,13 +31,13 @@ class Host:
 
 
 def made(name):
-    """A callback, and whether its host function is still there."""
+    """Return a callback and a weak reference to its host function."""
     host = Host()
     return call_of(name, host, SCALAR), weakref.ref(host)
 
 
 def beside(f):
-    """A program of the argument and the result, which may be None."""
+    """Return a function that returns its argument and the result of `f`, which may be None."""
     return lambda x: (x, f(x))
 
 
@@ -45,7 +45,7 @@ def square_beside(f):
     return lambda x: (f(jax.lax.stop_gradient(x)), x * x)[1]
 
 
-def is_gone(alive):
+def is_collected(alive):
     gc.collect()
     return alive() is None
 
@@ -61,40 +61,40 @@ def test_program_keeps_its_host_function_while_it_can_run(name, run):
     assert run(program, TWO)[0] == 2
     del program
     jax.clear_caches()
-    assert is_gone(alive)
+    assert is_collected(alive)
 
 
 @flavors
-def test_jitted_function_lets_its_host_function_go_with_itself(name, run):
+def test_deleting_a_jitted_function_releases_its_host_function(name, run):
     f, alive = made(name)
     program = jax.jit(beside(f))
     run(program, TWO)
     del f, program
     jax.clear_caches()
-    assert is_gone(alive)
+    assert is_collected(alive)
 
 
 @our_flavors
-def test_eager_call_keeps_nothing(name, run):
-    """Not the function, and nothing that a cache would have to be cleared of."""
+def test_eager_call_does_not_keep_its_host_function(name, run):
+    """The function is collected without clearing any cache."""
     f, alive = made(name)
     run(f, TWO)
     del f
-    assert is_gone(alive)
+    assert is_collected(alive)
 
 
 @our_flavors
-def test_recorded_eager_call_keeps_nothing_but_its_facts(name, run):
+def test_recording_of_an_eager_call_does_not_keep_its_host_function(name, run):
     f, alive = made(name)
     with jaxcb.record() as r:
         run(f, TWO)
     del f
-    assert is_gone(alive)
+    assert is_collected(alive)
     assert len(r.recording) == 1
 
 
 @our_flavors
-def test_traced_and_transformed_calls_keep_nothing_once_caches_are_cleared(name, run):
+def test_clearing_caches_releases_host_functions_of_transformed_calls(name, run):
     f, alive = made(name)
     jax.make_jaxpr(beside(f))(TWO)
     if "pure" not in name:
@@ -103,7 +103,7 @@ def test_traced_and_transformed_calls_keep_nothing_once_caches_are_cleared(name,
     run(functools.partial(jax.lax.map, beside(f)), X)
     del f
     jax.clear_caches()
-    assert is_gone(alive)
+    assert is_collected(alive)
 
 
 @flavors
@@ -118,7 +118,7 @@ def test_closure_over_a_large_array_is_released(name, run):
     assert run(program, TWO)[0] == 2
     del ballast, f, program
     jax.clear_caches()
-    assert is_gone(alive)
+    assert is_collected(alive)
 
 
 @our_flavors
@@ -154,12 +154,12 @@ def test_static_arguments_are_released(name, run):
     run(functools.partial(f, thing=thing), TWO)
     del thing, program
     jax.clear_caches()
-    assert is_gone(alive)
+    assert is_collected(alive)
 
 
 @our_flavors
-def test_failed_host_function_is_released_after_sixteen_others_failed(name):
-    """The last exceptions are kept, each with its frames, so that they can be looked at."""
+def test_failed_host_function_is_released_after_sixteen_later_failures(name):
+    """The stack keeps the latest exceptions with their frames, so that users can inspect them."""
 
     class Failing(Host):
         def __call__(self, x):
@@ -171,12 +171,12 @@ def test_failed_host_function_is_released_after_sixteen_others_failed(name):
         with pytest.raises((jax.errors.JaxRuntimeError, ValueError)):
             call_of(name, function, SCALAR)(TWO)
     del host, function
-    assert is_gone(alive)
+    assert is_collected(alive)
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
 def test_thousand_lambdas_leave_nothing_behind(flavor, run):
-    """Each is a new one; called eagerly, nothing is compiled or kept for it."""
+    """Eager calls compile nothing and keep nothing, so every host function is collected."""
     alive = weakref.WeakSet()
     for _ in range(1000):
         host = Host()

@@ -1,4 +1,4 @@
-"""The same function and argument tree is the same program, whatever the function is like."""
+"""Equal host functions and argument trees reuse one compiled program, even for odd callables."""
 
 import functools
 
@@ -28,7 +28,7 @@ class Unhashable(Model):
 
 
 class ReturnsArrays(Model):
-    """``==`` compares element by element, as numpy's does."""
+    """``==`` returns an array, as for NumPy arrays."""
 
     def __eq__(self, other):
         return np.array([True, False])
@@ -44,14 +44,14 @@ class Raises(Model):
 
 
 class UnhashableInside(Model):
-    """Hashable by its type, not by its contents, as a tuple of lists is."""
+    """Its type defines a hash, but hashing an instance fails, as for a tuple of lists."""
 
     def __hash__(self):
         raise TypeError("unhashable contents")
 
 
-class ArraysOfOneHash(ReturnsArrays):
-    """As a frozen dataclass of arrays."""
+class ReturnsArraysSameHash(ReturnsArrays):
+    """All instances have the same hash, and ``==`` returns an array."""
 
     def __init__(self, shift=0):
         self.shift = np.float32(shift)
@@ -76,7 +76,7 @@ ODD = {
     "== returns arrays": lambda: ARRAYS,
     "== raises": lambda: RAISES,
     "unhashable inside": UnhashableInside,
-    "== returns arrays, one hash": ArraysOfOneHash,
+    "== returns arrays, same hash": ReturnsArraysSameHash,
     "partial": lambda: functools.partial(host),
 }
 BINDS = {
@@ -89,14 +89,16 @@ flavors = pytest.mark.parametrize("bind", BINDS.values(), ids=BINDS)
 
 @pytest.fixture
 def key():
-    """A PRNG key: the only argument for which our eager calls are compiled."""
+    """A PRNG key: the only kind of argument for which our eager calls are compiled."""
     jax.clear_caches()
     return jax.random.key(1)
 
 
 @flavors
 @pytest.mark.parametrize("function", SAME.values(), ids=SAME)
-def test_same_function_from_another_line_is_compiled_once(bind, function, key, compiles):
+def test_same_function_called_from_another_line_is_not_compiled_again(
+    bind, function, key, compiles
+):
     with compiles() as first:
         bind(function(), key)
     with compiles() as second:
@@ -109,7 +111,7 @@ def test_same_function_from_another_line_is_compiled_once(bind, function, key, c
 
 
 @flavors
-def test_other_argument_trees_keywords_and_functions_are_other_programs(bind, key, compiles):
+def test_different_argument_trees_and_functions_are_compiled_separately(bind, key, compiles):
     others = [
         lambda: bind(host, key, 1.0),
         lambda: bind(host, (key,)),
@@ -125,7 +127,7 @@ def test_other_argument_trees_keywords_and_functions_are_other_programs(bind, ke
     jax.effects_barrier()
 
 
-def test_equal_static_arguments_are_the_same_program(key, compiles):
+def test_equal_static_arguments_are_compiled_once(key, compiles):
     with compiles() as first:
         jaxcb.pure_callback(host, SCALAR, key, "".join(["le", "ft"]))
     with compiles() as second:
@@ -137,7 +139,7 @@ def test_equal_static_arguments_are_the_same_program(key, compiles):
 
 @pytest.mark.parametrize("function", ODD.values(), ids=ODD)
 def test_odd_callable_works_in_every_program(our_pure, run, function):
-    """JAX's caches compare parameters with foreign objects, which must not matter."""
+    """JAX's caches hash and compare the parameters of binds, which an odd object must not break."""
     f = our_pure(function(), SCALAR, vmap_method="sequential")
     expected = np.float32(2)
     for g in (f, lambda x: f(x), lambda x: f(f(x))):
@@ -147,9 +149,9 @@ def test_odd_callable_works_in_every_program(our_pure, run, function):
     )
 
 
-def test_callables_of_one_hash_that_compare_as_arrays_are_other_functions(our_pure, run):
-    """JAX looks one up among the others wherever a program is compiled for its parameters."""
-    f, g = (our_pure(ArraysOfOneHash(shift), SCALAR) for shift in (0, 10))
+def test_callables_with_equal_hashes_and_array_comparison_are_kept_apart(our_pure, run):
+    """JAX's caches compare entries whose hashes are equal."""
+    f, g = (our_pure(ReturnsArraysSameHash(shift), SCALAR) for shift in (0, 10))
     key = jax.random.key(1)
     expected = host(jax.random.key_data(key))
     assert (run(lambda: f(key)), run(lambda: g(key))) == (expected, expected + 10)
@@ -172,16 +174,15 @@ def test_program_is_traced_once_for_many_runs(flavor):
     assert len(traces) == 1
 
 
-def test_branches_with_callbacks_that_compare_oddly_can_be_switched(our_pure, run):
-    """A cond looks at the effects and avals of its branches, not at the functions."""
+def test_cond_takes_branches_whose_callbacks_compare_oddly(our_pure, run):
+    """`lax.cond` compares the effects and avals of its branches, not the host functions."""
     f, g = our_pure(ARRAYS, SCALAR), our_pure(RAISES, SCALAR)
     program = jax.jit(lambda x: jax.lax.cond(x > 0, lambda: f(x), lambda: g(x)))
     assert run(program, TWO) == 2
     assert run(program, -TWO) == 5
 
 
-def test_two_odd_callables_are_never_taken_for_each_other(our_pure, run):
-    """Equal by their own ``==``, which says so of everything."""
+def test_two_odd_callables_are_kept_apart(our_pure, run):
 
     class Equal:
         def __init__(self, result):

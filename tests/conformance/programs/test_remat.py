@@ -1,4 +1,4 @@
-"""Under jax.checkpoint the policy decides whether the host is called again, as in JAX."""
+"""Under jax.checkpoint the policy decides whether the backward pass calls the host again."""
 
 import collections
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.slow
 KEEP = jax.checkpoint_policies
 SAVING = {
     "everything": KEEP.everything_saveable,
-    "this name": KEEP.save_only_these_names("answer"),
+    "this name": KEEP.save_only_these_names("result"),
     "all but another name": KEEP.save_anything_except_these_names("other"),
     "any name but another": KEEP.save_any_names_but_these("other"),
     "dots or this name": KEEP.save_from_both_policies(
-        KEEP.dots_saveable, KEEP.save_only_these_names("answer")
+        KEEP.dots_saveable, KEEP.save_only_these_names("result")
     ),
 }
 FORGETTING = {
@@ -31,14 +31,14 @@ FORGETTING = {
     "dots": KEEP.dots_saveable,
     "dots without batch": KEEP.dots_with_no_batch_dims_saveable,
     "another name": KEEP.save_only_these_names("other"),
-    "any name but this": KEEP.save_any_names_but_these("answer"),
+    "any name but this": KEEP.save_any_names_but_these("result"),
 }
 POLICIES = SAVING | FORGETTING
 X = np.float32(0.5)
 
 
 def differentiable(pure):
-    """``sin`` with ``cos`` as its rule, both on the host, and the names of what was called."""
+    """Return a host ``sin`` with a host ``cos`` as its derivative, and a list of called names."""
     calls = []
 
     def noting(function):
@@ -57,7 +57,7 @@ def differentiable(pure):
 
 
 def checkpointed(f, policy):
-    return jax.checkpoint(lambda x: jnp.sin(checkpoint_name(f(x), "answer")), policy=policy)
+    return jax.checkpoint(lambda x: jnp.sin(checkpoint_name(f(x), "result")), policy=policy)
 
 
 PROGRAMS = {
@@ -79,7 +79,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize(
     ("policy", "name"),
-    # What every policy keeps, JAX's callback says in the test after this one.
+    # The test after this one runs every policy, with JAX's callback too.
     [("default", name) for name in PROGRAMS]
     + [(policy, "jit of value_and_grad") for policy in ("everything", "nothing")],
 )
@@ -98,16 +98,16 @@ def test_pure_callback_is_called_as_often_as_by_jax(our_pure, jax_pure, run, pol
     [(policy, 0) for policy in SAVING.values()] + [(policy, 1) for policy in FORGETTING.values()],
     ids=[*SAVING, *FORGETTING],
 )
-def test_pure_callback_is_called_again_where_its_result_was_not_kept(pure, run, policy, again):
-    """The value once forward and once more backward, its derivative once."""
+def test_pure_callback_is_called_again_if_its_result_was_not_saved(pure, run, policy, again):
+    """Then the backward pass calls sin a second time; it calls cos once in any case."""
     f, calls = differentiable(pure)
     slope = run(jax.grad(checkpointed(f, policy)), X)
     np.testing.assert_allclose(slope, np.cos(np.sin(X)) * np.cos(X), rtol=1e-6)
     assert collections.Counter(calls) == {"sin": 1 + again, "cos": 1}
 
 
-def test_pure_callback_with_a_rule_of_its_own_is_checkpointed_like_any_function(run):
-    """`defjvp` of the decorator: the value twice, the derivative once."""
+def test_pure_callback_with_defjvp_is_checkpointed_like_any_function(run):
+    """The default policy saves nothing, so sin is called twice."""
     calls = []
     sin = jaxcb.pure(lambda x: calls.append("sin") or np.sin(x), result=SCALAR)
     cos = jaxcb.pure(lambda x: calls.append("cos") or np.cos(x), result=SCALAR)
@@ -123,15 +123,15 @@ def watched(f):
         f(x)
         z = jnp.sin(y @ y)
         f(z)
-        return checkpoint_name(jnp.sin(z), "answer")
+        return checkpoint_name(jnp.sin(z), "result")
 
     return product
 
 
 def cases(*groups):
-    """Combine makers of debug callbacks, policies and orders, each with one of every group.
+    """Parametrize over the product of makers, policies and orders of each group.
 
-    All makers bind one primitive, so what a policy does is independent of the maker.
+    All makers bind the same primitive, so not every maker has to run with every policy.
     """
     found = [
         (maker, policy, ordered)
@@ -143,7 +143,7 @@ def cases(*groups):
     return pytest.mark.parametrize(
         ("maker", "policy", "ordered"),
         found,
-        ids=["-".join((w, p, "ordered" if o else "unordered")) for w, p, o in found],
+        ids=["-".join((m, p, "ordered" if o else "unordered")) for m, p, o in found],
     )
 
 
@@ -163,7 +163,7 @@ def test_debug_callback_is_called_as_often_as_by_jax(jax_debug, run, note, maker
 
 
 @cases((["decorator"], POLICIES, (False,)), (["decorator"], FEW, (True,)))
-def test_debug_callback_of_every_element_is_called_as_often_as_by_jax(
+def test_vmapped_debug_callback_is_called_as_often_as_by_jax(
     jax_debug, run, note, maker, policy, ordered
 ):
     found = []
@@ -189,7 +189,7 @@ REFUSED = {name: POLICIES[name] for name in FEW}
     [jax.grad, lambda g: jax.jit(jax.grad(g)), lambda g: lambda x: jax.linearize(g, x)],
     ids=["grad", "jit of grad", "linearize"],
 )
-def test_io_callback_in_a_checkpoint_is_refused_where_it_would_run_again(
+def test_differentiating_a_checkpoint_with_an_io_callback_is_refused(
     io, echo, policy, differentiate, ordered
 ):
     host, seen = echo()
@@ -206,7 +206,7 @@ def test_io_callback_in_a_checkpoint_is_refused_where_it_would_run_again(
     [lambda g: g, jax.jit, lambda g: lambda x: jax.jvp(g, (x,), (x,))[0]],
     ids=["eager", "jit", "jvp"],
 )
-def test_io_callback_in_a_checkpoint_runs_once_forward(io, run, echo, forward, ordered):
+def test_io_callback_in_a_checkpoint_runs_once_in_the_forward_pass(io, run, echo, forward, ordered):
     host, seen = echo()
     f = io(host, SCALAR, ordered=ordered)
     g = jax.checkpoint(lambda x: jnp.sin(x * f(jax.lax.stop_gradient(x))))

@@ -1,4 +1,4 @@
-"""Callbacks in and under custom derivative rules: analytic values, and as many calls as JAX."""
+"""Callbacks inside custom derivative rules give the right values, with as many calls as JAX."""
 
 import collections
 import functools
@@ -24,7 +24,7 @@ def noting(calls, name, function):
 
 
 def with_custom_jvp(make):
-    """``sin``: primal and derivative on the host."""
+    """Return ``sin`` with a custom_jvp rule; primal and derivative run on the host."""
     calls = []
     host_sin = make(noting(calls, "sin", np.sin), SCALAR, vmap_method="sequential")
     host_cos = make(noting(calls, "cos", np.cos), SCALAR, vmap_method="sequential")
@@ -36,7 +36,7 @@ def with_custom_jvp(make):
 
 
 def with_custom_vjp(make):
-    """``sin``: primal, forward and backward on the host."""
+    """Return ``sin`` with custom_vjp rules; primal, forward and backward run on the host."""
     calls = []
     primal = make(noting(calls, "primal", np.sin), SCALAR)
     forward = make(noting(calls, "forward", np.sin), SCALAR)
@@ -81,7 +81,7 @@ CASES = [(with_custom_jvp, name, *FORWARD[name]) for name in FORWARD] + [
 @pytest.mark.parametrize(
     ("rule", "name", "program", "expected"), CASES, ids=[f"{r.__name__}-{n}" for r, n, *_ in CASES]
 )
-def test_callbacks_in_a_rule_give_the_derivative_with_the_calls_of_jax(
+def test_callbacks_in_a_rule_give_the_derivative_with_the_same_calls_as_jax(
     our_pure, jax_pure, run, rule, name, program, expected
 ):
     (ours, calls), (theirs, jax_calls) = rule(our_pure), rule(jax_pure)
@@ -108,7 +108,7 @@ CALLS = {
     [(*case, calls) for case, calls in CALLS.items()],
     ids=[f"{rule.__name__}-{name}" for rule, name in CALLS],
 )
-def test_calls_of_a_rule_are_those_one_can_read_off_it(pure, run, rule, name, expected):
+def test_host_calls_match_the_text_of_the_rule(pure, run, rule, name, expected):
     f, calls = rule(pure)
     run(FORWARD[name][0], f)
     assert collections.Counter(calls) == expected
@@ -116,10 +116,8 @@ def test_calls_of_a_rule_are_those_one_can_read_off_it(pure, run, rule, name, ex
 
 @pytest.mark.parametrize("method", ["defjvp", "defvjp"])
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["grad", "jit of grad"])
-def test_rule_of_a_decorated_callback_takes_arguments_that_are_not_differentiated(
-    run, method, compiled
-):
-    """`nondiff_argnums` as for jax.custom_jvp and jax.custom_vjp: they come first."""
+def test_rule_of_a_decorated_callback_supports_nondiff_argnums(run, method, compiled):
+    """As with jax.custom_jvp and jax.custom_vjp, the rule gets those arguments first."""
     calls = []
     power = jaxcb.pure(noting(calls, "power", lambda n, x: x**n), result=SCALAR)
 
@@ -145,8 +143,8 @@ def test_rule_of_a_decorated_callback_takes_arguments_that_are_not_differentiate
     assert calls == ["power", "power"]
 
 
-def test_rule_of_a_decorated_callback_sees_symbolic_zeros(run):
-    """The argument that is not differentiated comes with a zero that costs no call."""
+def test_rule_of_a_decorated_callback_gets_symbolic_zeros(run):
+    """The tangent of the argument that is not differentiated is a symbolic zero."""
     seen, calls = [], []
     product = jaxcb.pure(noting(calls, "product", np.multiply), result=SCALAR)
 
@@ -174,7 +172,7 @@ def test_rule_of_a_decorated_callback_sees_symbolic_zeros(run):
     ],
     ids=["jvp", "vjp", "linearize", "hessian", "jacfwd", "jit of grad"],
 )
-def test_pure_callback_without_a_rule_is_refused_while_tracing(pure, differentiate):
+def test_differentiating_a_pure_callback_without_a_rule_fails_while_tracing(pure, differentiate):
     calls = []
     f = pure(noting(calls, "sin", np.sin), SCALAR)
     with pytest.raises(ValueError, match="Pure callbacks do not support JVP"):
@@ -205,7 +203,7 @@ def test_transposing_an_io_callback_is_refused(io, ordered):
     [lambda f: jax.linearize(f, X), lambda f: jax.hessian(f)(X), lambda f: jax.jacfwd(f)(X)],
     ids=["linearize", "hessian", "jacfwd"],
 )
-def test_io_callback_is_refused_while_tracing(io, differentiate, ordered):
+def test_differentiating_an_io_callback_fails_while_tracing(io, differentiate, ordered):
     calls = []
     f = io(noting(calls, "sin", np.sin), SCALAR, ordered=ordered)
     with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
@@ -223,18 +221,18 @@ IO_PROGRAMS = {
 
 @ordered_or_not
 @pytest.mark.parametrize("name", IO_PROGRAMS)
-def test_io_callback_in_the_rule_of_custom_jvp_is_called_as_by_jax(
+def test_io_callback_in_a_custom_jvp_rule_makes_the_same_calls_as_in_jax(
     our_io, jax_io, run, name, ordered
 ):
     found = []
     for io in (our_io, jax_io):
         calls = []
-        look = io(noting(calls, "rule", np.negative), like_first, ordered=ordered)
+        call = io(noting(calls, "rule", np.negative), like_first, ordered=ordered)
         f = jax.custom_jvp(jnp.sin)
 
-        def rule(primals, tangents, look=look):
+        def rule(primals, tangents, call=call):
             (x,), (dx,) = primals, tangents
-            look(jax.lax.stop_gradient(x))
+            call(jax.lax.stop_gradient(x))
             return jnp.sin(x), jnp.cos(x) * dx
 
         f.defjvp(rule)
@@ -245,27 +243,28 @@ def test_io_callback_in_the_rule_of_custom_jvp_is_called_as_by_jax(
 @ordered_or_not
 @pytest.mark.parametrize("name", ["grad", "jit of grad"])
 @pytest.mark.parametrize("place", ["primal", "forward", "backward"])
-def test_io_callback_in_a_rule_of_custom_vjp_is_called_as_by_jax(
+def test_io_callback_in_a_custom_vjp_rule_makes_the_same_calls_as_in_jax(
     our_io, jax_io, run, name, place, ordered
 ):
     found = []
     for io in (our_io, jax_io):
         calls = []
 
-        def look(where, x, io=io, calls=calls):
-            if where == place:
-                io(noting(calls, where, np.negative), like_first, ordered=ordered)(x)
+        def call_in(rule, x, io=io, calls=calls):
+            if rule == place:
+                io(noting(calls, rule, np.negative), like_first, ordered=ordered)(x)
 
-        f = jax.custom_vjp(lambda x: (look("primal", x), jnp.sin(x))[1])
+        f = jax.custom_vjp(lambda x: (call_in("primal", x), jnp.sin(x))[1])
         f.defvjp(
-            lambda x, look=look: (look("forward", x), (jnp.sin(x), x))[1],
-            lambda x, ct, look=look: (look("backward", ct), (jnp.cos(x) * ct,))[1],
+            lambda x, call_in=call_in: (call_in("forward", x), (jnp.sin(x), x))[1],
+            lambda x, ct, call_in=call_in: (call_in("backward", ct), (jnp.cos(x) * ct,))[1],
         )
         found.append((_outcome(lambda f=f: run(IO_PROGRAMS[name], f)), calls))
     assert found[0] == found[1]
 
 
 def _outcome(program):
+    """Return the program's values as Python numbers, or the class of the error it raises."""
     try:
         return jax.tree.map(lambda x: np.asarray(x).item(), program())
     except Exception as error:

@@ -1,4 +1,4 @@
-"""A pure callback equals numpy, call by call, wherever JAX code can stand."""
+"""A pure callback works under every transformation and in every control-flow primitive."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ def while_sum(f, x):
     return lax.while_loop(lambda carry: carry[0] < 5, step, (0, ZERO))[1]
 
 
-PLACES = {  # name: (f, x) -> value, the value, host calls
+PLACES = {  # name: a function of (f, x), its expected value, the number of host calls
     "plain": (lambda f, x: f(x), np.sin(FIVE_TO_2), 1),
     "jit": (lambda f, x: jax.jit(f)(x), np.sin(FIVE_TO_2), 1),
     "jit in jit": (lambda f, x: jax.jit(lambda x: jax.jit(f)(x) + 1)(x), np.sin(FIVE_TO_2) + 1, 1),
@@ -55,8 +55,7 @@ PLACES = {  # name: (f, x) -> value, the value, host calls
 
 
 @pytest.mark.parametrize(("place", "expected", "calls"), PLACES.values(), ids=PLACES)
-def test_host_function_equals_numpy_wherever_it_is_called(pure, spy, run, place, expected, calls):
-    """Plain, transformed, in loops."""
+def test_callback_gives_the_values_of_numpy_everywhere(pure, spy, run, place, expected, calls):
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method="sequential")
     np.testing.assert_allclose(run(place, f, FIVE_TO_2), expected, rtol=1e-5)
@@ -64,8 +63,7 @@ def test_host_function_equals_numpy_wherever_it_is_called(pure, spy, run, place,
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_cond_calls_the_taken_branch_alone(pure, spy, run, taken):
-    """One call, none of the other branch."""
+def test_cond_calls_only_the_taken_branch(pure, spy, run, taken):
     (sin, sins), (cos, coss) = spy(np.sin), spy(np.cos)
     f, g = pure(sin, like_first), pure(cos, like_first)
     result = run(jax.jit(lambda yes, x: lax.cond(yes, f, g, x)), taken, FIVE_TO_2)
@@ -74,8 +72,7 @@ def test_cond_calls_the_taken_branch_alone(pure, spy, run, taken):
 
 
 @pytest.mark.parametrize("branch", [0, 1, 2])
-def test_switch_calls_the_taken_branch_alone(pure, spy, run, branch):
-    """One call of the function of that branch."""
+def test_switch_calls_only_the_taken_branch(pure, spy, run, branch):
     functions = (np.sin, np.cos, np.tanh)
     hosts, lists = zip(*map(spy, functions), strict=True)
     f = jax.jit(lambda i, x: lax.switch(i, [pure(host, like_first) for host in hosts], x))
@@ -84,7 +81,7 @@ def test_switch_calls_the_taken_branch_alone(pure, spy, run, branch):
 
 
 def test_vmapped_cond_with_a_batched_predicate_calls_both_branches_as_jax_does(pure, spy, run):
-    """It becomes a select, which needs both values of every batch element."""
+    """JAX turns the cond into a select, which needs both values for every batch element."""
     (sin, sins), (cos, coss) = spy(np.sin), spy(np.cos)
     f, g = (pure(host, like_first, vmap_method="sequential") for host in (sin, cos))
     above = FIVE_TO_2 > 1

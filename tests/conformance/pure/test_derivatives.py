@@ -1,4 +1,4 @@
-"""A pure callback with a rule has every derivative; one without a rule says what to do."""
+"""Pure callbacks with a derivative rule can be differentiated; without one, the error helps."""
 
 import jax
 import jax.numpy as jnp
@@ -69,8 +69,8 @@ def bessel_spy():
 
 @bessels
 @pytest.mark.parametrize("v", [0, 1, 3])
-def test_bessel_function_equals_that_of_scipy(make, bessel_spy, run, v):
-    """It is called once plainly and under jit, once per batch element under vmap."""
+def test_bessel_function_equals_scipy(make, bessel_spy, run, v):
+    """Eager and jitted programs call it once, vmapped programs once per batch element."""
     host, seen = bessel_spy
     jv = make(host)
     expected = scipy.special.jv(v, Z)
@@ -88,8 +88,8 @@ def test_bessel_function_equals_that_of_scipy(make, bessel_spy, run, v):
 @pytest.mark.parametrize(
     ("v", "order", "calls"), [(0, 1, 1), (2, 1, 2), (2, 2, 4), (0, 3, 6), (2, 3, 7)]
 )
-def test_every_derivative_of_bessel_equals_that_of_scipy(make, bessel_spy, run, v, order, calls):
-    """First, second and third, at a point and over all of Z; dead calls are gone."""
+def test_derivatives_of_bessel_equal_scipy(make, bessel_spy, run, v, order, calls):
+    """Under jit, JAX removes the calls whose results are unused, so few calls remain."""
 
     def derivative(jv):
         f = lambda z: jv(np.int32(v), z)  # noqa: E731
@@ -109,8 +109,8 @@ def test_every_derivative_of_bessel_equals_that_of_scipy(make, bessel_spy, run, 
 
 
 @bessels
-def test_bessel_gradient_outside_of_jit_equals_that_of_scipy(make, bessel_spy, run):
-    """The value and both neighbours, each once."""
+def test_bessel_gradient_outside_jit_equals_scipy(make, bessel_spy, run):
+    """Three calls: the value, and the orders below and above."""
     host, seen = bessel_spy
     value, slope = run(jax.value_and_grad(make(host), argnums=1), np.int32(1), Z[0])
     np.testing.assert_allclose(value, scipy.special.jv(1, Z[0]), rtol=1e-5)
@@ -118,8 +118,8 @@ def test_bessel_gradient_outside_of_jit_equals_that_of_scipy(make, bessel_spy, r
     assert len(seen) == 3
 
 
-def test_differentiation_without_a_rule_is_an_error_that_names_function_and_advice(our_pure, spy):
-    """The error is raised while tracing, so there is no call."""
+def test_error_of_differentiating_without_a_rule_names_the_function_and_the_fix(our_pure, spy):
+    """JAX is still tracing, so the host is not called."""
     host, seen = spy(np.sin)
     with pytest.raises(ValueError, match=r"cannot differentiate .*sin.*(rule|custom_jvp)"):
         jax.grad(lambda x: our_pure(host, like_first)(x).sum())(FIVE_TO_2)
@@ -127,7 +127,7 @@ def test_differentiation_without_a_rule_is_an_error_that_names_function_and_advi
 
 
 def test_reverse_rule_is_used_under_grad(spy, run):
-    """One call forward, and the rule's own JAX code backward."""
+    """The host is called once, in the forward pass; the backward rule is plain JAX code."""
     host, seen = spy(lambda x: np.sin(x))
     sin = jaxcb.pure(result="x", vmap_method="expand_dims")(host)
     sin.defvjp(lambda x: (sin(x), x), lambda x, ct: (ct * jnp.cos(x),))

@@ -1,4 +1,4 @@
-"""Values reach the host and return exactly, with their dtype and shape."""
+"""Values of every dtype reach the host and come back bit for bit, with their shape."""
 
 import math
 
@@ -42,8 +42,7 @@ def exact_array(dtype, numbers, shape):
 
 @extents
 @pytest.mark.parametrize(("dtype", "numbers"), EXACT.items(), ids=EXACT)
-def test_every_dtype_crosses_exactly_both_ways(pure, spy, run, dtype, numbers, shape):
-    """Eager and compiled, 0-d too."""
+def test_every_dtype_crosses_exactly_in_both_directions(pure, spy, run, dtype, numbers, shape):
     x = exact_array(dtype, numbers, shape)
     host, seen = spy(lambda x: np.array(x))
     f = pure(host, jax.ShapeDtypeStruct(x.shape, x.dtype))
@@ -59,7 +58,7 @@ def test_every_dtype_crosses_exactly_both_ways(pure, spy, run, dtype, numbers, s
 def test_every_64_bit_dtype_crosses_exactly_in_an_x64_context(
     our_pure, spy, run, dtype, numbers, shape
 ):
-    """The context is this thread's; the host function may run on another one."""
+    """The context applies to this thread only; the host function may run on another one."""
     x = exact_array(dtype, numbers, shape)
     host, seen = spy(lambda x: np.array(x))
     with jax.enable_x64(True):
@@ -73,8 +72,8 @@ def test_every_64_bit_dtype_crosses_exactly_in_an_x64_context(
 
 @pytest.mark.parametrize("shape", [(0,), (2, 0)], ids=str)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float32", "complex64"])
-def test_argument_of_size_0_crosses_in_its_shape(pure, spy, run, dtype, shape):
-    """Beside a result that has a value, so that there is something to call for."""
+def test_argument_of_size_0_keeps_its_shape(pure, spy, run, dtype, shape):
+    """A second result of size 1 keeps XLA from removing the call."""
     x = np.zeros(shape, jnp.dtype(dtype))
     host, seen = spy(lambda x: (np.array(x), np.float32(x.size + 1)))
     f = pure(host, (jax.ShapeDtypeStruct(x.shape, x.dtype), SCALAR))
@@ -93,8 +92,8 @@ def test_argument_of_size_0_crosses_in_its_shape(pure, spy, run, dtype, shape):
     [jax.ShapeDtypeStruct((0,), np.float32), (jax.ShapeDtypeStruct((2, 0), np.float32), ())],
     ids=str,
 )
-def test_result_without_any_value_is_not_called_for(pure, run, result, compiled):
-    """Nothing can depend on it, so XLA makes no call, eager or compiled."""
+def test_callback_whose_results_have_size_0_is_not_called(pure, run, result, compiled):
+    """Nothing can depend on the result, so XLA makes no call, eager or compiled."""
     seen = []
 
     def host(x):
@@ -112,8 +111,8 @@ def test_result_without_any_value_is_not_called_for(pure, run, result, compiled)
 @eager_or_jit
 @pytest.mark.parametrize("result", [None, ()], ids=str)
 @pytest.mark.parametrize("pure_callback", [jax.pure_callback, jaxcb.pure_callback])
-def test_drop_in_that_returns_nothing_is_not_called_for(pure_callback, result, run, compiled):
-    """As JAX has it; the decorator refuses to register one."""
+def test_drop_in_without_results_is_not_called(pure_callback, result, run, compiled):
+    """The decorator refuses to register such a function."""
     seen = []
     call = compiled(lambda x: pure_callback(lambda x: seen.append(x) or result, result, x))
     assert run(call, FIVE_TO_2) == result
@@ -122,7 +121,7 @@ def test_drop_in_that_returns_nothing_is_not_called_for(pure_callback, result, r
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
 def test_64_bit_values_survive_on_worker_threads(our_pure, run, dtype):
-    """Large operands are still being computed while the next programs are dispatched."""
+    """Computing the large operands takes longer than dispatch, so worker threads call the host."""
     seen = []
 
     def host(x):
@@ -144,7 +143,7 @@ def test_64_bit_values_survive_on_worker_threads(our_pure, run, dtype):
 
 
 def test_64_bit_elements_survive_vmap_and_loops(our_pure, spy, run):
-    """15 calls, one per batch element and step."""
+    """15 calls: 5 batch elements times 3 steps."""
     host, seen = spy(lambda x: x + np.int64(1))
     with jax.enable_x64(True):
         f = our_pure(host, like_first, vmap_method="sequential")
@@ -160,8 +159,8 @@ def test_64_bit_elements_survive_vmap_and_loops(our_pure, spy, run):
 
 
 @pytest.mark.parametrize("numbers", [np.ones(3), np.arange(3), 1.0, 2], ids=repr)
-def test_64_bit_arguments_arrive_as_jax_holds_them(pure, spy, run, numbers):
-    """Without x64 there are 32 bits, as in any JAX program."""
+def test_64_bit_arguments_arrive_as_jax_stores_them(pure, spy, run, numbers):
+    """Without x64, JAX truncates them to 32 bits."""
     host, seen = spy(lambda x: x * 2)
     held = jnp.asarray(numbers)
     f = pure(host, jax.ShapeDtypeStruct(held.shape, held.dtype))
@@ -170,8 +169,8 @@ def test_64_bit_arguments_arrive_as_jax_holds_them(pure, spy, run, numbers):
     assert_same_bits(got, held)
 
 
-def test_non_contiguous_arguments_arrive_in_their_own_order(pure, spy, run):
-    """Transposed and strided views."""
+def test_non_contiguous_arguments_arrive_in_logical_order(pure, spy, run):
+    """Transposed, strided, Fortran-ordered and broadcast arrays."""
     host, seen = spy(lambda x: x * 2)
     f = pure(host, like_first)
     base = np.arange(24, dtype=np.float32).reshape(4, 6)

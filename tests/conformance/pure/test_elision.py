@@ -1,4 +1,4 @@
-"""A pure callback is called as often as JAX's own, and elided calls are reported."""
+"""A pure callback is called as often as JAX's, and a recording lists the elided calls."""
 
 import itertools
 
@@ -12,8 +12,7 @@ from jupyter_jaxcb.report import advice_words, causes_of
 from tests.conformance._arrays import FIVE_TO_2, ZERO, like_first, values
 
 
-def test_used_result_is_called_for_and_unused_one_is_not(pure, spy, run):
-    """One call and none, in one program."""
+def test_only_the_callback_whose_result_is_used_is_called(pure, spy, run):
     (used, use), (dropped, drop) = spy(np.sin), spy(np.cos)
     f, g = pure(used, like_first), pure(dropped, like_first)
 
@@ -26,7 +25,7 @@ def test_used_result_is_called_for_and_unused_one_is_not(pure, spy, run):
 
 
 def test_eager_call_runs_though_its_result_is_dropped(pure, spy, run):
-    """Outside of jit, JAX cannot know that the result is unused."""
+    """Outside jit, JAX cannot know that the result is unused."""
     host, seen = spy(np.sin)
     run(pure(host, like_first), FIVE_TO_2)
     assert len(seen) == 1
@@ -65,8 +64,7 @@ droppers = pytest.mark.parametrize(
     ids=["jit", "jit in jit", "scan"],
 )
 def test_unused_callback_is_reported_with_its_line_and_advice(program, name, transformed, run):
-    """There is no call, and the status "unused" says so."""
-    f = transformed(lambda x: program(x))  # a new function: nothing of it is compiled yet
+    f = transformed(lambda x: program(x))  # a new function, so JAX has not compiled it yet
     with jaxcb.record() as r:
         np.testing.assert_allclose(run(f, FIVE_TO_2), FIVE_TO_2 + 1, rtol=1e-6)
     assert len(r.recording) == 0
@@ -87,7 +85,6 @@ def program_source(line):
 
 @droppers
 def test_unused_callback_is_reported_once_per_bind(program, name, run):
-    """One line of user code, one bind, one program: one elision."""
     with jaxcb.record() as r:
         run(jax.jit(lambda x: program(x)), FIVE_TO_2)
     (elided,) = r.recording.elisions
@@ -96,7 +93,6 @@ def test_unused_callback_is_reported_once_per_bind(program, name, run):
 
 
 def test_used_callback_is_not_reported_as_elided(run):
-    """A call and no elision."""
     with jaxcb.record() as r:
         np.testing.assert_allclose(run(jax.jit(lambda x: watched(x)), FIVE_TO_2), np.sin(FIVE_TO_2))
     (call,) = r.recording.calls_of("watched")
@@ -115,8 +111,8 @@ def test_used_callback_is_not_reported_as_elided(run):
     ],
     ids=["make_jaxpr", "eval_shape", "lower", "trace"],
 )
-def test_looking_at_a_program_calls_nothing_and_elides_nothing(program, name, look):
-    """Nothing was compiled, so nothing can be missing."""
+def test_inspecting_a_program_records_no_calls_and_no_elisions(program, name, look):
+    """JAX compiled nothing, so it removed nothing."""
     with jaxcb.record() as r:
         look(lambda x: program(x), FIVE_TO_2)
     assert len(r.recording) == 0
@@ -125,7 +121,7 @@ def test_looking_at_a_program_calls_nothing_and_elides_nothing(program, name, lo
 
 @pytest.mark.parametrize("look", [jax.make_jaxpr, lambda f: lambda x: jax.eval_shape(f, x)])
 def test_tracing_never_calls_the_host(pure, spy, look):
-    """Shapes are known without it."""
+    """JAX gets the shapes from the declared result."""
     host, seen = spy(np.sin)
     look(jax.jit(pure(host, like_first)))(FIVE_TO_2)
     assert seen == []
@@ -163,7 +159,7 @@ def in_scan_of_length_zero(f, x):
     return lax.scan(lambda c, _: (c + f(c), None), x, None, 0)[0]
 
 
-def shape_alone(f, x):
+def only_the_size_is_used(f, x):
     return x * f(x).size
 
 
@@ -177,12 +173,12 @@ def shape_alone(f, x):
         invariant_in_grad_of_scan,
         in_scan_of_length_one,
         in_scan_of_length_zero,
-        shape_alone,
+        only_the_size_is_used,
     ],
     ids=lambda program: program.__name__,
 )
-def test_number_of_calls_is_that_of_jax(our_pure, jax_pure, spy, run, program):
-    """Equal calls, loop-invariant calls, calls that XLA may prove away."""
+def test_number_of_calls_is_the_same_as_with_jax(our_pure, jax_pure, spy, run, program):
+    """The programs contain equal, loop-invariant and unused calls, which compilers may remove."""
     (host, seen), (jax_host, jax_seen) = spy(np.sin), spy(np.sin)
     f, g = our_pure(host, like_first), jax_pure(jax_host, like_first)
     x = np.float32(0.5)

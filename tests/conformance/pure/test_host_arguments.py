@@ -1,4 +1,4 @@
-"""A host function gets plain NumPy arrays, which it may keep, and it may use JAX."""
+"""Host functions get plain NumPy arrays, which they may keep, and they may use JAX."""
 
 import jax
 import numpy as np
@@ -9,7 +9,7 @@ from tests.conformance._arrays import FIVE_TO_2, ZERO, like_first
 
 
 def test_host_function_gets_plain_read_only_numpy_arrays(our_pure, run):
-    """Ours, not JAX's: nothing the host does to them can reach JAX, or wait for it."""
+    """JAX's callbacks pass JAX arrays, and using those inside a callback may deadlock."""
     seen = []
 
     def host(x, tree):
@@ -24,8 +24,8 @@ def test_host_function_gets_plain_read_only_numpy_arrays(our_pure, run):
     assert seen == (2 + 5) * 3 * [(np.ndarray, False)]
 
 
-def test_host_function_may_keep_its_arguments_for_ever(our_pure, run):
-    """They are copies: what comes later does not change them."""
+def test_host_function_may_keep_its_arguments_forever(our_pure, run):
+    """They are copies, so later calls do not overwrite them."""
     kept = []
 
     def host(x):
@@ -43,7 +43,7 @@ def test_host_function_may_keep_its_arguments_for_ever(our_pure, run):
 
 @pytest.mark.filterwarnings("ignore:.*another callback")
 def test_host_function_may_run_jax_and_other_callbacks(our_pure, spy, run):
-    """One call in the other; no lock is held around them."""
+    """No lock is held during a host call, so a callback may run inside another one."""
     inner, seen = spy(np.sin)
     f = our_pure(inner, like_first)
     g = our_pure(lambda x: np.asarray(jax.jit(f)(np.asarray(x))) + 1, like_first)

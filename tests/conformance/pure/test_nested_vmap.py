@@ -1,4 +1,4 @@
-"""Under nested vmaps every call gets its own elements, in JAX's shapes and order."""
+"""Under nested vmaps every host call gets the right elements, in the same order as with JAX."""
 
 import math
 
@@ -11,7 +11,7 @@ from tests.conformance._arrays import like_first, shapes, values
 
 
 def scaled(x, y):
-    """``x * y`` with x of one more axis than y, whatever batch axes lead."""
+    """Return ``x * y``, where x has one more axis than y, behind any batch axes."""
     return x * np.expand_dims(y, -1)
 
 
@@ -33,7 +33,7 @@ def vmapped(f, nest):
 
 
 def nest_arguments(nest):
-    """Return x and y with distinct elements, and the elements as Python loops would get them."""
+    """Return x and y with distinct elements and a batch axis for each vmap that maps over them."""
     cores, arguments = ((2,), ()), []
     for position, core in enumerate(cores):
         shape = list(core)
@@ -46,6 +46,7 @@ def nest_arguments(nest):
 
 
 def looped(f, nest, sizes, arguments):
+    """Return what nested vmaps of `f` should return, computed with Python loops."""
     if not nest:
         return f(*arguments)
     (axes, *inner), (size, *rest) = nest, sizes
@@ -67,28 +68,28 @@ def looped(f, nest, sizes, arguments):
 
 @nests
 @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all"])
-def test_batch_axes_lead_outermost_first(pure, spy, run, nest, method):
-    """One call; axes of size 1 stand for vmaps that do not map over an argument."""
+def test_batch_axes_come_first_with_the_outermost_vmap_leading(pure, spy, run, nest, method):
+    """With expand_dims, arguments have a size-1 axis for every vmap that does not batch them."""
     host, seen = spy(scaled)
     arguments = nest_arguments(nest)
     f = pure(host, like_first, vmap_method=method)
     returned_value = run(jax.jit(vmapped(f, nest)), *arguments)
     np.testing.assert_array_equal(returned_value, looped(scaled, nest, SIZES, arguments))
 
-    def led(position):
+    def batch_axes(position):
         full = method == "broadcast_all"
         return tuple(
             size if full or axes[position] is not None else 1
             for axes, size in zip(nest, SIZES, strict=False)
         )
 
-    assert shapes(seen) == [((*led(0), 2), led(1))]
+    assert shapes(seen) == [((*batch_axes(0), 2), batch_axes(1))]
 
 
 @nests
 @pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])
-def test_nested_elements_are_called_one_by_one(pure, spy, run, nest, method):
-    """Every call has exactly the unbatched shapes, and every batch element has its own."""
+def test_sequential_methods_call_once_per_nested_element(pure, spy, run, nest, method):
+    """Every call gets arguments of the unbatched shapes."""
     host, seen = spy(scaled)
     arguments = nest_arguments(nest)
     f = pure(host, like_first, vmap_method=method)
@@ -98,8 +99,10 @@ def test_nested_elements_are_called_one_by_one(pure, spy, run, nest, method):
 
 
 @nests
-def test_nested_elements_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy, run, nest):
-    """The outermost axis is the fastest, whichever axes the arguments are batched over."""
+def test_nested_elements_are_visited_in_the_same_order_as_with_jax(
+    our_pure, jax_pure, spy, run, nest
+):
+    """The outermost axis varies fastest, whichever axes the arguments are batched over."""
     (host, seen), (jax_host, jax_seen) = spy(scaled), spy(scaled)
     arguments = nest_arguments(nest)
     for make, function in ((our_pure, host), (jax_pure, jax_host)):
@@ -108,8 +111,7 @@ def test_nested_elements_are_visited_in_the_order_of_jax(our_pure, jax_pure, spy
     assert values(seen) == values(jax_seen)
 
 
-def test_two_nested_vmaps_visit_the_outermost_axis_fastest(pure, spy, run):
-    """The batch elements 0, 3, 1, 4, 2, 5 of a (2, 3) batch."""
+def test_outermost_axis_of_two_nested_vmaps_varies_fastest(pure, spy, run):
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method="sequential")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -118,10 +120,10 @@ def test_two_nested_vmaps_visit_the_outermost_axis_fastest(pure, spy, run):
 
 
 @nests
-def test_legacy_vectorized_adds_batch_axes_to_batched_arguments_alone(
+def test_legacy_vectorized_adds_batch_axes_only_to_batched_arguments(
     our_pure, jax_pure, spy, run, nest
 ):
-    """As JAX does it, refusals included."""
+    """Our callbacks also refuse the same programs as JAX's."""
 
     def host_of(x, y):
         batch = max(x.shape[:-1], y.shape, key=len)
@@ -146,8 +148,9 @@ def test_legacy_vectorized_adds_batch_axes_to_batched_arguments_alone(
         ("expand_dims", "sequential", 4 * [((3, 2), (3,))]),
     ],
 )
-def test_methods_can_be_mixed_by_nesting_callbacks(spy, run, outer, inner, host_shapes):
-    """Two callbacks of different methods under the same two vmaps keep apart."""
+def test_callbacks_under_the_same_vmaps_may_use_different_methods(
+    spy, run, outer, inner, host_shapes
+):
     (first, firsts), (second, seconds) = spy(scaled), spy(scaled)
     f = jaxcb.pure(result="x", vmap_method=outer)(first)
     g = jaxcb.pure(result="x", vmap_method=inner)(second)

@@ -1,4 +1,4 @@
-"""A pure callback returns the values and the structure of its host function's result."""
+"""A pure callback returns its host function's result, values and structure."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from tests.conformance._parameters import METHODS
 
 
 def wave(x, y):
-    """``sin(x)*y + 1``; batch axes of y, where it has any, are the leading ones of x."""
+    """Return ``sin(x)*y + 1``; the axes of y, if any, are the leading axes of x."""
     return np.sin(x) * np.reshape(y, y.shape + (1,) * (x.ndim - y.ndim)) + np.float32(1)
 
 
@@ -22,8 +22,7 @@ XS = np.linspace(-2, 2, 90, dtype=np.float32).reshape(10, 3, 3)
 Y = np.float32(1.5)
 
 
-def test_elementwise_host_function_is_part_of_a_jitted_program(pure, spy, run):
-    """The host's result goes into more JAX work."""
+def test_result_of_the_host_function_can_be_used_in_a_jitted_program(pure, spy, run):
     host, seen = spy(wave)
     f = pure(host, like_first)
     returned_value = run(jax.jit(lambda x, y: jnp.sum(f(x, y) ** 2)), X, Y)
@@ -32,7 +31,7 @@ def test_elementwise_host_function_is_part_of_a_jitted_program(pure, spy, run):
 
 
 def test_result_may_be_declared_by_a_parameter_name(spy, run):
-    """With the decorator the result is like "x", whatever x is."""
+    """With ``result="x"`` the result has the shape and dtype of the argument x."""
     host, seen = spy(wave)
     f = jaxcb.pure(result="x")(host)
     np.testing.assert_allclose(run(jax.jit(f), X, Y), np.sin(X) * Y + 1, rtol=1e-6)
@@ -41,7 +40,7 @@ def test_result_may_be_declared_by_a_parameter_name(spy, run):
 
 
 def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
-    """Also when nothing is traced any more."""
+    """Later runs, which JAX does not trace, call the host too."""
     host, seen = spy(np.sin)
     f = jax.jit(pure(host, like_first))
     for number in range(4):
@@ -60,8 +59,7 @@ def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
     }.items(),
     ids=METHODS,
 )
-def test_vmap_over_one_argument_calls_as_its_method_says(pure, spy, run, method, calls):
-    """Over (10, 3, 3), with in_axes (0, None)."""
+def test_vmap_method_decides_the_shapes_under_vmap_over_one_argument(pure, spy, run, method, calls):
     host, seen = spy(wave)
     f = pure(host, like_first, vmap_method=method)
     returned_value = run(jax.jit(jax.vmap(f, in_axes=(0, None))), XS, Y)
@@ -70,8 +68,8 @@ def test_vmap_over_one_argument_calls_as_its_method_says(pure, spy, run, method,
     assert shapes(seen) == calls
 
 
-def test_decorated_function_visits_one_element_after_the_other_by_default(spy, run):
-    """Decorators need no vmap_method: the default is correct for every function."""
+def test_decorated_function_is_called_element_by_element_by_default(spy, run):
+    """Decorators need no vmap_method: their default is correct for every host function."""
     host, seen = spy(wave)
     f = jaxcb.pure(result="x")(host)
     returned_value = run(jax.vmap(f, in_axes=(0, None)), XS, Y)
@@ -85,7 +83,6 @@ V = np.array([1, 2, 6], np.float32)
 
 
 def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
-    """Sum and mean as a tuple of scalar structs."""
     host, seen = spy(lambda x: (x.sum(), x.mean()))
     f = pure(host, (SCALAR, SCALAR))
     returned_value = run(jax.jit(f), V)
@@ -110,7 +107,6 @@ def test_two_results_come_back_as_the_declared_tuple(pure, spy, run):
     ids=["leaf", "tuple of one", "list", "dicts", "None inside", "empty ones inside"],
 )
 def test_any_structure_can_be_the_result(pure, spy, run, result, returned_value):
-    """What comes has the declared structure, and the values at their places."""
     host, seen = spy(lambda x: jax.tree.map(np.float32, returned_value))
     f = pure(host, result)
     got = run(f, V)
@@ -121,8 +117,7 @@ def test_any_structure_can_be_the_result(pure, spy, run, result, returned_value)
     assert len(seen) == 2
 
 
-def test_structures_and_keywords_reach_the_host_as_they_were_given(pure, run):
-    """Pytrees of arrays as positional and keyword arguments."""
+def test_pytrees_and_keyword_arguments_reach_the_host_unchanged(pure, run):
     seen = []
 
     def host(tree, *, scale, shift):
@@ -139,8 +134,7 @@ def test_structures_and_keywords_reach_the_host_as_they_were_given(pure, run):
     assert seen == 2 * [jax.tree.structure((arguments, keywords["scale"], keywords["shift"]))]
 
 
-def test_keyword_arguments_are_batched_by_vmap_like_the_others(pure, run):
-    """Three calls, each with its batch element of both."""
+def test_vmap_batches_keyword_arguments_too(pure, run):
     seen = []
 
     def host(x, *, y):

@@ -1,4 +1,4 @@
-"""The removed option `vectorized=` of jax.pure_callback: its meaning, and its warning."""
+"""`vectorized=`, which JAX removed from jax.pure_callback, still works here and warns."""
 
 import warnings
 
@@ -29,7 +29,7 @@ def new(host, vmap_method):
 
 
 @pytest.mark.parametrize(("vectorized", "method"), METHODS.items())
-def test_old_option_does_what_its_method_does_in_jax(spy, run, vectorized, method):
+def test_vectorized_does_the_same_as_its_vmap_method_in_jax(spy, run, vectorized, method):
     found = []
     for f in (lambda host: old(host, vectorized), lambda host: new(host, method)):
         host, seen = spy(lambda x, y: np.asarray(x) + np.asarray(y))
@@ -50,8 +50,8 @@ def test_warning_names_the_method_to_use_and_points_at_the_call(vectorized, meth
     assert warning.filename == __file__
 
 
-def test_without_it_nothing_warns():
-    """Warnings are errors here."""
+def test_leaving_vectorized_out_does_not_warn():
+    """A warning would fail the test, because pytest turns warnings into errors."""
     jaxcb.pure_callback(np.sin, SCALAR, TWO)
     jaxcb.pure_callback(np.sin, SCALAR, TWO, vectorized=None)
 
@@ -67,7 +67,7 @@ def test_both_options_are_an_error(vectorized, method):
 
 @pytest.mark.parametrize("value", [3, 0, "yes", np.float32(1), np.True_], ids=repr)
 def test_other_values_are_an_error_that_names_the_new_option(value):
-    """Also what would be a keyword of the host function."""
+    """They are not passed to the host function as a keyword argument either."""
     seen = []
     with pytest.raises(ValueError, match="vmap_method"):
         jaxcb.pure_callback(seen.append, SCALAR, TWO, vectorized=value)

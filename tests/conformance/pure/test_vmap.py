@@ -1,4 +1,4 @@
-"""The vmap_method decides with which shapes, and how often, a vmapped host function is called."""
+"""The vmap_method decides how often a vmapped host function is called, and with which shapes."""
 
 import jax
 import numpy as np
@@ -25,7 +25,7 @@ HOST_SHAPES = {
 @eager_or_jit
 @pytest.mark.parametrize(("method", "calls"), HOST_SHAPES.items(), ids=HOST_SHAPES)
 def test_vmap_method_decides_shapes_and_number_of_calls(pure, spy, run, method, calls, compiled):
-    """Here x is a batch of 4 and y a scalar: in_axes (0, None)."""
+    """x is a batch of 4 and y is unbatched."""
     host, seen = spy(add)
     f = pure(host, like_first, vmap_method=method)
     x = np.float32([1, 2, 3, 4])
@@ -35,8 +35,7 @@ def test_vmap_method_decides_shapes_and_number_of_calls(pure, spy, run, method, 
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_recorded_host_shapes_are_those_the_host_saw(method, run):
-    """What record() says about the batching is what happened."""
+def test_recording_has_the_shapes_of_the_host_arguments(method, run):
     seen = []
 
     @jaxcb.pure(result="x", vmap_method=method)
@@ -58,8 +57,8 @@ def test_recorded_host_shapes_are_those_the_host_saw(method, run):
         assert (size, name, batched) == (4, method, (True, False))
 
 
-def test_vmap_without_a_method_names_the_choices(our_pure, spy):
-    """It is an error while tracing, so there is no call."""
+def test_error_of_vmap_without_a_method_lists_the_methods(our_pure, spy):
+    """JAX is still tracing, so the host is not called."""
     host, seen = spy(add)
     f = our_pure(host, like_first)
     with pytest.raises(NotImplementedError) as caught:
@@ -70,7 +69,6 @@ def test_vmap_without_a_method_names_the_choices(our_pure, spy):
 
 @pytest.mark.parametrize("method", METHODS[:2])
 def test_zero_elements_make_zero_calls(our_pure, spy, run, method):
-    """Looped batch elements are called one by one, and there is none."""
     host, seen = spy(np.sin)
     f = our_pure(host, like_first, vmap_method=method)
     returned_value = run(jax.vmap(f), np.zeros((0, 3), np.float32))
@@ -80,7 +78,7 @@ def test_zero_elements_make_zero_calls(our_pure, spy, run, method):
 
 @pytest.mark.parametrize("method", METHODS[:2])
 def test_vmap_of_unbatched_arguments_makes_one_call(pure, spy, run, method):
-    """One value for all batch elements."""
+    """All batch elements get the same value."""
     host, seen = spy(np.sin)
     f = pure(host, like_first, vmap_method=method)
     returned_value = run(

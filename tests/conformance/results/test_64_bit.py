@@ -1,4 +1,4 @@
-"""A result of 64 bits is exact under x64, and without it an error, never narrowed in silence."""
+"""A 64-bit result is exact with x64 enabled, and an error without; never truncated silently."""
 
 import jax
 import numpy as np
@@ -14,9 +14,9 @@ WIDE = ["float64", "int64", "uint64", "complex128"]
 @eager_or_jit
 @pytest.mark.parametrize("dtype", WIDE)
 def test_64_bit_result_without_x64_is_an_error_when_called(pure, dtype, compiled):
-    """As with JAX: nothing ran, nothing was narrowed in silence; 0 calls."""
+    """JAX raises too, before any host call."""
     seen = []
-    f = pure(seen.append, jax.ShapeDtypeStruct((), np.dtype(dtype)))  # declaring it is no error
+    f = pure(seen.append, jax.ShapeDtypeStruct((), np.dtype(dtype)))  # the declaration is valid
     with pytest.raises(ValueError, match=r"64|x64"):
         compiled(f)(X)
     assert seen == []
@@ -24,7 +24,7 @@ def test_64_bit_result_without_x64_is_an_error_when_called(pure, dtype, compiled
 
 @pytest.mark.parametrize("dtype", WIDE)
 def test_64_bit_result_of_io_without_x64_is_an_error_when_called(io, dtype):
-    """As with JAX; 0 calls."""
+    """JAX raises too, before any host call."""
     seen = []
     f = io(seen.append, {"here": jax.ShapeDtypeStruct((), np.dtype(dtype))})
     with pytest.raises(ValueError, match=r"64|x64"):
@@ -34,7 +34,6 @@ def test_64_bit_result_of_io_without_x64_is_an_error_when_called(io, dtype):
 
 @pytest.mark.parametrize("dtype", WIDE)
 def test_64_bit_result_with_x64_is_exact(our_pure, run, dtype):
-    """The same declaration, in a context that allows it; 1 call."""
     returned_value = np.array(2**53 - 1, dtype)
     with jax.enable_x64(True):
         f = our_pure(lambda x: returned_value, jax.ShapeDtypeStruct((), np.dtype(dtype)))
@@ -43,8 +42,8 @@ def test_64_bit_result_with_x64_is_exact(our_pure, run, dtype):
     assert got == returned_value
 
 
-def test_result_like_a_64_bit_numpy_argument_is_as_wide_as_jax_holds_it(run):
-    """``"x"`` is x as JAX sees it: no error, 32 bits without x64; 1 call."""
+def test_result_declared_like_a_64_bit_argument_has_the_dtype_jax_gives_the_argument(run):
+    """Without x64, JAX truncates x to 32 bits, and ``result="x"`` means the truncated dtype."""
     seen = []
 
     @jaxcb.pure(result="x")

@@ -1,4 +1,4 @@
-"""A result, good or bad, belongs to its own call and changes no other."""
+"""The result of a call, valid or not, does not affect other calls."""
 
 import jax
 import numpy as np
@@ -9,8 +9,7 @@ from tests.conformance._messages import assert_readable
 from tests.conformance._parameters import ordered_or_not
 
 
-def test_result_may_be_the_argument_itself(our_pure, run):
-    """Unchanged, or a view of it; 2 calls in one program."""
+def test_result_may_be_a_view_of_the_argument(our_pure, run):
     seen = []
 
     def echo(x):
@@ -22,8 +21,8 @@ def test_result_may_be_the_argument_itself(our_pure, run):
     assert len(seen) == 2
 
 
-def test_result_changed_after_it_was_returned_does_not_change_the_result(our_pure, run):
-    """The host may reuse its buffer; 3 calls."""
+def test_host_function_may_overwrite_an_array_it_returned(our_pure, run):
+    """JAX gets a copy, so the host function may reuse its buffer."""
     buffer = np.zeros(3, np.float32)
 
     def fill(x):
@@ -37,8 +36,8 @@ def test_result_changed_after_it_was_returned_does_not_change_the_result(our_pur
         np.testing.assert_array_equal(result, X + number)
 
 
-def test_good_calls_after_a_bad_one_are_good(our_pure, run, failure):
-    """An error ends one run, not the program; 3 calls."""
+def test_program_still_works_after_a_wrong_result(our_pure, run, failure):
+    """The error ends only the run in which it happens."""
     results, seen = [X, np.ones(4, np.float32), X * 2], []
 
     def oracle(x):
@@ -53,8 +52,7 @@ def test_good_calls_after_a_bad_one_are_good(our_pure, run, failure):
 
 
 @ordered_or_not
-def test_io_callbacks_keep_the_same_contract(our_io, run, failure, ordered):
-    """One bad result, then a good one; 2 calls."""
+def test_program_with_io_still_works_after_a_wrong_result(our_io, run, failure, ordered):
     results, seen = [np.ones(4, np.float32), np.ones(3)], []
 
     def oracle(x):
@@ -67,8 +65,7 @@ def test_io_callbacks_keep_the_same_contract(our_io, run, failure, ordered):
     assert len(seen) == 2
 
 
-def test_bad_result_is_recorded_as_the_error_of_its_call(returning, failure):
-    """1 call, with its error."""
+def test_wrong_result_is_recorded_as_the_error_of_its_call(returning, failure):
     f, _ = returning(np.ones(4, np.float32), THREE)
     with jaxcb.record() as r:
         failure(jax.jit(f), X)

@@ -1,4 +1,4 @@
-"""The result is declared by an expression or a function, which is checked before any call."""
+"""An expression or a function declares the result, and is checked before any host call."""
 
 import functools
 
@@ -11,8 +11,7 @@ from tests.conformance._arrays import THREE, X
 from tests.conformance._parameters import METHODS
 
 
-def test_expression_over_the_parameters_declares_any_structure(run):
-    """Names, attributes, indices, tuples; 1 call each."""
+def test_expression_may_use_names_attributes_indices_and_tuples(run):
     seen = []
 
     @jaxcb.pure(result="(z, z.shape[:1])")
@@ -28,7 +27,6 @@ def test_expression_over_the_parameters_declares_any_structure(run):
 
 
 def test_expression_none_declares_no_result(run):
-    """An io callback for its effect; 1 call."""
     seen = []
 
     @jaxcb.io(result="None")
@@ -39,8 +37,7 @@ def test_expression_none_declares_no_result(run):
     assert seen == [2]
 
 
-def test_expression_reads_parameters_by_name_however_they_are_given(run):
-    """By position, by keyword, by default; 3 calls."""
+def test_expression_may_use_parameters_passed_by_position_keyword_or_default(run):
     seen = []
 
     @jaxcb.pure(result="y")
@@ -56,7 +53,6 @@ def test_expression_reads_parameters_by_name_however_they_are_given(run):
 
 
 def test_function_of_the_parameters_declares_the_result(run):
-    """For what an expression is too short for; 1 call."""
     seen = []
 
     @jaxcb.pure(result=lambda x, y: jax.ShapeDtypeStruct((*x.shape, *y.shape), x.dtype))
@@ -70,8 +66,7 @@ def test_function_of_the_parameters_declares_the_result(run):
 
 @pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io], ids=["pure", "io"])
 @pytest.mark.parametrize("form", ["bare", "called"])
-def test_decorator_asks_for_a_result(flavor, form):
-    """When the function is decorated; 0 calls."""
+def test_decorating_without_a_result_is_an_error(flavor, form):
     with pytest.raises(ValueError, match=r"oracle[\s\S]*result"):
 
         @(flavor if form == "bare" else flavor())
@@ -80,8 +75,8 @@ def test_decorator_asks_for_a_result(flavor, form):
 
 
 @pytest.mark.parametrize("method", ["parallel", "Sequential", 3, True], ids=repr)
-def test_unknown_vmap_method_is_an_error_that_names_the_choices(our_pure, method):
-    """When called or decorated, vmap or not; 0 calls."""
+def test_error_about_an_unknown_vmap_method_lists_the_methods(our_pure, method):
+    """It is raised even outside vmap, before any host call."""
     seen = []
     with pytest.raises(ValueError) as caught:
         our_pure(seen.append, THREE, vmap_method=method)(X)
@@ -91,7 +86,7 @@ def test_unknown_vmap_method_is_an_error_that_names_the_choices(our_pure, method
 
 
 def test_unknown_vmap_method_is_a_value_error_as_with_jax(pure):
-    """The class that existing code catches; 0 calls."""
+    """Existing code catches this class."""
     seen = []
     with pytest.raises(ValueError, match="vmap_method"):
         pure(seen.append, THREE, vmap_method="parallel")(X)
@@ -99,8 +94,6 @@ def test_unknown_vmap_method_is_a_value_error_as_with_jax(pure):
 
 
 def test_decorated_function_keeps_its_name_and_docstring():
-    """It stands where the function stood; 0 calls."""
-
     @jaxcb.pure(result="x")
     def oracle(x):
         """Knows."""
@@ -111,7 +104,6 @@ def test_decorated_function_keeps_its_name_and_docstring():
 
 
 def test_partial_and_callable_objects_are_host_functions_too(our_pure, run):
-    """1 call each."""
     seen = []
 
     def scale(factor, x):

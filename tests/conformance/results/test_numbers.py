@@ -1,4 +1,4 @@
-"""A number that fits the declared dtype is converted, and any other is shown in an error."""
+"""Numbers that fit the declared dtype are converted; for all others, the error shows the number."""
 
 import jax
 import jax.numpy as jnp
@@ -61,8 +61,9 @@ REFUSED = {  # declared, result, words of the message
 
 
 @pytest.mark.parametrize(("dtype", "result", "expected"), ACCEPTED.values(), ids=ACCEPTED)
-def test_number_that_fits_is_converted(returning, run, dtype, result, expected):
-    """To exactly the declared dtype, eager and compiled; 2 calls."""
+def test_number_that_fits_is_converted_to_the_declared_dtype(
+    returning, run, dtype, result, expected
+):
     f, seen = returning(result, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
     for g in (f, jax.jit(f)):
         got = np.asarray(run(g, X))
@@ -72,10 +73,8 @@ def test_number_that_fits_is_converted(returning, run, dtype, result, expected):
 
 
 @pytest.mark.parametrize(("dtype", "result", "words"), REFUSED.values(), ids=REFUSED)
-def test_number_that_does_not_fit_is_an_error_that_shows_it(
-    returning, failure, dtype, result, words
-):
-    """Nothing wraps around, becomes infinite, or loses a part in silence; 1 call each."""
+def test_error_shows_the_number_that_does_not_fit(returning, failure, dtype, result, words):
+    """Numbers never wrap around, become infinite or lose their fraction silently."""
     f, seen = returning(result, jax.ShapeDtypeStruct((), jnp.dtype(dtype)))
     for g in (f, jax.jit(f)):
         message = assert_readable(failure(g, X))
@@ -83,8 +82,7 @@ def test_number_that_does_not_fit_is_an_error_that_shows_it(
     assert len(seen) == 2
 
 
-def test_error_shows_the_one_value_among_many_that_does_not_fit(returning, failure):
-    """Large arrays too; 1 call."""
+def test_error_shows_which_value_of_an_array_does_not_fit(returning, failure):
     result = np.zeros(1000)
     result[777] = -1.25e300
     f, seen = returning(result, jax.ShapeDtypeStruct((1000,), np.float32))
@@ -92,15 +90,15 @@ def test_error_shows_the_one_value_among_many_that_does_not_fit(returning, failu
     assert len(seen) == 1
 
 
-def test_error_in_a_large_array_stays_short(returning, failure):
-    """Of the wrong kind, as a whole; 1 call."""
+def test_error_about_a_large_array_is_short(returning, failure):
+    """All its values have the wrong kind of dtype."""
     f, seen = returning(np.full(10_000, 1.5), jax.ShapeDtypeStruct((10_000,), np.int32))
     assert "1.5" in assert_readable(failure(jax.jit(f), X))
     assert len(seen) == 1
 
 
 class Convertible:
-    """Has ``__array__`` and nothing else."""
+    """An object whose only array method is ``__array__``."""
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(X, dtype)
@@ -119,8 +117,7 @@ class Convertible:
     ],
     ids=["Fortran", "strided", "transposed", "broadcast", "big-endian", "__array__", "np.float32"],
 )
-def test_result_of_any_layout_arrives_with_its_values(returning, run, result, expected):
-    """Values at their places, whatever the memory looks like; 2 calls."""
+def test_result_may_have_any_memory_layout_or_byte_order(returning, run, result, expected):
     expected = np.array(result if expected is None else expected, np.float32)
     f, seen = returning(result, jax.ShapeDtypeStruct(expected.shape, np.float32))
     for g in (f, jax.jit(f)):

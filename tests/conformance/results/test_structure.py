@@ -1,4 +1,4 @@
-"""A result has the declared structure and shape, or the error names the difference."""
+"""Results must have the declared shape; lists and tuples are interchangeable in structures."""
 
 import collections
 
@@ -31,8 +31,8 @@ Point = collections.namedtuple("Point", "x y")
         "namedtuple for tuple", "namedtuple in one, for lists",
     ],
 )  # fmt: skip
-def test_lists_and_tuples_stand_for_each_other(returning, run, returned_value, result):
-    """Nothing can be permuted by that; the declared structure comes back, 1 call."""
+def test_lists_and_tuples_are_interchangeable(returning, run, returned_value, result):
+    """The order of the leaves is unambiguous, and JAX gets the declared structure."""
     f, seen = returning(jax.tree.map(np.float32, returned_value), result)
     got = run(jax.jit(f), X)
     assert jax.tree.structure(got) == jax.tree.structure(result)
@@ -40,8 +40,8 @@ def test_lists_and_tuples_stand_for_each_other(returning, run, returned_value, r
     assert len(seen) == 1
 
 
-def test_what_numpy_returns_names_is_a_tuple_as_for_jax():
-    """EighResult where a tuple is declared."""
+def test_namedtuple_of_numpy_is_accepted_for_a_declared_tuple():
+    """np.linalg.eigh returns a namedtuple, EighResult, which JAX accepts too."""
     m = np.float32([[2, 1], [1, 2]])
     mine = jax.jit(lambda m: jaxcb.pure_callback(np.linalg.eigh, (m[0], m), m))(m)
     theirs = jax.jit(lambda m: jax.pure_callback(np.linalg.eigh, (m[0], m), m))(m)
@@ -65,10 +65,10 @@ WRONG_SHAPES = {
 @pytest.mark.parametrize(
     ("returned_value", "result", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES
 )
-def test_result_of_another_shape_is_an_error(
+def test_result_of_another_shape_is_an_error_that_names_both_shapes(
     returning, failure, returned_value, result, words, compiled
 ):
-    """Nothing is broadcast, though numpy would; the message has both shapes, 1 call."""
+    """Results are not broadcast to the declared shape, even where NumPy would do so."""
     f, seen = returning(returned_value, result)
     message = assert_readable(failure(compiled(f), X))
     assert [word for word in words if word not in message] == []
@@ -78,8 +78,8 @@ def test_result_of_another_shape_is_an_error(
 @pytest.mark.parametrize(
     ("method", "shape"), [("sequential", (3,)), ("expand_dims", (5, 3)), ("broadcast_all", (5, 3))]
 )
-def test_shape_expected_under_vmap_is_that_of_its_method(returning, run, failure, method, shape):
-    """One batch element, or the whole batch; the first wrong result ends it."""
+def test_vmap_method_decides_the_expected_shape(returning, run, failure, method, shape):
+    """It is the shape of one batch element or of the batch. A wrong result ends the run."""
     f, seen = returning(np.ones(shape, np.float32), THREE, vmap_method=method)
     np.testing.assert_array_equal(run(jax.vmap(f), np.ones((5, 2), np.float32)), np.ones((5, 3)))
     assert len(seen) == (5 if method == "sequential" else 1)

@@ -25,7 +25,7 @@ def counter():
     return pure()(lambda x: x + next(count)), X
 
 
-def memory_of_the_call_before():
+def remembers_the_previous_call():
     last = [np.zeros(3)]
 
     @pure()
@@ -46,7 +46,7 @@ def writes_its_input():
     return shift, X
 
 
-def writes_where_it_may():
+def writes_to_writable_inputs():
     @pure()
     def careful(x):
         if x.flags.writeable:
@@ -84,7 +84,7 @@ def sums_the_batch_away():
     return pure(result=X[0], vmap_method="legacy_vectorized")(lambda x: x.sum()), X
 
 
-def right_for_one_batch_axis_only():
+def correct_for_one_batch_axis_only():
     @pure(result=X, vmap_method="legacy_vectorized")
     def outer(x, y):
         return x * y[:, None] if y.ndim else x * y
@@ -118,7 +118,7 @@ def uses_jax():
     return pure()(lambda x: np.asarray(jnp.sin(x))), X
 
 
-def uses_jax_that_it_looks_up():
+def uses_jax_through_a_dict():
     return pure()(lambda x: np.asarray(HIDDEN["jax"].sin(x))), X
 
 
@@ -150,7 +150,7 @@ def buffer_of_one_element():
     return scale, X
 
 
-def plainly_reads_the_clock():
+def reads_the_clock():
     import time
 
     @pure()
@@ -161,12 +161,15 @@ def plainly_reads_the_clock():
     return late, X
 
 
-PLANTED = {  # what is planted: kind of the finding, what it says
+PLANTED = {  # function that returns a callback and its arguments: kind of the finding, its text
     random_result: ("same inputs twice", r"returns .* at \[0\] instead of"),
     counter: ("same inputs twice", r"returns 2.0 at \[0\] instead of 1.0"),
-    memory_of_the_call_before: ("same inputs twice", "after calls with other arguments"),
+    remembers_the_previous_call: ("same inputs twice", "after calls with other arguments"),
     writes_its_input: ("inputs unchanged", "fails on read-only arrays"),
-    writes_where_it_may: ("inputs unchanged", r"input is 7.0 at args\[0\]\[0\] instead of 1.0"),
+    writes_to_writable_inputs: (
+        "inputs unchanged",
+        r"input is 7.0 at args\[0\]\[0\] instead of 1.0",
+    ),
     wrong_shape: ("declared result", r"returned shape \(2,\), expected \(3,\)"),
     wrong_structure: ("declared result", "'c'"),
     loses_its_fraction: ("declared result", "int32"),
@@ -181,15 +184,15 @@ PLANTED = {  # what is planted: kind of the finding, what it says
     ),
     takes_no_batch: ("vmap contract", "TypeError: only"),
     sums_the_batch_away: ("vmap contract", r"shape \(\), expected \(3,\)"),
-    right_for_one_batch_axis_only: ("vmap contract", r"shapes \(2, 3, 3\), \(2, 3\)"),
+    correct_for_one_batch_axis_only: ("vmap contract", r"shapes \(2, 3, 3\), \(2, 3\)"),
     wrong_jvp: ("derivative rule", r"by args\[0\], .*; differences give"),
     wrong_vjp: ("derivative rule", r"by args\[1\], .*; differences give"),
     rule_that_fails: ("derivative rule", r"by args\[0\] it fails"),
     uses_jax: ("no JAX inside", "uses JAX: jax.numpy.sin, _planted.py"),
-    uses_jax_that_it_looks_up: ("no JAX inside", "uses JAX: _planted.py"),
+    uses_jax_through_a_dict: ("no JAX inside", "uses JAX: _planted.py"),
     prints_by_another_name: ("no printing", r"prints 'saw \(3,\)'"),
     forgets_output: ("declared result", r"did not write 1 of the 3 elements of out"),
     adds_to_its_output: ("same inputs twice", "instead of"),
     buffer_of_one_element: ("vmap contract", "'expand_dims'"),
-    plainly_reads_the_clock: ("source", "reads the clock: time.time"),
+    reads_the_clock: ("source", "reads the clock: time.time"),
 }

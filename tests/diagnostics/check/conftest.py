@@ -6,8 +6,8 @@ import jupyter_jaxcb as jaxcb
 
 
 @pytest.fixture(autouse=True)
-def _registered_in_silence():
-    """What breaks a contract here may be reported when it is registered, too."""
+def _no_warnings_when_registering():
+    """Some host functions break their contract visibly, so registering them warns."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", jaxcb.ImpureFunctionWarning)
         yield

@@ -1,4 +1,4 @@
-"""`check` finds each violation of a contract, shows its values, and finds nothing else."""
+"""`check` finds each violation of a contract and shows the values, without false alarms."""
 
 import functools
 import sys
@@ -18,7 +18,7 @@ from ._planted import PLANTED, X, not_batch_aware, prints_by_another_name, pure
 
 
 def only(callback, *args, **kwargs):
-    """The only finding that is expected."""
+    """Return the only finding of a check, and assert that there is exactly one."""
     found = jaxcb.check(callback, *args, **kwargs)
     assert not found.ok, found
     (finding,) = found.findings
@@ -26,7 +26,7 @@ def only(callback, *args, **kwargs):
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
-def test_planted_violation_is_the_one_finding(plant):
+def test_planted_violation_is_the_only_finding(plant):
     callback, *args = plant()
     kind, what = PLANTED[plant]
     finding = only(callback, *args)
@@ -63,7 +63,7 @@ RULED = {
 
 
 @pytest.mark.parametrize("name", RULED)
-def test_right_rule_has_no_findings(name):
+def test_correct_rule_has_no_findings(name):
     function, derivative, x = RULED[name]
     callback = jaxcb.pure(lambda x: function(x), result="x")
     callback.defjvp(lambda p, t: (callback(*p), derivative(p[0], t[0])))
@@ -71,7 +71,7 @@ def test_right_rule_has_no_findings(name):
     assert found.ok and "derivative rule" in found.kept, found
 
 
-def test_right_reverse_rule_of_two_arguments_and_a_static_one_has_no_findings():
+def test_correct_reverse_rule_with_a_static_argument_has_no_findings():
     @pure(result=(X, X[0]))
     def both(x, y, scale):
         return scale * np.sin(x) * y, (x * y).sum()
@@ -88,7 +88,7 @@ def test_right_reverse_rule_of_two_arguments_and_a_static_one_has_no_findings():
     assert found.ok and "derivative rule" in found.kept, found
 
 
-def test_kink_is_left_out():
+def test_derivative_at_a_kink_is_not_checked():
     absolute = pure()(lambda x: np.abs(x))
     absolute.defjvp(lambda p, t: (absolute(*p), jnp.sign(p[0]) * t[0]))
     found = jaxcb.check(absolute, np.float32([0.0]))
@@ -96,14 +96,13 @@ def test_kink_is_left_out():
     assert "derivative rule" in jaxcb.check(absolute, np.float32([1.0])).kept
 
 
-def test_methods_that_would_be_right_are_named():
+def test_correct_vmap_methods_are_listed():
     every = {"expand_dims": True, "broadcast_all": True, "legacy_vectorized": True}
     assert jaxcb.check(pure(result=X)(np.sin), X).vmap_methods == every
     cube = pure(result=lambda x: x)(functools.partial(np.power, 3))
     assert jaxcb.check(cube, X).vmap_methods == every
-    both = pure(result=lambda x, y: x)(
-        np.add
-    )  # adds one batch element's number to another's elements
+    # np.add broadcasts the batch axis of y against the last axis of x.
+    both = pure(result=lambda x, y: x)(np.add)
     assert not any(jaxcb.check(both, X, np.float32(1)).vmap_methods.values())
 
 
@@ -114,8 +113,8 @@ BATCHES += [("legacy_vectorized", masks) for masks in MASKS[:-1]]
 
 
 @pytest.mark.parametrize(("method", "masks"), BATCHES)
-def test_batches_are_those_that_vmap_makes(method, masks):
-    """Each shape that jax.vmap hands to the host function is one that check has tried."""
+def test_check_tries_the_shapes_that_vmap_makes(method, masks):
+    """`check` has tried every shape that jax.vmap passes to the host function."""
     tried, seen = set(), set()
 
     @pure(result=X, vmap_method=method)
@@ -131,12 +130,12 @@ def test_batches_are_those_that_vmap_makes(method, masks):
         x, y = (np.stack([z] * size) if axis == 0 else z for z, axis in zip((x, y), axes))  # noqa: B905
     try:
         function(x, y)
-    except jax.errors.JaxRuntimeError:  # shapes that do not fit: seen they were
+    except jax.errors.JaxRuntimeError:  # the shapes do not fit, but the function recorded them
         assert method != "broadcast_all"
     assert seen and seen <= tried
 
 
-def test_nothing_of_it_is_recorded_and_recording_goes_on():
+def test_calls_of_a_check_are_not_recorded_and_recording_continues():
     double = pure()(lambda x: 2 * x)
     double.defjvp(lambda p, t: (double(*p), 2 * t[0]))
     with jaxcb.record() as r:
@@ -149,24 +148,24 @@ def test_nothing_of_it_is_recorded_and_recording_goes_on():
     assert jaxcb.check(double, X).ok and active() is None
 
 
-def test_block_that_begins_meanwhile_records_afterwards():
-    begun, blocks = threading.Event(), []
+def test_block_that_begins_during_a_check_records_after_it():
+    began, blocks = threading.Event(), []
 
     @pure()
     def slow(x):
         if not blocks:
             blocks.append(jaxcb.record())
             blocks.append(blocks[0].__enter__())
-            begun.set()
+            began.set()
         return x
 
     jaxcb.check(slow, X)
     slow(X)
     blocks[0].__exit__(None, None, None)
-    assert begun.is_set() and len(blocks[1].recording) == 1
+    assert began.is_set() and len(blocks[1].recording) == 1
 
 
-def test_profiler_of_the_user_is_put_back():
+def test_profile_function_of_the_user_is_restored():
     profile = lambda *args: None  # noqa: E731
     before = sys.getprofile()
     sys.setprofile(profile)
@@ -178,7 +177,7 @@ def test_profiler_of_the_user_is_put_back():
 
 
 @pytest.mark.parametrize("flavor", [jaxcb.io, jaxcb.debug])
-def test_function_with_effects_is_run_once(flavor, capsys):
+def test_function_with_effects_is_called_once(flavor, capsys):
     calls = []
 
     def show(x):
@@ -196,12 +195,12 @@ def test_wrong_result_of_an_io_callback_is_found():
     assert only(jaxcb.io(lambda x: x[:1], result="x"), X).kind == "declared result"
 
 
-def test_what_a_pure_function_prints_is_not_shown(capsys):
+def test_output_of_a_pure_function_is_not_shown(capsys):
     jaxcb.check(prints_by_another_name()[0], X)
     assert capsys.readouterr().out == ""
 
 
-def test_a_print_that_the_source_shows_is_one_finding():
+def test_print_found_in_the_source_is_not_reported_twice():
     with pytest.warns(jaxcb.ImpureFunctionWarning, match="prints"):
 
         @pure()
@@ -210,11 +209,11 @@ def test_a_print_that_the_source_shows_is_one_finding():
             return x
 
     found = jaxcb.check(loud, X)
-    assert [one.kind for one in found.findings] == ["source"]
+    assert [finding.kind for finding in found.findings] == ["source"]
     assert "no printing" not in found.kept
 
 
-def test_jax_arrays_keywords_trees_and_static_arguments_are_taken():
+def test_check_takes_jax_arrays_keywords_pytrees_and_static_arguments():
     @jaxcb.pure(result="tree['x']", arrays="jax")
     def pick(tree, mode, *, scale):
         assert isinstance(tree["x"], jax.Array) and mode == "sum"
@@ -225,12 +224,12 @@ def test_jax_arrays_keywords_trees_and_static_arguments_are_taken():
 
 
 @pytest.mark.parametrize("wrong", [np.sin, 3, jaxcb.tap(lambda x: None)])
-def test_non_callback_is_refused(wrong):
+def test_check_of_what_is_not_a_callback_is_an_error(wrong):
     with pytest.raises(TypeError, match=r"cannot check .* Write check\(f, x\)"):
         jaxcb.check(wrong, X)
 
 
-def test_check_reads_well():
+def test_repr_and_html_show_what_was_checked_and_found():
     found = jaxcb.check(not_batch_aware()[0], X)
     text = repr(found)
     assert text.startswith("<lambda> · pure · 1 finding\n  ✕ vmap contract: under vmap_method=")
@@ -248,13 +247,13 @@ def test_check_reads_well():
     ).startswith("sin · pure · no findings\n")
 
 
-def test_key_is_refused_with_what_to_pass():
+def test_error_about_a_prng_key_says_what_to_pass():
     with pytest.raises(TypeError, match=r"cannot check with .*jax.random.key_data"):
         jaxcb.check(pure()(lambda x: x), jax.random.key(0))
 
 
 @pytest.mark.parametrize(("args", "most"), [((X,), 30), ((X, X), 45)])
-def test_number_of_runs_is_small(args, most):
+def test_number_of_calls_is_small(args, most):
     calls = []
     jaxcb.check(pure(result=X)(lambda *args: calls.append(1) or sum(args)), *args)
     assert len(calls) <= most

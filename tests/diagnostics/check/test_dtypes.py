@@ -1,4 +1,4 @@
-"""check() with every dtype that this JAX has, those of ml_dtypes too."""
+"""`check` works with every dtype that this version of JAX has, including those of ml_dtypes."""
 
 import itertools
 
@@ -17,11 +17,11 @@ NUMPYS = "bool int8 uint8 int16 uint16 int32 uint32 float16 float32 complex64".s
 
 
 def is_in_jax(dtype):
-    """Whether JAX can compute with it."""
+    """Return whether JAX can compute with `dtype`."""
     try:
         x = jax.numpy.asarray(np.ones(3, dtype))
         return np.asarray(jax.jit(lambda x: x[::-1])(x)).dtype == dtype
-    except Exception:  # of several kinds, as versions have it
+    except Exception:  # its class depends on the version of JAX
         return False
 
 
@@ -34,14 +34,14 @@ def register(function, **options):
     return jaxcb.pure(function, result="x", **options)
 
 
-def test_dtypes_of_one_byte_and_less_are_among_those_of_jax():
+def test_dtypes_of_one_byte_and_less_are_tested():
     names = {str(dtype) for dtype in DTYPES}
     assert {"int2", "uint2", "int4", "uint4", "bfloat16", "float8_e5m2", "float4_e2m1fn"} <= names
 
 
 @every_dtype
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_identity_keeps_its_contract(dtype, method):
+def test_identity_has_no_findings(dtype, method):
     for x in (np.array([0, 1, 1], dtype), np.ones((), dtype), np.ones((2, 0), dtype)):
         found = jaxcb.check(register(lambda x: x, vmap_method=method), x)
         assert found.ok, found.findings
@@ -50,8 +50,8 @@ def test_identity_keeps_its_contract(dtype, method):
 @every_dtype
 @settings(max_examples=10, deadline=None)
 @given(data=st.binary(min_size=16, max_size=16))
-def test_identity_keeps_its_contract_for_whatever_numbers(dtype, data):
-    """Made of bits: NaN, infinity, the largest and the smallest are among them."""
+def test_identity_has_no_findings_for_random_bits(dtype, data):
+    """Random bits include NaN, infinity, and the largest and smallest numbers."""
     size = {"2": 4, "4": 16}.get(str(dtype).lstrip("uint"), 256)
     data = bytes(byte % (2 if dtype.kind == "b" else size) for byte in data)
     x = np.frombuffer(data, dtype).copy()
@@ -59,39 +59,40 @@ def test_identity_keeps_its_contract_for_whatever_numbers(dtype, data):
     assert found.ok, found.findings
 
 
-def test_identity_keeps_its_contract_for_a_signalling_nan():
+def test_identity_has_no_findings_for_a_signaling_nan():
     x = np.array([0x7F81, 0x3F80], np.uint16).view(ml_dtypes.bfloat16)
     found = jaxcb.check(register(lambda x: x, vmap_method="expand_dims"), x)
     assert found.ok, found.findings
 
 
 @every_dtype
-def test_result_that_changes_is_found(dtype):
+def test_result_that_changes_between_calls_is_found(dtype):
     number = itertools.count()
 
     def changing(x):
         return x if next(number) % 2 else np.roll(x, 1)
 
     found = jaxcb.check(register(changing), np.array([1, 0, 0], dtype))
-    assert [one.kind for one in found.findings if one.kind != "source"] == ["same inputs twice"]
+    kinds = [finding.kind for finding in found.findings if finding.kind != "source"]
+    assert kinds == ["same inputs twice"]
 
 
 @every_dtype
-def test_batch_whose_results_differ_from_those_of_its_elements_is_found(dtype):
+def test_batch_result_that_differs_from_those_of_the_elements_is_found(dtype):
     def reversed_whole(x):
         return np.ascontiguousarray(x[::-1])
 
     found = jaxcb.check(
         register(reversed_whole, vmap_method="expand_dims"), np.array([1, 0, 0], dtype)
     )
-    assert [one.kind for one in found.findings] == ["vmap contract"]
+    assert [finding.kind for finding in found.findings] == ["vmap contract"]
 
 
 @pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "int8", "uint8", "int64"])
-def test_largest_integer_is_changed_to_another_one(name):
-    """Or the batch elements of a batch were all alike, and whatever mixes them up would pass."""
+def test_batch_elements_differ_even_for_the_largest_integer(name):
+    """If all batch elements were equal, a function that mixes them up would pass."""
     kind = getattr(ml_dtypes, name, None) or getattr(np, name)
     x = np.full(2, int(ml_dtypes.iinfo(kind).max), kind)
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
         found = jaxcb.check(register(lambda x: x[::-1].copy(), vmap_method="expand_dims"), x)
-    assert [one.kind for one in found.findings] == ["vmap contract"]
+    assert [finding.kind for finding in found.findings] == ["vmap contract"]

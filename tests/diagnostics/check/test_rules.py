@@ -1,4 +1,4 @@
-"""Right derivative rules have no findings, even of rough functions; wrong rules have."""
+"""Correct derivative rules have no findings, even for rough functions; wrong rules have one."""
 
 import zlib
 
@@ -23,12 +23,12 @@ def ruled(function, derivative):
     return callback
 
 
-def noisy(of_size):
-    """The sine and, added to it, noise that is the same for the same number."""
+def noisy(amplitude):
+    """Return the sine plus noise that depends on nothing but the argument."""
 
     def function(x):
         drawn = [zlib.crc32(np.float64(value).tobytes()) / 2**32 - 0.5 for value in np.ravel(x)]
-        return np.sin(x) + of_size * np.reshape(drawn, np.shape(x))
+        return np.sin(x) + amplitude * np.reshape(drawn, np.shape(x))
 
     return function
 
@@ -40,7 +40,7 @@ def bisected(x):
 
 TAU = 2 * np.pi
 GRID = np.linspace(0, 10, 2001)
-ROUGH = {  # function, its derivative, from where and to where
+ROUGH = {  # name: function, its derivative, lower and upper bound of the arguments
     "floor": (np.floor, lambda x: 0 * x, 0, 1000),
     "mod": (lambda x: np.mod(x, 1), lambda x: 1 + 0 * x, 100, 1000),
     "searchsorted": (lambda x: np.searchsorted(GRID, x) / 200.0, lambda x: 0 * x, 0.5, 9),
@@ -66,7 +66,7 @@ ROUGH = {  # function, its derivative, from where and to where
 @pytest.mark.parametrize("name", ROUGH)
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from([(), (3,)]))
-def test_right_rule_of_a_rough_function_has_no_finding(name, seed, shape):
+def test_correct_rule_of_a_rough_function_has_no_finding(name, seed, shape):
     function, derivative, low, high = ROUGH[name]
     x = np.float32(np.random.default_rng(seed).uniform(low, high, shape))
     found = jaxcb.check(ruled(function, lambda x, dx: derivative(x) * dx), x)
@@ -74,7 +74,7 @@ def test_right_rule_of_a_rough_function_has_no_finding(name, seed, shape):
 
 
 @pytest.mark.parametrize("name", ["floor", "mod", "440 Hz", "sin far out", "narrow peak"])
-def test_right_rule_of_a_function_that_is_smooth_when_seen_closely_is_kept(name):
+def test_correct_rule_of_a_locally_smooth_function_is_confirmed(name):
     function, derivative, low, high = ROUGH[name]
     x = np.float32(np.random.default_rng(0).uniform(low, high))
     found = jaxcb.check(ruled(function, lambda x, dx: derivative(x) * dx), x)
@@ -88,15 +88,15 @@ SMOOTH = {
     "j1": (scipy.special.expit, lambda x, dx: jax.nn.sigmoid(x) * (1 - jax.nn.sigmoid(x)) * dx),
     "offset": (lambda x: 1000 + np.sin(x), lambda x, dx: jnp.cos(x) * dx),
     "in float32": (lambda x: np.sin(x.astype(np.float32)), lambda x, dx: jnp.cos(x) * dx),
-    "of very different sizes": (
+    "very different scales": (
         lambda x: np.array([1e6, 1, 1e-6]) * x, lambda x, dx: jnp.array([1e6, 1, 1e-6]) * dx
     ),
     "cumsum": (np.cumsum, lambda x, dx: jnp.cumsum(dx)),
 }  # fmt: skip
 WRONG = {
     "sign": lambda right, x, dx: -right,
-    "half of it": lambda right, x, dx: right / 2,
-    "a tenth more": lambda right, x, dx: 1.1 * right,
+    "half": lambda right, x, dx: right / 2,
+    "10 % too large": lambda right, x, dx: 1.1 * right,
     "one element": lambda right, x, dx: right.at[1].multiply(2),
     "zero": lambda right, x, dx: 0 * right,
 }
@@ -114,7 +114,7 @@ def test_wrong_rule_of_a_smooth_function_is_found(name, wrong):
         assert only(callback, x).kind == "derivative rule"
 
 
-def test_transposed_matrix_is_found():
+def test_missing_transpose_in_a_vjp_is_found():
     product = pure(result=X)(lambda a, x: a @ x)
     product.defvjp(
         lambda a, x: (product(a, x), (a, x)), lambda kept, g: (jnp.outer(g, kept[1]), kept[0] @ g)
@@ -133,13 +133,13 @@ def test_value_of_a_rule_is_compared():
 
 
 Z = np.complex64([1 + 2j, 0.3 - 1j])
-COMPLEX = {  # what is computed, the derivative along dz
+COMPLEX = {  # name: function, its derivative along dz, the argument
     "holomorphic": (lambda z: z**2, lambda z, dz: 2 * z * dz, Z),
     "of the conjugate": (np.conj, lambda z, dz: jnp.conj(dz), Z),
     "to real": (lambda z: np.abs(z) ** 2, lambda z, dz: 2 * jnp.real(jnp.conj(z) * dz), Z),
     "from real": (lambda x: np.exp(1j * x), lambda x, dx: 1j * jnp.exp(1j * x) * dx, X),
 }
-COTANGENTS = {  # JAX pairs without conjugation
+COTANGENTS = {  # JAX's convention for cotangents does not conjugate
     "holomorphic": lambda z, g: 2 * z * g,
     "of the conjugate": lambda z, g: jnp.conj(g),
     "to real": lambda z, g: 2 * jnp.conj(z) * g,
@@ -150,7 +150,7 @@ COTANGENTS = {  # JAX pairs without conjugation
 @pytest.mark.parametrize("kind", ["jvp", "vjp"])
 @pytest.mark.parametrize("factor", [1, -1, 1j])
 @pytest.mark.parametrize("name", COMPLEX)
-def test_rule_of_complex_numbers_is_compared_in_both_parts(name, factor, kind):
+def test_complex_rule_is_compared_in_real_and_imaginary_part(name, factor, kind):
     function, along, z = COMPLEX[name]
     result = np.complex64(function(z)) if name != "to real" else np.float32(function(z))
     callback = jaxcb.pure(lambda z: function(z), result=result)
@@ -167,7 +167,7 @@ def test_rule_of_complex_numbers_is_compared_in_both_parts(name, factor, kind):
     assert ("derivative rule" in found.kept) == found.ok
 
 
-def test_integers_alone_are_not_compared():
+def test_rule_of_integers_alone_is_not_checked():
     double = pure()(lambda x: 2 * x)
     double.defjvp(lambda p, t: (double(*p), 99 * t[0]))
     found = jaxcb.check(double, np.int32([1, 2]))
@@ -175,14 +175,14 @@ def test_integers_alone_are_not_compared():
 
 
 @pytest.mark.parametrize("first", [0, 100, 199])
-def test_reverse_rule_is_asked_for_all_elements_of_a_long_result(first):
+def test_reverse_rule_is_checked_for_all_entries_of_a_long_result(first):
     square = pure()(lambda x: x**2)
     weights = jnp.ones(200).at[first].set(3.0)
     square.defvjp(lambda x: (square(x), x), lambda x, g: (2 * weights * x * g,))
     assert only(square, np.float32(np.linspace(1, 2, 200))).kind == "derivative rule"
 
 
-def test_arguments_beyond_the_first_are_differentiated_together():
+def test_later_arguments_are_differentiated_together():
     add = pure(result=X[0])(lambda *xs: sum(x.sum() for x in xs))
     add.defjvp(lambda p, t: (add(*p), sum(dx.sum() for dx in t[:-1])))
     assert only(add, *[X] * 9).what.startswith("by args[4] and 4 others, ")

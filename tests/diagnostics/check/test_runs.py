@@ -1,4 +1,4 @@
-"""`check` returns a finding, whatever the host function does: fail, hang, print."""
+"""`check` runs host functions that fail, print or are slow, and runs them only a few times."""
 
 import itertools
 import sys
@@ -17,15 +17,14 @@ from .test_check import only
 
 
 @pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", None])
-def test_function_that_promised_no_batches_gets_none(method):
+def test_function_whose_method_makes_no_batches_gets_none(method):
     shapes = set()
     found = jaxcb.check(pure(vmap_method=method)(lambda x: shapes.add(x.shape) or x), X)
     assert shapes == {X.shape} and found.vmap_methods == {}
     assert (method or "vmap is refused") in found.left_out["vmap contract"]
 
 
-def test_function_of_one_batched_method_is_tried_with_others():
-    """Where the one is wrong, another may be right."""
+def test_advice_names_another_method_that_is_correct():
     add = pure(result=lambda n, x: x, vmap_method="broadcast_all")(np.add)
     assert "or 'expand_dims'" in only(add, 1, X).advice
 
@@ -42,10 +41,10 @@ def failing_from(first, error):
 
 
 @pytest.mark.parametrize("first", range(2, 11))
-def test_failure_of_any_later_call_is_a_finding(first):
-    finding = only(failing_from(first, RuntimeError("solver already initialised")), X)
+def test_failure_of_a_later_call_is_a_finding(first):
+    finding = only(failing_from(first, RuntimeError("solver already initialized")), X)
     assert finding.kind == "same inputs twice"
-    assert "fails: RuntimeError: solver already initialised" in finding.what
+    assert "fails: RuntimeError: solver already initialized" in finding.what
 
 
 def test_wrong_shape_of_the_second_call_is_a_finding():
@@ -68,13 +67,13 @@ def test_failure_on_writable_arrays_is_a_finding():
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("first", [1, 2, 5])
-def test_stop_goes_through(stop, first):
+def test_keyboard_interrupt_and_system_exit_are_raised(stop, first):
     with pytest.raises(stop):
         jaxcb.check(failing_from(first, stop()), X)
 
 
-def test_change_after_many_calls_is_the_one_finding():
-    """Also where batches and the rule, which are looked at before, cannot fit then."""
+def test_change_after_many_calls_is_the_only_finding():
+    """The checks of batches and of the rule come earlier, and must not report it too."""
     calls = itertools.count(1)
 
     @pure(vmap_method="expand_dims")
@@ -110,7 +109,7 @@ def test_result_that_depends_on_the_value_is_a_finding_with_that_value(function,
     assert "declared result" not in found.kept and "same inputs twice" in found.kept
 
 
-def test_other_errors_for_values_that_were_made_up_are_none():
+def test_errors_for_values_that_check_made_up_are_not_findings():
     @pure()
     def exact(x):
         if not (x == X).all():
@@ -120,7 +119,7 @@ def test_other_errors_for_values_that_were_made_up_are_none():
     assert jaxcb.check(exact, X).ok
 
 
-def test_other_threads_print_where_they_did(capsys):
+def test_output_of_other_threads_is_not_captured(capsys):
     begin, printed = threading.Event(), threading.Event()
 
     def talk():
@@ -144,17 +143,17 @@ def test_other_threads_print_where_they_did(capsys):
     assert (sys.stdout, sys.stderr) == before
 
 
-def test_two_checks_at_once_give_the_streams_back():
+def test_two_checks_at_once_restore_the_streams():
     before = sys.stdout, sys.stderr
     inside, leave = threading.Barrier(2), threading.Event()
 
-    def one(x):
+    def host(x):
         if not leave.is_set():
             inside.wait()
             leave.set()
         return x
 
-    threads = [threading.Thread(target=jaxcb.check, args=(pure()(one), X)) for _ in range(2)]
+    threads = [threading.Thread(target=jaxcb.check, args=(pure()(host), X)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -162,14 +161,14 @@ def test_two_checks_at_once_give_the_streams_back():
     assert (sys.stdout, sys.stderr) == before
 
 
-def test_print_to_stderr_is_noticed(capsys):
+def test_print_to_stderr_is_a_finding(capsys):
     hidden = {"print": lambda: print("aloud", file=sys.stderr)}
     assert only(pure()(lambda x: hidden["print"]() or x), X).kind == "no printing"
     assert capsys.readouterr().err == ""
 
 
-def test_warning_is_no_print_and_is_shown(in_process):
-    """In a process of its own: pytest shows no warnings meanwhile."""
+def test_warning_is_shown_and_is_not_a_finding(in_process):
+    """In a separate process, because pytest captures warnings."""
     program = (
         "import warnings, numpy as np, jupyter_jaxcb as jaxcb\n"
         "f = lambda x: (warnings.warn('careful'), x)[1]\n"
@@ -180,13 +179,13 @@ def test_warning_is_no_print_and_is_shown(in_process):
 
 @pytest.fixture
 def seconds(monkeypatch):
-    """A clock that goes on by what is added."""
+    """A list of durations whose sum is the time of the clock."""
     added = []
     monkeypatch.setattr(_subject, "clock", lambda: sum(added))
     return added
 
 
-def test_slow_function_is_not_run_again_and_again(seconds):
+def test_slow_function_is_run_only_a_few_times(seconds):
     spend = seconds.append
 
     @pure(vmap_method="expand_dims")
@@ -200,7 +199,7 @@ def test_slow_function_is_not_run_again_and_again(seconds):
     assert found.left_out["vmap contract"] == "no time left after 10 s, each run takes 4 s"
 
 
-def test_finding_before_the_time_is_over_stays(seconds):
+def test_finding_made_before_the_time_limit_is_kept(seconds):
     spend = seconds.append
 
     @pure()
@@ -224,7 +223,7 @@ def test_number_of_runs_does_not_grow_with_the_tree():
     assert runs(40) == runs(10)
 
 
-def test_leaves_beyond_the_first_are_mapped_too():
+def test_leaves_after_the_first_are_batched_too():
     last = pure(result=X, vmap_method="expand_dims")(lambda *xs: xs[0] + xs[-1].reshape(-1)[:3])
     assert only(last, *[X] * 9).kind == "vmap contract"
 
@@ -260,7 +259,7 @@ COMPILED = [jax.jit(lambda x: x + 1).lower(X).compile()]
 
 
 @pytest.mark.parametrize("function", [HIDDEN["jitted"], COMPILED[0]], ids=["jit", "compiled"])
-def test_compiled_function_in_a_container_is_noticed_every_time(function):
+def test_compiled_function_in_a_list_is_found_every_time(function):
     hidden = [function]
     function(X)
     for _ in range(2):
@@ -268,7 +267,7 @@ def test_compiled_function_in_a_container_is_noticed_every_time(function):
         assert finding.kind == "no JAX inside" and "test_runs.py" in finding.what
 
 
-def test_parts_of_jax_that_do_not_compute_may_be_used():
+def test_host_function_may_use_parts_of_jax_that_do_not_compute():
     weights = jax.numpy.ones(3)
 
     def uses(x):
@@ -278,7 +277,7 @@ def test_parts_of_jax_that_do_not_compute_may_be_used():
     assert jaxcb.check(pure()(uses), X).ok
 
 
-def test_check_works_where_callbacks_are_left_out():
+def test_check_works_while_callbacks_are_disabled():
     sin = pure()(lambda x: np.sin(x))
     sin.defjvp(lambda p, t: (sin(*p), jax.numpy.cos(p[0]) * t[0]))
     with jaxcb.disabled():

@@ -1,7 +1,7 @@
-"""Compare explanations with recorded runs and with the counts of the host functions.
+"""Compare explanations with recorded runs and with the number of calls the host functions count.
 
-The module's own code makes no callbacks, so that a site in it stands for the user's call of the
-asked function itself; such sites are compared without their line.
+A call site in this file means that the explained function is itself a callback, called here at one
+line for the explanation and at another for the run. Such sites are compared without their line.
 """
 
 import ast
@@ -17,30 +17,30 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize
 
 
-def alone(test):
+def in_new_thread(test):
     """Run a test in a separate thread, because JAX keeps thread-local state that affects it."""
 
     @functools.wraps(test)
-    def run(*given, **named):
+    def run(*args, **kwargs):
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            return pool.submit(test, *given, **named).result()
+            return pool.submit(test, *args, **kwargs).result()
 
     return run
 
 
-def returns(program):
-    """Whether a program of the battery of statuses returns a function, or runs by itself."""
+def returns_function(program):
+    """Return whether a program of the status battery returns a function instead of running it."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(program))).body
     return any(isinstance(statement, ast.Return) for statement in tree.body)
 
 
 def facts(outcome):
-    """The parts of an outcome that depend on neither the function object nor the jit around it."""
+    """Return the parts of an outcome that an explanation and a run have in common."""
     site = outcome.site
-    place = (0, 0) if site.file == __file__ else (site.line, site.column)
+    position = (0, 0) if site.file == __file__ else (site.line, site.column)
     return (
         site.function,
-        *place,
+        *position,
         str(outcome.status),
         outcome.written,
         outcome.compiled,
@@ -53,15 +53,15 @@ def facts(outcome):
     )
 
 
-def reported(recording):
-    """The facts of all outcomes, sorted."""
+def sorted_facts(recording):
+    """Return the facts of all outcomes, sorted."""
     return sorted(map(facts, recording.outcomes), key=repr)
 
 
 def lowered(recording):
-    """What every site that was lowered is given and results, by function.
+    """Return the operands, results and vmap levels of every lowered site, sorted by function.
 
-    What each of several devices got is known of a run only.
+    Shards are left out, because only a run knows what each device got.
     """
     return sorted(
         (fact.site.function, fact.operands, fact.results, fact.levels, fact.gathered_bytes)
@@ -70,8 +70,13 @@ def lowered(recording):
     )
 
 
-def ask(made, hosts):
-    """Explain a function with its arguments, checking that no host function is called."""
+def explain_only(made, hosts):
+    """Return the explanation of a function, and assert that no host function is called.
+
+    Args:
+        made: the function, its arguments and, optionally, its keyword arguments.
+        hosts: the host functions, which count their calls.
+    """
     function, args, *kwargs = made
     before = hosts.calls.copy()
     recording = jaxcb.explain(function)(*args, **(kwargs[0] if kwargs else {}))
@@ -84,7 +89,7 @@ def ask(made, hosts):
 
 
 def run(made, hosts):
-    """The recording of the first run of the jitted function, and the calls it made."""
+    """Return the recording of the first run of the jitted function, and its host calls by name."""
     function, args, *kwargs = made
     jitted = function if hasattr(function, "lower") else jax.jit(function)
     hosts.calls.clear()
@@ -95,40 +100,43 @@ def run(made, hosts):
 
 
 def check_calls(explained, calls):
-    """Exactly the expected calls were made."""
-    promised = collections.defaultdict(list)
+    """Assert that the host functions were called as often as explained."""
+    expected = collections.defaultdict(list)
     for outcome in explained.outcomes:
-        promised[outcome.site.function].append(outcome.compiled)
-    for function, counts in promised.items():
+        expected[outcome.site.function].append(outcome.compiled)
+    for function, counts in expected.items():
         if None not in counts:
             assert sum(counts) == calls[function], function
-    assert set(calls) <= set(promised), "called, and not a word of it"
+    assert set(calls) <= set(expected), "called, but missing in the explanation"
 
 
 def check(explained, recorded, calls):
-    """The explanation equals what the run shows."""
-    assert reported(explained) == reported(recorded)
+    """Assert that the explanation equals the recording of the run and predicts its calls."""
+    assert sorted_facts(explained) == sorted_facts(recorded)
     assert lowered(explained) == lowered(recorded)
     check_calls(explained, calls)
     check_summaries(explained, recorded, calls)
 
 
 def check_summaries(explained, recorded, calls):
-    """The report of the explanation equals that of the run: sites, calls and texts."""
+    """Assert that reports of the explanation and of the run agree on sites, calls and texts."""
     ahead, after = by_site(explained), by_site(recorded)
     assert ahead.keys() == after.keys()
-    for site, one in ahead.items():
-        other = after[site]
-        assert one.ahead, site
-        assert one.calls == 0, site
-        assert one.expected in (None, other.calls), site
-        if str(other.status) not in ("not_reached", "not_run"):
-            assert one.status == other.status, site
-            assert (one.reason, one.advice) == (other.reason, other.advice), site
-        assert bool(one.reason) == (str(one.status) != "kept" or bool(one.elided)), site
+    for site, predicted in ahead.items():
+        actual = after[site]
+        assert predicted.ahead, site
+        assert predicted.calls == 0, site
+        assert predicted.expected in (None, actual.calls), site
+        if str(actual.status) not in ("not_reached", "not_run"):
+            assert predicted.status == actual.status, site
+            assert (predicted.reason, predicted.advice) == (actual.reason, actual.advice), site
+        assert bool(predicted.reason) == (
+            str(predicted.status) != "kept" or bool(predicted.elided)
+        ), site
 
 
 def by_site(recording):
+    """Return the summaries by site, without the sites in this file."""
     return {
         (s.site.function, 0 if s.site.file == __file__ else s.site.line, s.site.column): s
         for s in summarize(recording)

@@ -1,1 +1,1 @@
-collect_ignore = ["devices.py"]  # a program of its own
+collect_ignore = ["devices.py"]  # a script

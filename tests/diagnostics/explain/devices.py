@@ -1,4 +1,7 @@
-"""Programs on several devices, in a process of its own: prints a line for each that fails."""
+"""Compare explanations with runs on several devices; print a line for each program that fails.
+
+Run by test_devices.py in a separate process.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +9,13 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from tests.diagnostics.explain._same import alone, ask, check, returns, run
+from tests.diagnostics.explain._same import (
+    check,
+    explain_only,
+    in_new_thread,
+    returns_function,
+    run,
+)
 from tests.stack.elision._battery import Hosts
 from tests.stack.elision.programs import devices
 
@@ -14,7 +23,7 @@ XS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 
 def structs(h):
-    """Only the shape and the sharding of the argument are known."""
+    """Return a function and an argument of which only shape and sharding are known."""
     a = h.pure("a")
     x = jax.ShapeDtypeStruct(XS.shape, XS.dtype, sharding=NamedSharding(devices.MESH, P("d")))
     return devices.sharded(lambda x: a(x)), (x,)
@@ -36,27 +45,27 @@ def pmapped(h):
     return jax.pmap(lambda x: (b(x), a(x))[1]), (XS,)
 
 
-@alone
-def same(program):
-    hosts, others = Hosts(), Hosts()
-    explained = ask(program(hosts), hosts)
-    made = program(others)
+@in_new_thread
+def check_program(program):
+    explain_hosts, run_hosts = Hosts(), Hosts()
+    explained = explain_only(program(explain_hosts), explain_hosts)
+    made = program(run_hosts)
     arrays = [
         jax.device_put(jnp.zeros(x.shape, x.dtype), x.sharding)
         if isinstance(x, jax.ShapeDtypeStruct)
         else x
         for x in made[1]
     ]
-    check(explained, *run((made[0], arrays), others))
+    check(explained, *run((made[0], arrays), run_hosts))
 
 
 if __name__ == "__main__":
     assert len(jax.devices()) == 4
-    programs = {row.name: row.program for row in devices.ROWS if returns(row.program)}
+    programs = {row.name: row.program for row in devices.ROWS if returns_function(row.program)}
     programs |= {f.__name__: f for f in (structs, grad, elements, pmapped)}
-    for name, one in programs.items():
+    for name, program in programs.items():
         try:
-            same(one)
+            check_program(program)
         except Exception as error:
             print(f"FAILED {name}: {type(error).__name__} {error}")
     print(f"{len(programs)} programs")

@@ -1,4 +1,4 @@
-"""Arguments and functions that can be explained, and those that are refused."""
+"""`explain` takes the arguments and functions that jit takes, and refuses others clearly."""
 
 import functools
 
@@ -12,7 +12,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recording
 from tests.stack.elision._battery import Hosts
 
-from ._same import alone, ask, check, run
+from ._same import check, explain_only, in_new_thread, run
 
 X = np.arange(1, 4, dtype=np.float32)
 N = np.arange(1, 4, dtype=np.int32)
@@ -29,12 +29,12 @@ def flagged(h):
     return lambda x, flag=None, *, more=None: a(x) if flag else b(x) if more else x
 
 
-def distinguished(h):
-    """By a string, a number of turns and a shape."""
+def by_static_arguments(h):
+    """Return a function that needs concrete values: a string, a number of calls and a shape."""
     a = h.pure("a")
 
-    def f(x, kind, turns, shape=(3, 1)):
-        for _ in range(turns):
+    def f(x, kind, count, shape=(3, 1)):
+        for _ in range(count):
             x = a(x.reshape(shape)) if kind == "column" else a(x)
         return x
 
@@ -74,7 +74,7 @@ def branched(h):
     return lambda x, p, flag: lax.cond(p, lambda y: a(y), lambda y: y, x) if flag else x
 
 
-def turned(h):
+def repeated(h):
     a = h.pure("a")
     return lambda x, n, flag: lax.fori_loop(0, n, lambda i, c: a(c), x) if flag else x
 
@@ -93,13 +93,13 @@ CASES = [
     ("a keyword", lambda h: lambda *, x: h.pure("a")(x), (), {"x": X}),
     ("an argument and a keyword", static(flagged), (X,), {}),
     ("none", flagged, (X, None), {"more": None}),
-    ("a bool asked by if", static(flagged, static_argnames=("flag", "more")), (X, True)),
-    ("an int asked by if", static(flagged, static_argnums=1), (X, 3)),
-    ("a zero asked by if", static(flagged, static_argnums=1), (X, 0)),
-    ("a complex asked by if", static(flagged, static_argnums=1), (X, 2j)),
-    ("a keyword asked by if", static(flagged, static_argnames="more"), (X,), {"more": 1.5}),
-    ("a string", static(distinguished, static_argnums=(1, 2)), (X, "row", 2)),
-    ("a tuple", static(distinguished, static_argnums=(1, 2, 3)), (X, "column", 1, (1, 3))),
+    ("a bool in an if", static(flagged, static_argnames=("flag", "more")), (X, True)),
+    ("an int in an if", static(flagged, static_argnums=1), (X, 3)),
+    ("a zero in an if", static(flagged, static_argnums=1), (X, 0)),
+    ("a complex in an if", static(flagged, static_argnums=1), (X, 2j)),
+    ("a keyword in an if", static(flagged, static_argnames="more"), (X,), {"more": 1.5}),
+    ("a string", static(by_static_arguments, static_argnums=(1, 2)), (X, "row", 2)),
+    ("a tuple", static(by_static_arguments, static_argnums=(1, 2, 3)), (X, "column", 1, (1, 3))),
     ("a function", static(lambda h: lambda x, f: f(h.pure("a")(x)), static_argnums=1), (X, abs)),
     ("a key", lambda h: lambda k: h.pure("a")(jax.random.uniform(k, (3,))), (jax.random.key(0),)),
     ("old keys", lambda h: lambda k: h.io("a")(k), (jax.random.PRNGKey(0),)),
@@ -116,8 +116,8 @@ CASES = [
     ("a number beside a static one", static(scaled, static_argnames="flag"), (X, 3, True)),
     ("a zero beside a static one", static(scaled, static_argnums=2), (N, 0, True)),
     ("a bool beside a static one", static(branched, static_argnums=2), (X, True, 1)),
-    ("a length beside a static one", static(turned, static_argnums=2), (X, 3, True)),
-    ("a length", static(turned, static_argnums=2), (X, np.int32(3), True)),
+    ("a length beside a static one", static(repeated, static_argnums=2), (X, 3, True)),
+    ("a length", static(repeated, static_argnums=2), (X, np.int32(3), True)),
     (
         "a static dtype",
         static(lambda h: lambda x, t: h.pure("a")(x.astype(t)), static_argnums=1),
@@ -141,18 +141,18 @@ CASES = [
         for name, make, args, *more in CASES
     ],
 )
-@alone
+@in_new_thread
 def test_explanation_equals_the_run_for_these_arguments(make, args, kwargs):
-    hosts, others = Hosts(), Hosts()
-    explained = ask((make(hosts), args, kwargs), hosts)
-    check(explained, *run((make(others), args, kwargs), others))
+    explain_hosts, run_hosts = Hosts(), Hosts()
+    explained = explain_only((make(explain_hosts), args, kwargs), explain_hosts)
+    check(explained, *run((make(run_hosts), args, kwargs), run_hosts))
 
 
 @pytest.mark.parametrize(
     ("args", "kwargs"),
     [((STRUCT,), {}), ((), {"x": STRUCT}), ((jax.eval_shape(lambda: jnp.ones(3)),), {})],
 )
-def test_a_struct_stands_for_an_array(args, kwargs):
+def test_struct_is_explained_like_an_array(args, kwargs):
     hosts = Hosts()
     a = hosts.pure("a")
     f = lambda x: jax.vmap(a)(x)  # noqa: E731
@@ -162,7 +162,7 @@ def test_a_struct_stands_for_an_array(args, kwargs):
     assert of_struct.compiled == 3
 
 
-def test_a_struct_may_be_larger_than_memory():
+def test_struct_may_be_larger_than_memory():
     hosts = Hosts()
     a = hosts.pure("a")
     huge = jax.ShapeDtypeStruct((1 << 20, 1 << 20), np.float32)
@@ -170,7 +170,7 @@ def test_a_struct_may_be_larger_than_memory():
     assert outcome.compiled == 1
 
 
-def test_a_struct_of_keys_stands_for_keys():
+def test_struct_of_keys_is_explained_like_keys():
     hosts = Hosts()
     a = hosts.pure("a")
     keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 4))
@@ -179,7 +179,7 @@ def test_a_struct_of_keys_stands_for_keys():
 
 
 @pytest.mark.parametrize("number", [True, 3, 2.5, 1j])
-def test_a_python_number_that_an_if_asks_for_is_taken_as_it_is(number):
+def test_python_number_used_in_an_if_is_static(number):
     hosts = Hosts()
     a, b = hosts.pure("a"), hosts.pure("b")
     f = lambda x, n: a(x) if n else b(x)  # noqa: E731
@@ -188,23 +188,23 @@ def test_a_python_number_that_an_if_asks_for_is_taken_as_it_is(number):
         assert outcome.site.function == function
 
 
-def test_a_number_of_turns_and_a_shape_are_taken_as_they_are():
+def test_python_numbers_used_in_a_range_or_a_shape_are_static():
     hosts = Hosts()
-    f = distinguished(hosts)
+    f = by_static_arguments(hosts)
     outcomes = jaxcb.explain(f)(X, "column", 3, shape=(1, 3)).outcomes
     assert sum(o.compiled for o in outcomes) == 3
-    assert jaxcb.explain(f)(X, kind="row", turns=0).outcomes == ()
+    assert jaxcb.explain(f)(X, kind="row", count=0).outcomes == ()
 
 
 @pytest.mark.parametrize("thing", [None, 3, "f", X, {}])
-def test_what_is_not_a_function_is_refused_at_once(thing):
+def test_argument_that_is_not_a_function_is_a_type_error(thing):
     for explain in (jaxcb.explain, jaxcb.explain_matrix):
         with pytest.raises(TypeError, match=r"not a function.*function first"):
             explain(thing)
 
 
 @pytest.mark.parametrize("args", [(X,), (1,), (True, 2.0)])
-def test_the_error_of_the_function_comes_through(args):
+def test_error_of_the_function_is_raised(args):
     def f(*args):
         raise ValueError(f"of {len(args)} arguments")
 
@@ -227,14 +227,14 @@ def test_error_of_a_function_without_a_derivative_is_raised():
         jaxcb.explain(jax.grad(lambda x: a(x).sum()))(X)
 
 
-def test_a_function_without_callbacks_gives_an_empty_recording():
+def test_function_without_callbacks_gives_an_empty_recording():
     recording = jaxcb.explain(lambda x: x + 1)(X)
     assert recording.ahead
     assert recording.outcomes == ()
     assert repr(recording) == "<Recording without a run: no callbacks>"
 
 
-def test_what_comes_back_survives_json():
+def test_explanation_survives_json():
     hosts = Hosts()
     recording = jaxcb.explain(flagged(hosts))(X, True)
     again = Recording.from_json(recording.to_json())

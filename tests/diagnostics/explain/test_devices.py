@@ -1,4 +1,4 @@
-"""The part of the battery that needs several devices, in a process of its own."""
+"""The part of the status battery that needs several devices, in a separate process."""
 
 from pathlib import Path
 

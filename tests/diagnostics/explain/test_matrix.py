@@ -1,4 +1,4 @@
-"""Each column of the matrix equals a run of the transformed function under jit."""
+"""Each column of the matrix equals a run of the function under that transformation and jit."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import matrix_to_html, matrix_to_text
 from tests.stack.elision._battery import Hosts
 
-from ._same import alone, check_calls, reported, run
+from ._same import check_calls, in_new_thread, run, sorted_facts
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def scanned(function, args):
     return scan, stacked(args, 5)
 
 
-# What each column stands for, in so many words of JAX.
+# The transformation of each column, written out with JAX: (function, args), or None if refused.
 BY_HAND = {
     "jit": lambda function, args: (function, args),
     "vmap": lambda function, args: (jax.vmap(function), stacked(args, 3)) if args else None,
@@ -158,8 +158,8 @@ PROGRAMS += [several, integers, number, nothing, no_arguments, inner]
 
 
 @pytest.mark.parametrize("make", PROGRAMS, ids=lambda make: make.__name__)
-@alone
-def test_each_column_is_what_the_transformed_function_does(make):
+@in_new_thread
+def test_each_column_equals_a_run_of_the_transformed_function(make):
     hosts = Hosts()
     function, args = make(hosts)
     matrix = jaxcb.explain_matrix(function)(*args)
@@ -172,13 +172,13 @@ def test_each_column_is_what_the_transformed_function_does(make):
 
 
 def check_column(matrix, column, make):
-    others = Hosts()
-    made = BY_HAND[column](*make(others))
+    hosts = Hosts()
+    made = BY_HAND[column](*make(hosts))
     if made is None:
         assert matrix.refused[column].startswith("none of its arguments "), column
         return
     try:
-        recording, calls = run(made, others)
+        recording, calls = run(made, hosts)
     except Exception as error:
         words, objects, _ = str(error).strip().partition("\n")[0].partition(": [<")
         refusal = matrix.refused[column]
@@ -186,11 +186,11 @@ def check_column(matrix, column, make):
         return
     explained = matrix.columns[column]
     assert explained.ahead, column
-    assert reported(explained) == reported(recording), column
+    assert sorted_facts(explained) == sorted_facts(recording), column
     check_calls(explained, calls)
 
 
-def test_words_of_the_columns_are_in_the_text_and_the_html():
+def test_text_and_html_show_the_calls_and_refusals_of_every_column():
     hosts = Hosts()
     function, args = plain(hosts)
     matrix = jaxcb.explain_matrix(function)(*args)
@@ -206,8 +206,8 @@ def test_words_of_the_columns_are_in_the_text_and_the_html():
     assert "<script" not in html
 
 
-def test_io_in_a_checkpoint_is_refused_in_words():
-    """JAX's own message ends with the addresses of its effect objects."""
+def test_io_in_a_checkpoint_is_refused_with_advice():
+    """JAX's message ends with the addresses of effect objects instead."""
     hosts = Hosts()
     a = hosts.io("a")
     matrix = jaxcb.explain_matrix(lambda x: jnp.sin(x) + a(lax.stop_gradient(x)))(X)
@@ -218,14 +218,14 @@ def test_io_in_a_checkpoint_is_refused_in_words():
     assert " at 0x" not in words
 
 
-def test_matrix_without_callbacks_is_reported():
+def test_matrix_without_callbacks_says_so():
     matrix = jaxcb.explain_matrix(lambda x: x)(X)
     assert not any(column.outcomes for column in matrix.columns.values())
     assert matrix_to_text(matrix) == "no jupyter_jaxcb callbacks"
     assert "no jupyter_jaxcb callbacks" in matrix_to_html(matrix)
 
 
-def test_integers_only_refuse_derivatives_in_words():
+def test_derivatives_are_refused_for_integers():
     hosts = Hosts()
     function, args = integers(hosts)
     matrix = jaxcb.explain_matrix(function)(*args)
@@ -235,12 +235,12 @@ def test_integers_only_refuse_derivatives_in_words():
     }
 
 
-def test_what_jit_refuses_is_raised():
+def test_error_of_the_function_is_raised():
     with pytest.raises(ZeroDivisionError):
         jaxcb.explain_matrix(lambda x: 1 / 0)(X)
 
 
-def test_a_struct_stands_for_an_array():
+def test_struct_is_explained_like_an_array():
     hosts = Hosts()
     function, _ = stopped(hosts)
     matrix = jaxcb.explain_matrix(function)(jax.ShapeDtypeStruct((3,), np.float32))
@@ -249,7 +249,7 @@ def test_a_struct_stands_for_an_array():
     assert vmap == {"a": 3, "b": 1}
 
 
-def test_an_unused_call_in_a_jitted_function_is_in_every_column():
+def test_unused_call_in_a_jitted_function_is_in_every_column():
     hosts = Hosts()
     a = hosts.pure("a")
     f = jax.jit(lambda x: (a(lax.stop_gradient(x)), jnp.sin(x))[1])

@@ -1,4 +1,7 @@
-"""Programs not in the battery of statuses: derivative rules, batches, rarer primitives."""
+"""Explanations equal runs for programs with derivative rules, batches and rarer primitives.
+
+The status battery, which test_same_as_run.py uses, does not contain these programs.
+"""
 
 import itertools
 
@@ -12,7 +15,7 @@ from jax.experimental import checkify
 import jupyter_jaxcb as jaxcb
 from tests.stack.elision._battery import Hosts
 
-from ._same import alone, ask, check, run
+from ._same import check, explain_only, in_new_thread, run
 
 X = np.arange(1, 4, dtype=np.float32)
 N = np.arange(1, 4, dtype=np.int32)
@@ -29,15 +32,15 @@ def program(name, *marks):
 
 
 def differentiable(h):
-    """A callback whose derivative calls `b`, whose derivative calls `c`."""
+    """Return a callback whose derivative calls `b`, whose derivative calls `c`."""
     a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
     a.defjvp(lambda xs, ts: (a(*xs), b(*xs) * ts[0]))
     b.defjvp(lambda xs, ts: (b(*xs), c(*xs) * ts[0]))
     return a
 
 
-def pulled(h):
-    """A callback with a reverse-mode rule."""
+def reverse_differentiable(h):
+    """Return a callback with a reverse-mode rule."""
     a, b = h.pure("a"), h.pure("b")
     a.defvjp(lambda x: (a(x), x), lambda x, ct: (b(x) * ct,))
     return a
@@ -68,7 +71,9 @@ DERIVATIVES = {
 for name, derive in DERIVATIVES.items():
     program(f"{name}, by defjvp")(lambda h, derive=derive: (derive(differentiable(h)), (X,)))
     if name not in ("jvp", "linearize", "jacfwd", "hessian"):
-        program(f"{name}, by a rule back")(lambda h, derive=derive: (derive(pulled(h)), (X,)))
+        program(f"{name}, by defvjp")(
+            lambda h, derive=derive: (derive(reverse_differentiable(h)), (X,))
+        )
 
 for method, size in itertools.product(METHODS, (0, 1, 3)):
     xs = np.ones((size, 2), np.float32)
@@ -96,14 +101,14 @@ for length in (0, 1, 5):
 
         return lambda x: lax.scan(body, x, np.arange(length)), (X,)
 
-    @program(f"scan of {length} in batch elements")
+    @program(f"vmapped scan of {length}")
     def _(h, length=length):
         a = h.io("a")
         one = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=length)[0]  # noqa: E731
         return jax.vmap(one), (np.ones((2, 3), np.float32),)
 
 
-@program("batch elements of two callbacks that feed each other, by other methods")
+@program("two nested callbacks with different vmap methods")
 def _(h):
     a, b = h.pure("a"), h.pure("b", vmap_method="expand_dims")
     return jax.vmap(lambda x, y: b(a(x) + y), in_axes=(0, None)), (X, np.float32(1))
@@ -116,7 +121,7 @@ def _(h):
     return lambda i, x: lax.switch(i, branches, x), (np.int32(2), X)
 
 
-@program("a switch in batch elements")
+@program("a vmapped switch")
 def _(h):
     a, b = h.pure("a"), h.pure("b")
     f = lambda i, x: lax.switch(i, [lambda x: a(x), lambda x: b(x)], x)  # noqa: E731
@@ -137,7 +142,7 @@ def _(h):
     return lambda x: checkify.checkify(lambda y: a(y))(x)[1], (X,)
 
 
-@program("a callback of random numbers, in batch elements of keys")
+@program("a callback on random numbers, vmapped over keys")
 def _(h):
     a = h.pure("a")
     f = jax.vmap(lambda key: a(jax.random.normal(key, (2,))))
@@ -150,7 +155,7 @@ def _(h):
     return lambda x: lax.platform_dependent(x, cpu=lambda y: a(y), default=lambda y: b(y)), (X,)
 
 
-@program("the three flavors, and what jax itself offers, on one line")
+@program("three flavors and a drop-in, on one line")
 def _(h):
     a, b, c = h.pure("a"), h.io("b"), h.debug("c")
     other = h.host("d")
@@ -182,16 +187,16 @@ def _(h):
 
 
 @pytest.mark.parametrize("make", PROGRAMS.values())
-@alone
+@in_new_thread
 def test_explanation_equals_the_run(make):
-    hosts, others = Hosts(), Hosts()
-    explained = ask(make(hosts), hosts)
-    check(explained, *run(make(others), others))
+    explain_hosts, run_hosts = Hosts(), Hosts()
+    explained = explain_only(make(explain_hosts), explain_hosts)
+    check(explained, *run(make(run_hosts), run_hosts))
 
 
 @pytest.mark.parametrize("make", PROGRAMS.values())
-@alone
-def test_asking_a_second_time_gives_the_same_result(make):
+@in_new_thread
+def test_explaining_a_second_time_gives_the_same_result(make):
     function, args = make(Hosts())
     first, second = (jaxcb.explain(function)(*args) for _ in range(2))
     assert [o.status for o in first.outcomes] == [o.status for o in second.outcomes]

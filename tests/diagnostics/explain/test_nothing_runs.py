@@ -1,4 +1,4 @@
-"""Explaining runs nothing, is not recorded, and leaves JAX unchanged."""
+"""`explain` calls no host function, is not recorded, and leaves JAX unchanged."""
 
 import gc
 import threading
@@ -14,13 +14,13 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Status, active
 from tests.stack.elision._battery import Hosts
 
-from ._same import reported
+from ._same import sorted_facts
 
 X = np.arange(1, 4, dtype=np.float32)
 
 
-def everything(h):
-    """Every flavor: once, in a loop, in batch elements, optimized away and unused."""
+def many_calls(h):
+    """Return a function with callbacks of three flavors: looped, vmapped, unused and so on."""
     a, b, c, d, e = h.pure("a"), h.io("b", ordered=True), h.debug("c"), h.pure("d"), h.pure("e")
 
     def f(x):
@@ -33,7 +33,7 @@ def everything(h):
 
 
 def parts_of_jax():
-    """Every function in JAX's modules that is patched while something is recorded."""
+    """Return the functions in those modules of JAX that recording patches."""
     modules = [module for module in vars(jax._src).values() if hasattr(module, "__file__")]
     from jax._src import api, compiler, dispatch, pjit
     from jax._src.interpreters import mlir, pxla
@@ -54,7 +54,7 @@ def parts_of_jax():
 @pytest.mark.parametrize("jitted", [False, True])
 def test_no_host_function_is_called(jitted):
     hosts = Hosts()
-    f = everything(hosts)
+    f = many_calls(hosts)
     recording = jaxcb.explain(jax.jit(f) if jitted else f)(X)
     jaxcb.explain_matrix(jax.jit(f) if jitted else f)(X)
     jax.effects_barrier()
@@ -66,7 +66,7 @@ def test_no_host_function_is_called(jitted):
     }
 
 
-def test_calling_the_callback_alone_is_explained_and_not_carried_out():
+def test_explained_callback_is_not_called():
     hosts = Hosts()
     for callback in (hosts.pure("a"), hosts.io("b"), hosts.debug("c")):
         (outcome,) = jaxcb.explain(callback)(X).outcomes
@@ -74,7 +74,7 @@ def test_calling_the_callback_alone_is_explained_and_not_carried_out():
     assert not hosts.calls
 
 
-def test_a_host_function_that_fails_is_explained_all_the_same():
+def test_host_function_that_would_fail_is_explained():
     def fail(x):
         raise AssertionError
 
@@ -82,9 +82,9 @@ def test_a_host_function_that_fails_is_explained_all_the_same():
     assert outcome.compiled == 1
 
 
-def test_surrounding_block_records_nothing():
+def test_surrounding_block_does_not_record_an_explanation():
     hosts = Hosts()
-    f, g = everything(hosts), everything(hosts)
+    f, g = many_calls(hosts), many_calls(hosts)
     with jaxcb.record() as recorded:
         jaxcb.explain(f)(X)
         jaxcb.explain_matrix(jax.jit(g))(X)
@@ -98,74 +98,74 @@ def test_surrounding_block_records_nothing():
     assert not recording.ahead
 
 
-def test_block_records_its_run_but_not_an_explanation_inside():
-    hosts, alone = Hosts(), Hosts()
+def test_block_records_runs_but_no_explanations():
+    hosts, run_hosts = Hosts(), Hosts()
     with jaxcb.record() as expected:
-        jax.block_until_ready(jax.jit(everything(alone))(X))
-    f = jax.jit(everything(hosts))
+        jax.block_until_ready(jax.jit(many_calls(run_hosts))(X))
+    f = jax.jit(many_calls(hosts))
     with jaxcb.record() as recorded:
-        jaxcb.explain(everything(hosts))(X)
+        jaxcb.explain(many_calls(hosts))(X)
         jax.block_until_ready(f(X))
-        jaxcb.explain(everything(hosts))(X)
-    assert reported(recorded.recording) == reported(expected.recording)
+        jaxcb.explain(many_calls(hosts))(X)
+    assert sorted_facts(recorded.recording) == sorted_facts(expected.recording)
     assert len(recorded.recording) == len(expected.recording)
-    assert hosts.calls == alone.calls
+    assert hosts.calls == run_hosts.calls
 
 
-def test_block_in_another_thread_records_nothing():
-    hosts, entered, asked, noted = Hosts(), threading.Event(), threading.Event(), []
+def test_block_in_another_thread_does_not_record_an_explanation():
+    hosts, entered, explained_once, recordings = Hosts(), threading.Event(), threading.Event(), []
 
-    def listen():
+    def record():
         with jaxcb.record() as recorded:
             entered.set()
-            asked.wait(60)
-        noted.append(recorded.recording)
+            explained_once.wait(60)
+        recordings.append(recorded.recording)
 
-    thread = threading.Thread(target=listen)
+    thread = threading.Thread(target=record)
     thread.start()
     entered.wait(60)
-    explained = jaxcb.explain(everything(hosts))(X)
-    asked.set()
+    explained = jaxcb.explain(many_calls(hosts))(X)
+    explained_once.set()
     thread.join()
     assert explained.outcomes
-    assert not noted[0].bound
-    assert not noted[0].outcomes
-    assert not noted[0].lowered
-    assert not noted[0].compilations
+    assert not recordings[0].bound
+    assert not recordings[0].outcomes
+    assert not recordings[0].lowered
+    assert not recordings[0].compilations
 
 
 def test_each_of_many_threads_gets_the_explanation_of_its_function():
-    hosts, told_to = Hosts(), {}
+    hosts, explanations = Hosts(), {}
 
-    def ask(number):
+    def explain_in_thread(number):
         a = hosts.pure(f"a{number}")
-        told_to[number] = jaxcb.explain(lambda x: a(x) + jax.vmap(a)(x))(X)
+        explanations[number] = jaxcb.explain(lambda x: a(x) + jax.vmap(a)(x))(X)
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    threads = [threading.Thread(target=explain_in_thread, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not hosts.calls
-    for number, recording in told_to.items():
+    for number, recording in explanations.items():
         assert {o.site.function for o in recording.outcomes} == {f"a{number}"}
         assert sorted(o.compiled for o in recording.outcomes) == [1, 3]
-    assert len(told_to) == 8
+    assert len(explanations) == 8
 
 
-def test_jax_is_as_it_was():
+def test_jax_is_unchanged():
     hosts = Hosts()
-    jaxcb.explain(everything(hosts))(X)  # whatever is imported late
+    jaxcb.explain(many_calls(hosts))(X)  # the first explanation imports some modules
     before = parts_of_jax()
-    jaxcb.explain(everything(hosts))(X)
-    jaxcb.explain_matrix(everything(hosts))(X)
+    jaxcb.explain(many_calls(hosts))(X)
+    jaxcb.explain_matrix(many_calls(hosts))(X)
     with pytest.raises(ZeroDivisionError):
         jaxcb.explain(lambda x: 1 / 0)(X)
     assert parts_of_jax() == before
     assert active() is None
 
 
-def test_after_an_error_all_is_as_before():
+def test_recording_works_after_an_error():
     hosts = Hosts()
     a = hosts.pure("a")
     with jaxcb.record() as recorded:
@@ -177,7 +177,7 @@ def test_after_an_error_all_is_as_before():
     assert active() is None
 
 
-def test_a_run_after_it_compiles_once_and_is_counted(compiles):
+def test_run_after_an_explanation_compiles_once_and_is_recorded(compiles):
     hosts = Hosts()
     f = jax.jit(hosts.pure("a"))
     jaxcb.explain(f)(X)
@@ -203,7 +203,7 @@ def test_arguments_are_not_donated_and_not_changed():
     np.testing.assert_array_equal(x, X)
 
 
-def test_neither_arguments_nor_the_function_are_kept_alive():
+def test_explanation_does_not_keep_the_function_alive():
     class Weights:
         def __init__(self):
             self.w = jnp.asarray(X)
@@ -212,16 +212,16 @@ def test_neither_arguments_nor_the_function_are_kept_alive():
             return jaxcb.pure_callback(lambda y: y, x, x) * self.w
 
     model = Weights()
-    gone = weakref.ref(model)
+    reference = weakref.ref(model)
     recording = jaxcb.explain(model)(X)
     del model
     jax.clear_caches()
     gc.collect()
     assert recording.outcomes
-    assert gone() is None
+    assert reference() is None
 
 
-def test_it_may_be_asked_while_another_function_is_traced():
+def test_function_may_be_explained_while_jax_traces_another():
     hosts, explained = Hosts(), []
     a = hosts.pure("a")
 
@@ -236,7 +236,7 @@ def test_it_may_be_asked_while_another_function_is_traced():
     assert hosts.calls == {"a": 1}
 
 
-def test_with_jit_disabled_no_call_of_a_python_loop_is_reported_as_hoisted():
+def test_calls_in_a_loop_are_not_hoisted_under_disable_jit():
     hosts = Hosts()
     a = hosts.pure("a")
     f = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731

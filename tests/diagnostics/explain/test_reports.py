@@ -1,4 +1,4 @@
-"""Reports of explanations: counts per run, times of compilation."""
+"""Reports of explanations show calls per run and the cost of compilation."""
 
 import re
 
@@ -16,12 +16,12 @@ X = np.arange(1, 4, dtype=np.float32)
 N = np.arange(1, 4, dtype=np.int32)
 
 
-def asked(make, *args):
+def explained(make, *args):
     return jaxcb.explain(make(Hosts()))(*args)
 
 
-def test_nothing_run_has_no_calls_no_times_and_no_sample_values():
-    recording = asked(lambda h: jax.vmap(h.pure("a")), X)
+def test_explanation_has_no_calls_no_times_and_no_sample_values():
+    recording = explained(lambda h: jax.vmap(h.pure("a")), X)
     (summary,) = summarize(recording)
     assert (summary.calls, summary.crossings, summary.host_ns) == (0, 0, 0)
     assert (summary.expected, summary.written) == (3, 3)
@@ -46,8 +46,8 @@ def test_nothing_run_has_no_calls_no_times_and_no_sample_values():
         ),
     ],
 )
-def test_text_predicts_the_run(make, args, words):
-    assert words in to_text(asked(make, *args))
+def test_text_shows_the_calls_per_run(make, args, words):
+    assert words in to_text(explained(make, *args))
 
 
 def test_number_of_calls_that_depends_on_data_is_unknown():
@@ -55,7 +55,7 @@ def test_number_of_calls_that_depends_on_data_is_unknown():
         a = h.pure("a")
         return lambda x, n: lax.fori_loop(0, n, lambda i, c: a(c), x)
 
-    recording = asked(make, X, np.int32(3))
+    recording = explained(make, X, np.int32(3))
     (summary,) = summarize(recording)
     assert summary.expected is None
     assert summary.written is None
@@ -63,8 +63,8 @@ def test_number_of_calls_that_depends_on_data_is_unknown():
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_the_cost_is_reported_by_program_site_and_method(method):
-    recording = asked(lambda h: jax.vmap(h.pure("a", vmap_method=method)), X)
+def test_cost_is_shown_by_program_site_and_method(method):
+    recording = explained(lambda h: jax.vmap(h.pure("a", vmap_method=method)), X)
     head, line = cost_to_text(recording).splitlines()
     assert re.fullmatch(
         r"jit_\w+ \(float32\[3\]\): lowered in [\d.,]+ \w+, compiled in [\d.,]+ \w+", head
@@ -72,19 +72,19 @@ def test_the_cost_is_reported_by_program_site_and_method(method):
     assert re.search(rf": a, {method}, 1 host call in the program$", line)
 
 
-def test_the_cost_counts_the_host_calls_of_the_compiled_program():
+def test_cost_counts_the_host_calls_in_the_compiled_program():
     def make(h):
         a, b, c = h.pure("a"), h.pure("b"), h.pure("c")
         return lambda x: (c(x), sum(a(x + i) for i in range(3)) + 0 * b(x))[1]
 
-    text = cost_to_text(asked(make, N))
+    text = cost_to_text(explained(make, N))
     assert len(re.findall(": a, 1 host call in the program", text)) == 3
     assert ": b, 0 host calls in the program" in text
     assert ": c, 0 host calls in the program" in text
 
 
-def test_one_explanation_has_one_compilation():
-    recording = asked(lambda h: h.pure("a"), X)
+def test_explanation_has_one_compilation():
+    recording = explained(lambda h: h.pure("a"), X)
     (compilation,) = recording.compilations
     assert compilation.compile_ns > 0
     assert compilation.lower_ns > 0
@@ -92,7 +92,7 @@ def test_one_explanation_has_one_compilation():
     assert compilation.program == recording.outcomes[0].program
 
 
-def test_without_callbacks_there_is_no_text_and_no_cost():
+def test_text_and_cost_are_empty_without_callbacks():
     recording = jaxcb.explain(lambda x: x + 1)(X)
     assert to_text(recording) == ""
     assert cost_to_text(recording) == ""

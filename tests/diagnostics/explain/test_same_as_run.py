@@ -1,4 +1,4 @@
-"""For every program of the battery of statuses, the explanation equals the run."""
+"""For every program of the status battery, the explanation equals the run."""
 
 import pytest
 
@@ -15,7 +15,15 @@ from tests.stack.elision.programs import (
 )
 from tests.stack.elision.runs import test_programs, test_runs
 
-from ._same import alone, ask, check, check_calls, reported, returns, run
+from ._same import (
+    check,
+    check_calls,
+    explain_only,
+    in_new_thread,
+    returns_function,
+    run,
+    sorted_facts,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +43,7 @@ ROWS = [
     (f"{module.__name__.rpartition('test_')[2]}: {row.name}", row)
     for module in MODULES
     for row in module.ROWS
-    if returns(row.program)
+    if returns_function(row.program)
 ]
 rows = pytest.mark.parametrize("row", [row for _, row in ROWS], ids=[name for name, _ in ROWS])
 
@@ -45,29 +53,29 @@ def test_the_battery_is_large_enough():
 
 
 @rows
-@alone
+@in_new_thread
 def test_explanation_equals_the_run(row):
-    """The run after an explanation is as the battery expects of a run without one."""
+    """The run still has the statuses that the battery expects of a run without an explanation."""
     hosts = Hosts()
     made = row.program(hosts)
-    explained = ask(made, hosts)
+    explained = explain_only(made, hosts)
     recording, calls = run(made, hosts)
     check(explained, recording, calls)
-    if not callable(row.lines):  # those need the text of the program, compiled once more
+    if not callable(row.lines):  # callables need the compiled text, which would compile it again
         compare(recording, row.lines, calls)
 
 
 @pytest.mark.parametrize(
     "row", [row for _, row in ROWS[::10]], ids=[name for name, _ in ROWS[::10]]
 )
-@alone
-def test_run_is_the_same_without_being_asked_and_so_is_the_result_after_it(row):
-    asked, hosts = Hosts(), Hosts()
-    made = row.program(asked)
-    ask(made, asked)
-    after, after_calls = run(made, asked)
-    again = ask(made, asked)
+@in_new_thread
+def test_explaining_does_not_change_the_run_and_running_does_not_change_the_explanation(row):
+    explained_hosts, hosts = Hosts(), Hosts()
+    made = row.program(explained_hosts)
+    explain_only(made, explained_hosts)
+    after, after_calls = run(made, explained_hosts)
+    again = explain_only(made, explained_hosts)
     recording, calls = run(row.program(hosts), hosts)
-    assert reported(after) == reported(again) == reported(recording)
+    assert sorted_facts(after) == sorted_facts(again) == sorted_facts(recording)
     assert after_calls == calls
     check_calls(again, calls)

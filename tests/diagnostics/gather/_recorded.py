@@ -1,4 +1,4 @@
-"""Recordings as one process makes them, of one line."""
+"""Build recordings of one process and one call site."""
 
 import numpy as np
 
@@ -22,7 +22,17 @@ X = Aval((), "float32")
 def recorded(
     times, *, site=HERE, elements=0, error=None, status=Status.KEPT, cells=(), environment=None
 ):
-    """A recording of one program, with a host call for each of `times`."""
+    """Return a recording of one program.
+
+    Args:
+        times: start and end of each host call, in nanoseconds.
+        site: the call site.
+        elements: the number of batch elements of one more, looped crossing.
+        error: the error of every host call.
+        status: the status of the call site.
+        cells: the files of notebook cells.
+        environment: the environment of the recording.
+    """
     recorder = Recorder()
     program = Program("jit_f", "cpu", 1)
     fact = LoweredSite(site, program, 0, (X,), (X,))

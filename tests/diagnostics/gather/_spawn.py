@@ -1,4 +1,4 @@
-"""A program in several processes of one jax.distributed run."""
+"""Run a script in several processes of one jax.distributed run."""
 
 import contextlib
 import json
@@ -13,12 +13,14 @@ LIMIT_SECONDS = 100
 
 
 def run_in_processes(program, count=2):
-    """What each process prints last, as JSON; each gets its number, the port and how many."""
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        port = chosen.getsockname()[1]
-    place = Path(__file__).with_name(program)
-    command = [sys.executable, str(place)]
+    """Run a script of this folder in `count` processes and return the JSON that each prints last.
+
+    Each process gets three arguments: its number, the port, and the number of processes.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(Path(__file__).with_name(program))]
     devices = "--xla_force_host_platform_device_count=2"
     flags = f"{os.environ.get('XLA_FLAGS', '')} {devices}"
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
@@ -40,7 +42,7 @@ def run_in_processes(program, count=2):
                 process.wait(LIMIT_SECONDS)
         finally:
             for process in processes:
-                process.kill()  # JAX takes a SIGTERM for a preemption, and goes on
+                process.kill()  # JAX treats SIGTERM as a preemption notice and continues
                 process.wait()
         texts = [Path(output.name).read_text() for output in outputs]
     for number, process in enumerate(processes):

@@ -1,6 +1,7 @@
-"""Process 1 has nothing to compute, and process 0 waits for it with its first computation.
+"""Gather from two processes of which process 1 computes nothing.
 
-What each prints last is a JSON object, see test_processes.py.
+JAX lets process 0 compute only after both processes have set up their devices. Run by
+test_processes.py; each process prints JSON at the end.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""The program of two processes with two devices for test_processes.py; prints a JSON object."""
+"""Make and gather recordings in a process with two devices; print a JSON object of facts.
+
+test_processes.py runs this script in two processes.
+"""
 
 import json
 import sys
@@ -37,9 +40,9 @@ FLAVORS = {
 
 
 def over_all(f, mesh):
-    """What `f` results here of 8 numbers that all processes have a part of, and its recording."""
+    """Call `f` with 8 numbers sharded over all processes; return local shards and the recording."""
     x, spread = np.arange(8, dtype=np.float32), NamedSharding(mesh, P("d"))
-    whole = jax.make_array_from_callback(x.shape, spread, lambda place: x[place])
+    whole = jax.make_array_from_callback(x.shape, spread, lambda index: x[index])
     seen.clear()
     with jaxcb.record() as recorded:
         y = jax.block_until_ready(f(whole))
@@ -47,8 +50,8 @@ def over_all(f, mesh):
     return [part.data.tolist() for part in y.addressable_shards], recorded.recording
 
 
-def reported(recording):
-    """The facts that the tests check."""
+def facts(recording):
+    """Return the facts that the tests check."""
     (site,) = summarize(recording)
     return {
         "calls": [
@@ -60,7 +63,7 @@ def reported(recording):
         "reason": site.reason,
         "expected": site.expected,
         "notes": list(site.notes),
-        "devices": [way.devices for way in site.shapes],
+        "devices": [shapes.devices for shapes in site.shapes],
     }
 
 
@@ -68,22 +71,22 @@ def programs():
     mesh = Mesh(np.array(jax.devices()), ("d",))
     for name, f in FLAVORS.items():
         spread = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d")))
-        for way, program in (("shard_map", spread), ("jit", jax.jit(f))):
-            parts, own = over_all(program, mesh)
-            gathered = jaxcb.gather(own)
+        for kind, program in (("shard_map", spread), ("jit", jax.jit(f))):
+            parts, local = over_all(program, mesh)
+            gathered = jaxcb.gather(local)
             yield (
-                f"{name}: {way}",
+                f"{name}: {kind}",
                 {
                     "parts": parts,
                     "seen": sorted(seen),
-                    "own": reported(own),
-                    "all": reported(gathered),
+                    "local": facts(local),
+                    "gathered": facts(gathered),
                 },
             )
 
 
 def different():
-    """A line that does something else in each process."""
+    """Return a recording in which a call site has another status in each process."""
     callback = jaxcb.pure(double, result=lambda x: x)
     with jaxcb.record() as recorded:
         f = jax.jit(lambda x: (callback(x), x)[jax.process_index()])
@@ -93,7 +96,7 @@ def different():
 
 
 def in_turn():
-    """Calls of one process after the other."""
+    """Return a recording in which the processes take turns calling."""
     callback = jaxcb.io(double, result=lambda x: x)
     with jaxcb.record() as recorded:
         for turn in range(6):
@@ -104,7 +107,7 @@ def in_turn():
 
 
 def turns(recording):
-    """Whose they are, and what they were given: crossings and sites are renumbered."""
+    """Return the process and the arguments of every call, by end and by start."""
     given = {sample.crossing: sample.operands for sample in recording.sample_values}
     return {
         "by end": [call.process for call in recording],
@@ -114,7 +117,7 @@ def turns(recording):
 
 
 def failing():
-    """A host function that raises in process 1 only."""
+    """Return the recording of a host function that raises in process 1 only."""
 
     def host(x):
         if jax.process_index() == 1:
@@ -131,9 +134,9 @@ def failing():
 
 
 def failing_for_all():
-    """What each process is reported where the one that calls for all of them fails.
+    """Return the error in each process if process 0, which calls for all, fails.
 
-    Process 1 has had an error of its own before, of the same number.
+    Process 1 had a different error before, with the same number.
     """
 
     def host(x):
@@ -147,30 +150,30 @@ def failing_for_all():
     return "nothing"
 
 
-def by_hand():
-    """Gather through other transports."""
-    own = different()
+def with_every_transport():
+    """Gather in small pieces, through collectives, and as usual."""
+    local = different()
     found = {}
     piece, _rendezvous._PIECE = _rendezvous._PIECE, 100
-    found["in pieces"] = jaxcb.gather(own).to_json()
+    found["in pieces"] = jaxcb.gather(local).to_json()
     _rendezvous._PIECE = piece
     shared, _rendezvous.jax_compat.shared_store = _rendezvous.jax_compat.shared_store, lambda: None
-    found["by collectives"] = jaxcb.gather(own).to_json()
+    found["by collectives"] = jaxcb.gather(local).to_json()
     _rendezvous.jax_compat.shared_store = shared
-    found["as usual"] = jaxcb.gather(own).to_json()
+    found["as usual"] = jaxcb.gather(local).to_json()
     return found
 
 
 def skewed():
-    """Two machines, of which one has a clock five seconds ahead."""
-    own, clock, index = failing(), time.perf_counter_ns, jax.process_index()
+    """Gather as if on two machines, the clock of the second being five seconds ahead."""
+    local, clock, index = failing(), time.perf_counter_ns, jax.process_index()
     name, _gather.clock_name = _gather.clock_name, lambda: f"machine {index}"
     ahead = 5_000_000_000 * index
     _gather.time = types.SimpleNamespace(perf_counter_ns=lambda: clock() + ahead)
-    gathered = jaxcb.gather(own)
+    gathered = jaxcb.gather(local)
     _gather.time, _gather.clock_name = time, name
     (start,) = [call.start_ns for call in gathered if call.process == index]
-    (before,) = [call.start_ns for call in own]
+    (before,) = [call.start_ns for call in local]
     return {
         "processes": [process._asdict() for process in gathered.processes],
         "clocks": gathered.environment["clocks"],
@@ -187,15 +190,15 @@ def raised(recording, **options):
 
 
 def absent():
-    """Process 1 does not come, then both meet; then it comes with what is no recording."""
-    own, found = different(), {}
+    """Process 1 is absent from the first gather and passes a wrong argument to the third."""
+    local, found = different(), {}
     if jax.process_index() == 0:
-        found["absent"] = raised(own, timeout=0.5)
+        found["first"] = raised(local, timeout=0.5)
     multihost_utils.sync_global_devices("process 0 has given up")
-    found["again"] = len(jaxcb.gather(own).processes)
-    found["no recording"] = raised(own if jax.process_index() == 0 else "nonsense")
-    found["once more"] = len(jaxcb.gather(own).processes)
-    found["gathered twice"] = raised(jaxcb.gather(own))
+    found["second"] = len(jaxcb.gather(local).processes)
+    found["third"] = raised(local if jax.process_index() == 0 else "nonsense")
+    found["fourth"] = len(jaxcb.gather(local).processes)
+    found["gathered twice"] = raised(jaxcb.gather(local))
     return found
 
 
@@ -208,13 +211,13 @@ def main():
     failed = jaxcb.gather(failing())
     found = {
         "programs": dict(programs()),
-        "different": reported(differing) | {"text": to_text(differing, times=False)},
+        "different": facts(differing) | {"text": to_text(differing, times=False)},
         "left in the store": sorted(left),
         "processes": [process.pid for process in differing.processes],
         "in turn": turns(jaxcb.gather(in_turn())),
         "failing": [[call.process, call.error] for call in failed],
         "failing for all": failing_for_all(),
-        "by hand": by_hand(),
+        "transports": with_every_transport(),
         "skewed": skewed(),
         "absent": absent(),
     }

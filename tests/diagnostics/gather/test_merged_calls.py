@@ -1,4 +1,4 @@
-"""In a merged recording, every call keeps its process and all its facts."""
+"""In a merged recording, every call keeps all its facts and has its process."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ from ._recorded import HERE, THERE, recorded
 
 
 def facts_of(recording):
-    """Each call with everything that its numbers stand for, but threads' and programs' numbers."""
+    """Return the facts of every call, with site, thread name and values instead of numbers."""
     sample_values = {
         (p.crossing, p.element): (p.operands, p.results, p.lowered) for p in recording.sample_values
     }
@@ -24,10 +24,10 @@ def facts_of(recording):
             call.version,
             call.error,
             recording.threads[call.thread],
-            given and (*given[:2], given[2] == call.lowered),
+            sample and (*sample[:2], sample[2] == call.lowered),
         )
         for call in recording
-        for given in [sample_values.get((call.crossing, call.element))]
+        for sample in [sample_values.get((call.crossing, call.element))]
     ]
 
 
@@ -50,16 +50,16 @@ RECORDINGS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(RECORDINGS, st.data())
-def test_every_call_of_every_process_is_there_once_with_all_it_had(recordings, data):
+def test_merging_keeps_every_call_of_every_process_once(recordings, data):
     offsets = data.draw(st.lists(st.integers(-(10**12), 10**12), min_size=4, max_size=4))
     processes = [Process(n, "host", 10 + n, offsets[n]) for n in range(len(recordings))]
     whole = merged(recordings, processes)
     assert len(whole) == sum(map(len, recordings))
-    for process, own in zip(processes, recordings, strict=True):
+    for process, part in zip(processes, recordings, strict=True):
         expected = [
             (site, element, start + process.offset_ns, end + process.offset_ns, version, error,
              f"process {process.number} · {thread}", sample)
-            for site, element, start, end, version, error, thread, sample in facts_of(own)
+            for site, element, start, end, version, error, thread, sample in facts_of(part)
         ]  # fmt: skip
         found = zip(whole, facts_of(whole), strict=True)
         found = [facts for call, facts in found if call.process == process.number]
@@ -70,22 +70,22 @@ def test_every_call_of_every_process_is_there_once_with_all_it_had(recordings, d
 
 @settings(max_examples=30, deadline=None)
 @given(RECORDINGS)
-def test_calls_share_a_crossing_only_if_they_did_before(recordings):
+def test_merging_keeps_crossings_apart(recordings):
     whole = merged(recordings)
     groups = {(call.process, call.crossing) for call in whole}
     assert len({crossing for _, crossing in groups}) == len(groups)
-    assert len(groups) == sum(len({call.crossing for call in own}) for own in recordings)
+    assert len(groups) == sum(len({call.crossing for call in part}) for part in recordings)
 
 
 @settings(max_examples=30, deadline=None)
 @given(RECORDINGS)
-def test_sums_over_processes_are_sums_of_their_reports(recordings):
-    whole = {one.site: one for one in summarize(merged(recordings))}
+def test_totals_are_the_sums_over_the_processes(recordings):
+    whole = {row.site: row for row in summarize(merged(recordings))}
     for site in (HERE, THERE):
-        own = [one for each in recordings for one in summarize(each) if one.site == site]
-        assert (site in whole) == bool(own)
-        if own:
+        rows = [row for part in recordings for row in summarize(part) if row.site == site]
+        assert (site in whole) == bool(rows)
+        if rows:
             found = whole[site]
-            assert found.calls == sum(one.calls for one in own)
-            assert found.crossings == sum(one.crossings for one in own)
-            assert found.host_ns == sum(one.host_ns for one in own)
+            assert found.calls == sum(row.calls for row in rows)
+            assert found.crossings == sum(row.crossings for row in rows)
+            assert found.host_ns == sum(row.host_ns for row in rows)

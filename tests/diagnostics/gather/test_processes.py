@@ -16,54 +16,55 @@ def found():
 @pytest.mark.parametrize("flavor", FLAVORS)
 @BOTH
 def test_each_process_calls_for_the_shards_of_its_devices(found, flavor, process):
-    """Of 8 numbers a device has 2."""
+    """Each device has 2 of 8 numbers."""
     row = found[process]["programs"][f"{flavor}: shard_map"]
     first = 4 * process
     shards = [[first, first + 1], [first + 2, first + 3]]
     assert row["seen"] == shards
     assert row["parts"] == [[2 * x for x in shard] for shard in shards]
-    assert row["own"]["expected"] == 2
+    assert row["local"]["expected"] == 2
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
 @BOTH
-def test_calls_of_all_processes_are_there_in_each(found, flavor, process):
-    row = found[process]["programs"][f"{flavor}: shard_map"]["all"]
+def test_every_process_gets_the_calls_of_all(found, flavor, process):
+    row = found[process]["programs"][f"{flavor}: shard_map"]["gathered"]
     calls = sorted(row["calls"])
     assert [call[:2] for call in calls] == [[0, 0], [0, 1], [1, 2], [1, 3]]
     (devices,) = row["devices"]
     assert len(set(devices)) == 4
     assert [call[2] for call in calls] == devices
-    assert all(thread.startswith(f"process {who} · ") for who, _, _, thread in calls)
+    assert all(thread.startswith(f"process {number} · ") for number, _, _, thread in calls)
     assert (row["status"], row["expected"]) == ("kept", 4)
     assert row["notes"] == ["2 calls in each of 2 processes"]
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
 @BOTH
-def test_under_jit_one_process_calls_and_all_have_the_result(found, flavor, process):
-    """JAX's own pure_callback results zeros on all devices but the first."""
+def test_under_jit_one_process_calls_and_all_get_the_result(found, flavor, process):
+    """JAX's own pure_callback returns zeros on all devices but the first."""
     row = found[process]["programs"][f"{flavor}: jit"]
     whole = list(range(8))
     assert row["seen"] == ([whole] if process == 0 else [])
     doubled = [2 * x for x in whole]
     for part in row["parts"]:
         assert part == doubled if len(part) == 8 else set(part) < set(doubled)
-    assert row["all"]["calls"][0][0] == 0 and len(row["all"]["calls"]) == 1
-    assert (row["all"]["status"], row["all"]["expected"]) == ("kept", 1)
-    assert row["all"]["notes"] == ["1 call in process 0, 0 calls in process 1"]
+    gathered = row["gathered"]
+    assert gathered["calls"][0][0] == 0 and len(gathered["calls"]) == 1
+    assert (gathered["status"], gathered["expected"]) == ("kept", 1)
+    assert gathered["notes"] == ["1 call in process 0, 0 calls in process 1"]
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
 def test_process_reports_that_another_one_makes_its_calls(found, flavor):
-    own = [process["programs"][f"{flavor}: jit"]["own"] for process in found]
-    assert [one["status"] for one in own] == ["kept", "not_run"]
-    assert [one["expected"] for one in own] == [1, 0]
-    assert own[1]["reason"] == "another process makes its calls on behalf of all"
+    local = [process["programs"][f"{flavor}: jit"]["local"] for process in found]
+    assert [row["status"] for row in local] == ["kept", "not_run"]
+    assert [row["expected"] for row in local] == [1, 0]
+    assert local[1]["reason"] == "another process makes its calls on behalf of all"
 
 
 @BOTH
-def test_statuses_that_differ_are_reported_by_process(found, process):
+def test_different_statuses_are_reported_by_process(found, process):
     row = found[process]["different"]
     assert row["status"] == "kept" and [call[0] for call in row["calls"]] == [0, 0, 0]
     counts, status = row["notes"][:2]
@@ -73,35 +74,36 @@ def test_statuses_that_differ_are_reported_by_process(found, process):
 
 
 @BOTH
-def test_errors_are_those_of_the_process_that_raised(found, process):
+def test_error_belongs_to_the_process_that_raised_it(found, process):
     calls = sorted(found[process]["failing"])
     assert calls == [[0, None], [1, "ValueError: no luck here"]]
 
 
-def test_other_process_is_reported_which_failed_and_no_error_of_its_own(found):
-    own, other = (process["failing for all"] for process in found)
-    assert "ValueError: no luck for all" in own
+def test_error_in_the_other_process_names_the_process_that_failed(found):
+    """It must not show an earlier error of the other process."""
+    failed, other = (process["failing for all"] for process in found)
+    assert "ValueError: no luck for all" in failed
     assert "failed in process 0" in other and "no luck here" not in other
 
 
-def test_all_processes_get_the_same_with_every_transport(found):
-    """In pieces, and by JAX's public collectives where its store is not there."""
-    texts = {text for process in found for text in process["by hand"].values()}
+def test_all_processes_get_the_same_recording_with_every_transport(found):
+    """In small pieces, and through JAX's public collectives if its key-value store is missing."""
+    texts = {text for process in found for text in process["transports"].values()}
     assert len(texts) == 1
 
 
 def test_nothing_is_left_in_the_store_of_the_run(found):
-    """Process 0 clears up, when all others have read everything."""
+    """Process 0 deletes the entries after all other processes have read them."""
     assert found[0]["left in the store"] == []
 
 
-def test_processes_are_named(found):
+def test_processes_have_different_pids(found):
     assert found[0]["processes"] == found[1]["processes"]
     assert len(set(found[0]["processes"])) == 2
 
 
 def test_clocks_of_two_machines_are_compared(found):
-    """Process 1 is reported to have a clock that is five seconds ahead."""
+    """The clock of process 1 is five seconds ahead."""
     assert found[0]["skewed"]["processes"] == found[1]["skewed"]["processes"]
     first, second = found[0]["skewed"]["processes"]
     assert (first["offset_ns"], first["error_ns"]) == (0, 0)
@@ -111,9 +113,9 @@ def test_clocks_of_two_machines_are_compared(found):
     assert [process["skewed"]["moved_ns"] for process in found] == [0, second["offset_ns"]]
 
 
-def test_missing_process_is_named(found):
-    absent = found[0]["absent"]["absent"]
-    assert absent.startswith(
+def test_timeout_names_the_missing_process(found):
+    error = found[0]["absent"]["first"]
+    assert error.startswith(
         "TimeoutError: cannot gather: process 1 of 2 did not call jaxcb.gather within 0.5 s. Every "
         "process of a jax.distributed run must call it"
     )
@@ -121,29 +123,29 @@ def test_missing_process_is_named(found):
 
 @BOTH
 def test_late_process_joins_the_next_attempt(found, process):
-    assert found[process]["absent"]["again"] == 2
+    assert found[process]["absent"]["second"] == 2
 
 
-def test_a_mistake_in_one_process_is_reported_in_the_others_at_once(found):
-    other, own = (process["absent"]["no recording"] for process in found)
-    assert own.startswith("TypeError: cannot gather str 'nonsense': it is not a recording. ")
+def test_error_in_one_process_is_raised_in_the_others_at_once(found):
+    other, wrong = (process["absent"]["third"] for process in found)
+    assert wrong.startswith("TypeError: cannot gather str 'nonsense': it is not a recording. ")
     assert "process 1 gave up with \"TypeError: cannot gather str 'nonsense'" in other
-    assert [process["absent"]["once more"] for process in found] == [2, 2]
+    assert [process["absent"]["fourth"] for process in found] == [2, 2]
 
 
 @BOTH
-def test_what_was_gathered_is_not_gathered_again(found, process):
-    """Both raise; one of them may first see that the other gave up."""
+def test_gathering_a_gathered_recording_is_an_error(found, process):
+    """Both processes raise it, possibly as the error with which the other gave up."""
     assert "is already gathered" in found[process]["absent"]["gathered twice"]
 
 
-def test_a_process_that_computes_nothing_keeps_no_other_waiting():
+def test_process_that_computes_nothing_does_not_block_the_others():
     assert run_in_processes("idle.py") == [[0], [0]]
 
 
 @BOTH
 def test_calls_are_in_the_order_in_which_the_processes_took_turns(found, process):
-    """A barrier of all processes comes after each."""
+    """After each turn, all processes wait for each other."""
     turns = found[process]["in turn"]
     assert turns["by end"] == turns["by start"] == [0, 1, 0, 1, 0, 1]
     assert turns["values"] == [["0"], ["1"], ["2"], ["3"], ["4"], ["5"]]

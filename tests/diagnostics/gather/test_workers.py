@@ -1,4 +1,4 @@
-"""Workers of executors in what several processes recorded, and on the timeline of all."""
+"""Executor workers in merged recordings, traces and displays."""
 
 import json
 import os
@@ -25,22 +25,22 @@ SITE = LoweredSite(
 
 
 def recorded(*pids, host="another machine", recorder=None):
-    """Two batch elements by each worker of these pids, queued for 5 ns."""
+    """Return a recording of two batch elements per worker, one worker per pid, queued for 5 ns."""
     recorder = recorder or Recorder(clock=lambda: 0)
-    recorder.called(SITE, 1, 0, 1)  # the thread of the recorder's is the first
+    recorder.called(SITE, 1, 0, 1)  # so that this process has the first thread
     crossing = recorder.crossing()
     for n, pid in enumerate(pids):
-        who = SimpleNamespace(host=host, pid=pid, thread=0, name="MainThread")
+        worker = SimpleNamespace(host=host, pid=pid, thread=0, name="MainThread")
         elements = np.array([2 * n, 2 * n + 1])
-        rows = WorkerRows(who, elements, [10, 20, 30], 5, 35, {})
+        rows = WorkerRows(worker, elements, [10, 20, 30], 5, 35, {})
         recorder.called_by_workers(SITE, 1, crossing, [rows])
     return recorder.freeze()
 
 
-def test_workers_keep_their_threads_and_calls():
+def test_workers_keep_their_threads_and_calls_when_merged():
     processes = [Process(0, "here", 1), Process(1, "there", 1, 100, 7)]
-    one, other = recorded(11, 12), recorded(21)
-    both = merged([one, other], processes)
+    first, second = recorded(11, 12), recorded(21)
+    both = merged([first, second], processes)
     threads = [both.threads[worker.thread] for worker in both.workers]
     assert [worker.pid for worker in both.workers] == [11, 12, 21]
     assert [(name.startswith("process 1"), name.rpartition(" · ")[0][-6:]) for name in threads] == [
@@ -51,15 +51,15 @@ def test_workers_keep_their_threads_and_calls():
     for worker in both.workers:
         elements = [call.element for call in both if call.thread == worker.thread]
         assert len(elements) == 2
-    errors = [worker.clock_error_ns for worker in (*one.workers, *other.workers)]
+    errors = [worker.clock_error_ns for worker in (*first.workers, *second.workers)]
     assert [worker.clock_error_ns for worker in both.workers] == [*errors[:2], errors[2] + 7]
     assert sorted(call.queued_ns for call in both) == sorted(
-        call.queued_ns for part in (one, other) for call in part
+        call.queued_ns for part in (first, second) for call in part
     )
     assert Recording.from_json(both.to_json()).workers == both.workers
 
 
-def test_pids_of_two_machines_and_of_containers_are_kept_apart(tmp_path):
+def test_equal_pids_of_two_machines_are_kept_apart(tmp_path):
     here, there = recorded(1, 2, 300), recorded(300, host="a third machine")
     export(merged([here, there]), tmp_path / "all.perfetto.json")
     events = json.loads((tmp_path / "all.perfetto.json").read_text())["traceEvents"]
@@ -77,8 +77,8 @@ def test_pids_of_two_machines_and_of_containers_are_kept_apart(tmp_path):
     assert os.getpid() not in names
 
 
-def test_a_trace_shows_elements_of_workers_on_tracks_that_have_names(tmp_path):
-    """A crossing that workers shared is on none of them: it would overlap the next one in part."""
+def test_trace_shows_elements_of_workers_on_named_tracks(tmp_path):
+    """A crossing split among workers has no slice: it would partly overlap the next crossing."""
     export(recorded(1, 2), tmp_path / "all.perfetto.json")
     events = json.loads((tmp_path / "all.perfetto.json").read_text())["traceEvents"]
     named = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
@@ -89,7 +89,7 @@ def test_a_trace_shows_elements_of_workers_on_tracks_that_have_names(tmp_path):
 
 
 def test_display_shows_calls_and_queue_time_of_each_worker():
-    """With its times, in the metadata: data are the same in every run."""
+    """They are in the metadata, because the data must be the same in every run."""
     data, metadata = to_mimebundle(recorded(11, 12))
     (measured,) = metadata.values()
     assert measured["by_worker"] == [
@@ -99,8 +99,8 @@ def test_display_shows_calls_and_queue_time_of_each_worker():
     assert not any("queued" in str(text) for text in data.values())
 
 
-def test_workers_that_made_no_call_of_a_recording_are_not_counted():
-    """A recorder keeps those that it recorded of before."""
+def test_workers_without_calls_in_the_recording_are_not_counted():
+    """The recorder still has the workers of earlier calls."""
     recorder = Recorder(clock=lambda: 0)
     recorded(11, recorder=recorder)
     since = recorder.mark()

@@ -1,8 +1,8 @@
 import pytest
 
-collect_ignore = ["unchanged/devices.py"]  # a program of its own
+collect_ignore = ["unchanged/devices.py"]  # a script
 
 
 @pytest.fixture(autouse=True)
-def _in_a_jax_that_knows_nothing(nothing_compiled_before):
+def _nothing_compiled_before(nothing_compiled_before):
     pass

@@ -1,4 +1,4 @@
-"""record(annotate=True): JAX's profiler records each host call."""
+"""With record(annotate=True), JAX's profiler records each host call."""
 
 import gzip
 import json
@@ -50,14 +50,14 @@ def test_buffer_calls_are_annotated_too(annotations):
     assert annotations == [("host call copy", "buffer"), "ends"]
 
 
-def test_failing_call_ends_its_annotation(annotations):
+def test_annotation_of_a_failed_call_ends(annotations):
     fail = jaxcb.pure(lambda x: 1 / 0, result="x")
     with pytest.raises(Exception, match="division by zero"), jaxcb.record(annotate=True):
         fail(1.0)
     assert annotations == [("host call <lambda>", "pure"), "ends"]
 
 
-def test_no_call_is_annotated_unless_it_is_asked_for(annotations):
+def test_calls_are_not_annotated_by_default(annotations):
     with jaxcb.record():
         double(1.0)
         with jaxcb.record(annotate=True), jaxcb.record(annotate=True):
@@ -67,7 +67,7 @@ def test_no_call_is_annotated_unless_it_is_asked_for(annotations):
     assert annotations == []
 
 
-def test_inner_block_annotates_what_an_outer_one_records(annotations):
+def test_inner_block_annotates_calls_that_the_outer_block_records_too(annotations):
     with jaxcb.record() as r:
         with jaxcb.record(annotate=True):
             double(1.0)

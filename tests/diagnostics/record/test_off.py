@@ -1,4 +1,4 @@
-"""JUPYTER_JAXCB=off: everything runs, nothing is recorded."""
+"""With JUPYTER_JAXCB=off, programs run and nothing is recorded."""
 
 import jax
 import numpy as np
@@ -21,21 +21,21 @@ def test_off_records_nothing_and_changes_no_result(word, monkeypatch):
 
 
 @pytest.mark.parametrize("word", ["", "on", "offline"])
-def test_other_words_record(word, monkeypatch):
+def test_other_values_do_not_turn_recording_off(word, monkeypatch):
     monkeypatch.setenv("JUPYTER_JAXCB", word)
     with jaxcb.record() as r:
         jaxcb.pure(lambda x: x, result="x")(1.0)
     assert len(r.recording) == 1
 
 
-def test_off_keeps_the_error_of_the_block(monkeypatch):
+def test_off_raises_the_error_of_the_block(monkeypatch):
     monkeypatch.setenv("JUPYTER_JAXCB", "off")
     with pytest.raises(KeyError), jaxcb.record() as r:
         raise KeyError
     assert len(r.recording) == 0
 
 
-def test_explain_is_asked_all_the_same(monkeypatch):
+def test_explain_works_when_recording_is_off(monkeypatch):
     monkeypatch.setenv("JUPYTER_JAXCB", "off")
     double = jaxcb.pure(lambda x: 2 * x, result="x")
     assert jaxcb.explain(lambda x: double(x))(1.0).outcomes[0].status == "kept"

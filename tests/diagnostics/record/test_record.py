@@ -1,4 +1,4 @@
-"""record(): every host call, every elided callback, and only of programs that were compiled."""
+"""record() finds every host call, and every elided callback of the programs that ran."""
 
 import threading
 
@@ -45,7 +45,7 @@ LINE = unused_and_used.__code__.co_firstlineno + 1
     ],
     ids=["jit", "nested jit", "vmap of jit", "map in jit", "map", "ahead of time", "cond"],
 )
-def test_unused_callback_is_found_wherever_it_is(run):
+def test_unused_callback_is_found_in_every_kind_of_program(run):
     assert [(line, status) for line, _, status in elided(run)] == [(LINE, Status.UNUSED)]
 
 
@@ -59,15 +59,15 @@ def test_unused_callback_is_found_wherever_it_is(run):
     ],
     ids=["make_jaxpr", "eval_shape", "lower", "another program"],
 )
-def test_tracing_alone_is_never_an_elision(run):
+def test_tracing_alone_is_never_reported_as_an_elision(run):
     with jaxcb.record() as recorded:
         run()
-        jax.jit(lambda x: x - 1)(1.0)  # what is compiled next does not inherit it
+        jax.jit(lambda x: x - 1)(1.0)  # the next compiled program does not inherit the callback
     assert recorded.recording.elisions == ()
     assert len(recorded.recording) == 0
 
 
-def test_elision_stands_whenever_its_program_runs_again():
+def test_elision_is_reported_in_every_block_that_runs_the_program():
     f = jax.jit(unused_and_used)
     first = elided(lambda: f(1.0))
     assert len(first) == 1
@@ -75,7 +75,7 @@ def test_elision_stands_whenever_its_program_runs_again():
     assert elided(lambda: 1.0) == []
 
 
-def test_program_that_makes_no_call_is_seen_to_run_again():
+def test_elision_is_reported_for_runs_of_a_program_that_makes_no_calls():
     f = jax.jit(lambda x: (double(x), x + 1)[1])
     first = elided(lambda: f(1.0))
     assert [status for _, _, status in first] == [Status.UNUSED]
@@ -83,15 +83,15 @@ def test_program_that_makes_no_call_is_seen_to_run_again():
         assert elided(lambda: f(2.0)) == first
 
 
-def test_run_is_seen_in_a_thread_whose_hook_jax_has_masked():
+def test_run_is_recorded_in_a_thread_whose_hook_jax_has_masked():
     f = jax.jit(lambda x: (double(x), x + 1)[1])
     first = elided(lambda: f(1.0))
-    with jax.debug_nans(False):  # as JAX itself does inside of vmap
+    with jax.debug_nans(False):  # JAX itself does this inside vmap
         pass
     assert elided(lambda: f(2.0)) == first
 
 
-def test_what_is_only_looked_at_while_tracing_is_not_called_unused():
+def test_callback_in_a_make_jaxpr_during_tracing_is_not_reported_as_unused():
     def f(x):
         jax.make_jaxpr(double)(x)
         return x
@@ -99,7 +99,7 @@ def test_what_is_only_looked_at_while_tracing_is_not_called_unused():
     assert elided(lambda: jax.jit(f)(1.0)) == []
 
 
-def test_shape_that_is_asked_for_while_tracing_is_reported():
+def test_callback_in_an_eval_shape_during_tracing_is_reported_as_shape_only():
     def f(x):
         return jnp.zeros(jax.eval_shape(double, x).shape) + x
 
@@ -117,7 +117,7 @@ def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_reported_as_shape
     assert (reported.status, reported.reason) == (Status.UNUSED, Reason.UNUSED_IN_TRACE)
 
 
-def test_calls_and_expected_calls_are_known_when_the_log_was_full():
+def test_calls_and_expected_calls_are_counted_beyond_the_capacity():
     f = jax.jit(lambda x: jax.lax.fori_loop(0, 3, lambda i, x: double(x), x))
     with jaxcb.record(capacity=3) as recorded:
         f(1.0), f(1.0).block_until_ready()
@@ -125,7 +125,7 @@ def test_calls_and_expected_calls_are_known_when_the_log_was_full():
     assert (summary.calls, recorded.recording.overflow, summary.expected) == (6, 3, 6)
 
 
-def test_programs_that_nobody_runs_are_forgotten_at_last(monkeypatch):
+def test_oldest_programs_are_forgotten(monkeypatch):
     monkeypatch.setattr(_remembered, "MAX_PROGRAMS", 2)
     functions = [jax.jit(lambda x, n=n: (double(x), x + n)[1]) for n in range(3)]
     for f in functions:
@@ -133,13 +133,13 @@ def test_programs_that_nobody_runs_are_forgotten_at_last(monkeypatch):
     assert [len(elided(lambda f=f: f(1.0))) for f in functions] == [0, 1, 1]
 
 
-def test_primal_that_a_derivative_rule_stands_in_for_is_not_missing():
+def test_primal_replaced_by_a_derivative_rule_is_not_reported_as_elided():
     sin = jaxcb.pure(np.sin, result=lambda x: x)
     sin.defjvp(lambda p, t: (sin(*p), jnp.cos(p[0]) * t[0]))
     assert elided(lambda: jax.value_and_grad(jax.jit(sin))(1.0)) == []
 
 
-def test_blocks_nest_and_each_gets_its_own():
+def test_blocks_can_be_nested():
     with jaxcb.record() as outer:
         double(1.0)
         with jaxcb.record() as inner:
@@ -148,13 +148,13 @@ def test_blocks_nest_and_each_gets_its_own():
     assert (len(inner.recording), len(outer.recording)) == (1, 3)
 
 
-def test_recording_is_there_only_after_the_block():
+def test_recording_is_available_only_after_the_block():
     with jaxcb.record() as recorded, pytest.raises(RuntimeError, match="inside the `with"):
         recorded.recording  # noqa: B018
     assert len(recorded.recording) == 0
 
 
-def test_calls_of_a_program_nobody_waited_for_are_in_its_block():
+def test_calls_of_a_program_still_running_at_the_end_of_the_block_are_recorded():
     f = jax.jit(lambda x: double((x @ x)[0, 0]))
     g = jax.jit(lambda x: x @ x / 300)
     x = jnp.ones((300, 300))
@@ -166,8 +166,8 @@ def test_calls_of_a_program_nobody_waited_for_are_in_its_block():
         del y
 
 
-def test_nothing_is_waited_for_while_there_is_no_program_of_ours(in_process):
-    """Other people's programs go on running when a block, or a cell, ends."""
+def test_block_waits_only_if_a_program_has_our_callbacks(in_process):
+    """Other programs may keep running when a block or a cell ends."""
     code = """
 import jax, jupyter_jaxcb as jaxcb
 def waits(): raise AssertionError("waited")
@@ -185,7 +185,7 @@ except AssertionError:
 
 
 def test_blocks_of_several_threads_each_get_their_own_calls():
-    """60 rounds of three: whoever began the recorder, it ends with the last of them."""
+    """The threads share a recorder, which stops when the last block ends."""
     found = []
 
     def work():
@@ -193,10 +193,10 @@ def test_blocks_of_several_threads_each_get_their_own_calls():
             with jaxcb.record() as recorded:
                 for _ in range(3):
                     double(1.0)
-            here = threading.current_thread().name
+            name = threading.current_thread().name
             names = recorded.recording.threads
-            own = [call for call in recorded.recording if names[call.thread] == here]
-            found.append(len(own))
+            calls = [call for call in recorded.recording if names[call.thread] == name]
+            found.append(len(calls))
 
     threads = [threading.Thread(target=work, name=f"worker {n}") for n in range(3)]
     for thread in threads:
@@ -206,7 +206,7 @@ def test_blocks_of_several_threads_each_get_their_own_calls():
     assert found == [3] * 180
 
 
-def test_thread_is_named_for_itself_and_not_for_one_that_has_ended():
+def test_thread_does_not_get_the_name_of_one_that_has_ended():
     with jaxcb.record() as recorded:
         for name in ("alpha", "beta", "gamma"):
             thread = threading.Thread(target=double, args=(1.0,), name=name)
@@ -216,7 +216,7 @@ def test_thread_is_named_for_itself_and_not_for_one_that_has_ended():
     assert [names[call.thread] for call in recorded.recording] == ["alpha", "beta", "gamma"]
 
 
-def test_program_of_the_same_name_inherits_no_elision():
+def test_program_of_the_same_name_does_not_inherit_elisions():
     def f(x):
         double(x)
         return x
@@ -235,7 +235,7 @@ def test_program_of_the_same_name_inherits_no_elision():
     assert len(recorded.recording.elisions) == 1
 
 
-def test_matrix_vector_product_of_a_solver_is_not_called_unused():
+def test_matrix_vector_product_of_a_solver_is_not_reported_as_unused():
     def matvec(x):
         return jaxcb.pure_callback(lambda x: 2 * x, x, x)
 
@@ -248,19 +248,19 @@ def test_matrix_vector_product_of_a_solver_is_not_called_unused():
     assert recorded.recording.elisions == ()
 
 
-def test_capacity_bounds_what_is_kept():
+def test_capacity_limits_the_number_of_recorded_calls():
     with jaxcb.record(capacity=10) as recorded:
         jax.jit(jax.vmap(double))(jnp.arange(25.0)).block_until_ready()
     assert (len(recorded.recording), recorded.recording.overflow) == (10, 15)
 
 
-def test_environment_names_what_statuses_depend_on():
+def test_environment_has_the_jax_version_and_the_backend():
     with jaxcb.record() as recorded:
         pass
     assert recorded.recording.environment == {"jax": jax.__version__, "backend": "cpu"}
 
 
-def test_levels_have_sizes_methods_and_batched_operands():
+def test_vmap_levels_have_sizes_methods_and_batched_operands():
     add = jaxcb.pure(np.add, result=lambda x, y: x, vmap_method="expand_dims")
     with jaxcb.record() as recorded:
         jax.vmap(jax.vmap(add, (0, None)), (None, 0))(jnp.ones(3), jnp.ones(2))

@@ -1,4 +1,4 @@
-"""What the end of a record() block waits for: the runs dispatched in it, whoever keeps results."""
+"""The end of a record() block waits for the runs dispatched in it, even if results are dropped."""
 
 import contextlib
 import threading
@@ -19,7 +19,7 @@ double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 pytestmark = pytest.mark.usefixtures("nothing_compiled_before")
 
 
-WAYS = {
+PROGRAMS = {
     "jit": lambda g: jax.jit(g),
     "compiled ahead of time": lambda g: jax.jit(g).lower(jnp.float32(1)).compile(),
     "vmap of jit": lambda g: lambda x: jax.vmap(jax.jit(g))(x[None]),
@@ -27,10 +27,10 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("before", ["recorded", "unrecorded"])
-def test_call_of_a_run_whose_result_nobody_keeps_is_in_its_block(way, before):
-    g = WAYS[way](lambda x: double(x))
+def test_call_of_a_run_whose_result_is_dropped_is_recorded(name, before):
+    g = PROGRAMS[name](lambda x: double(x))
     m = jnp.ones((900, 900))
     big = jax.jit(lambda m: (m @ m @ m @ m)[0, 0] * 0)
     with jaxcb.record() if before == "recorded" else contextlib.nullcontext():
@@ -42,7 +42,7 @@ def test_call_of_a_run_whose_result_nobody_keeps_is_in_its_block(way, before):
         assert len(recorded.recording) == 1
 
 
-def test_end_of_a_block_does_not_look_at_all_arrays(monkeypatch):
+def test_end_of_a_block_does_not_search_all_live_arrays(monkeypatch):
     jax.jit(double)(1.0)
     with jaxcb.record() as recorded:
         monkeypatch.setattr(jax, "live_arrays", None)
@@ -50,7 +50,7 @@ def test_end_of_a_block_does_not_look_at_all_arrays(monkeypatch):
     assert len(recorded.recording) == 1
 
 
-def test_block_in_a_host_call_behind_pythons_back_does_not_wait_for_itself(monkeypatch):
+def test_block_inside_a_host_call_on_an_xla_thread_does_not_wait_for_that_call(monkeypatch):
     waits, threads, dispatching = [], set(), []
 
     def host(x):
@@ -70,7 +70,7 @@ def test_block_in_a_host_call_behind_pythons_back_does_not_wait_for_itself(monke
             f(big(m))
 
     monkeypatch.setattr(_record.time, "sleep", lambda seconds: waits.append(threading.get_ident()))
-    # JAX 0.8 dispatches nothing behind the back of a thread on which a host call has failed.
+    # In a new thread: JAX 0.8 dispatches synchronously on a thread where a host call has failed.
     thread = threading.Thread(target=dispatch)
     thread.start()
     thread.join()
@@ -78,7 +78,7 @@ def test_block_in_a_host_call_behind_pythons_back_does_not_wait_for_itself(monke
     assert set(waits) <= set(dispatching)
 
 
-def test_block_reports_the_runs_it_did_not_wait_for(monkeypatch):
+def test_block_warns_about_runs_it_stopped_waiting_for(monkeypatch):
     ended = threading.Event()
 
     def host(x):
@@ -103,12 +103,12 @@ def test_block_reports_the_runs_it_did_not_wait_for(monkeypatch):
         dispatched[0].block_until_ready()
 
     dispatched = []
-    # JAX 0.8 dispatches nothing behind the back of a thread on which a host call has failed.
+    # In a new thread: JAX 0.8 dispatches synchronously on a thread where a host call has failed.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(dispatch).result(100)
 
 
-def test_program_without_results_is_in_flight_until_its_host_function_has_ended():
+def test_program_without_results_is_in_flight_until_its_host_function_returns():
     ended = threading.Event()
     f = jax.jit(lambda x: jaxcb.debug_callback(lambda x: ended.wait(60), x))
     m = jnp.ones((900, 900))
@@ -127,11 +127,11 @@ def test_program_without_results_is_in_flight_until_its_host_function_has_ended(
         ended.set()
         return before, in_flight.wait(60)
 
-    with ThreadPoolExecutor(1) as pool:  # see above
+    with ThreadPoolExecutor(1) as pool:  # a new thread, see above
         assert pool.submit(dispatch).result(100) == (False, True)
 
 
-def test_run_that_is_done_is_not_kept():
+def test_finished_run_is_not_kept():
     f = jax.jit(lambda x: double(x) + jnp.ones(1000))
     with jaxcb.record():
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Host calls that have not come back are found, with their element, on whatever thread they run."""
+"""Host calls that are still running are found on any thread, with their batch element."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ from jupyter_jaxcb.report import summarize
 
 
 class Stops:
-    """A host function that stops at one value until it may go on."""
+    """A host function that waits when called with 2, until `go_on` is set."""
 
     def __init__(self):
         self.inside, self.go_on = threading.Event(), threading.Event()
@@ -42,7 +42,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("callback", [jaxcb.pure_callback, jaxcb.io_callback])
-def test_call_that_has_not_come_back_is_found(name, callback):
+def test_running_call_is_found(name, callback):
     program, element = PROGRAMS[name]
     host = Stops()
 
@@ -67,7 +67,7 @@ def test_call_that_has_not_come_back_is_found(name, callback):
     assert call.thread
 
 
-def test_calls_of_two_threads_are_found_longest_first():
+def test_running_calls_of_two_threads_are_sorted_longest_first():
     hosts = [Stops(), Stops()]
     struct = jax.ShapeDtypeStruct((), np.float32)
     with jaxcb.record():
@@ -87,7 +87,7 @@ def test_calls_of_two_threads_are_found_longest_first():
     assert calls[0].start_ns < calls[1].start_ns
 
 
-def test_calls_of_another_recorder_are_not_reported():
+def test_running_calls_of_another_recorder_are_left_out():
     from jupyter_jaxcb.recording import Recorder
 
     host, struct = Stops(), jax.ShapeDtypeStruct((), np.float32)
@@ -100,7 +100,7 @@ def test_calls_of_another_recorder_are_not_reported():
         thread.join()
 
 
-def test_call_is_found_with_its_number_and_stack_recorded_or_not():
+def test_running_call_that_is_not_recorded_has_its_number_and_stack():
     host, struct = Stops(), jax.ShapeDtypeStruct((), np.float32)
     stops = jaxcb.pure(host, result=struct)
     stops(1.0)
@@ -115,7 +115,7 @@ def test_call_is_found_with_its_number_and_stack_recorded_or_not():
     assert not call.in_jax
 
 
-def test_recording_has_the_calls_that_are_running():
+def test_recording_has_the_calls_still_running_at_its_end():
     from jupyter_jaxcb import Recording
 
     host, struct = Stops(), jax.ShapeDtypeStruct((), np.float32)
@@ -141,15 +141,15 @@ def test_recording_has_the_calls_that_are_running():
 
 
 @pytest.mark.parametrize("executor", ["threads:2", "processes:1"])
-def test_elements_that_workers_are_in_are_found(executor):
-    """A worker that is inside is connected, and goes on when the connection is closed."""
+def test_running_batch_elements_of_workers_are_found(executor):
+    """The host function connects to the test and waits until the test closes the connection."""
     server = socket.create_server(("127.0.0.1", 0))
     port = server.getsockname()[1]
 
     def stops(x):
         if x == 2:
-            with socket.create_connection(("127.0.0.1", port), 60) as own:
-                own.recv(1)
+            with socket.create_connection(("127.0.0.1", port), 60) as connection:
+                connection.recv(1)
         return x
 
     spread = jaxcb.io(stops, result=lambda x: x, executor=executor, chunksize=2)
@@ -159,10 +159,9 @@ def test_elements_that_workers_are_in_are_found(executor):
         thread.start()
         with server.accept()[0]:
             found = None
-            while (
-                found is None
-            ):  # a chunk that is being sent, or is just back, is not reported right
-                found = next((one for one in running_calls(active()) if one.element == 2), None)
+            # Poll: while a chunk is being sent or received, its running element is not known.
+            while found is None:
+                found = next((run for run in running_calls(active()) if run.element == 2), None)
             call, now = found, active().clock()
         thread.join()
         assert running_calls(active()) == []

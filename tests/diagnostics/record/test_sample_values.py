@@ -1,4 +1,4 @@
-"""What the first host calls of a site were given and returned is kept, small, and as a copy."""
+"""Sample values: short copies of the arguments and results of the first host calls of a site."""
 
 import gc
 import threading
@@ -29,7 +29,7 @@ def call(host, shape, dtype, *args, **options):
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_first_three_calls_are_kept_in_every_block(transform):
+def test_values_of_the_first_three_calls_are_kept_in_every_block(transform):
     f = transform(lambda x: double(x))
     for start in (0, 100):
         with jaxcb.record() as recorded:
@@ -39,7 +39,7 @@ def test_first_three_calls_are_kept_in_every_block(transform):
         assert pairs(recorded.recording) == expected
 
 
-def test_sites_of_one_function_have_three_calls_each():
+def test_two_sites_of_one_function_have_three_sample_values_each():
     with jaxcb.record() as recorded:
         for number in range(5):
             double(np.float32(number))
@@ -51,7 +51,7 @@ def test_sites_of_one_function_have_three_calls_each():
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_elements_count_as_calls_and_are_named(transform):
+def test_batch_elements_count_as_calls_and_are_numbered(transform):
     with jaxcb.record() as recorded:
         jax.block_until_ready(transform(jax.vmap(double))(jnp.arange(5.0)))
         jax.block_until_ready(transform(jax.vmap(double))(jnp.arange(5.0)))
@@ -62,15 +62,15 @@ def test_elements_count_as_calls_and_are_named(transform):
     assert "element 2: 2 → 4" in to_text(recorded.recording, values=True)
 
 
-def test_elements_of_nested_vmaps_have_their_own_values():
-    """JAX visits the batch elements with the outermost axis running fastest: 0, 3, 1, …"""
+def test_elements_of_nested_vmaps_have_the_right_values():
+    """The outermost axis varies fastest: JAX visits the batch elements as 0, 3, 1, …"""
     with jaxcb.record() as recorded:
         jax.jit(jax.vmap(jax.vmap(double)))(jnp.arange(6.0).reshape(2, 3)).block_until_ready()
     found = [(p.element, p.operands, p.results) for p in recorded.recording.sample_values]
     assert found == [(0, ("0",), ("0",)), (3, ("3",), ("6",)), (1, ("1",), ("2",))]
 
 
-def test_crossing_of_a_sample_is_that_of_its_call():
+def test_sample_values_have_the_crossing_of_their_call():
     with jaxcb.record() as recorded:
         for number in range(4):
             double(np.float32(number))
@@ -88,7 +88,7 @@ def fails_at(limit):
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_failing_call_keeps_its_arguments(transform):
+def test_arguments_of_a_failed_call_are_kept(transform):
     f = transform(lambda x: call(fails_at(1), (), np.float32, x))
     with jaxcb.record() as recorded:
         f(np.float32(0))
@@ -98,7 +98,7 @@ def test_failing_call_keeps_its_arguments(transform):
     assert "7 → ✕ raised" in to_text(recorded.recording, values=True)
 
 
-def test_failing_element_keeps_its_arguments_and_the_elements_before_it_their_results():
+def test_failed_element_keeps_its_arguments_and_earlier_elements_their_results():
     f = jax.vmap(lambda x: call(fails_at(1), (), np.float32, x, vmap_method="sequential"))
     with jaxcb.record() as recorded, pytest.raises(Exception, match="no luck"):
         f(jnp.arange(3.0)).block_until_ready()
@@ -106,7 +106,7 @@ def test_failing_element_keeps_its_arguments_and_the_elements_before_it_their_re
     assert found == [(0, ("0",), ("0",)), (1, ("1",), ())]
 
 
-def test_line_that_is_compiled_again_and_again_has_three_sample_values_all_the_same():
+def test_line_compiled_several_times_has_three_sample_values():
     with jaxcb.record() as recorded:
         for _ in range(4):
             jax.jit(lambda x: double(x))(1.0).block_until_ready()
@@ -114,7 +114,7 @@ def test_line_that_is_compiled_again_and_again_has_three_sample_values_all_the_s
     assert len(summary.sample_values) == 3
 
 
-def test_outer_block_has_three_sample_values_also_when_another_begins_in_it():
+def test_outer_block_has_three_sample_values_even_with_a_nested_block():
     with jaxcb.record() as outer:
         for number in range(4):
             if number == 3:
@@ -124,7 +124,7 @@ def test_outer_block_has_three_sample_values_also_when_another_begins_in_it():
     assert [p.operands for p in outer.recording.sample_values] == [("0",), ("1",), ("2",)]
 
 
-def test_sample_values_are_off_where_asked():
+def test_sample_values_can_be_turned_off():
     with jaxcb.record(sample_values=False) as recorded:
         double(1.0)
         jax.vmap(double)(jnp.arange(3.0)).block_until_ready()
@@ -133,7 +133,7 @@ def test_sample_values_are_off_where_asked():
 
 
 def comes_through_jit(dtype):
-    """XLA hands over wrong 4-bit numbers before JAX 0.10, to JAX's own callbacks too."""
+    """Return whether XLA passes `dtype` correctly; 4-bit numbers are wrong before JAX 0.10."""
     return "int4" not in np.dtype(dtype).name or jax.__version_info__ >= (0, 10)
 
 
@@ -146,10 +146,10 @@ DTYPES = [
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 5)], ids=str)
-def test_every_dtype_is_sampled_as_it_reads(dtype, shape):
+def test_values_of_every_dtype_are_sampled_as_text(dtype, shape):
     value = (np.arange(int(np.prod(shape))) % 2).reshape(shape).astype(dtype)
-    one = {"b": ("False", "True"), "c": ("0+0j", "1+0j")}.get(np.dtype(dtype).kind, ("0", "1"))
-    shown = [one[n % 2] for n in range(min(value.size, 6))]
+    words = {"b": ("False", "True"), "c": ("0+0j", "1+0j")}.get(np.dtype(dtype).kind, ("0", "1"))
+    shown = [words[n % 2] for n in range(min(value.size, 6))]
     word = f"[{', '.join(shown + ['…'] * (value.size > 6))}]" if shape else shown[0]
     struct = jax.ShapeDtypeStruct(shape, dtype)
     f = lambda x: jaxcb.io_callback(lambda x: x, struct, x)  # noqa: E731
@@ -161,7 +161,7 @@ def test_every_dtype_is_sampled_as_it_reads(dtype, shape):
     assert pairs(recorded.recording) == [((word,), (word,))] * calls
 
 
-def test_64_bit_integers_are_exact():
+def test_64_bit_integers_are_sampled_exactly():
     with jax.enable_x64(True), jaxcb.record() as recorded:
         value = np.array([2**64 - 1, 2**63], np.uint64)
         jax.jit(lambda x: call(lambda x: x, (2,), np.uint64, x))(value).block_until_ready()
@@ -174,12 +174,12 @@ LAYOUTS = {
     "Fortran": (lambda: np.asfortranarray(np.float32([[1, 2], [3, 4]])), "[1, 2, 3, 4]"),
     "broadcast": (lambda: np.broadcast_to(np.float32(3), (2, 2)), "[3, 3, 3, 3]"),
     "no dimension": (lambda: np.array(2.5, np.float32), "2.5"),
-    "nothing in it": (lambda: np.zeros((0, 3), np.float32), "[]"),
+    "empty": (lambda: np.zeros((0, 3), np.float32), "[]"),
 }
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_result_of_any_layout_is_sampled_row_by_row(layout):
+def test_result_of_any_memory_layout_is_sampled_row_by_row(layout):
     make, word = LAYOUTS[layout]
     struct = jax.ShapeDtypeStruct(make().shape, np.float32)
     with jaxcb.record() as recorded:
@@ -187,7 +187,7 @@ def test_result_of_any_layout_is_sampled_row_by_row(layout):
     assert pairs(recorded.recording) == [(("1",), (word,))]
 
 
-def test_structures_are_sampled_leaf_by_leaf():
+def test_pytrees_are_sampled_leaf_by_leaf():
     struct = {"a": jax.ShapeDtypeStruct((), np.int32), "b": jax.ShapeDtypeStruct((2,), np.float32)}
     with jaxcb.record() as recorded:
         jaxcb.pure_callback(
@@ -197,7 +197,7 @@ def test_structures_are_sampled_leaf_by_leaf():
 
 
 class Watched(np.ndarray):
-    """An array that can be held weakly."""
+    """An array that supports weak references."""
 
 
 @pytest.mark.parametrize("elements", [False, True], ids=["single", "elements"])
@@ -218,14 +218,14 @@ def test_no_array_of_the_user_is_kept_alive(transform, elements):
         jax.block_until_ready(result)
         assert len(returned_values) == (2 if elements else 1)
         gc.collect()
-        # Inside of the block: the recorder is alive, and has its sample values.
+        # Still inside the block, while the recorder is alive and has the sample values.
         assert [ref() for ref in returned_values] == [None] * len(returned_values)
         if transform is jax.jit:  # eager operands may be the caller's own array
             assert [ref() for ref in operands] == [None] * len(operands)
     assert set(pairs(recorded.recording)) == {(("[1, 1, 1]",), ("[5, 5, 5]",))}
 
 
-def test_later_changes_of_the_users_arrays_do_not_show():
+def test_later_changes_to_the_arrays_do_not_change_sample_values():
     buffer, x = np.zeros(2, np.float32), np.zeros(2, np.float32)
 
     def host(x):
@@ -257,7 +257,7 @@ def test_calls_from_several_threads_leave_three_sample_values():
     assert all(float(r) == 2 * float(o) for ((o,), (r,)) in pairs(recorded.recording))
 
 
-def test_values_are_shown_only_where_asked_for_and_survive_json():
+def test_values_are_shown_only_with_values_true_and_survive_json():
     with jaxcb.record() as recorded:
         double(np.float32(1234))
     for recording in (recorded.recording, Recording.from_json(recorded.recording.to_json())):

@@ -1,4 +1,4 @@
-"""Calls of JAX's own callbacks outside of any trace, or while something else is traced."""
+"""Eager calls of JAX's callbacks are recorded with their lines, even while JAX is tracing."""
 
 import gc
 import weakref
@@ -9,10 +9,18 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize
-from tests.diagnostics.observe._own import FLAVORS, STRUCT, double, line_of, look, observed, one
+from tests.diagnostics.observe._jax_callbacks import (
+    FLAVORS,
+    STRUCT,
+    double,
+    line_of,
+    look,
+    observed,
+    one,
+)
 
 
-def test_eager_call_that_was_compiled_before_has_its_line():
+def test_eager_call_compiled_before_the_block_has_its_line():
     FLAVORS["jax pure"](one())
     _, recording = observed(lambda: jax.pure_callback(double, STRUCT, one()))
     (summary,) = summarize(recording)
@@ -21,14 +29,14 @@ def test_eager_call_that_was_compiled_before_has_its_line():
 
 
 def slow_one():
-    """Takes a while to be computed: what is called with it runs on a thread of XLA's."""
+    """Return 1, computed slowly, so that XLA calls the host function on one of its threads."""
     slow = jnp.ones((2000, 2000))
     for _ in range(3):
         slow = slow @ slow / 2000
     return slow[0, 0]
 
 
-def test_call_that_nobody_waited_for_is_recorded(monkeypatch):
+def test_call_without_block_until_ready_is_recorded(monkeypatch):
     monkeypatch.setattr("jupyter_jaxcb.stack.core._listener._any_lowered", False)
     with jaxcb.observe_jax() as r:
         FLAVORS["jax pure"](slow_one())
@@ -36,7 +44,7 @@ def test_call_that_nobody_waited_for_is_recorded(monkeypatch):
 
 
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
-def test_call_while_a_function_is_traced_is_not_taken_for_one_that_it_lost(flavor):
+def test_eager_call_during_tracing_is_not_reported_as_elided(flavor):
     def f(x):
         with jax.ensure_compile_time_eval():
             FLAVORS[flavor](one())
@@ -46,8 +54,8 @@ def test_call_while_a_function_is_traced_is_not_taken_for_one_that_it_lost(flavo
     assert (len(recording), recording.elisions) == (1, ())
 
 
-def test_eager_call_on_a_thread_of_xlas_has_its_line():
-    FLAVORS["jax pure"](one())  # compiled before
+def test_eager_call_on_an_xla_thread_has_its_line():
+    FLAVORS["jax pure"](one())  # compile it before the block
 
     def run():
         return jax.pure_callback(double, STRUCT, slow_one())
@@ -64,7 +72,7 @@ def test_eager_call_with_a_python_number_is_recorded():
     assert fact.operands == (((), "bool"),)
 
 
-def test_lines_of_many_functions_are_not_remembered_for_ever(monkeypatch):
+def test_lines_of_old_host_functions_are_forgotten(monkeypatch):
     monkeypatch.setattr("jupyter_jaxcb.diagnostics.observe._eager.MAX_LATEST", 2)
     kept = []
 

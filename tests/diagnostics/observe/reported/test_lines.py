@@ -1,4 +1,4 @@
-"""Each host call is counted on its line, or marked as having no known line."""
+"""Every host call is counted at the line that made it, or under no line if that is unknown."""
 
 import contextlib
 import re
@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize
-from tests.diagnostics.observe._own import (
+from tests.diagnostics.observe._jax_callbacks import (
     FLAVORS,
     STRUCT,
     double,
@@ -30,7 +30,7 @@ recorded = pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"]
 
 
 def by_line(recording):
-    """How many calls each line has; under None those of no known line."""
+    """Return the number of calls by line; calls whose line is unknown are under None."""
     found = {}
     for s in summarize(recording):
         line = None if "compiled before" in s.site.source else s.site.line
@@ -39,7 +39,7 @@ def by_line(recording):
 
 
 @recorded
-def test_program_compiled_before_is_not_counted_on_a_line_that_calls_the_same_function(flavor):
+def test_program_compiled_before_is_not_counted_at_another_line_with_the_same_function(flavor):
     before = jax.jit(lambda x: FLAVORS[flavor](x))
     jax.block_until_ready(before(one()))
 
@@ -55,12 +55,12 @@ def test_program_compiled_before_is_not_counted_on_a_line_that_calls_the_same_fu
     assert list(calls.values()) == [1]
 
 
-def test_eager_buffer_calls_are_counted_on_their_lines():
+def test_eager_buffer_calls_are_counted_at_their_lines():
     def run():
         double_it = buffer_callback(double_into, STRUCT)
         a = double_it(one())
         b = double_it(one())
-        return a + b + double_it(one() + 1)  # third
+        return a + b + double_it(one() + 1)
 
     result, recording = observed(run)
     assert float(result) == 8
@@ -77,16 +77,16 @@ def test_eager_buffer_call_compiled_in_an_earlier_block_has_its_line():
 
     assert by_line(observed(first)[1]) == {line_of(first, "return"): 1}
     assert by_line(observed(second)[1]) == {line_of(second, "return"): 1}
-    assert float(second()) == 2  # and works on, unrecorded
+    assert float(second()) == 2  # still works after the blocks
 
 
-def test_buffer_call_while_a_function_is_traced_is_not_taken_for_one_that_it_lost():
+def test_buffer_call_during_tracing_is_not_reported_as_elided():
     def f(x):
         with jax.ensure_compile_time_eval():
             return x + buffer_callback(double_into, STRUCT)(one())
 
     def run():
-        FLAVORS["jax buffer"](one())  # the program is there, and that of another line
+        FLAVORS["jax buffer"](one())  # compiles the program, for another line
         return jax.jit(f)(one())
 
     result, recording = observed(run)
@@ -94,11 +94,11 @@ def test_buffer_call_while_a_function_is_traced_is_not_taken_for_one_that_it_los
     assert (by_line(recording)[line_of(f, "return")], recording.elisions) == (1, ())
 
 
-class OfItsKind:
-    """Equal to every other of its kind, and to nothing else."""
+class EqualByType:
+    """Equal to every other instance of this class, and to nothing else."""
 
     def __eq__(self, other):
-        return type(other) is OfItsKind
+        return type(other) is EqualByType
 
     def __hash__(self):
         return 1
@@ -107,16 +107,16 @@ class OfItsKind:
         double_into(ctx, out, x)
 
 
-def test_equality_that_knows_only_its_own_kind_costs_no_compilation(compiles):
-    buffer_callback(OfItsKind(), STRUCT)(one())
+def test_equal_host_function_is_not_compiled_again_when_observed(compiles):
+    buffer_callback(EqualByType(), STRUCT)(one())
     with compiles() as counted:
-        observed(lambda: buffer_callback(OfItsKind(), STRUCT)(one()))
+        observed(lambda: buffer_callback(EqualByType(), STRUCT)(one()))
     assert counted.count == 0
 
 
 @pytest.fixture
 def on_this_thread():
-    """Small computations are done where they are asked for: host functions may use JAX."""
+    """Disable asynchronous dispatch, so that host functions may use JAX."""
     asynchronous = jax.config.read("jax_cpu_enable_async_dispatch")
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     yield
@@ -124,7 +124,7 @@ def on_this_thread():
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_call_that_a_host_function_makes_of_itself_is_on_the_inner_line(on_this_thread, around):
+def test_recursive_call_of_a_host_function_is_counted_at_the_inner_line(on_this_thread, around):
     def host(x):
         x = np.asarray(x)
         if x.ndim:
@@ -140,7 +140,7 @@ def test_call_that_a_host_function_makes_of_itself_is_on_the_inner_line(on_this_
     assert by_line(recording) == {line_of(host, "inner line"): 1, line_of(run, "return"): 1}
 
 
-def test_buffer_function_that_calls_itself_has_two_lines(on_this_thread):
+def test_recursive_buffer_callback_is_counted_at_both_lines(on_this_thread):
     depth = []
 
     def host(ctx, out, x):
@@ -157,7 +157,7 @@ def test_buffer_function_that_calls_itself_has_two_lines(on_this_thread):
     assert by_line(recording) == {line_of(host, "block_until_ready"): 1, line_of(run, "return"): 1}
 
 
-def test_print_of_a_host_function_is_not_taken_for_the_call_around_it(on_this_thread, capsys):
+def test_print_in_a_host_function_is_counted_apart_from_the_call_around_it(on_this_thread, capsys):
     def host(x):
         jax.debug.print("x is {}", x)
         return x
@@ -190,7 +190,7 @@ def test_debug_calls_and_prints_in_a_shard_map_without_jit_are_recorded(capsys):
     assert capsys.readouterr().out == "[1. 1.]\n"
 
 
-# What a step may be: an eager call, a program traced inside, one compiled before, of each line.
+# A step runs one of two lines: eagerly, in a program traced in the block, or compiled before it.
 STEPS = st.lists(
     st.tuples(st.sampled_from(["eager", "jit", "before"]), st.sampled_from([0, 1])), max_size=8
 )
@@ -199,7 +199,7 @@ STEPS = st.lists(
 @flavors
 @settings(max_examples=12)
 @given(steps=STEPS)
-def test_calls_of_random_steps_are_on_the_lines_they_were_made_on(flavor, steps):
+def test_calls_of_random_steps_are_counted_at_the_lines_that_made_them(flavor, steps):
     jax.clear_caches()
     bind = {
         "jax pure": (
@@ -225,22 +225,22 @@ def test_calls_of_random_steps_are_on_the_lines_they_were_made_on(flavor, steps)
     for f in before:
         jax.block_until_ready(f(x))
     jax.effects_barrier()
-    wanted = {}
+    expected = {}
 
     def run():
-        for way, which in steps:
-            call = {"eager": bind, "jit": inside, "before": before}[way][which]
+        for kind, which in steps:
+            call = {"eager": bind, "jit": inside, "before": before}[kind][which]
             jax.block_until_ready(call(x))
             jax.effects_barrier()
-            line = None if way == "before" else bind[which].__code__.co_firstlineno
-            if (way, flavor) != ("before", "jax buffer"):  # of which nothing is seen
-                wanted[line] = wanted.get(line, 0) + 1
+            line = None if kind == "before" else bind[which].__code__.co_firstlineno
+            if (kind, flavor) != ("before", "jax buffer"):  # those calls cannot be observed
+                expected[line] = expected.get(line, 0) + 1
 
     _, recording = observed(run)
-    assert by_line(recording) == wanted
+    assert by_line(recording) == expected
 
 
-def test_location_in_a_program_is_the_users():
+def test_locations_in_a_lowered_program_are_user_code():
     def prog(x):
         y = jax.pure_callback(double, STRUCT, x)
         jax.debug.print("x {}", x)

@@ -1,4 +1,4 @@
-"""Callbacks with odd attributes work unchanged, and get a name that is text."""
+"""Host functions with odd attributes still work when observed, and their names are strings."""
 
 import contextlib
 import unittest.mock
@@ -11,7 +11,7 @@ from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize, to_text
-from tests.diagnostics.observe._own import STRUCT, double_into, one
+from tests.diagnostics.observe._jax_callbacks import STRUCT, double_into, one
 
 
 class Odd:
@@ -76,7 +76,7 @@ ODD = {
         NamedByAnArray, Wrapped, NamedByOddText,
     )
 }  # fmt: skip
-WAYS = {
+BINDS = {
     "pure": lambda host, x: jax.pure_callback(host, STRUCT, x),
     "io": lambda host, x: io_callback(host, STRUCT, x),
     "debug": lambda host, x: jax.debug.callback(host, x),
@@ -84,8 +84,8 @@ WAYS = {
 }
 
 
-def tried(run):
-    """What comes of it: the result, or the class of the error."""
+def outcome(run):
+    """Return the result of ``run()``, or the class of the error it raises."""
     try:
         result = jax.block_until_ready(run())
         jax.effects_barrier()
@@ -94,18 +94,23 @@ def tried(run):
         return type(error)
 
 
-# JAX asks buffer callbacks for their class, and says what comes of it.
-ASKED = {"RaisesAlways", "RaisesItsClass"}
-ODD_WAYS = [(odd, way) for odd in ODD for way in WAYS if way != "buffer" or odd not in ASKED]
+# JAX reads the class of buffer callbacks, which raises for these.
+RAISE_IN_BUFFER = {"RaisesAlways", "RaisesItsClass"}
+CASES = [
+    (odd, flavor)
+    for odd in ODD
+    for flavor in BINDS
+    if flavor != "buffer" or odd not in RAISE_IN_BUFFER
+]
 
 
-@pytest.mark.parametrize(("odd", "way"), ODD_WAYS)
-def test_odd_callback_does_what_it_does_and_has_a_name(odd, way):
+@pytest.mark.parametrize(("odd", "flavor"), CASES)
+def test_odd_callback_behaves_the_same_and_has_a_name(odd, flavor):
     host = ODD[odd]()
 
     def runs():
-        f = jax.jit(lambda x: WAYS[way](host, x))
-        return tried(lambda: f(one())), tried(lambda: WAYS[way](host, one()))
+        f = jax.jit(lambda x: BINDS[flavor](host, x))
+        return outcome(lambda: f(one())), outcome(lambda: BINDS[flavor](host, one()))
 
     plain = runs()
     jax.clear_caches()
@@ -119,19 +124,19 @@ def test_odd_callback_does_what_it_does_and_has_a_name(odd, way):
     assert to_text(r.recording).isprintable() or worked
 
 
-@pytest.mark.parametrize("way", ["pure", "io", "debug"])
+@pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
 @pytest.mark.parametrize("odd", ODD)
-def test_odd_callback_of_a_program_compiled_before_is_called_as_ever(odd, way):
+def test_odd_callback_of_a_program_compiled_before_behaves_the_same(odd, flavor):
     host = ODD[odd]()
-    f = jax.jit(lambda x: WAYS[way](host, x))
-    plain = tried(lambda: f(one()))
+    f = jax.jit(lambda x: BINDS[flavor](host, x))
+    plain = outcome(lambda: f(one()))
     with jaxcb.observe_jax() as r:
-        assert tried(lambda: f(one())) == plain
+        assert outcome(lambda: f(one())) == plain
     assert len(r.recording) == (not isinstance(plain, type))
     assert to_text(r.recording) is not None
 
 
-def test_mock_is_not_asked_for_what_it_would_remember():
+def test_observing_leaves_no_trace_in_the_calls_of_a_mock():
     host = unittest.mock.Mock(return_value=np.float32(1))
     for around in (contextlib.nullcontext, jaxcb.observe_jax):
         with around():

@@ -1,4 +1,4 @@
-"""Host calls of JAX's own callbacks that are still running when the recording ends."""
+"""Host calls of JAX's callbacks that are still running when the recording ends are reported."""
 
 import threading
 import warnings
@@ -12,21 +12,21 @@ from jax.experimental.buffer_callback import buffer_callback
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics import all_running_calls
 from jupyter_jaxcb.report import summarize
-from tests.diagnostics.observe._own import STRUCT, line_of, observed, one
+from tests.diagnostics.observe._jax_callbacks import STRUCT, line_of, observed, one
 
 
 class Held:
-    """A call that begins, and ends when it is let go."""
+    """A call that sets `started` and then waits until `go` is set."""
 
     def __init__(self):
-        self.begun, self.go = threading.Event(), threading.Event()
+        self.started, self.go = threading.Event(), threading.Event()
 
     def __call__(self):
-        self.begun.set()
+        self.started.set()
         assert self.go.wait(30)
 
 
-WAYS = {
+BINDS = {
     "jax pure": lambda host: lambda x: jax.pure_callback(host, STRUCT, x),
     "jax io": lambda host: lambda x: io_callback(host, STRUCT, x),
     "jax debug": lambda host: lambda x: jax.debug.callback(host, x),
@@ -35,19 +35,19 @@ WAYS = {
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-@pytest.mark.parametrize("flavor", WAYS)
-def test_call_that_still_runs_on_another_thread_is_named_and_not_not_run(flavor, around):
-    held, over = Held(), threading.Event()
+@pytest.mark.parametrize("flavor", BINDS)
+def test_call_still_running_on_another_thread_is_reported_as_running(flavor, around):
+    held, let_through = Held(), threading.Event()
 
     def host(*args):
-        if not over.is_set():
-            held()  # still in here
+        if not let_through.is_set():
+            held()  # blocks here
         if flavor == "jax buffer":
             np.asarray(args[1])[...] = 1
             return None
         return np.float32(1)
 
-    f = around(WAYS[flavor](host))
+    f = around(BINDS[flavor](host))
 
     def calls():
         jax.block_until_ready(f(one()))
@@ -58,25 +58,25 @@ def test_call_that_still_runs_on_another_thread_is_named_and_not_not_run(flavor,
 
     first, thread = thread_of_calls(), thread_of_calls()
     with jaxcb.observe_jax() as r:
-        over.set()
+        let_through.set()
         first.start()
         first.join()
-        over.clear()
+        let_through.clear()
         thread.start()
-        assert held.begun.wait(30)
+        assert held.started.wait(30)
     held.go.set()
     thread.join()
     (running,) = r.recording.running
     assert (running.number, running.element, running.thread) == (2, -1, thread.name)
-    places = [(frame.function, frame.line) for frame in running.stack]
-    assert ("host", line_of(host, "still in here")) in places
+    frames = [(frame.function, frame.line) for frame in running.stack]
+    assert ("host", line_of(host, "blocks here")) in frames
     (summary,) = summarize(r.recording)
     assert (summary.status, summary.calls) == ("kept", 1)
     assert "call 2 was still running when the recording ended" in summary.notes[0]
     assert all_running_calls() == []
 
 
-def test_only_call_that_still_runs_is_not_not_run():
+def test_site_whose_only_call_is_still_running_is_kept():
     held = Held()
 
     def host(x):
@@ -87,14 +87,14 @@ def test_only_call_that_still_runs_is_not_not_run():
     thread = threading.Thread(target=lambda: jax.block_until_ready(f(one())))
     with jaxcb.observe_jax() as r:
         thread.start()
-        assert held.begun.wait(30)
+        assert held.started.wait(30)
     held.go.set()
     thread.join()
     (summary,) = summarize(r.recording)
     assert (summary.status, summary.calls) == ("kept", 0)
 
 
-def test_call_that_failed_is_not_running_any_more():
+def test_failed_call_is_not_reported_as_running():
     def fail(x):
         raise ValueError("no luck")
 
@@ -105,7 +105,7 @@ def test_call_that_failed_is_not_running_any_more():
     assert r.recording.running == ()
 
 
-def test_jax_inside_of_a_host_function_of_jaxs_own_is_seen_and_not_warned_of():
+def test_jax_inside_a_host_function_of_jax_is_noted_without_a_warning():
     seen = []
 
     def host(x):

@@ -1,15 +1,16 @@
-"""JAX's own callbacks over four devices, observed and not: same calls, same results.
+"""Compare JAX's callbacks on four devices, observed and not: same calls, same results.
 
-Run by test_devices.py in a process of its own, as the number of devices is fixed at the start.
-Prints one line for each program: its name, and what differs if anything does.
+Run by test_devices.py in a separate process, because JAX fixes the number of devices at the start.
+Prints one line per program: its name, and "same" or the difference.
 """
 
 import jax
 
-COMPILED = ("pure", "io", "ordered io", "our own partitioned")  # in a shard_map without jit too
+COMPILED = ("pure", "io", "ordered io", "our own partitioned")  # even in shard_map without jit
 
 
-# XLA of JAX 0.8 ends the process there, observed or not; later JAX refuses the others.
+# The callbacks that work in a partly manual shard_map. Later JAX versions refuse the others; with
+# JAX 0.8, XLA aborts the process, observed or not.
 PARTLY = ("debug", "partitioned", "print") if jax.__version_info__ >= (0, 10) else ()
 
 
@@ -62,15 +63,15 @@ def main():
             check_vma=False,
         )  # fmt: skip
 
-    ways = {
+    programs = {
         "jit": lambda f: jax.jit(f),
         "shard_map": lambda f: jax.jit(sharded(f)),
         "shard_map without jit": sharded,
         "partly manual": lambda f: jax.jit(partly(f)),
     }
     for name, bind in callbacks.items():
-        for way, around in ways.items():
-            if way == "partly manual" and name not in PARTLY:
+        for kind, around in programs.items():
+            if kind == "partly manual" and name not in PARTLY:
                 continue
 
             def run():
@@ -89,16 +90,16 @@ def main():
                 observed = run()
             calls = len(plain[1])
             if name == "print":
-                calls = {"jit": 1, "partly manual": 2}.get(way, 4)
+                calls = {"jit": 1, "partly manual": 2}.get(kind, 4)
             statuses = [(str(o.status), o.compiled, o.written) for o in r.recording.outcomes]
-            wanted = [("kept", calls, calls)] * bool(calls)
-            if way == "partly manual":  # one of each group calls, behind a condition
-                wanted = [("kept", None, calls)] * bool(calls)
-            if way == "shard_map without jit" and name not in COMPILED:
-                wanted = []
-            same = plain == observed and len(r.recording) == calls and statuses == wanted
-            reported = [plain, observed, len(r.recording), statuses]
-            print(name, way, "same" if same else f"FAILED {reported}")
+            expected = [("kept", calls, calls)] * bool(calls)
+            if kind == "partly manual":  # one device of each group calls, under a cond
+                expected = [("kept", None, calls)] * bool(calls)
+            if kind == "shard_map without jit" and name not in COMPILED:
+                expected = []
+            same = plain == observed and len(r.recording) == calls and statuses == expected
+            found = [plain, observed, len(r.recording), statuses]
+            print(name, kind, "same" if same else f"FAILED {found}")
 
 
 if __name__ == "__main__":

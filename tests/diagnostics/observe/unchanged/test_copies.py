@@ -1,4 +1,4 @@
-"""What stands in a jaxpr for a callback is copied, pickled and formatted as the callback."""
+"""The object that replaces a callback in a jaxpr is copied, pickled and printed like it."""
 
 import copy
 import pickle
@@ -8,7 +8,7 @@ import pytest
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
-from tests.diagnostics.observe._own import STRUCT, double, double_into, one
+from tests.diagnostics.observe._jax_callbacks import STRUCT, double, double_into, one
 
 BINDS = {
     "pure": lambda x: jax.pure_callback(double, STRUCT, x),
@@ -17,8 +17,8 @@ BINDS = {
 }
 
 
-def held(bind):
-    """What the bind holds, as it is and observed."""
+def callback_parameters(bind):
+    """Return the callback parameter of the bind, without observing and while observing."""
     found = []
     for _ in range(2):
         (equation,) = jax.make_jaxpr(lambda x: bind(x))(one()).eqns
@@ -32,25 +32,25 @@ def held(bind):
 
 @pytest.mark.parametrize(
     "copied",
-    [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))],
+    [copy.copy, copy.deepcopy, lambda callback: pickle.loads(pickle.dumps(callback))],
     ids=["copy", "deepcopy", "pickle"],
 )
 @pytest.mark.parametrize("bind", BINDS.values(), ids=BINDS)
-def test_copy_is_one_of_the_callback_itself(bind, copied):
-    plain, observed = held(bind)
-    assert type(observed) is not type(plain)  # the test's own premise
+def test_copy_is_a_copy_of_the_callback_itself(bind, copied):
+    plain, observed = callback_parameters(bind)
+    assert type(observed) is not type(plain)  # or else there would be nothing to test
     assert type(copied(observed)) is type(copied(plain))
     assert copied(observed) == copied(plain)
 
 
-def test_callback_of_a_compiled_program_is_copied_as_the_callback_itself():
+def test_copy_of_a_recorded_host_function_is_the_host_function_itself():
     from jupyter_jaxcb.recording import LoweredSite, Site
     from jupyter_jaxcb.stack.dispatch._observed_call import RecordedCall
 
     site = Site("jax pure", "double", "f.py", 1, 0, False)
-    noted = RecordedCall(double, LoweredSite(site, None, -1, (), ()))
-    assert copy.deepcopy(noted) is double
-    assert not hasattr(noted, "__deepcopy__")
+    recorded = RecordedCall(double, LoweredSite(site, None, -1, (), ()))
+    assert copy.deepcopy(recorded) is double
+    assert not hasattr(recorded, "__deepcopy__")
 
 
 class Loud(str):
@@ -63,7 +63,7 @@ class Loud(str):
     [lambda f: f, jax.jit, jax.vmap, lambda f: jax.jit(jax.vmap(f))],
     ids=["eager", "jit", "vmap", "vmap in jit"],
 )
-def test_format_with_its_own_handler_keeps_it(around, capsys):
+def test_format_string_with_its_own_format_method_keeps_it(around, capsys):
     def f(x):
         jax.debug.print(Loud("x is {}"), x)
 
@@ -81,7 +81,7 @@ def test_format_with_its_own_handler_keeps_it(around, capsys):
     assert capsys.readouterr().out == plain
 
 
-def test_jaxpr_with_such_a_format_prints_as_ever():
+def test_jaxpr_with_a_subclass_of_str_as_format_prints_the_same():
     class Named(str):
         def __str__(self):
             return "named"

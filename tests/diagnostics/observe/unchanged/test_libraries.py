@@ -1,4 +1,4 @@
-"""Callbacks that libraries make, observed: results as ever, host calls as counted by hand."""
+"""Observing callbacks that libraries make gives the same results and the right host calls."""
 
 import equinox as eqx
 import jax
@@ -8,7 +8,7 @@ from jax_tqdm import PBar, loop_tqdm, scan_tqdm
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize
-from tests.diagnostics.observe._own import observed
+from tests.diagnostics.observe._jax_callbacks import observed
 
 
 def calls(recording):
@@ -31,22 +31,22 @@ def test_error_if_that_passes_makes_no_call():
     assert statuses(recording)["raises"] == "not_reached"
 
 
-def test_error_if_stands_on_the_users_line_with_the_library_named():
+def test_error_if_is_at_the_line_of_the_user_with_the_library_among_its_callers():
     _, recording = observed(lambda: eqx.filter_jit(checked)(jnp.float32(1)))
     site = summarize(recording)[0].site
     assert site.source == 'return eqx.error_if(x, x < 0, "x is negative")'
     assert any("equinox" in frame.file for frame in site.callers)
 
 
-def test_error_if_that_fails_is_one_call_and_the_same_error():
+def test_error_if_that_fails_makes_one_call_and_raises_the_same_error():
     def raised():
         with pytest.raises(RuntimeError) as caught:
             eqx.filter_jit(lambda x: checked(x))(jnp.float32(-1))
-        lines = str(caught.value).splitlines()  # the stack that led here among them
+        lines = str(caught.value).splitlines()  # including the call stack
         return caught.type, [line for line in lines if "x is negative" in line]
 
     plain = raised()
-    jax.clear_caches()  # it is traced, and compiled
+    jax.clear_caches()  # so that it is traced and compiled again
     with jaxcb.observe_jax() as r:
         assert raised() == plain
     assert any("EquinoxRuntimeError: x is negative" in line for line in plain[1])
@@ -55,7 +55,7 @@ def test_error_if_that_fails_is_one_call_and_the_same_error():
     assert call.error.startswith("_EquinoxRuntimeError: x is negative")
 
 
-def test_filtered_pure_callback_is_recorded_batch_and_all():
+def test_filter_pure_callback_is_recorded_with_its_batch():
     def host(x, name):
         assert name == "twice"
         return 2 * x
@@ -73,7 +73,7 @@ def test_filtered_pure_callback_is_recorded_batch_and_all():
     assert [(level.size, level.method) for level in fact.levels] == [(3, "expand_dims")]
 
 
-# A bar of n steps: made once, moved at each step but the first that the rate divides, closed once.
+# A bar of n steps is made once, closed once, and updated at some multiples of the print rate.
 @pytest.mark.parametrize(("n", "rate", "moves"), [(100, 10, 9), (95, 10, 9), (7, 1, 6), (5, 5, 0)])
 def test_progress_bar_of_a_scan(n, rate, moves, capsys):
     def step(carry, i):
@@ -92,7 +92,7 @@ def test_progress_bar_of_a_scan(n, rate, moves, capsys):
     assert recording.lowered[recording.calls["lowered"][-1]].site.function == "_close_tqdm"
 
 
-def test_progress_bars_of_elements(capsys):
+def test_progress_bars_of_several_loops(capsys):
     n, elements = 20, 3
 
     @loop_tqdm(n, print_rate=5)

@@ -1,4 +1,4 @@
-"""Random programs over jax's own callbacks do the same observed: values, calls, order, errors."""
+"""Observing random programs with JAX's callbacks does not change values, calls, order or errors."""
 
 import itertools
 import os
@@ -24,23 +24,23 @@ def run(program):
 
 
 def disagreement(program):
-    """How the program differs when it is observed, if at all."""
+    """Return how the program differs when it is observed, or None."""
     with precision(program.x64):
-        wanted = run(program)
+        expected = run(program)
         try:
             with jaxcb.observe_jax() as r:
                 got = run(program)
-        except Exception as error:  # of a failed run, which nobody waited for
+        except Exception as error:  # from a failed run that only the end of the block waited for
             return f"{type(error).__name__}: {error}"
-        found = difference(program, wanted, got)
-        if found is None and wanted.message.splitlines()[:1] != got.message.splitlines()[:1]:
-            found = f"message: {wanted.message} without, {got.message} with"
+        found = difference(program, expected, got)
+        if found is None and expected.message.splitlines()[:1] != got.message.splitlines()[:1]:
+            found = f"message: {expected.message} without, {got.message} with"
         if found is None and len(r.recording) != len(got.calls):
             found = f"{len(r.recording)} calls recorded, {len(got.calls)} made"
         return found
 
 
-def test_random_programs_do_the_same_observed():
+def test_observing_does_not_change_random_programs():
     missing = {*METHODS, "pure", "io", "debug"}
 
     def kinds(program):
@@ -66,8 +66,7 @@ def test_random_programs_do_the_same_observed():
             compare(program)
 
 
-def test_comparison_finds_what_is_changed(monkeypatch):
-    """The comparison itself can fail: here the wrapper calls twice."""
+def test_comparison_finds_a_wrapper_that_calls_twice(monkeypatch):
     from jupyter_jaxcb.stack.dispatch._observed_call import RecordedCall
 
     once = RecordedCall.__call__
@@ -78,4 +77,4 @@ def test_comparison_finds_what_is_changed(monkeypatch):
 
     monkeypatch.setattr(RecordedCall, "__call__", twice)
     found = map(disagreement, map(drawn, map(random.Random, range(20))))
-    assert any("calls" in (one or "") for one in found)
+    assert any("calls" in (text or "") for text in found)

@@ -1,4 +1,4 @@
-"""What observes does not change what it observes."""
+"""`observe_jax` does not change the programs it observes."""
 
 import contextlib
 import inspect
@@ -14,15 +14,15 @@ from jax._src import source_info_util
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from tests.diagnostics.observe._own import FLAVORS, STRUCT, double, look, observed, one
+from tests.diagnostics.observe._jax_callbacks import FLAVORS, STRUCT, double, look, observed, one
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 
 
 @flavors
-def test_jaxpr_prints_as_ever(flavor):
+def test_jaxpr_prints_the_same(flavor):
     class Named:
-        """A function whose repr has no address in it."""
+        """A function whose repr contains no address."""
 
         __name__ = "named"
 
@@ -49,15 +49,15 @@ def test_jaxpr_prints_as_ever(flavor):
 
 
 @flavors
-def test_place_that_jax_notes_is_the_users(flavor):
-    def noted():
+def test_source_info_of_the_bind_is_user_code(flavor):
+    def source_line():
         (equation,) = jax.make_jaxpr(lambda x: FLAVORS[flavor](x))(one()).eqns
         frame = source_info_util.user_frame(_traceback(equation.source_info))
         return frame.file_name, frame.start_line, frame.function_name
 
-    plain = noted()
+    plain = source_line()
     with jaxcb.observe_jax():
-        assert noted() == plain
+        assert source_line() == plain
 
 
 def _traceback(info):
@@ -66,7 +66,7 @@ def _traceback(info):
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
-def test_host_function_gets_what_it_always_gets(flavor, around):
+def test_host_function_gets_the_same_arguments(flavor, around):
     got = []
 
     def host(x, *, tree):
@@ -120,11 +120,11 @@ REFUSED = {
     ),
     "gradient of pure": lambda: jax.grad(FLAVORS["jax pure"])(one()),
     "gradient of io": lambda: jax.grad(FLAVORS["jax io"])(one()),
-    "io in a cond with a mapped predicate": lambda: jax.vmap(
+    "io in a cond with a batched predicate": lambda: jax.vmap(
         lambda x: jax.lax.cond(x > 0, lambda x: FLAVORS["jax io"](x), lambda x: x, x)
     )(jnp.ones(3)),
     "unhashable": lambda: jax.pure_callback(Unhashable(), STRUCT, one()),
-    "no array": lambda: jax.pure_callback(double, STRUCT, "text"),
+    "not an array": lambda: jax.pure_callback(double, STRUCT, "text"),
     "64 bits": lambda: jax.pure_callback(double, jax.ShapeDtypeStruct((), np.int64), one()),
     "f-string": lambda: jax.debug.print("x", 1, x=2),
     "not callable": lambda: jax.debug.callback("text", 1),
@@ -143,14 +143,14 @@ class Unhashable:
 
 
 @pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
-def test_what_jax_refuses_it_refuses_in_the_same_words(refused):
+def test_jax_raises_the_same_errors(refused):
     def raised():
         with pytest.raises(Exception) as caught:
             jax.block_until_ready(refused())
         lines = str(caught.value).splitlines()
         return caught.type, [line for line in lines if "0x" not in line and "File" not in line][:2]
 
-    logging.disable(logging.ERROR)  # JAX logs what a host function raises
+    logging.disable(logging.ERROR)  # JAX logs exceptions of host functions
     try:
         plain = raised()
         with jaxcb.observe_jax():
@@ -161,7 +161,7 @@ def test_what_jax_refuses_it_refuses_in_the_same_words(refused):
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
-def test_error_of_a_host_function_has_its_class_and_message(flavor, around, caplog):
+def test_error_of_a_host_function_has_the_same_class_and_message(flavor, around, caplog):
     def fail(x):
         raise ValueError("no luck")
 
@@ -185,9 +185,9 @@ def test_error_of_a_host_function_has_its_class_and_message(flavor, around, capl
         assert raised() == plain
 
 
-def test_log_record_of_debug_log_names_the_users_line(caplog):
+def test_log_record_of_debug_log_names_the_user_file(caplog):
     if not hasattr(jax.debug, "log"):
-        assert jax.__version_info__ < (0, 10)  # it came later
+        assert jax.__version_info__ < (0, 10)  # JAX 0.10 added it
         return
 
     with caplog.at_level(logging.INFO), jaxcb.observe_jax():
@@ -197,7 +197,7 @@ def test_log_record_of_debug_log_names_the_users_line(caplog):
     assert record.pathname == __file__
 
 
-def test_order_is_the_programs():
+def test_ordered_callbacks_run_in_program_order():
     def f(x):
         for i in range(5):
             io_callback(order.append, None, i, ordered=True)
@@ -208,7 +208,7 @@ def test_order_is_the_programs():
     assert [int(i) for i in order] == [0, 1, 2, 3, 4]
 
 
-def test_host_function_may_use_callbacks_itself():
+def test_host_function_may_use_callbacks():
     def outer(x):
         return np.asarray(jax.pure_callback(double, STRUCT, np.float32(3)))
 
@@ -223,13 +223,13 @@ def test_host_function_may_use_callbacks_itself():
     assert sorted(names) == ["double", "outer"]
 
 
-def test_signature_of_what_is_replaced_can_be_read():
+def test_replaced_functions_keep_their_signatures():
     plain = inspect.signature(_callback.pure_callback_impl)
     with jaxcb.observe_jax():
         assert inspect.signature(_callback.pure_callback_impl) == plain
 
 
-def test_code_of_no_file_binds_where_the_working_directory_is_gone(tmp_path, monkeypatch):
+def test_code_without_a_file_works_in_a_deleted_working_directory(tmp_path, monkeypatch):
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

@@ -1,4 +1,4 @@
-"""In a JAX whose insides have moved: one clear error before anything is touched."""
+"""If the internals of JAX have changed, `observe_jax` raises a clear error and patches nothing."""
 
 import importlib
 
@@ -8,7 +8,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics import start_observing, stop_observing
 
-from .test_put_back import insides
+from .test_restored import jax_internals
 
 
 @pytest.mark.parametrize(
@@ -25,42 +25,42 @@ from .test_put_back import insides
         ("interpreters.mlir", "_platform_specific_lowerings"),
     ],
 )
-def test_what_has_moved_is_named_with_versions_that_work(module, name, monkeypatch):
-    before = insides()
+def test_error_names_what_is_missing_and_the_supported_versions(module, name, monkeypatch):
+    before = jax_internals()
     with monkeypatch.context() as patch:
         patch.delattr(importlib.import_module(f"jax._src.{module}"), name)
         with pytest.raises(RuntimeError) as caught, jaxcb.observe_jax():
-            pytest.fail("it began")
+            pytest.fail("observe_jax did not raise")
     message = str(caught.value)
     assert message.startswith(f"cannot observe the callbacks of JAX {jax.__version__}: ")
     assert name in message
     assert "JAX 0.8.0 to 0.12.0" in message
-    assert insides() == before
+    assert jax_internals() == before
 
 
-def test_lowering_that_is_gone_is_named(monkeypatch):
+def test_error_names_a_missing_lowering(monkeypatch):
     from jax._src.callback import pure_callback_p
     from jax._src.interpreters import mlir
 
     monkeypatch.delitem(mlir._lowerings, pure_callback_p)
     with pytest.raises(RuntimeError, match="no lowering of pure_callback_p"), jaxcb.observe_jax():
-        pytest.fail("it began")
+        pytest.fail("observe_jax did not raise")
 
 
-def test_block_after_one_that_could_not_begin_works(monkeypatch):
+def test_block_after_a_failed_one_works(monkeypatch):
     from jax._src import callback
 
     with monkeypatch.context() as patch:
         patch.delattr(callback, "io_callback_impl")
         with pytest.raises(RuntimeError), jaxcb.observe_jax():
-            pytest.fail("it began")
+            pytest.fail("observe_jax did not raise")
     with jaxcb.observe_jax() as r:
         jax.debug.callback(lambda: None)
     assert len(r.recording) == 1
 
 
-def test_who_was_refused_does_not_have_jax_observed_for_ever(monkeypatch):
-    """A notebook's session, which is there for longer than a block."""
+def test_jax_is_not_observed_forever_after_a_failed_start(monkeypatch):
+    """Like a notebook session, the user of `start_observing` outlives any single block."""
     from jax._src import callback
 
     user = object()
@@ -68,10 +68,10 @@ def test_who_was_refused_does_not_have_jax_observed_for_ever(monkeypatch):
         patch.delattr(callback, "io_callback_impl")
         with pytest.raises(RuntimeError):
             start_observing(user)
-    before = insides()
+    before = jax_internals()
     try:
         with jaxcb.observe_jax():
             jax.debug.callback(lambda: None)
-        assert insides() == before
+        assert jax_internals() == before
     finally:
         stop_observing(user)

@@ -1,11 +1,11 @@
-"""Reports on JAX's own callbacks that were observed only part of the time."""
+"""Reports are correct even if JAX's callbacks were observed only part of the time."""
 
 import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize, to_text
-from tests.diagnostics.observe._own import FLAVORS, STRUCT, double, one
+from tests.diagnostics.observe._jax_callbacks import FLAVORS, STRUCT, double, one
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 
@@ -15,7 +15,7 @@ def statuses(recording):
 
 
 def sometimes():
-    """Calls for positive numbers, and binds one whose result is not used."""
+    """Return a function with an unused callback, and one called only for positive numbers."""
 
     def f(x):
         jax.pure_callback(lambda x: x, STRUCT, x)
@@ -25,7 +25,7 @@ def sometimes():
 
 
 @flavors
-def test_unobserved_block_reports_nothing_of_jaxs_own_callbacks(flavor):
+def test_unobserved_block_reports_nothing_about_callbacks_of_jax(flavor):
     f = jax.jit(lambda x: FLAVORS[flavor](x))
     with jaxcb.record():
         with jaxcb.observe_jax():
@@ -58,7 +58,7 @@ def test_branch_entered_while_not_observed_is_not_reported_as_not_reached():
     assert (unknown.status, unknown.calls) == ("unknown", 0)
     assert unknown.reason.startswith("JAX's own callbacks were observed during only part")
     assert "jaxcb.observe_jax()" in unknown.advice
-    assert unused.status == "unused"  # as compiled, whoever listens
+    assert unused.status == "unused"  # follows from compilation alone
 
 
 def test_block_that_begins_observed_and_ends_unobserved_is_partly_observed():
@@ -73,7 +73,7 @@ def test_block_that_begins_observed_and_ends_unobserved_is_partly_observed():
     assert {str(s.status) for s in summarize(r.recording)} == {"unused", "unknown"}
 
 
-def test_observation_that_ended_and_began_again_meanwhile_is_not_whole():
+def test_block_in_which_observing_stopped_and_restarted_is_partly_observed():
     f = sometimes()
     with jaxcb.record():
         first = jaxcb.observe_jax()
@@ -95,8 +95,8 @@ def test_fully_observed_block_reports_statuses():
     assert {str(s.status) for s in summarize(r.recording)} == {"unused", "not_reached"}
 
 
-def test_programs_that_only_ran_while_observed_have_their_statuses_in_a_longer_recording():
-    """As in a notebook, whose recording begins before the cell's first line."""
+def test_programs_that_ran_only_while_observed_have_statuses_in_a_longer_recording():
+    """In a notebook, recording starts before the first line of the cell."""
     f, g = sometimes(), jax.jit(lambda x: jax.pure_callback(double, STRUCT, x))
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(lambda x: x + 1)(one()))
@@ -107,7 +107,7 @@ def test_programs_that_only_ran_while_observed_have_their_statuses_in_a_longer_r
     assert "not observed" not in to_text(r.recording)
 
 
-def test_callbacks_of_ours_have_their_statuses_all_the_same():
+def test_our_callbacks_have_statuses_in_a_partly_observed_block():
     ours = jaxcb.io(double, result=STRUCT)
     f = jax.jit(ours)
     with jaxcb.record() as r:

@@ -1,4 +1,4 @@
-"""JAX's own callbacks are recorded: sites, statuses, batching, calls, errors."""
+"""`observe_jax` records JAX's own callbacks: sites, statuses, batching, calls and errors."""
 
 import functools
 import threading
@@ -14,7 +14,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Reason
 from jupyter_jaxcb.report import advice_words, causes_of, summarize, to_text
 from jupyter_jaxcb.stack import jax_compat
-from tests.diagnostics.observe._own import (
+from tests.diagnostics.observe._jax_callbacks import (
     FLAVORS,
     NAMES,
     STRUCT,
@@ -24,7 +24,7 @@ from tests.diagnostics.observe._own import (
     look,
     observed,
     one,
-    seen,
+    site_rows,
 )
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
@@ -33,21 +33,21 @@ flavors = pytest.mark.parametrize("flavor", FLAVORS)
 @flavors
 def test_call_in_a_program_is_recorded(flavor):
     bind = FLAVORS[flavor]
-    assert seen(lambda: jax.jit(bind)(one())) == [(flavor, NAMES[flavor], "kept", 1)]
+    assert site_rows(lambda: jax.jit(bind)(one())) == [(flavor, NAMES[flavor], "kept", 1)]
 
 
 @flavors
 def test_eager_call_is_recorded(flavor):
-    assert seen(lambda: FLAVORS[flavor](one())) == [(flavor, NAMES[flavor], "kept", 1)]
+    assert site_rows(lambda: FLAVORS[flavor](one())) == [(flavor, NAMES[flavor], "kept", 1)]
 
 
 @flavors
-def test_eager_calls_of_a_loop_are_recorded_each(flavor):
+def test_every_eager_call_of_a_loop_is_recorded(flavor):
     def loop():
         for _ in range(3):
             FLAVORS[flavor](one())
 
-    assert seen(loop) == [(flavor, NAMES[flavor], "kept", 3)]
+    assert site_rows(loop) == [(flavor, NAMES[flavor], "kept", 3)]
 
 
 def test_site_is_the_line_of_the_bind():
@@ -62,7 +62,7 @@ def test_site_is_the_line_of_the_bind():
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
-def test_lines_with_one_function_are_distinguished(around):
+def test_lines_that_call_the_same_function_are_distinguished(around):
     def f(x):
         a = jax.pure_callback(double, STRUCT, x)
         b = jax.pure_callback(double, STRUCT, x + 1)
@@ -87,7 +87,7 @@ def test_equal_prints_of_two_lines_are_distinguished(around, ordered, capsys):
     assert capsys.readouterr().out == "x is 1.0\nx is 1.0\n"
 
 
-def test_names_are_those_of_the_users_functions():
+def test_names_are_those_of_user_functions():
     class Shown:
         def __call__(self, x):
             pass
@@ -97,7 +97,7 @@ def test_names_are_those_of_the_users_functions():
         jax.debug.callback(Shown(), one())
         jax.debug.callback(ordered=False)(look, one()) if _two_calls() else None
 
-    names = {name for _, name, _, _ in seen(run)}
+    names = {name for _, name, _, _ in site_rows(run)}
     assert names == {"look", "Shown"}
 
 
@@ -118,18 +118,18 @@ def test_unused_result_is_elided_with_reason_and_advice():
     assert len(recording) == 0
 
 
-def test_callback_whose_result_cannot_matter_is_optimized_away():
+def test_callback_whose_result_xla_finds_unused_is_optimized_away():
     def f(x):
         return jnp.where(jnp.zeros((), bool), jax.pure_callback(double, STRUCT, x), x)
 
-    assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "optimized_away", 0)]
+    assert site_rows(lambda: jax.jit(f)(one())) == [("jax pure", "double", "optimized_away", 0)]
 
 
-def test_branch_that_is_not_entered_is_not_reached():
+def test_callback_in_a_branch_not_taken_is_not_reached():
     def f(x):
         return jax.lax.cond(x > 5, lambda x: jax.pure_callback(double, STRUCT, x), lambda x: x, x)
 
-    assert seen(lambda: jax.jit(f)(one())) == [("jax pure", "double", "not_reached", 0)]
+    assert site_rows(lambda: jax.jit(f)(one())) == [("jax pure", "double", "not_reached", 0)]
 
 
 def test_io_that_jax_drops_from_a_differentiated_loop_is_reported_with_advice():
@@ -147,7 +147,7 @@ def test_io_that_jax_drops_from_a_differentiated_loop_is_reported_with_advice():
     assert "jupyter_jaxcb.io_callback" in advice_words(causes_of(outcome))
 
 
-def test_io_that_jax_takes_out_of_a_differentiated_loop_is_hoisted():
+def test_io_that_jax_moves_out_of_a_differentiated_loop_is_hoisted():
     def f(x):
         def step(c, _):
             io_callback(lambda: None, None)
@@ -155,10 +155,10 @@ def test_io_that_jax_takes_out_of_a_differentiated_loop_is_hoisted():
 
         return jax.lax.scan(step, x, None, length=4)[0]
 
-    assert seen(lambda: jax.jit(jax.grad(f))(one())) == [("jax io", "<lambda>", "hoisted", 1)]
+    assert site_rows(lambda: jax.jit(jax.grad(f))(one())) == [("jax io", "<lambda>", "hoisted", 1)]
 
 
-def test_callback_that_jax_drops_while_it_traces_is_reported():
+def test_callback_that_jax_drops_while_tracing_is_reported():
     def f(x):
         @jax.jit
         def inner(x):
@@ -167,7 +167,7 @@ def test_callback_that_jax_drops_while_it_traces_is_reported():
 
         return inner(x)
 
-    assert seen(lambda: jax.jit(jax.grad(f))(one())) == [("jax pure", "double", "unused", 0)]
+    assert site_rows(lambda: jax.jit(jax.grad(f))(one())) == [("jax pure", "double", "unused", 0)]
 
 
 @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
@@ -185,7 +185,7 @@ def test_batched_call_has_its_vmap_level(method, around):
 
 
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
-def test_elements_that_jax_loops_over_are_separate_calls(flavor):
+def test_batch_elements_that_jax_loops_over_are_separate_calls(flavor):
     bind = FLAVORS[flavor]
     if flavor == "jax pure":
         bind = functools.partial(jax.pure_callback, double, STRUCT, vmap_method="sequential")
@@ -194,7 +194,7 @@ def test_elements_that_jax_loops_over_are_separate_calls(flavor):
     assert (summary.calls, summary.notes) == (3, ())
 
 
-def test_call_that_serves_several_elements_is_noted():
+def test_call_that_serves_several_batch_elements_is_noted():
     def f(x):
         return x + jax.pure_callback(double, STRUCT, np.float32(2))
 
@@ -205,15 +205,15 @@ def test_call_that_serves_several_elements_is_noted():
 
 
 @pytest.mark.parametrize("bind", [jax.debug.callback, jax.debug.print], ids=["callback", "print"])
-def test_eager_debug_call_of_each_element_serves_that_element_alone(bind, capsys):
-    """JAX loops over the elements itself, and none of its calls has a batch axis."""
+def test_eager_debug_calls_under_vmap_serve_one_element_each(bind, capsys):
+    """JAX loops over the elements itself, so its calls have no batch axis."""
     what = "{}" if bind is jax.debug.print else lambda x: None
     _, recording = observed(lambda: jax.vmap(lambda x: (bind(what, x), x)[1])(jnp.ones(3)))
     (summary,) = summarize(recording)
     assert (summary.calls, summary.notes) == (3, ())
 
 
-def test_equal_buffer_calls_that_jax_lowers_together_are_marked():
+def test_equal_buffer_calls_that_jax_lowers_together_have_a_reason():
     def f(x):
         a = buffer_callback(double_into, STRUCT)(x)
         return a + buffer_callback(double_into, STRUCT)(x)
@@ -227,7 +227,7 @@ def test_equal_buffer_calls_that_jax_lowers_together_are_marked():
 
 
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
-def test_failing_call_is_recorded_with_its_error(flavor):
+def test_failed_call_is_recorded_with_its_error(flavor):
     def fail(x):
         raise ValueError("no luck")
 
@@ -271,41 +271,41 @@ def test_calls_of_a_program_compiled_before_are_counted_and_marked(flavor):
     assert "jax.clear_caches()" in to_text(recording)
 
 
-def test_print_of_a_program_compiled_before_is_a_print(capsys):
+def test_print_of_a_program_compiled_before_is_recorded_as_a_print(capsys):
     f = jax.jit(lambda x: jax.debug.print("x is {}", x))
     f(one())
     jax.effects_barrier()
-    assert seen(lambda: f(one())) == [("jax debug", "debug.print", "kept", 1)]
+    assert site_rows(lambda: f(one())) == [("jax debug", "debug.print", "kept", 1)]
     assert capsys.readouterr().out == "x is 1.0\n" * 2
 
 
-def test_ours_and_jaxs_are_in_one_recording():
+def test_our_callbacks_and_those_of_jax_are_in_one_recording():
     ours = jaxcb.pure(double, result=STRUCT)
 
     def f(x):
         return ours(x) + jax.pure_callback(double, STRUCT, x)
 
-    found = seen(lambda: jax.jit(f)(one()))
+    found = site_rows(lambda: jax.jit(f)(one()))
     assert found == [("pure", "double", "kept", 1), ("jax pure", "double", "kept", 1)]
 
 
-def test_what_ours_are_made_with_is_not_seen():
+def test_callbacks_that_ours_use_internally_are_not_recorded():
     jax_compat.jax_effect.cache_clear()
     ours = jaxcb.io(look, result=None)
     _, recording = observed(lambda: jax.jit(ours)(one()))
     assert [site.flavor for site in recording.bound] == ["io"]
 
 
-def test_callback_of_another_thread_is_recorded():
+def test_callback_on_another_thread_is_recorded():
     def run():
         thread = threading.Thread(target=lambda: jax.jit(FLAVORS["jax io"])(one()))
         thread.start()
         thread.join()
 
-    assert seen(run) == [("jax io", "double", "kept", 1)]
+    assert site_rows(run) == [("jax io", "double", "kept", 1)]
 
 
-def test_explain_inside_knows_jaxs_own():
+def test_explain_inside_the_block_includes_callbacks_of_jax():
     with jaxcb.observe_jax():
         returned_value = jaxcb.explain(jax.jit(FLAVORS["jax pure"]))(one())
     ((outcome,)) = returned_value.outcomes

@@ -1,4 +1,4 @@
-"""After the block JAX is as it was, and what was compiled inside goes on."""
+"""After the block, JAX is restored, and programs compiled inside still work."""
 
 import threading
 
@@ -10,7 +10,7 @@ from jax._src import debugging as _debugging
 from jax._src.interpreters import batching, mlir
 
 import jupyter_jaxcb as jaxcb
-from tests.diagnostics.observe._own import FLAVORS, observed, one
+from tests.diagnostics.observe._jax_callbacks import FLAVORS, observed, one
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 PRIMITIVES = (
@@ -22,8 +22,8 @@ PRIMITIVES = (
 )
 
 
-def insides():
-    """All of JAX that may be changed."""
+def jax_internals():
+    """Return copies of all tables of JAX that `observe_jax` may change."""
     tables = [vars(p) for p in PRIMITIVES]
     tables += [vars(module) for module in (_callback, _debugging, _buffer)]
     tables += [batching.fancy_primitive_batchers, mlir._lowerings]
@@ -33,32 +33,32 @@ def insides():
     return [dict(table) for table in tables]
 
 
-def test_jax_is_changed_inside_and_as_it_was_after():
-    before = insides()
+def test_jax_is_patched_inside_the_block_and_restored_after_it():
+    before = jax_internals()
     with jaxcb.observe_jax():
-        assert insides() != before
+        assert jax_internals() != before
         with jaxcb.observe_jax():
             pass
-        assert insides() != before
-    assert insides() == before
+        assert jax_internals() != before
+    assert jax_internals() == before
 
 
-def test_jax_is_as_it_was_after_an_exception():
-    before = insides()
+def test_jax_is_restored_after_an_exception():
+    before = jax_internals()
     with pytest.raises(KeyError), jaxcb.observe_jax():
         raise KeyError
-    assert insides() == before
+    assert jax_internals() == before
 
 
-def test_jax_is_as_it_was_after_blocks_that_overlap_in_threads():
-    before, first_in, second_in = insides(), threading.Event(), threading.Event()
+def test_jax_is_restored_after_overlapping_blocks_in_two_threads():
+    before, first_in, second_in = jax_internals(), threading.Event(), threading.Event()
 
     def second():
         first_in.wait(30)
         with jaxcb.observe_jax():
             second_in.set()
             first_out.wait(30)
-            assert insides() != before
+            assert jax_internals() != before
 
     first_out = threading.Event()
     thread = threading.Thread(target=second)
@@ -68,10 +68,10 @@ def test_jax_is_as_it_was_after_blocks_that_overlap_in_threads():
         second_in.wait(30)
     first_out.set()
     thread.join()
-    assert insides() == before
+    assert jax_internals() == before
 
 
-def test_what_another_put_in_our_place_is_left_there():
+def test_patches_made_by_others_inside_the_block_are_left_in_place():
     primitive = _callback.pure_callback_p
     with jaxcb.observe_jax():
         ours = primitive.bind
@@ -85,7 +85,7 @@ def test_what_another_put_in_our_place_is_left_there():
 
 
 @flavors
-def test_program_compiled_inside_works_on_and_is_not_recorded(flavor):
+def test_program_compiled_inside_still_works_and_is_not_recorded_outside(flavor):
     f = jax.jit(FLAVORS[flavor])
     with jaxcb.observe_jax():
         first = f(one())
@@ -96,7 +96,7 @@ def test_program_compiled_inside_works_on_and_is_not_recorded(flavor):
     assert len(r.recording) == 0
 
 
-def test_program_traced_inside_and_compiled_outside_is_no_business_of_ours():
+def test_program_traced_inside_and_compiled_outside_is_not_recorded():
     inner = jax.jit(FLAVORS["jax pure"])
     with jaxcb.observe_jax():
         jax.make_jaxpr(inner)(one())
@@ -105,7 +105,7 @@ def test_program_traced_inside_and_compiled_outside_is_no_business_of_ours():
     assert (len(r.recording), r.recording.outcomes) == (0, ())
 
 
-def test_run_outside_of_a_program_compiled_inside_has_no_status():
+def test_program_compiled_inside_and_run_outside_has_no_status():
     f = jax.jit(lambda x: FLAVORS["jax io"](x))
     observed(lambda: f(one()))
     with jaxcb.record() as r:
@@ -113,7 +113,7 @@ def test_run_outside_of_a_program_compiled_inside_has_no_status():
     assert r.recording.outcomes == ()
 
 
-def test_statuses_of_a_program_are_reported_again_where_it_runs_observed_again():
+def test_statuses_of_a_program_are_reported_in_every_observed_block_that_runs_it():
     def g(x):
         FLAVORS["jax pure"](x)  # elided
         return FLAVORS["jax io"](x)
@@ -121,7 +121,7 @@ def test_statuses_of_a_program_are_reported_again_where_it_runs_observed_again()
     f = jax.jit(g)
     observed(lambda: f(one()))
     for _ in range(2):
-        with jaxcb.record():  # as in a notebook, whose cells are recorded anyway
+        with jaxcb.record():  # a notebook records all its cells
             _, recording = observed(lambda: f(one()))
         assert [str(outcome.status) for outcome in recording.elisions] == ["unused"]
 

@@ -1,4 +1,4 @@
-"""JAX's own callbacks, one of each kind, and what is recorded of them."""
+"""A callback of each of JAX's flavors, and helpers to record its host calls."""
 
 import inspect
 
@@ -26,7 +26,7 @@ def look(x):
     return None
 
 
-# flavor: what binds a callback of it to a float32 scalar
+# flavor: a function that calls JAX's callback of that flavor with a float32 scalar
 FLAVORS = {
     "jax pure": lambda x: jax.pure_callback(double, STRUCT, x),
     "jax io": lambda x: io_callback(double, STRUCT, x),
@@ -37,14 +37,14 @@ NAMES = {"jax pure": "double", "jax io": "double", "jax debug": "look", "jax buf
 
 
 def observed(run):
-    """What `run` results, and its recording."""
+    """Return the result of ``run()`` and its recording, with JAX's callbacks observed."""
     with jaxcb.observe_jax() as recorded:
         result = jax.block_until_ready(run())
     return result, recorded.recording
 
 
-def seen(run):
-    """(flavor, name, status, calls) of each site of `run`."""
+def site_rows(run):
+    """Return (flavor, name, status, calls) of each call site that ``run()`` reaches."""
     _, recording = observed(run)
     return [(s.site.flavor, s.site.function, str(s.status), s.calls) for s in summarize(recording)]
 
@@ -54,7 +54,7 @@ def one():
 
 
 def line_of(function, text):
-    """The line of `function` that has `text` in it."""
+    """Return the number of the only line of `function` that contains `text`."""
     lines, first = inspect.getsourcelines(function)
-    (place,) = [place for place, line in enumerate(lines) if text in line]
-    return first + place
+    (offset,) = [offset for offset, line in enumerate(lines) if text in line]
+    return first + offset
