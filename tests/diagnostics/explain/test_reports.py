@@ -59,7 +59,7 @@ def test_number_of_calls_that_depends_on_data_is_unknown():
     (summary,) = summarize(recording)
     assert summary.expected is None
     assert summary.written is None
-    assert not re.search(r"\d+ calls? a run", to_text(recording))
+    assert not re.search(r"\d+ calls? per run", to_text(recording))
 
 
 @pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])

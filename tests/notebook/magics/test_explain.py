@@ -104,7 +104,7 @@ def test_cost_is_printed_but_not_saved_in_the_trace(notebook):
 
 def test_cost_and_matrix_can_be_combined_or_are_refused(notebook):
     ran = notebook.run("%jax_explain --matrix --cost g(X)")
-    assert ran.error is not None or "compiled in" in ran.text
+    assert ran.error is None and "ZZZ" in ran.text, (ran.error, ran.text)
 
 
 def test_explaining_twice_shows_equal_data(notebook):
@@ -185,7 +185,7 @@ def test_line_that_cannot_be_explained_is_an_error_without_side_effects(
 def test_traceback_of_a_wrong_argument_shows_the_explained_call(notebook):
     ran = notebook.run("%jax_explain f(unknown)")
     assert "f(unknown)" in ran.error[2]
-    assert "_question.py" not in ran.error[2]
+    assert "jupyter_jaxcb/" not in ran.error[2]
 
 
 def test_semicolon_silences_the_magic(notebook):
@@ -226,6 +226,6 @@ def test_help_names_the_options(notebook):
 def test_terminal_shows_plain_text(terminal):
     setup = "import jax, jax.numpy as jnp, numpy as np"
     text = terminal("%load_ext jupyter_jaxcb", setup, DEFINE, "%jax_explain f(X)", "print(calls)")
-    assert "a · pure · 0 of 1 call per run" in text or "unused" in text
+    assert "a · pure · 0 calls per run · ✕ 1 elided" in text
     assert "b · io · 1 call per run" in text
     assert "[]" in text.splitlines()  # no host function was called

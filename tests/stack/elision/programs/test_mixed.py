@@ -188,7 +188,7 @@ def _(h):
     return f, (X,)
 
 
-@row("custom_root and custom_linear_solve", {"a": "kept 1", "b": "unused|absent 0"})
+@row("custom_linear_solve", {"a": "kept 1", "b": "unused|absent 0"})
 def _(h):
     a, b = h.pure("a"), h.pure("b")
 
