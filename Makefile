@@ -22,10 +22,13 @@ EXAMPLES ?= 5000
 # Of the first whole program; each run of `make fuzz` has other ones if there is none.
 SEED ?=
 SECONDS ?= 3600
-# Test processes at a time. A file's tests stay in one, as they share kernels, processes and programs
-# they ran. Files begin in the order that tests/conftest.py gives them, slow ones first, and not, as
+# Python compiles the modules that it imports, a tenth of what pip would compile.
+QUIETLY := --quiet --disable-pip-version-check --no-compile
+# Test processes at a time: one more than a small machine has cores, since some tests wait for kernels
+# and other processes. A file's tests stay in one, as they share kernels, processes and programs they
+# ran. Files begin in the order that tests/conftest.py gives them, slow ones first, and not, as
 # by default, those with the most tests: the slowest have few, and one worker would end with them.
-JOBS ?= 2
+JOBS ?= 3
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/host_callback \
 	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
@@ -56,7 +59,8 @@ test: test-frontend test-python test-browser
 quick: $(VENV)/.test
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not fuzz" $(QUICK)
 
-test-python: $(VENV)/.test
+# Installed for the browser tests at the same time: twice takes longer.
+test-python: $(VENV)/.browser
 	$(BIN)/python -m pytest $(PARALLEL) -m "not fuzz" --ignore tests/browser
 	$(BIN)/python -m tests.documents.run_notebooks $(PARALLEL)
 
@@ -164,19 +168,18 @@ $(VENV)/.installed: $(VENV)/.lab $(FRONTEND)
 
 $(FLOOR)/.test: pyproject.toml | $(FRONTEND)
 	test -x $(FLOOR)/bin/python || $(PYTHON) -m venv $(FLOOR)
-	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--editable ".[test]" "jax==0.8.0" "jaxlib==0.8.0"
+	$(FLOOR)/bin/python -m pip install $(QUIETLY) --editable ".[test]" "jax==0.8.0" "jaxlib==0.8.0"
 	touch $@
 
 # Apart: cffconvert wants an older jsonschema than Jupyter does.
 $(RELEASE)/.tools:
 	test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
-	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check build twine cffconvert
+	$(RELEASE)/bin/python -m pip install $(QUIETLY) build twine cffconvert
 	touch $@
 
 # One stamp for each extra; a changed pyproject.toml installs again. The front end comes first: an
 # install would build it too, more slowly.
 $(VENV)/.%: pyproject.toml | $(FRONTEND)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	$(BIN)/python -m pip install $(QUIETLY) --editable ".[$*]"
 	touch $@

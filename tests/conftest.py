@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import zlib
 from importlib.metadata import version
 from pathlib import Path
@@ -35,6 +36,7 @@ import hypothesis
 import jax
 import numpy as np
 import pytest
+from jax._src.interpreters import mlir
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
@@ -55,6 +57,26 @@ hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 if os.environ.get("JAXCB_FUZZ_RANDOM") != "1":
     hypothesis.settings.load_profile("same")
 
+
+class SharedContext(threading.local):
+    """Makes many lowerings of a thread use one MLIR context.
+
+    JAX makes a context for each lowering, which takes a fifth of the time of these tests. A context
+    keeps every constant that was in it, so a new one is made now and then.
+    """
+
+    def __init__(self, make):
+        self.make, self.uses = make, 0
+
+    def __call__(self):
+        if self.uses % 200 == 0:
+            self.context = self.make()
+        self.uses += 1
+        return self.context
+
+
+if hasattr(mlir, "make_ir_context"):  # without this function of JAX, the tests are only slower
+    mlir.make_ir_context = SharedContext(mlir.make_ir_context)
 
 SLOW_FIXTURES = {"in_process", "fresh_kernel", "terminal", "servers"}
 

@@ -52,6 +52,12 @@ def listening():
     return found, found.getsockname()[1]
 
 
+def wait_for_all_output():
+    """Let ``%%px`` wait for all output. It stops after a second, too soon on a busy machine."""
+    wait = ipyparallel.AsyncResult.wait_for_output
+    ipyparallel.AsyncResult.wait_for_output = lambda result, timeout=-1: wait(result)
+
+
 class Cells:
     """Runs cells on the engines with ``%%px``, as in a terminal, and keeps their outputs."""
 
@@ -102,6 +108,7 @@ def interrupted(cluster, engines):
 def main():
     listener, port = listening()
     listener.close()
+    wait_for_all_output()
     with ipyparallel.Cluster(n=2, log_level=40) as client:
         px = Cells()  # creates the shell, in which the client registers %%px
         client.activate()
