@@ -73,13 +73,12 @@ def tab_to(page, css, key="Tab"):
 
 
 def opened(view, tab):
-    """Expand a view, open a tab, and return the visible elements that can have the focus."""
+    """Expand a view, open a tab, and return its visible elements that take the focus."""
     button = view.locator(".jaxcb-disclosure")
     if button.get_attribute("aria-expanded") != "true":
         button.click()
     view.get_by_role("tab", name=tab).click()
-    found = view.locator("button, canvas, input, select, summary, [tabindex]").all()
-    return [element for element in found if element.is_visible()]
+    return view.locator(":is(button, canvas, input, select, summary, [tabindex]):visible")
 
 
 def test_axe_finds_no_violation_in_any_theme(notebook, page):
@@ -171,9 +170,9 @@ def test_keys_in_a_view_do_not_affect_the_notebook(notebook, page):
     expect(view).to_be_visible()
     before = page.evaluate(NOTEBOOK)
     for tab in ("Sites", "Calls"):
-        for number in range(len(opened(view, tab))):
+        for number in range(opened(view, tab).count()):
             for keys in (list("abcddmrxyz00"), ["Shift+Enter"], ["Enter"]):
-                element = opened(view, tab)[number]
+                element = opened(view, tab).nth(number)
                 element.focus()
                 html = element.evaluate("element => element.outerHTML")
                 for key in keys:
