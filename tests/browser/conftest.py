@@ -10,9 +10,6 @@ from ._lab import WAIT_MS, Notebook, Server, browser_path, load
 UNRELATED_ERRORS = {
     # Notebook 7.6 logs this when it starts, even without our extension.
     "Cannot read properties of undefined (reading 'schema')",
-    # anywidget logs this two seconds after a widget is closed before its module is loaded: the live
-    # view of a cell that ended almost as soon as the view was shown. Nothing is missing.
-    "[anywidget] Failed to initialize model.",
     # JupyterLab requests a subshell as soon as the kernel is ready, and logs this if the notebook
     # is closed before the reply.
     "Error: Canceled future for create_subshell_request message before replies were done",

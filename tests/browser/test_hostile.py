@@ -225,6 +225,17 @@ def test_a_hundred_of_a_hundred_thousand_sites_are_listed(notebook, page, dialog
     check_harmless(page, dialogs)
 
 
+def test_name_with_a_direction_override_does_not_reorder_its_line(notebook, page):
+    facts, measured = recording()
+    for site in facts["sites"]:
+        site["function"] = "\u202emodel"
+    notebook("None", outputs=[[output(facts, measured)]])
+    words = page.locator(".jaxcb-summary-part").first.locator("span")
+    expect(words.first).to_be_visible()
+    lefts = words.evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect().left)")
+    assert len(lefts) > 2 and lefts == sorted(lefts)
+
+
 def test_keys_named_like_prototypes_are_ordinary_keys(notebook, page, dialogs):
     facts, measured = recording()
     odd = {"__proto__": facts | {"hacked": 1}, "constructor": {"prototype": {"hacked": 1}}}

@@ -1,11 +1,15 @@
 """While a cell runs, its live view, badges and panel show counts, also after a reload."""
 
+import re
+
+import nbformat
 from playwright.sync_api import expect
 
 from ._cells import LOAD, WAITS, runs
+from ._outputs import MIME_TYPE
 
 
-def test_live_view_counts_calls_names_the_running_call_and_is_removed(notebook, tmp_path):
+def test_live_view_counts_calls_names_the_running_call_and_turns_into_the_trace(notebook, tmp_path):
     path = tmp_path / "go"
     opened = notebook(LOAD, WAITS, runs(path))
     opened.run(0, 1, 2)
@@ -20,8 +24,43 @@ def test_live_view_counts_calls_names_the_running_call_and_is_removed(notebook, 
     expect(opened.cell(2).locator(".jaxcb-live")).to_have_count(0)
     expect(opened.cell(2).locator(".jaxcb-summary")).to_contain_text("step · io · 400 calls")
     opened.save()
-    outputs = opened.server.saved(opened.name).cells[2].outputs
-    assert "widget-view" not in str(outputs[:-1])
+    (output,) = opened.server.saved(opened.name).cells[2].outputs
+    assert MIME_TYPE in output.data and "widget-view" not in str(output)
+
+
+def test_live_view_of_a_kernel_that_ended_turns_into_a_sentence(notebook, tmp_path):
+    opened = notebook(LOAD, WAITS, runs(tmp_path / "go"))
+    opened.run(0, 1, 2)
+    expect(opened.cell(2).locator(".jaxcb-live")).to_contain_text("300 of 400 calls")
+    opened.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
+    expect(opened.cell(2).locator(".jaxcb-live")).to_have_count(0)
+    expect(opened.cell(2).locator(".jp-OutputArea")).to_contain_text("the kernel ended")
+
+
+def test_live_view_of_a_cell_that_ends_at_once_causes_no_error(notebook, page):
+    opened = notebook(LOAD, WAITS, "import time\nfloat(step(0.0))\ntime.sleep(0.55)")
+    opened.run(0, 1)
+    for _ in range(3):
+        opened.run_and_wait(2)
+    page.wait_for_timeout(3_000)  # anywidget logs its error two seconds after a widget is closed
+    expect(opened.cell(2).locator(".jaxcb-summary")).to_contain_text("step · io · 1 call")
+
+
+def test_notebook_saved_while_a_cell_ran_shows_a_sentence(notebook):
+    """Its widget is gone, so JupyterLab would show "Loading widget..." for ever."""
+    widget = {"model_id": "0" * 32, "version_major": 2, "version_minor": 0}
+    live = nbformat.v4.new_output(
+        "display_data",
+        data={
+            "application/vnd.jupyter.widget-view+json": widget,
+            "text/plain": "jupyter_jaxcb: the cell is still running",
+        },
+        metadata={"jupyter_jaxcb_live": True},
+    )
+    opened = notebook("1 + 1", outputs=[[live]])
+    expect(opened.cell(0).locator(".jp-OutputArea")).to_have_text(re.compile("page was reloaded"))
 
 
 def test_page_reloaded_while_a_cell_runs_has_its_badges_and_panel(notebook, fresh_page, tmp_path):

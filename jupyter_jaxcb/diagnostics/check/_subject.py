@@ -60,7 +60,6 @@ class Subject:
             self.avals, self._out_tree = result_avals(callback.declared, function, args, kwargs)
             self.paths = leaf_paths(tree_unflatten(self._out_tree, self.avals))
         self.printed = ""
-        self._writes = 0  # calls of a buffer callback
 
     @property
     def is_large(self) -> bool:
@@ -169,10 +168,7 @@ class Subject:
     def _write(
         self, operands: Sequence[Any], shapes: Sequence[Any], kinds: Sequence[Any]
     ) -> list[np.ndarray]:
-        # Not np.empty: a function that reads its output must differ from call to call.
-        self._writes += 1
-        fill = self._writes % 2
-        outs = [np.full(shape, fill, kind) for shape, kind in zip(shapes, kinds, strict=True)]
+        outs = [np.empty(shape, kind) for shape, kind in zip(shapes, kinds, strict=True)]
         tree: Any = self._out_tree
 
         def run() -> None:

@@ -12,9 +12,14 @@ from IPython.display import DisplayHandle, display
 from ...diagnostics import running_calls, warn_of_running
 from ...recording import Mark, Recorder, Snapshot, YieldPoints
 from ...report import CallColumns, Progress, SiteProgress
+from ._host_trace import HostTrace
 
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+LIVE = "jupyter_jaxcb_live"  # in the metadata; unfinished.ts removes the view if the kernel ends
+UNFINISHED = "jupyter_jaxcb: the cell is still running"
 DELAY_SECONDS = 0.5  # shorter cells have no live view
 UPDATE_SECONDS = 0.1
+CLOSE_SECONDS = 10  # anywidget reports an error if a widget is closed while the page loads it
 _REPORT_EVERY = 5  # updates
 _HELD = 5  # updates until the page has built the view; host calls sent earlier would be lost
 _LONG_NS = 200_000_000  # a call that has been running for this long is listed
@@ -52,28 +57,37 @@ class LiveView:
         self._thread.start()
 
     def end(self) -> None:
-        """Remove the view, and return when the thread has ended."""
+        """Stop updating the view, and return when the thread has ended."""
         self._over.set()
         self._turns.wake()
         self._thread.join()
 
+    def replace(self, trace: HostTrace | None) -> bool:
+        """Show `trace`, or nothing, in place of the view; return whether there was a view."""
+        shown, self._shown = self._shown, None
+        if shown is None:
+            return False
+        data, metadata = ({}, {}) if trace is None else trace.bundle()
+        shown.update(data, metadata=metadata, raw=True)
+        closing = threading.Timer(CLOSE_SECONDS, self._widget.close)
+        closing.daemon = True
+        closing.start()
+        return True
+
     def _run(self) -> None:
         if self._over.wait(DELAY_SECONDS):
             return
-        try:
-            with self._turns:
-                updates = 0
-                while not self._over.is_set():
-                    # Steady host calls give turns; otherwise the timeout ends the wait.
-                    given = self._turns.take(UPDATE_SECONDS)
-                    snapshot = self._update(updates)
-                    if updates % _REPORT_EVERY == 0:
-                        self._report(self._progress.sites(snapshot.lowered))
-                    updates += 1
-                    if given:
-                        self._turns.end()
-        finally:
-            self._hide()
+        with self._turns:
+            updates = 0
+            while not self._over.is_set():
+                # Steady host calls give turns; otherwise the timeout ends the wait.
+                given = self._turns.take(UPDATE_SECONDS)
+                snapshot = self._update(updates)
+                if updates % _REPORT_EVERY == 0:
+                    self._report(self._progress.sites(snapshot.lowered))
+                updates += 1
+                if given:
+                    self._turns.end()
 
     def _update(self, updates: int) -> Snapshot:
         """Show the current progress, after a number of earlier updates."""
@@ -106,12 +120,7 @@ class LiveView:
 
         self._widget = LiveWidget(progress=message, threads=threads)
         bundle = self._widget._repr_mimebundle_()
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        # Only the widget's own data: nothing is to be saved, or compared by nbval.
-        key = "application/vnd.jupyter.widget-view+json"
-        self._shown = display({key: data[key]}, raw=True, display_id=True)
-
-    def _hide(self) -> None:
-        if self._shown is not None:
-            self._shown.update({}, raw=True)
-            self._widget.close()
+        widget = bundle[0] if isinstance(bundle, tuple) else bundle
+        # The text is for front ends without widgets, and for a notebook that is saved meanwhile.
+        data = {WIDGET_VIEW: widget[WIDGET_VIEW], "text/plain": UNFINISHED}
+        self._shown = display(data, metadata={LIVE: True}, raw=True, display_id=True)

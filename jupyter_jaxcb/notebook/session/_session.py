@@ -94,7 +94,9 @@ class Session:
         self._formatter.pop(Recording)
         self._formatter.pop(Matrix)
         self._formatter.pop(Record)
-        self._stop_watching()
+        live = self._stop_watching()
+        if live is not None:
+            live.replace(None)
         self._stop_recording()
         self._runs.close()
         self._observe(False)
@@ -118,9 +120,9 @@ class Session:
             name=self._link.keep(recording),
         )
 
-    def _show(self, recording: Recording, values: bool) -> None:
+    def _show(self, recording: Recording, values: bool, live: LiveView | None) -> None:
         trace = self.trace(recording, values=values)
-        if trace:
+        if trace and not (live is not None and live.replace(trace)):
             display(trace)
 
     def _snapshot(self) -> dict[str, Any]:
@@ -175,8 +177,16 @@ class Session:
             self._stop.end()
 
     def _end(self, result: Any) -> None:
+        live = self._stop_watching()
+        try:
+            self._show_cell(result, live)
+        finally:
+            if live is not None:
+                live.replace(None)
+
+    def _show_cell(self, result: Any, live: LiveView | None) -> None:
+        """Wait for the host calls of the cell, and show its host trace in place of `live`."""
         cells, self.bodies = self.bodies, []
-        self._stop_watching()
         in_flight = self._settle(result)
         kept, self._kept = self._kept, []
         if self._recorder is not None:
@@ -186,7 +196,7 @@ class Session:
         self._values_here = False
         for recording, values in kept:
             self.sites.add(recording)
-            self._show(recording, values)
+            self._show(recording, values, live)
         self._link.push()
 
     def _settle(self, result: Any) -> InFlight:
@@ -245,11 +255,13 @@ class Session:
             self._live = LiveView(self._recorder, self._mark, self._report)
             self._live.begin()
 
-    def _stop_watching(self) -> None:
+    def _stop_watching(self) -> LiveView | None:
+        """End the updates of the live view; return the view, which is still shown."""
         live, self._live = self._live, None
         if live is not None:
             live.end()
         self._progress = ()
+        return live
 
     def _report(self, progress: Sequence[SiteProgress]) -> None:
         self._progress = progress

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..results import ResultError
+from ..results import ResultError, kind_of
 
 # A function may happen to write the canary itself: for a byte, once in 256. Only findings less
 # likely than this are reported.
@@ -24,8 +24,8 @@ def run_checked(
 ) -> None:
     """Call ``run()`` and check that it writes every element of `outs`.
 
-    The outputs are first filled with random bytes, the canary. If some elements still hold it
-    afterwards, `run` is called again on the complement of the canary: elements that hold the canary
+    The outputs are first filled with random values, the canary. If some elements still hold it
+    afterwards, `run` is called again on the complement of its bytes: elements that hold the canary
     both times were not written. If `run` must not be called again, only findings that cannot be
     chance are reported.
 
@@ -39,7 +39,7 @@ def run_checked(
     Raises:
         ResultError: if it did not write every element; names the output and the first element.
     """
-    canaries = [_random(out) for out in outs]
+    canaries = [_random(out, ordinary=again) for out in outs]
     run()
     untouched = [_shows(out, canary) for out, canary in zip(outs, canaries, strict=True)]
     if again and any(map(np.any, untouched)):
@@ -75,12 +75,24 @@ def _bytes(out: np.ndarray) -> np.ndarray:
     return out.reshape(-1).view(np.uint8).reshape(out.size, out.dtype.itemsize)
 
 
-def _random(out: np.ndarray) -> np.ndarray:
-    """Fill `out` with random bytes and return them."""
-    memory = _bytes(out)
-    canary = np.random.default_rng().integers(0, 256, memory.shape, np.uint8)
-    memory[...] = canary
-    return canary
+def _random(out: np.ndarray, *, ordinary: bool) -> np.ndarray:
+    """Fill `out` with random values and return their bytes.
+
+    Args:
+        out: the array.
+        ordinary: keep floating-point numbers, and the complements of their bytes, between 1 and 4
+            in magnitude. Most random bytes are numbers that change nothing when they are added to
+            others, and some are NaN. They are harder to write by chance, though.
+    """
+    memory, rng = _bytes(out), np.random.default_rng()
+    kind = kind_of(out.dtype)
+    if ordinary and kind == "f":
+        out[...] = rng.uniform(1, 2, out.shape)
+    elif ordinary and kind == "c":
+        out[...] = rng.uniform(1, 2, out.shape) + 1j * rng.uniform(1, 2, out.shape)
+    else:
+        memory[...] = rng.integers(0, 256, memory.shape, np.uint8)
+    return memory.copy()
 
 
 def _shows(out: np.ndarray, canary: np.ndarray) -> np.ndarray:

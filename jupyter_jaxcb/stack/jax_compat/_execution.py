@@ -152,6 +152,7 @@ class RunWatch:
 
         @functools.wraps(original)
         def call(executable: Any, *args: Any) -> Any:
+            __tracebackhide__ = True
             program, watcher = self._by_executable.get(executable), self._watcher
             if program is not None and watcher is not None:
                 watcher.ran(program)

@@ -20,6 +20,7 @@ import { Panel } from './panel/panel.js';
 import { cellAround, flashes, reveal } from './badges/reveal.js';
 import { Hub } from './kernel/service.js';
 import { Switch } from './switch.js';
+import { replaceUnfinished } from './unfinished.js';
 
 const CATEGORY = 'JAX callbacks';
 const OPEN_PANEL = 'jupyter-jaxcb:open-panel';
@@ -44,7 +45,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
     settings: ISettingRegistry | null,
     palette: ICommandPalette | null
   ) => {
-    follow(tracker, panel => hub.follow(panel.context.model.sharedModel, panel.sessionContext));
+    follow(tracker, panel => {
+      hub.follow(panel.context.model.sharedModel, panel.sessionContext);
+      replaceUnfinished(panel);
+    });
     surround(surroundingsIn(tracker));
     const setting = settings && badgeSetting(settings);
     app.commands.addCommand(TOGGLE_BADGES, {

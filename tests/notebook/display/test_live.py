@@ -1,4 +1,4 @@
-"""The live view: a widget that is shown while a cell runs and removed at its end."""
+"""The live view: a widget shown while a cell runs; the host trace replaces it at the end."""
 
 import pytest
 
@@ -48,13 +48,38 @@ def seen(kernel, tmp_path):
     )
 
 
-def test_widget_is_displayed_alone_and_emptied_before_the_trace(seen):
+def test_host_trace_replaces_the_widget_in_the_same_output(seen):
     messages = seen(updated)
     shown = [m for m in messages.messages if m[0] in ("display_data", "update_display_data")]
-    live, emptied, trace = (content for _, content, _ in shown)
-    assert set(live["data"]) == {WIDGET}
-    assert (emptied["data"], emptied["transient"]) == ({}, live["transient"])
-    assert MIME in trace["data"] and WIDGET not in trace["data"]
+    live, trace = (content for _, content, _ in shown)
+    assert set(live["data"]) == {WIDGET, "text/plain"}
+    assert live["metadata"] == {"jupyter_jaxcb_live": True}
+    assert trace["transient"] == live["transient"]
+    assert MIME in trace["data"] and WIDGET not in trace["data"] and MIME in trace["metadata"]
+
+
+def test_widget_is_closed_some_time_after_the_cell(kernel, seen):
+    """Not at its end: anywidget reports an error if the page is still loading the widget."""
+    assert seen(updated).of("comm_close") == []
+    widgets = "[*__import__('ipywidgets').widgets.widget._instances.values()]"
+    is_open = f"any(type(widget).__name__ == 'LiveWidget' for widget in {widgets})"
+    assert kernel.run(is_open).value == "True"
+    kernel.run("""import threading
+for thread in threading.enumerate():
+    if isinstance(thread, threading.Timer):
+        thread.cancel()
+        thread.function()""")
+    assert kernel.run(is_open).value == "False"
+
+
+def test_output_is_empty_after_a_cell_whose_trace_is_off(kernel, seen):
+    code = CELL + "get_ipython().run_line_magic('jax_record', 'off')"
+    try:
+        messages = seen(updated, code)
+    finally:
+        kernel.run("%jax_record auto")
+    (emptied,) = messages.of("update_display_data")
+    assert (emptied["data"], emptied["metadata"]) == ({}, {})
 
 
 def test_progress_has_calls_sites_and_expected_calls(seen):
@@ -75,7 +100,7 @@ def test_calls_are_sent_as_columns_that_add_up(seen, unpacked):
         for kind, content, buffers in messages.messages
         if kind == "comm_msg" and content["data"].get("method") == "custom"
     ]
-    (data,) = (c["data"][MIME] for c in messages.of("display_data") if MIME in c["data"])
+    (data,) = (c["data"][MIME] for c in messages.of("update_display_data"))
     calls = [row for rows in sent for row in rows]
     assert 0 < len(calls) <= data["sites"][0]["calls"]
     assert {variant for _, _, _, variant, _, _ in calls} == {0}

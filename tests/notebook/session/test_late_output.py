@@ -44,6 +44,9 @@ def holding(kernel, folder):
     yield kernel
     kernel.go.touch()
     kernel.run("%jax_callbacks --wait 5")
+    # Its names are deleted before the next test.
+    while kernel.run("%jax_callbacks --stacks").text != "no host call is running\n":
+        pass
 
 
 def touched(path):

@@ -52,6 +52,27 @@ def test_unwritten_elements_are_counted_and_the_first_is_named(dtype, shape, dat
     )
 
 
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind not in "biu"], ids=str)
+def test_unwritten_output_holds_ordinary_numbers_that_differ_from_call_to_call(dtype):
+    """NaN would warn in the host function, and a tiny number would be lost in a sum."""
+    seen = []
+
+    @jaxcb.buffer(result=lambda: jax.ShapeDtypeStruct((99,), dtype), check=True)
+    def reads(out):
+        seen.append(out.copy())
+        out[1:] = 0
+
+    for _ in range(3):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="did not write 1 of the 99 elements"):
+            reads()
+    values = np.array([array.astype(np.complex128) for array in seen])
+    parts = [values.real, values.imag] if dtype.kind == "c" else [values.real]
+    assert len(seen) == 6  # two calls for each check
+    for part in parts:
+        assert np.all((1 <= abs(part)) & (abs(part) <= 4))
+        assert len({tuple(row) for row in part}) == 6
+
+
 def test_written_value_that_equals_the_canary_is_not_reported():
     # A byte equals the canary by chance once in 256 calls, which a thousand calls would hit.
     calls = []
