@@ -12,7 +12,7 @@ export interface Call {
   readonly error?: number;
 }
 
-const WAY: Variant = {
+export const VARIANT: Variant = {
   operands: [[[3], 'float32']],
   results: [[[], 'float32']],
   levels: [],
@@ -26,7 +26,7 @@ export const LABELS: Labels = {
   sites: ['bessel, line 3', 'lookup, model.py:12'],
   colours: [0, 1],
   siteOfVariant: [0, 1],
-  variants: [WAY, WAY],
+  variants: [VARIANT, VARIANT],
   threads: ['MainThread', 'worker-1'],
   errors: ['ValueError: no luck']
 };

@@ -8,37 +8,115 @@ import { timeWords, variantShapes } from '../data/words.js';
 export interface Column {
   readonly name: string; // of its class: jaxcb-table-<name>
   readonly title: string;
+  readonly pixels: number; // its least width
+  readonly share: number; // of the width that is left over
+  /** Whether rows differ in it; the others are not shown. Called when there are new rows. */
+  readonly differs: () => boolean;
   readonly text: (row: number) => string;
   /** Returns the function from rows to sort keys; called once for each sorting. */
   readonly key: () => (row: number) => number;
 }
 
-/** The columns of the table; the last one, for sample values, only if there are some. */
+/** All columns of the table, whether or not rows differ in them. */
 export function columnsOf(store: Store, sample_values: (row: number) => string): Column[] {
   const { calls } = store;
   const whole = () => (calls.length ? calls.start(calls.length - 1) : 0);
-  const texts: readonly (readonly [string, string, Column['text'], Column['key']])[] = [
-    ['number', '#', row => (row + 1).toLocaleString('en-US'), () => row => row],
-    ['site', 'Site', row => siteOf(store, row), () => siteKey(store)],
-    ['element', 'Element', row => elementOf(store, row), () => row => calls.element(row)],
-    ['thread', 'Thread', row => threadName(store, calls.thread(row)), () => threadKey(store)],
-    [
-      'start',
-      'Start',
-      row => startWords(calls.start(row), whole()),
-      () => row => calls.start(row)
-    ],
-    [
-      'duration',
-      'Duration',
-      row => timeWords(calls.duration(row)),
-      () => row => calls.duration(row)
-    ],
-    ['shapes', 'Shapes', row => shapesOf(store, row), () => variantKey(store)],
-    ['error', 'Error', row => errorOf(store, row), () => errorKey(store)],
-    ['sample', 'Values', sample_values, () => textKey(store, sample_values)]
+  const always = () => true;
+  return [
+    {
+      name: 'number',
+      title: '#',
+      pixels: 74,
+      share: 0,
+      differs: always,
+      text: row => (row + 1).toLocaleString('en-US'),
+      key: () => row => row
+    },
+    {
+      name: 'site',
+      title: 'Site',
+      pixels: 140,
+      share: 1.6,
+      differs: () => store.labels.sites.length > 1,
+      text: row => siteOf(store, row),
+      key: () => siteKey(store)
+    },
+    {
+      name: 'element',
+      title: 'Element',
+      pixels: 78,
+      share: 0,
+      differs: someRow(store, row => calls.element(row) >= 0),
+      text: row => elementOf(store, row),
+      key: () => row => calls.element(row)
+    },
+    {
+      name: 'thread',
+      title: 'Thread',
+      pixels: 110,
+      share: 1,
+      differs: () => store.labels.threads.length > 1,
+      text: row => threadName(store, calls.thread(row)),
+      key: () => threadKey(store)
+    },
+    {
+      name: 'start',
+      title: 'Start',
+      pixels: 104,
+      share: 0,
+      differs: always,
+      text: row => startWords(calls.start(row), whole()),
+      key: () => row => calls.start(row)
+    },
+    {
+      name: 'duration',
+      title: 'Duration',
+      pixels: 94,
+      share: 0,
+      differs: always,
+      text: row => timeWords(calls.duration(row)),
+      key: () => row => calls.duration(row)
+    },
+    {
+      name: 'shapes',
+      title: 'Shapes',
+      pixels: 190,
+      share: 1.6,
+      differs: () => new Set(store.labels.variants.map(variantShapes)).size > 1,
+      text: row => shapesOf(store, row),
+      key: () => variantKey(store)
+    },
+    {
+      name: 'error',
+      title: 'Error',
+      pixels: 120,
+      share: 1.6,
+      differs: () => store.labels.errors.length > 0,
+      text: row => errorOf(store, row),
+      key: () => errorKey(store)
+    },
+    {
+      name: 'sample',
+      title: 'Values',
+      pixels: 150,
+      share: 1.6,
+      differs: someRow(store, row => sample_values(row) !== ''),
+      text: sample_values,
+      key: () => textKey(store, sample_values)
+    }
   ];
-  return texts.map(([name, title, text, key]) => ({ name, title, text, key }));
+}
+
+/** Whether some row passes; each row is looked at once, as rows are added. */
+function someRow(store: Store, passes: (row: number) => boolean): () => boolean {
+  let found = false;
+  let next = 0;
+  return () => {
+    while (!found && next < store.calls.length) {
+      found = passes(next++);
+    }
+    return found;
+  };
 }
 
 function siteKey(store: Store): (row: number) => number {

@@ -1,4 +1,4 @@
-/** The filters above the table, and the number of calls that pass them. */
+/** The filters above the table that can make a difference, and the number of calls that pass. */
 
 import { threadName } from '../data/call.js';
 import { h } from '../dom.js';
@@ -11,20 +11,21 @@ export class Filters {
   private readonly site = h('select', {});
   private readonly thread = h('select', {});
   private readonly errors = h('input', { type: 'checkbox' });
+  private readonly labels: Readonly<Record<'site' | 'thread' | 'errors', HTMLElement>>;
   private readonly count = h('output', { class: 'jaxcb-table-count' });
 
   constructor(private readonly store: Store) {
     this.site.addEventListener('change', () => this.narrow({ site: chosen(this.site) }));
     this.thread.addEventListener('change', () => this.narrow({ thread: chosen(this.thread) }));
     this.errors.addEventListener('change', () => this.narrow({ errors: this.errors.checked }));
-    this.node = h(
-      'div',
-      { class: 'jaxcb-table-filters', role: 'group', 'aria-label': 'Filter calls' },
-      h('label', {}, 'Site ', this.site),
-      h('label', {}, 'Thread ', this.thread),
-      h('label', {}, this.errors, ' failed only'),
-      this.count
-    );
+    this.labels = {
+      site: h('label', {}, 'Site ', this.site),
+      thread: h('label', {}, 'Thread ', this.thread),
+      errors: h('label', {}, this.errors, ' failed only')
+    };
+    const { site, thread, errors } = this.labels;
+    const attributes = { class: 'jaxcb-table-filters', role: 'group', 'aria-label': 'Filter calls' };
+    this.node = h('div', attributes, site, thread, errors, this.count);
     this.relabel();
   }
 
@@ -34,6 +35,9 @@ export class Filters {
     const threads = labels.threads.map((_, thread) => threadName(this.store, thread));
     this.site.replaceChildren(...options('all sites', labels.sites));
     this.thread.replaceChildren(...options('all threads', threads));
+    this.labels.site.hidden = labels.sites.length < 2;
+    this.labels.thread.hidden = labels.threads.length < 2;
+    this.labels.errors.hidden = labels.errors.length === 0;
     this.sync();
   }
 

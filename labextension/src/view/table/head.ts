@@ -17,10 +17,13 @@ export class Head {
     this.node.append(this.row);
   }
 
+  /** Replaces the titles: other columns are shown now. */
+  show(columns: readonly Column[]): void {
+    this.row.replaceChildren();
+    columns.forEach(column => this.add(column));
+  }
+
   draw(columns: readonly Column[], by: Column | null, descending: boolean): void {
-    while (this.row.children.length < columns.length) {
-      this.add(columns[this.row.children.length]!);
-    }
     columns.forEach((column, nth) => {
       const sorting = column !== by ? 'none' : descending ? 'descending' : 'ascending';
       const title = this.row.children[nth]!;

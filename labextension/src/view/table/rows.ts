@@ -32,6 +32,11 @@ export class Rows {
     return this.used.some(each => each.id === id && !each.hidden) ? id : null;
   }
 
+  /** Forgets the elements of rows: other columns are shown now. */
+  clear(): void {
+    this.used.splice(0).forEach(element => element.remove());
+  }
+
   draw(columns: readonly Column[], active: number | null): void {
     const [first, last] = this.scroll.visible;
     const from = Math.max(first - SPARE, 0);
@@ -66,9 +71,6 @@ export class Rows {
     element.classList.toggle('jaxcb-table-failed', this.store.calls.error(row) !== 0);
     while (element.children.length < columns.length) {
       element.append(cell(columns[element.children.length]!, element.children.length));
-    }
-    while (element.children.length > columns.length) {
-      element.lastElementChild!.remove();
     }
     columns.forEach((column, nth) => this.write(element.children[nth]!, column, row));
   }

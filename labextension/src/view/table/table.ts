@@ -24,13 +24,15 @@ export class CallTable {
   private readonly head = new Head(column => this.sort(column));
   private readonly rows: Rows;
   private readonly columns: readonly Column[];
-  private sampled = 0; // rows that were checked for sample values
-  private hasSamples = false;
+  private shown: readonly Column[] = []; // those in which rows differ
   private active: number | null = null; // the row that keys move from
   private frameAsked = 0;
   private readonly forget: () => void;
 
-  constructor(private readonly store: Store, private readonly sample_values: (row: number) => string) {
+  constructor(
+    private readonly store: Store,
+    sample_values: (row: number) => string
+  ) {
     const id = `jaxcb-table-${++tables}`;
     this.columns = columnsOf(store, sample_values);
     this.order = new Order(store);
@@ -138,14 +140,10 @@ export class CallTable {
   private resize(): void {
     const { length } = this.order;
     const { calls } = this.store;
-    while (!this.hasSamples && this.sampled < calls.length) {
-      this.hasSamples = this.sample_values(this.sampled++) !== '';
-    }
+    this.showColumns();
     const visible = Math.min(Math.max(length, 1), MOST_ROWS);
     this.grid.style.setProperty('--jaxcb-table-height', `${HEAD + ROW * visible + BORDER}px`);
-    this.grid.classList.toggle('jaxcb-table-sampled', this.hasSamples);
     this.grid.setAttribute('aria-rowcount', String(length + 1));
-    this.grid.setAttribute('aria-colcount', String(this.shownColumns.length));
     this.grid.hidden = length === 0;
     this.empty.hidden = length > 0 || calls.length === 0;
     this.filters.setShown(length);
@@ -153,12 +151,26 @@ export class CallTable {
     this.draw();
   }
 
-  private get shownColumns(): readonly Column[] {
-    return this.hasSamples ? this.columns : this.columns.slice(0, -1);
+  /** Shows the columns in which rows differ. */
+  private showColumns(): void {
+    const shown = this.columns.filter(column => column.differs());
+    if (shown.length === this.shown.length && shown.every((each, nth) => each === this.shown[nth])) {
+      return;
+    }
+    this.shown = shown;
+    const widths = shown.map(({ pixels, share }) =>
+      share ? `minmax(${pixels}px, ${share}fr)` : `${pixels}px`
+    );
+    const least = shown.reduce((sum, { pixels }) => sum + pixels, 0);
+    this.grid.style.setProperty('--jaxcb-table-columns', widths.join(' '));
+    this.grid.style.setProperty('--jaxcb-table-width', `${least}px`);
+    this.grid.setAttribute('aria-colcount', String(shown.length));
+    this.head.show(shown);
+    this.rows.clear();
   }
 
   private draw(): void {
-    const columns = this.shownColumns;
+    const columns = this.shown;
     this.head.draw(columns, this.order.column, this.order.descending);
     this.rows.draw(columns, this.active);
     const id = this.active === null ? null : this.rows.idOf(this.active);

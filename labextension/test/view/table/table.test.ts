@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EVERYTHING, type Store } from '../../../src/view/data/store.js';
 import { CallTable } from '../../../src/view/table/table.js';
 import { ROW } from '../../../src/view/table/scroll.js';
-import { type Call, columns, storeOf } from '../calls.js';
+import { type Call, columns, storeOf, VARIANT } from '../calls.js';
 
 describe('CallTable', () => {
   let frames: FrameRequestCallback[];
@@ -42,22 +42,46 @@ describe('CallTable', () => {
     grid.dispatchEvent(new KeyboardEvent('keydown', { key, cancelable: true }));
   const many = (count: number) => Array.from({ length: count }, (_, n) => ({ start: 20 * n }));
 
-  test('says all of every call', () => {
+  test('shows all that differs between calls', () => {
     const { grid } = open(storeOf(CALLS));
     expect(words(shown(grid)[0]!)).toEqual([
-      '1', 'bessel, line 3', '2', 'MainThread', '0.0 µs', '30 ns', '(3,) → ()', ''
+      '1', 'bessel, line 3', '2', 'MainThread', '0.0 µs', '30 ns', ''
     ]);
     expect(words(shown(grid)[1]!).slice(1)).toEqual([
-      'lookup, model.py:12', '', 'worker-1', '0.0 µs', '10 ns', '(3,) → ()', 'ValueError: no luck'
+      'lookup, model.py:12', '', 'worker-1', '0.0 µs', '10 ns', 'ValueError: no luck'
     ]);
     expect(words(shown(grid)[3]!)[1]).toBe('unknown site');
   });
 
-  test('has sample_values where there are any', () => {
+  const titles = (grid: Element) =>
+    [...grid.querySelectorAll('[role=columnheader]')].map(title => title.textContent);
+  const ONE = { sites: ['bessel, line 3'], threads: ['MainThread'], errors: [] };
+
+  test('shows no column and no filter in which all calls are equal', () => {
+    const { table, grid } = open(storeOf([{ start: 0 }, { start: 10 }], ONE));
+    expect(titles(grid)).toEqual(['#', 'Start', 'Duration']);
+    expect(grid.getAttribute('aria-colcount')).toBe('3');
+    expect(table.node.querySelectorAll('label:not([hidden])')).toHaveLength(0);
+  });
+
+  test('shows a column as soon as calls differ in it', () => {
+    const store = storeOf([{ start: 0 }], ONE);
+    const { table, grid } = open(store);
+    store.calls.append(columns([{ start: 10, element: 4 }]), 1, 1);
+    store.grown();
+    frames.splice(0).forEach(frame => frame(0));
+    expect(titles(grid)).toEqual(['#', 'Element', 'Start', 'Duration']);
+    store.relabel({ ...store.labels, threads: ['MainThread', 'worker-1'] });
+    expect(titles(grid)).toEqual(['#', 'Element', 'Thread', 'Start', 'Duration']);
+    expect(words(shown(grid)[1]!).slice(0, 3)).toEqual(['2', '4', 'MainThread']);
+    expect(table.node.querySelectorAll('label:not([hidden])')).toHaveLength(1);
+  });
+
+  test('has sample values where there are any', () => {
     const { grid } = open(storeOf(CALLS), row => (row === 2 ? '1 → 0.5' : ''));
     expect(words(shown(grid)[2]!).at(-1)).toBe('1 → 0.5');
-    expect(grid.getAttribute('aria-colcount')).toBe('9');
-    expect(open(storeOf(CALLS)).grid.getAttribute('aria-colcount')).toBe('8');
+    expect(titles(grid).at(-1)).toBe('Values');
+    expect(titles(open(storeOf(CALLS)).grid).at(-1)).toBe('Error');
   });
 
   test('shows text as text', () => {
@@ -93,7 +117,9 @@ describe('CallTable', () => {
   });
 
   test('sorts by every column', () => {
-    const { grid } = open(storeOf(CALLS), row => ['b', '', 'a', ''][row]!);
+    const smaller = { ...VARIANT, operands: [[[2], 'float32']] as const };
+    const store = storeOf(CALLS, { variants: [VARIANT, smaller] });
+    const { grid } = open(store, row => ['b', '', 'a', ''][row]!);
     const orders = [...grid.querySelectorAll('[role=columnheader] button')].map(button => {
       (button as HTMLElement).click();
       return numbers(grid).join('');
@@ -105,7 +131,7 @@ describe('CallTable', () => {
       '0231', // thread
       '0123', // start
       '1320', // duration
-      '0123', // shapes; the last has a variant that is not known
+      '1023', // shapes; the last has a variant that is not known
       '0231', // error
       '1320' // values
     ]);
@@ -222,7 +248,7 @@ describe('CallTable', () => {
   test('has new labels when they change', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
-    store.relabel({ ...store.labels, sites: ['other, line 9'] });
+    store.relabel({ ...store.labels, sites: ['other, line 9', 'third, line 10'] });
     expect(words(shown(grid)[0]!)[1]).toBe('other, line 9');
     expect(table.node.querySelector('select')!.textContent).toContain('other, line 9');
   });
