@@ -124,13 +124,13 @@ def test_panel_follows_the_visible_notebook(used, notebook):
     expect(side_panel).not_to_contain_text("twice")
 
 
-def test_two_tabs_of_one_notebook_are_both_updated(used, fresh_page):
-    other = fresh_page
-    other.goto(f"{used.server.url}/lab/workspaces/two/tree/{used.name}?reset")
-    expect(other.locator(".jaxcb-badge-note").first).to_be_visible()
-    expect(badges(used, 2)).to_have_count(2)
-    used.run_and_wait(3)
-    expect(other.locator(".jaxcb-badge-note").nth(0)).to_contain_text("3 calls")
+def test_two_tabs_of_one_notebook_are_both_updated(notebook, fresh_page):
+    opened, other = notebook(*CELLS), fresh_page
+    opened.run_and_wait(0, 1, 2)
+    other.goto(f"{opened.server.url}/lab/workspaces/two/tree/{opened.name}?reset")
+    expect(other.locator(".jaxcb-badge-note").first).to_contain_text("1 call · 2 sites")
+    opened.run_and_wait(3)
+    expect(other.locator(".jaxcb-badge-note").first).to_contain_text("2 calls · 3 sites")
 
 
 def test_panel_shows_whether_the_extension_is_loaded(notebook):

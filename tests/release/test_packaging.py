@@ -92,6 +92,23 @@ def extension_of(wheel):
     return name
 
 
+def test_front_end_accepts_every_jupyterlab_that_package_json_declares():
+    """Without an entry, the build requires the JupyterLab it was built with, and others warn."""
+    package = json.loads((REPOSITORY / "labextension/package.json").read_text())
+    sources = (REPOSITORY / "labextension/src/lab").rglob("*.ts")
+    imports = re.compile(r"^import \{([^}]*)\} from '(@jupyterlab/[^']*)'", re.MULTILINE)
+    at_run_time = {
+        module
+        for path in sources
+        for names, module in imports.findall(path.read_text())
+        if any(not name.strip().startswith("type ") for name in names.split(",") if name.strip())
+    }
+    assert "@jupyterlab/notebook" in at_run_time
+    assert package["jupyterlab"]["sharedPackages"] == {
+        name: {"requiredVersion": package["dependencies"][name]} for name in at_run_time
+    }
+
+
 def test_version_is_the_same_everywhere(wheel):
     version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
     package = json.loads((REPOSITORY / "labextension" / "package.json").read_text())

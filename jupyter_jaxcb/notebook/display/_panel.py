@@ -25,7 +25,7 @@ def snapshot(
     """Return the state of the session as JSON.
 
     Args:
-        callbacks: the registered callbacks by name, shown with their totals.
+        callbacks: the registered callbacks by name, shown with the totals of their sites.
         known: the sites so far, shown as of the last cell that used them.
         origins: the cells they are in.
         running: whether a cell is running.
@@ -36,29 +36,24 @@ def snapshot(
         sites[progress.site] = _unfinished(progress)
     current = [site for site in sites if _is_current(site, origins)][-MAX_SITES:]
     rows = Rows(current)
-    totals = list(known.totals.values())
+    shown = {site: sites[site] for site in current}
     return {
         "running": running,
         "callbacks": [
-            _callback(name, callback, totals, current, origins)
-            for name, callback in callbacks.items()
+            _callback(name, callback, shown, origins) for name, callback in callbacks.items()
         ],
-        "sites": [_place(site, rows, origins) | sites[site] for site in current],
+        "sites": [_place(site, rows, origins) | facts for site, facts in shown.items()],
         "cells": dict(origins.digests),
     }
 
 
 def _callback(
-    name: str,
-    callback: Callback,
-    totals: list[SiteSummary],
-    current: list[Site],
-    origins: Origins,
+    name: str, callback: Callback, shown: Mapping[Site, dict[str, Any]], origins: Origins
 ) -> dict[str, Any]:
     code = getattr(callback.__wrapped__, "__code__", None)
     file = code.co_filename if code else ""
     cell, line = origins.place(file, code.co_firstlineno if code else 0)
-    own = [summary for summary in totals if _binds(summary.site, callback)]
+    own = [facts for site, facts in shown.items() if _binds(site, callback)]
     return {
         "name": name,
         "flavor": callback.flavor,
@@ -66,11 +61,11 @@ def _callback(
         "cell": cell if origins.is_current(file) else None,
         "line": line,
         "where": f"line {line}" if cell else "",
-        "sites": [place for place, site in enumerate(current) if _binds(site, callback)],
-        "calls": sum(summary.calls for summary in own),
-        "elided": sum(summary.elided for summary in own),
-        "errors": sum(len(summary.errors) for summary in own),
-        "host_ns": sum(summary.host_ns for summary in own),
+        "sites": [place for place, site in enumerate(shown) if _binds(site, callback)],
+        "calls": sum(facts["calls"] for facts in own),
+        "elided": sum(facts["elided"] for facts in own),
+        "errors": sum(len(facts["errors"]) for facts in own),
+        "host_ns": sum(facts["host_ns"] for facts in own),
     }
 
 

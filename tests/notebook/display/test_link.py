@@ -41,7 +41,7 @@ def test_snapshot_has_the_cell_and_line_of_a_registered_callback(sent):
     assert snapshot["cells"] == {"cell-a": zlib.crc32(SETUP.encode())}
 
 
-def test_snapshot_has_the_sites_of_all_cells_and_total_calls_of_callbacks(sent):
+def test_snapshot_has_the_sites_of_all_cells_and_their_total_calls(sent):
     sent(SETUP, "cell-a")
     code = "y = 1\nz = jax.vmap(double)(jnp.ones(5))"
     sent(code, "cell-b")
@@ -148,4 +148,16 @@ def test_helper_called_on_two_lines_has_two_rows_until_their_cell_changes(sent):
     assert double_of(snapshot)["calls"] == 2
     (snapshot,) = sent("y = helper(3.0)", "cell-c")
     assert [(s["where"], s["calls"]) for s in snapshot["sites"]] == [("line 1", 1)]
-    assert double_of(snapshot)["calls"] == 3
+    assert double_of(snapshot)["calls"] == 1
+
+
+def test_totals_of_a_callback_are_the_sums_of_its_sites_after_a_cell_ran_again(sent):
+    sent(SETUP, "cell-a")
+    code = "y = jax.jit(lambda x: (double(x), double(x + 1))[1])(1.0)"
+    sent(code, "cell-b")
+    (snapshot,) = sent(code + " + 1", "cell-b")
+    callback, sites = double_of(snapshot), snapshot["sites"]
+    assert len(sites) == 2
+    for fact in ("calls", "elided", "host_ns"):
+        assert callback[fact] == sum(site[fact] for site in sites)
+    assert (callback["calls"], callback["elided"]) == (1, 1)
