@@ -32,19 +32,19 @@ function rendered() {
   return { renderer, view: views.at(-1)! };
 }
 
-test('reads facts from the data and measurements from the metadata', async () => {
+test('the renderer reads facts from the data and measurements from the metadata', async () => {
   const { renderer, view } = rendered();
   const model = { data: { [MIME_TYPE]: 1 }, metadata: { [MIME_TYPE]: 2, other: 3 } };
   await renderer.renderModel(model as unknown as IRenderMime.IMimeModel);
   expect(view.show).toHaveBeenCalledWith(1, 2);
 });
 
-test('is preferred to the widget of the same output, and is safe in untrusted notebooks', () => {
+test('the renderer precedes the widget of the same output, and is safe in untrusted notebooks', () => {
   expect(extension.rank).toBeLessThan(0);
   expect(extension.rendererFactory).toMatchObject({ safe: true, mimeTypes: [MIME_TYPE] });
 });
 
-test('without the plugin uses no services, with the plugin passes its node to them', async () => {
+test('the renderer passes its node to services of the plugin, and works without them', async () => {
   const { renderer, view } = rendered();
   view.around.reveal!({ cell: null, line: 1, column: 0 });
   expect(await view.around.everything!('r')).toBeNull();

@@ -35,7 +35,7 @@ const FACTS = someFacts([unusedSite(), aSite({ calls: 3 })]);
 const CUT = someMeasured({ id: 'r1', calls: SAVED, calls_not_saved: 1 });
 let view: TraceView;
 
-function shown(around?: Around): TraceView {
+function createView(around?: Around): TraceView {
   view = new TraceView(around);
   document.body.append(view.node);
   return view;
@@ -73,21 +73,21 @@ afterEach(() => {
 
 describe('TraceView', () => {
   it('suppresses JupyterLab shortcuts on every focusable element', () => {
-    shown().show(FACTS, CUT);
+    createView().show(FACTS, CUT);
     toggleBody();
     expect(view.node.querySelectorAll('.jaxcb-disclosure, .jaxcb-tab')).toHaveLength(3);
     expect(withoutSuppression(view.node)).toEqual([]);
   });
 
   it('starts as one line, without building its body', () => {
-    shown().show(FACTS, null);
+    createView().show(FACTS, null);
     expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('false');
     expect(find('.jaxcb-disclosure').textContent).toContain('✕ 1 elided');
     expect(find('.jaxcb-site')).toBeNull();
   });
 
   it('expands to its sites, and collapses', () => {
-    shown().show(FACTS, null);
+    createView().show(FACTS, null);
     toggleBody();
     expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('true');
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
@@ -100,46 +100,46 @@ describe('TraceView', () => {
     [null, 'the recording is null'],
     ['x', 'the recording is "x"']
   ])('shows only a message in place of %j', (facts, message) => {
-    shown().show(facts, null);
+    createView().show(facts, null);
     expect(view.node.textContent).toContain(message);
     expect(view.node.children).toHaveLength(1);
   });
 
   it('replaces a recording with a message if the next one is malformed', () => {
-    shown().show(FACTS, null);
+    createView().show(FACTS, null);
     view.show({ schema: 2 }, null);
     expect(view.node.textContent).toMatch(/^✕ cannot show this host trace/);
   });
 
   it('replaces a message with the next valid recording', () => {
-    shown().show({ schema: 2 }, null);
+    createView().show({ schema: 2 }, null);
     view.show(FACTS, null);
     expect(view.node.textContent).toContain('bessel · pure');
     expect(view.node.textContent).not.toContain('schema');
   });
 
   it('shows the facts and a warning if the measurements are malformed', () => {
-    shown().show(FACTS, { host_ns: 'no' });
+    createView().show(FACTS, { host_ns: 'no' });
     toggleBody();
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
     expect(find('.jaxcb-warning').textContent).toContain('measured.host_ns is "no", not a list.');
   });
 
   it('notes that times are not saved', () => {
-    shown().show(FACTS, undefined);
+    createView().show(FACTS, undefined);
     toggleBody();
     expect(find('.jaxcb-footer').textContent).toBe('times are not saved');
   });
 
   it('has no tabs if there are no calls to show', () => {
-    shown().show(FACTS, null);
+    createView().show(FACTS, null);
     toggleBody();
     expect(find('[role=tablist]').hidden).toBe(true);
     expect(find('.jaxcb-site-show')).toBeNull();
   });
 
   it('has different element ids in two views of one recording', () => {
-    shown().show(FACTS, null);
+    createView().show(FACTS, null);
     const other = new TraceView();
     other.show(FACTS, null);
     expect(other.node.querySelector('.jaxcb-body')!.id).not.toBe(find('.jaxcb-body').id);
@@ -148,7 +148,7 @@ describe('TraceView', () => {
 
   it('jumps to the line of a site', () => {
     const reveal = vi.fn();
-    shown({ reveal }).show(FACTS, someMeasured({ cells: ['c0', 'c1'] }));
+    createView({ reveal }).show(FACTS, someMeasured({ cells: ['c0', 'c1'] }));
     toggleBody();
     find('button.jaxcb-site-where').click();
     expect(reveal).toHaveBeenCalledWith({ cell: 'c0', line: 3, column: 2 });
@@ -164,7 +164,7 @@ describe('the footer of TraceView', () => {
       compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6 }],
       host_ns: [0, 1]
     });
-    shown().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
+    createView().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
     toggleBody();
     const words = [...find('.jaxcb-footer').children].map(child => child.textContent);
     expect(words).toEqual([
@@ -184,13 +184,13 @@ describe('the footer of TraceView', () => {
   });
 
   it('counts the sites that are not listed', () => {
-    shown().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
+    createView().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
     toggleBody();
     expect(find('.jaxcb-warning').textContent).toBe('⚠ 1 more call sites are not listed');
   });
 
   it('notes that nothing ran', () => {
-    shown().show({ ...FACTS, ahead: true }, null);
+    createView().show({ ...FACTS, ahead: true }, null);
     toggleBody();
     expect(find('.jaxcb-footer').textContent).toBe('explained without running');
   });
@@ -198,7 +198,7 @@ describe('the footer of TraceView', () => {
 
 describe('the calls of TraceView', () => {
   it('are unpacked only when their tab is opened', async () => {
-    shown().show(FACTS, someMeasured({ calls: SAVED }));
+    createView().show(FACTS, someMeasured({ calls: SAVED }));
     toggleBody();
     expect(unpacked).not.toHaveBeenCalled();
     callsTab().click();
@@ -209,7 +209,7 @@ describe('the calls of TraceView', () => {
   });
 
   it('are not unpacked if they were sent separately', async () => {
-    shown().show(FACTS, someMeasured(), someCalls(5));
+    createView().show(FACTS, someMeasured(), someCalls(5));
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -219,7 +219,7 @@ describe('the calls of TraceView', () => {
 
   it('are replaced by a message if they cannot be unpacked, and the sites stay', async () => {
     unpacked.mockImplementation(() => Promise.reject(new Error('bad base64.')));
-    shown().show(FACTS, someMeasured({ calls: SAVED }));
+    createView().show(FACTS, someMeasured({ calls: SAVED }));
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -232,7 +232,7 @@ describe('the calls of TraceView', () => {
     [{ ...someCalls(2), rows: 1.5 }, 'invalid number of rows'],
     [{ ...someCalls(2), unit_ns: NaN }, 'time unit']
   ])('are replaced by a message if they are malformed (%#)', async (raw, message) => {
-    shown().show(FACTS, null, raw);
+    createView().show(FACTS, null, raw);
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -240,7 +240,7 @@ describe('the calls of TraceView', () => {
   });
 
   it('are filtered by site with the button of the site', async () => {
-    shown().show(FACTS, null, someCalls(5));
+    createView().show(FACTS, null, someCalls(5));
     toggleBody();
     find('.jaxcb-site-show').click();
     await flushPromises();
@@ -251,7 +251,7 @@ describe('the calls of TraceView', () => {
 
   it('have sample values', async () => {
     const site = aSite({ sample_values: [[-1, ['1'], ['2'], false, null]] });
-    shown().show(someFacts([site]), someMeasured({ sample_rows: [[0]] }), someCalls(1));
+    createView().show(someFacts([site]), someMeasured({ sample_rows: [[0]] }), someCalls(1));
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -259,7 +259,7 @@ describe('the calls of TraceView', () => {
   });
 
   it('have a note on how many are saved', async () => {
-    shown().show(FACTS, { ...CUT, id: '', calls_not_saved: 999_998 });
+    createView().show(FACTS, { ...CUT, id: '', calls_not_saved: 999_998 });
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -267,7 +267,7 @@ describe('the calls of TraceView', () => {
   });
 
   it('are not shown after the view was disposed', async () => {
-    shown().show(FACTS, CUT);
+    createView().show(FACTS, CUT);
     toggleBody();
     callsTab().click();
     view.dispose();
@@ -276,7 +276,7 @@ describe('the calls of TraceView', () => {
   });
 
   it('dispose the timeline and the table with the view', async () => {
-    shown().show(FACTS, null, someCalls(5));
+    createView().show(FACTS, null, someCalls(5));
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -287,7 +287,7 @@ describe('the calls of TraceView', () => {
 
 describe('TraceView with a new recording', () => {
   it('stays expanded, with the same tab', async () => {
-    shown().show(FACTS, null, someCalls(5));
+    createView().show(FACTS, null, someCalls(5));
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -299,7 +299,7 @@ describe('TraceView with a new recording', () => {
   });
 
   it('keeps the focus on the tab', () => {
-    shown().show(FACTS, null, someCalls(5));
+    createView().show(FACTS, null, someCalls(5));
     toggleBody();
     callsTab().click();
     callsTab().focus();
@@ -308,14 +308,14 @@ describe('TraceView with a new recording', () => {
   });
 
   it('keeps the focus on the summary line', () => {
-    shown().show(FACTS, null, someCalls(5));
+    createView().show(FACTS, null, someCalls(5));
     find('.jaxcb-disclosure').focus();
     view.show(FACTS, null, someCalls(7));
     expect(document.activeElement).toBe(find('.jaxcb-disclosure'));
   });
 
   it('moves the focus to the tab if the focused element is replaced', () => {
-    shown().show(FACTS, null, someCalls(5));
+    createView().show(FACTS, null, someCalls(5));
     toggleBody();
     find('.jaxcb-site-show').focus();
     view.show(FACTS, null, someCalls(7));
@@ -323,7 +323,7 @@ describe('TraceView with a new recording', () => {
   });
 
   it('clears the filter of the previous recording', async () => {
-    shown().show(FACTS, null, someCalls(5));
+    createView().show(FACTS, null, someCalls(5));
     toggleBody();
     find('.jaxcb-site-show').click();
     await flushPromises();
@@ -342,7 +342,7 @@ describe('TraceView with a kernel that has the full recording', () => {
 
   it('requests the full recording once, when it is first expanded', async () => {
     const everything = vi.fn(() => Promise.resolve(null));
-    shown({ everything }).show(FACTS, CUT);
+    createView({ everything }).show(FACTS, CUT);
     expect(everything).not.toHaveBeenCalled();
     toggleBody();
     await flushPromises();
@@ -353,7 +353,7 @@ describe('TraceView with a kernel that has the full recording', () => {
 
   it('does not request a recording without an id', () => {
     const everything = vi.fn(() => Promise.resolve(null));
-    shown({ everything }).show(FACTS, { ...CUT, id: '' });
+    createView({ everything }).show(FACTS, { ...CUT, id: '' });
     toggleBody();
     expect(everything).not.toHaveBeenCalled();
   });
@@ -361,7 +361,7 @@ describe('TraceView with a kernel that has the full recording', () => {
   it('shows the full recording and keeps tab, filter, selection and focus', async () => {
     let reply: (all: Everything) => void = () => undefined;
     const everything = () => new Promise<Everything>(resolve => (reply = resolve));
-    shown({ everything }).show(FACTS, CUT);
+    createView({ everything }).show(FACTS, CUT);
     toggleBody();
     find('.jaxcb-site-show').click();
     await flushPromises();
@@ -379,7 +379,7 @@ describe('TraceView with a kernel that has the full recording', () => {
     ['an error', () => Promise.reject(new Error('gone'))],
     ['garbage', () => Promise.resolve({ facts: 3, measured: 3, calls: someCalls(1) })]
   ])('shows the saved calls if the reply is %s', async (_, everything) => {
-    shown({ everything }).show(FACTS, CUT);
+    createView({ everything }).show(FACTS, CUT);
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -389,7 +389,7 @@ describe('TraceView with a kernel that has the full recording', () => {
   it('ignores the reply for a recording that is no longer shown', async () => {
     let reply: (all: Everything) => void = () => undefined;
     const everything = () => new Promise<Everything>(resolve => (reply = resolve));
-    shown({ everything }).show(FACTS, CUT);
+    createView({ everything }).show(FACTS, CUT);
     toggleBody();
     view.show(someFacts([]), null);
     reply(all);

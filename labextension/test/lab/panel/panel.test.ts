@@ -38,7 +38,7 @@ const MANY = message({
   sites: [SITE, { ...SITE, source: 'other' }]
 });
 
-test('shows whether the notebook, the kernel, the extension or callbacks are missing', () => {
+test('shows what is missing: a notebook, a kernel, the extension or callbacks', () => {
   expect(empty()).toBe('No notebook is open.');
   panel.follow(notebook);
   expect(empty()).toBe('This notebook has no kernel.');

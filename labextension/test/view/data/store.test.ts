@@ -77,7 +77,7 @@ describe('Store', () => {
     expect([0, 1, 2].map(row => storeOf(CALLS).site(row))).toEqual([0, 1, null]);
   });
 
-  test('counts the calls that pass the filter, if not all do', () => {
+  test('counts the shown calls, with the total if some are hidden', () => {
     expect(storeOf(CALLS).countWords(3)).toBe('3 calls');
     expect(storeOf(CALLS).countWords(1)).toBe('1 of 3 calls');
   });

@@ -78,7 +78,7 @@ describe('LiveView', () => {
     expect(find('.jaxcb-bar-fill').style.width).toBe('4.3%');
   });
 
-  it('shows no percentage if the number of calls is unknown', () => {
+  it('shows no percentage if the expected number of calls is unknown', () => {
     view.update(someProgress(), []);
     view.update(someProgress({ expected: null }), []);
     expect(find('[role=progressbar]').hasAttribute('aria-valuenow')).toBe(false);
@@ -125,7 +125,7 @@ describe('LiveView', () => {
     expect(withoutSuppression(view.node)).toEqual([]);
   });
 
-  it('limits announcements to screen readers', () => {
+  it('does not announce every update to screen readers', () => {
     view.update(someProgress({ elapsed_ns: 1e9 }), []);
     view.update(someProgress({ elapsed_ns: 1.1e9, calls: 500 }), []);
     expect(find('[role=status]').textContent).toContain('431 of');
@@ -162,7 +162,7 @@ describe('the timeline of LiveView', () => {
     expect(received.mock.calls).toEqual([['calls']]);
   });
 
-  it('is notified of new sites and threads only', () => {
+  it('is notified of new sites and threads, not of every update', () => {
     const store = openTimeline();
     const received = vi.fn();
     store.on(received);

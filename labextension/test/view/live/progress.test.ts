@@ -29,7 +29,7 @@ describe('progressWords', () => {
     expect(progressWords(first)).toBe('0 of 1 call · 3.2 s');
   });
 
-  it('rounds slow rates to a tenth', () => {
+  it('rounds low rates to a tenth', () => {
     expect(progressWords(someProgress({ rate: 0.24 }))).toContain('0.2 calls/s');
   });
 });

@@ -32,11 +32,11 @@ describe('CallTable', () => {
     return { table, grid };
   }
 
-  const shown = (grid: Element) =>
+  const visibleRows = (grid: Element) =>
     [...grid.querySelectorAll<HTMLElement>('[data-row]')]
       .filter(row => !row.hidden)
       .sort((a, b) => Number(a.ariaRowIndex) - Number(b.ariaRowIndex));
-  const numbers = (grid: Element) => shown(grid).map(row => Number(row.dataset.row));
+  const numbers = (grid: Element) => visibleRows(grid).map(row => Number(row.dataset.row));
   const words = (row: Element) => [...row.children].map(cell => cell.textContent);
   const press = (grid: Element, key: string) =>
     grid.dispatchEvent(new KeyboardEvent('keydown', { key, cancelable: true }));
@@ -44,13 +44,13 @@ describe('CallTable', () => {
 
   test('shows every field in which calls differ', () => {
     const { grid } = open(storeOf(CALLS));
-    expect(words(shown(grid)[0]!)).toEqual([
+    expect(words(visibleRows(grid)[0]!)).toEqual([
       '1', 'bessel, line 3', '2', 'MainThread', '0.0 µs', '30 ns', ''
     ]);
-    expect(words(shown(grid)[1]!).slice(1)).toEqual([
+    expect(words(visibleRows(grid)[1]!).slice(1)).toEqual([
       'lookup, model.py:12', '', 'worker-1', '0.0 µs', '10 ns', 'ValueError: no luck'
     ]);
-    expect(words(shown(grid)[3]!)[1]).toBe('unknown site');
+    expect(words(visibleRows(grid)[3]!)[1]).toBe('unknown site');
   });
 
   const titles = (grid: Element) =>
@@ -73,13 +73,13 @@ describe('CallTable', () => {
     expect(titles(grid)).toEqual(['#', 'Element', 'Start', 'Duration']);
     store.relabel({ ...store.labels, threads: ['MainThread', 'worker-1'] });
     expect(titles(grid)).toEqual(['#', 'Element', 'Thread', 'Start', 'Duration']);
-    expect(words(shown(grid)[1]!).slice(0, 3)).toEqual(['2', '4', 'MainThread']);
+    expect(words(visibleRows(grid)[1]!).slice(0, 3)).toEqual(['2', '4', 'MainThread']);
     expect(table.node.querySelectorAll('label:not([hidden])')).toHaveLength(1);
   });
 
   test('shows sample values if there are any', () => {
     const { grid } = open(storeOf(CALLS), row => (row === 2 ? '1 → 0.5' : ''));
-    expect(words(shown(grid)[2]!).at(-1)).toBe('1 → 0.5');
+    expect(words(visibleRows(grid)[2]!).at(-1)).toBe('1 → 0.5');
     expect(titles(grid).at(-1)).toBe('Values');
     expect(titles(open(storeOf(CALLS)).grid).at(-1)).toBe('Error');
   });
@@ -91,9 +91,9 @@ describe('CallTable', () => {
 
   test('creates elements for only a few of many rows', () => {
     const { grid } = open(storeOf(many(100_000)));
-    expect(shown(grid).length).toBeLessThan(20);
+    expect(visibleRows(grid).length).toBeLessThan(20);
     expect(grid.getAttribute('aria-rowcount')).toBe('100001');
-    expect(shown(grid)[0]!.getAttribute('aria-rowindex')).toBe('2');
+    expect(visibleRows(grid)[0]!.getAttribute('aria-rowindex')).toBe('2');
   });
 
   test('shows other rows when scrolled', () => {
@@ -176,9 +176,9 @@ describe('CallTable', () => {
   test('a click on a row selects its call', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
-    (shown(grid)[2]!.firstElementChild as HTMLElement).click();
+    (visibleRows(grid)[2]!.firstElementChild as HTMLElement).click();
     expect(store.selected).toBe(2);
-    expect(shown(grid)[2]!.getAttribute('aria-selected')).toBe('true');
+    expect(visibleRows(grid)[2]!.getAttribute('aria-selected')).toBe('true');
     expect(document.activeElement).toBe(grid);
   });
 
@@ -249,11 +249,11 @@ describe('CallTable', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
     store.relabel({ ...store.labels, sites: ['other, line 9', 'third, line 10'] });
-    expect(words(shown(grid)[0]!)[1]).toBe('other, line 9');
+    expect(words(visibleRows(grid)[0]!)[1]).toBe('other, line 9');
     expect(table.node.querySelector('select')!.textContent).toContain('other, line 9');
   });
 
-  test('ignores changes after it was disposed', () => {
+  test('ignores changes after disposal', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
     table.dispose();

@@ -265,7 +265,7 @@ describe('Timeline', () => {
     document.body.removeAttribute('data-jp-theme-light');
   });
 
-  test('ignores changes after it was disposed', async () => {
+  test('ignores changes after disposal', async () => {
     const store = storeOf(CALLS);
     const { timeline } = open(store);
     timeline.dispose();
