@@ -1,4 +1,4 @@
-/** Files share a document, see vitest.config.ts: each begins with an empty one. */
+/** Empties the document, which all test files share (see vitest.config.ts). */
 
 document.head.replaceChildren();
 document.body.replaceChildren();

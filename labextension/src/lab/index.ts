@@ -160,7 +160,7 @@ function panelWidget(panel: Panel): Widget {
   return widget;
 }
 
-/** Keeps the switch equal to the setting; returns a function that changes the setting. */
+/** Keeps the switch in sync with the setting; returns a function that changes the setting. */
 function badgeSetting(registry: ISettingRegistry): (on: boolean) => Promise<void> {
   const loaded = registry.load(plugin.id);
   const read = (settings: ISettingRegistry.ISettings): void =>

@@ -1,4 +1,4 @@
-/** Replaces live views that nothing will replace any more: the kernel ended, or the page is new. */
+/** Replaces live views that no host trace will replace: the kernel ended or the page was reloaded. */
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';

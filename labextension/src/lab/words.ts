@@ -4,7 +4,7 @@ import type { Status } from '../view/data/schema.js';
 import { callWords, counted, statusSign, statusWord, timeWords } from '../view/data/words.js';
 import type { Callback, CallSite } from './kernel/snapshot.js';
 
-/** The kind of state, which sets the colour; sign and text express it too. */
+/** The kind of state. It sets the color; sign and text express it too. */
 export type Tone = 'kept' | 'elided' | 'error' | 'quiet';
 
 const TONES: Readonly<Record<Status, Tone>> = {

@@ -1,4 +1,4 @@
-/** Assigns one of eight colours, defined in style/timeline.css, to each site. */
+/** Assigns one of eight colors, defined in style/timeline.css, to each site. */
 
 export const COLOURS = 8;
 
@@ -11,10 +11,10 @@ export interface Coloured {
 }
 
 /**
- * The colours of `sites`, by index.
+ * The colors of `sites`, by index.
  *
- * The hash of a site determines its colour, so it keeps its colour when other sites are added or
- * reordered, as when its cell ends. If that colour is taken, it gets the next free one.
+ * The hash of a site determines its color, so it keeps its color when other sites are added or
+ * reordered, as when its cell ends. If that color is taken, it gets the next free one.
  */
 export function coloursOf(sites: readonly Coloured[]): number[] {
   const keys = sites.map(each => [each.function, each.flavor, each.line, each.column].join('\n'));
@@ -35,7 +35,7 @@ export function coloursOf(sites: readonly Coloured[]): number[] {
   return colours;
 }
 
-/** The CSS custom property of a colour. */
+/** The CSS custom property of a color. */
 export function siteColour(colour: number): string {
   return `--jaxcb-site-${colour}`;
 }

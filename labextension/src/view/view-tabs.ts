@@ -1,4 +1,4 @@
-/** Tabs after the ARIA pattern: arrow keys move between tabs, the panel follows. */
+/** Tabs that follow the ARIA pattern: arrow keys move between tabs, the panel follows. */
 
 import { h } from './dom.js';
 

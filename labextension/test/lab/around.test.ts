@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 
-test('outputs have no surroundings until a plugin gives them', async () => {
+test('outputs have no services until a plugin provides them', async () => {
   vi.resetModules();
   const { surround, surroundings } = await import('../../src/lab/around.js');
   expect(surroundings()).toBeNull();

@@ -1,4 +1,4 @@
-/** A kernel connection and its session as JupyterLab has them, without a kernel. */
+/** Fakes of JupyterLab's kernel connection and session context. */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { Kernel } from '@jupyterlab/services';
@@ -56,7 +56,7 @@ export class FakeKernel {
 
   known: Record<string, unknown> = { jupyter_jaxcb: { target_name: 'jupyter_jaxcb' } };
 
-  /** Answers at once: the tests need not wait. */
+  /** Replies synchronously, so that tests need not wait. */
   requestCommInfo(): PromiseLike<unknown> {
     const reply = { content: { status: 'ok', comms: this.known } };
     return { then: (done: any) => done(reply) };
@@ -70,7 +70,7 @@ export class FakeKernel {
     return this.comm;
   }
 
-  says(data: unknown, buffers: unknown[] = []): void {
+  sends(data: unknown, buffers: unknown[] = []): void {
     this.comm.onMsg({ content: { data }, buffers });
   }
 

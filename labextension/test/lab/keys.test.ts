@@ -8,16 +8,16 @@ import { CallTable } from '../../src/view/table/table.js';
 import { Timeline } from '../../src/view/timeline/timeline.js';
 import { viewFooter } from '../../src/view/view-footer.js';
 import { storeOf } from '../view/calls.js';
-import { penOf } from '../view/gestures.js';
-import { unkept } from '../view/keys.js';
+import { fakePen } from '../view/gestures.js';
+import { withoutSuppression } from '../view/keys.js';
 import { aSite, aVariant, someFacts, someMeasured, unusedSite } from '../view/recordings.js';
 import { FakeKernel } from './kernels.js';
-import { message, SITE } from './made.js';
+import { message, SITE } from './snapshots.js';
 
 beforeEach(() => {
   vi.stubGlobal('requestAnimationFrame', () => 0);
   vi.stubGlobal('cancelAnimationFrame', () => undefined);
-  const pen = penOf([]) as RenderingContext;
+  const pen = fakePen([]) as RenderingContext;
   vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(pen);
 });
 
@@ -31,7 +31,7 @@ function counts(...selectors: string[]): number[] {
   return selectors.map(selector => document.body.querySelectorAll(selector).length);
 }
 
-test('sites and what is below them keep all keys to themselves', () => {
+test('the site list and the footer suppress shortcuts on every focusable element', () => {
   const failed = aSite({ errors: ['ValueError: no luck\nat great length'] });
   const batched = aSite({ shapes: [aVariant([[3]], [[3]], [[3, 'expand_dims', [true]]])] });
   const facts = someFacts([failed, batched, ...Array.from({ length: 120 }, () => unusedSite())]);
@@ -45,25 +45,25 @@ test('sites and what is below them keep all keys to themselves', () => {
     details.dispatchEvent(new Event('toggle'));
   }
   expect(counts('summary', '[role=img]', 'pre', 'li[tabindex]')).toEqual([3, 2, 1, 1]);
-  expect(unkept(document.body)).toEqual([]);
+  expect(withoutSuppression(document.body)).toEqual([]);
 });
 
-test('so do the timeline and the table', () => {
+test('the timeline and the table suppress shortcuts on every focusable element', () => {
   const store = storeOf([{ start: 0 }, { start: 20, error: 1 }]);
   const parts = [new Timeline(store), new CallTable(store, () => '')];
   document.body.append(...parts.map(part => part.node));
   expect(counts('canvas', '[role=grid]', 'select', 'input')).toEqual([1, 1, 2, 1]);
-  expect(unkept(document.body)).toEqual([]);
+  expect(withoutSuppression(document.body)).toEqual([]);
   parts.forEach(part => part.dispose());
 });
 
-test('so do the side panel and the badges', () => {
+test('the side panel and the badges suppress shortcuts on every focusable element', () => {
   const panel = new Panel(vi.fn());
   const kernel = new FakeKernel();
   const notebook = new NotebookState();
   notebook.connect(kernel.connection);
   panel.follow(notebook);
-  kernel.says(message());
+  kernel.sends(message());
   const note = {
     tone: 'kept',
     sign: '●',
@@ -75,5 +75,5 @@ test('so do the side panel and the badges', () => {
   } as const;
   document.body.append(panel.node, new Badge([note], false, vi.fn()).toDOM());
   expect(counts('button', 'summary', 'select')).toEqual([3, 1, 1]);
-  expect(unkept(document.body)).toEqual([]);
+  expect(withoutSuppression(document.body)).toEqual([]);
 });

@@ -21,7 +21,7 @@ let extension: IRenderMime.IExtension;
 let surround: (typeof import('../../src/lab/around.js'))['surround'];
 
 beforeAll(async () => {
-  vi.stubGlobal('DragEvent', class extends MouseEvent {}); // Lumino wants it, jsdom has none
+  vi.stubGlobal('DragEvent', class extends MouseEvent {}); // Lumino needs it, jsdom lacks it
   extension = (await import('../../src/lab/mime.js')).default as IRenderMime.IExtension;
   ({ surround } = await import('../../src/lab/around.js'));
 });
@@ -32,19 +32,19 @@ function rendered() {
   return { renderer, view: views.at(-1)! };
 }
 
-test('facts come from the data, and what was measured from the metadata', async () => {
+test('the renderer reads facts from the data and measurements from the metadata', async () => {
   const { renderer, view } = rendered();
   const model = { data: { [MIME_TYPE]: 1 }, metadata: { [MIME_TYPE]: 2, other: 3 } };
   await renderer.renderModel(model as unknown as IRenderMime.IMimeModel);
   expect(view.show).toHaveBeenCalledWith(1, 2);
 });
 
-test('it comes before the widget of an output, also where the notebook is not trusted', () => {
+test('the renderer precedes the widget of the same output, and is safe in untrusted notebooks', () => {
   expect(extension.rank).toBeLessThan(0);
   expect(extension.rendererFactory).toMatchObject({ safe: true, mimeTypes: [MIME_TYPE] });
 });
 
-test('without a plugin nothing is asked; with it, for the output that asks', async () => {
+test('the renderer passes its node to services of the plugin, and works without them', async () => {
   const { renderer, view } = rendered();
   view.around.reveal!({ cell: null, line: 1, column: 0 });
   expect(await view.around.everything!('r')).toBeNull();
@@ -56,7 +56,7 @@ test('without a plugin nothing is asked; with it, for the output that asks', asy
   expect(given.everything).toHaveBeenCalledWith(renderer.node, 'r');
 });
 
-test('the view goes with its output', () => {
+test('disposing the output disposes the view, once', () => {
   const { renderer, view } = rendered();
   renderer.dispose();
   renderer.dispose();

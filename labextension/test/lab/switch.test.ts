@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { Switch } from '../../src/lab/switch.js';
 
-test('listeners are notified of changes only, until they are removed', () => {
+test('a switch notifies listeners of changes only, until they are removed', () => {
   const badges = new Switch(true);
   const listener = vi.fn();
   const off = badges.listen(listener);

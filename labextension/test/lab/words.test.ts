@@ -8,7 +8,7 @@ import {
   siteSign,
   siteTone
 } from '../../src/lab/words.js';
-import { CALLBACK, SITE } from './made.js';
+import { CALLBACK, SITE } from './snapshots.js';
 
 function site(parts: Partial<CallSite> = {}): CallSite {
   return { ...SITE, status: 'kept', ...parts };
@@ -22,33 +22,33 @@ const UNUSED = site({
   advice: 'return it'
 });
 
-test('a kept site says its calls, shapes and time', () => {
+test('the text of a kept site gives its calls, shapes and time', () => {
   expect(siteBrief(site())).toBe('5 calls · () → (5,) · 41 µs');
 });
 
-test('a kept site that a program does without in places says so', () => {
+test('the text of a kept site includes its elided calls', () => {
   expect(siteBrief(site({ elided: 2 }))).toBe('5 calls · () → (5,) · 41 µs · 2 elided');
 });
 
-test('an elided site says why, in one clause', () => {
+test('the text of an elided site gives the reason in one clause', () => {
   expect(siteBrief(UNUSED)).toBe('unused: nothing uses its result');
   expect([siteSign(UNUSED), siteTone(UNUSED)]).toEqual(['✕', 'elided']);
 });
 
-test('other statuses are called by their names', () => {
+test('other statuses are named', () => {
   expect(siteBrief(site({ status: 'hoisted', reason: 'it is the same' }))).toBe(
     'hoisted: it is the same'
   );
   expect(siteBrief(site({ status: 'unknown' }))).toBe('unknown');
 });
 
-test('an error comes before everything else', () => {
+test('an error takes precedence over the status', () => {
   const failed = site({ errors: ['ValueError: no luck', 'TypeError: x'] });
   expect(siteBrief(failed)).toBe('ValueError: no luck (+1)');
   expect([siteSign(failed), siteTone(failed)]).toEqual(['✕', 'error']);
 });
 
-test('the details say all: figures, reason, advice and each error', () => {
+test('the details list figures, reason, advice and every error', () => {
   expect(siteDetails({ ...UNUSED, errors: ['ValueError: no luck'] })).toEqual([
     'pure · unused · 0 calls · () → (5,)',
     'Nothing uses its result, so JAX removed the call.',
@@ -57,11 +57,11 @@ test('the details say all: figures, reason, advice and each error', () => {
   ]);
 });
 
-test('a callback says its flavor, calls, sites and errors', () => {
+test('the text of a callback gives its flavor, calls, sites and errors', () => {
   expect(callbackBrief(CALLBACK)).toBe('pure callback · 5 calls · 1 site');
   expect(callbackBrief({ ...CALLBACK, errors: 2 })).toMatch(/ · 2 errors$/);
 });
 
-test('sentences begin with a capital, end with a stop, and are left out if empty', () => {
+test('sentences start with a capital letter, end with punctuation, and are omitted if empty', () => {
   expect(sentences('it is so', '', 'Is it?')).toEqual(['It is so.', 'Is it?']);
 });

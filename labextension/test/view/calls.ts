@@ -1,4 +1,4 @@
-/** Stores with calls, for tests. */
+/** Stores with calls, for the tests. */
 
 import { ROW_BYTES, type Variant } from '../../src/view/data/schema.js';
 import { type Labels, Store } from '../../src/view/data/store.js';
@@ -31,7 +31,7 @@ export const LABELS: Labels = {
   errors: ['ValueError: no luck']
 };
 
-/** The raw columns of calls, in nanoseconds, in order of their starts. */
+/** The raw columns of calls that are sorted by start; times are in nanoseconds. */
 export function columns(calls: readonly Call[]): DataView {
   const rows = calls.length;
   const data = new DataView(new ArrayBuffer(rows * ROW_BYTES));

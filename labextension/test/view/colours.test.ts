@@ -5,13 +5,13 @@ import { aSite } from './recordings.js';
 
 const SITES = Array.from({ length: 20 }, (_, line) => aSite({ line, where: `line ${line}` }));
 
-describe('the colours of sites', () => {
-  it('are different as long as there are any left', () => {
+describe('the colors of sites', () => {
+  it('are distinct while unused colors remain', () => {
     expect(new Set(coloursOf(SITES.slice(0, 8))).size).toBe(8);
     expect(new Set(coloursOf(SITES))).toEqual(new Set([0, 1, 2, 3, 4, 5, 6, 7]));
   });
 
-  it('do not depend on the order', () => {
+  it('do not depend on the order of the sites', () => {
     const few = SITES.slice(0, 8);
     expect(coloursOf([...few].reverse())).toEqual(coloursOf(few).reverse());
   });

@@ -1,7 +1,7 @@
-/** What a user does to a canvas, and a pen that remembers what it drew. */
+/** User input on a canvas, and a fake drawing context that records what is drawn. */
 
-/** Remembers texts that are drawn, and beginnings of strokes. */
-export function penOf(drawn: string[]): unknown {
+/** A drawing context that adds the texts and the crosses of failed calls to `drawn`. */
+export function fakePen(drawn: string[]): unknown {
   const methods: Record<string, unknown> = {
     fillText: (text: string) => drawn.push(text),
     measureText: (text: string) => ({ width: 6 * text.length }),
@@ -36,7 +36,7 @@ export function drag(canvas: HTMLElement, from: number, to: number, shift: boole
   pointer(canvas, 'pointerup', to, 36, shift);
 }
 
-/** Presses a key; true: the browser does with it what it would. */
+/** Presses a key; true: the browser's default action is not prevented. */
 export function key(canvas: HTMLElement, key: string, init: KeyboardEventInit = {}): boolean {
   return canvas.dispatchEvent(new KeyboardEvent('keydown', { key, cancelable: true, ...init }));
 }

@@ -8,13 +8,13 @@ import { MIME_TYPE } from '../../src/view/data/schema.js';
 import { unpack } from '../../src/view/data/unpack.js';
 import { levelWords, variantShapes } from '../../src/view/data/words.js';
 
-// What Python writes today: its own tests hold the file to that.
+// The Python tests check that Python still writes exactly this file.
 const GOLDEN = JSON.parse(readFileSync('../tests/data/recording.json', 'utf8'));
 const facts = parseFacts(GOLDEN.data[MIME_TYPE]);
 const measured = parseMeasured(GOLDEN.metadata[MIME_TYPE], facts);
 
 describe('the recording that Python writes', () => {
-  it('is read whole', () => {
+  it('is read without loss', () => {
     const { left_out, not_kept, ...read } = facts;
     expect(read).toEqual(GOLDEN.data[MIME_TYPE]);
     expect([left_out, not_kept]).toEqual([0, 0]);
@@ -22,7 +22,7 @@ describe('the recording that Python writes', () => {
     expect(measured).toEqual(written);
   });
 
-  it('has its calls, by their start', async () => {
+  it('has calls sorted by start', async () => {
     const raw = await unpack(measured.calls!);
     const calls = new Calls();
     calls.append(raw.data, raw.rows, raw.unit_ns);
@@ -33,7 +33,7 @@ describe('the recording that Python writes', () => {
     expect(measured.errors[calls.error(4) - 1]).toBe('ValueError: no <b>luck</b>');
   });
 
-  it('is summarized as in the plain text', () => {
+  it('has the same reasons and shapes as the plain text', () => {
     const text = GOLDEN.data['text/plain'];
     for (const site of facts.sites) {
       expect(text).toContain(site.reason);

@@ -1,4 +1,4 @@
-/** Small recordings for the tests, as JSON would bring them. */
+/** Small recordings for the tests, as parsed from JSON. */
 
 import type { Facts, Level, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
 import { NOT_MEASURED } from '../../src/view/data/parse.js';
@@ -85,7 +85,7 @@ export function someProgress(more: Partial<Progress> = {}): Progress {
   };
 }
 
-/** As many calls, 100 ns each, all in one variant of one thread. */
+/** `rows` calls of 100 ns each, all of one variant and on one thread. */
 export function someCalls(rows: number): RawCalls {
   const data = new DataView(new ArrayBuffer(rows * ROW_BYTES));
   for (let row = 0; row < rows; row++) {
@@ -95,7 +95,11 @@ export function someCalls(rows: number): RawCalls {
   return { rows, unit_ns: 100, data };
 }
 
-/** A copy with one key changed, however deep: `with(facts, 'sites.0.calls', -1)`. */
+/**
+ * A deep copy with one field changed: `changed(facts, 'sites.0.calls', -1)`.
+ *
+ * If `value` is undefined, the field is deleted.
+ */
 export function changed(data: unknown, path: string, value: unknown): unknown {
   const copy = structuredClone(data);
   const keys = path.split('.');

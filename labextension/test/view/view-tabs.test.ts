@@ -27,13 +27,13 @@ beforeEach(() => {
 afterEach(() => document.body.replaceChildren());
 
 describe('Tabs', () => {
-  it('shows the first panel, and no other', () => {
+  it('initially shows only the first panel', () => {
     const panels = [...tabs.node.querySelectorAll<HTMLElement>('[role=tabpanel]')];
     expect(panels.map(panel => panel.hidden)).toEqual([false, true, true]);
     expect(buttons().map(button => button.tabIndex)).toEqual([0, -1, -1]);
   });
 
-  it('names each panel by its tab', () => {
+  it('labels each panel with its tab', () => {
     for (const button of buttons()) {
       const panel = document.getElementById(button.getAttribute('aria-controls')!)!;
       expect(panel.getAttribute('aria-labelledby')).toBe(button.id);
@@ -52,34 +52,34 @@ describe('Tabs', () => {
     ['ArrowLeft', 'Three'],
     ['End', 'Three'],
     ['Home', 'One']
-  ])('moves by %s, with the focus', (key, name) => {
+  ])('%s moves the selection and the focus', (key, name) => {
     buttons()[0]!.focus();
     press(key);
     expect(tabs.selected).toBe(name);
     expect(document.activeElement?.textContent).toBe(name);
   });
 
-  it('goes around at the end', () => {
+  it('wraps around at the end', () => {
     tabs.select('Three');
     tabs.focus();
     press('ArrowRight');
     expect(tabs.selected).toBe('One');
   });
 
-  it('leaves other keys alone', () => {
+  it('ignores other keys', () => {
     buttons()[0]!.focus();
     press('a');
     expect(opened).not.toHaveBeenCalled();
   });
 
-  it('goes back to the first panel when there is nothing to choose', () => {
+  it('returns to the first panel when the tab list is hidden', () => {
     tabs.select('Two');
     tabs.showBar(false);
     expect([tabs.selected, tabs.hasBar]).toEqual(['One', false]);
     expect(tabs.node.querySelector('[role=tabpanel]')).toBeNull();
   });
 
-  it('says how much there is behind a tab', () => {
+  it('shows a count after the name of a tab', () => {
     tabs.count('Two', '12');
     expect(buttons()[1]!.textContent).toBe('Two 12');
   });

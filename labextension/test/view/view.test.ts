@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import type { Store } from '../../src/view/data/store.js';
 import { TraceView, type Around, type Everything } from '../../src/view/view.js';
-import { unkept } from './keys.js';
+import { withoutSuppression } from './keys.js';
 import { aSite, someCalls, someFacts, someMeasured, unusedSite } from './recordings.js';
 
 const stores: Store[] = [];
 const disposed = vi.fn();
 const unpacked = vi.fn();
 
-/** What stands for a part: it remembers the store it was given. */
+// Fakes of the parts; the timeline records the store it is given.
 vi.mock('../../src/view/timeline/timeline.js', () => ({
   Timeline: class {
     node = document.createElement('canvas');
@@ -35,7 +35,7 @@ const FACTS = someFacts([unusedSite(), aSite({ calls: 3 })]);
 const CUT = someMeasured({ id: 'r1', calls: SAVED, calls_not_saved: 1 });
 let view: TraceView;
 
-function shown(around?: Around): TraceView {
+function createView(around?: Around): TraceView {
   view = new TraceView(around);
   document.body.append(view.node);
   return view;
@@ -45,7 +45,7 @@ function find(selector: string): HTMLElement {
   return view.node.querySelector<HTMLElement>(selector)!;
 }
 
-function unfold(): void {
+function toggleBody(): void {
   find('.jaxcb-disclosure').click();
 }
 
@@ -53,8 +53,8 @@ function callsTab(): HTMLElement {
   return view.node.querySelectorAll<HTMLElement>('[role=tab]')[1]!;
 }
 
-/** Lets what was promised arrive. */
-async function settled(): Promise<void> {
+/** Waits until resolved promises have been handled. */
+async function flushPromises(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) {
     await Promise.resolve();
   }
@@ -72,26 +72,26 @@ afterEach(() => {
 });
 
 describe('TraceView', () => {
-  it('keeps all keys from the shortcuts of JupyterLab', () => {
-    shown().show(FACTS, CUT);
-    unfold();
+  it('suppresses JupyterLab shortcuts on every focusable element', () => {
+    createView().show(FACTS, CUT);
+    toggleBody();
     expect(view.node.querySelectorAll('.jaxcb-disclosure, .jaxcb-tab')).toHaveLength(3);
-    expect(unkept(view.node)).toEqual([]);
+    expect(withoutSuppression(view.node)).toEqual([]);
   });
 
-  it('begins as one line, and makes nothing else', () => {
-    shown().show(FACTS, null);
+  it('starts as one line, without building its body', () => {
+    createView().show(FACTS, null);
     expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('false');
     expect(find('.jaxcb-disclosure').textContent).toContain('✕ 1 elided');
     expect(find('.jaxcb-site')).toBeNull();
   });
 
-  it('unfolds to its sites, and folds', () => {
-    shown().show(FACTS, null);
-    unfold();
+  it('expands to its sites, and collapses', () => {
+    createView().show(FACTS, null);
+    toggleBody();
     expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('true');
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
-    unfold();
+    toggleBody();
     expect(find('.jaxcb-body').hidden).toBe(true);
   });
 
@@ -99,64 +99,64 @@ describe('TraceView', () => {
     [{ schema: 2 }, 'Update jupyter_jaxcb where JupyterLab runs.'],
     [null, 'the recording is null'],
     ['x', 'the recording is "x"']
-  ])('shows one message in place of %j', (facts, message) => {
-    shown().show(facts, null);
+  ])('shows only a message in place of %j', (facts, message) => {
+    createView().show(facts, null);
     expect(view.node.textContent).toContain(message);
     expect(view.node.children).toHaveLength(1);
   });
 
-  it('shows a message in place of the recording before', () => {
-    shown().show(FACTS, null);
+  it('replaces a recording with a message if the next one is malformed', () => {
+    createView().show(FACTS, null);
     view.show({ schema: 2 }, null);
     expect(view.node.textContent).toMatch(/^✕ cannot show this host trace/);
   });
 
-  it('shows a good recording after a bad one', () => {
-    shown().show({ schema: 2 }, null);
+  it('replaces a message with the next valid recording', () => {
+    createView().show({ schema: 2 }, null);
     view.show(FACTS, null);
     expect(view.node.textContent).toContain('bessel · pure');
     expect(view.node.textContent).not.toContain('schema');
   });
 
-  it('shows the facts alone where the measured are bad, and says why', () => {
-    shown().show(FACTS, { host_ns: 'no' });
-    unfold();
+  it('shows the facts and a warning if the measurements are malformed', () => {
+    createView().show(FACTS, { host_ns: 'no' });
+    toggleBody();
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
     expect(find('.jaxcb-warning').textContent).toContain('measured.host_ns is "no", not a list.');
   });
 
-  it('says that times are not saved', () => {
-    shown().show(FACTS, undefined);
-    unfold();
+  it('notes that times are not saved', () => {
+    createView().show(FACTS, undefined);
+    toggleBody();
     expect(find('.jaxcb-footer').textContent).toBe('times are not saved');
   });
 
-  it('has no tabs where there are no calls to show', () => {
-    shown().show(FACTS, null);
-    unfold();
+  it('has no tabs if there are no calls to show', () => {
+    createView().show(FACTS, null);
+    toggleBody();
     expect(find('[role=tablist]').hidden).toBe(true);
     expect(find('.jaxcb-site-show')).toBeNull();
   });
 
-  it('gives two views of one recording different ids', () => {
-    shown().show(FACTS, null);
+  it('has different element ids in two views of one recording', () => {
+    createView().show(FACTS, null);
     const other = new TraceView();
     other.show(FACTS, null);
     expect(other.node.querySelector('.jaxcb-body')!.id).not.toBe(find('.jaxcb-body').id);
     other.dispose();
   });
 
-  it('goes to a line', () => {
+  it('jumps to the line of a site', () => {
     const reveal = vi.fn();
-    shown({ reveal }).show(FACTS, someMeasured({ cells: ['c0', 'c1'] }));
-    unfold();
+    createView({ reveal }).show(FACTS, someMeasured({ cells: ['c0', 'c1'] }));
+    toggleBody();
     find('button.jaxcb-site-where').click();
     expect(reveal).toHaveBeenCalledWith({ cell: 'c0', line: 3, column: 2 });
   });
 });
 
 describe('the footer of TraceView', () => {
-  it('shows losses, order, environment and compilations', () => {
+  it('shows missing calls, call order, workers, environment and compilations', () => {
     const measured = someMeasured({
       out_of_order: ['line 4 ran before line 3'],
       by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms'],
@@ -164,8 +164,8 @@ describe('the footer of TraceView', () => {
       compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6 }],
       host_ns: [0, 1]
     });
-    shown().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
-    unfold();
+    createView().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
+    toggleBody();
     const words = [...find('.jaxcb-footer').children].map(child => child.textContent);
     expect(words).toEqual([
       '⚠ line 4 ran before line 3',
@@ -184,45 +184,45 @@ describe('the footer of TraceView', () => {
   });
 
   it('counts the sites that are not listed', () => {
-    shown().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
-    unfold();
+    createView().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
+    toggleBody();
     expect(find('.jaxcb-warning').textContent).toBe('⚠ 1 more call sites are not listed');
   });
 
-  it('says that nothing ran', () => {
-    shown().show({ ...FACTS, ahead: true }, null);
-    unfold();
+  it('notes that nothing ran', () => {
+    createView().show({ ...FACTS, ahead: true }, null);
+    toggleBody();
     expect(find('.jaxcb-footer').textContent).toBe('explained without running');
   });
 });
 
 describe('the calls of TraceView', () => {
-  it('are unpacked when their tab is opened, and not before', async () => {
-    shown().show(FACTS, someMeasured({ calls: SAVED }));
-    unfold();
+  it('are unpacked only when their tab is opened', async () => {
+    createView().show(FACTS, someMeasured({ calls: SAVED }));
+    toggleBody();
     expect(unpacked).not.toHaveBeenCalled();
     callsTab().click();
     expect(unpacked).toHaveBeenCalledWith(SAVED);
-    await settled();
+    await flushPromises();
     expect(stores[0]!.calls.length).toBe(2);
     expect(find('canvas')).not.toBeNull();
   });
 
-  it('are those that came separately, where they did', async () => {
-    shown().show(FACTS, someMeasured(), someCalls(5));
-    unfold();
+  it('are not unpacked if they were sent separately', async () => {
+    createView().show(FACTS, someMeasured(), someCalls(5));
+    toggleBody();
     callsTab().click();
-    await settled();
+    await flushPromises();
     expect(stores[0]!.calls.length).toBe(5);
     expect(unpacked).not.toHaveBeenCalled();
   });
 
-  it('keep the sites in view where they cannot be unpacked', async () => {
+  it('are replaced by a message if they cannot be unpacked, and the sites stay', async () => {
     unpacked.mockImplementation(() => Promise.reject(new Error('bad base64.')));
-    shown().show(FACTS, someMeasured({ calls: SAVED }));
-    unfold();
+    createView().show(FACTS, someMeasured({ calls: SAVED }));
+    toggleBody();
     callsTab().click();
-    await settled();
+    await flushPromises();
     expect(find('.jaxcb-calls').textContent).toBe('✕ cannot show the calls: bad base64.');
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
   });
@@ -231,143 +231,143 @@ describe('the calls of TraceView', () => {
     [{ ...someCalls(2), rows: 3 }, '3 calls take 54 bytes, not 36'],
     [{ ...someCalls(2), rows: 1.5 }, 'invalid number of rows'],
     [{ ...someCalls(2), unit_ns: NaN }, 'time unit']
-  ])('are refused where they are not what they claim (%#)', async (raw, message) => {
-    shown().show(FACTS, null, raw);
-    unfold();
+  ])('are replaced by a message if they are malformed (%#)', async (raw, message) => {
+    createView().show(FACTS, null, raw);
+    toggleBody();
     callsTab().click();
-    await settled();
+    await flushPromises();
     expect(find('.jaxcb-calls').textContent).toContain(message);
   });
 
-  it('are narrowed to a site by its button', async () => {
-    shown().show(FACTS, null, someCalls(5));
-    unfold();
+  it('are filtered by site with the button of the site', async () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
     find('.jaxcb-site-show').click();
-    await settled();
+    await flushPromises();
     expect(stores[0]!.filter.site).toBe(1);
     expect(callsTab().getAttribute('aria-selected')).toBe('true');
     expect(document.activeElement).toBe(callsTab());
   });
 
-  it('come with their sample_values', async () => {
+  it('have sample values', async () => {
     const site = aSite({ sample_values: [[-1, ['1'], ['2'], false, null]] });
-    shown().show(someFacts([site]), someMeasured({ sample_rows: [[0]] }), someCalls(1));
-    unfold();
+    createView().show(someFacts([site]), someMeasured({ sample_rows: [[0]] }), someCalls(1));
+    toggleBody();
     callsTab().click();
-    await settled();
+    await flushPromises();
     expect(find('table').textContent).toBe('1 → 2');
   });
 
-  it('say how many of them are saved', async () => {
-    shown().show(FACTS, { ...CUT, id: '', calls_not_saved: 999_998 });
-    unfold();
+  it('have a note on how many are saved', async () => {
+    createView().show(FACTS, { ...CUT, id: '', calls_not_saved: 999_998 });
+    toggleBody();
     callsTab().click();
-    await settled();
+    await flushPromises();
     expect(find('.jaxcb-calls').textContent).toBe('the first 2 of 1,000,000 calls are saved');
   });
 
-  it('are not made after the view has gone', async () => {
-    shown().show(FACTS, CUT);
-    unfold();
+  it('are not shown after the view was disposed', async () => {
+    createView().show(FACTS, CUT);
+    toggleBody();
     callsTab().click();
     view.dispose();
-    await settled();
+    await flushPromises();
     expect(stores).toEqual([]);
   });
 
-  it('free what they hold', async () => {
-    shown().show(FACTS, null, someCalls(5));
-    unfold();
+  it('dispose the timeline and the table with the view', async () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
     callsTab().click();
-    await settled();
+    await flushPromises();
     view.dispose();
     expect(disposed).toHaveBeenCalledTimes(2);
   });
 });
 
-describe('TraceView, shown again', () => {
-  it('stays unfolded, in its tab', async () => {
-    shown().show(FACTS, null, someCalls(5));
-    unfold();
+describe('TraceView with a new recording', () => {
+  it('stays expanded, with the same tab', async () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
     callsTab().click();
-    await settled();
+    await flushPromises();
     view.show(FACTS, null, someCalls(7));
-    await settled();
+    await flushPromises();
     expect(find('.jaxcb-body').hidden).toBe(false);
     expect(callsTab().getAttribute('aria-selected')).toBe('true');
     expect(stores[1]!.calls.length).toBe(7);
   });
 
-  it('keeps the focus on its tab', () => {
-    shown().show(FACTS, null, someCalls(5));
-    unfold();
+  it('keeps the focus on the tab', () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
     callsTab().click();
     callsTab().focus();
     view.show(FACTS, null, someCalls(7));
     expect(document.activeElement).toBe(callsTab());
   });
 
-  it('keeps the focus on its one line', () => {
-    shown().show(FACTS, null, someCalls(5));
+  it('keeps the focus on the summary line', () => {
+    createView().show(FACTS, null, someCalls(5));
     find('.jaxcb-disclosure').focus();
     view.show(FACTS, null, someCalls(7));
     expect(document.activeElement).toBe(find('.jaxcb-disclosure'));
   });
 
-  it('moves a focus that its new content has no place for to the tab', () => {
-    shown().show(FACTS, null, someCalls(5));
-    unfold();
+  it('moves the focus to the tab if the focused element is replaced', () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
     find('.jaxcb-site-show').focus();
     view.show(FACTS, null, someCalls(7));
     expect(document.activeElement).toBe(find('[role=tab]'));
   });
 
-  it('forgets the filter of another recording', async () => {
-    shown().show(FACTS, null, someCalls(5));
-    unfold();
+  it('clears the filter of the previous recording', async () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
     find('.jaxcb-site-show').click();
-    await settled();
+    await flushPromises();
     view.show(FACTS, null, someCalls(7));
-    await settled();
+    await flushPromises();
     expect(stores[1]!.filter.site).toBeNull();
   });
 });
 
-describe('TraceView, near a kernel that knows more', () => {
+describe('TraceView with a kernel that has the full recording', () => {
   const all: Everything = {
     facts: FACTS,
     measured: someMeasured({ id: 'r1' }),
     calls: someCalls(3)
   };
 
-  it('asks for everything once, when it unfolds', async () => {
+  it('requests the full recording once, when it is first expanded', async () => {
     const everything = vi.fn(() => Promise.resolve(null));
-    shown({ everything }).show(FACTS, CUT);
+    createView({ everything }).show(FACTS, CUT);
     expect(everything).not.toHaveBeenCalled();
-    unfold();
-    await settled();
-    unfold();
-    unfold();
+    toggleBody();
+    await flushPromises();
+    toggleBody();
+    toggleBody();
     expect(everything.mock.calls).toEqual([['r1']]);
   });
 
-  it('does not ask where the recording has no id', () => {
+  it('does not request a recording without an id', () => {
     const everything = vi.fn(() => Promise.resolve(null));
-    shown({ everything }).show(FACTS, { ...CUT, id: '' });
-    unfold();
+    createView({ everything }).show(FACTS, { ...CUT, id: '' });
+    toggleBody();
     expect(everything).not.toHaveBeenCalled();
   });
 
-  it('shows everything in place, with tab, filter, selection and focus as they were', async () => {
+  it('shows the full recording and keeps tab, filter, selection and focus', async () => {
     let reply: (all: Everything) => void = () => undefined;
     const everything = () => new Promise<Everything>(resolve => (reply = resolve));
-    shown({ everything }).show(FACTS, CUT);
-    unfold();
+    createView({ everything }).show(FACTS, CUT);
+    toggleBody();
     find('.jaxcb-site-show').click();
-    await settled();
+    await flushPromises();
     stores[0]!.select(1);
     reply(all);
-    await settled();
+    await flushPromises();
     expect(stores[1]!.calls.length).toBe(3);
     expect([stores[1]!.filter.site, stores[1]!.selected]).toEqual([1, 1]);
     expect(find('.jaxcb-calls').textContent).toBe('');
@@ -378,22 +378,22 @@ describe('TraceView, near a kernel that knows more', () => {
     ['nothing', () => Promise.resolve(null)],
     ['an error', () => Promise.reject(new Error('gone'))],
     ['garbage', () => Promise.resolve({ facts: 3, measured: 3, calls: someCalls(1) })]
-  ])('goes on with what is saved if the reply is %s', async (_, everything) => {
-    shown({ everything }).show(FACTS, CUT);
-    unfold();
+  ])('shows the saved calls if the reply is %s', async (_, everything) => {
+    createView({ everything }).show(FACTS, CUT);
+    toggleBody();
     callsTab().click();
-    await settled();
+    await flushPromises();
     expect(find('.jaxcb-calls').textContent).toBe('the first 2 of 3 calls are saved');
   });
 
-  it('ignores a reply for a recording that it no longer shows', async () => {
+  it('ignores the reply for a recording that is no longer shown', async () => {
     let reply: (all: Everything) => void = () => undefined;
     const everything = () => new Promise<Everything>(resolve => (reply = resolve));
-    shown({ everything }).show(FACTS, CUT);
-    unfold();
+    createView({ everything }).show(FACTS, CUT);
+    toggleBody();
     view.show(someFacts([]), null);
     reply(all);
-    await settled();
+    await flushPromises();
     expect(find('.jaxcb-summary').textContent).toBe('no callbacks');
   });
 });

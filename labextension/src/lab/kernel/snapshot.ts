@@ -1,4 +1,4 @@
-/** Messages of a kernel about its callbacks. They are untrusted, so every part is checked. */
+/** Reads a kernel's messages about its callbacks: untrusted data, so every field is checked. */
 
 import { STATUSES, type Status } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';

@@ -19,7 +19,7 @@ export const ORDERS = {
 } as const;
 export type Order = keyof typeof ORDERS;
 
-/** All callbacks in order of registration, then the sites whose callback is gone. */
+/** All callbacks in order of registration, then the sites whose callback is no longer registered. */
 export function groupsOf(snapshot: Snapshot): Group[] {
   const seen = new Map<string, number>();
   const groups = snapshot.callbacks.map(callback => {

@@ -8,7 +8,7 @@ import type { NotebookState } from '../kernel/service.js';
 import type { Snapshot } from '../kernel/snapshot.js';
 import { sentences } from '../words.js';
 
-const MANY = 4; // callbacks from which on the filter is shown
+const MANY = 4; // number of callbacks from which the filter is shown
 
 /** Shows the current notebook; rows keep their elements between updates. */
 export class Panel {

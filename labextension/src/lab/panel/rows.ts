@@ -124,7 +124,7 @@ function alarmWords(callback: Callback): string {
   ]);
 }
 
-/** Does not touch equal text, so that it is not announced again and stays selected. */
+/** Sets the text of a node if it differs: equal text is not announced again and stays selected. */
 export function setText(node: HTMLElement, text: string): void {
   if (node.textContent !== text) {
     node.textContent = text;

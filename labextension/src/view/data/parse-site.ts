@@ -21,7 +21,7 @@ export const LONG = 10_000; // an error with its traceback
 const MOST_OPERANDS = 1_000;
 const MOST_AXES = 64;
 const MOST_LEVELS = 32;
-const MOST_LINES = 100; // notes, errors and sample_values of one site
+const MOST_LINES = 100; // notes, errors and sample values of one site
 const NO_ELEMENT = -1;
 
 /** How many more variants may be read: the `variant` of a call has only 16 bits. */

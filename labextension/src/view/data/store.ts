@@ -72,7 +72,7 @@ export class Store {
     return this.labels.siteOfVariant[this.calls.variant(row)] ?? null;
   }
 
-  /** The colour of the site at an index. */
+  /** The color of the site at an index. */
   colour(site: number): number {
     return this.labels.colours[site] ?? 0;
   }

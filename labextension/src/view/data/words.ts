@@ -80,7 +80,7 @@ export function levelWords(levels: readonly Level[]): string {
   return `${sizes.join(' × ')}, ${method}`;
 }
 
-/** The sign of a status, readable without its colour. */
+/** The sign of a status, readable without its color. */
 export function statusSign(status: Status): string {
   return phrases.signs[status];
 }

@@ -49,7 +49,7 @@ export function stillRunning({ elapsed_ns }: RunningCall): string {
   return `${elapsed_ns >= SLOW_NS ? '⚠ ' : ''}still running, ${elapsedWords(elapsed_ns)}`;
 }
 
-/** `41 calls · 2.1 ms`, `41 calls · 2 failed · 2.1 ms`. */
+/** `41 calls · 2.1 ms`, `41 calls · ✕ 2 failed · 2.1 ms`. */
 export function progressSiteWords(site: ProgressSite): string {
   const failed = site.errors ? [`✕ ${site.errors.toLocaleString('en-US')} failed`] : [];
   return [callWords(site.calls), ...failed, timeWords(site.host_ns)].join(' · ');

@@ -8,7 +8,7 @@ export interface Row {
   readonly title: string;
   readonly detail: string;
   readonly colour?: number; // of its site; absent: none
-  readonly alert: boolean; // `detail` has a sign for it too
+  readonly alert: boolean; // `detail` shows this by a sign too
 }
 
 /** A list that shows at most `most` rows. */

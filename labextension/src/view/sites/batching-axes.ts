@@ -94,7 +94,7 @@ function kindOf(method: string, isBatched: boolean): AxisKind | null {
   }
 }
 
-/** `4 × 3 elements in one call`, `4 elements × one call each`. */
+/** `4 × 3 elements in one call`, `4 elements × one call`. */
 export function elementWords(levels: readonly Level[]): string {
   const outermostFirst = [...levels].reverse();
   const isLooped = ([, method]: Level): boolean => LOOPED_METHODS.includes(method);

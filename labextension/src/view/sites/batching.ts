@@ -1,4 +1,4 @@
-/** Draws what vmap made of the shapes: a row per operand or result, a column per vmap. */
+/** Draws how vmap changed the shapes: a row per operand or result, a column per vmap. */
 
 import { batchedOf, diagramWords, elementWords } from './batching-axes.js';
 import type { AxisKind, BatchAxis, Batched } from './batching-axes.js';

@@ -8,9 +8,9 @@ import { timeWords, variantShapes } from '../data/words.js';
 export interface Column {
   readonly name: string; // of its class: jaxcb-table-<name>
   readonly title: string;
-  readonly pixels: number; // its least width
-  readonly share: number; // of the width that is left over
-  /** Whether rows differ in it; the others are not shown. Called when there are new rows. */
+  readonly pixels: number; // minimum width
+  readonly share: number; // of the remaining width
+  /** Whether rows differ in this column, else it is hidden. Called when there are new rows. */
   readonly differs: () => boolean;
   readonly text: (row: number) => string;
   /** Returns the function from rows to sort keys; called once for each sorting. */
@@ -107,7 +107,7 @@ export function columnsOf(store: Store, sample_values: (row: number) => string):
   ];
 }
 
-/** Whether some row passes; each row is looked at once, as rows are added. */
+/** Whether some row passes; each row is checked once, when it is added. */
 function someRow(store: Store, passes: (row: number) => boolean): () => boolean {
   let found = false;
   let next = 0;

@@ -1,4 +1,4 @@
-/** The filters above the table that can make a difference, and the number of calls that pass. */
+/** The filters above the table, with the number of calls that pass; useless filters are hidden. */
 
 import { threadName } from '../data/call.js';
 import { h } from '../dom.js';
@@ -29,7 +29,7 @@ export class Filters {
     this.relabel();
   }
 
-  /** After a change of the labels. */
+  /** Handles a change of the labels. */
   relabel(): void {
     const { labels } = this.store;
     const threads = labels.threads.map((_, thread) => threadName(this.store, thread));
@@ -41,7 +41,7 @@ export class Filters {
     this.sync();
   }
 
-  /** After a change of the filter. */
+  /** Handles a change of the filter. */
   sync(): void {
     const { site, thread, errors } = this.store.filter;
     this.site.value = String(site ?? '');

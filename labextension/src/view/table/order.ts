@@ -41,7 +41,7 @@ export class Order {
     }
   }
 
-  /** After a change of the filter, the labels or the sorting. */
+  /** Handles a change of the filter, the labels or the sort order. */
   rebuild(): void {
     this.shown = 0;
     this.seen = 0;

@@ -6,7 +6,7 @@ const HIGHEST = 6_000_000; // pixels; Firefox stops at about 17 million
 /**
  * Maps the position of the scroll bar to rows.
  *
- * Up to `HIGHEST` pixels they are equal. Beyond that, jumps of the scroll bar are scaled, but small
+ * Up to `HIGHEST` pixels the two are equal. Beyond that, jumps of the scroll bar are scaled, but small
  * steps are not, so that no row is skipped.
  */
 export class Scroll {

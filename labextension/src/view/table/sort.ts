@@ -61,7 +61,7 @@ function pass(digits: Uint16Array, digit: number, from: Uint32Array, to: Uint32A
   return true;
 }
 
-/** The rank of every text among all of them. */
+/** The rank of each text in natural order (`worker-2` before `worker-10`); equal texts share one. */
 export function ranks(texts: readonly string[]): number[] {
   const { compare } = new Intl.Collator('en', { numeric: true });
   const places = new Map([...new Set(texts)].sort(compare).map((text, place) => [text, place]));

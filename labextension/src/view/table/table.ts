@@ -136,7 +136,7 @@ export class CallTable {
     this.scroll.fit(this.order.length, height);
   }
 
-  /** After a change of the number of rows. */
+  /** Handles a change of the number of rows. */
   private resize(): void {
     const { length } = this.order;
     const { calls } = this.store;

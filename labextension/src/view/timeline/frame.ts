@@ -72,7 +72,7 @@ export class Frame {
     this.selected.textContent = words;
   }
 
-  /** Lists the sites with their colours; a click filters by site. */
+  /** Lists the sites with their colors; a click filters by site. */
   list(): void {
     const { labels, filter } = this.store;
     const key = JSON.stringify([filter.site, labels.sites.slice(0, MOST_SITES + 1)]);

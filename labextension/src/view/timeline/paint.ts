@@ -21,7 +21,7 @@ export interface Drawing {
   readonly store: Store;
 }
 
-/** A track's calls in the colours of their sites, or all `dimmed`; `inner` is drawn over it. */
+/** A track's calls in the colors of their sites, or all `dimmed`; `inner` is drawn over it. */
 export function paintTrack(
   drawing: Drawing,
   track: Track,

@@ -43,9 +43,9 @@ const SAMPLES = 8;
 const DOMINANT = 0.6;
 
 /**
- * The site of most of the calls from `place` to before `next`; null: none of them.
+ * The site of most of the calls from `place` to before `next`; null: no site.
  *
- * Samples a few calls, always the same ones, so that colours do not flicker when panning.
+ * Samples a few calls, always the same ones, so that colors do not flicker when panning.
  */
 export function dominant(
   track: Track,

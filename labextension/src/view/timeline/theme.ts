@@ -1,4 +1,4 @@
-/** Colours of the timeline: custom properties of style/timeline.css, read when it is drawn. */
+/** Colors of the timeline: custom properties of style/timeline.css, read when it is drawn. */
 
 import { COLOURS, siteColour } from '../colours.js';
 
@@ -17,7 +17,7 @@ export interface Theme {
   readonly font: string;
 }
 
-/** Reads the current theme around `node`; `pen` converts colours to numbers. */
+/** Reads the current theme around `node`; `pen` converts colors to numbers. */
 export function themeOf(node: Element, pen: CanvasRenderingContext2D): Theme {
   const style = getComputedStyle(node);
   const read = (name: string) => style.getPropertyValue(name).trim() || '#808080';

@@ -52,7 +52,7 @@ export class Track {
       this.reserve(2 * place);
     }
     this.rows[place] = row;
-    // The searches need an order even where a recording breaks its promise of one.
+    // The searches need sorted starts, even if the recording is out of order.
     const ordered = place ? Math.max(start, this.starts[place - 1]!) : start;
     this.starts[place] = ordered;
     this.reach = ordered + duration;
@@ -125,7 +125,7 @@ export class Tracks {
     return this.byThread.get(thread) ?? [];
   }
 
-  /** Adds calls that arrived since the last time; false: there are more of them. */
+  /** Adds calls that arrived since the last time; false: more calls are left. */
   grow(): boolean {
     const { calls } = this.store;
     this.reserve();

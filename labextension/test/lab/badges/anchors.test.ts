@@ -9,8 +9,8 @@ function origin(): Origin {
   return originAt(RAN, crc32(RAN.toString()))!;
 }
 
-/** The line that reads so after these changes, by the line that ran. */
-function after(line: number, source: string, ...specs: ChangeSpec[]): string | null {
+/** The text, after these changes, of the line that was `line` when the cell ran; null: gone. */
+function textAfter(line: number, source: string, ...specs: ChangeSpec[]): string | null {
   let [doc, from] = [RAN, origin()];
   for (const spec of specs) {
     const changes = ChangeSet.of(spec, doc.length);
@@ -21,42 +21,42 @@ function after(line: number, source: string, ...specs: ChangeSpec[]): string | n
   return end === null ? null : doc.lineAt(end).text;
 }
 
-test('only the very source that ran is an origin', () => {
+test('accepts only the exact executed source as the origin', () => {
   expect(originAt(RAN, 1)).toBeNull();
   expect(originAt(RAN, null)).toBeNull();
   expect(lineEnd(origin(), RAN, 2, '')).toBe(RAN.line(2).to);
 });
 
-test('a line is found again after lines above it and typing in it', () => {
+test('finds a line after lines were inserted above it and text was typed into it', () => {
   const above = { from: 0, insert: '# new\n# lines\n' };
-  expect(after(2, '', above, { from: 24, insert: 'yy' })).toBe('yyy = f(1)');
+  expect(textAfter(2, '', above, { from: 24, insert: 'yy' })).toBe('yyy = f(1)');
 });
 
-test('typing at the end of a line leaves the place before it', () => {
-  expect(after(2, '', { from: RAN.line(2).to, insert: '  # why\nw = 1' })).toBe('y = f(1)  # why');
+test('stays at the end of the original line when text and a new line are typed after it', () => {
+  expect(textAfter(2, '', { from: RAN.line(2).to, insert: '  # why\nw = 1' })).toBe('y = f(1)  # why');
 });
 
-test('a line that is deleted is gone, from whichever side', () => {
+test('finds no line that was deleted, with or without its line break', () => {
   const { from, to } = RAN.line(2);
-  expect(after(2, '', { from, to: to + 1 })).toBeNull();
-  expect(after(2, '', { from: from - 1, to })).toBeNull();
-  expect(after(2, '', { from, to })).toBeNull();
+  expect(textAfter(2, '', { from, to: to + 1 })).toBeNull();
+  expect(textAfter(2, '', { from: from - 1, to })).toBeNull();
+  expect(textAfter(2, '', { from, to })).toBeNull();
 });
 
-test('where a formatter replaced the whole source, the nearest equal line is taken', () => {
+test('finds the nearest line with the same text after a formatter replaced the whole source', () => {
   const all = { from: 0, to: RAN.length, insert: '# y\ny = f(1)\n\n    y = f(1)' };
-  expect(after(2, 'y = f(1)', all)).toBe('y = f(1)');
-  expect(after(4, 'y = f(1)', all)).toBe('    y = f(1)');
-  expect(after(4, 'z = f(2)', all)).toBeNull();
+  expect(textAfter(2, 'y = f(1)', all)).toBe('y = f(1)');
+  expect(textAfter(4, 'y = f(1)', all)).toBe('    y = f(1)');
+  expect(textAfter(4, 'z = f(2)', all)).toBeNull();
 });
 
-test('without an origin a line without source is the one of that number', () => {
+test('finds a line by its number if both the origin and its text are unknown', () => {
   expect(lineEnd(null, RAN, 1, '')).toBe(8);
   expect(lineEnd(null, RAN, 5, '')).toBeNull();
   expect(lineEnd(null, RAN, 0, '')).toBeNull();
 });
 
-test('a line that the origin never had is none', () => {
+test('finds no line outside the executed source', () => {
   expect(lineEnd(origin(), RAN, 9, '')).toBeNull();
   expect(lineEnd(origin(), RAN, 0, '')).toBeNull();
 });

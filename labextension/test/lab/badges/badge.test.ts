@@ -13,48 +13,48 @@ const KEPT: Note = {
 };
 const CALLBACK: Note = { ...KEPT, tone: 'quiet', sign: '', text: 'pure', place: { callback: 1 } };
 
-function made(notes: readonly Note[], edited = false, open = vi.fn()): HTMLElement {
+function badgeNode(notes: readonly Note[], edited = false, open = vi.fn()): HTMLElement {
   return new Badge(notes, edited, open).toDOM();
 }
 
-test('each note is a button that opens its own place', () => {
+test('each note is a button that opens its site or callback', () => {
   const open = vi.fn();
-  const node = made([KEPT, CALLBACK], false, open);
+  const node = badgeNode([KEPT, CALLBACK], false, open);
   const buttons = node.querySelectorAll('button');
   expect([...buttons].map(button => button.textContent)).toEqual(['● 5 calls', 'pure']);
   buttons[1]!.click();
   expect(open.mock.calls).toEqual([[{ callback: 1 }]]);
 });
 
-test('the label for screen readers has the whole note, and that the cell was edited', () => {
-  const label = made([KEPT], true).querySelector('button')!.getAttribute('aria-label');
+test('the label for screen readers contains the whole note, and that the cell was edited', () => {
+  const label = badgeNode([KEPT], true).querySelector('button')!.getAttribute('aria-label');
   expect(label).toBe(
     'bessel · line 3. 5 calls. pure · unknown. <b>bold</b>. the cell was edited after this run'
   );
 });
 
-test('a detail that ends with a period has one period in the label', () => {
+test('a detail that ends with a period is not given a second one in the label', () => {
   const note = { ...KEPT, details: ['removed (dead-code elimination).', 'Use the result.'] };
-  const label = made([note]).querySelector('button')!.getAttribute('aria-label');
+  const label = badgeNode([note]).querySelector('button')!.getAttribute('aria-label');
   expect(label).toContain('removed (dead-code elimination). Use the result');
 });
 
-test('it is a note, apart from the text and from the variant of the Tab key', () => {
-  const node = made([KEPT]);
+test('a badge has the role of a note, and neither the cursor nor the Tab key reaches it', () => {
+  const node = badgeNode([KEPT]);
   expect(node.getAttribute('role')).toBe('note');
   expect(node.getAttribute('contenteditable')).toBe('false');
   expect(node.querySelector('button')!.tabIndex).toBe(-1);
 });
 
-test('a press on it does not take the cursor along', () => {
+test('pressing a badge does not move the cursor', () => {
   const press = new MouseEvent('mousedown', { bubbles: true, cancelable: true });
-  made([KEPT]).querySelector('button')!.dispatchEvent(press);
+  badgeNode([KEPT]).querySelector('button')!.dispatchEvent(press);
   expect(press.defaultPrevented).toBe(true);
   expect(new Badge([KEPT], false, vi.fn()).ignoreEvent()).toBe(true);
 });
 
-test('an update keeps buttons, adds missing ones and drops others', () => {
-  const node = made([KEPT]);
+test('an update reuses buttons, adds missing ones and removes unneeded ones', () => {
+  const node = badgeNode([KEPT]);
   const first = node.querySelector('button');
   const open = vi.fn();
   new Badge([{ ...KEPT, text: '6 calls' }, CALLBACK], false, open).updateDOM(node);
@@ -66,7 +66,7 @@ test('an update keeps buttons, adds missing ones and drops others', () => {
   expect(node.textContent).toBe('pure');
 });
 
-test('badges are equal if they say the same', () => {
+test('badges are equal if their notes and edited states are equal', () => {
   const badge = (notes: readonly Note[], edited: boolean): Badge =>
     new Badge(notes, edited, vi.fn());
   expect(badge([KEPT], false).eq(badge([{ ...KEPT }], false))).toBe(true);
@@ -74,7 +74,7 @@ test('badges are equal if they say the same', () => {
   expect(badge([KEPT], false).eq(badge([CALLBACK], false))).toBe(false);
 });
 
-test('the tooltip says everything, as text', () => {
+test('the tooltip shows every detail, as plain text', () => {
   const tip = tooltipNode([KEPT], true);
   expect(tip.getAttribute('role')).toBe('tooltip');
   expect(tip.querySelector('b')).toBeNull();

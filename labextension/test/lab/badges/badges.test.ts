@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { badges, currentEnd, type Source } from '../../../src/lab/badges/badges.js';
 import { crc32 } from '../../../src/lab/badges/crc32.js';
 import { notesOf, type CellNotes } from '../../../src/lab/badges/notes.js';
-import { SITE, snapshot } from '../made.js';
+import { SITE, snapshot } from '../snapshots.js';
 
 const SOURCE = 'import x\ny = f(1)\nz = f(2)';
 
@@ -29,13 +29,13 @@ function notesWith(calls = 5, text = SOURCE): CellNotes {
   return notesOf(snapshot({ sites: [site], cells: { two: crc32(text) } }), 'two')!;
 }
 
-async function updated(): Promise<void> {
+async function notifyListeners(): Promise<void> {
   [...listeners].forEach(listener => listener());
   await Promise.resolve();
 }
 
-/** The badges with their lines' text. */
-function seen(): string[] {
+/** The text of each badge, after the text of its line. */
+function badgeTexts(): string[] {
   return [...view.contentDOM.querySelectorAll('.jaxcb-badge')].map(badge => {
     const faded = badge.classList.contains('jaxcb-badge-edited') ? 'faded ' : '';
     return `${badge.closest('.cm-line')!.firstChild!.textContent} | ${faded}${badge.textContent}`;
@@ -57,69 +57,69 @@ afterEach(() => {
 
 const BADGE = 'y = f(1) | ● 5 calls · () → (5,) · 41 µs';
 
-test('an editor that is made late begins with its badges', () => {
-  expect(seen()).toEqual([BADGE]);
+test('an editor created after the run starts with its badges', () => {
+  expect(badgeTexts()).toEqual([BADGE]);
 });
 
-test('a count that grows keeps the elements', async () => {
+test('a new count updates the badge without replacing its elements', async () => {
   const button = view.dom.querySelector('.jaxcb-badge button');
   notes = notesWith(6);
-  await updated();
-  expect(seen()).toEqual([BADGE.replace('5 calls', '6 calls')]);
+  await notifyListeners();
+  expect(badgeTexts()).toEqual([BADGE.replace('5 calls', '6 calls')]);
   expect(view.dom.querySelector('.jaxcb-badge button')).toBe(button);
 });
 
-test('equal news change nothing in the editor', async () => {
+test('an update with equal notes does not touch the editor', async () => {
   const dispatch = vi.spyOn(view, 'dispatch');
   notes = notesWith();
-  await updated();
+  await notifyListeners();
   expect(dispatch).not.toHaveBeenCalled();
 });
 
-test('edits take badges along, faded; undo brings them back', () => {
+test('badges move with edits and are dimmed; undoing the edit restores them', () => {
   view.dispatch({ changes: { from: 0, insert: '# new\n' } });
-  expect(seen()).toEqual([BADGE.replace('●', 'faded ●')]);
+  expect(badgeTexts()).toEqual([BADGE.replace('●', 'faded ●')]);
   view.dispatch({ changes: { from: 0, to: 6 } });
-  expect(seen()).toEqual([BADGE]);
+  expect(badgeTexts()).toEqual([BADGE]);
 });
 
-test('news that come after an edit stand where the edit took the line', async () => {
+test('an update after an edit appears at the new position of its line', async () => {
   view.dispatch({ changes: { from: 18, insert: 'g(2) + ' } });
   view.dispatch({ changes: { from: 13, insert: '9' } });
   notes = notesWith(6);
-  await updated();
-  expect(seen()[0]).toMatch(/^y = 9f\(1\) \| faded ● 6 calls/);
+  await notifyListeners();
+  expect(badgeTexts()[0]).toMatch(/^y = 9f\(1\) \| faded ● 6 calls/);
 });
 
-test('a cell that ran again after an edit has fresh badges', async () => {
+test('badges are no longer dimmed when the cell runs again after an edit', async () => {
   view.dispatch({ changes: { from: 0, to: 8, insert: 'import y' } });
   notes = notesWith(5, 'import y\ny = f(1)\nz = f(2)');
-  await updated();
-  expect(seen()).toEqual([BADGE]);
+  await notifyListeners();
+  expect(badgeTexts()).toEqual([BADGE]);
 });
 
-test('a cell that was edited before its editor came finds the line by its text', async () => {
+test('finds the line by its text if the cell was edited before its editor existed', async () => {
   notes = notesWith(5, 'y = f(1)');
-  await updated();
-  expect(seen()).toEqual([BADGE.replace('●', 'faded ●')]);
+  await notifyListeners();
+  expect(badgeTexts()).toEqual([BADGE.replace('●', 'faded ●')]);
 });
 
-test('a restarted kernel leaves no badges', async () => {
+test('restarting the kernel removes the badges', async () => {
   notes = null;
-  await updated();
-  expect(seen()).toEqual([]);
+  await notifyListeners();
+  expect(badgeTexts()).toEqual([]);
 });
 
-test('badges that are switched off are gone, and come back', async () => {
+test('switching badges off removes them, switching them on restores them', async () => {
   shown = false;
-  await updated();
-  expect(seen()).toEqual([]);
+  await notifyListeners();
+  expect(badgeTexts()).toEqual([]);
   shown = true;
-  await updated();
-  expect(seen()).toEqual([BADGE]);
+  await notifyListeners();
+  expect(badgeTexts()).toEqual([BADGE]);
 });
 
-test('changes during an editor update are shown after it', async () => {
+test('changes during an editor update are shown after the update', async () => {
   let threw = false;
   const listener = EditorView.updateListener.of(update => {
     if (update.docChanged) {
@@ -137,34 +137,34 @@ test('changes during an editor update are shown after it', async () => {
   view.dispatch({ changes: { from: 0, insert: ' ' } });
   await Promise.resolve();
   expect(threw).toBe(false);
-  expect(seen()[0]).toMatch(/6 calls/);
+  expect(badgeTexts()[0]).toMatch(/6 calls/);
 });
 
-test('news for an editor that is gone by then are dropped', async () => {
+test('an update is dropped if its editor has been destroyed', async () => {
   const dispatch = vi.spyOn(view, 'dispatch');
   notes = notesWith(6);
-  const news = updated();
+  const update = notifyListeners();
   view.destroy();
-  await news;
+  await update;
   expect(dispatch).not.toHaveBeenCalled();
 });
 
-test('the text of the editor is that of the code alone', () => {
+test('badges do not change the text of the editor', () => {
   expect(view.state.doc.toString()).toBe(SOURCE);
   expect(view.state.sliceDoc(9, 17)).toBe('y = f(1)');
 });
 
-test('a click opens the panel at the site', () => {
+test('a click on a badge opens the panel at its site', () => {
   view.dom.querySelector<HTMLElement>('.jaxcb-badge button')!.click();
   expect(open).toHaveBeenCalledWith({ site: 0 });
 });
 
-test('the end of a line that ran is known after edits, for who goes there', () => {
+test('currentEnd finds the end of an executed line after edits', () => {
   view.dispatch({ changes: { from: 0, insert: '# new\n' } });
   const end = currentEnd(view.state, 3, '')!;
   expect(view.state.doc.lineAt(end).text).toBe('z = f(2)');
 });
 
-test('an editor without badges knows the line by its number', () => {
+test('currentEnd finds a line by its number in an editor without badges', () => {
   expect(currentEnd(EditorState.create({ doc: SOURCE }), 1, '')).toBe(8);
 });

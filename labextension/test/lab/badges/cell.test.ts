@@ -5,7 +5,7 @@ import { cellSource } from '../../../src/lab/badges/cell.js';
 import { Hub } from '../../../src/lab/kernel/service.js';
 import { Switch } from '../../../src/lab/switch.js';
 import { FakeKernel } from '../kernels.js';
-import { message } from '../made.js';
+import { message } from '../snapshots.js';
 
 const notebook = {} as ISharedNotebook;
 
@@ -15,13 +15,13 @@ function shared(parts: Record<string, unknown> = {}): CodeEditor.IModel['sharedM
 }
 
 test.each([{ cell_type: 'markdown' }, { notebook: null }, { cell_type: undefined }])(
-  'what is no code cell of a notebook (%j) has no badges',
+  'anything but a code cell of a notebook (%j) has no badges',
   parts => {
     expect(cellSource(new Hub(), shared(parts), new Switch(true), vi.fn())).toBeNull();
   }
 );
 
-test('a cell gets its own notes, and every change of the switch', () => {
+test('a cell receives its notes, and every change of the switch', () => {
   const hub = new Hub();
   const shown = new Switch(true);
   const kernel = new FakeKernel();
@@ -30,18 +30,18 @@ test('a cell gets its own notes, and every change of the switch', () => {
   const off = source.on(listener);
   hub.state(notebook).connect(kernel.connection);
   expect(source.notes()).toBeNull();
-  kernel.says(message());
+  kernel.sends(message());
   expect(source.notes()!.lines.length).toBe(1);
   shown.turn(false);
   expect(source.shown()).toBe(false);
   expect(listener).toHaveBeenCalledTimes(3);
   off();
   shown.turn(true);
-  kernel.says(message());
+  kernel.sends(message());
   expect(listener).toHaveBeenCalledTimes(3);
 });
 
-test('a click opens the notebook and the place', () => {
+test('a click opens the site in the panel of its notebook', () => {
   const open = vi.fn();
   cellSource(new Hub(), shared(), new Switch(true), open)!.open({ site: 3 });
   expect(open).toHaveBeenCalledWith(notebook, { site: 3 });

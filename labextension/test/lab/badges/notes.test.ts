@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { notesOf } from '../../../src/lab/badges/notes.js';
-import { CALLBACK, SITE, snapshot } from '../made.js';
+import { CALLBACK, SITE, snapshot } from '../snapshots.js';
 
 test('a cell that is not in the snapshot has no notes', () => {
   expect(notesOf(snapshot(), 'three')).toBeNull();
 });
 
-test('a site stands at its line, with the source by which it is found again', () => {
+test('a site has a note on its line, with the source text that identifies the line', () => {
   const notes = notesOf(snapshot(), 'two');
   expect(notes).toMatchObject({ crc: 0x0b0e9cb0, lines: [{ line: 3, source: SITE.source }] });
   expect(notes!.lines[0]!.notes[0]).toMatchObject({
@@ -17,13 +17,13 @@ test('a site stands at its line, with the source by which it is found again', ()
   });
 });
 
-test('a callback stands at the line that registers it', () => {
+test('a callback has a note on the line that registers it', () => {
   expect(notesOf(snapshot(), 'one')!.lines).toMatchObject([
     { line: 2, notes: [{ text: 'pure callback · 5 calls · 1 site', place: { callback: 0 } }] }
   ]);
 });
 
-test('sites of one line are together, and named where their functions differ', () => {
+test('sites on one line share a badge, which names their functions if they differ', () => {
   const texts = (other: string): string[] => {
     const sites = [SITE, { ...SITE, function: other, calls: 1 }];
     const { lines } = notesOf(snapshot({ sites }), 'two')!;
@@ -34,18 +34,18 @@ test('sites of one line are together, and named where their functions differ', (
   expect(texts('airy')).toEqual(['bessel:', 'airy: 1']);
 });
 
-test('a cell whose source is not known has no checksum', () => {
+test('a cell whose source is unknown has no checksum', () => {
   expect(notesOf(snapshot({ cells: {} }), 'two')!.crc).toBeNull();
 });
 
-test('a callback that failed says so by sign and tone', () => {
+test('the sign and tone of a callback show that it failed', () => {
   const note = (errors: number) =>
     notesOf(snapshot({ callbacks: [{ ...CALLBACK, errors }] }), 'one')!.lines[0]!.notes[0]!;
   expect(note(0)).toMatchObject({ tone: 'quiet', sign: '' });
   expect(note(1)).toMatchObject({ tone: 'error', sign: '✕' });
 });
 
-test('the details of a callback hold its options', () => {
+test('the details of a callback include its options', () => {
   const callbacks = [{ ...CALLBACK, elided: 2 }];
   expect(notesOf(snapshot({ callbacks }), 'one')!.lines[0]!.notes[0]!.details).toEqual([
     'pure callback · 5 calls · 1 site · 2 elided',

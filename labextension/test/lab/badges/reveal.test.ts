@@ -34,7 +34,7 @@ afterEach(() => {
   view.destroy();
 });
 
-test('the cell is scrolled to, and the line selected for editing', async () => {
+test('reveal scrolls to the cell and selects the line for editing', async () => {
   expect(await reveal(panel(), { cell: 'two', line: 2, source: '' })).toBe(true);
   expect(content.scrollToItem).toHaveBeenCalledWith(1, 'smart');
   expect([content.activeCellIndex, content.mode]).toEqual([1, 'edit']);
@@ -44,14 +44,14 @@ test('the cell is scrolled to, and the line selected for editing', async () => {
   expect(view.hasFocus).toBe(true);
 });
 
-test('the line flashes for a moment', async () => {
+test('reveal flashes the line for a moment', async () => {
   await reveal(panel(), { cell: 'two', line: 2, source: '' });
   expect(view.dom.querySelector('.jaxcb-flash')!.textContent).toBe('  y = 1');
   vi.runAllTimers();
   expect(view.dom.querySelector('.jaxcb-flash')).toBeNull();
 });
 
-test('a line is known by its text before its number, and never beyond the end', async () => {
+test('reveal prefers the text of a line to its number, and stays within the cell', async () => {
   await reveal(panel(), { cell: 'two', line: 1, source: 'y = 1' });
   expect(view.state.selection.main.from).toBe(9);
   await reveal(panel(), { cell: 'two', line: 1, source: 'gone' });
@@ -60,7 +60,7 @@ test('a line is known by its text before its number, and never beyond the end', 
   expect(view.state.selection.main.from).toBe(9);
 });
 
-test('an editor that comes only when its cell is in sight is waited for', async () => {
+test('reveal waits for an editor that is created when its cell becomes visible', async () => {
   const late = content.widgets[1]!;
   late.editor = null;
   late.ready = Promise.resolve().then(() => {
@@ -70,13 +70,13 @@ test('an editor that comes only when its cell is in sight is waited for', async 
   expect(view.state.selection.main.from).toBe(9);
 });
 
-test('a cell that is not there changes nothing', async () => {
+test('reveal changes nothing if the cell does not exist', async () => {
   expect(await reveal(panel(), { cell: 'three', line: 1, source: '' })).toBe(false);
   expect(content.mode).toBe('command');
   expect(await reveal(panel(), { cell: 'one', line: 1, source: '' })).toBe(true);
 });
 
-test('the cell around an output is known', () => {
+test('cellAround finds the cell that contains an output', () => {
   const output = document.createElement('div');
   content.widgets[1]!.node.append(output);
   expect(cellAround(panel(), output)).toBe('two');

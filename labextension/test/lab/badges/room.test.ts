@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { h } from '../../../src/view/dom.js';
 import { fitBadges } from '../../../src/lab/badges/room.js';
 
-/** Where a badge goes that begins at `left`, in code `width` wide in an editor 500 wide. */
+/** The position of a badge at `left`, in code `width` wide and an editor 500 wide. */
 function fitted(left: number, width: number): [left: string, maxWidth: string] {
   const row = h('span');
   const badge = h('span', { class: 'jaxcb-badge' }, row);
@@ -17,14 +17,14 @@ function fitted(left: number, width: number): [left: string, maxWidth: string] {
   return [row.style.left, row.style.maxWidth];
 }
 
-test('a badge ends where the editor ends', () => {
+test('limits a badge to the right edge of the editor', () => {
   expect(fitted(100, 500)).toEqual(['14px', '386px']);
 });
 
-test('where the code leaves no room its sign is seen, over the end of the code', () => {
+test('shows the sign of a badge over the end of the code if there is no room after it', () => {
   expect(fitted(495, 500)).toEqual(['-17px', '22px']);
 });
 
-test('code that scrolls sideways may scroll as far as the badge needs', () => {
+test('does not limit the badge if the code already scrolls horizontally', () => {
   expect(fitted(495, 900)).toEqual(['14px', 'none']);
 });

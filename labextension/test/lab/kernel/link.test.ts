@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { KernelLink } from '../../../src/lab/kernel/link.js';
 import { FakeKernel } from '../kernels.js';
-import { message } from '../made.js';
+import { message } from '../snapshots.js';
 
 const HELLO = { type: 'hello', protocol: 1 };
 
@@ -18,40 +18,40 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function linked(): KernelLink {
+function createLink(): KernelLink {
   return new KernelLink(kernel.connection, changed);
 }
 
-test('a kernel that is there is greeted once, on a comm without a thread of its own', () => {
-  linked();
+test('sends one hello to a connected kernel, on a comm without a subshell', () => {
+  createLink();
   expect(kernel.comm.sent).toEqual([HELLO]);
   expect(kernel.comm).toMatchObject({ commsOverSubshells: 'disabled' });
 });
 
-test('nothing is sent to a kernel without the comm, which would log a warning', () => {
+test('sends nothing to a kernel without our comm target, which would log a warning', () => {
   kernel.known = {};
-  linked();
+  createLink();
   expect(kernel.comm.sent).toEqual([]);
 });
 
-test('a kernel that comes later is listened to at once and greeted when it is there', () => {
+test('sends the hello once a connecting kernel is connected', () => {
   kernel.connectionStatus = 'connecting';
-  linked();
+  createLink();
   expect(kernel.comm.sent).toEqual([]);
   kernel.connectionStatusChanged.emit('connected');
   expect(kernel.comm.sent).toEqual([HELLO]);
 });
 
-test('a snapshot is received without a request', () => {
-  const link = linked();
-  kernel.says(message());
+test('receives a snapshot without a request', () => {
+  const link = createLink();
+  kernel.sends(message());
   expect(link.received.snapshot?.callbacks[0]?.name).toBe('bessel');
   expect(changed).toHaveBeenCalledOnce();
 });
 
-test('a lost connection keeps the snapshot, and requests it again on reconnect', () => {
-  const link = linked();
-  kernel.says(message());
+test('keeps the snapshot of a lost connection, and requests a new one after reconnecting', () => {
+  const link = createLink();
+  kernel.sends(message());
   kernel.connectionStatusChanged.emit('connecting');
   expect(link.received.snapshot).not.toBeNull();
   kernel.connectionStatusChanged.emit('connected');
@@ -59,21 +59,21 @@ test('a lost connection keeps the snapshot, and requests it again on reconnect',
   expect(kernel.comms.length).toBe(1);
 });
 
-test('a restart forgets everything and listens on a new comm', () => {
-  const link = linked();
-  kernel.says(message());
+test('a restart clears the snapshot and listens on a new comm', () => {
+  const link = createLink();
+  kernel.sends(message());
   kernel.restart();
   expect(link.received.snapshot).toBeNull();
   expect(kernel.comms.length).toBe(2);
   expect(kernel.comm.sent).toEqual([HELLO]);
 });
 
-test('a kernel that closes the comm, or unloads the extension, clears the snapshot', () => {
-  const link = linked();
-  kernel.says(message());
-  kernel.says({ type: 'unloaded', protocol: 1 });
+test('clears the snapshot when the kernel closes the comm or unloads the extension', () => {
+  const link = createLink();
+  kernel.sends(message());
+  kernel.sends({ type: 'unloaded', protocol: 1 });
   expect(link.received.snapshot).toBeNull();
-  kernel.says(message());
+  kernel.sends(message());
   kernel.comm.onClose();
   kernel.comm.dispose();
   expect(link.received.snapshot).toBeNull();
@@ -81,31 +81,31 @@ test('a kernel that closes the comm, or unloads the extension, clears the snapsh
   expect(kernel.comms.length).toBe(2);
 });
 
-test('an unreadable message is reported as trouble, until a readable one comes', () => {
-  const link = linked();
-  kernel.says({ type: 'snapshot', protocol: 2 });
+test('reports an unreadable message as trouble until a readable message arrives', () => {
+  const link = createLink();
+  kernel.sends({ type: 'snapshot', protocol: 2 });
   expect(link.received.snapshot).toBeNull();
   expect(link.received.trouble).toMatch(/protocol 2/);
-  kernel.says(message());
+  kernel.sends(message());
   expect(link.received.trouble).toBe('');
 });
 
-test('a recording is requested, and replies for other ids are ignored', async () => {
-  const reply = linked().everything('r1');
+test('requests a recording, and ignores replies with other ids', async () => {
+  const reply = createLink().everything('r1');
   expect(kernel.comm.sent[1]).toEqual({ type: 'recording', id: 'r1' });
-  kernel.says({ type: 'recording', id: 'r0', facts: { other: true } });
-  kernel.says({ type: 'recording', id: 'r1', facts: { mine: true } });
+  kernel.sends({ type: 'recording', id: 'r0', facts: { other: true } });
+  kernel.sends({ type: 'recording', id: 'r1', facts: { mine: true } });
   expect(await reply).toMatchObject({ facts: { mine: true } });
 });
 
-test('a recording that the kernel has no more is null', async () => {
-  const reply = linked().everything('r1');
-  kernel.says({ type: 'recording', id: 'r1', facts: null });
+test('returns null for a recording that the kernel no longer has', async () => {
+  const reply = createLink().everything('r1');
+  kernel.sends({ type: 'recording', id: 'r1', facts: null });
   expect(await reply).toBeNull();
 });
 
-test('a kernel that does not reply in ten seconds, or restarts, has no recording', async () => {
-  const link = linked();
+test('returns null if the kernel does not reply within ten seconds, or restarts', async () => {
+  const link = createLink();
   const silent = link.everything('r1');
   vi.advanceTimersByTime(10_000);
   expect(await silent).toBeNull();
@@ -114,21 +114,21 @@ test('a kernel that does not reply in ten seconds, or restarts, has no recording
   expect(await restarted).toBeNull();
 });
 
-test('a dead kernel is not asked', async () => {
-  const link = linked();
+test('sends no request to a dead kernel', async () => {
+  const link = createLink();
   kernel.status = 'dead';
   expect(await link.everything('r1')).toBeNull();
   expect(kernel.comm.sent).toEqual([HELLO]);
 });
 
-test('a connection without comms is left alone', () => {
+test('creates no comm on a connection that does not handle comms', () => {
   kernel.handleComms = false;
-  linked();
+  createLink();
   expect(kernel.comms).toEqual([]);
 });
 
-test('hanging up leaves the kernel to others', () => {
-  const link = linked();
+test('disposing the link closes only its own side of the comm', () => {
+  const link = createLink();
   link.dispose();
   expect(kernel.comm.isDisposed).toBe(true);
   expect(kernel.comm.sent).toEqual([HELLO]);

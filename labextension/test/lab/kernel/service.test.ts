@@ -1,23 +1,23 @@
 import { expect, test, vi } from 'vitest';
 import { Hub } from '../../../src/lab/kernel/service.js';
 import { FakeKernel, FakeSession } from '../kernels.js';
-import { CALLBACK, message } from '../made.js';
+import { CALLBACK, message } from '../snapshots.js';
 
 function named(name: string): Record<string, unknown> {
   return message({ callbacks: [{ ...CALLBACK, name }] });
 }
 
-test('two notebooks with equal cells receive from their own kernels', () => {
+test('notebooks with equal cell ids receive the snapshots of their respective kernels', () => {
   const hub = new Hub();
   const notebooks = [{}, {}];
   const kernels = [new FakeKernel(), new FakeKernel()];
   kernels.forEach((kernel, i) => hub.follow(notebooks[i]!, new FakeSession(kernel).context));
-  kernels.forEach((kernel, i) => kernel.says(named(`of ${i}`)));
+  kernels.forEach((kernel, i) => kernel.sends(named(`of ${i}`)));
   const names = notebooks.map(each => hub.state(each).received.snapshot!.callbacks[0]!.name);
   expect(names).toEqual(['of 0', 'of 1']);
 });
 
-test('a listener that comes before the kernel is notified later', () => {
+test('a listener added before the kernel starts is notified later', () => {
   const hub = new Hub();
   const notebook = {};
   const state = hub.state(notebook);
@@ -28,35 +28,35 @@ test('a listener that comes before the kernel is notified later', () => {
   expect(state.hasKernel).toBe(false);
   const kernel = new FakeKernel();
   session.kernelChanged.emit({ newValue: kernel });
-  kernel.says(message());
+  kernel.sends(message());
   expect(state.received.snapshot).not.toBeNull();
   expect(listener).toHaveBeenCalledTimes(2);
 });
 
-test('a removed listener is not notified', () => {
+test('a removed listener is no longer notified', () => {
   const kernel = new FakeKernel();
   const state = new Hub().state({});
   const listener = vi.fn();
   const off = state.on(listener);
   state.connect(kernel.connection);
   off();
-  kernel.says(message());
+  kernel.sends(message());
   expect(listener).toHaveBeenCalledOnce();
 });
 
-test('a new kernel starts empty, and the old one is ignored', () => {
+test('switching kernels clears the snapshot and disposes the old comm', () => {
   const hub = new Hub();
   const notebook = {};
   const [old, other] = [new FakeKernel(), new FakeKernel()];
   const session = new FakeSession(old);
   hub.follow(notebook, session.context);
-  old.says(message());
+  old.sends(message());
   session.kernelChanged.emit({ newValue: other });
   expect(hub.state(notebook).received.snapshot).toBeNull();
   expect(old.comm.isDisposed).toBe(true);
 });
 
-test('two views of one notebook share one line to the kernel', () => {
+test('two views of one notebook share one comm', () => {
   const hub = new Hub();
   const notebook = {};
   const kernel = new FakeKernel();
@@ -68,7 +68,7 @@ test('two views of one notebook share one line to the kernel', () => {
   expect(hub.state(notebook)).toBe(hub.state(notebook));
 });
 
-test('a notebook that is closed hangs up', () => {
+test('closing a notebook disposes its comm', () => {
   const kernel = new FakeKernel();
   const session = new FakeSession(kernel);
   new Hub().follow({}, session.context);
@@ -76,6 +76,6 @@ test('a notebook that is closed hangs up', () => {
   expect(kernel.comm.isDisposed).toBe(true);
 });
 
-test('without a kernel there is no recording', async () => {
+test('a notebook without a kernel has no recording', async () => {
   expect(await new Hub().state({}).everything('r')).toBeNull();
 });

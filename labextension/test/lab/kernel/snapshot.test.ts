@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { readMessage } from '../../../src/lab/kernel/snapshot.js';
-import { CALLBACK, message, SITE, snapshot } from '../made.js';
+import { CALLBACK, message, SITE, snapshot } from '../snapshots.js';
 
 function trouble(data: unknown): string {
   const read = readMessage(data);
   return read.type === 'trouble' ? read.text : `read as ${read.type}`;
 }
 
-test('a snapshot is read with the places of each cell', () => {
+test('reads a snapshot, and indexes its sites and callbacks by cell', () => {
   const read = snapshot({ sites: [SITE, { ...SITE, cell: null }, SITE] });
   expect(read.callbacks[0]!.options).toBe('vmap_method=expand_dims');
   expect(read.byCell.get('two')).toEqual({ sites: [0, 2], callbacks: [] });
@@ -16,7 +16,7 @@ test('a snapshot is read with the places of each cell', () => {
   expect([read.running, snapshot({ running: true }).running]).toEqual([false, true]);
 });
 
-test('another protocol is reported with both versions and advice', () => {
+test('reports an unknown protocol with both versions and advice', () => {
   expect(trouble({ type: 'snapshot', protocol: 2, version: '0.3' })).toBe(
     'this kernel has jupyter_jaxcb 0.3, which uses protocol 2; this JupyterLab extension ' +
       'uses protocol 1. Install the same version in both environments.'
@@ -36,7 +36,7 @@ test.each([
   ['callbacks[0].sites[0]', { callbacks: [{ ...CALLBACK, sites: [0.5] }] }],
   ['cells', { cells: [] }],
   ['cells', { cells: { two: 'x' } }]
-])('a message with bad %s is refused, and says where', (where, parts) => {
+])('rejects a message with an invalid %s, and names the field', (where, parts) => {
   expect(trouble(message(parts))).toBe(
     `this kernel has jupyter_jaxcb 0.1.0, which sent data that this JupyterLab extension cannot read ` +
       `(${where}). Install the same version in both environments.`
@@ -44,18 +44,18 @@ test.each([
 });
 
 test.each([null, 7, [], 'snapshot', { type: 'other', protocol: 1 }, {}])(
-  'a message %j breaks nothing',
+  'reports the malformed message %j without throwing',
   data => {
     expect(trouble(data)).toMatch(/^this kernel has jupyter_jaxcb.* Install the same version/);
   }
 );
 
-test('a cell may have any id', () => {
+test('accepts any string as the id of a cell', () => {
   const read = snapshot({ sites: [{ ...SITE, cell: '__proto__' }] });
   expect(read.byCell.get('__proto__')).toEqual({ sites: [0], callbacks: [] });
 });
 
-test('a recording comes with its raw calls, wherever in a buffer they lie', () => {
+test('reads the raw calls of a recording from any offset in a buffer', () => {
   const bytes = new Uint8Array([9, 9, 1, 2]).subarray(2);
   const data = { type: 'recording', id: 'r', facts: {}, measured: {}, rows: 5, unit_ns: 100 };
   const read = readMessage(data, [bytes]);
@@ -64,7 +64,7 @@ test('a recording comes with its raw calls, wherever in a buffer they lie', () =
   expect([calls!.data.byteLength, calls!.data.getUint8(0)]).toEqual([2, 1]);
 });
 
-test('a recording without a buffer has no calls', () => {
+test('reads a recording without a buffer as one without calls', () => {
   const read = readMessage({ type: 'recording', id: 'r', facts: null });
   expect(read).toMatchObject({ type: 'recording', reply: { facts: null, calls: null } });
 });

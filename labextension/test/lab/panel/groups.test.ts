@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { groupsOf, matches, sorted, type Group } from '../../../src/lab/panel/groups.js';
-import { CALLBACK, SITE, snapshot } from '../made.js';
+import { CALLBACK, SITE, snapshot } from '../snapshots.js';
 
 function names(groups: readonly Group[]): string[] {
   return groups.map(group => group.callback.name);
@@ -14,14 +14,14 @@ const THREE = snapshot({
   ]
 });
 
-test('a callback that is registered twice in a line keeps two keys, in each snapshot', () => {
+test('a callback registered twice on a line has two keys, equal in every snapshot', () => {
   const keys = (): string[] =>
     groupsOf(snapshot({ callbacks: [CALLBACK, CALLBACK] })).map(group => group.key);
   expect(new Set(keys()).size).toBe(2);
   expect(keys()).toEqual(keys());
 });
 
-test('sites of callbacks that are registered no more come last, with their sums', () => {
+test('sites of callbacks that are no longer registered come last, with their totals', () => {
   const sites = [SITE, { ...SITE, errors: ['E'] }, { ...SITE, calls: 2, elided: 3 }];
   const groups = groupsOf(snapshot({ sites }));
   expect(names(groups)).toEqual(['bessel', 'No longer registered']);
@@ -29,7 +29,7 @@ test('sites of callbacks that are registered no more come last, with their sums'
   expect(groups[1]!.callback).toMatchObject({ calls: 7, elided: 3, errors: 1, host_ns: 82000 });
 });
 
-test('groups are sorted by what is asked', () => {
+test('sorts groups by the requested order', () => {
   const by = (order: Parameters<typeof sorted>[1]): string =>
     names(sorted(groupsOf(THREE), order)).join('');
   expect([by('registered'), by('calls'), by('host_ns'), by('trouble')]).toEqual([
@@ -40,7 +40,7 @@ test('groups are sorted by what is asked', () => {
   ]);
 });
 
-test('a filter looks for all of its words, in callbacks and their sites', () => {
+test('a filter matches if all of its words occur in a callback or its sites', () => {
   const all = snapshot();
   const group = groupsOf(all)[0]!;
   const found = ['', 'BESSEL kept', 'return expand', 'bessel dead'].map(query =>

@@ -2,7 +2,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { Panel } from '../../../src/lab/panel/panel.js';
 import { NotebookState } from '../../../src/lab/kernel/service.js';
 import { FakeKernel } from '../kernels.js';
-import { CALLBACK, message, SITE } from '../made.js';
+import { CALLBACK, message, SITE } from '../snapshots.js';
 
 let panel: Panel;
 let kernel: FakeKernel;
@@ -16,11 +16,11 @@ beforeEach(() => {
   document.body.replaceChildren(panel.node);
 });
 
-function following(data?: unknown): void {
+function followNotebook(data?: unknown): void {
   notebook.connect(kernel.connection);
   panel.follow(notebook);
   if (data) {
-    kernel.says(data);
+    kernel.sends(data);
   }
 }
 
@@ -38,7 +38,7 @@ const MANY = message({
   sites: [SITE, { ...SITE, source: 'other' }]
 });
 
-test('without a notebook, a kernel, the extension or callbacks it says what is missing', () => {
+test('shows what is missing: a notebook, a kernel, the extension or callbacks', () => {
   expect(empty()).toBe('No notebook is open.');
   panel.follow(notebook);
   expect(empty()).toBe('This notebook has no kernel.');
@@ -46,46 +46,46 @@ test('without a notebook, a kernel, the extension or callbacks it says what is m
   expect(empty()).toBe(
     'This kernel has not loaded jupyter_jaxcb. Run %load_ext jupyter_jaxcb'
   );
-  kernel.says(message({ callbacks: [], sites: [] }));
+  kernel.sends(message({ callbacks: [], sites: [] }));
   expect(empty()).toBe('No callbacks yet. Begin a cell with %%jax_callback pure');
-  kernel.says(message());
+  kernel.sends(message());
   expect(empty()).toBe('(hidden)');
 });
 
-test('a kernel with another protocol is reported in a line', () => {
-  following({ type: 'snapshot', protocol: 2, version: '0.3' });
+test('reports a kernel with another protocol', () => {
+  followNotebook({ type: 'snapshot', protocol: 2, version: '0.3' });
   expect(empty()).toMatch(/^This kernel has jupyter_jaxcb 0.3, which uses protocol 2;/);
 });
 
-test('it lists callbacks, and says whether the kernel runs', () => {
-  following(message({ running: true }));
+test('lists callbacks, and shows whether the kernel is running', () => {
+  followNotebook(message({ running: true }));
   expect(names()).toEqual(['bessel']);
   expect(panel.node.querySelector('[role=status]')!.textContent).toBe('1 callback · running');
 });
 
-test('news keep rows, and with them focus and what is folded', () => {
-  following(message());
+test('an update keeps the rows, with their focus and collapsed state', () => {
+  followNotebook(message());
   const details = panel.node.querySelector('details')!;
   details.open = false;
   details.querySelector('summary')!.focus();
-  kernel.says(message({ callbacks: [{ ...CALLBACK, calls: 6 }] }));
+  kernel.sends(message({ callbacks: [{ ...CALLBACK, calls: 6 }] }));
   expect(panel.node.querySelector('details')).toBe(details);
   expect(details.open).toBe(false);
   expect(document.activeElement).toBe(details.querySelector('summary'));
   expect(details.textContent).toContain('6 calls');
 });
 
-test('a callback that is gone leaves the list', () => {
-  following(message());
-  kernel.says(message({ callbacks: [], sites: [] }));
+test('removes a callback that is no longer in the snapshot', () => {
+  followNotebook(message());
+  kernel.sends(message({ callbacks: [], sites: [] }));
   expect(names()).toEqual([]);
 });
 
-test('filter and order come with many callbacks', () => {
-  following(message());
+test('offers a filter and a sort order for many callbacks', () => {
+  followNotebook(message());
   const tools = panel.node.querySelector<HTMLElement>('.jaxcb-panel-tools')!;
   expect(tools.hidden).toBe(true);
-  kernel.says(MANY);
+  kernel.sends(MANY);
   expect(tools.hidden).toBe(false);
   const order = panel.node.querySelector('select')!;
   order.value = 'calls';
@@ -97,26 +97,26 @@ test('filter and order come with many callbacks', () => {
   expect([names(), empty()]).toEqual([[], 'No matching callbacks.']);
 });
 
-test('another notebook shows its own callbacks, and the former is ignored', () => {
-  following(message());
+test('following another notebook ignores updates of the previous one', () => {
+  followNotebook(message());
   panel.follow(new NotebookState());
-  kernel.says(message());
+  kernel.sends(message());
   expect(names()).toEqual([]);
   expect(empty()).toBe('This notebook has no kernel.');
 });
 
-test('what is folded in one notebook is not folded in another', () => {
-  following(message());
+test('collapsing a callback in one notebook does not collapse it in another', () => {
+  followNotebook(message());
   panel.node.querySelector('details')!.open = false;
   const [other, others] = [new NotebookState(), new FakeKernel()];
   other.connect(others.connection);
-  others.says(message());
+  others.sends(message());
   panel.follow(other);
   expect(panel.node.querySelector('details')!.open).toBe(true);
 });
 
-test('a place that is shown is found behind a filter, in focus', () => {
-  following(MANY);
+test('showing a site clears the filter that hides it, and focuses the site', () => {
+  followNotebook(MANY);
   const filter = panel.node.querySelector('input')!;
   filter.value = 'nowhere';
   filter.dispatchEvent(new Event('input'));
@@ -129,17 +129,17 @@ test('a place that is shown is found behind a filter, in focus', () => {
   expect(document.activeElement!.textContent).toMatch(/^b/);
 });
 
-test('a place that is gone is no error', () => {
+test('showing a site or callback that no longer exists does nothing', () => {
   panel.show({ site: 1 });
-  following(message());
+  followNotebook(message());
   panel.show({ site: 9 });
   panel.show({ callback: 9 });
   expect(document.activeElement).toBe(document.body);
 });
 
 test('a disposed panel ignores updates', () => {
-  following(message());
+  followNotebook(message());
   panel.dispose();
-  kernel.says(message({ callbacks: [] }));
+  kernel.sends(message({ callbacks: [] }));
   expect(names()).toEqual(['bessel']);
 });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { CallbackRow, setText, SiteRow } from '../../../src/lab/panel/rows.js';
 import type { CallSite } from '../../../src/lab/kernel/snapshot.js';
-import { CALLBACK, SITE } from '../made.js';
+import { CALLBACK, SITE } from '../snapshots.js';
 
 const jump = vi.fn();
 
@@ -21,7 +21,7 @@ function words(node: HTMLElement, selector: string): string[] {
   return [...node.querySelectorAll(selector)].map(found => found.textContent);
 }
 
-test('a site says its status by sign and word, its figures, and why', () => {
+test('a site shows its status as sign and word, its figures, reason and advice', () => {
   const why = { reason: 'dead', advice: 'use it' };
   const { node } = siteRow({ status: 'unused', elided: 2, calls: 0, ...why });
   expect(words(node, 'span, .jaxcb-callsite-figures, p')).toEqual([
@@ -33,21 +33,21 @@ test('a site says its status by sign and word, its figures, and why', () => {
   ]);
 });
 
-test('a site that failed says so, with its errors as text', () => {
+test('a failed site shows its status, and its errors as plain text', () => {
   const { node } = siteRow({ errors: ['ValueError: <b>no</b>'] });
   expect(words(node, '.jaxcb-callsite-status, p')).toEqual(['✕ failed', 'ValueError: <b>no</b>']);
   expect(node.classList.contains('jaxcb-tone-error')).toBe(true);
   expect(node.querySelector('b')).toBeNull();
 });
 
-test('a site goes to its line; one in a file goes nowhere', () => {
+test('the button of a site jumps to its line, and is disabled for a site in a file', () => {
   siteRow().node.querySelector('button')!.click();
   expect(jump).toHaveBeenCalledWith('two', 3, 'return bessel(1, x)');
   const away = siteRow({ cell: null }).node.querySelector('button')!;
   expect(away.disabled).toBe(true);
 });
 
-test('equal text is left alone', () => {
+test('updating with equal text does not replace its nodes', () => {
   const row = siteRow({ errors: ['E'] });
   const before = row.node.querySelector('p');
   const text = row.node.querySelector('.jaxcb-callsite-where')!.firstChild;
@@ -58,7 +58,7 @@ test('equal text is left alone', () => {
   expect(row.node.textContent).toBe('new');
 });
 
-test('a callback says its flavor, figures and what is wrong', () => {
+test('a callback shows its flavor, figures and problems', () => {
   const row = new CallbackRow(jump);
   row.update({ ...CALLBACK, errors: 2, elided: 1 }, [site()]);
   expect(words(row.node, 'summary > span')).toEqual([
@@ -69,7 +69,7 @@ test('a callback says its flavor, figures and what is wrong', () => {
   expect(words(row.node, '.jaxcb-callback-options')).toEqual(['vmap_method=expand_dims']);
 });
 
-test('a callback goes to the line that registers it', () => {
+test('the button of a callback jumps to the line that registers it', () => {
   const row = new CallbackRow(jump);
   row.update({ ...CALLBACK, where: '' }, []);
   const button = row.node.querySelector<HTMLButtonElement>('.jaxcb-callback-jump')!;
@@ -80,7 +80,7 @@ test('a callback goes to the line that registers it', () => {
   expect(button.hidden).toBe(true);
 });
 
-test('a callback that no program uses says so', () => {
+test('a callback without call sites shows a note', () => {
   const row = new CallbackRow(jump);
   row.update(CALLBACK, []);
   const none = row.node.querySelector<HTMLElement>('.jaxcb-callback-none')!;
@@ -89,7 +89,7 @@ test('a callback that no program uses says so', () => {
   expect(none.hidden).toBe(true);
 });
 
-test('sites that come and go leave the others as they are', () => {
+test('adding and removing sites does not replace the rows of other sites', () => {
   const row = new CallbackRow(jump);
   row.update(CALLBACK, [site()]);
   const first = row.node.querySelector('li');
@@ -99,7 +99,7 @@ test('sites that come and go leave the others as they are', () => {
   expect([...row.node.querySelectorAll('li')]).toEqual([first]);
 });
 
-test('a row that is shown opens, with the focus on the site', () => {
+test('showing a site opens its row and focuses the site', () => {
   const row = new CallbackRow(jump);
   row.update(CALLBACK, [site(), site()]);
   document.body.append(row.node);
@@ -112,7 +112,7 @@ test('a row that is shown opens, with the focus on the site', () => {
   expect(document.activeElement).toBe(row.node.querySelector('summary'));
 });
 
-test('a site in a file can be shown too', () => {
+test('a site in a file can be focused', () => {
   const row = siteRow({ cell: null });
   document.body.append(row.node);
   row.focus();

@@ -16,7 +16,7 @@ function raw(rows: readonly Row[]): DataView {
 }
 
 describe('Calls', () => {
-  test('adds up the times between calls, in nanoseconds', () => {
+  test('accumulates the times between calls, in nanoseconds', () => {
     const calls = new Calls();
     calls.append(raw([[5, 1, -1, 0], [10, 2, 3, 7]]), 2, 100);
     expect([calls.start(0), calls.start(1)]).toEqual([500, 1500]);
@@ -24,7 +24,7 @@ describe('Calls', () => {
     expect([calls.element(0), calls.element(1)]).toEqual([-1, 3]);
   });
 
-  test('appends after the rows it has, from the base it is given', () => {
+  test('appends rows that start at a given base time', () => {
     const calls = new Calls();
     calls.append(raw([[0, 1, 0, 0]]), 1, 1);
     calls.append(raw([[5, 1, 0, 0]]), 1, 1, 1000);
@@ -32,7 +32,7 @@ describe('Calls', () => {
     expect(calls.start(1)).toBe(1005);
   });
 
-  test('keeps all rows when it grows', () => {
+  test('keeps all rows when its arrays grow', () => {
     const calls = new Calls();
     const chunk = Array.from({ length: 700 }, (_, n): Row => [1, n, n, n]);
     for (let n = 0; n < 5; n++) {
@@ -43,11 +43,11 @@ describe('Calls', () => {
     expect(calls.start(3499)).toBe(3500);
   });
 
-  test('refuses bytes that are not those of the rows', () => {
+  test('rejects data whose size does not match the number of rows', () => {
     expect(() => new Calls().append(raw([[0, 0, 0, 0]]), 2, 1)).toThrow('2 calls take 36 bytes');
   });
 
-  test('refuses times that would not be finite', () => {
+  test('rejects times that would not be finite', () => {
     for (const unit of [0, NaN, Infinity]) {
       expect(() => new Calls().append(raw([[0, 0, 0, 0]]), 1, unit)).toThrow(RangeError);
     }

@@ -24,15 +24,15 @@ const MEASURED: Measured = {
 };
 
 describe('parseMeasured', () => {
-  it('gives back what was measured', () => {
+  it('returns valid measurements', () => {
     expect(parseMeasured(structuredClone(MEASURED), FACTS)).toEqual(MEASURED);
   });
 
-  it.each([null, undefined, {}])('takes %j for metadata that were cleared', data => {
+  it.each([null, undefined, {}])('treats %j as cleared metadata', data => {
     expect(parseMeasured(data, FACTS)).toEqual(NOT_MEASURED);
   });
 
-  it('reads what older metadata have', () => {
+  it('reads metadata of older versions, which lack some keys', () => {
     const older = changed(changed(MEASURED, 'cells', undefined), 'by_worker', undefined);
     expect(parseMeasured(older, FACTS)).toEqual({ ...MEASURED, cells: [], by_worker: [] });
   });
@@ -46,27 +46,27 @@ describe('parseMeasured', () => {
     ['environment', { jax: 3 }, 'measured.environment.jax is 3, not text.'],
     ['calls', { site: [0] }, 'measured.calls.rows is missing.'],
     ['calls_not_saved', null, 'measured.calls_not_saved is null, not a whole number']
-  ])('refuses metadata whose %s is %j', (path, value, message) => {
+  ])('rejects metadata whose %s is %j', (path, value, message) => {
     expect(() => parseMeasured({ [path]: value }, TWO)).toThrow(message);
   });
 
-  it('keeps a key "__proto__" of the environment a key like any other', () => {
+  it('treats the key "__proto__" of the environment like any other', () => {
     const data = JSON.parse('{"environment":{"__proto__":"x"}}');
     const { environment } = parseMeasured(data, FACTS);
     expect(Object.keys(environment)).toEqual(['__proto__']);
     expect(Object.getPrototypeOf(environment)).toBe(Object.prototype);
   });
 
-  it('cuts lists by site to the sites that are shown', () => {
+  it('truncates lists by site to the sites that are shown', () => {
     expect(parseMeasured({ host_ns: [1, 2, 3] }, FACTS).host_ns).toEqual([1]);
   });
 
-  it('does not cut compressed calls, which could not be unpacked then', () => {
+  it('does not truncate compressed calls, which could then not be unpacked', () => {
     const calls = { rows: 1e9, unit_ns: 1, zlib: 'x'.repeat(1_000_000) };
     expect(parseMeasured({ calls }, FACTS).calls).toEqual(calls);
   });
 
-  it('refuses compressed calls of absurd length', () => {
+  it('rejects compressed calls that are too long', () => {
     const calls = { rows: 1, unit_ns: 1, zlib: 'x'.repeat(64_000_001) };
     expect(() => parseMeasured({ calls }, FACTS)).toThrow('too many to unpack');
   });

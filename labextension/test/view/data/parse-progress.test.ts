@@ -20,7 +20,7 @@ const PROGRESS = someProgress({
 });
 
 describe('parseProgress', () => {
-  it('returns the progress that the kernel sends', () => {
+  it('returns valid progress', () => {
     expect(parseProgress(structuredClone(PROGRESS))).toEqual(PROGRESS);
   });
 
@@ -29,7 +29,7 @@ describe('parseProgress', () => {
     ['expected', 'all', 'progress.expected is "all", not a whole number'],
     ['running.0.element', -2, 'progress.running[0].element is -2, not a whole number'],
     ['sites.0.errors', undefined, 'progress.sites[0].errors is missing.']
-  ])('refuses progress whose %s is %j', (path, value, message) => {
+  ])('rejects progress whose %s is %j', (path, value, message) => {
     expect(() => parseProgress(changed(PROGRESS, path, value))).toThrow(message);
   });
 

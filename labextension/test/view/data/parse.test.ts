@@ -11,23 +11,23 @@ const FACTS = someFacts([
 ]);
 
 describe('parseFacts', () => {
-  it('gives back what a recording says', () => {
+  it('returns the facts of a valid recording', () => {
     expect(parseFacts(structuredClone(FACTS))).toEqual({ ...FACTS, not_kept: 0, left_out: 0 });
   });
 
-  it('drops keys that are not of the schema', () => {
+  it('drops keys that are not in the schema', () => {
     const json = '{"schema":1,"sites":[],"overflow":0,"ahead":true,"__proto__":{"a":1},"b":2}';
     const keys = Object.keys(parseFacts(JSON.parse(json)));
     expect(keys).toEqual(['schema', 'sites', 'overflow', 'not_kept', 'ahead', 'left_out']);
     expect(({} as Record<string, unknown>)['a']).toBeUndefined();
   });
 
-  it('takes no key from the prototype', () => {
+  it('ignores inherited keys', () => {
     const data: unknown = Object.create({ ...FACTS });
     expect(() => parseFacts(data)).toThrow('schema is missing.');
   });
 
-  it('refuses another schema, and says what to do', () => {
+  it('rejects another schema, and advises an update', () => {
     expect(() => parseFacts({ schema: 2 })).toThrow(
       'this recording has schema 2; this version of jupyter_jaxcb shows schema 1. ' +
         'Update jupyter_jaxcb where JupyterLab runs.'
@@ -39,7 +39,7 @@ describe('parseFacts', () => {
     [undefined, 'the recording is missing.'],
     [[], 'the recording is a list, not an object.'],
     ['text', 'the recording is "text", not an object.']
-  ])('refuses %j in place of a recording', (data, message) => {
+  ])('rejects %j in place of a recording', (data, message) => {
     expect(() => parseFacts(data)).toThrow(new BadRecording(message));
   });
 
@@ -59,38 +59,38 @@ describe('parseFacts', () => {
     ['sites.0.shapes.0.operands.0', [[]], 'sites[0].shapes[0].operands[0] has 1 entries, not 2.'],
     ['sites.0.shapes.0.levels.0.2', [0], 'sites[0].shapes[0].levels[0][2][0] is 0, not true'],
     ['sites.0.sample_values.0.0', -2, 'sites[0].sample_values[0][0] is -2, not a whole number of at least -1']
-  ])('refuses a recording whose %s is %j', (path, value, message) => {
+  ])('rejects a recording whose %s is %j', (path, value, message) => {
     expect(() => parseFacts(changed(FACTS, path, value))).toThrow(message);
     expect(() => parseFacts(changed(FACTS, path, value))).toThrow(BadRecording);
   });
 
-  it('does not repeat the whole of a wrong value', () => {
+  it('shortens a wrong value in the message', () => {
     const data = changed(FACTS, 'sites.0.calls', 'x'.repeat(1_000_000));
     expect(() => parseFacts(data)).toThrow(/^.{0,140}$/);
   });
 
-  it('cuts long texts', () => {
+  it('truncates long texts', () => {
     const { sites } = parseFacts(changed(FACTS, 'sites.0.source', 'x'.repeat(10_000_000)));
     expect(sites[0]!.source).toBe(`${'x'.repeat(999)}…`);
   });
 
-  it('cuts no character in two', () => {
+  it('does not split a character when truncating', () => {
     const { sites } = parseFacts(changed(FACTS, 'sites.0.where', `${'x'.repeat(198)}😀😀`));
     expect(sites[0]!.where).toBe(`${'x'.repeat(198)}…`);
   });
 
-  it('reads the first of too many sites, and counts those it leaves out', () => {
+  it('reads a bounded number of sites, and counts the others', () => {
     const { sites, left_out } = parseFacts({ ...FACTS, sites: Array(5_000).fill(FACTS.sites[0]) });
     expect([sites.length, left_out]).toEqual([2_000, 3_000]);
   });
 
-  it('reads no more variants than a call can name', () => {
+  it('reads no more variants than a call can refer to', () => {
     const many = aSite({ shapes: Array(40_000).fill(aVariant([], [])) });
     const { sites } = parseFacts(someFacts([many, many]));
     expect(sites.map(site => site.shapes.length)).toEqual([40_000, 25_535]);
   });
 
-  it('refuses a shape of a million axes', () => {
+  it('rejects a shape with a million axes', () => {
     const data = changed(FACTS, 'sites.0.shapes.0.operands.0.0', Array(1_000_000).fill(1));
     expect(() => parseFacts(data)).toThrow('is a list, not a shape of at most 64 axes.');
   });

@@ -10,7 +10,7 @@ const CALLS = [
 ];
 
 describe('Store', () => {
-  test('notifies every listener of every change, until it is removed', () => {
+  test('notifies a listener of every change until it is removed', () => {
     const store = storeOf(CALLS);
     const received: Change[] = [];
     const stop = store.on(change => received.push(change));
@@ -23,7 +23,7 @@ describe('Store', () => {
     expect(received).toEqual(['calls', 'labels', 'selected', 'filter']);
   });
 
-  test('does not notify if the selection is unchanged', () => {
+  test('does not notify listeners if the selection is unchanged', () => {
     const store = storeOf(CALLS);
     store.select(1);
     const received: Change[] = [];
@@ -32,7 +32,7 @@ describe('Store', () => {
     expect(received).toEqual([]);
   });
 
-  test('selects no row that does not exist', () => {
+  test('selects nothing if the row does not exist', () => {
     const store = storeOf(CALLS);
     for (const row of [3, -1, NaN]) {
       store.select(0);
@@ -64,7 +64,7 @@ describe('Store', () => {
     expect(shown()).toEqual([]);
   });
 
-  test('knows whether its filter shows all', () => {
+  test('showsAll is false if any filter is set', () => {
     const store = storeOf(CALLS);
     expect(store.showsAll()).toBe(true);
     for (const part of [{ site: 0 }, { thread: 0 }, { errors: true }]) {
@@ -73,16 +73,16 @@ describe('Store', () => {
     }
   });
 
-  test('has no site for a variant that was not kept', () => {
+  test('has no site for an unknown variant', () => {
     expect([0, 1, 2].map(row => storeOf(CALLS).site(row))).toEqual([0, 1, null]);
   });
 
-  test('counts all calls, or some of them', () => {
+  test('counts the shown calls, with the total if some are hidden', () => {
     expect(storeOf(CALLS).countWords(3)).toBe('3 calls');
     expect(storeOf(CALLS).countWords(1)).toBe('1 of 3 calls');
   });
 
-  test('labels count the variants of all sites in their order', () => {
+  test('labels map the variants of all sites, concatenated, to their sites', () => {
     const site = (name: string, variants: number) => ({
       function: name,
       where: 'line 3',

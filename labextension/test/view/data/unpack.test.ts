@@ -24,7 +24,7 @@ function columns(rows: number): number[][] {
 }
 
 describe('unpack', () => {
-  test('gives back the columns that were saved', async () => {
+  test('returns the columns that were saved', async () => {
     const saved = [[0, 70000], [300, 5], [-1, 66000], [1, 2], [0, 513], [0, 65535]];
     const { rows, unit_ns, data } = await unpack({
       rows: 2,
@@ -41,54 +41,54 @@ describe('unpack', () => {
     expect([0, 1].map(row => calls.error(row))).toEqual([0, 65535]);
   });
 
-  test('gives back many rows, which take more than one slice', async () => {
+  test('unpacks many rows, which take more than one slice', async () => {
     const many = columns(20_000).map(column => column.map(value => (value * 7919) % 65521));
     const { data } = await unpack({ rows: 20_000, unit_ns: 1, zlib: zlib(planes(many)) });
     expect(data.getUint32(4 * 19_999, true)).toBe(many[0]![19_999]);
     expect(data.getUint16(16 * 20_000 + 2 * 19_999, true)).toBe(many[5]![19_999]);
   });
 
-  test('gives back nothing where nothing was saved', async () => {
+  test('returns no data if no rows were saved', async () => {
     const { data } = await unpack({ rows: 0, unit_ns: 1, zlib: zlib(new Uint8Array()) });
     expect(data.byteLength).toBe(0);
   });
 
-  test('refuses a number of rows that cannot be', async () => {
+  test('rejects an invalid number of rows', async () => {
     const text = zlib(planes(columns(1)));
     for (const rows of [-1, 1.5, NaN, 2_000_001, '1' as unknown as number]) {
       await expect(unpack({ rows, unit_ns: 1, zlib: text })).rejects.toThrow('invalid number of rows');
     }
   });
 
-  test('refuses a unit that is no time', async () => {
+  test('rejects an invalid time unit', async () => {
     const text = zlib(planes(columns(1)));
     for (const unit_ns of [0, -1, NaN, Infinity, 1e300]) {
       await expect(unpack({ rows: 1, unit_ns, zlib: text })).rejects.toThrow('time unit');
     }
   });
 
-  test('refuses what is not base64', async () => {
+  test('rejects invalid base64', async () => {
     await expect(unpack({ rows: 1, unit_ns: 1, zlib: '§§' })).rejects.toThrow('valid base64');
     const none = undefined as unknown as string;
     await expect(unpack({ rows: 1, unit_ns: 1, zlib: none })).rejects.toThrow('base64 text');
   });
 
-  test('refuses what is not zlib data', async () => {
+  test('rejects invalid zlib data', async () => {
     const noise = Buffer.from('no zlib at all').toString('base64');
     await expect(unpack({ rows: 1, unit_ns: 1, zlib: noise })).rejects.toThrow('valid zlib');
   });
 
-  test('refuses zlib data that ends too early', async () => {
+  test('rejects truncated zlib data', async () => {
     const cut = deflateSync(planes(columns(100))).subarray(0, 40).toString('base64');
     await expect(unpack({ rows: 100, unit_ns: 1, zlib: cut })).rejects.toThrow(/zlib|bytes/);
   });
 
-  test('refuses fewer bytes than the rows take', async () => {
+  test('rejects fewer bytes than the rows take', async () => {
     const short = zlib(planes(columns(1)));
     await expect(unpack({ rows: 2, unit_ns: 1, zlib: short })).rejects.toThrow('18 bytes, not');
   });
 
-  test('stops inflating a bomb soon after the bytes that its rows take', async () => {
+  test('stops inflating a zip bomb soon after the expected size', async () => {
     const bomb = zlib(new Uint8Array(100_000_000));
     const before = process.memoryUsage().arrayBuffers;
     await expect(unpack({ rows: 1, unit_ns: 1, zlib: bomb })).rejects.toThrow('more than the 18');

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveView } from '../../../src/view/live/live.js';
 import type { Store } from '../../../src/view/data/store.js';
 import { SiteList } from '../../../src/view/sites/sites.js';
-import { unkept } from '../keys.js';
+import { withoutSuppression } from '../keys.js';
 import {
   aSite,
   someCalls,
@@ -68,7 +68,7 @@ afterEach(() => {
 });
 
 describe('LiveView', () => {
-  it('tells how far the cell is', () => {
+  it('shows the progress of the cell', () => {
     view.update(someProgress(), []);
     const bar = find('[role=progressbar]');
     expect(bar.getAttribute('aria-valuenow')).toBe('4');
@@ -78,14 +78,14 @@ describe('LiveView', () => {
     expect(find('.jaxcb-bar-fill').style.width).toBe('4.3%');
   });
 
-  it('claims no share of calls that nobody knows', () => {
+  it('shows no percentage if the expected number of calls is unknown', () => {
     view.update(someProgress(), []);
     view.update(someProgress({ expected: null }), []);
     expect(find('[role=progressbar]').hasAttribute('aria-valuenow')).toBe(false);
     expect(find('.jaxcb-bar-fill').style.width).toBe('');
   });
 
-  it('lists sites and Host calls running, and drops those that ended', () => {
+  it('lists sites and running host calls, and removes calls that have ended', () => {
     view.update(someProgress({ sites: [SITE], running: [CALL, CALL] }), []);
     expect(find('.jaxcb-live-sites').textContent).toContain('bessel · pure · line 3');
     expect(view.node.querySelectorAll('.jaxcb-live-running li')).toHaveLength(2);
@@ -101,7 +101,7 @@ describe('LiveView', () => {
     expect(find('.jaxcb-live-sites').textContent).toContain('and 40 more');
   });
 
-  it('keeps its nodes, and touches none where nothing changed', async () => {
+  it('does not change the document if nothing has changed', async () => {
     view.update(someProgress({ sites: [SITE], running: [CALL] }), []);
     const changes = vi.fn();
     const observer = new MutationObserver(changes);
@@ -111,7 +111,7 @@ describe('LiveView', () => {
     observer.disconnect();
   });
 
-  it('gives sites the colours that they have afterwards', () => {
+  it('gives sites the same colors as the host trace', () => {
     const log = { function: 'log', flavor: 'io', where: 'line 9', line: 9, column: 0 };
     view.update(someProgress({ sites: [SITE, { ...SITE, ...log }] }), []);
     const facts = someFacts([unusedSite(), aSite(log), aSite({ line: 3, column: 4 })]);
@@ -120,18 +120,18 @@ describe('LiveView', () => {
     expect(first).not.toBe(second);
   });
 
-  it('keeps all keys from the shortcuts of JupyterLab', () => {
+  it('suppresses JupyterLab shortcuts on every focusable element', () => {
     expect(view.node.querySelectorAll('summary')).toHaveLength(1);
-    expect(unkept(view.node)).toEqual([]);
+    expect(withoutSuppression(view.node)).toEqual([]);
   });
 
-  it('speaks seldom', () => {
+  it('does not announce every update to screen readers', () => {
     view.update(someProgress({ elapsed_ns: 1e9 }), []);
     view.update(someProgress({ elapsed_ns: 1.1e9, calls: 500 }), []);
     expect(find('[role=status]').textContent).toContain('431 of');
   });
 
-  it('says that cannot show progress, until it can', () => {
+  it('shows a message for malformed progress until valid progress arrives', () => {
     view.update({ calls: 'many' }, []);
     expect(find('.jaxcb-bad').hidden).toBe(false);
     expect(find('.jaxcb-bad').textContent).toBe(
@@ -143,18 +143,18 @@ describe('LiveView', () => {
 });
 
 describe('the timeline of LiveView', () => {
-  it('is made when it is unfolded, with the calls so far', () => {
+  it('is created with the calls so far when it is expanded', () => {
     view.append({ ...someCalls(3), base_ns: 0 });
     expect(stores).toEqual([]);
     expect(openTimeline().calls.length).toBe(3);
   });
 
-  it('begins a batch of calls at its own time', () => {
+  it('adds a batch of calls at its base time', () => {
     view.append({ ...someCalls(1), base_ns: 5_000 });
     expect(openTimeline().calls.start(0)).toBe(5_100);
   });
 
-  it('grows', () => {
+  it('is notified of new calls', () => {
     const store = openTimeline();
     const received = vi.fn();
     store.on(received);
@@ -162,7 +162,7 @@ describe('the timeline of LiveView', () => {
     expect(received.mock.calls).toEqual([['calls']]);
   });
 
-  it('hears of new sites and threads, and only of new ones', () => {
+  it('is notified of new sites and threads, not of every update', () => {
     const store = openTimeline();
     const received = vi.fn();
     store.on(received);
@@ -174,18 +174,18 @@ describe('the timeline of LiveView', () => {
     expect(store.labels.threads).toEqual(['MainThread']);
   });
 
-  it('tells of calls that were not sent', () => {
+  it('has a note on calls that were not sent', () => {
     view.update(someProgress({ not_sent: 1_200 }), []);
     expect(find('details').textContent).toContain('1,200 calls are left out of the timeline');
   });
 
-  it('refuses calls that are not what they claim', () => {
+  it('rejects malformed calls', () => {
     view.append({ ...someCalls(3), rows: 4, base_ns: 0 });
     expect(find('.jaxcb-bad').textContent).toContain('4 calls take 72 bytes, not 54');
     expect(openTimeline().calls.length).toBe(0);
   });
 
-  it('goes with the view', () => {
+  it('is disposed with the view', () => {
     openTimeline();
     view.dispose();
     expect(disposed).toHaveBeenCalledTimes(1);

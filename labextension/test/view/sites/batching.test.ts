@@ -5,7 +5,7 @@ import { batchingDiagram } from '../../../src/view/sites/batching.js';
 import type { Level } from '../../../src/view/data/schema.js';
 import { aVariant } from '../recordings.js';
 
-/** The kinds of axes of each row, outermost first, and what is left: `batched 4, size1 1 | (5,)`. */
+/** For each row the kinds of axes, outermost first, and the unbatched shape: `batched 4 | 5`. */
 function rows(...variant: Parameters<typeof aVariant>): string[] | null {
   const found = batchedOf(aVariant(...variant));
   return (
@@ -21,7 +21,7 @@ const outer = (method: string): Level => [4, method, [true, false]];
 const nested = (method: string): Level[] => [inner(method), outer(method)];
 
 describe('batchedOf', () => {
-  it('finds axes of size 1 under expand_dims', () => {
+  it('finds size-1 axes under expand_dims', () => {
     expect(rows([[4, 1, 5], [1, 3]], [[4, 3]], nested('expand_dims'))).toEqual([
       'batched 4, size1 1 | 5',
       'size1 1, batched 3 | ',
@@ -29,7 +29,7 @@ describe('batchedOf', () => {
     ]);
   });
 
-  it('finds repeated axes under broadcast_all', () => {
+  it('finds tiled axes under broadcast_all', () => {
     expect(rows([[4, 3, 5], [4, 3]], [[4, 3]], nested('broadcast_all'))).toEqual([
       'batched 4, tiled 3 | 5',
       'tiled 4, batched 3 | ',
@@ -37,7 +37,7 @@ describe('batchedOf', () => {
     ]);
   });
 
-  it('finds operands without an axis under legacy_vectorized', () => {
+  it('finds unbatched operands under legacy_vectorized', () => {
     expect(rows([[4, 5], [3]], [[4, 3]], nested('legacy_vectorized'))).toEqual([
       'batched 4, unbatched | 5',
       'unbatched, batched 3 | ',
@@ -45,7 +45,7 @@ describe('batchedOf', () => {
     ]);
   });
 
-  it.each(['sequential', 'sequential_unrolled'])('finds that %s hides axes', method => {
+  it.each(['sequential', 'sequential_unrolled'])('finds looped axes under %s', method => {
     expect(rows([[5], []], [[7]], nested(method))).toEqual([
       'looped 4, unbatched | 5',
       'unbatched, looped 3 | ',
@@ -53,7 +53,7 @@ describe('batchedOf', () => {
     ]);
   });
 
-  it('takes looped axes out of a mix of methods', () => {
+  it('separates looped axes from the others if methods are mixed', () => {
     const levels = [inner('expand_dims'), outer('sequential')];
     expect(rows([[1], [3]], [[3]], levels)).toEqual([
       'looped 4, size1 1 | ',
@@ -66,9 +66,9 @@ describe('batchedOf', () => {
     ['an operand of another size', [[5]], [[4]], [4, 'expand_dims', [true]]],
     ['an operand without the axis', [[]], [[4]], [4, 'expand_dims', [true]]],
     ['a result of another size', [[4]], [[5]], [4, 'expand_dims', [true]]],
-    ['a flag too many', [[4]], [[4]], [4, 'expand_dims', [true, true]]],
+    ['one flag too many', [[4]], [[4]], [4, 'expand_dims', [true, true]]],
     ['an unknown method', [[4]], [[4]], [4, 'magic', [true]]]
-  ] as [string, number[][], number[][], Level][])('gives up on %s', (_, ins, outs, level) => {
+  ] as [string, number[][], number[][], Level][])('returns null for %s', (_, ins, outs, level) => {
     expect(rows(ins, outs, [level])).toBeNull();
   });
 });
@@ -79,13 +79,13 @@ describe('elementWords', () => {
     [nested('sequential'), '4 × 3 elements × one call'],
     [[inner('expand_dims'), outer('sequential')], '4 elements × one call with 3 elements'],
     [[[1, 'sequential', []]] as Level[], '1 element × one call']
-  ])('says how calls and elements go together (%#)', (levels, words) => {
+  ])('describes how batch elements are distributed over calls (%#)', (levels, words) => {
     expect(elementWords(levels)).toBe(words);
   });
 });
 
 describe('batchingDiagram', () => {
-  it('is described in words', () => {
+  it('has a text alternative', () => {
     const variant = aVariant([[], [5]], [[]], [[4, 'sequential', [true, false]]]);
     expect(batchingDiagram(variant).getAttribute('aria-label')).toBe(
       'vmap 4 (batched, unbatched), sequential. ' +
@@ -95,18 +95,18 @@ describe('batchingDiagram', () => {
     );
   });
 
-  it('explains the kinds that occur, and no others', () => {
+  it('explains only the kinds of axes that occur', () => {
     const diagram = batchingDiagram(aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]));
     const keys = [...diagram.querySelectorAll('.jaxcb-batching-key')];
     expect(keys.map(key => key.textContent)).toEqual(['batched: one entry per batch element']);
   });
 
-  it('distinguishes kinds by class, and looped axes by a sign', () => {
+  it('distinguishes kinds of axes by class, and looped axes by a sign too', () => {
     const diagram = batchingDiagram(aVariant([[]], [[]], [[4, 'sequential', [true]]]));
     expect(diagram.querySelector('.jaxcb-axis-looped')?.textContent).toBe('4 ×');
   });
 
-  it('can be scrolled to by keyboard', () => {
+  it('can be focused, and so scrolled, by keyboard', () => {
     const diagram = batchingDiagram(aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]));
     expect(diagram.tabIndex).toBe(0);
   });
@@ -118,11 +118,11 @@ describe('batchingDiagram', () => {
     expect(diagram.getAttribute('aria-label')).toBe('the host function maps (), (3,) → (3,)');
   });
 
-  it('says nothing for no operands', () => {
+  it('shows "nothing" for a call without operands and results', () => {
     expect(batchingDiagram(aVariant([], [])).textContent).toBe('nothing→nothing');
   });
 
-  it('falls back to the shapes where the numbers do not fit', () => {
+  it('falls back to the shapes if they are inconsistent with vmap', () => {
     const diagram = batchingDiagram(aVariant([[9]], [[9]], [[4, 'expand_dims', [true]]]));
     expect(diagram.querySelector('.jaxcb-batching-grid')).toBeNull();
     expect(diagram.textContent).toContain('vmap 4, expand_dims');

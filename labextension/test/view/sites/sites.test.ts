@@ -22,7 +22,7 @@ function text(node: HTMLElement, selector: string): string | null {
 afterEach(() => document.body.replaceChildren());
 
 describe('a row of SiteList', () => {
-  it('names where, source, function, flavor and status', () => {
+  it('shows the location, source, function, flavor and status', () => {
     const node = nodeOf({});
     expect(text(node, '.jaxcb-site-where')).toBe('line 4');
     expect(text(node, '.jaxcb-site-source')).toBe('return bessel(1, x)');
@@ -30,7 +30,7 @@ describe('a row of SiteList', () => {
     expect(text(node, '.jaxcb-status-kept')).toBe('●');
   });
 
-  it('stays in program order', () => {
+  it('is listed in program order', () => {
     const { node } = list(someFacts([unusedSite(), aSite()]));
     const places = [...node.querySelectorAll('.jaxcb-site-where')].map(one => one.textContent);
     expect(places).toEqual(['line 3', 'line 4']);
@@ -54,18 +54,18 @@ describe('a row of SiteList', () => {
     expect(text(node, '.jaxcb-site-calls')).toBe(words);
   });
 
-  it('shows the share of the time', () => {
+  it('shows the time and its share of the total', () => {
     const measured = someMeasured({ host_ns: [750_000, 250_000] });
     const { node } = list(someFacts([aSite(), aSite()]), measured);
     expect(text(node, '.jaxcb-site-time')).toBe('750 µs 75 %');
     expect(node.querySelector<HTMLElement>('.jaxcb-share > span')?.style.width).toBe('75%');
   });
 
-  it('leaves times out that were not saved', () => {
+  it('omits times that were not saved', () => {
     expect(text(nodeOf({}), '.jaxcb-site-time')).toBe('');
   });
 
-  it('keeps markup in names text', () => {
+  it('shows markup in the source as plain text', () => {
     const node = nodeOf({ source: '<img src=x onerror=alert(1)>' });
     expect(node.querySelector('img')).toBeNull();
     expect(text(node, '.jaxcb-site-source')).toBe('<img src=x onerror=alert(1)>');
@@ -73,26 +73,26 @@ describe('a row of SiteList', () => {
 });
 
 describe('the links of SiteList', () => {
-  it('go to the line', () => {
+  it('jump to the line of the site', () => {
     const reveal = vi.fn();
     const node = nodeOf({}, someMeasured({ cells: ['c1'] }), { reveal });
     node.querySelector<HTMLElement>('button.jaxcb-site-where')!.click();
     expect(reveal).toHaveBeenCalledWith({ cell: 'c1', line: 4, column: 2 });
   });
 
-  it('go to the line of an unknown cell', () => {
+  it('jump to the line even if the id of the cell is unknown', () => {
     const reveal = vi.fn();
     nodeOf({}, undefined, { reveal }).querySelector<HTMLElement>('button')!.click();
     expect(reveal).toHaveBeenCalledWith({ cell: null, line: 4, column: 2 });
   });
 
-  it('are not there for files, nor without a place to go to', () => {
+  it('are absent for sites in files, and without a reveal action', () => {
     const inFile = nodeOf({ cell: false }, undefined, { reveal: vi.fn() });
     expect(inFile.querySelector('button.jaxcb-link')).toBeNull();
     expect(nodeOf({}).querySelector('button.jaxcb-link')).toBeNull();
   });
 
-  it('show the calls of a site', () => {
+  it('filter by a site that has calls', () => {
     const filter = vi.fn();
     const { node } = list(someFacts([unusedSite(), aSite()]), undefined, { filter });
     const [button, ...others] = node.querySelectorAll<HTMLElement>('.jaxcb-site-show');
@@ -103,13 +103,13 @@ describe('the links of SiteList', () => {
 });
 
 describe('the details of SiteList', () => {
-  it('give the reason, and the advice apart from it', () => {
+  it('show the reason and, separately, the advice', () => {
     const { node } = list(someFacts([unusedSite()]));
     expect(text(node, '.jaxcb-site-reason')).toBe('nothing uses its result');
     expect(text(node, '.jaxcb-site-advice')).toContain('What to do: return or use the result');
   });
 
-  it('give notes, short errors, and what is around', () => {
+  it('show notes, short errors, and the enclosing loops and branches', () => {
     const site = { notes: ['a note'], errors: ['ValueError: no luck'] };
     const node = nodeOf(site, someMeasured({ around: [['scan of 5', 'cond']] }));
     expect(text(node, '.jaxcb-site-note')).toBe('•a note');
@@ -117,7 +117,7 @@ describe('the details of SiteList', () => {
     expect(text(node, '.jaxcb-site-context')).toBe('in scan of 5 › cond');
   });
 
-  it('fold a traceback behind its last line', () => {
+  it('collapse a traceback to its last line', () => {
     const error = 'Traceback (most recent call last):\n  File "x"\nValueError: no luck';
     const details = nodeOf({ errors: [error] }).querySelector('details')!;
     expect(details.textContent).toBe('✕ ValueError: no luck');
@@ -131,26 +131,26 @@ describe('the details of SiteList', () => {
     expect(text(node, '.jaxcb-site-context')).toBe('6 calls in 1 crossing');
   });
 
-  it('draw what vmap did', () => {
+  it('show the vmap diagram', () => {
     const shapes = [aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]])];
     expect(nodeOf({ shapes }).querySelector('.jaxcb-batching-grid')).not.toBeNull();
   });
 
-  it('draw the diagrams of many sites only when they are unfolded', () => {
+  it('collapse the diagrams if there are many sites', () => {
     const shapes = [aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]])];
     const { node } = list(someFacts(Array(9).fill(aSite({ shapes }))));
     expect(node.querySelector('.jaxcb-batching-grid')).toBeNull();
     expect(text(node, 'summary')).toBe('(4,) → (4,) vmap 4, expand_dims');
   });
 
-  it('count the calls of several shapes', () => {
+  it('count the calls with each of several shapes', () => {
     const shapes = [aVariant([[2]], [[2]], [], { calls: 2 }), aVariant([[3]], [[3]], [], { calls: 3 })];
     const node = nodeOf({ shapes });
     expect(text(node, '.jaxcb-site-variants > summary')).toBe('2 shapes');
     expect(text(node, '.jaxcb-site-variants')).toContain('2 calls:');
   });
 
-  it('draw a bounded number of shapes', () => {
+  it('show a bounded number of shapes', () => {
     const details = nodeOf({ shapes: Array(60_000).fill(aVariant([[2]], [[2]])) });
     const variants = details.querySelector<HTMLDetailsElement>('.jaxcb-site-variants')!;
     variants.open = true;
@@ -165,7 +165,7 @@ describe('the details of SiteList', () => {
     expect(text(node, '.jaxcb-site-context')).toBe('2 shards (cpu:0, cpu:1), gathers 4.1 kB');
   });
 
-  it('list what calls were given and answered', () => {
+  it('list the arguments and results of the sampled calls', () => {
     const node = nodeOf({
       sample_values: [
         [2, ['0.5', '1'], ['0.479'], false, null],
@@ -181,7 +181,7 @@ describe('the details of SiteList', () => {
 });
 
 describe('a long SiteList', () => {
-  it('begins with a hundred sites, and goes on where one asks for more', () => {
+  it('starts with 100 sites, and a button shows the others and focuses the first of them', () => {
     const sites = Array.from({ length: 150 }, (_, place) => aSite({ where: `line ${place}` }));
     const { node } = list(someFacts(sites));
     const more = node.querySelector<HTMLElement>('.jaxcb-sites-more')!;

@@ -14,7 +14,7 @@ describe('summaryLine', () => {
     expect(words(someFacts(), measured)).toBe('bessel · pure · 1 call · () → (5,) · 41 µs');
   });
 
-  it('leaves times out that were not saved', () => {
+  it('omits times that were not saved', () => {
     expect(words(someFacts())).toBe('bessel · pure · 1 call · () → (5,)');
   });
 
@@ -24,7 +24,7 @@ describe('summaryLine', () => {
     );
   });
 
-  it('gives no one reason for several', () => {
+  it('omits the reason if the elided calls have several', () => {
     const sites = [unusedSite(), unusedSite({ status: 'optimized_away' })];
     expect(words(someFacts(sites))).toContain('✕ 2 elided');
     expect(words(someFacts(sites))).not.toContain('elided:');
@@ -40,25 +40,25 @@ describe('summaryLine', () => {
     expect(words(someFacts([site]))).toContain('✕ ValueError: no');
   });
 
-  it('adds the sites of one function up', () => {
+  it('adds up the sites of one function', () => {
     const sites = [aSite({ calls: 2 }), aSite({ calls: 3, shapes: [aVariant([[2]], [[2]])] })];
     const measured = someMeasured({ host_ns: [1_000, 2_000] });
     expect(words(someFacts(sites), measured)).toBe('bessel · pure · 5 calls · 2 shapes · 3 µs');
   });
 
-  it('separates functions', () => {
+  it('lists functions separately', () => {
     const sites = [aSite(), aSite({ function: 'log', flavor: 'io', shapes: [] })];
     expect(words(someFacts(sites))).toBe(
       'bessel · pure · 1 call · () → (5,)   log · io · 1 call'
     );
   });
 
-  it('names a few of many functions', () => {
+  it('names the first of many functions, and counts the others', () => {
     const sites = Array.from({ length: 9 }, (_, place) => aSite({ function: `f${place}` }));
     expect(words(someFacts(sites))).toMatch(/f3.*and 5 more functions$/);
   });
 
-  it('sums up elided calls and errors of the other functions', () => {
+  it('includes elided calls and errors of the functions that are not named', () => {
     const names = ['f0', 'f1', 'f2', 'f3', 'f4', 'f5'].map(name => ({ function: name }));
     const sites = names.map(name => aSite(name));
     sites[4] = unusedSite(names[4]);
@@ -68,14 +68,14 @@ describe('summaryLine', () => {
     );
   });
 
-  it('counts what one run would do when nothing ran', () => {
+  it('counts the calls of one run if nothing ran', () => {
     const site = aSite({ expected: 5 });
     expect(words(someFacts([site], { ahead: true }))).toContain('5 calls per run');
     const unknown = aSite({ expected: null });
     expect(words(someFacts([site, unknown], { ahead: true }))).toContain('calls depend on data');
   });
 
-  it('says so when there are no callbacks', () => {
+  it('reads "no callbacks" for an empty recording', () => {
     expect(words(someFacts([]))).toBe('no callbacks');
   });
 });

@@ -8,13 +8,13 @@ describe('Scroll', () => {
     return made;
   }
 
-  test('has room for every row while there are few', () => {
+  test('gives every row its full height if there are few', () => {
     const few = scroll(100);
     few.scrolled(50 * ROW);
     expect([few.room, ...few.visible, few.y(50)]).toEqual([100 * ROW, 50, 60, 50 * ROW]);
   });
 
-  test('reaches the last of many rows, and the first again', () => {
+  test('reaches the last and the first of many rows', () => {
     const many = scroll(1_000_000);
     expect(many.room).toBeLessThan(17_000_000);
     many.scrolled(many.room - 10 * ROW);
@@ -23,7 +23,7 @@ describe('Scroll', () => {
     expect(many.visible).toEqual([0, 10]);
   });
 
-  test('is at the last row where the scroll bar ends, however it came there', () => {
+  test('shows the last row at the end of the scroll bar, whatever the previous position', () => {
     const many = scroll(1_000_000);
     const end = many.room - 10 * ROW;
     many.scrolled(end - 100);
@@ -31,7 +31,7 @@ describe('Scroll', () => {
     expect(many.y(999_999) + ROW).toBe(many.room);
   });
 
-  test('passes over no row when it scrolls by a little', () => {
+  test('skips no rows in small steps', () => {
     const many = scroll(1_000_000);
     many.scrolled(3_000_000);
     const [first] = many.visible;
@@ -40,13 +40,13 @@ describe('Scroll', () => {
     expect(many.y(first + 3)).toBeCloseTo(3_000_000 + 3 * ROW, -2);
   });
 
-  test('jumps with the scroll bar', () => {
+  test('scales jumps of the scroll bar', () => {
     const many = scroll(1_000_000);
     many.scrolled((many.room - 10 * ROW) / 2);
     expect(many.visible[0]).toBe(499_995);
   });
 
-  test('moves to a row that is not visible, and no further than it must', () => {
+  test('scrolls just far enough to reveal a row', () => {
     const few = scroll(100);
     expect(few.reveal(9)).toBeNull();
     expect(few.reveal(10)).toBe(ROW);
@@ -56,7 +56,7 @@ describe('Scroll', () => {
     expect(many.visible[1]).toBe(777_778);
   });
 
-  test('stays inside when rows go away', () => {
+  test('stays in range when rows are removed', () => {
     const few = scroll(100);
     few.scrolled(90 * ROW);
     few.fit(5, 10 * ROW);

@@ -32,32 +32,32 @@ describe('CallTable', () => {
     return { table, grid };
   }
 
-  const shown = (grid: Element) =>
+  const visibleRows = (grid: Element) =>
     [...grid.querySelectorAll<HTMLElement>('[data-row]')]
       .filter(row => !row.hidden)
       .sort((a, b) => Number(a.ariaRowIndex) - Number(b.ariaRowIndex));
-  const numbers = (grid: Element) => shown(grid).map(row => Number(row.dataset.row));
+  const numbers = (grid: Element) => visibleRows(grid).map(row => Number(row.dataset.row));
   const words = (row: Element) => [...row.children].map(cell => cell.textContent);
   const press = (grid: Element, key: string) =>
     grid.dispatchEvent(new KeyboardEvent('keydown', { key, cancelable: true }));
   const many = (count: number) => Array.from({ length: count }, (_, n) => ({ start: 20 * n }));
 
-  test('shows all that differs between calls', () => {
+  test('shows every field in which calls differ', () => {
     const { grid } = open(storeOf(CALLS));
-    expect(words(shown(grid)[0]!)).toEqual([
+    expect(words(visibleRows(grid)[0]!)).toEqual([
       '1', 'bessel, line 3', '2', 'MainThread', '0.0 µs', '30 ns', ''
     ]);
-    expect(words(shown(grid)[1]!).slice(1)).toEqual([
+    expect(words(visibleRows(grid)[1]!).slice(1)).toEqual([
       'lookup, model.py:12', '', 'worker-1', '0.0 µs', '10 ns', 'ValueError: no luck'
     ]);
-    expect(words(shown(grid)[3]!)[1]).toBe('unknown site');
+    expect(words(visibleRows(grid)[3]!)[1]).toBe('unknown site');
   });
 
   const titles = (grid: Element) =>
     [...grid.querySelectorAll('[role=columnheader]')].map(title => title.textContent);
   const ONE = { sites: ['bessel, line 3'], threads: ['MainThread'], errors: [] };
 
-  test('shows no column and no filter in which all calls are equal', () => {
+  test('shows no column or filter for a field in which all calls are equal', () => {
     const { table, grid } = open(storeOf([{ start: 0 }, { start: 10 }], ONE));
     expect(titles(grid)).toEqual(['#', 'Start', 'Duration']);
     expect(grid.getAttribute('aria-colcount')).toBe('3');
@@ -73,30 +73,30 @@ describe('CallTable', () => {
     expect(titles(grid)).toEqual(['#', 'Element', 'Start', 'Duration']);
     store.relabel({ ...store.labels, threads: ['MainThread', 'worker-1'] });
     expect(titles(grid)).toEqual(['#', 'Element', 'Thread', 'Start', 'Duration']);
-    expect(words(shown(grid)[1]!).slice(0, 3)).toEqual(['2', '4', 'MainThread']);
+    expect(words(visibleRows(grid)[1]!).slice(0, 3)).toEqual(['2', '4', 'MainThread']);
     expect(table.node.querySelectorAll('label:not([hidden])')).toHaveLength(1);
   });
 
-  test('has sample values where there are any', () => {
+  test('shows sample values if there are any', () => {
     const { grid } = open(storeOf(CALLS), row => (row === 2 ? '1 → 0.5' : ''));
-    expect(words(shown(grid)[2]!).at(-1)).toBe('1 → 0.5');
+    expect(words(visibleRows(grid)[2]!).at(-1)).toBe('1 → 0.5');
     expect(titles(grid).at(-1)).toBe('Values');
     expect(titles(open(storeOf(CALLS)).grid).at(-1)).toBe('Error');
   });
 
-  test('shows text as text', () => {
+  test('shows markup as plain text', () => {
     const { grid } = open(storeOf(CALLS, { sites: ['<img src=x>, line 3'] }));
     expect(grid.querySelector('img')).toBeNull();
   });
 
-  test('has few of many rows in the document', () => {
+  test('creates elements for only a few of many rows', () => {
     const { grid } = open(storeOf(many(100_000)));
-    expect(shown(grid).length).toBeLessThan(20);
+    expect(visibleRows(grid).length).toBeLessThan(20);
     expect(grid.getAttribute('aria-rowcount')).toBe('100001');
-    expect(shown(grid)[0]!.getAttribute('aria-rowindex')).toBe('2');
+    expect(visibleRows(grid)[0]!.getAttribute('aria-rowindex')).toBe('2');
   });
 
-  test('shows other rows when it is scrolled', () => {
+  test('shows other rows when scrolled', () => {
     const { grid } = open(storeOf(many(1000)));
     grid.scrollTop = 500 * ROW;
     grid.dispatchEvent(new Event('scroll'));
@@ -104,7 +104,7 @@ describe('CallTable', () => {
     expect(numbers(grid)).not.toContain(0);
   });
 
-  test('sorts by a column, then the other variant', () => {
+  test('sorts by a column in ascending, then in descending order', () => {
     const { grid } = open(storeOf(CALLS));
     const title = () => grid.querySelectorAll<HTMLElement>('[role=columnheader]')[5]!;
     expect(title().getAttribute('aria-sort')).toBe('none');
@@ -131,13 +131,13 @@ describe('CallTable', () => {
       '0231', // thread
       '0123', // start
       '1320', // duration
-      '1023', // shapes; the last has a variant that is not known
+      '1023', // shapes; the variant of the last call is unknown
       '0231', // error
       '1320' // values
     ]);
   });
 
-  test('filters by its controls, and counts', () => {
+  test('filters with its controls, and counts the calls that pass', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
     const [site, thread] = table.node.querySelectorAll('select');
@@ -153,7 +153,7 @@ describe('CallTable', () => {
     expect([numbers(grid), store.filter.errors]).toEqual([[1], true]);
   });
 
-  test('its controls say what another view filters by', () => {
+  test('controls reflect a filter set by another view', () => {
     const store = storeOf(CALLS);
     const { table } = open(store);
     store.narrow({ site: 1, thread: 1, errors: true });
@@ -162,7 +162,7 @@ describe('CallTable', () => {
     expect(table.node.querySelector('input')!.checked).toBe(true);
   });
 
-  test('says that no call passes, and offers all of them', () => {
+  test('shows a note if no call passes the filter, with a button that clears it', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
     const note = table.node.querySelector<HTMLElement>('.jaxcb-table-empty')!;
@@ -173,16 +173,16 @@ describe('CallTable', () => {
     expect([grid.hidden, note.hidden, store.filter]).toEqual([false, true, EVERYTHING]);
   });
 
-  test('a click selects', () => {
+  test('a click on a row selects its call', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
-    (shown(grid)[2]!.firstElementChild as HTMLElement).click();
+    (visibleRows(grid)[2]!.firstElementChild as HTMLElement).click();
     expect(store.selected).toBe(2);
-    expect(shown(grid)[2]!.getAttribute('aria-selected')).toBe('true');
+    expect(visibleRows(grid)[2]!.getAttribute('aria-selected')).toBe('true');
     expect(document.activeElement).toBe(grid);
   });
 
-  test('shows the row that another view selects, wherever it is sorted to', () => {
+  test('scrolls to the row that another view selects, in any sort order', () => {
     const store = storeOf(many(1000));
     const { grid } = open(store);
     store.select(700);
@@ -210,13 +210,13 @@ describe('CallTable', () => {
     expect(store.selected).toBe(0);
   });
 
-  test('leaves keys alone that it does not know', () => {
+  test('ignores unknown keys', () => {
     const { grid } = open(storeOf(CALLS));
     expect(['Tab', 'a'].map(key => press(grid, key))).toEqual([true, true]);
     expect(press(grid, 'ArrowDown')).toBe(false);
   });
 
-  test('keys on the title of a column do not move the selection', () => {
+  test('keys on a column title do not move the selection', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
     const title = grid.querySelector('[role=columnheader] button')!;
@@ -224,7 +224,7 @@ describe('CallTable', () => {
     expect(store.selected).toBeNull();
   });
 
-  test('takes in calls that come, once a frame', () => {
+  test('adds new calls once per frame', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
     store.calls.append(columns([{ start: 40 }]), 1, 1);
@@ -235,7 +235,7 @@ describe('CallTable', () => {
     expect(numbers(grid)).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test('sorts calls that come among the others', () => {
+  test('sorts new calls in among the others', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
     grid.querySelectorAll<HTMLElement>('[role=columnheader] button')[5]!.click();
@@ -245,15 +245,15 @@ describe('CallTable', () => {
     expect(numbers(grid)).toEqual([1, 3, 4, 2, 0]);
   });
 
-  test('has new labels when they change', () => {
+  test('updates when the labels change', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
     store.relabel({ ...store.labels, sites: ['other, line 9', 'third, line 10'] });
-    expect(words(shown(grid)[0]!)[1]).toBe('other, line 9');
+    expect(words(visibleRows(grid)[0]!)[1]).toBe('other, line 9');
     expect(table.node.querySelector('select')!.textContent).toContain('other, line 9');
   });
 
-  test('does nothing after it was disposed of', () => {
+  test('ignores changes after disposal', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
     table.dispose();

@@ -4,7 +4,7 @@ import { Tracks } from '../../../src/view/timeline/tracks.js';
 import { type Call, storeOf } from '../calls.js';
 
 describe('walk', () => {
-  test('makes bars of calls that a pixel shows, and shades of others', () => {
+  test('makes bars of calls wider than a pixel, and shades of the others', () => {
     const calls = [
       { start: 0, duration: 2 },
       { start: 3, duration: 2 },
@@ -19,18 +19,18 @@ describe('walk', () => {
     ]);
   });
 
-  test('begins with a call that began before', () => {
+  test('starts with a call that began before the window', () => {
     const calls = [{ start: 0, duration: 5 }, { start: 10, duration: 100 }];
     expect(spans(calls, { from: 50, to: 100, width: 50 })).toEqual([['bar', 1, -40, 60]]);
   });
 
-  test('needs a step a pixel, not a call', () => {
+  test('takes one step per pixel, not per call', () => {
     const calls = Array.from({ length: 50_000 }, (_, n) => ({ start: 2 * n, duration: 1 }));
     expect(spans(calls, { from: 0, to: 100_000, width: 100 })).toHaveLength(100);
   });
 });
 
-test('a site dominates where most calls are its', () => {
+test('a site dominates if it has most of the calls', () => {
   const variants = [0, 0, 1, 0, 1, 1, 0, 1];
   const tracks = new Tracks(storeOf(variants.map((variant, n) => ({ start: 20 * n, variant }))));
   tracks.grow();

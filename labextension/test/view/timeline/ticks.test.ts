@@ -11,11 +11,11 @@ describe('ticks', () => {
     expect(labels(1.05e9, 3e9, 2)).toEqual(['2 s', '3 s']);
   });
 
-  test('say how far on they are where close up', () => {
+  test('have relative labels after the first when zoomed in', () => {
     expect(labels(3e9, 3e9 + 100, 2)).toEqual(['3.00000000 s', '+50 ns', '+100 ns']);
   });
 
-  test('are no more than asked for', () => {
+  test('do not exceed the requested number', () => {
     for (const to of [1, 20, 999, 12_345, 7e9, 3e15]) {
       expect(labels(0, to, 6).length).toBeLessThanOrEqual(7);
     }

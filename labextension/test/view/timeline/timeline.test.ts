@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EVERYTHING, type Store } from '../../../src/view/data/store.js';
 import { Timeline } from '../../../src/view/timeline/timeline.js';
 import { type Call, columns, storeOf } from '../calls.js';
-import { click, drag, key, penOf, pointer, wheel } from '../gestures.js';
+import { click, drag, fakePen, key, pointer, wheel } from '../gestures.js';
 
 describe('Timeline', () => {
   const WIDTH = 900; // of which 128 are for names and 8 for the edge
@@ -18,7 +18,7 @@ describe('Timeline', () => {
     vi.stubGlobal('cancelAnimationFrame', () => undefined);
     vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(WIDTH);
     vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(100);
-    const pen = penOf(drawn) as unknown as RenderingContext;
+    const pen = fakePen(drawn) as unknown as RenderingContext;
     vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(pen);
   });
 
@@ -52,7 +52,7 @@ describe('Timeline', () => {
 
   const x = (ns: number) => 128 + (ns / 1000) * (WIDTH - 136);
 
-  test('draws names of functions and threads', () => {
+  test('draws the names of functions and threads', () => {
     const store = storeOf(CALLS);
     open(store);
     store.grown();
@@ -61,7 +61,7 @@ describe('Timeline', () => {
     expect(texts).toContain('✕ bessel');
   });
 
-  test('makes room for long names of workers', () => {
+  test('makes room for long thread names', () => {
     const threads = ['MainThread', 'process 1 · worker 2 · jaxcb-threads_1'];
     const store = storeOf(CALLS, { threads });
     const names = 6 * threads[1]!.length + 16;
@@ -71,7 +71,7 @@ describe('Timeline', () => {
     expect(drawn).toContain(threads[1]);
   });
 
-  test('says in words what the picture shows', () => {
+  test('has a text alternative', () => {
     const { canvas } = open(storeOf(CALLS));
     expect(canvas.getAttribute('aria-label')).toBe(
       'Timeline of 4 calls on 2 threads in 1 µs, 1 failed'
@@ -79,7 +79,7 @@ describe('Timeline', () => {
     expect(canvas.tabIndex).toBe(0);
   });
 
-  test('a click selects a call, and one beside all calls none', () => {
+  test('a click selects a call, and a click on an empty area clears the selection', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
     click(canvas, x(250), 60);
@@ -88,7 +88,7 @@ describe('Timeline', () => {
     expect(store.selected).toBeNull();
   });
 
-  test('says the selected call, whoever selected it', () => {
+  test('describes the selected call as text, whichever view selected it', () => {
     const store = storeOf(CALLS);
     const { timeline } = open(store);
     store.select(2);
@@ -100,7 +100,7 @@ describe('Timeline', () => {
     expect(timeline.node.querySelector('[role=status]')!.textContent).toBe('');
   });
 
-  test('moves to a call that was selected elsewhere', () => {
+  test('pans to a call that another view selected', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
     drag(canvas, x(0), x(100), true);
@@ -109,7 +109,7 @@ describe('Timeline', () => {
     expect(draw()).toContain('lookup');
   });
 
-  test('goes from call to call by keys, past those that the filter leaves out', () => {
+  test('keys select the next or previous call that passes the filter', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
     store.narrow({ ...EVERYTHING, site: 1 });
@@ -119,27 +119,27 @@ describe('Timeline', () => {
     expect(store.selected).toBeNull();
   });
 
-  test('zooms, pans and resets by keys', () => {
+  test('keys zoom, pan and reset the window', () => {
     const { canvas } = open(storeOf(CALLS));
-    const seen = () => draw().filter(text => text === 'bessel' || text === 'lookup');
+    const visibleNames = () => draw().filter(text => text === 'bessel' || text === 'lookup');
     key(canvas, '+');
     key(canvas, '+');
     key(canvas, '+');
     key(canvas, 'End');
-    expect(seen()).toEqual(['lookup']);
+    expect(visibleNames()).toEqual(['lookup']);
     key(canvas, 'Home');
-    expect(seen()).toEqual(['bessel', 'lookup']);
+    expect(visibleNames()).toEqual(['bessel', 'lookup']);
     expect(key(canvas, '0')).toBe(false);
-    expect(seen()).toEqual(['bessel', 'lookup', 'lookup']);
+    expect(visibleNames()).toEqual(['bessel', 'lookup', 'lookup']);
   });
 
-  test('leaves keys alone that it does not know, and Tab', () => {
+  test('does not handle Tab, unknown keys and keys pressed with Ctrl', () => {
     const { canvas } = open(storeOf(CALLS));
     expect(['Tab', 'x', 'F5'].map(each => key(canvas, each))).toEqual([true, true, true]);
     expect(key(canvas, '0', { ctrlKey: true })).toBe(true);
   });
 
-  test('Enter selects a call in the middle, then comes closer', () => {
+  test('Enter selects a call near the middle, then zooms in on it', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
     key(canvas, 'Enter');
@@ -148,7 +148,7 @@ describe('Timeline', () => {
     expect(draw()).not.toContain('bessel');
   });
 
-  test('lets the page scroll, unless Ctrl or the focus says otherwise', () => {
+  test('lets the wheel scroll the page unless Ctrl is pressed or the canvas has the focus', () => {
     const { canvas } = open(storeOf(CALLS));
     expect(wheel(canvas, {})).toBe(true);
     expect(wheel(canvas, { ctrlKey: true })).toBe(false);
@@ -156,7 +156,7 @@ describe('Timeline', () => {
     expect(wheel(canvas, {})).toBe(false);
   });
 
-  test('a drag with Shift zooms to a range, and a double click back out', () => {
+  test('a drag with Shift zooms in on a range, and a double click zooms out', () => {
     const { canvas } = open(storeOf(CALLS));
     drag(canvas, x(190), x(310), true);
     expect(draw().filter(text => text === 'bessel' || text === 'lookup')).toEqual(['lookup']);
@@ -164,7 +164,7 @@ describe('Timeline', () => {
     expect(draw()).toContain('bessel');
   });
 
-  test('a drag pans and selects nothing', () => {
+  test('a drag pans without selecting a call', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
     drag(canvas, x(0), x(150), true);
@@ -173,7 +173,7 @@ describe('Timeline', () => {
     expect(store.selected).toBeNull();
   });
 
-  test('says all of the call below the pointer, as text', () => {
+  test('shows all details of the call below the pointer, as plain text', () => {
     const store = storeOf(CALLS, { sites: ['<b>f</b>, line 3', 'g, line 4'] });
     const { timeline, canvas } = open(store);
     pointer(canvas, 'pointermove', x(450), 36);
@@ -188,14 +188,14 @@ describe('Timeline', () => {
     expect(details.hidden).toBe(true);
   });
 
-  test('says how many calls share the pixel below the pointer', () => {
+  test('shows how many calls share the pixel below the pointer', () => {
     const many = Array.from({ length: 20_000 }, (_, n) => ({ start: 20 * n }));
     const { timeline, canvas } = open(storeOf(many));
     pointer(canvas, 'pointermove', 500, 36);
     expect(timeline.node.querySelector('[role=tooltip]')!.textContent).toMatch(/2\d calls in this/);
   });
 
-  test('points at the failing call among many', () => {
+  test('a click near several calls selects the failed call', () => {
     const many = Array.from({ length: 20_000 }, (_, n) => ({
       start: 20 * n,
       error: n === 10_000 ? 1 : 0
@@ -206,7 +206,7 @@ describe('Timeline', () => {
     expect(store.selected).toBe(10_000);
   });
 
-  test('marks failing calls from afar', () => {
+  test('marks failed calls even when zoomed out', () => {
     const many = Array.from({ length: 20_000 }, (_, n) => ({ start: 20 * n }));
     const store = storeOf(many);
     open(store);
@@ -216,7 +216,7 @@ describe('Timeline', () => {
     expect(crosses()).toBe(2);
   });
 
-  test('dims calls that the filter leaves out', () => {
+  test('dims calls that do not pass the filter', () => {
     const store = storeOf(CALLS);
     open(store);
     store.narrow({ ...EVERYTHING, site: 0 });
@@ -224,7 +224,7 @@ describe('Timeline', () => {
     expect(drawn).toContain('bessel');
   });
 
-  test('its legend shows the calls of one site, and then all again', () => {
+  test('a click in the legend filters by site, and a second click clears the filter', () => {
     const store = storeOf(CALLS);
     const { timeline } = open(store);
     const site = () => timeline.node.querySelectorAll<HTMLElement>('[role=group] button')[1]!;
@@ -235,7 +235,7 @@ describe('Timeline', () => {
     expect(store.filter.site).toBeNull();
   });
 
-  test('follows calls that come, unless somebody zoomed', () => {
+  test('follows new calls unless the user has zoomed', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
     const more = columns([{ start: 0, duration: 1000, variant: 1, thread: 1 }]);
@@ -248,7 +248,7 @@ describe('Timeline', () => {
     expect(draw().filter(each => each.startsWith('lo'))).toHaveLength(0);
   });
 
-  test('draws once a frame, however many changes there are', () => {
+  test('is drawn once per frame, however many changes there are', () => {
     const store = storeOf(CALLS);
     open(store);
     store.grown();
@@ -265,7 +265,7 @@ describe('Timeline', () => {
     document.body.removeAttribute('data-jp-theme-light');
   });
 
-  test('does nothing after it was disposed of', async () => {
+  test('ignores changes after disposal', async () => {
     const store = storeOf(CALLS);
     const { timeline } = open(store);
     timeline.dispose();
@@ -275,7 +275,7 @@ describe('Timeline', () => {
     expect(frames).toHaveLength(0);
   });
 
-  test('is made without calls, and without a canvas to draw on', () => {
+  test('works without calls and without a drawing context', () => {
     vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(null);
     const { canvas } = open(storeOf([]));
     expect(['n', 'Enter', '+', '0'].map(each => key(canvas, each))).toEqual(Array(4).fill(false));

@@ -21,7 +21,7 @@ describe('Tracks', () => {
     expect(tracks.end).toBe(151);
   });
 
-  test('take in the calls that come later', () => {
+  test('add calls that arrive later', () => {
     const store = storeOf([{ start: 0 }, { start: 20 }]);
     const tracks = new Tracks(store);
     tracks.grow();
@@ -31,7 +31,7 @@ describe('Tracks', () => {
     expect(tracks.failures).toBe(1);
   });
 
-  test('take in very many calls in several steps', () => {
+  test('add a large number of calls in several steps', () => {
     const calls = Array.from({ length: 200_001 }, (_, n) => ({ start: 20 * n }));
     const tracks = new Tracks(storeOf(calls));
     expect(tracks.grow()).toBe(false);
@@ -50,7 +50,7 @@ describe('Tracks', () => {
     expect([0, 3, 4].map(row => track.has(row))).toEqual([true, true, false]);
   });
 
-  test('find failures by place', () => {
+  test('find failed calls by position', () => {
     const tracks = new Tracks(storeOf([1, 0, 0, 1].map((error, n) => ({ start: 20 * n, error }))));
     tracks.grow();
     const track = tracks.of(0)[0]!;
@@ -58,7 +58,7 @@ describe('Tracks', () => {
     expect(track.failure(1)).toBe(3);
   });
 
-  test('keep their order where calls go back in time', () => {
+  test('stay sorted if calls arrive out of order', () => {
     const store = storeOf([{ start: 500 }]);
     for (const start of [400, 300, 200, 100, 50, 600]) {
       store.calls.append(columns([{ start }]), 1, 1);
@@ -72,14 +72,14 @@ describe('Tracks', () => {
     }
   });
 
-  test('nest no deeper than can be drawn', () => {
+  test('nest no deeper than the timeline can draw', () => {
     const calls = Array.from({ length: 9 }, (_, n) => ({ start: n, duration: 100 }));
     const tracks = new Tracks(storeOf(calls));
     tracks.grow();
     expect(rowsOf(tracks, 0)).toEqual([[0], [1], [2], [3], [4, 5, 6, 7, 8]]);
   });
 
-  test('are lit where the filter lets calls through', () => {
+  test('are reduced to the calls that pass the filter', () => {
     const store = storeOf([{ start: 0 }, { start: 20, variant: 1 }, { start: 40 }]);
     const tracks = new Tracks(store);
     tracks.grow();

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { TimeWindow } from '../../../src/view/timeline/window.js';
 
 describe('TimeWindow', () => {
-  test('shows all that comes, until somebody zooms', () => {
+  test('grows with the recording until the user zooms', () => {
     const time = new TimeWindow();
     time.grow(1000);
     expect([time.from, time.to]).toEqual([0, 1000]);
@@ -13,7 +13,7 @@ describe('TimeWindow', () => {
     expect([time.from, time.to]).toEqual([0, 2000]);
   });
 
-  test('zooms around a time', () => {
+  test('zooms around a given time', () => {
     const time = new TimeWindow();
     time.grow(1000);
     time.zoom(0.5, 200);
@@ -22,7 +22,7 @@ describe('TimeWindow', () => {
     expect([time.from, time.to, time.zoomed]).toEqual([0, 1000, false]);
   });
 
-  test('pans no further than there is time', () => {
+  test('pans no further than the recording extends', () => {
     const time = new TimeWindow();
     time.grow(1000);
     time.show(100, 300);
@@ -32,14 +32,14 @@ describe('TimeWindow', () => {
     expect([time.from, time.to]).toEqual([800, 1000]);
   });
 
-  test('shows no less than a few nanoseconds', () => {
+  test('zooms in no further than 20 ns', () => {
     const time = new TimeWindow();
     time.grow(1000);
     time.show(500, 500);
     expect(time.span).toBe(20);
   });
 
-  test('moves to a call that it does not show, and stays otherwise', () => {
+  test('pans to reveal a call only if the call is not visible', () => {
     const time = new TimeWindow();
     time.grow(1000);
     time.show(0, 100);

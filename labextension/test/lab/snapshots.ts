@@ -1,4 +1,4 @@
-/** Snapshots for tests. */
+/** Snapshots for the tests. */
 
 import { readMessage, type Snapshot } from '../../src/lab/kernel/snapshot.js';
 
@@ -34,7 +34,7 @@ export const CALLBACK = {
   host_ns: 41000
 };
 
-/** What the kernel sends. */
+/** A snapshot message, as the kernel sends it. */
 export function message(parts: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     type: 'snapshot',
@@ -48,7 +48,7 @@ export function message(parts: Record<string, unknown> = {}): Record<string, unk
   };
 }
 
-/** The same, read. */
+/** The snapshot read from such a message. */
 export function snapshot(parts: Record<string, unknown> = {}): Snapshot {
   const read = readMessage(message(parts));
   if (read.type !== 'snapshot') {
