@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  // One document for the files of a worker: making one takes longer than most files' tests.
+  // The files of a worker share one document: creating it takes longer than the tests of most files.
   test: {
     environment: 'jsdom',
     include: ['test/**/*.test.ts'],
