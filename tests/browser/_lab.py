@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from pathlib import Path
 
@@ -34,11 +35,15 @@ class Server:
     def __init__(self, folder, app="lab", *, extension=True, disabled=()):
         self.root = folder / "root"
         self.root.mkdir(parents=True)
+        # Kernels use sockets in files here, whose paths must be short. With ports, two servers that
+        # start kernels at the same time may choose the same one, and both kernels hang.
+        self._runtime = tempfile.TemporaryDirectory(prefix="jaxcb-")
         env = {
             **os.environ,
             "JAX_PLATFORMS": "cpu",
             "JUPYTER_CONFIG_DIR": str(folder / "config"),
             "JUPYTER_DATA_DIR": str(folder / "data"),
+            "JUPYTER_RUNTIME_DIR": self._runtime.name,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }
@@ -58,6 +63,7 @@ class Server:
             [sys.executable, "-m", "jupyter", app, "--no-browser", "--allow-root",
              f"--ServerApp.root_dir={self.root}", f"--ServerApp.port={port}",
              "--ServerApp.port_retries=0", "--IdentityProvider.token=",
+             "--KernelManager.transport=ipc",
              "--LabApp.expose_app_in_browser=True",
              "--JupyterNotebookApp.expose_app_in_browser=True",
              f"--LabApp.user_settings_dir={folder / 'user-settings'}",
@@ -106,6 +112,7 @@ class Server:
         self._process.terminate()
         self._process.wait(20)
         self._log.close()
+        self._runtime.cleanup()
 
 
 def load(page, url):

@@ -9,7 +9,6 @@ import sys
 import jupyter_client
 import pytest
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
 MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 
@@ -57,8 +56,10 @@ class Kernel:
 
         def collect(message):
             kind, content = message["msg_type"], message["content"]
-            if set(content.get("data", {})) == {WIDGET}:
+            if content.get("metadata", {}).get("jupyter_jaxcb_live"):
                 return  # the live view of a cell that takes long
+            if kind == "update_display_data" and MIME in content["data"]:
+                kind = "display_data"  # the host trace, in place of the live view
             if kind in ("stream", "execute_result", "display_data", "error"):
                 ran.order.append("trace" if MIME in content.get("data", {}) else kind)
             if kind == "stream":
