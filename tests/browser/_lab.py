@@ -148,7 +148,11 @@ class Notebook:
 
     def open(self):
         if self.path is None:
-            self.command("docmanager:open", path=self.name)
+            # Not awaited: Chromium may collect the promise of the command as garbage.
+            self.page.evaluate(
+                "path => { window.jupyterapp.commands.execute('docmanager:open', { path }); }",
+                self.name,
+            )
             self.page.wait_for_function(
                 "path => window.jupyterapp.shell.currentWidget?.context?.path === path",
                 arg=self.name,
