@@ -115,7 +115,9 @@ def adapt_readme(app, path, docname, source):
     text = source[0].replace("](CONTRIBUTING.md", "](contributing.md")
     text = text.replace("](CHANGELOG.md", "](changelog.md")
     for picture in re.findall(r"<picture>.*?</picture>", text, re.DOTALL):
-        (dark,) = re.findall(r'srcset="docs/([^"]+)"', picture)
+        (dark,) = re.findall(
+            r'media="\(prefers-color-scheme: dark\)" srcset="docs/([^"]+)"', picture
+        )
         ((alt, light),) = re.findall(r'<img alt="([^"]+)" src="docs/([^"]+)"', picture)
         text = text.replace(picture, THEMED.format(light=light, dark=dark, alt=alt))
     source[0] = text
