@@ -124,6 +124,21 @@ def test_errors_of_several_threads_are_distinguished():
     assert found == {n: {f"number {n}"} for n in range(4)}
 
 
+def test_failures_of_another_thread_leave_this_threads_exception_in_place():
+    f = jax.jit(CALLS["pure"])
+    f(1.0)  # the later calls take JAX's fast path, which attaches no __cause__
+    error = failing(lambda: f(3.0))
+
+    def fail():
+        for n in range(_store.KEPT + 1):
+            failing(lambda: f(10.0 + n))
+
+    other = threading.Thread(target=fail)
+    other.start()
+    other.join()
+    assert str(jaxcb.host_error(error)) == "at 3.0"
+
+
 def test_other_exceptions_have_no_host_error():
     assert jaxcb.host_error(ValueError("mine")) is None
     assert jaxcb.host_error(None) is None
