@@ -22,6 +22,7 @@ from .summary import note_words as note_words
 from .summary import reason_words as reason_words
 from .summary import summarize as summarize
 from .text import cost_to_text as cost_to_text
+from .text import headline as headline
 from .text import matrix_to_html as matrix_to_html
 from .text import matrix_to_text as matrix_to_text
 from .text import outcome_to_text as outcome_to_text

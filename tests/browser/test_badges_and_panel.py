@@ -47,7 +47,7 @@ def panel(notebook):
 def test_every_line_shows_its_status(shared):
     expect(badges(shared, 1)).to_contain_text("pure callback · 2 calls")
     lost, kept = badges(shared, 2).nth(0), badges(shared, 2).nth(1)
-    expect(lost).to_contain_text("✕ unused: nothing uses its result")
+    expect(lost).to_contain_text("⚠ unused: nothing uses its result")
     expect(kept).to_contain_text("● 1 call · () → ()")
     expect(badges(shared, 3)).to_contain_text("1 call · (5,) → (5,)")
     expect(line_of(lost)).to_contain_text("lost = double(x)")

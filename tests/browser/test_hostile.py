@@ -225,12 +225,11 @@ def test_a_hundred_of_a_hundred_thousand_sites_are_listed(notebook, page, dialog
     check_harmless(page, dialogs)
 
 
-def test_name_with_a_direction_override_does_not_reorder_its_line(notebook, page):
+def test_direction_override_does_not_reorder_the_headline(notebook, page):
     facts, measured = recording()
-    for site in facts["sites"]:
-        site["function"] = "\u202emodel"
+    facts["headline"] = [["error", f"\u202emodel {n} raised"] for n in range(3)]
     notebook("None", outputs=[[output(facts, measured)]])
-    words = page.locator(".jaxcb-summary-part").first.locator("span")
+    words = page.locator(".jaxcb-summary-part")
     expect(words.first).to_be_visible()
     lefts = words.evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect().left)")
     assert len(lefts) > 2 and lefts == sorted(lefts)
@@ -261,7 +260,7 @@ SNAPSHOT = f"""
 poison = {POISON!r}
 def snapshot(**changes):
     site = dict(function=poison, flavor=poison, cell=cell, line=2, column=0, where=poison,
-                source="", status="unused", reason=poison, advice=poison, calls=1, elided=1,
+                source="", consequence="unused", reason=poison, advice=poison, calls=1, elided=1,
                 host_ns=5, shapes=poison, errors=[poison])
     callback = dict(name=poison, flavor=poison, options=poison, cell=cell, line=3, where=poison,
                     sites=[0], calls=1, elided=0, errors=1, host_ns=5)

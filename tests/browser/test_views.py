@@ -37,8 +37,9 @@ def opened_view(notebook, number, opened=True):
 
 def test_headline_expands_to_sites_with_status_reason_and_advice(used):
     view = opened_view(used, 2, opened=False)
-    expect(view.locator(".jaxcb-summary")).to_contain_text("double · pure · 1 call · () → ()")
-    expect(view.locator(".jaxcb-summary")).to_contain_text("1 elided")
+    expect(view.locator(".jaxcb-summary")).to_contain_text(
+        "⚠ double, line 2: never called (unused) · double · pure · 1 call · () → ()"
+    )
     expect(view.locator(".jaxcb-site:visible")).to_have_count(0)
     sites = opened_view(used, 2).locator(".jaxcb-site")
     expect(sites).to_have_count(2)

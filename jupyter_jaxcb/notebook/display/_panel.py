@@ -93,7 +93,7 @@ def _place(site: Site, rows: Rows, origins: Origins) -> dict[str, Any]:
 
 def _finished(summary: SiteSummary) -> dict[str, Any]:
     return {
-        "status": str(summary.status),
+        "consequence": summary.consequence,
         "reason": summary.reason,
         "advice": summary.advice,
         "calls": summary.calls,
@@ -107,7 +107,7 @@ def _finished(summary: SiteSummary) -> dict[str, Any]:
 def _unfinished(progress: SiteProgress) -> dict[str, Any]:
     """Describe a site of the running cell; its status is known at the end."""
     return {
-        "status": str(Status.KEPT),
+        "consequence": "raised" if progress.errors else str(Status.KEPT),
         "reason": "",
         "advice": "",
         "calls": progress.calls,

@@ -62,8 +62,16 @@ class SiteSummary:
     around: tuple[str, ...]  # loops, branches and calls around it, outermost first
     stack: tuple[str, ...]  # also transformations, as JAX names them
     notes: tuple[str, ...]
+    not_finite: int  # calls that returned NaN or infinity for finite arguments
     sample_values: tuple[tuple[SampleValues, int | None], ...]  # of the first calls, with shard
     ahead: bool  # nothing ran; expected and written are for one run
+
+    @property
+    def consequence(self) -> str:
+        """What matters most about its calls: ``raised``, ``not_finite``, or its status."""
+        if self.errors:
+            return "raised"
+        return "not_finite" if self.not_finite else str(self.status)
 
     @property
     def reason(self) -> str:
@@ -151,6 +159,7 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
         notes=(*more, *site_notes(recording, site, outcomes, numbers)),
+        not_finite=sum(one.produced for one in recording.not_finite if one.lowered in numbers),
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,
     )

@@ -10,7 +10,7 @@ export const SITE = {
   column: 4,
   where: 'line 3',
   source: 'return bessel(1, x)',
-  status: 'kept',
+  consequence: 'kept',
   reason: '',
   advice: '',
   calls: 5,

@@ -33,6 +33,7 @@ export function aSite(more: Partial<Site> = {}): Site {
     cell: true,
     source: 'return bessel(1, x)',
     status: 'kept',
+    consequence: more.errors?.length ? 'raised' : (more.status ?? 'kept'),
     reason: '',
     advice: '',
     calls: 1,
@@ -65,7 +66,7 @@ export function unusedSite(more: Partial<Site> = {}): Site {
 }
 
 export function someFacts(sites: Site[] = [aSite()], more: Partial<Facts> = {}): Facts {
-  return { schema: 1, sites, overflow: 0, ahead: false, ...more };
+  return { schema: 1, headline: [['kept', 'bessel']], sites, overflow: 0, ahead: false, ...more };
 }
 
 export function someMeasured(more: Partial<Measured> = {}): Measured {

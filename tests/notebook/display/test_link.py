@@ -81,7 +81,7 @@ def test_snapshot_has_reason_and_advice_of_an_elided_callback(sent):
     sent(SETUP, "cell-a")
     (snapshot,) = sent("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
     (site,) = snapshot["sites"]
-    assert (site["status"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
+    assert (site["consequence"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
     assert "nothing uses" in site["reason"] and site["advice"]
 
 

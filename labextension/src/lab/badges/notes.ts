@@ -1,14 +1,14 @@
 /** The notes in the badges of one cell, by line. */
 
+import type { Tone } from '../../view/data/schema.js';
+import { toneOf } from '../../view/data/words.js';
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 import {
   callbackBrief,
   joined,
   siteBrief,
   siteDetails,
-  siteSign,
-  siteTone,
-  type Tone
+  siteSign
 } from '../words.js';
 
 /** A place in the snapshot that the panel can show. */
@@ -70,7 +70,7 @@ function named(notes: readonly Note[]): readonly Note[] {
 
 function siteNote(site: CallSite, place: number): Note {
   return {
-    tone: siteTone(site),
+    tone: toneOf(site.consequence),
     sign: siteSign(site),
     text: siteBrief(site),
     name: site.function,

@@ -1,6 +1,6 @@
 /** Reads a kernel's messages about its callbacks: untrusted data, so every field is checked. */
 
-import { STATUSES, type Status } from '../../view/data/schema.js';
+import { CONSEQUENCES, type Consequence } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
 
 export const PROTOCOL = 1;
@@ -29,7 +29,7 @@ export interface CallSite {
   readonly column: number;
   readonly where: string;
   readonly source: string; // the line, stripped
-  readonly status: Status;
+  readonly consequence: Consequence;
   readonly reason: string;
   readonly advice: string;
   readonly calls: number;
@@ -155,8 +155,8 @@ function readCallback(value: unknown, at: string): Callback {
 
 function readSite(value: unknown, at: string): CallSite {
   const data = record(value, at);
-  const status = STATUSES.find(known => known === data['status']);
-  check(status !== undefined, `${at}.status`);
+  const consequence = CONSEQUENCES.find(known => known === data['consequence']);
+  check(consequence !== undefined, `${at}.consequence`);
   return {
     function: text(data['function'], `${at}.function`),
     flavor: text(data['flavor'], `${at}.flavor`),
@@ -165,7 +165,7 @@ function readSite(value: unknown, at: string): CallSite {
     column: count(data['column'], `${at}.column`),
     where: text(data['where'], `${at}.where`),
     source: text(data['source'], `${at}.source`),
-    status,
+    consequence,
     reason: text(data['reason'], `${at}.reason`),
     advice: text(data['advice'], `${at}.advice`),
     calls: count(data['calls'], `${at}.calls`),

@@ -1,5 +1,6 @@
 /** Groups, sorts and filters the callbacks and sites of a snapshot for the panel. */
 
+import { statusWord } from '../../view/data/words.js';
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 
 const FORMERLY = 'formerly';
@@ -49,7 +50,13 @@ export function sorted(groups: readonly Group[], order: Order): Group[] {
 export function matches(snapshot: Snapshot, group: Group, query: string): boolean {
   const { name, flavor, options, where } = group.callback;
   const sites = group.sites.map(place => snapshot.sites[place]!);
-  const shown = sites.flatMap(site => [site.where, site.source, site.status, site.reason]);
+  const shown = sites.flatMap(({ where, source, consequence, reason }) => [
+    where,
+    source,
+    consequence,
+    statusWord(consequence),
+    reason
+  ]);
   const text = [name, flavor, options, where, ...shown].join('\n').toLowerCase();
   return query
     .toLowerCase()

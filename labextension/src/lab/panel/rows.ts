@@ -1,14 +1,13 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
 import { h } from '../../view/dom.js';
-import { callWords, counted, statusWord, timeWords } from '../../view/data/words.js';
+import { callWords, counted, statusWords, timeWords, toneOf } from '../../view/data/words.js';
 import type { Callback, CallSite } from '../kernel/snapshot.js';
 import {
   joined,
   sentences,
   siteFigures,
-  siteSign,
-  siteTone
+  worstTone
 } from '../words.js';
 
 /** Goes to a line of the notebook. */
@@ -37,8 +36,8 @@ export class SiteRow {
 
   update(site: CallSite): void {
     this.site = site;
-    this.node.className = `jaxcb-callsite jaxcb-tone-${siteTone(site)}`;
-    setText(this.status, `${siteSign(site)} ${site.errors.length ? 'failed' : statusWord(site.status)}`);
+    this.node.className = `jaxcb-callsite jaxcb-tone-${toneOf(site.consequence)}`;
+    setText(this.status, statusWords(site.consequence));
     setText(this.where, site.where);
     setText(this.source, site.source);
     this.button.title = site.cell ? `${site.source}\nGo to this line` : site.source;
@@ -90,7 +89,7 @@ export class CallbackRow {
     const time = callback.calls > 0 ? timeWords(callback.host_ns) : '';
     setText(this.figures, joined([callWords(callback.calls), time, counted(sites.length, 'site')]));
     setText(this.alarms, alarmWords(callback));
-    this.alarms.classList.toggle('jaxcb-tone-error', callback.errors > 0);
+    this.alarms.className = `jaxcb-callback-alarms jaxcb-tone-${worstTone(sites)}`;
     const where = callback.where || `line ${callback.line}`;
     setText(this.button, callback.cell ? `registered at ${where}` : '');
     this.button.hidden = callback.cell === null;
@@ -120,7 +119,7 @@ export class CallbackRow {
 function alarmWords(callback: Callback): string {
   return joined([
     callback.errors > 0 ? `✕ ${counted(callback.errors, 'error')}` : '',
-    callback.elided > 0 ? `✕ ${callback.elided.toLocaleString('en-US')} elided` : ''
+    callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : ''
   ]);
 }
 

@@ -54,6 +54,17 @@ export function cut(value: string, longest: number): string {
   return `${value.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
+/** One of some words. */
+export function oneOf<T extends string>(words: readonly T[]): Reader<T> {
+  return (value, path) => {
+    const known = words.find(word => word === value);
+    if (known === undefined) {
+      throw bad(path, value, `one of ${words.join(', ')}`);
+    }
+    return known;
+  };
+}
+
 /** A whole number from `least` to `most`. */
 export function whole(least = 0, most = Number.MAX_SAFE_INTEGER): Reader<number> {
   return (value, path) => {

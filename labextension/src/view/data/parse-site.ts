@@ -7,12 +7,13 @@ import {
   flag,
   list,
   listOf,
+  oneOf,
   orNull,
   text,
   tuple,
   whole
 } from './parse-fields.js';
-import { STATUSES, type Aval, type Status, type Level, type SampleValues, type Variant } from './schema.js';
+import { CONSEQUENCES, STATUSES, type Aval, type Level, type SampleValues, type Variant } from './schema.js';
 import { type Site } from './schema.js';
 
 export const NAME = 200;
@@ -34,6 +35,9 @@ export function readSite(value: unknown, path: string, budget: Budget): Site {
   const site = new Fields(value, path);
   const shapes = site.get('shapes', listOf(readVariant, budget.variants));
   budget.variants -= shapes.length;
+  const status = site.get('status', oneOf(STATUSES));
+  const errors = site.get('errors', listOf(text(LONG), MOST_LINES));
+  const failed = errors.length > 0;
   return {
     function: site.get('function', text(NAME)),
     flavor: site.get('flavor', text(NAME)),
@@ -42,7 +46,8 @@ export function readSite(value: unknown, path: string, budget: Budget): Site {
     column: site.get('column', whole()),
     cell: site.get('cell', flag),
     source: site.get('source', text(SENTENCE)),
-    status: site.get('status', readStatus),
+    status,
+    consequence: site.getOr('consequence', failed ? 'raised' : status, oneOf(CONSEQUENCES)),
     reason: site.get('reason', text(SENTENCE)),
     advice: site.get('advice', text(SENTENCE)),
     calls: site.get('calls', whole()),
@@ -51,18 +56,10 @@ export function readSite(value: unknown, path: string, budget: Budget): Site {
     written: site.get('written', orNull(whole())),
     elided: site.get('elided', whole()),
     notes: site.get('notes', listOf(text(SENTENCE), MOST_LINES)),
-    errors: site.get('errors', listOf(text(LONG), MOST_LINES)),
+    errors,
     shapes,
     sample_values: site.get('sample_values', listOf(readSample, MOST_LINES))
   };
-}
-
-function readStatus(value: unknown, path: string): Status {
-  const status = STATUSES.find(one => one === value);
-  if (status === undefined) {
-    throw bad(path, value, `one of ${STATUSES.join(', ')}`);
-  }
-  return status;
 }
 
 function readVariant(value: unknown, path: string): Variant {

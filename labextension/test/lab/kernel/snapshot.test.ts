@@ -27,7 +27,7 @@ test.each([
   ['sites[0].calls', { sites: [{ ...SITE, calls: -1 }] }],
   ['sites[0].calls', { sites: [{ ...SITE, calls: '5' }] }],
   ['sites[0].host_ns', { sites: [{ ...SITE, host_ns: NaN }] }],
-  ['sites[0].status', { sites: [{ ...SITE, status: 'constructor' }] }],
+  ['sites[0].consequence', { sites: [{ ...SITE, consequence: 'constructor' }] }],
   ['sites[0].errors[0]', { sites: [{ ...SITE, errors: [{}] }] }],
   ['sites[0].cell', { sites: [{ ...SITE, cell: 7 }] }],
   ['sites[0]', { sites: [null] }],

@@ -18,7 +18,7 @@ describe('parseFacts', () => {
   it('drops keys that are not in the schema', () => {
     const json = '{"schema":1,"sites":[],"overflow":0,"ahead":true,"__proto__":{"a":1},"b":2}';
     const keys = Object.keys(parseFacts(JSON.parse(json)));
-    expect(keys).toEqual(['schema', 'sites', 'overflow', 'not_kept', 'ahead', 'left_out']);
+    expect(keys).toEqual(['schema', 'headline', 'sites', 'overflow', 'not_kept', 'ahead', 'left_out']);
     expect(({} as Record<string, unknown>)['a']).toBeUndefined();
   });
 
@@ -54,7 +54,7 @@ describe('parseFacts', () => {
     ['sites.0.calls', 1.5, 'sites[0].calls is 1.5, not a whole number of at least 0.'],
     ['sites.0.calls', 1e300, 'sites[0].calls is 1e+300, not a whole number of at least 0.'],
     ['sites.0.expected', Infinity, 'sites[0].expected is Infinity, not a whole number'],
-    ['sites.0.status', 'lost', 'sites[0].status is "lost", not one of kept, not_run'],
+    ['sites.0.status', 'lost', 'sites[0].status is "lost", not one of unused, optimized_away'],
     ['sites.0.shapes.0.operands.0.0', [-3], 'sites[0].shapes[0].operands[0][0][0] is -3, not'],
     ['sites.0.shapes.0.operands.0', [[]], 'sites[0].shapes[0].operands[0] has 1 entries, not 2.'],
     ['sites.0.shapes.0.levels.0.2', [0], 'sites[0].shapes[0].levels[0][2][0] is 0, not true'],

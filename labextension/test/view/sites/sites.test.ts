@@ -27,7 +27,7 @@ describe('a row of SiteList', () => {
     expect(text(node, '.jaxcb-site-where')).toBe('line 4');
     expect(text(node, '.jaxcb-site-source')).toBe('return bessel(1, x)');
     expect(text(node, '.jaxcb-site-flavor')).toBe('bessel · pure');
-    expect(text(node, '.jaxcb-status-kept')).toBe('●');
+    expect(text(node, '.jaxcb-status.jaxcb-tone-kept')).toBe('●');
   });
 
   it('is listed in program order', () => {
