@@ -38,7 +38,7 @@ def opened_view(notebook, number, opened=True):
 def test_headline_expands_to_sites_with_status_reason_and_advice(used):
     view = opened_view(used, 2, opened=False)
     expect(view.locator(".jaxcb-summary")).to_contain_text(
-        "⚠ double, line 2: never called (unused) · double · pure · 1 call · () → ()"
+        "⚠ double, line 3: never called (unused) · double · pure · 1 call · () → ()"
     )
     expect(view.locator(".jaxcb-site:visible")).to_have_count(0)
     sites = opened_view(used, 2).locator(".jaxcb-site")
@@ -67,6 +67,26 @@ def test_link_of_a_site_goes_to_its_line(used):
     )
     assert used.page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2  # fmt: skip
+
+
+def test_cell_that_runs_again_keeps_its_view_open_with_tab_filter_and_selection(notebook):
+    opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n)); double(-1.0)")
+    opened.run_and_wait()
+    view = opened_view(opened, 2)
+    view.locator(".jaxcb-site-show").nth(1).click()
+    rows = view.locator(".jaxcb-table-body [role=row]")
+    expect(view).to_contain_text("4 of 8 calls")
+    rows.nth(1).click()
+    selected = view.locator("[role=row][aria-selected=true] .jaxcb-table-number")
+    expect(selected).to_have_text("4")
+    opened.run_and_wait(2)
+    expect(view.get_by_role("tab", name="Calls")).to_have_attribute("aria-selected", "true")
+    expect(view).to_contain_text("4 of 8 calls")
+    expect(selected).to_have_text("4")
+    view.locator(".jaxcb-disclosure").click()
+    opened.run_and_wait(2)
+    expect(view.locator(".jaxcb-summary")).to_contain_text("8 calls")
+    expect(view.locator(".jaxcb-site")).to_have_count(0)
 
 
 def test_table_and_timeline_of_calls_share_their_selection(notebook):

@@ -322,14 +322,33 @@ describe('TraceView with a new recording', () => {
     expect(document.activeElement).toBe(find('[role=tab]'));
   });
 
-  it('clears the filter of the previous recording', async () => {
+  it('keeps the filter for the same sites, and clears it for others', async () => {
     createView().show(FACTS, null, someCalls(5));
     toggleBody();
     find('.jaxcb-site-show').click();
     await flushPromises();
     view.show(FACTS, null, someCalls(7));
     await flushPromises();
-    expect(stores[1]!.filter.site).toBeNull();
+    expect(stores[1]!.filter.site).toBe(1);
+    view.show(someFacts([aSite({ function: 'other' }), aSite()]), null, someCalls(7));
+    await flushPromises();
+    expect(stores[2]!.filter.site).toBeNull();
+  });
+
+  it('is restored as an earlier view was left', async () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
+    find('.jaxcb-site-show').click();
+    await flushPromises();
+    stores[0]!.select(3);
+    const { look } = view;
+    createView().show(FACTS, null, someCalls(7));
+    view.restore(look);
+    await flushPromises();
+    expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('true');
+    expect(callsTab().getAttribute('aria-selected')).toBe('true');
+    expect([stores[1]!.filter.site, stores[1]!.selected]).toEqual([1, 3]);
+    expect(view.look).toEqual(look);
   });
 });
 
