@@ -184,7 +184,7 @@ def test_invalid_saved_calls_give_one_message(notebook, page, dialogs):
     book = notebook("None")
     bomb = bytes(50_000_000)
     for (facts, measured), message in [
-        (calls(10**9, b""), "The saved calls claim an invalid number of rows: 1000000000."),
+        (calls(10**9, b""), "The saved calls have 1000000000 rows, not 0 to 200,000."),
         (calls(6, bomb), "The saved calls have more than the 108 bytes of their rows."),
         (calls(6, b"x"), "The saved calls have 1 bytes, not the 108 of their rows."),
         (calls(6, "%%%"), "The saved calls are not valid base64."),
@@ -265,7 +265,7 @@ def snapshot(**changes):
     callback = dict(name=poison, flavor=poison, options=poison, cell=cell, line=3, where=poison,
                     sites=[0], calls=1, elided=0, errors=1, host_ns=5)
     return dict(protocol=1, type="snapshot", version="0.1", running=False, cells={{}},
-                callbacks=[callback], sites=[site]) | changes
+                callbacks=[callback], sites=[site], more_sites=0) | changes
 """
 SAME = "Install the same version in both environments."
 UNREADABLE = "data that this JupyterLab extension cannot read"

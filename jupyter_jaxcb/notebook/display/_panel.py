@@ -34,15 +34,16 @@ def snapshot(
     sites = {summary.site: _finished(summary) for summary in list(known.latest.values())}
     for progress in live:
         sites[progress.site] = _unfinished(progress)
-    current = [site for site in sites if _is_current(site, origins)][-MAX_SITES:]
-    rows = Rows(current)
-    shown = {site: sites[site] for site in current}
+    current = [site for site in sites if _is_current(site, origins)]
+    rows = Rows(current[-MAX_SITES:])
+    shown = {site: sites[site] for site in current[-MAX_SITES:]}
     return {
         "running": running,
         "callbacks": [
             _callback(name, callback, shown, origins) for name, callback in callbacks.items()
         ],
         "sites": [_place(site, rows, origins) | facts for site, facts in shown.items()],
+        "more_sites": len(current) - len(shown),
         "cells": dict(origins.digests),
     }
 

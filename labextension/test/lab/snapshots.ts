@@ -43,6 +43,7 @@ export function message(parts: Record<string, unknown> = {}): Record<string, unk
     running: false,
     callbacks: [CALLBACK],
     sites: [SITE],
+    more_sites: 0,
     cells: { two: 0x0b0e9cb0 },
     ...parts
   };

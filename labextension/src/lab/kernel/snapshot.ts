@@ -5,6 +5,8 @@ import type { RawCalls } from '../../view/view.js';
 
 export const PROTOCOL = 1;
 
+const MOST_ENTRIES = 500; // of a list; a kernel sends no more sites
+
 /** A registered callback. */
 export interface Callback {
   readonly name: string;
@@ -50,6 +52,7 @@ export interface Snapshot {
   readonly running: boolean;
   readonly callbacks: readonly Callback[];
   readonly sites: readonly CallSite[];
+  readonly more_sites: number; // that are not in `sites`
   readonly crcs: ReadonlyMap<string, number>; // by cell: of its executed source
   readonly byCell: ReadonlyMap<string, CellPlaces>;
 }
@@ -122,15 +125,20 @@ function sender(data: unknown): string {
 function readSnapshot(data: Fields): Snapshot {
   const sites = list(data['sites'], 'sites', readSite);
   const callbacks = list(data['callbacks'], 'callbacks', readCallback);
+  const sent = (data['sites'] as unknown[]).length;
   for (const [place, callback] of callbacks.entries()) {
-    check(callback.sites.every(site => site < sites.length), `callbacks[${place}].sites`);
+    check(callback.sites.every(site => site < sent), `callbacks[${place}].sites`);
   }
   const crcs = Object.entries(record(data['cells'], 'cells'));
   return {
     version: text(data['version'], 'version'),
     running: data['running'] === true,
-    callbacks,
+    callbacks: callbacks.map(callback => ({
+      ...callback,
+      sites: callback.sites.filter(site => site < sites.length)
+    })),
     sites,
+    more_sites: count(data['more_sites'], 'more_sites') + sent - sites.length,
     crcs: new Map(crcs.map(([cell, crc]) => [cell, count(crc, 'cells')])),
     byCell: placesByCell(sites, callbacks)
   };
@@ -226,7 +234,7 @@ function record(value: unknown, at: string): Fields {
 
 function list<T>(value: unknown, at: string, item: (value: unknown, at: string) => T): T[] {
   check(Array.isArray(value), at);
-  return value.map((each, place) => item(each, `${at}[${place}]`));
+  return value.slice(0, MOST_ENTRIES).map((each, place) => item(each, `${at}[${place}]`));
 }
 
 function text(value: unknown, at: string): string {

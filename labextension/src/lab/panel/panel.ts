@@ -6,7 +6,8 @@ import type { Place } from '../badges/notes.js';
 import { CallbackRow, setText, type Jump } from './rows.js';
 import type { NotebookState } from '../kernel/service.js';
 import type { Snapshot } from '../kernel/snapshot.js';
-import { sentences } from '../words.js';
+import { counted } from '../../view/data/words.js';
+import { joined, sentences } from '../words.js';
 
 const MANY = 4; // number of callbacks from which the filter is shown
 
@@ -129,9 +130,9 @@ export class Panel {
   }
 }
 
-function statusWords({ callbacks, running }: Snapshot): string {
-  const count = `${callbacks.length} callback${callbacks.length === 1 ? '' : 's'}`;
-  return running ? `${count} · running` : count;
+function statusWords({ callbacks, more_sites, running }: Snapshot): string {
+  const more = more_sites ? `${counted(more_sites, 'call site')} not shown` : '';
+  return joined([counted(callbacks.length, 'callback'), more, running ? 'running' : '']);
 }
 
 function orderSelect(): HTMLSelectElement {

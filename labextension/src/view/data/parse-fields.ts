@@ -141,3 +141,17 @@ function foundWords(value: unknown): string {
   }
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`.replace('a object', 'an object');
 }
+
+/** Throws `BadRecording` if `data` holds more than `most` values, which take too long to read. */
+export function checkSize(data: readonly unknown[], most: number, path: string): void {
+  const found: unknown[] = [data];
+  for (let place = 0; place < found.length; place++) {
+    const value = found[place];
+    for (const inner of typeof value === 'object' && value !== null ? Object.values(value) : []) {
+      if (found.push(inner) > most) {
+        const words = most.toLocaleString('en-US');
+        throw new BadRecording(`${path} holds more than ${words} values, too many to show.`);
+      }
+    }
+  }
+}

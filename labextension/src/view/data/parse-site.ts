@@ -13,7 +13,7 @@ import {
   tuple,
   whole
 } from './parse-fields.js';
-import { CONSEQUENCES, STATUSES, type Aval, type Level, type SampleValues, type Variant } from './schema.js';
+import { CONSEQUENCES, OUT_OF_RANGE, STATUSES, type Aval, type Level, type SampleValues, type Variant } from './schema.js';
 import { type Site } from './schema.js';
 
 export const NAME = 200;
@@ -25,16 +25,8 @@ const MOST_LEVELS = 32;
 const MOST_LINES = 100; // notes, errors and sample values of one site
 const NO_ELEMENT = -1;
 
-/** How many more variants may be read: the `variant` of a call has only 16 bits. */
-export interface Budget {
-  variants: number;
-}
-
-/** Reads a site, with at most `budget.variants` variants. */
-export function readSite(value: unknown, path: string, budget: Budget): Site {
+export function readSite(value: unknown, path: string): Site {
   const site = new Fields(value, path);
-  const shapes = site.get('shapes', listOf(readVariant, budget.variants));
-  budget.variants -= shapes.length;
   const status = site.get('status', oneOf(STATUSES));
   const errors = site.get('errors', listOf(text(LONG), MOST_LINES));
   const failed = errors.length > 0;
@@ -57,7 +49,7 @@ export function readSite(value: unknown, path: string, budget: Budget): Site {
     elided: site.get('elided', whole()),
     notes: site.get('notes', listOf(text(SENTENCE), MOST_LINES)),
     errors,
-    shapes,
+    shapes: site.get('shapes', listOf(readVariant, OUT_OF_RANGE)),
     sample_values: site.get('sample_values', listOf(readSample, MOST_LINES))
   };
 }

@@ -50,6 +50,13 @@ test.each([null, 7, [], 'snapshot', { type: 'other', protocol: 1 }, {}])(
   }
 );
 
+test('reads the first 500 sites and counts the others', () => {
+  const sites = Array(20_000).fill(SITE);
+  const read = snapshot({ sites, more_sites: 7, callbacks: [{ ...CALLBACK, sites: [3, 19_999] }] });
+  expect([read.sites.length, read.more_sites]).toEqual([500, 19_507]);
+  expect(read.callbacks[0]!.sites).toEqual([3]);
+});
+
 test('accepts any string as the id of a cell', () => {
   const read = snapshot({ sites: [{ ...SITE, cell: '__proto__' }] });
   expect(read.byCell.get('__proto__')).toEqual({ sites: [0], callbacks: [] });

@@ -84,14 +84,16 @@ describe('parseFacts', () => {
     expect([sites.length, left_out]).toEqual([2_000, 3_000]);
   });
 
-  it('reads no more variants than a call can refer to', () => {
-    const many = aSite({ shapes: Array(40_000).fill(aVariant([], [])) });
-    const { sites } = parseFacts(someFacts([many, many]));
-    expect(sites.map(site => site.shapes.length)).toEqual([40_000, 25_535]);
+  it('rejects sites with more values than can be read quickly', () => {
+    const operands = Array(1_000).fill([1]);
+    const site = aSite({ shapes: Array(400).fill(aVariant(operands, [])) });
+    expect(() => parseFacts(someFacts([site, site]))).toThrow(
+      'sites holds more than 300,000 values, too many to show.'
+    );
   });
 
-  it('rejects a shape with a million axes', () => {
-    const data = changed(FACTS, 'sites.0.shapes.0.operands.0.0', Array(1_000_000).fill(1));
+  it('rejects a shape with a hundred thousand axes', () => {
+    const data = changed(FACTS, 'sites.0.shapes.0.operands.0.0', Array(100_000).fill(1));
     expect(() => parseFacts(data)).toThrow('is a list, not a shape of at most 64 axes.');
   });
 });

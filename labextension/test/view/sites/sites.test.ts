@@ -22,6 +22,17 @@ function text(node: HTMLElement, selector: string): string | null {
 afterEach(() => document.body.replaceChildren());
 
 describe('a row of SiteList', () => {
+  it('shows the first errors and notes, and the others when asked', () => {
+    const site = aSite({ errors: Array(100).fill('E: no'), notes: Array(9).fill('a note') });
+    const { node } = new SiteList(someFacts([site]), someMeasured(), {});
+    expect(node.querySelectorAll('.jaxcb-site-error')).toHaveLength(8);
+    const more = [...node.querySelectorAll('details')].slice(0, 2);
+    expect(more.map(each => each.textContent)).toEqual(['92 more errors', '1 more note']);
+    more[0]!.open = true;
+    more[0]!.dispatchEvent(new Event('toggle'));
+    expect(node.querySelectorAll('.jaxcb-site-error')).toHaveLength(100);
+  });
+
   it('shows the location, source, function, flavor and status', () => {
     const node = nodeOf({});
     expect(text(node, '.jaxcb-site-where')).toBe('line 4');
