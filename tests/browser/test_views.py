@@ -89,6 +89,16 @@ def test_cell_that_runs_again_keeps_its_view_open_with_tab_filter_and_selection(
     expect(view.locator(".jaxcb-site")).to_have_count(0)
 
 
+def test_ctrl_s_saves_the_notebook_while_the_view_has_the_focus(notebook):
+    opened = notebook(LOAD, DOUBLE, USE)
+    opened.run_and_wait()
+    dirty = "() => window.jupyterapp.shell.currentWidget.context.model.dirty"
+    assert opened.page.evaluate(dirty)
+    opened.cell(2).locator(".jaxcb-disclosure").press("Control+s")
+    opened.page.wait_for_function(dirty.replace("window", "!window"))
+    assert opened.server.saved(opened.name).cells[2].outputs
+
+
 def test_table_and_timeline_of_calls_share_their_selection(notebook):
     opened = notebook(LOAD, DOUBLE, "for n in range(12): double(float(n))")
     opened.run_and_wait()

@@ -19,6 +19,7 @@ import type { Place } from './badges/notes.js';
 import { Panel } from './panel/panel.js';
 import { cellAround, flashes, reveal } from './badges/reveal.js';
 import { Hub } from './kernel/service.js';
+import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import { replaceUnfinished } from './unfinished.js';
 
@@ -50,6 +51,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       replaceUnfinished(panel);
     });
     surround(surroundingsIn(tracker));
+    listenForSave(() => void app.commands.execute('docmanager:save'));
     const setting = settings && badgeSetting(settings);
     app.commands.addCommand(TOGGLE_BADGES, {
       label: 'Show Badges in the Code',
