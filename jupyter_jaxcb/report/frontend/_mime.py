@@ -116,6 +116,8 @@ def _shapes(shapes: Shapes) -> dict[str, Any]:
     return {
         "operands": [list(aval) for aval in shapes.operands],
         "results": [list(aval) for aval in shapes.results],
+        "operand_names": list(shapes.operand_names),
+        "result_names": list(shapes.result_names),
         "levels": [list(level) for level in shapes.levels],
         "calls": shapes.calls,
         "shards": shapes.shards,
