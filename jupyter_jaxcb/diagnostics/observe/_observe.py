@@ -222,9 +222,7 @@ def _noted(
     if held is None:
         bind = Bind(_defined(flavor, own))
         return RecordedCall(own, eager_fact(bind, operands, results, (), names=names))
-    fact = eager_fact(
-        held.bind, operands, results, held.levels, batched=held.batched, names=names
-    )
+    fact = eager_fact(held.bind, operands, results, held.levels, batched=held.batched, names=names)
     return RecordedCall(own, fact)
 
 

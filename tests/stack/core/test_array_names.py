@@ -154,7 +154,10 @@ def test_eager_calls_of_one_line_with_different_pytrees_have_their_own_names():
     with jaxcb.record() as r:
         for key in ("w", "b", "w"):
             total({key: X})
-    assert [fact.operand_names for fact in r.recording.lowered] == [("params['w']",), ("params['b']",)]
+    assert [fact.operand_names for fact in r.recording.lowered] == [
+        ("params['w']",),
+        ("params['b']",),
+    ]
 
 
 @pytest.mark.parametrize(("recorded", "times"), [(False, 0), (True, 1)])

@@ -70,6 +70,8 @@ function readVariant(value: unknown, path: string): Variant {
   return {
     operands: variant.get('operands', listOf(readAval, MOST_OPERANDS)),
     results: variant.get('results', listOf(readAval, MOST_OPERANDS)),
+    operand_names: variant.getOr('operand_names', [], listOf(text(NAME), MOST_OPERANDS)),
+    result_names: variant.getOr('result_names', [], listOf(text(NAME), MOST_OPERANDS)),
     levels: variant.get('levels', listOf(readLevel, MOST_LEVELS)),
     calls: variant.get('calls', whole()),
     shards: variant.get('shards', whole()),
