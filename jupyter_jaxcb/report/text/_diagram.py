@@ -25,7 +25,7 @@ _STYLE = """<style>
 .jaxcb.jaxcb .jaxcb-vmap :is(th,td){text-align:center;vertical-align:middle;
 padding:1px 10px 2px 0;white-space:nowrap;max-width:none}
 .jaxcb.jaxcb .jaxcb-vmap :is(th,td):is(:first-child,:last-child){text-align:left}
-.jaxcb .jaxcb-axis{display:inline-block;min-width:5em;padding:0 6px;border:1.5px solid;
+.jaxcb .jaxcb-axis{display:block;padding:0 6px;border:1.5px solid;
 border-radius:4px}
 .jaxcb .jaxcb-batched,.jaxcb .jaxcb-tiled{border-color:#4f86d1;background:rgb(56 139 253/18%)}
 .jaxcb .jaxcb-tiled{background:repeating-linear-gradient(-45deg,rgb(56 139 253/22%) 0 3px,

@@ -56,6 +56,25 @@ def test_snapshot_has_the_sites_of_all_cells_and_their_total_calls(sent):
     assert callback["calls"] == 3 and callback["sites"] == [0, 1, 2]
 
 
+def test_site_under_one_vmap_has_the_shapes_for_the_diagram_of_its_tooltip(sent):
+    sent(SETUP, "cell-a")
+    (snapshot,) = sent("z = jax.vmap(double)(jnp.ones(5))\ndouble(1.0)", "cell-b")
+    vmapped, plain = snapshot["sites"]
+    assert plain["vmap"] is None
+    wanted = {"operand_names": ["x"], "levels": [[5, "expand_dims", [True]]], "calls": 1}
+    assert vmapped["vmap"] | wanted == vmapped["vmap"]
+
+
+def test_site_with_several_shapes_or_many_arguments_has_no_diagram(sent):
+    sent(SETUP, "cell-a")
+    loop = "for n in (2, 3):\n    jax.vmap(double)(jnp.ones(n))"
+    (snapshot,) = sent(loop, "cell-b")
+    assert [site["vmap"] for site in snapshot["sites"]] == [None]
+    many = "jax.vmap(double)(dict(enumerate(jnp.ones((8, 5)))))"
+    snapshot = sent(f"double = jaxcb.pure(lambda x: x, result=lambda x: x)\n{many}", "cell-c")[-1]
+    assert snapshot["sites"][-1]["vmap"] is None
+
+
 def test_edited_cell_that_runs_again_has_only_its_new_sites(sent):
     sent(SETUP, "cell-a")
     sent("double(1.0)", "cell-b")

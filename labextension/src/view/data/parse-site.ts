@@ -65,7 +65,8 @@ function readStatus(value: unknown, path: string): Status {
   return status;
 }
 
-function readVariant(value: unknown, path: string): Variant {
+/** Reads a variant of a call site. */
+export function readVariant(value: unknown, path: string): Variant {
   const variant = new Fields(value, path);
   return {
     operands: variant.get('operands', listOf(readAval, MOST_OPERANDS)),

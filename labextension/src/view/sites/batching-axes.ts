@@ -143,6 +143,11 @@ function factors(levels: readonly Level[]): string {
   return sizes.length > 1 ? ` (${sizes.join(' × ')})` : '';
 }
 
+/** `expand_dims`: the methods of the vmaps, outermost first, each once. */
+export function methodWords(levels: readonly Level[]): string {
+  return [...new Set([...levels].reverse().map(([, method]) => method))].join(', ');
+}
+
 /** `each call receives`: the head of the shapes that the host function sees. */
 export function receives(levels: readonly Level[]): string {
   return product(levels.filter(isLooped)) === 1 ? phrases.one_receives : phrases.each_receives;

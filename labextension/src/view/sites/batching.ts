@@ -2,7 +2,7 @@
 
 import { batchedOf, diagramWords, elementWords, isOfHost, receives } from './batching-axes.js';
 import type { AxisKind, BatchAxis, Batched } from './batching-axes.js';
-import { h, type Child } from '../dom.js';
+import { h, set, type Child } from '../dom.js';
 import phrases from '../data/phrases.json';
 import type { Aval, Variant } from '../data/schema.js';
 import { levelWords, say, shapeWords, variantShapes } from '../data/words.js';
@@ -12,18 +12,35 @@ const MOST_COLUMNS = 8;
 
 /** Operands and results of one variant, as in the program and as the host sees them. */
 export function batchingDiagram(variant: Variant): HTMLElement {
-  const rows = variant.levels.length ? batchedOf(variant) : null;
-  const drawn = Math.max(variant.operands.length, variant.results.length);
-  if (rows === null || variant.levels.length > MOST_COLUMNS || drawn > MOST_ROWS) {
+  const rows = rowsOf(variant);
+  if (rows === null) {
     return shapesOnly(variant);
   }
-  // Focusable, because it scrolls in narrow outputs.
+  const diagram = drawing(variant, rows);
+  set(diagram, { tabindex: 0 }); // focusable, because it scrolls in narrow outputs
+  diagram.append(legend(rows));
+  return diagram;
+}
+
+/** The sentence and the diagram, for a tooltip: without a legend, and never focused. */
+export function smallDiagram(variant: Variant): HTMLElement {
+  const rows = rowsOf(variant);
+  const diagram = rows === null ? shapesOnly(variant) : drawing(variant, rows);
+  return h('div', {}, h('strong', {}, elementWords(variant)), diagram);
+}
+
+/** The rows to draw; null if there is no vmap, too much to draw, or inconsistent data. */
+function rowsOf(variant: Variant): readonly Batched[] | null {
+  const { operands, results, levels } = variant;
+  const fits = levels.length <= MOST_COLUMNS && Math.max(operands.length, results.length) <= MOST_ROWS;
+  return levels.length && fits ? batchedOf(variant) : null;
+}
+
+function drawing(variant: Variant, rows: readonly Batched[]): HTMLElement {
   return h(
     'div',
-    { class: 'jaxcb-batching', role: 'img', tabindex: 0, 'aria-label': diagramWords(variant, rows) },
-    h('strong', {}, elementWords(variant)),
-    gridOf(variant, rows),
-    legend(rows)
+    { class: 'jaxcb-batching', role: 'img', 'aria-label': diagramWords(variant, rows) },
+    gridOf(variant, rows)
   );
 }
 
@@ -99,9 +116,7 @@ function meaning(kind: AxisKind): HTMLElement {
 }
 
 function shapesOnly(variant: Variant): HTMLElement {
-  const vmaps = variant.levels.length
-    ? `${levelWords(variant.levels)} · ${elementWords(variant)}`
-    : '';
+  const vmaps = levelWords(variant.levels);
   return h(
     'div',
     { class: 'jaxcb-batching-plain', role: 'img', 'aria-label': plainWords(variant, vmaps) },
