@@ -108,7 +108,7 @@ def _finished(summary: SiteSummary) -> dict[str, Any]:
 
 
 def _vmap(summary: SiteSummary) -> dict[str, Any] | None:
-    """Return the shapes to draw in a tooltip, which has room for one small diagram; None if none."""
+    """Return the shapes to draw in a tooltip, which has room for one small diagram."""
     if len(summary.shapes) != 1:
         return None
     (shapes,) = summary.shapes
