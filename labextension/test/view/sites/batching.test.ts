@@ -137,6 +137,12 @@ describe('batchingDiagram', () => {
     ]);
   });
 
+  it('leaves looped axes out of what one call receives', () => {
+    const diagram = batchingDiagram(aVariant([[5], []], [[7, 2]], nested('sequential')));
+    const shapes = [...diagram.querySelectorAll('.jaxcb-batching-host')];
+    expect(shapes.map(shape => shape.textContent)).toEqual(['(5,)', '()', '(7, 2)']);
+  });
+
   it('writes the shape of one axis as Python does', () => {
     const diagram = batchingDiagram(aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]));
     expect(diagram.querySelector('.jaxcb-batching-host')?.textContent).toBe('(4,)');
