@@ -13,6 +13,7 @@ from .frontend import SiteProgress as SiteProgress
 from .frontend import call_columns as call_columns
 from .frontend import to_message as to_message
 from .frontend import to_mimebundle as to_mimebundle
+from .frontend import variant_facts as variant_facts
 from .summary import Rows as Rows
 from .summary import SiteSummary as SiteSummary
 from .summary import advice_words as advice_words

@@ -85,6 +85,16 @@ def test_tooltip_of_a_badge_shows_the_reason(shared):
     expect(shared.page.locator(".jaxcb-tip")).to_contain_text("use an io callback")
 
 
+def test_tooltip_of_a_call_under_vmap_draws_its_shapes(shared):
+    badges(shared, 3).hover()
+    diagram = shared.page.locator(".jaxcb-tip").get_by_role("img")
+    expect(diagram).to_have_accessible_name(
+        "1 call for 5 elements. x: 5 batched; one call receives (5,). "
+        "result: 5 batched; and must return (5,)"
+    )
+    assert diagram.bounding_box()["width"] > 150
+
+
 def test_panel_lists_callbacks_and_links_to_their_sites(shared):
     side_panel = panel(shared)
     expect(side_panel).to_contain_text("double")

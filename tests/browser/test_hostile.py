@@ -259,9 +259,12 @@ cell = get_ipython().get_parent()["metadata"]["cellId"]
 SNAPSHOT = f"""
 poison = {POISON!r}
 def snapshot(**changes):
+    vmap = dict(operands=[[[4], poison]], results=[], operand_names=[poison], result_names=[],
+                levels=[[4, "expand_dims", [True]]], calls=1, shards=0, devices=[poison],
+                gathered_bytes=0)
     site = dict(function=poison, flavor=poison, cell=cell, line=2, column=0, where=poison,
                 source="", consequence="unused", reason=poison, advice=poison, calls=1, elided=1,
-                host_ns=5, shapes=poison, errors=[poison])
+                host_ns=5, shapes=poison, vmap=vmap, errors=[poison])
     callback = dict(name=poison, flavor=poison, options=poison, cell=cell, line=3, where=poison,
                     sites=[0], calls=1, elided=0, errors=1, host_ns=5)
     return dict(protocol=1, type="snapshot", version="0.1", running=False, cells={{}},

@@ -55,7 +55,7 @@ def test_batching_diagram_shows_what_the_host_sees(used):
     view = opened_view(used, 3)
     expect(view).to_contain_text("vmap 5")
     expect(view).to_contain_text("batched")
-    expect(view).to_contain_text("5 elements in one call")
+    expect(view).to_contain_text("1 call for 5 elements")
 
 
 def test_link_of_a_site_goes_to_its_line(used):

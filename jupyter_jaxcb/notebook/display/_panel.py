@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...recording import Site, Status
-from ...report import Rows, SiteProgress, SiteSummary, shapes_of
+from ...report import Rows, SiteProgress, SiteSummary, shapes_of, variant_facts
 from ...stack import Callback
 from ._origins import Origins
 from ._sites import Sites
 
 MAX_SITES = 500
+_MAX_ROWS = 8  # operands and results of a diagram in a tooltip
+_MAX_LEVELS = 4
 
 
 def snapshot(
@@ -101,8 +103,19 @@ def _finished(summary: SiteSummary) -> dict[str, Any]:
         "elided": summary.elided,
         "host_ns": summary.host_ns,
         "shapes": shapes_of(summary),
+        "vmap": _vmap(summary),
         "errors": list(summary.errors),
     }
+
+
+def _vmap(summary: SiteSummary) -> dict[str, Any] | None:
+    """Return the shapes to draw in a tooltip, which has room for one small diagram."""
+    if len(summary.shapes) != 1:
+        return None
+    (shapes,) = summary.shapes
+    rows = len(shapes.operands) + len(shapes.results)
+    fits = rows <= _MAX_ROWS and 0 < len(shapes.levels) <= _MAX_LEVELS
+    return variant_facts(shapes) if fits else None
 
 
 def _unfinished(progress: SiteProgress) -> dict[str, Any]:
@@ -115,5 +128,6 @@ def _unfinished(progress: SiteProgress) -> dict[str, Any]:
         "elided": 0,
         "host_ns": progress.host_ns,
         "shapes": "",
+        "vmap": None,
         "errors": [f"{progress.errors:,} failed"] if progress.errors else [],
     }

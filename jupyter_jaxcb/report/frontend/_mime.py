@@ -107,17 +107,20 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
         "elided": summary.elided,
         "notes": list(summary.notes),
         "errors": list(summary.errors),
-        "shapes": [_shapes(shapes) for shapes in summary.shapes],
+        "shapes": [variant_facts(shapes) for shapes in summary.shapes],
         "sample_values": [
             [*sample[2:], shard] for sample, shard in (summary.sample_values if values else ())
         ],
     }
 
 
-def _shapes(shapes: Shapes) -> dict[str, Any]:
+def variant_facts(shapes: Shapes) -> dict[str, Any]:
+    """Return one variant of a call site, as the front end reads it."""
     return {
         "operands": [list(aval) for aval in shapes.operands],
         "results": [list(aval) for aval in shapes.results],
+        "operand_names": list(shapes.operand_names),
+        "result_names": list(shapes.result_names),
         "levels": [list(level) for level in shapes.levels],
         "calls": shapes.calls,
         "shards": shapes.shards,

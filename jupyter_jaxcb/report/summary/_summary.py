@@ -39,6 +39,8 @@ class Shapes:
     devices: tuple[str, ...]  # of the shards, in order, where known
     gathered_bytes: int  # at most, moved to the one device that makes the call
     lowered: tuple[int, ...]  # indices into `Recording.lowered`
+    operand_names: tuple[str, ...] = ()  # empty if they are unknown, or not always the same
+    result_names: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,6 +285,14 @@ def _shapes(
                 devices=tuple(dict.fromkeys(device for _, device in shards if device)),
                 gathered_bytes=max(fact.gathered_bytes for fact, _ in own),
                 lowered=tuple(number for _, number in own),
+                operand_names=_common(fact.operand_names for fact, _ in own),
+                result_names=_common(fact.result_names for fact, _ in own),
             )
         )
     return tuple(found)
+
+
+def _common(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the names that all calls have; a line may bind `f` with different pytrees."""
+    found = set(names)
+    return found.pop() if len(found) == 1 else ()

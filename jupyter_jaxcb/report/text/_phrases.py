@@ -52,6 +52,38 @@ UNBATCHED = "unbatched"
 UNBATCHED_AXES = {"expand_dims": "size-1 axis", "broadcast_all": "tiled"}
 GATHERS = "gathers {bytes}"
 
+# How the batch elements of nested vmaps are spread over host calls.
+ONE_CALL = "1 call for {elements}"
+ONE_FOR_EACH = "{calls}, one for each element"
+EACH_FOR = "{calls}, each for {elements}"
+EMPTY_BATCH = "no calls, because the batch is empty"
+# For a callback that the program reaches several times, or has not reached.
+SOME_EACH_TIME = "{calls}, {some} each time"
+EACH_TIME = "{words} each time"
+# The vmap diagram: the kinds of axes, and the heads of its columns.
+AXES = {
+    "batched": "batched",
+    "tiled": "tiled",
+    "size1": "size 1",
+    "looped": "looped over",
+    "unbatched": "no axis",
+}
+AXES_MEAN = {
+    "batched": "one entry for each element",
+    "tiled": "the same values, repeated for each element",
+    "size1": "the same values for all elements, on an axis of size 1",
+    "looped": "one call for each element, without this axis",
+    "unbatched": "the same values for all elements",
+}
+ARGUMENT = "argument"
+RESULT = "result"
+OUTERMOST = "outermost"
+INNERMOST = "innermost"
+OWN_AXES = "own axes"
+ONE_RECEIVES = "one call receives"
+EACH_RECEIVES = "each call receives"
+MUST_RETURN = "and must return"
+
 NOTHING = "nothing"  # no operands, no results
 RAISED = "✕ raised"
 OF_ELEMENT = "element {element}: "

@@ -1,5 +1,6 @@
 /** Snapshots for the tests. */
 
+import type { Variant } from '../../src/view/data/schema.js';
 import { readMessage, type Snapshot } from '../../src/lab/kernel/snapshot.js';
 
 export const SITE = {
@@ -17,6 +18,7 @@ export const SITE = {
   elided: 0,
   host_ns: 41000,
   shapes: '() → (5,)',
+  vmap: null as Variant | null,
   errors: [] as string[]
 };
 

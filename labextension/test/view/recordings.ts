@@ -14,6 +14,8 @@ export function aVariant(
   return {
     operands: operands.map(shape => [shape, 'float32'] as const),
     results: results.map(shape => [shape, 'float32'] as const),
+    operand_names: [],
+    result_names: [],
     levels,
     calls: 1,
     shards: 0,

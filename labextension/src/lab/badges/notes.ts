@@ -1,6 +1,6 @@
 /** The notes in the badges of one cell, by line. */
 
-import type { Tone } from '../../view/data/schema.js';
+import type { Tone, Variant } from '../../view/data/schema.js';
 import { toneOf } from '../../view/data/words.js';
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 import {
@@ -22,6 +22,7 @@ export interface Note {
   readonly name: string; // of the function
   readonly title: string; // "bessel, line 3"
   readonly details: readonly string[];
+  readonly vmap: Variant | null; // the shapes to draw in the tooltip
   readonly place: Place;
 }
 
@@ -76,6 +77,7 @@ function siteNote(site: CallSite, place: number): Note {
     name: site.function,
     title: joined([site.function, site.where]),
     details: siteDetails(site),
+    vmap: site.vmap,
     place: { site: place }
   };
 }
@@ -89,6 +91,7 @@ function callbackNote(callback: Callback, place: number): Note {
     name: callback.name,
     title: joined([callback.name, callback.where]),
     details: [joined([callbackBrief(callback), elided]), callback.options].filter(Boolean),
+    vmap: null,
     place: { callback: place }
   };
 }

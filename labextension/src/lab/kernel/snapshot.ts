@@ -1,6 +1,8 @@
 /** Reads a kernel's messages about its callbacks: untrusted data, so every field is checked. */
 
-import { CONSEQUENCES, type Consequence } from '../../view/data/schema.js';
+import { BadRecording } from '../../view/data/parse-fields.js';
+import { readVariant } from '../../view/data/parse-site.js';
+import { CONSEQUENCES, type Consequence, type Variant } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
 
 export const PROTOCOL = 1;
@@ -38,6 +40,7 @@ export interface CallSite {
   readonly elided: number;
   readonly host_ns: number;
   readonly shapes: string;
+  readonly vmap: Variant | null; // the shapes to draw in a tooltip
   readonly errors: readonly string[];
 }
 
@@ -180,8 +183,18 @@ function readSite(value: unknown, at: string): CallSite {
     elided: count(data['elided'], `${at}.elided`),
     host_ns: count(data['host_ns'], `${at}.host_ns`),
     shapes: text(data['shapes'], `${at}.shapes`),
+    vmap: data['vmap'] === null ? null : variant(data['vmap'], `${at}.vmap`),
     errors: list(data['errors'], `${at}.errors`, text)
   };
+}
+
+function variant(value: unknown, at: string): Variant {
+  try {
+    return readVariant(value, at);
+  } catch (error) {
+    check(!(error instanceof BadRecording), at);
+    throw error;
+  }
 }
 
 function placesByCell(

@@ -54,11 +54,14 @@ export function readSite(value: unknown, path: string): Site {
   };
 }
 
-function readVariant(value: unknown, path: string): Variant {
+/** Reads a variant of a call site. */
+export function readVariant(value: unknown, path: string): Variant {
   const variant = new Fields(value, path);
   return {
     operands: variant.get('operands', listOf(readAval, MOST_OPERANDS)),
     results: variant.get('results', listOf(readAval, MOST_OPERANDS)),
+    operand_names: variant.getOr('operand_names', [], listOf(text(NAME), MOST_OPERANDS)),
+    result_names: variant.getOr('result_names', [], listOf(text(NAME), MOST_OPERANDS)),
     levels: variant.get('levels', listOf(readLevel, MOST_LEVELS)),
     calls: variant.get('calls', whole()),
     shards: variant.get('shards', whole()),

@@ -38,6 +38,8 @@ export const LOOPED_METHODS: readonly string[] = ['sequential', 'sequential_unro
 export interface Variant {
   readonly operands: readonly Aval[]; // as one host call sees them
   readonly results: readonly Aval[];
+  readonly operand_names: readonly string[]; // "x", "params['w']"; empty: unknown
+  readonly result_names: readonly string[];
   readonly levels: readonly Level[]; // innermost vmap first
   readonly calls: number;
   readonly shards: number; // 0: one call for all devices

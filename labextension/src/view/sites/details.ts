@@ -1,10 +1,11 @@
 /** The details of a site below its row. */
 
 import { batchingDiagram } from './batching.js';
+import { elementWords, methodWords } from './batching-axes.js';
 import { h, type Child } from '../dom.js';
 import { errorWords, sampleWords, shardWords } from './words.js';
 import type { Site, Variant } from '../data/schema.js';
-import { callWords, counted, levelWords, variantShapes } from '../data/words.js';
+import { callWords, counted, variantShapes } from '../data/words.js';
 
 const MOST_VARIANTS = 24;
 const MOST_SHOWN = 8; // errors and notes that are shown without a disclosure
@@ -131,9 +132,9 @@ function variantBlock(variant: Variant, open: boolean, calls: string): HTMLEleme
   const summary = h(
     'span',
     {},
-    `${calls}`,
+    `${elementWords(variant)}: `,
     h('code', {}, variantShapes(variant)),
-    h('span', { class: 'jaxcb-muted' }, ` ${levelWords(variant.levels)}`)
+    h('span', { class: 'jaxcb-muted' }, ` vmap, ${methodWords(variant.levels)}`)
   );
   const diagram = disclosure(summary, open, () => [batchingDiagram(variant)]);
   return h('div', { class: 'jaxcb-site-variant' }, diagram, more);

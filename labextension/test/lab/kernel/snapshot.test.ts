@@ -30,6 +30,7 @@ test.each([
   ['sites[0].consequence', { sites: [{ ...SITE, consequence: 'constructor' }] }],
   ['sites[0].errors[0]', { sites: [{ ...SITE, errors: [{}] }] }],
   ['sites[0].cell', { sites: [{ ...SITE, cell: 7 }] }],
+  ['sites[0].vmap', { sites: [{ ...SITE, vmap: { operands: [[[-1], 'f']] } }] }],
   ['sites[0]', { sites: [null] }],
   ['sites', { sites: {} }],
   ['callbacks[0].sites', { callbacks: [{ ...CALLBACK, sites: [1] }] }],

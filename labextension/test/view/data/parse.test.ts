@@ -22,6 +22,13 @@ describe('parseFacts', () => {
     expect(({} as Record<string, unknown>)['a']).toBeUndefined();
   });
 
+  it('reads notebooks that were saved without the names of arguments and results', () => {
+    const path = 'sites.0.shapes.0.operand_names';
+    const old = changed(changed(FACTS, path, undefined), path.replace('operand', 'result'), undefined);
+    const { operand_names, result_names } = parseFacts(old).sites[0]!.shapes[0]!;
+    expect([operand_names, result_names]).toEqual([[], []]);
+  });
+
   it('ignores inherited keys', () => {
     const data: unknown = Object.create({ ...FACTS });
     expect(() => parseFacts(data)).toThrow('schema is missing.');

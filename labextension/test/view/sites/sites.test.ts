@@ -151,7 +151,7 @@ describe('the details of SiteList', () => {
     const shapes = [aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]])];
     const { node } = list(someFacts(Array(9).fill(aSite({ shapes }))));
     expect(node.querySelector('.jaxcb-batching-grid')).toBeNull();
-    expect(text(node, 'summary')).toBe('(4,) → (4,) vmap 4, expand_dims');
+    expect(text(node, 'summary')).toBe('1 call for 4 elements: (4,) → (4,) vmap, expand_dims');
   });
 
   it('count the calls with each of several shapes', () => {
