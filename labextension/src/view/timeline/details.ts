@@ -3,7 +3,7 @@
 import { errorOf, elementOf, shapesOf, siteOf, startWords, threadName } from '../data/call.js';
 import { h } from '../dom.js';
 import type { Store } from '../data/store.js';
-import type { Hit } from './hit.js';
+import type { Hit } from './tracks/hit.js';
 import { callWords, timeWords } from '../data/words.js';
 
 const BESIDE = 14;

@@ -2,7 +2,7 @@
 
 import { h } from '../dom.js';
 import type { Store } from '../data/store.js';
-import { AXIS, BAND, MOST_BANDS } from './geometry.js';
+import { AXIS, BAND, MOST_BANDS } from './picture/geometry.js';
 import { siteColour } from '../colours.js';
 
 const MOST_SITES = 8;

@@ -4,14 +4,14 @@ import { callLine, threadName } from '../data/call.js';
 import type { Change, Store } from '../data/store.js';
 import { fillDetails, hideDetails, placeDetails } from './details.js';
 import { Frame } from './frame.js';
-import { Geometry, BAND } from './geometry.js';
-import { type Hit, hit, neighbour, onAxis } from './hit.js';
+import { Geometry, BAND } from './picture/geometry.js';
+import { type Hit, hit, neighbour, onAxis } from './tracks/hit.js';
 import { type Actions, listen } from './input.js';
-import { paintMarks, paintPicture } from './picture.js';
-import { themeOf } from './theme.js';
-import { LitTracks, Tracks } from './tracks.js';
+import { paintMarks, paintPicture } from './picture/picture.js';
+import { themeOf } from './picture/theme.js';
+import { LitTracks, Tracks } from './tracks/tracks.js';
 import { TimeWindow } from './window.js';
-import { watchLook } from './look.js';
+import { watchLook } from './picture/look.js';
 import { callWords, timeWords } from '../data/words.js';
 
 

@@ -1,7 +1,7 @@
 /** The geometry of the timeline's canvas, in CSS pixels. */
 
-import type { Scale } from './spans.js';
-import type { TimeWindow } from './window.js';
+import type { Scale } from '../tracks/spans.js';
+import type { TimeWindow } from '../window.js';
 
 export const AXIS = 22;
 export const BAND = 22;

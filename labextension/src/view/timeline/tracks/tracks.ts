@@ -1,6 +1,6 @@
 /** Groups calls by thread and depth into tracks, in which calls never overlap. */
 
-import type { Store } from '../data/store.js';
+import type { Store } from '../../data/store.js';
 
 const DEEPEST = 5;
 const FIRST_CAPACITY = 64;

@@ -1,12 +1,12 @@
 /** Draws the calls of one track. */
 
-import { functionOf } from '../data/call.js';
-import type { Store } from '../data/store.js';
+import { functionOf } from '../../data/call.js';
+import type { Store } from '../../data/store.js';
 import { cut } from './axis.js';
 import { barHeight, barTop, type Geometry, OUTLINED } from './geometry.js';
-import { dominant, type Spans, walk } from './spans.js';
+import { dominant, type Spans, walk } from '../tracks/spans.js';
 import type { Theme } from './theme.js';
-import type { Track } from './tracks.js';
+import type { Track } from '../tracks/tracks.js';
 
 const LEAST_LABELLED = 26;
 const SHADES = 12;

@@ -1,10 +1,10 @@
 /** Draws the whole timeline: bands with calls, axis, and marks. */
 
-import { threadName } from '../data/call.js';
+import { threadName } from '../../data/call.js';
 import { paintAxis, paintGround, paintNames } from './axis.js';
 import { paintRange, paintSpot } from './marks.js';
-import { type Drawing, paintFailures, paintTrack } from './paint.js';
-import type { LitTracks, Track, Tracks } from './tracks.js';
+import { type Drawing, paintFailures, paintTrack } from './bars.js';
+import type { LitTracks, Track, Tracks } from '../tracks/tracks.js';
 
 /** Draws everything except the marks; calls that do not pass the filter are dimmed. */
 export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): void {

@@ -1,6 +1,6 @@
 /** Colors of the timeline: custom properties of style/timeline.css, read when it is drawn. */
 
-import { COLOURS, siteColour } from '../colours.js';
+import { COLOURS, siteColour } from '../../colours.js';
 
 export interface Theme {
   readonly sites: readonly string[];
