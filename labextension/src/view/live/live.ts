@@ -146,7 +146,9 @@ function labelsWhile(
     siteOfVariant: sites.map((_, place) => place),
     variants: [],
     threads: [...threads],
-    errors: []
+    errors: [],
+    samples: new Map(),
+    compilations: []
   };
 }
 

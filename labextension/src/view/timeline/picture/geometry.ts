@@ -27,6 +27,7 @@ export class Geometry {
     readonly height: number,
     readonly scrolled: number, // vertical scroll position, in pixels
     readonly bands: number,
+    readonly firstThread: number, // its band; the band above it, if any, is of compilations
     letters: number, // of the longest name
     private readonly window: TimeWindow
   ) {
