@@ -156,7 +156,9 @@ def test_timeline_can_be_focused_and_moved_by_keyboard(view, page):
     view.locator(".jaxcb-disclosure").click()
     view.get_by_role("tab", name="Calls").click()
     canvas = view.locator(".jaxcb-timeline-canvas")
-    expect(canvas).to_have_accessible_name("Timeline of 6 calls on 1 thread in 2 s, 1 failed")
+    expect(canvas).to_have_accessible_name(
+        "Timeline of 6 calls on 1 thread in 2 s, 1 failed, 1 compilation"
+    )
     tab_to(page, ".jaxcb-timeline-canvas")
     selected = view.locator(".jaxcb-timeline-selected")
     for key, number in [("n", 1), ("n", 2), ("p", 1)]:

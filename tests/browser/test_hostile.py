@@ -136,7 +136,7 @@ def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
         ".jaxcb-footer li",
         ".jaxcb-footer p >> nth=-1",
         "select >> nth=1",
-        ".jaxcb-timeline-legend",
+        ".jaxcb-distribution-site",
     ):
         expect(view.locator(css).first).to_contain_text("<script>window.hacked=2")
 

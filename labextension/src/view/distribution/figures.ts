@@ -27,7 +27,7 @@ export interface Figures {
 
 /** Resolves to the figures of all calls in `store`, without blocking the page. */
 export async function figuresOf(store: Store): Promise<Figures> {
-  const counts = await countsOf(store);
+  const { counts, threads } = await countsOf(store);
   const durations = await bySite(store, counts);
   const some = counts.filter(count => count.calls > 0);
   const least = some.reduce((found, count) => Math.min(found, count.least), Infinity);
@@ -54,7 +54,7 @@ export async function figuresOf(store: Store): Promise<Figures> {
     });
   }
   const total = counts.reduce((sum, count) => sum + count.total, 0);
-  return { sites, edges, total, threads: threadsOf(counts) };
+  return { sites, edges, total, threads };
 }
 
 interface Count {
@@ -64,20 +64,21 @@ interface Count {
   least: number;
   most: number;
   slowest: number;
-  readonly threads: Map<number, number>;
 }
 
-/** By site; the last one is of the calls whose site is unknown. */
-async function countsOf(store: Store): Promise<Count[]> {
+/** Counts calls by site, the last for those whose site is unknown, and by thread. */
+async function countsOf(
+  store: Store
+): Promise<{ counts: Count[]; threads: Map<number, number> }> {
   const { calls, labels } = store;
+  const threads = new Map<number, number>();
   const counts = Array.from({ length: labels.sites.length + 1 }, (): Count => ({
     calls: 0,
     failed: 0,
     total: 0,
     least: Infinity,
     most: -1,
-    slowest: 0,
-    threads: new Map()
+    slowest: 0
   }));
   await everyRow(calls.length, row => {
     const count = counts[store.site(row) ?? labels.sites.length]!;
@@ -91,9 +92,9 @@ async function countsOf(store: Store): Promise<Count[]> {
       count.most = duration;
       count.slowest = row;
     }
-    count.threads.set(thread, (count.threads.get(thread) ?? 0) + 1);
+    threads.set(thread, (threads.get(thread) ?? 0) + 1);
   });
-  return counts;
+  return { counts, threads };
 }
 
 /** The durations of each site, unsorted. */
@@ -130,16 +131,6 @@ function binned(sorted: Float64Array, edges: readonly number[]): Uint32Array {
     bins[binOf(edges, duration)]!++;
   }
   return bins;
-}
-
-function threadsOf(counts: readonly Count[]): Map<number, number> {
-  const all = new Map<number, number>();
-  for (const { threads } of counts) {
-    for (const [thread, calls] of threads) {
-      all.set(thread, (all.get(thread) ?? 0) + calls);
-    }
-  }
-  return all;
 }
 
 /** The calls that pass the filter of `store`, by site of `figures` and bin. */

@@ -3,6 +3,7 @@
 import { h, svg } from '../dom.js';
 import type { Durations } from '../data/filter.js';
 import { callWords, someOf, timeWords } from '../data/words.js';
+import { binOf } from './bins.js';
 import type { SiteFigures } from './figures.js';
 
 const BAR = 10; // units of the picture, which is stretched to the width of the column
@@ -189,15 +190,15 @@ export class Histogram {
 
   private drawMark(): void {
     const active = this.node.classList.contains('jaxcb-histogram-active');
-    const bins = this.figures.bins.length;
     const [first, last] = active || !this.chosen ? this.marked : this.binsOf(this.chosen);
     this.mark.setAttribute('x', String(BAR * first));
-    this.mark.setAttribute('width', String(BAR * Math.min(last + 1 - first, bins)));
+    this.mark.setAttribute('width', String(BAR * Math.max(last + 1 - first, 1)));
     this.node.classList.toggle('jaxcb-histogram-chosen', this.chosen !== null);
   }
 
   private binsOf([from, to]: Durations): [number, number] {
-    return [this.edges.indexOf(from), this.edges.indexOf(to) - 1];
+    const after = this.edges.findIndex(edge => edge >= to);
+    return [binOf(this.edges, from), after < 0 ? this.figures.bins.length - 1 : after - 1];
   }
 }
 
