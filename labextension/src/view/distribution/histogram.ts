@@ -160,8 +160,9 @@ export class Histogram {
     const [first, last] = this.marked;
     const range: Durations = [this.edges[first]!, this.edges[last + 1]!];
     const again = this.chosen?.[0] === range[0] && this.chosen[1] === range[1];
+    const calls = this.count(this.figures.bins);
     this.anchor = null;
-    if (again || this.count(this.figures.bins) > 0) {
+    if (again || calls > 0) {
       this.actions.choose(again ? null : range);
     }
   }

@@ -139,6 +139,9 @@ describe('a histogram', () => {
     expect(store.filter.durations).toEqual([18_000, 22_400]);
     press(bars, 'Escape');
     expect(store.filter.durations).toBeNull();
+    press(bars, 'ArrowLeft', true); // the range ends with a bar without calls
+    press(bars, 'Enter');
+    expect(store.filter.durations).toEqual([18_000, 22_400]);
     press(bars, 'End');
     expect(bars.ariaValueNow).toBe(bars.ariaValueMax);
     expect([press(bars, 'Tab'), press(bars, 'Home')]).toEqual([true, false]);
