@@ -73,11 +73,13 @@ def tab_to(page, css, key="Tab"):
 
 
 def opened(view, tab):
-    """Expand a view, open a tab, and return its visible elements that take the focus."""
+    """Expand a view, open a tab without filters, and return its elements that take the focus."""
     button = view.locator(".jaxcb-disclosure")
     if button.get_attribute("aria-expanded") != "true":
         button.click()
     view.get_by_role("tab", name=tab).click()
+    if view.get_by_role("button", name="Clear filters").is_visible():
+        view.get_by_role("button", name="Clear filters").click()
     return view.locator(":is(button, canvas, input, select, summary, [tabindex]):visible")
 
 
