@@ -43,7 +43,7 @@ export class Histogram {
     this.tallest = bins.reduce((most, calls) => Math.max(most, calls), 1);
     this.at = bins.indexOf(this.tallest);
     const box = { viewBox: `0 0 ${BAR * bins.length} ${HIGH}`, preserveAspectRatio: 'none' };
-    const picture = svg('svg', { ...box, 'aria-hidden': 'true' }, this.mark, this.all, this.lit);
+    const picture = svg('svg', { ...box, 'aria-hidden': 'true' }, this.all, this.lit, this.mark);
     this.node = h('div', {
       class: 'jaxcb-histogram',
       role: 'slider',
