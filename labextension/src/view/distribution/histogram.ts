@@ -42,8 +42,18 @@ export class Histogram {
     this.shown = bins;
     this.tallest = bins.reduce((most, calls) => Math.max(most, calls), 1);
     this.at = bins.indexOf(this.tallest);
-    const box = { viewBox: `0 0 ${BAR * bins.length} ${HIGH}`, preserveAspectRatio: 'none' };
-    const picture = svg('svg', { ...box, 'aria-hidden': 'true' }, this.all, this.lit, this.mark);
+    const picture = svg(
+      'svg',
+      {
+        class: 'jaxcb-histogram-picture',
+        viewBox: `0 0 ${BAR * bins.length} ${HIGH}`,
+        preserveAspectRatio: 'none',
+        'aria-hidden': 'true'
+      },
+      this.all,
+      this.lit,
+      this.mark
+    );
     this.node = h('div', {
       class: 'jaxcb-histogram',
       role: 'slider',
