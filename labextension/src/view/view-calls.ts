@@ -1,6 +1,7 @@
 /** The calls of a recording: a timeline and a table with a common selection. */
 
 import { h } from './dom.js';
+import { AT_ONCE, pause } from './data/pause.js';
 import { appendInSteps, type RawCalls } from './data/raw.js';
 import type { Facts, Measured } from './data/schema.js';
 import { EVERYTHING, labelsOf, Store, type Filter } from './data/store.js';
@@ -78,6 +79,9 @@ export class CallsPanel {
       await appendInSteps(this.store, raw);
     }
     const figures = await figuresOf(this.store);
+    if (this.store.calls.length > AT_ONCE) {
+      await pause();
+    }
     if (this.disposed) {
       return;
     }

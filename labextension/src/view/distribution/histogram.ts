@@ -42,18 +42,6 @@ export class Histogram {
     this.shown = bins;
     this.tallest = bins.reduce((most, calls) => Math.max(most, calls), 1);
     this.at = bins.indexOf(this.tallest);
-    const picture = svg(
-      'svg',
-      {
-        class: 'jaxcb-histogram-picture',
-        viewBox: `0 0 ${BAR * bins.length} ${HIGH}`,
-        preserveAspectRatio: 'none',
-        'aria-hidden': 'true'
-      },
-      this.all,
-      this.lit,
-      this.mark
-    );
     this.node = h('div', {
       class: 'jaxcb-histogram',
       role: 'slider',
@@ -62,10 +50,20 @@ export class Histogram {
       'aria-valuemin': 0,
       'aria-valuemax': bins.length - 1
     });
-    this.node.append(picture);
+    this.node.append(this.picture());
     this.all.setAttribute('d', this.bars(bins));
     this.listen();
     this.move(this.at);
+  }
+
+  private picture(): SVGElement {
+    const attributes = {
+      class: 'jaxcb-histogram-picture',
+      viewBox: `0 0 ${BAR * this.figures.bins.length} ${HIGH}`,
+      preserveAspectRatio: 'none',
+      'aria-hidden': 'true'
+    };
+    return svg('svg', attributes, this.all, this.lit, this.mark);
   }
 
   /** Draws the calls that pass the filter, and marks the filter's range of durations. */
