@@ -73,11 +73,13 @@ def tab_to(page, css, key="Tab"):
 
 
 def opened(view, tab):
-    """Expand a view, open a tab, and return its visible elements that take the focus."""
+    """Expand a view, open a tab without filters, and return its elements that take the focus."""
     button = view.locator(".jaxcb-disclosure")
     if button.get_attribute("aria-expanded") != "true":
         button.click()
     view.get_by_role("tab", name=tab).click()
+    if view.get_by_role("button", name="Clear filters").is_visible():
+        view.get_by_role("button", name="Clear filters").click()
     return view.locator(":is(button, canvas, input, select, summary, [tabindex]):visible")
 
 
@@ -156,7 +158,9 @@ def test_timeline_can_be_focused_and_moved_by_keyboard(view, page):
     view.locator(".jaxcb-disclosure").click()
     view.get_by_role("tab", name="Calls").click()
     canvas = view.locator(".jaxcb-timeline-canvas")
-    expect(canvas).to_have_accessible_name("Timeline of 6 calls on 1 thread in 2 s, 1 failed")
+    expect(canvas).to_have_accessible_name(
+        "Timeline of 6 calls on 1 thread in 2 s, 1 failed, 1 compilation"
+    )
     tab_to(page, ".jaxcb-timeline-canvas")
     selected = view.locator(".jaxcb-timeline-selected")
     for key, number in [("n", 1), ("n", 2), ("p", 1)]:

@@ -17,7 +17,10 @@ POISON = (
     '"><svg onload=window.hacked=3><a href="javascript:window.hacked=4">[x](javascript:alert(1))'
 )
 # Elements that only injected markup could add to our views.
-FOREIGN = "img, script, iframe, object, embed, style, link, form, a, svg, base, meta, video, b, i"
+FOREIGN = (
+    "img, script, iframe, object, embed, style, link, form, a, base, meta, video, b, i, "
+    "svg:not([class^=jaxcb-])"
+)
 OURS = ".jaxcb-view, .jaxcb-panel, .jaxcb-badge, .jaxcb-tip"
 # Renders each output as a cell would, expands it, and returns its texts.
 RENDER = """async ([type, outputs]) => {
@@ -136,7 +139,7 @@ def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
         ".jaxcb-footer li",
         ".jaxcb-footer p >> nth=-1",
         "select >> nth=1",
-        ".jaxcb-timeline-legend",
+        ".jaxcb-distribution-site",
     ):
         expect(view.locator(css).first).to_contain_text("<script>window.hacked=2")
 

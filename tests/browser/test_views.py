@@ -116,7 +116,7 @@ def test_tooltip_of_a_call_has_each_term_on_one_line(notebook):
     view = opened_view(notebook("None", outputs=[[output(*recording())]], name="tooltip"), 0)
     view.get_by_role("tab", name="Calls").click()
     canvas = view.locator("canvas")
-    canvas.hover(position={"x": canvas.bounding_box()["width"] / 2, "y": 34})
+    canvas.hover(position={"x": canvas.bounding_box()["width"] / 2, "y": 56})
     terms = view.get_by_role("tooltip").locator("dt")
     expect(terms).to_have_text(["start", "duration", "shapes", "thread"])
     heights = terms.evaluate_all("all => all.map(each => each.getBoundingClientRect().height)")

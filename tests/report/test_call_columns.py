@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Site
+from jupyter_jaxcb.recording import Aval, Compilation, LoweredSite, Program, Recorder, Site
 from jupyter_jaxcb.report import MIME_TYPE, call_columns, to_message, to_mimebundle
 
 SITE = Site("pure", "bessel", "<cell>", 4, 0, cell=True)
@@ -106,3 +106,24 @@ def test_sample_values_refer_to_their_call(unpacked):
     assert operands == ("50",)
     starts = [row[0] for row in unpacked(columns._asdict())]
     assert [starts[row] for row in measured["sample_rows"][0]] == [40, 0, 20]
+
+
+def test_start_of_a_compilation_counts_from_the_first_call():
+    recorder = Recorder()
+    fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
+    program = Program("jit_f", "cpu")
+    recorder.took(Compilation(program, 1, (), 20, 300, end_ns=1_000))
+    recorder.took(Compilation(program, 1, (), 20, 300))  # its end is not known
+    assert starts_ns(recorder) == [None, None]
+    recorder.called(fact, 1, 5_000, 6_000)
+    recorder.called(fact, 2, 4_000, 7_000)
+    assert starts_ns(recorder) == [1_000 - 320 - 4_000, None]
+
+
+def starts_ns(recorder):
+    """Return the start of each compilation, as a notebook saves it and as the kernel sends it."""
+    recording = recorder.freeze()
+    measured = to_mimebundle(recording)[1][MIME_TYPE]
+    found = [one["start_ns"] for one in measured["compilations"]]
+    assert [one["start_ns"] for one in to_message(recording)[1]["compilations"]] == found
+    return found

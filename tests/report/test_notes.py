@@ -150,7 +150,7 @@ def test_notes_hold_no_times():
     assert "_ns" not in str(data)
     assert (
         metadata[MIME_TYPE]["compilations"]
-        == [{"program": "jit_f", "lower_ns": 5, "compile_ns": 6}] * 2
+        == [{"program": "jit_f", "lower_ns": 5, "compile_ns": 6, "start_ns": None}] * 2
     )
 
 

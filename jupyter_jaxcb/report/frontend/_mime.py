@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...recording import Recording, SampleValues
+from ...recording import Compilation, Recording, SampleValues
 from ..summary import Shapes, SiteSummary, out_of_order, summarize
 from ..text import by_worker, headline, sites_to_html, sites_to_text
 from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
@@ -49,7 +49,7 @@ def to_mimebundle(
         MIME_TYPE: _facts(recording, sites, values),
     }
     measured = {
-        **_measured(recording, sites, place),
+        **_measured(recording, sites, place, columns),
         "id": name,
         "sample_rows": _sample_rows(kept, sites) if values else [[] for _ in sites],
         "calls": to_saved(columns) if columns.rows else None,
@@ -63,14 +63,14 @@ def to_message(
 ) -> tuple[dict[str, Any], dict[str, Any], CallColumns]:
     """Return facts, measurements and every call, for a front end connected to the kernel."""
     sites = summarize(recording)
+    columns = call_columns(recording.calls, variant_numbers(recording, sites))
     measured = {
-        **_measured(recording, sites, place),
+        **_measured(recording, sites, place, columns),
         "id": "",
         "sample_rows": _sample_rows(recording.calls, sites) if values else [[] for _ in sites],
         "calls": None,
         "calls_not_saved": 0,
     }
-    columns = call_columns(recording.calls, variant_numbers(recording, sites))
     return _facts(recording, sites, values), measured, columns
 
 
@@ -130,17 +130,14 @@ def variant_facts(shapes: Shapes) -> dict[str, Any]:
 
 
 def _measured(
-    recording: Recording, sites: list[SiteSummary], place: Place | None
+    recording: Recording, sites: list[SiteSummary], place: Place | None, columns: CallColumns
 ) -> dict[str, Any]:
     places = [place(s.site.file, s.site.line) if place else (None, s.site.line) for s in sites]
     return {
         "environment": dict(recording.environment),
         "out_of_order": out_of_order(recording, sites),
         "by_worker": by_worker(recording),
-        "compilations": [
-            {"program": one.program.name, "lower_ns": one.lower_ns, "compile_ns": one.compile_ns}
-            for one in recording.compilations
-        ],
+        "compilations": [_compilation(one, columns) for one in recording.compilations],
         "threads": list(recording.threads),
         "errors": list(recording.errors),
         "host_ns": [summary.host_ns for summary in sites],
@@ -149,6 +146,17 @@ def _measured(
         # JAX's own names, which change with its version.
         "around": [list(summary.around) for summary in sites],
         "stack": [list(summary.stack) for summary in sites],
+    }
+
+
+def _compilation(one: Compilation, columns: CallColumns) -> dict[str, Any]:
+    began = one.end_ns - one.compile_ns - one.lower_ns  # XLA compiles right after JAX has lowered
+    return {
+        "program": one.program.name,
+        "lower_ns": one.lower_ns,
+        "compile_ns": one.compile_ns,
+        # Counts from the first call, so usually negative. None: unknown, or there are no calls.
+        "start_ns": began - columns.base_ns if one.end_ns and columns.rows else None,
     }
 
 

@@ -1,4 +1,4 @@
-/** Assigns one of eight colors, defined in style/timeline.css, to each site. */
+/** The colors of sites and durations, defined in style/timeline.css. */
 
 export const COLOURS = 8;
 
@@ -33,6 +33,13 @@ export function coloursOf(sites: readonly Coloured[]): number[] {
     colours[place] = colour;
   }
   return colours;
+}
+
+export const RAMP = 7; // colors of durations
+
+/** The CSS custom property of a color for durations, from short to long. */
+export function durationColour(place: number): string {
+  return `--jaxcb-duration-${place}`;
 }
 
 /** The CSS custom property of a color. */

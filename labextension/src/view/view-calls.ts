@@ -1,15 +1,17 @@
 /** The calls of a recording: a timeline and a table with a common selection. */
 
 import { h } from './dom.js';
-import { appendRaw, type RawCalls } from './data/raw.js';
-import { sampleWords } from './sites/words.js';
+import { AT_ONCE, pause } from './data/pause.js';
+import { appendInSteps, type RawCalls } from './data/raw.js';
 import type { Facts, Measured } from './data/schema.js';
 import { EVERYTHING, labelsOf, Store } from './data/store.js';
+import { Distribution } from './distribution/distribution.js';
+import { type Figures, figuresOf } from './distribution/figures.js';
 import type { CallsLook } from './remembered.js';
 import { CallTable } from './table/table.js';
 import { Timeline } from './timeline/timeline.js';
 import { unpack } from './data/unpack.js';
-import { callWords } from './data/words.js';
+import { callWords, counted } from './data/words.js';
 
 export class CallsPanel {
   readonly node = h('div', { class: 'jaxcb-calls' });
@@ -21,7 +23,7 @@ export class CallsPanel {
   private disposed = false;
 
   constructor(
-    private readonly facts: Facts,
+    facts: Facts,
     private readonly measured: Measured,
     private readonly raw: RawCalls | null,
     look: CallsLook
@@ -37,8 +39,8 @@ export class CallsPanel {
   }
 
   get look(): CallsLook {
-    const { filter, calls, selected } = this.store;
-    return { program: this.program, filter, selected: calls.length ? selected : this.wanted };
+    const { filter, selected } = this.store;
+    return { program: this.program, filter, selected: this.parts.length ? selected : this.wanted };
   }
 
   /** Applies filter and selection, unless they are for the sites of another program. */
@@ -64,9 +66,7 @@ export class CallsPanel {
     this.node.replaceChildren(h('p', { class: 'jaxcb-muted', role: 'status' }, 'unpacking…'));
     try {
       const raw = this.raw ?? (this.measured.calls && (await unpack(this.measured.calls)));
-      if (!this.disposed) {
-        this.fill(raw);
-      }
+      await this.fill(raw);
     } catch (error) {
       const why = error instanceof Error ? error.message : 'the data is malformed.';
       const words = `✕ cannot show the calls: ${why}`;
@@ -82,19 +82,35 @@ export class CallsPanel {
     this.node.remove();
   }
 
-  private fill(raw: RawCalls | null): void {
+  private async fill(raw: RawCalls | null): Promise<void> {
     if (raw) {
-      appendRaw(this.store, raw);
+      await appendInSteps(this.store, raw);
+    }
+    const figures = await figuresOf(this.store);
+    if (this.store.calls.length > AT_ONCE) {
+      await pause();
+    }
+    if (this.disposed) {
+      return;
     }
     const missing = this.missingWords(raw?.rows ?? 0);
     this.node.replaceChildren(...(missing ? [h('p', { class: 'jaxcb-muted' }, missing)] : []));
     if (raw?.rows) {
-      const timeline = new Timeline(this.store);
-      const table = new CallTable(this.store, samplesByRow(this.facts, this.measured));
-      this.parts.push(timeline, table);
-      this.node.append(timeline.node, table.node);
+      this.show(figures);
       this.store.select(this.wanted);
     }
+  }
+
+  private show(figures: Figures): void {
+    const { store } = this;
+    const { length } = store.calls;
+    const saved = !this.raw && this.measured.calls_not_saved > 0;
+    const of = saved ? counted(length, 'saved call') : callWords(length);
+    const distribution = new Distribution(store, figures, of);
+    const timeline = new Timeline(store);
+    const table = new CallTable(store, figures);
+    this.parts.push(distribution, timeline, table);
+    this.node.append(distribution.node, table.filters.node, timeline.node, table.node);
   }
 
   private missingWords(saved: number): string {
@@ -107,17 +123,4 @@ export class CallsPanel {
       ? `the first ${saved.toLocaleString('en-US')} of ${all} are saved`
       : `none of ${all} are saved`;
   }
-}
-
-function samplesByRow(facts: Facts, measured: Measured): (row: number) => string {
-  const words = new Map<number, string>();
-  facts.sites.forEach((site, place) =>
-    site.sample_values.forEach((sample, number) => {
-      const row = measured.sample_rows[place]?.[number] ?? -1;
-      if (row >= 0) {
-        words.set(row, sampleWords(sample));
-      }
-    })
-  );
-  return row => words.get(row) ?? '';
 }

@@ -4,6 +4,8 @@ import { Badge } from '../../src/lab/badges/badge.js';
 import { NotebookState } from '../../src/lab/kernel/service.js';
 import { Panel } from '../../src/lab/panel/panel.js';
 import { SiteList } from '../../src/view/sites/sites.js';
+import { Distribution } from '../../src/view/distribution/distribution.js';
+import { figuresOf } from '../../src/view/distribution/figures.js';
 import { CallTable } from '../../src/view/table/table.js';
 import { Timeline } from '../../src/view/timeline/timeline.js';
 import { viewFooter } from '../../src/view/view-footer.js';
@@ -48,11 +50,14 @@ test('the site list and the footer suppress shortcuts on every focusable element
   expect(withoutSuppression(document.body)).toEqual([]);
 });
 
-test('the timeline and the table suppress shortcuts on every focusable element', () => {
-  const store = storeOf([{ start: 0 }, { start: 20, error: 1 }]);
-  const parts = [new Timeline(store), new CallTable(store, () => '')];
-  document.body.append(...parts.map(part => part.node));
-  expect(counts('canvas', '[role=grid]', 'select', 'input')).toEqual([1, 1, 2, 1]);
+test('the views of calls suppress shortcuts on every focusable element', async () => {
+  const store = storeOf([{ start: 0 }, { start: 20, error: 1 }, { start: 40, variant: 1 }]);
+  const figures = await figuresOf(store);
+  const table = new CallTable(store, figures);
+  const parts = [new Distribution(store, figures, '2 calls'), new Timeline(store), table];
+  document.body.append(table.filters.node, ...parts.map(part => part.node));
+  const found = counts('canvas', '[role=grid]', 'select', 'input', '[role=slider]');
+  expect(found).toEqual([1, 1, 2, 2, 2]);
   expect(withoutSuppression(document.body)).toEqual([]);
   parts.forEach(part => part.dispose());
 });

@@ -2,6 +2,7 @@
 
 import { ROW_BYTES, type Variant } from '../../src/view/data/schema.js';
 import { type Labels, Store } from '../../src/view/data/store.js';
+import type { Figures } from '../../src/view/distribution/figures.js';
 
 export interface Call {
   readonly start: number;
@@ -30,8 +31,12 @@ export const LABELS: Labels = {
   siteOfVariant: [0, 1],
   variants: [VARIANT, VARIANT],
   threads: ['MainThread', 'worker-1'],
-  errors: ['ValueError: no luck']
+  errors: ['ValueError: no luck'],
+  samples: new Map(),
+  compilations: []
 };
+
+export const NO_FIGURES: Figures = { sites: [], edges: [], total: 0, threads: new Map() };
 
 /** The raw columns of calls that are sorted by start; times are in nanoseconds. */
 export function columns(calls: readonly Call[]): DataView {

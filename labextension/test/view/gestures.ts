@@ -1,15 +1,20 @@
 /** User input on a canvas, and a fake drawing context that records what is drawn. */
 
-/** A drawing context that adds the texts and the crosses of failed calls to `drawn`. */
-export function fakePen(drawn: string[]): unknown {
+/**
+ * A drawing context that adds the texts and the crosses of failed calls to `drawn`, and the color of
+ * each rectangle to `fills`.
+ */
+export function fakePen(drawn: string[], fills: string[] = []): unknown {
+  let colour = '';
   const methods: Record<string, unknown> = {
+    fillRect: () => fills.push(colour),
     fillText: (text: string) => drawn.push(text),
     measureText: (text: string) => ({ width: 6 * text.length }),
     moveTo: (_: number, y: number) => y < 40 && y > 22 && drawn.push('moveTo')
   };
   return new Proxy(methods, {
     get: (target, name: string) => target[name] ?? (() => undefined),
-    set: () => true
+    set: (_, name, value) => (name === 'fillStyle' && (colour = value), true)
   });
 }
 

@@ -6,6 +6,7 @@ import { withoutSuppression } from './keys.js';
 import { aSite, someCalls, someFacts, someMeasured, unusedSite } from './recordings.js';
 
 const stores: Store[] = [];
+const figuresAbout: string[] = [];
 const disposed = vi.fn();
 const unpacked = vi.fn();
 
@@ -23,8 +24,18 @@ vi.mock('../../src/view/table/table.js', () => ({
   CallTable: class {
     node = document.createElement('table');
     dispose = disposed;
-    constructor(_: Store, sample_values: (row: number) => string) {
-      this.node.textContent = sample_values(0);
+    filters = { node: document.createElement('div') };
+    constructor(store: Store) {
+      this.node.textContent = store.labels.samples.get(0) ?? '';
+    }
+  }
+}));
+vi.mock('../../src/view/distribution/distribution.js', () => ({
+  Distribution: class {
+    node = document.createElement('div');
+    dispose = disposed;
+    constructor(_store: Store, _figures: unknown, of: string) {
+      figuresAbout.push(of);
     }
   }
 }));
@@ -61,7 +72,7 @@ async function flushPromises(): Promise<void> {
 }
 
 beforeEach(() => {
-  stores.length = 0;
+  stores.length = figuresAbout.length = 0;
   disposed.mockReset();
   unpacked.mockReset().mockImplementation(() => Promise.resolve(someCalls(2)));
 });
@@ -264,6 +275,7 @@ describe('the calls of TraceView', () => {
     callsTab().click();
     await flushPromises();
     expect(find('.jaxcb-calls').textContent).toBe('the first 2 of 1,000,000 calls are saved');
+    expect(figuresAbout).toEqual(['2 saved calls']);
   });
 
   it('are not shown after the view was disposed', async () => {
@@ -275,13 +287,13 @@ describe('the calls of TraceView', () => {
     expect(stores).toEqual([]);
   });
 
-  it('dispose the timeline and the table with the view', async () => {
+  it('dispose their views with the view', async () => {
     createView().show(FACTS, null, someCalls(5));
     toggleBody();
     callsTab().click();
     await flushPromises();
     view.dispose();
-    expect(disposed).toHaveBeenCalledTimes(2);
+    expect(disposed).toHaveBeenCalledTimes(3);
   });
 });
 

@@ -7,6 +7,7 @@ const FIRST_CAPACITY = 1024;
 /** Grows by doubling; times in nanoseconds since the recording's first call. */
 export class Calls {
   private rows = 0;
+  private unit = 0;
   private starts = new Float64Array(FIRST_CAPACITY);
   private durations = new Float64Array(FIRST_CAPACITY);
   private elements = new Int32Array(FIRST_CAPACITY);
@@ -16,6 +17,11 @@ export class Calls {
 
   get length(): number {
     return this.rows;
+  }
+
+  /** The resolution of the times, in nanoseconds. */
+  get unitNs(): number {
+    return this.unit;
   }
 
   start(row: number): number {
@@ -45,22 +51,31 @@ export class Calls {
   }
 
   /**
-   * Adds rows in the raw layout of `SavedCalls`.
+   * Adds rows in the raw layout of `SavedCalls`: all `rows`, or those from `first` to before `next`,
+   * where `baseNs` is the start of the row before `first`.
    *
    * Throws RangeError if `raw` does not have `ROW_BYTES` for each of `rows`, or if the times are
    * not finite.
    */
-  append(raw: DataView, rows: number, unitNs: number, baseNs = 0): void {
+  append(
+    raw: DataView,
+    rows: number,
+    unitNs: number,
+    baseNs = 0,
+    first = 0,
+    next = rows
+  ): void {
     if (raw.byteLength !== rows * ROW_BYTES) {
       throw new RangeError(`${rows} calls take ${rows * ROW_BYTES} bytes, not ${raw.byteLength}`);
     }
     if (!(unitNs > 0 && unitNs < Infinity && baseNs >= 0 && baseNs < Infinity)) {
       throw new RangeError(`invalid times: units of ${unitNs} ns since ${baseNs} ns`);
     }
-    this.reserve(this.rows + rows);
+    this.reserve(this.rows + rows - first);
+    this.unit = Math.max(this.unit, unitNs);
     let start = baseNs;
-    for (let i = 0; i < rows; i++) {
-      const row = this.rows + i;
+    for (let i = first; i < next; i++) {
+      const row = this.rows + i - first;
       start += raw.getUint32(4 * i, true) * unitNs;
       this.starts[row] = start;
       this.durations[row] = raw.getUint32(4 * (rows + i), true) * unitNs;
@@ -69,7 +84,7 @@ export class Calls {
       this.threads[row] = raw.getUint16(14 * rows + 2 * i, true);
       this.errors[row] = raw.getUint16(16 * rows + 2 * i, true);
     }
-    this.rows += rows;
+    this.rows += next - first;
   }
 
   private reserve(rows: number): void {

@@ -24,6 +24,7 @@ const MOST_COMPILATIONS = 1_000;
 const MOST_LINES = 100;
 const MOST_ENVIRONMENT = 20;
 const MOST_COMPRESSED = 5_000_000; // characters, for the most rows that are unpacked
+const LONGEST_NS = 1e18; // thirty years
 
 /** Used if the metadata was cleared: no times, no calls. */
 export const NOT_MEASURED: Measured = {
@@ -103,8 +104,17 @@ function readCompilation(value: unknown, path: string): Compilation {
   return {
     program: compilation.get('program', text(NAME)),
     lower_ns: compilation.get('lower_ns', amount),
-    compile_ns: compilation.get('compile_ns', amount)
+    compile_ns: compilation.get('compile_ns', amount),
+    start_ns: compilation.getOr('start_ns', null, orNull(readTime))
   };
+}
+
+/** A time that may be negative. */
+function readTime(value: unknown, path: string): number {
+  if (typeof value !== 'number' || !(Math.abs(value) <= LONGEST_NS)) {
+    throw bad(path, value, 'a time');
+  }
+  return value;
 }
 
 function readSaved(value: unknown, path: string): SavedCalls {

@@ -2,17 +2,36 @@
 
 import { BadRecording } from './parse-fields.js';
 import type { Store } from './store.js';
+import { AT_ONCE, pause } from './pause.js';
 import type { RawCalls } from './unpack.js';
 
 export type { RawCalls } from './unpack.js';
 
 /** Adds calls to a store. Throws `BadRecording` if they are malformed. */
 export function appendRaw(store: Store, raw: RawCalls, baseNs = 0): void {
+  check(raw, baseNs);
+  store.calls.append(raw.data, raw.rows, raw.unit_ns, baseNs);
+}
+
+/** As `appendRaw`, without blocking the page, however many calls there are. */
+export async function appendInSteps(store: Store, raw: RawCalls): Promise<void> {
+  check(raw, 0);
+  const { calls } = store;
+  for (let first = 0; first < raw.rows; first += AT_ONCE) {
+    if (first > 0) {
+      await pause();
+    }
+    const base = first > 0 ? calls.start(calls.length - 1) : 0;
+    const next = Math.min(first + AT_ONCE, raw.rows);
+    calls.append(raw.data, raw.rows, raw.unit_ns, base, first, next);
+  }
+}
+
+function check(raw: RawCalls, baseNs: number): void {
   const whole = Number.isSafeInteger(raw.rows) && raw.rows >= 0;
   if (!whole || !(raw.unit_ns > 0) || !Number.isFinite(raw.unit_ns) || !Number.isFinite(baseNs)) {
     throw new BadRecording(
       `the calls have an invalid number of rows or time unit: ${raw.rows} × ${raw.unit_ns} ns.`
     );
   }
-  store.calls.append(raw.data, raw.rows, raw.unit_ns, baseNs);
 }

@@ -128,6 +128,7 @@ export interface Compilation {
   readonly program: string;
   readonly lower_ns: number;
   readonly compile_ns: number;
+  readonly start_ns?: number | null; // of lowering, since the first call; null: unknown
 }
 
 /** The progress of a running cell, sent by the kernel ten times a second. */

@@ -2,8 +2,12 @@
 
 import { coloursOf } from '../colours.js';
 import { Calls } from './columns.js';
-import { type Facts, type Measured, type Variant } from './schema.js';
+import { EVERYTHING, type Filter, type Test, testsOf } from './filter.js';
+import type { Compilation, Facts, Measured, Variant } from './schema.js';
+import { sampleWords } from '../sites/words.js';
 import { callWords, someOf } from './words.js';
+
+export { EVERYTHING, type Filter } from './filter.js';
 
 /** The names for the numbers in the columns of `Calls`. */
 export interface Labels {
@@ -13,16 +17,13 @@ export interface Labels {
   readonly variants: readonly Variant[]; // empty while the cell is running
   readonly threads: readonly string[];
   readonly errors: readonly string[];
+  readonly samples: ReadonlyMap<number, string>; // by row: the sample values of the call
+  readonly compilations: readonly TimedCompilation[]; // those whose start is known
 }
 
-/** Which calls the table and the timeline show; `null`: all. */
-export interface Filter {
-  readonly site: number | null;
-  readonly thread: number | null;
-  readonly errors: boolean; // only calls that failed
+export interface TimedCompilation extends Compilation {
+  readonly start_ns: number;
 }
-
-export const EVERYTHING: Filter = { site: null, thread: null, errors: false };
 
 export type Change = 'calls' | 'labels' | 'selected' | 'filter';
 
@@ -31,6 +32,7 @@ export class Store {
   labels: Labels;
   selected: number | null = null; // a row of `calls`
   filter: Filter = EVERYTHING;
+  private tests: readonly Test[] = [];
   private readonly listeners = new Set<(change: Change) => void>();
 
   constructor(labels: Labels) {
@@ -50,6 +52,7 @@ export class Store {
 
   relabel(labels: Labels): void {
     this.labels = labels;
+    this.tests = testsOf(this.filter, labels, this.calls);
     this.notify('labels');
   }
 
@@ -64,6 +67,7 @@ export class Store {
 
   narrow(filter: Filter): void {
     this.filter = filter;
+    this.tests = testsOf(filter, this.labels, this.calls);
     this.notify('filter');
   }
 
@@ -79,18 +83,17 @@ export class Store {
 
   /** Whether a row passes the filter. */
   shows(row: number): boolean {
-    const { site, thread, errors } = this.filter;
-    return (
-      (site === null || this.site(row) === site) &&
-      (thread === null || this.calls.thread(row) === thread) &&
-      (!errors || this.calls.error(row) !== 0)
-    );
+    for (const test of this.tests) {
+      if (!test(row)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Whether all rows pass the filter. */
   showsAll(): boolean {
-    const { site, thread, errors } = this.filter;
-    return site === null && thread === null && !errors;
+    return this.tests.length === 0;
   }
 
   /** `12,000 calls`, or `3 of 12,000 calls` with a filter. */
@@ -114,6 +117,25 @@ export function labelsOf(facts: Facts, measured: Measured): Labels {
     siteOfVariant: facts.sites.flatMap((site, place) => site.shapes.map(() => place)),
     variants: facts.sites.flatMap(site => site.shapes),
     threads: measured.threads,
-    errors: measured.errors
+    errors: measured.errors,
+    samples: samplesByRow(facts, measured),
+    compilations: measured.compilations.filter(hasStart)
   };
+}
+
+function hasStart(compilation: Compilation): compilation is TimedCompilation {
+  return typeof compilation.start_ns === 'number';
+}
+
+function samplesByRow(facts: Facts, measured: Measured): Map<number, string> {
+  const words = new Map<number, string>();
+  facts.sites.forEach((site, place) =>
+    site.sample_values.forEach((sample, number) => {
+      const row = measured.sample_rows[place]?.[number] ?? -1;
+      if (row >= 0) {
+        words.set(row, sampleWords(sample));
+      }
+    })
+  );
+  return words;
 }

@@ -164,7 +164,9 @@ function labelsWhile(
     siteOfVariant: sites.map((_, place) => place),
     variants: [],
     threads: [...threads],
-    errors: []
+    errors: [],
+    samples: new Map(),
+    compilations: []
   };
 }
 

@@ -18,10 +18,11 @@ export interface Column {
 }
 
 /** All columns of the table, whether or not rows differ in them. */
-export function columnsOf(store: Store, sample_values: (row: number) => string): Column[] {
+export function columnsOf(store: Store): Column[] {
   const { calls } = store;
   const whole = () => (calls.length ? calls.start(calls.length - 1) : 0);
   const always = () => true;
+  const sample = (row: number) => store.labels.samples.get(row) ?? '';
   return [
     {
       name: 'number',
@@ -51,15 +52,6 @@ export function columnsOf(store: Store, sample_values: (row: number) => string):
       key: () => row => calls.element(row)
     },
     {
-      name: 'thread',
-      title: 'Thread',
-      pixels: 110,
-      share: 1,
-      differs: () => store.labels.threads.length > 1,
-      text: row => threadName(store, calls.thread(row)),
-      key: () => threadKey(store)
-    },
-    {
       name: 'start',
       title: 'Start',
       pixels: 104,
@@ -76,6 +68,15 @@ export function columnsOf(store: Store, sample_values: (row: number) => string):
       differs: always,
       text: row => timeWords(calls.duration(row)),
       key: () => row => calls.duration(row)
+    },
+    {
+      name: 'thread',
+      title: 'Thread',
+      pixels: 110,
+      share: 1,
+      differs: () => store.labels.threads.length > 1,
+      text: row => threadName(store, calls.thread(row)),
+      key: () => threadKey(store)
     },
     {
       name: 'shapes',
@@ -100,9 +101,9 @@ export function columnsOf(store: Store, sample_values: (row: number) => string):
       title: 'Values',
       pixels: 150,
       share: 1.6,
-      differs: someRow(store, row => sample_values(row) !== ''),
-      text: sample_values,
-      key: () => textKey(store, sample_values)
+      differs: () => store.labels.samples.size > 0,
+      text: sample,
+      key: () => sampleKey(store)
     }
   ];
 }
@@ -143,7 +144,10 @@ function errorKey(store: Store): (row: number) => number {
   };
 }
 
-function textKey(store: Store, text: (row: number) => string): (row: number) => number {
-  const rank = ranks(Array.from({ length: store.calls.length }, (_, row) => text(row)));
-  return row => rank[row]!;
+/** Calls without sample values come first. */
+function sampleKey({ labels }: Store): (row: number) => number {
+  const rows = [...labels.samples.keys()];
+  const rank = ranks([...labels.samples.values()]);
+  const ranked = new Map(rows.map((row, place) => [row, rank[place]!]));
+  return row => ranked.get(row) ?? -1;
 }

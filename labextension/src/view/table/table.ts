@@ -2,6 +2,7 @@
 
 import { h } from '../dom.js';
 import { type Change, EVERYTHING, type Store } from '../data/store.js';
+import type { Figures } from '../distribution/figures.js';
 import { type Column, columnsOf } from './columns.js';
 import { Filters } from './filters.js';
 import { Head } from './head.js';
@@ -16,11 +17,11 @@ let tables = 0;
 
 export class CallTable {
   readonly node: HTMLElement;
+  readonly filters: Filters;
   private readonly grid: HTMLElement;
   private readonly empty: HTMLElement;
   private readonly scroll = new Scroll();
   private readonly order: Order;
-  private readonly filters: Filters;
   private readonly head = new Head(column => this.sort(column));
   private readonly rows: Rows;
   private readonly columns: readonly Column[];
@@ -31,12 +32,12 @@ export class CallTable {
 
   constructor(
     private readonly store: Store,
-    sample_values: (row: number) => string
+    figures: Figures
   ) {
     const id = `jaxcb-table-${++tables}`;
-    this.columns = columnsOf(store, sample_values);
+    this.columns = columnsOf(store);
     this.order = new Order(store);
-    this.filters = new Filters(store);
+    this.filters = new Filters(store, figures);
     this.rows = new Rows(store, this.order, this.scroll, id);
     this.grid = h('div', {
       class: 'jaxcb-table-grid',
@@ -47,7 +48,7 @@ export class CallTable {
     this.grid.append(this.head.node, this.rows.node);
     this.empty = this.emptyNote();
     this.node = h('div', { class: 'jaxcb-table' });
-    this.node.append(this.filters.node, this.grid, this.empty);
+    this.node.append(this.grid, this.empty);
     this.grid.addEventListener('scroll', () => this.scrolled());
     this.grid.addEventListener('keydown', event => this.key(event));
     this.rows.node.addEventListener('click', event => this.click(event));

@@ -1,18 +1,22 @@
 /** The elements of a timeline, around its canvas. */
 
+import { durationColour, RAMP } from '../colours.js';
+import { timeWords } from '../data/words.js';
 import { h } from '../dom.js';
-import type { Store } from '../data/store.js';
-import { AXIS, BAND, MOST_BANDS } from './geometry.js';
-import { siteColour } from '../colours.js';
+import { tooltip } from '../tooltip.js';
+import { rampEdges } from './picture/colouring.js';
+import { AXIS, BAND, MOST_BANDS } from './picture/geometry.js';
 
-const MOST_SITES = 8;
 let frames = 0;
+
+export type ColourBy = 'site' | 'duration';
 
 /** The actions of the buttons. */
 export interface Buttons {
   zoomIn(): void;
   zoomOut(): void;
   all(): void;
+  colour(by: ColourBy): void;
 }
 
 export class Frame {
@@ -20,17 +24,15 @@ export class Frame {
   readonly canvas: HTMLCanvasElement;
   readonly scroller: HTMLElement; // scrolls the bands
   readonly selected = h('p', { class: 'jaxcb-timeline-selected', role: 'status' });
-  readonly details = h('div', { class: 'jaxcb-timeline-details', role: 'tooltip', hidden: true });
+  readonly details = tooltip();
   private readonly room = h('div', { class: 'jaxcb-timeline-room' });
-  private readonly legend = h('div', {
-    class: 'jaxcb-timeline-legend',
-    role: 'group',
-    'aria-label': 'Show the calls of one site'
-  });
+  private readonly ramp = h('span', { class: 'jaxcb-timeline-ramp', hidden: true });
+  private readonly colouring: Readonly<Record<ColourBy, HTMLElement>>;
   private readonly hint: HTMLElement;
-  private legendOf = '';
+  private readonly question: HTMLElement;
+  private ramped = '';
 
-  constructor(private readonly store: Store, buttons: Buttons) {
+  constructor(buttons: Buttons) {
     const id = `jaxcb-timeline-hint-${++frames}`;
     this.hint = hintOf(id);
     this.canvas = h('canvas', {
@@ -41,15 +43,16 @@ export class Frame {
       'aria-roledescription': 'timeline'
     });
     this.scroller = h('div', { class: 'jaxcb-timeline-scroller' }, this.canvas, this.room);
-    const zoom = h('div', { class: 'jaxcb-timeline-buttons' });
-    zoom.append(
-      button('−', 'Zoom out', () => buttons.zoomOut()),
-      button('+', 'Zoom in', () => buttons.zoomIn()),
-      button('All', 'Show the whole time range', () => buttons.all())
-    );
-    const head = h('div', { class: 'jaxcb-timeline-head' }, this.legend, zoom);
-    const foot = h('div', { class: 'jaxcb-timeline-foot' }, this.selected, this.hint);
+    this.question = button('?', 'Keys of the timeline', () => this.help());
+    this.question.setAttribute('aria-controls', id);
+    this.colouring = {
+      site: button('site', 'Color by site', () => buttons.colour('site')),
+      duration: button('duration', 'Color by duration', () => buttons.colour('duration'))
+    };
+    const head = h('div', { class: 'jaxcb-timeline-head' }, this.switch(), this.zoom(buttons));
+    const foot = h('div', { class: 'jaxcb-timeline-foot' }, this.hint, this.selected);
     this.node = h('div', { class: 'jaxcb-timeline' }, head, this.scroller, foot, this.details);
+    this.question.setAttribute('aria-expanded', 'false');
   }
 
   /** Sets the height for a number of bands, of which only a few are visible at once. */
@@ -72,40 +75,47 @@ export class Frame {
     this.selected.textContent = words;
   }
 
-  /** Lists the sites with their colors; a click filters by site. */
-  list(): void {
-    const { labels, filter } = this.store;
-    const key = JSON.stringify([filter.site, labels.sites.slice(0, MOST_SITES + 1)]);
-    if (key === this.legendOf) {
-      return;
-    }
-    this.legendOf = key;
-    const focused = [...this.legend.children].indexOf(document.activeElement!);
-    const sites = labels.sites.slice(0, MOST_SITES);
-    this.legend.replaceChildren(...sites.map((site, place) => this.item(site, place)));
-    const more = labels.sites.length - sites.length;
-    if (more > 0) {
-      this.legend.append(h('span', { class: 'jaxcb-timeline-more' }, `and ${more} more`));
-    }
-    (this.legend.children[focused] as HTMLElement | undefined)?.focus();
+  /** Shows or hides the keys; while the canvas has the keyboard's focus, they are shown anyway. */
+  help(): void {
+    const shown = this.hint.classList.toggle('jaxcb-timeline-hint-shown');
+    this.question.setAttribute('aria-expanded', String(shown));
   }
 
-  private item(site: string, place: number): HTMLElement {
-    const { filter } = this.store;
-    const swatch = h('span', { class: 'jaxcb-timeline-swatch', 'aria-hidden': 'true' });
-    swatch.style.background = `var(${siteColour(this.store.colour(place))})`;
-    const label = h('span', { class: 'jaxcb-timeline-site' }, site);
-    const pressed = filter.site === place;
-    const item = h(
-      'button',
-      { type: 'button', 'aria-pressed': String(pressed), title: site },
-      swatch,
-      label
+  /** Shows what the colors mean. */
+  colours(by: ColourBy, shortest: number, longest: number): void {
+    for (const [name, button] of Object.entries(this.colouring)) {
+      button.setAttribute('aria-pressed', String(name === by));
+    }
+    this.ramp.hidden = by === 'site';
+    const key = `${shortest} ${longest}`;
+    if (by === 'duration' && key !== this.ramped) {
+      this.ramped = key;
+      const edges = rampEdges(shortest, longest).map(timeWords);
+      const swatches = Array.from({ length: RAMP }, (_, place) => {
+        const swatch = h('span', { title: `${edges[place]} – ${edges[place + 1]}` });
+        swatch.style.background = `var(${durationColour(place)})`;
+        return swatch;
+      });
+      this.ramp.replaceChildren(edges[0]!, h('span', {}, ...swatches), edges[RAMP]!);
+    }
+  }
+
+  private switch(): HTMLElement {
+    const { site, duration } = this.colouring;
+    const both = h('span', { class: 'jaxcb-timeline-switch' }, site, duration);
+    const attributes = { class: 'jaxcb-timeline-colours', role: 'group', 'aria-label': 'Color' };
+    return h('div', attributes, 'Color', both, this.ramp);
+  }
+
+  private zoom(buttons: Buttons): HTMLElement {
+    return h(
+      'div',
+      { class: 'jaxcb-timeline-buttons' },
+      button('−', 'Zoom out', () => buttons.zoomOut()),
+      button('+', 'Zoom in', () => buttons.zoomIn()),
+      button('All', 'Show the whole time range', () => buttons.all()),
+      this.question
     );
-    item.addEventListener('click', () => {
-      this.store.narrow({ ...this.store.filter, site: pressed ? null : place });
-    });
-    return item;
   }
 }
 
@@ -117,11 +127,12 @@ function button(sign: string, title: string, act: () => void): HTMLElement {
 
 function hintOf(id: string): HTMLElement {
   const keys: readonly (readonly [string, string])[] = [
-    ['Ctrl+wheel', 'zoom (after a click: wheel)'],
-    ['drag', 'pan'],
+    ['Ctrl+wheel + −', 'zoom'],
+    ['drag ← →', 'pan'],
     ['Shift+drag', 'zoom to a range'],
-    ['+ − ← → 0', 'by keyboard'],
-    ['N P', 'next, previous call']
+    ['0', 'all'],
+    ['N P', 'next, previous call'],
+    ['Enter', 'zoom to the call']
   ];
   const hint = h('p', { class: 'jaxcb-timeline-hint', id });
   for (const [key, meaning] of keys) {

@@ -2,18 +2,20 @@
 
 import { callLine, threadName } from '../data/call.js';
 import type { Change, Store } from '../data/store.js';
-import { fillDetails, hideDetails, placeDetails } from './details.js';
-import { Frame } from './frame.js';
-import { Geometry, BAND } from './geometry.js';
-import { type Hit, hit, neighbour, onAxis } from './hit.js';
+import { hideTooltip, placeTooltip } from '../tooltip.js';
+import { fillCompilation, fillDetails } from './details.js';
+import { type ColourBy, Frame } from './frame.js';
+import { Geometry, BAND } from './picture/geometry.js';
+import { type Hit, hit, neighbour, onAxis } from './tracks/hit.js';
 import { type Actions, listen } from './input.js';
-import { paintMarks, paintPicture } from './picture.js';
-import { themeOf } from './theme.js';
-import { LitTracks, Tracks } from './tracks.js';
+import { bySite, byDuration } from './picture/colouring.js';
+import { compilationAt, endOf } from './picture/compilations.js';
+import { paintMarks, paintPicture } from './picture/picture.js';
+import { themeOf } from './picture/theme.js';
+import { LitTracks, Tracks } from './tracks/tracks.js';
 import { TimeWindow } from './window.js';
-import { watchLook } from './look.js';
-import { callWords, timeWords } from '../data/words.js';
-
+import { watchLook } from './picture/look.js';
+import { callWords, counted, timeWords } from '../data/words.js';
 
 const PANNED_SHARE = 0.15;
 const ZOOM_STEP = 0.6;
@@ -26,6 +28,7 @@ export class Timeline implements Actions {
   private readonly tracks: Tracks;
   private readonly lit: LitTracks;
   private hovered: Hit | null = null;
+  private colourBy: ColourBy = 'site';
   private range: readonly [number, number] | null = null;
   private complete = true; // all calls are in the tracks
   private frameAsked = 0;
@@ -34,10 +37,11 @@ export class Timeline implements Actions {
   constructor(private readonly store: Store) {
     this.tracks = new Tracks(store);
     this.lit = new LitTracks(store, this.tracks);
-    this.frame = new Frame(store, {
+    this.frame = new Frame({
       zoomIn: () => this.zoomAt(ZOOM_STEP),
       zoomOut: () => this.zoomAt(1 / ZOOM_STEP),
-      all: () => this.all()
+      all: () => this.all(),
+      colour: by => this.colour(by)
     });
     this.node = this.frame.node;
     this.frame.scroller.addEventListener('scroll', () => this.redraw());
@@ -46,7 +50,6 @@ export class Timeline implements Actions {
       store.on(change => this.changed(change)),
       watchLook(this.frame.scroller, () => this.redraw())
     ];
-    this.frame.list();
     this.grow();
     this.changed('selected');
   }
@@ -59,21 +62,34 @@ export class Timeline implements Actions {
 
   hover(x: number, y: number, event: PointerEvent): void {
     const found = this.at(x, y);
+    const { details } = this.frame;
     if (!found) {
       this.leave();
+      this.hoverCompilation(x, y, event);
       return;
     }
-    const { details } = this.frame;
     if (found.row !== this.hovered?.row || found.crowd !== this.hovered.crowd) {
       this.hovered = found;
-      fillDetails(details, this.store, found, this.time.whole);
+      fillDetails(details, this.store, found, this.time.callsNs);
       this.redraw();
     }
-    placeDetails(details, event.clientX, event.clientY);
+    placeTooltip(details, event.clientX, event.clientY);
+  }
+
+  private hoverCompilation(x: number, y: number, event: PointerEvent): void {
+    const at = this.geometry();
+    const band = onAxis(y) || x < at.gutter ? null : at.band(y);
+    if (band !== null && band < at.firstThread) {
+      const found = compilationAt(this.store.labels.compilations, at, x);
+      if (found) {
+        fillCompilation(this.frame.details, found, this.time.callsNs);
+        placeTooltip(this.frame.details, event.clientX, event.clientY);
+      }
+    }
   }
 
   leave(): void {
-    hideDetails(this.frame.details);
+    hideTooltip(this.frame.details);
     if (this.hovered || this.range) {
       this.hovered = null;
       this.range = null;
@@ -117,6 +133,17 @@ export class Timeline implements Actions {
     this.redraw();
   }
 
+  private colour(by: ColourBy): void {
+    this.colourBy = by;
+    this.showColours();
+    this.redraw();
+  }
+
+  private showColours(): void {
+    const { shortest, longest } = this.tracks;
+    this.frame.colours(this.colourBy, Math.min(shortest, longest), longest);
+  }
+
   key(key: string): boolean {
     const { time, store } = this;
     const pan = (share: number) => time.pan(share * time.span);
@@ -138,6 +165,7 @@ export class Timeline implements Actions {
       '[': () => step(-1),
       p: () => step(-1),
       Enter: () => this.enter(),
+      '?': () => this.frame.help(),
       Escape: () => store.select(null)
     };
     const meaning = meanings[key.length === 1 ? key.toLowerCase() : key];
@@ -168,11 +196,10 @@ export class Timeline implements Actions {
     }
     if (change !== 'selected') {
       this.lit.forget();
-      this.frame.list();
     }
     if (change === 'selected' || change === 'labels') {
       const { selected } = this.store;
-      this.frame.say(selected === null ? '' : callLine(this.store, selected, this.time.whole));
+      this.frame.say(selected === null ? '' : callLine(this.store, selected, this.time.callsNs));
     }
     if (change === 'selected') {
       this.reveal();
@@ -184,8 +211,12 @@ export class Timeline implements Actions {
     const { calls } = this.store;
     this.complete = this.tracks.grow();
     const last = calls.length ? calls.start(calls.length - 1) : 0;
-    this.time.grow(Math.max(this.tracks.end, last));
-    this.frame.fit(this.tracks.threads.length);
+    const { compilations } = this.store.labels;
+    const end = Math.max(this.tracks.end, last);
+    const first = compilations.reduce((least, one) => Math.min(least, one.start_ns), 0);
+    this.time.grow(end, first, compilations.reduce((most, one) => Math.max(most, endOf(one)), end));
+    this.frame.fit(this.firstThread + this.tracks.threads.length);
+    this.showColours();
     this.lit.forget();
   }
 
@@ -195,13 +226,18 @@ export class Timeline implements Actions {
       return;
     }
     this.time.reveal(calls.start(selected), calls.start(selected) + calls.duration(selected));
-    const band = this.tracks.threads.indexOf(calls.thread(selected));
+    const band = this.firstThread + this.tracks.threads.indexOf(calls.thread(selected));
     const at = this.geometry();
     if (at.top(band) < at.top(0) + at.scrolled) {
       this.frame.scroller.scrollTop = band * BAND;
     } else if (at.top(band) + BAND > at.height) {
       this.frame.scroller.scrollTop += at.top(band) + BAND - at.height;
     }
+  }
+
+  /** The band of the first thread; a band of compilations may be above it. */
+  private get firstThread(): number {
+    return this.store.labels.compilations.length ? 1 : 0;
   }
 
   private geometry(): Geometry {
@@ -215,7 +251,8 @@ export class Timeline implements Actions {
       clientWidth,
       clientHeight,
       scroller.scrollTop,
-      threads.length,
+      this.firstThread + threads.length,
+      this.firstThread,
       letters,
       this.time
     );
@@ -224,10 +261,10 @@ export class Timeline implements Actions {
   private at(x: number, y: number): Hit | null {
     const at = this.geometry();
     const band = onAxis(y) || x < at.gutter ? null : at.band(y);
-    if (band === null) {
+    if (band === null || band < at.firstThread) {
       return null;
     }
-    return hit(this.lit.of(this.tracks.threads[band]!), at, band, x, y);
+    return hit(this.lit.of(this.tracks.threads[band - at.firstThread]!), at, band, x, y);
   }
 
   private redraw(): void {
@@ -257,7 +294,13 @@ export class Timeline implements Actions {
       canvas.height = high;
     }
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const drawing = { pen, at, theme: themeOf(canvas, pen), store: this.store };
+    const theme = themeOf(canvas, pen);
+    const { store, tracks } = this;
+    const colouring =
+      this.colourBy === 'site'
+        ? bySite(store, theme)
+        : byDuration(store, theme, tracks.shortest, tracks.longest);
+    const drawing = { pen, at, theme, store, colouring };
     paintPicture(drawing, this.tracks, this.lit);
     paintMarks(drawing, this.tracks, this.hovered?.row ?? null, this.range);
     this.frame.describe(summary(this.store, this.tracks));
@@ -265,8 +308,10 @@ export class Timeline implements Actions {
 }
 
 /** Describes the picture as text. */
-function summary({ calls }: Store, { threads, end, failures }: Tracks): string {
-  const over = `${threads.length} thread${threads.length === 1 ? '' : 's'}`;
+function summary({ calls, labels }: Store, { threads, end, failures }: Tracks): string {
+  const over = counted(threads.length, 'thread');
   const failed = failures ? `, ${failures.toLocaleString('en-US')} failed` : '';
-  return `Timeline of ${callWords(calls.length)} on ${over} in ${timeWords(end)}${failed}`;
+  const { length } = labels.compilations;
+  const compiled = length ? `, ${counted(length, 'compilation')}` : '';
+  return `Timeline of ${callWords(calls.length)} on ${over} in ${timeWords(end)}${failed}${compiled}`;
 }

@@ -1,6 +1,7 @@
 /** The range of time that a timeline shows. */
 
 const SHORTEST_NS = 20;
+const BEFORE_SHARE = 0.25; // of the calls' time, for what came before them
 const REVEALED_SHARE = 0.2; // of the width, for a revealed call
 
 /** Shows the whole recording until the user zooms; then it keeps the range. */
@@ -8,47 +9,66 @@ export class TimeWindow {
   from = 0;
   to = SHORTEST_NS;
   zoomed = false;
-  private end = SHORTEST_NS;
+  private end = SHORTEST_NS; // of the calls
+  private first = 0; // of calls and compilations
+  private last = SHORTEST_NS;
 
   get span(): number {
     return this.to - this.from;
   }
 
-  /** The duration of the whole recording. */
-  get whole(): number {
+  /** The time from the first call to the end of the last. */
+  get callsNs(): number {
     return this.end;
   }
 
-  /** The recording now ends at `end`. */
-  grow(end: number): void {
+  /** The longest range that can be shown. */
+  get whole(): number {
+    return this.last - this.first;
+  }
+
+  /**
+   * The calls now end at `end`; compilations began at `first` and ended at `last`.
+   *
+   * The first view has room for the calls, and little for the compilations before them, which may
+   * take a hundred times as long.
+   */
+  grow(end: number, first = 0, last = end): void {
     this.end = Math.max(end, SHORTEST_NS);
+    this.first = Math.min(first, 0);
+    this.last = Math.max(last, this.end);
     if (!this.zoomed) {
+      this.from = Math.max(this.first, -BEFORE_SHARE * this.end);
       this.to = this.end;
     }
   }
 
+  /** Shows everything; again: the first view. */
   all(): void {
-    this.zoomed = false;
-    this.from = 0;
-    this.to = this.end;
+    if (this.span === this.whole) {
+      this.zoomed = false;
+      this.grow(this.end, this.first, this.last);
+    } else {
+      this.show(this.first, this.last);
+    }
   }
 
   show(from: number, to: number): void {
-    const span = Math.min(Math.max(to - from, SHORTEST_NS), this.end);
-    this.zoomed = span < this.end;
-    this.from = Math.min(Math.max(from, 0), this.end - span);
+    const span = Math.min(Math.max(to - from, SHORTEST_NS), this.whole);
+    this.zoomed = span < this.whole;
+    this.from = Math.min(Math.max(from, this.first), this.last - span);
     this.to = this.from + span;
   }
 
   /** Makes `factor` times as much visible, keeping the position of `ns`. */
   zoom(factor: number, ns: number): void {
-    const span = Math.min(Math.max(this.span * factor, SHORTEST_NS), this.end);
+    const span = Math.min(Math.max(this.span * factor, SHORTEST_NS), this.whole);
     const share = (ns - this.from) / this.span;
     this.show(ns - share * span, ns - share * span + span);
   }
 
   pan(ns: number): void {
-    if (this.zoomed) {
+    if (this.span < this.whole) {
       this.show(this.from + ns, this.to + ns);
     }
   }

@@ -11,7 +11,7 @@ const MEASURED: Measured = {
   environment: { jax: '0.10.2', backend: 'cpu' },
   out_of_order: ['line 4 ran before line 3'],
   by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4'],
-  compilations: [{ program: 'jit_f', lower_ns: 1, compile_ns: 2.5 }],
+  compilations: [{ program: 'jit_f', lower_ns: 1, compile_ns: 2.5, start_ns: -80 }],
   threads: ['MainThread'],
   errors: ['ValueError: no luck'],
   host_ns: [41_000],
@@ -23,6 +23,10 @@ const MEASURED: Measured = {
   calls_not_saved: 3
 };
 
+function compiled(start_ns: unknown): object {
+  return { program: 'jit_f', lower_ns: 1, compile_ns: 1, start_ns };
+}
+
 describe('parseMeasured', () => {
   it('returns valid measurements', () => {
     expect(parseMeasured(structuredClone(MEASURED), FACTS)).toEqual(MEASURED);
@@ -33,8 +37,11 @@ describe('parseMeasured', () => {
   });
 
   it('reads metadata of older versions, which lack some keys', () => {
-    const older = changed(changed(MEASURED, 'cells', undefined), 'by_worker', undefined);
-    expect(parseMeasured(older, FACTS)).toEqual({ ...MEASURED, cells: [], by_worker: [] });
+    const paths = ['cells', 'by_worker', 'compilations.0.start_ns'];
+    const older = paths.reduce((data, path) => changed(data, path, undefined), MEASURED as unknown);
+    const compilations = [{ ...MEASURED.compilations[0]!, start_ns: null }];
+    const read = { ...MEASURED, cells: [], by_worker: [], compilations };
+    expect(parseMeasured(older, FACTS)).toEqual(read);
   });
 
   it.each([
@@ -44,6 +51,8 @@ describe('parseMeasured', () => {
     ['host_ns', [NaN, 0], 'measured.host_ns[0] is NaN'],
     ['cells', [3, 4], 'measured.cells[0] is 3, not text.'],
     ['environment', { jax: 3 }, 'measured.environment.jax is 3, not text.'],
+    ['compilations', [compiled('0')], 'measured.compilations[0].start_ns is "0", not a time.'],
+    ['compilations', [compiled(-1e300)], 'measured.compilations[0].start_ns is -1e+300'],
     ['calls', { site: [0] }, 'measured.calls.rows is missing.'],
     ['calls_not_saved', null, 'measured.calls_not_saved is null, not a whole number']
   ])('rejects metadata whose %s is %j', (path, value, message) => {

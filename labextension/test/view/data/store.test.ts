@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type Change, EVERYTHING, labelsOf } from '../../../src/view/data/store.js';
+import { type Change, EVERYTHING, type Filter, labelsOf } from '../../../src/view/data/store.js';
 import type { Facts, Measured } from '../../../src/view/data/schema.js';
-import { storeOf } from '../calls.js';
+import { columns, storeOf } from '../calls.js';
 
 const CALLS = [
   { start: 0, variant: 0, thread: 0 },
@@ -60,14 +60,32 @@ describe('Store', () => {
     expect(shown()).toEqual([1, 2]);
     store.narrow({ ...EVERYTHING, errors: true });
     expect(shown()).toEqual([1]);
-    store.narrow({ site: 0, thread: 1, errors: false });
+    store.narrow({ ...EVERYTHING, site: 0, thread: 1 });
     expect(shown()).toEqual([]);
+  });
+
+  test('filters from a duration to before another', () => {
+    const store = storeOf([10, 20, 30, 40].map((duration, n) => ({ start: 50 * n, duration })));
+    store.narrow({ ...EVERYTHING, durations: [20, 40] });
+    expect([0, 1, 2, 3].filter(row => store.shows(row))).toEqual([1, 2]);
+  });
+
+  test('filters calls that arrive, and labels that change, after the filter was set', () => {
+    const store = storeOf([], { threads: ['MainThread'] });
+    store.narrow({ ...EVERYTHING, text: 'worker' });
+    store.calls.append(columns(CALLS), 3, 1);
+    expect([0, 1, 2].filter(row => store.shows(row))).toEqual([]);
+    store.relabel({ ...store.labels, threads: ['MainThread', 'worker-1'] });
+    expect([0, 1, 2].filter(row => store.shows(row))).toEqual([1, 2]);
   });
 
   test('showsAll is false if any filter is set', () => {
     const store = storeOf(CALLS);
     expect(store.showsAll()).toBe(true);
-    for (const part of [{ site: 0 }, { thread: 0 }, { errors: true }]) {
+    const parts: Partial<Filter>[] = [
+      { site: 0 }, { thread: 0 }, { errors: true }, { durations: [0, 1] }, { text: 'a' }
+    ];
+    for (const part of parts) {
       store.narrow({ ...EVERYTHING, ...part });
       expect(store.showsAll()).toBe(false);
     }
@@ -82,18 +100,26 @@ describe('Store', () => {
     expect(storeOf(CALLS).countWords(1)).toBe('1 of 3 calls');
   });
 
-  test('labels map the variants of all sites, concatenated, to their sites', () => {
+  test('labels map variants to sites, rows to samples, and have the timed compilations', () => {
     const site = (name: string, variants: number) => ({
       function: name,
       where: 'line 3',
+      sample_values: [[2, ['1'], ['0.5'], false, null]],
       shapes: Array.from({ length: variants }, () => ({}))
     });
     const facts = { sites: [site('a', 2), site('b', 0), site('c', 1)] } as unknown as Facts;
-    const measured = { threads: ['main'], errors: ['E'] } as unknown as Measured;
+    const measured = {
+      threads: ['main'],
+      errors: ['E'],
+      sample_rows: [[7], [-1], []],
+      compilations: [{ program: 'jit_f', start_ns: 0 }, { program: 'jit_g', start_ns: null }, {}]
+    } as unknown as Measured;
     const labels = labelsOf(facts, measured);
     expect(labels.sites).toEqual(['a, line 3', 'b, line 3', 'c, line 3']);
     expect(labels.siteOfVariant).toEqual([0, 0, 2]);
     expect(labels.variants).toHaveLength(3);
     expect([labels.threads, labels.errors]).toEqual([['main'], ['E']]);
+    expect([...labels.samples]).toEqual([[7, 'element 2: 1 → 0.5']]);
+    expect(labels.compilations.map(one => one.program)).toEqual(['jit_f']);
   });
 });

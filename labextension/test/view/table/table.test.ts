@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EVERYTHING, type Store } from '../../../src/view/data/store.js';
 import { CallTable } from '../../../src/view/table/table.js';
 import { ROW } from '../../../src/view/table/scroll.js';
-import { type Call, columns, storeOf, VARIANT } from '../calls.js';
+import { type Figures, figuresOf } from '../../../src/view/distribution/figures.js';
+import { type Call, columns, NO_FIGURES, storeOf, VARIANT } from '../calls.js';
 
 describe('CallTable', () => {
   let frames: FrameRequestCallback[];
@@ -25,9 +26,9 @@ describe('CallTable', () => {
     { start: 30, duration: 10, variant: 7 }
   ];
 
-  function open(store: Store, sample_values: (row: number) => string = () => '') {
-    const table = new CallTable(store, sample_values);
-    document.body.append(table.node);
+  function open(store: Store, figures: Figures = NO_FIGURES) {
+    const table = new CallTable(store, figures);
+    document.body.append(table.filters.node, table.node);
     const grid = table.node.querySelector<HTMLElement>('[role=grid]')!;
     return { table, grid };
   }
@@ -45,10 +46,10 @@ describe('CallTable', () => {
   test('shows every field in which calls differ', () => {
     const { grid } = open(storeOf(CALLS));
     expect(words(visibleRows(grid)[0]!)).toEqual([
-      '1', 'bessel, line 3', '2', 'MainThread', '0.0 µs', '30 ns', ''
+      '1', 'bessel, line 3', '2', '0.0 µs', '30 ns', 'MainThread', ''
     ]);
     expect(words(visibleRows(grid)[1]!).slice(1)).toEqual([
-      'lookup, model.py:12', '', 'worker-1', '0.0 µs', '10 ns', 'ValueError: no luck'
+      'lookup, model.py:12', '', '0.0 µs', '10 ns', 'worker-1', 'ValueError: no luck'
     ]);
     expect(words(visibleRows(grid)[3]!)[1]).toBe('unknown site');
   });
@@ -61,7 +62,7 @@ describe('CallTable', () => {
     const { table, grid } = open(storeOf([{ start: 0 }, { start: 10 }], ONE));
     expect(titles(grid)).toEqual(['#', 'Start', 'Duration']);
     expect(grid.getAttribute('aria-colcount')).toBe('3');
-    expect(table.node.querySelectorAll('label:not([hidden])')).toHaveLength(0);
+    expect(table.filters.node.querySelectorAll('label:not([hidden])')).toHaveLength(0);
   });
 
   test('shows a column as soon as calls differ in it', () => {
@@ -72,13 +73,13 @@ describe('CallTable', () => {
     frames.splice(0).forEach(frame => frame(0));
     expect(titles(grid)).toEqual(['#', 'Element', 'Start', 'Duration']);
     store.relabel({ ...store.labels, threads: ['MainThread', 'worker-1'] });
-    expect(titles(grid)).toEqual(['#', 'Element', 'Thread', 'Start', 'Duration']);
-    expect(words(visibleRows(grid)[1]!).slice(0, 3)).toEqual(['2', '4', 'MainThread']);
-    expect(table.node.querySelectorAll('label:not([hidden])')).toHaveLength(1);
+    expect(titles(grid)).toEqual(['#', 'Element', 'Start', 'Duration', 'Thread']);
+    expect(words(visibleRows(grid)[1]!).at(-1)).toBe('MainThread');
+    expect(table.filters.node.querySelectorAll('label:not([hidden])')).toHaveLength(1);
   });
 
   test('shows sample values if there are any', () => {
-    const { grid } = open(storeOf(CALLS), row => (row === 2 ? '1 → 0.5' : ''));
+    const { grid } = open(storeOf(CALLS, { samples: new Map([[2, '1 → 0.5']]) }));
     expect(words(visibleRows(grid)[2]!).at(-1)).toBe('1 → 0.5');
     expect(titles(grid).at(-1)).toBe('Values');
     expect(titles(open(storeOf(CALLS)).grid).at(-1)).toBe('Error');
@@ -106,7 +107,7 @@ describe('CallTable', () => {
 
   test('sorts by a column in ascending, then in descending order', () => {
     const { grid } = open(storeOf(CALLS));
-    const title = () => grid.querySelectorAll<HTMLElement>('[role=columnheader]')[5]!;
+    const title = () => grid.querySelectorAll<HTMLElement>('[role=columnheader]')[4]!;
     expect(title().getAttribute('aria-sort')).toBe('none');
     title().querySelector('button')!.click();
     expect(numbers(grid)).toEqual([1, 3, 2, 0]);
@@ -118,8 +119,8 @@ describe('CallTable', () => {
 
   test('sorts by every column', () => {
     const smaller = { ...VARIANT, operands: [[[2], 'float32']] as const };
-    const store = storeOf(CALLS, { variants: [VARIANT, smaller] });
-    const { grid } = open(store, row => ['b', '', 'a', ''][row]!);
+    const samples = new Map([[0, 'b'], [2, 'a']]);
+    const { grid } = open(storeOf(CALLS, { variants: [VARIANT, smaller], samples }));
     const orders = [...grid.querySelectorAll('[role=columnheader] button')].map(button => {
       (button as HTMLElement).click();
       return numbers(grid).join('');
@@ -128,9 +129,9 @@ describe('CallTable', () => {
       '0123', // number
       '0213', // site
       '1320', // element
-      '0231', // thread
       '0123', // start
       '1320', // duration
+      '0231', // thread
       '1023', // shapes; the variant of the last call is unknown
       '0231', // error
       '1320' // values
@@ -140,8 +141,8 @@ describe('CallTable', () => {
   test('filters with its controls, and counts the calls that pass', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
-    const [site, thread] = table.node.querySelectorAll('select');
-    const count = () => table.node.querySelector('output')!.textContent;
+    const [site, thread] = table.filters.node.querySelectorAll('select');
+    const count = () => table.filters.node.querySelector('output')!.textContent;
     expect(count()).toBe('4 calls');
     choose(site!, '0');
     expect([numbers(grid), count(), store.filter.site]).toEqual([[0, 2], '2 of 4 calls', 0]);
@@ -149,17 +150,61 @@ describe('CallTable', () => {
     choose(thread!, '1');
     expect(numbers(grid)).toEqual([1]);
     choose(thread!, '');
-    table.node.querySelector<HTMLElement>('input')!.click();
+    table.filters.node.querySelector<HTMLElement>('[type=checkbox]')!.click();
     expect([numbers(grid), store.filter.errors]).toEqual([[1], true]);
   });
 
   test('controls reflect a filter set by another view', () => {
     const store = storeOf(CALLS);
     const { table } = open(store);
-    store.narrow({ site: 1, thread: 1, errors: true });
-    const [site, thread] = table.node.querySelectorAll('select');
+    store.narrow({ ...EVERYTHING, site: 1, thread: 1, errors: true, text: 'luck' });
+    const [site, thread] = table.filters.node.querySelectorAll('select');
     expect([site!.value, thread!.value]).toEqual(['1', '1']);
-    expect(table.node.querySelector('input')!.checked).toBe(true);
+    const [text, errors] = table.filters.node.querySelectorAll('input');
+    expect([text!.value, errors!.checked]).toEqual(['luck', true]);
+  });
+
+  test('the options of a filter have their numbers of calls', async () => {
+    const store = storeOf(CALLS);
+    const { table } = open(store, await figuresOf(store));
+    const texts = [...table.filters.node.querySelectorAll('option')].map(each => each.textContent);
+    expect(texts).toEqual([
+      'all sites', 'bessel, line 3 (2)', 'lookup, model.py:12 (1)',
+      'all threads', 'MainThread (3)', 'worker-1 (1)'
+    ]);
+  });
+
+  test('searches while the user types', () => {
+    const store = storeOf(CALLS);
+    const { table, grid } = open(store);
+    const search = table.filters.node.querySelector<HTMLInputElement>('[type=search]')!;
+    search.value = 'luck';
+    search.dispatchEvent(new Event('input'));
+    expect([numbers(grid), store.filter.text]).toEqual([[1], 'luck']);
+  });
+
+  test('shows a range of durations as a chip that removes it', () => {
+    const store = storeOf(CALLS);
+    const { table, grid } = open(store);
+    const chip = table.filters.node.querySelector<HTMLElement>('.jaxcb-table-chip')!;
+    expect(chip.hidden).toBe(true);
+    store.narrow({ ...EVERYTHING, durations: [20, 31], site: 0 });
+    expect([chip.hidden, chip.textContent, numbers(grid)]).toEqual([false, '20 ns – 31 ns✕', [0, 2]]);
+    chip.focus();
+    chip.click();
+    expect([chip.hidden, store.filter]).toEqual([true, { ...EVERYTHING, site: 0 }]);
+    expect(document.activeElement).toBe(table.filters.node.querySelector('[type=search]'));
+  });
+
+  test('one button clears every filter, and is hidden without filters', () => {
+    const store = storeOf(CALLS);
+    const { table } = open(store);
+    const clear = [...table.filters.node.querySelectorAll('button')].at(-1)!;
+    expect([clear.textContent, clear.hidden]).toEqual(['Clear filters', true]);
+    store.narrow({ site: 0, thread: 0, errors: false, durations: [0, 99], text: 'bessel' });
+    expect(clear.hidden).toBe(false);
+    clear.click();
+    expect([clear.hidden, store.filter]).toEqual([true, EVERYTHING]);
   });
 
   test('shows a note if no call passes the filter, with a button that clears it', () => {
@@ -167,7 +212,7 @@ describe('CallTable', () => {
     const { table, grid } = open(store);
     const note = table.node.querySelector<HTMLElement>('.jaxcb-table-empty')!;
     expect([grid.hidden, note.hidden]).toEqual([false, true]);
-    store.narrow({ site: 0, thread: 1, errors: false });
+    store.narrow({ ...EVERYTHING, site: 0, thread: 1 });
     expect([grid.hidden, note.hidden]).toEqual([true, false]);
     note.querySelector('button')!.click();
     expect([grid.hidden, note.hidden, store.filter]).toEqual([false, true, EVERYTHING]);
@@ -238,7 +283,7 @@ describe('CallTable', () => {
   test('sorts new calls in among the others', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
-    grid.querySelectorAll<HTMLElement>('[role=columnheader] button')[5]!.click();
+    grid.querySelectorAll<HTMLElement>('[role=columnheader] button')[4]!.click();
     store.calls.append(columns([{ start: 40, duration: 15 }]), 1, 1);
     store.grown();
     frames[0]!(0);
@@ -250,7 +295,7 @@ describe('CallTable', () => {
     const { table, grid } = open(store);
     store.relabel({ ...store.labels, sites: ['other, line 9', 'third, line 10'] });
     expect(words(visibleRows(grid)[0]!)[1]).toBe('other, line 9');
-    expect(table.node.querySelector('select')!.textContent).toContain('other, line 9');
+    expect(table.filters.node.querySelector('select')!.textContent).toContain('other, line 9');
   });
 
   test('ignores changes after disposal', () => {

@@ -8,17 +8,19 @@ describe('Timeline', () => {
   const WIDTH = 900; // of which 128 are for names and 8 for the edge
   let frames: FrameRequestCallback[];
   let drawn: string[];
+  let fills: string[];
   let opened: Timeline[];
 
   beforeEach(() => {
     frames = [];
     drawn = [];
+    fills = [];
     opened = [];
     vi.stubGlobal('requestAnimationFrame', (each: FrameRequestCallback) => frames.push(each));
     vi.stubGlobal('cancelAnimationFrame', () => undefined);
     vi.spyOn(HTMLElement.prototype, 'clientWidth', 'get').mockReturnValue(WIDTH);
     vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(100);
-    const pen = fakePen(drawn) as unknown as RenderingContext;
+    const pen = fakePen(drawn, fills) as unknown as RenderingContext;
     vi.spyOn(HTMLCanvasElement.prototype, 'getContext').mockReturnValue(pen);
   });
 
@@ -38,6 +40,7 @@ describe('Timeline', () => {
 
   function draw(): string[] {
     drawn.length = 0;
+    fills.length = 0;
     frames.splice(0).forEach(each => each(0));
     return drawn;
   }
@@ -224,15 +227,67 @@ describe('Timeline', () => {
     expect(drawn).toContain('bessel');
   });
 
-  test('a click in the legend filters by site, and a second click clears the filter', () => {
-    const store = storeOf(CALLS);
-    const { timeline } = open(store);
-    const site = () => timeline.node.querySelectorAll<HTMLElement>('[role=group] button')[1]!;
-    site().click();
-    expect(store.filter.site).toBe(1);
-    expect(site().getAttribute('aria-pressed')).toBe('true');
-    site().click();
-    expect(store.filter.site).toBeNull();
+  test('colors calls by site or by duration, with a legend of durations', () => {
+    const calls = [{ start: 0, duration: 100 }, { start: 200, duration: 700 }];
+    const { timeline, canvas } = open(storeOf(calls));
+    canvas.style.setProperty('--jaxcb-site-0', 'rgb(1, 1, 1)');
+    canvas.style.setProperty('--jaxcb-duration-0', 'rgb(2, 2, 2)');
+    canvas.style.setProperty('--jaxcb-duration-6', 'rgb(3, 3, 3)');
+    const [site, duration] = timeline.node.querySelectorAll<HTMLElement>('[role=group] button');
+    const legend = timeline.node.querySelector<HTMLElement>('.jaxcb-timeline-ramp')!;
+    const bars = () => (draw(), fills.filter(each => each.startsWith('rgb')));
+    site!.click();
+    expect([bars(), legend.hidden]).toEqual([['rgb(1, 1, 1)', 'rgb(1, 1, 1)'], true]);
+    duration!.click();
+    expect([bars(), legend.hidden]).toEqual([['rgb(2, 2, 2)', 'rgb(3, 3, 3)'], false]);
+    expect(legend.textContent).toBe('100 ns700 ns');
+    expect(legend.querySelectorAll('[title]')[1]!.getAttribute('title')).toBe('132 ns – 174 ns');
+    expect([site!.ariaPressed, duration!.ariaPressed]).toEqual(['false', 'true']);
+  });
+
+  test('shows its keys on request only', () => {
+    const { timeline, canvas } = open(storeOf(CALLS));
+    const button = timeline.node.querySelector<HTMLElement>('[aria-controls]')!;
+    const shown = () => [
+      timeline.node.querySelectorAll('.jaxcb-timeline-hint-shown').length,
+      button.getAttribute('aria-expanded')
+    ];
+    expect(shown()).toEqual([0, 'false']);
+    button.click();
+    expect(shown()).toEqual([1, 'true']);
+    expect(key(canvas, '?')).toBe(false);
+    expect(shown()).toEqual([0, 'false']);
+  });
+
+  const COMPILED = [
+    { program: 'jit_f', lower_ns: 100, compile_ns: 900, start_ns: -2000 },
+    { program: 'jit_g', lower_ns: 20, compile_ns: 100, start_ns: -130 }
+  ];
+
+  test('draws compilations on a band above the threads', () => {
+    const store = storeOf(CALLS, { compilations: COMPILED });
+    const { canvas } = open(store);
+    store.grown();
+    expect(draw()).toEqual(expect.arrayContaining(['compilation', 'jit_g', 'MainThread']));
+    expect(drawn).not.toContain('jit_f'); // too long ago: the calls would be too small to see
+    expect(canvas.getAttribute('aria-label')).toContain('1 failed, 2 compilations');
+    key(canvas, '0');
+    expect(draw()).toContain('jit_f');
+    const whole = 128 + ((2000 + 250) / 3000) * (WIDTH - 136);
+    click(canvas, whole, 82);
+    expect(store.selected).toBe(1);
+  });
+
+  test('shows the times of the compilation below the pointer', () => {
+    const { timeline, canvas } = open(storeOf(CALLS, { compilations: COMPILED }));
+    key(canvas, '0');
+    pointer(canvas, 'pointermove', 128 + (500 / 3000) * (WIDTH - 136), 36);
+    const details = timeline.node.querySelector<HTMLElement>('[role=tooltip]')!;
+    expect([details.hidden, details.textContent]).toEqual([
+      false, 'jit_fstart2 µs before the first calllowered100 nscompiled900 ns'
+    ]);
+    pointer(canvas, 'pointermove', 128 + (1500 / 3000) * (WIDTH - 136), 36);
+    expect(details.hidden).toBe(true);
   });
 
   test('follows new calls unless the user has zoomed', () => {

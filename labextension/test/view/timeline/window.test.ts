@@ -32,6 +32,21 @@ describe('TimeWindow', () => {
     expect([time.from, time.to]).toEqual([800, 1000]);
   });
 
+  test('shows the calls first, with a part of a long compilation before them, then everything', () => {
+    const time = new TimeWindow();
+    time.grow(1000, -9000, 1200);
+    expect([time.from, time.to]).toEqual([-250, 1000]);
+    time.pan(-50);
+    expect([time.from, time.to]).toEqual([-300, 950]);
+    time.all();
+    expect([time.from, time.to]).toEqual([-9000, 1200]);
+    time.zoom(100, 0);
+    time.pan(-50);
+    expect([time.from, time.to]).toEqual([-9000, 1200]);
+    time.all();
+    expect([time.from, time.to]).toEqual([-250, 1000]);
+  });
+
   test('zooms in no further than 20 ns', () => {
     const time = new TimeWindow();
     time.grow(1000);

@@ -45,5 +45,5 @@ function inUnit(ns: number, largest: number, step: number): string {
   }
   const [unit, scale] = UNITS.find(([, each]) => largest >= each) ?? ['ns', 1];
   const digits = Math.max(0, Math.ceil(Math.log10(scale / step) - 1e-9));
-  return `${(ns / scale).toFixed(digits)} ${unit}`;
+  return `${(ns / scale).toFixed(digits).replace('-', '−')} ${unit}`;
 }

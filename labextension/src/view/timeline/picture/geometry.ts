@@ -1,7 +1,7 @@
 /** The geometry of the timeline's canvas, in CSS pixels. */
 
-import type { Scale } from './spans.js';
-import type { TimeWindow } from './window.js';
+import type { Scale } from '../tracks/spans.js';
+import type { TimeWindow } from '../window.js';
 
 export const AXIS = 22;
 export const BAND = 22;
@@ -27,6 +27,7 @@ export class Geometry {
     readonly height: number,
     readonly scrolled: number, // vertical scroll position, in pixels
     readonly bands: number,
+    readonly firstThread: number, // its band; the band above it, if any, is of compilations
     letters: number, // of the longest name
     private readonly window: TimeWindow
   ) {

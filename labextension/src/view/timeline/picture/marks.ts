@@ -1,6 +1,6 @@
 /** Draws the marks: the selected call, the call below the pointer, a range. */
 
-import type { Store } from '../data/store.js';
+import type { Store } from '../../data/store.js';
 import { AXIS, barHeight, barTop, type Geometry } from './geometry.js';
 import type { Theme } from './theme.js';
 

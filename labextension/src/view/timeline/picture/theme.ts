@@ -1,10 +1,12 @@
 /** Colors of the timeline: custom properties of style/timeline.css, read when it is drawn. */
 
-import { COLOURS, siteColour } from '../colours.js';
+import { COLOURS, durationColour, RAMP, siteColour } from '../../colours.js';
 
 export interface Theme {
   readonly sites: readonly string[];
   readonly onSites: readonly string[]; // text that is readable on each
+  readonly durations: readonly string[]; // from short to long
+  readonly onDurations: readonly string[];
   readonly mixed: string; // calls of several sites
   readonly dimmed: string; // calls that do not pass the filter
   readonly failed: string;
@@ -22,9 +24,13 @@ export function themeOf(node: Element, pen: CanvasRenderingContext2D): Theme {
   const style = getComputedStyle(node);
   const read = (name: string) => style.getPropertyValue(name).trim() || '#808080';
   const sites = Array.from({ length: COLOURS }, (_, colour) => read(siteColour(colour)));
+  const durations = Array.from({ length: RAMP }, (_, place) => read(durationColour(place)));
+  const readable = (colour: string) => (isDark(colour, pen) ? '#ffffff' : '#000000');
   return {
     sites,
-    onSites: sites.map(colour => (isDark(colour, pen) ? '#ffffff' : '#000000')),
+    onSites: sites.map(readable),
+    durations,
+    onDurations: durations.map(readable),
     mixed: read('--jaxcb-site-mixed'),
     dimmed: read('--jaxcb-timeline-dimmed'),
     failed: read('--jaxcb-timeline-failed'),

@@ -1,6 +1,6 @@
 /** Groups calls by thread and depth into tracks, in which calls never overlap. */
 
-import type { Store } from '../data/store.js';
+import type { Store } from '../../data/store.js';
 
 const DEEPEST = 5;
 const FIRST_CAPACITY = 64;
@@ -109,6 +109,8 @@ export class Track {
 export class Tracks {
   end = 0; // of the call that ends last
   failures = 0;
+  shortest = Infinity; // duration
+  longest = 0;
   private seen = 0;
   private readonly byThread = new Map<number, Track[]>();
   private order: number[] = [];
@@ -138,6 +140,8 @@ export class Tracks {
       trackAt(this.byThread.get(calls.thread(row))!, start).add(row, start, duration, failed);
       this.end = Math.max(this.end, start + duration);
       this.failures += failed ? 1 : 0;
+      this.shortest = Math.min(this.shortest, duration);
+      this.longest = Math.max(this.longest, duration);
     }
     return last === calls.length;
   }

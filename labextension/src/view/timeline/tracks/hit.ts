@@ -1,7 +1,7 @@
 /** Finds the call at a point of the timeline. */
 
-import type { Store } from '../data/store.js';
-import { AXIS, barTop, OUTLINED, type Geometry } from './geometry.js';
+import type { Store } from '../../data/store.js';
+import { AXIS, barTop, OUTLINED, type Geometry } from '../picture/geometry.js';
 import type { Track } from './tracks.js';
 
 const REACH = 4; // tolerance beside a call, in pixels

@@ -1,12 +1,13 @@
 /** Draws the calls of one track. */
 
-import { functionOf } from '../data/call.js';
-import type { Store } from '../data/store.js';
+import { functionOf } from '../../data/call.js';
+import type { Store } from '../../data/store.js';
 import { cut } from './axis.js';
+import type { Colouring } from './colouring.js';
 import { barHeight, barTop, type Geometry, OUTLINED } from './geometry.js';
-import { dominant, type Spans, walk } from './spans.js';
+import { type Spans, walk } from '../tracks/spans.js';
 import type { Theme } from './theme.js';
-import type { Track } from './tracks.js';
+import type { Track } from '../tracks/tracks.js';
 
 const LEAST_LABELLED = 26;
 const SHADES = 12;
@@ -19,9 +20,10 @@ export interface Drawing {
   readonly at: Geometry;
   readonly theme: Theme;
   readonly store: Store;
+  readonly colouring: Colouring;
 }
 
-/** A track's calls in the colors of their sites, or all `dimmed`; `inner` is drawn over it. */
+/** A track's calls in their colors, or all `dimmed`; `inner` is drawn over it. */
 export function paintTrack(
   drawing: Drawing,
   track: Track,
@@ -59,8 +61,8 @@ class Painter implements Spans {
     const end = at.gutter + Math.min(right, at.plot);
     const width = Math.max(end - x - (right - left > 4 ? 1 : 0), 1);
     const row = this.track.row(place);
-    const site = store.site(row);
-    this.fill(x, width, this.colour(site), 1);
+    const { fill, text } = this.drawing.colouring.call(row);
+    this.fill(x, width, this.dimmed ? theme.dimmed : fill, 1);
     if (this.dimmed) {
       return;
     }
@@ -72,9 +74,9 @@ class Painter implements Spans {
     }
     const free = Math.min(width, this.covered(place) - x);
     if (free >= LEAST_LABELLED) {
-      pen.fillStyle = site === null ? theme.back : theme.onSites[store.colour(site)]!;
-      const text = cut(pen, `${failed ? '✕ ' : ''}${functionOf(store, row)}`, free - 9);
-      pen.fillText(text, x + 5, this.top + this.height / 2 + 0.5);
+      pen.fillStyle = text;
+      const words = cut(pen, `${failed ? '✕ ' : ''}${functionOf(store, row)}`, free - 9);
+      pen.fillText(words, x + 5, this.top + this.height / 2 + 0.5);
     }
   }
 
@@ -86,11 +88,10 @@ class Painter implements Spans {
   }
 
   shade(place: number, next: number, x: number): void {
-    const { at, store } = this.drawing;
+    const { at, theme, colouring } = this.drawing;
     const share = Math.min(this.track.busyBetween(place, next) / at.pixel, 1);
     const alpha = FAINTEST + ((1 - FAINTEST) * Math.ceil(share * SHADES)) / SHADES;
-    const site = this.dimmed ? null : dominant(this.track, place, next, row => store.site(row));
-    const colour = this.colour(site);
+    const colour = this.dimmed ? theme.dimmed : colouring.calls(this.track, place, next);
     const left = at.gutter + Math.max(x, 0);
     if (left !== this.right || alpha !== this.shadeAlpha || colour !== this.shadeColour) {
       this.flush();
@@ -107,14 +108,6 @@ class Painter implements Spans {
       this.fill(this.left, this.right - this.left, this.shadeColour, this.shadeAlpha);
       this.left = this.right;
     }
-  }
-
-  private colour(site: number | null): string {
-    const { store, theme } = this.drawing;
-    if (this.dimmed) {
-      return theme.dimmed;
-    }
-    return site === null ? theme.mixed : theme.sites[store.colour(site)]!;
   }
 
   /** Inner calls get an edge, to distinguish them from the outer call. */

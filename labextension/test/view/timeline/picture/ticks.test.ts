@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ticks } from '../../../src/view/timeline/ticks.js';
+import { ticks } from '../../../../src/view/timeline/picture/ticks.js';
 
 describe('ticks', () => {
   const labels = (from: number, to: number, most: number) =>

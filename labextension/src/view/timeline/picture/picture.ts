@@ -1,10 +1,11 @@
 /** Draws the whole timeline: bands with calls, axis, and marks. */
 
-import { threadName } from '../data/call.js';
+import { threadName } from '../../data/call.js';
 import { paintAxis, paintGround, paintNames } from './axis.js';
+import { COMPILATIONS, paintCompilations } from './compilations.js';
 import { paintRange, paintSpot } from './marks.js';
-import { type Drawing, paintFailures, paintTrack } from './paint.js';
-import type { LitTracks, Track, Tracks } from './tracks.js';
+import { type Drawing, paintFailures, paintTrack } from './bars.js';
+import type { LitTracks, Track, Tracks } from '../tracks/tracks.js';
 
 /** Draws everything except the marks; calls that do not pass the filter are dimmed. */
 export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): void {
@@ -14,8 +15,11 @@ export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): voi
   paintGround(pen, at, theme);
   pen.font = `11px ${theme.font}`;
   pen.textBaseline = 'middle';
-  for (let band = first; band < last; band++) {
-    const thread = threads[band]!;
+  if (first < at.firstThread) {
+    paintCompilations(drawing, first);
+  }
+  for (let band = Math.max(first, at.firstThread); band < last; band++) {
+    const thread = threads[band - at.firstThread]!;
     if (!store.showsAll()) {
       paintTracks(drawing, all.of(thread), band, true);
     }
@@ -23,7 +27,9 @@ export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): voi
     lit.of(thread).forEach(track => paintFailures(drawing, track, band));
   }
   paintAxis(pen, at, theme);
-  paintNames(pen, at, theme, band => threadName(store, threads[band]!));
+  paintNames(pen, at, theme, band =>
+    band < at.firstThread ? COMPILATIONS : threadName(store, threads[band - at.firstThread]!)
+  );
 }
 
 function paintTracks(
@@ -49,7 +55,7 @@ export function paintMarks(
     const thread = store.calls.thread(row);
     const track = tracks.of(thread).find(each => each.has(row));
     if (track) {
-      const spot = { row, band: tracks.threads.indexOf(thread), depth: track.depth };
+      const spot = { row, band: at.firstThread + tracks.threads.indexOf(thread), depth: track.depth };
       paintSpot(pen, at, theme, store, spot, selected);
     }
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { dominant, walk } from '../../../src/view/timeline/spans.js';
-import { Tracks } from '../../../src/view/timeline/tracks.js';
-import { type Call, storeOf } from '../calls.js';
+import { dominant, walk } from '../../../../src/view/timeline/tracks/spans.js';
+import { Tracks } from '../../../../src/view/timeline/tracks/tracks.js';
+import { type Call, storeOf } from '../../calls.js';
 
 describe('walk', () => {
   test('makes bars of calls wider than a pixel, and shades of the others', () => {
