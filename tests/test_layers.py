@@ -54,8 +54,8 @@ FOLDERS = {
     "report": {
         "summary": "",
         "text": "summary",
-        "export": "summary text",
         "frontend": "summary text",
+        "export": "summary text frontend",
     },
     "notebook": {
         "errors": "",
@@ -215,7 +215,7 @@ def test_module_imports_only_what_its_layer_may(path):
         ("recording/files", "import jax"),
         ("report/summary", "from ..text import to_text"),
         ("report/text", "from ..frontend import to_mimebundle"),
-        ("report/export", "from ..frontend import to_mimebundle"),
+        ("report/frontend", "from ..export import export"),
         ("report/export", "from ..text._html import to_html"),
         ("report/frontend", "from ...stack import pure"),
         ("notebook/errors", "from ..display import HostTrace"),

@@ -93,6 +93,12 @@ export class TraceView {
     }
   }
 
+  expand(): void {
+    if (!this.expanded) {
+      this.toggle();
+    }
+  }
+
   dispose(): void {
     this.generation += 1;
     this.button.removeEventListener('click', this.toggle);
