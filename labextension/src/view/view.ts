@@ -158,7 +158,7 @@ export class TraceView {
       this.calls = new CallsPanel(facts, measured, raw, look);
       this.callsPanel.replaceChildren(this.calls.node);
     }
-    this.footer.replaceChildren(viewFooter(facts, measured, problem));
+    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
     this.tabs.count(CALLS, calls.toLocaleString('en-US'));
