@@ -42,13 +42,14 @@ def write_page(recording: Recording, file: BinaryIO) -> None:
     script = _built("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     table = to_html(recording, times=True)
+    # Expanded, because a file is opened to read the table.
+    table = table.replace('<details class="jaxcb">', '<details class="jaxcb" open>', 1)
     page = _PAGE.format(
         policy="default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         title=escape(_title(recording)),
         style=_built("widget.css") + _built("page.css"),
-        # Expanded, because a file is opened to read the table.
-        table=table.replace("<details>", "<details open>", 1) or f"<p>{NOTHING}</p>",
+        table=table or f"<p>{NOTHING}</p>",
         versions=escape(versions(recording)),
         # In a script element only "<" has a meaning: it begins "</script" and "<!--".
         data=json.dumps(to_page(recording), separators=(",", ":")).replace("<", r"\u003c"),
