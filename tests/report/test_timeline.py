@@ -34,7 +34,7 @@ def test_calls_are_where_they_ran_and_failures_are_marked():
 def test_short_calls_are_one_pixel_and_overlapping_calls_one_bar():
     short, _ = bars(drawn((0, 1, None), (7_200, 7_200, None), (5, 72_000, None)))
     assert short == [(0, 720)]
-    short, _ = bars(drawn((0, 1, None), (36_000, 36_001, None), (72_000, 72_000, None)))
+    short, _ = bars(drawn((0, 1, None), (36_000, 36_000, None), (72_000, 72_000, None)))
     assert short == [(0, 1), (360, 361), (719, 720)]
 
 
