@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ._recorded_facts import RecordedFacts
-from ._str import printed
+from ._str import BUNDLES, WIDGETS, printed
 from ._table import to_pandas
 from .files import LIMIT_BYTES, fields, read, save, to_json
 
@@ -53,6 +53,17 @@ class Recording(RecordedFacts):
     def __str__(self) -> str:
         """Return the report of its sites, as `save` writes it to a ``.txt`` file."""
         return printed(self)
+
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the host trace for a notebook in which the extension is not loaded."""
+        data, metadata = BUNDLES[Recording](self)
+        return (data, metadata) if data["text/plain"] else ({"text/plain": repr(self)}, {})
+
+    def _display_(self) -> Any:
+        """Return the widget that marimo shows."""
+        return WIDGETS[Recording](self)
 
     def to_json(self) -> str:
         """Return the whole recording as JSON for `from_json`; times are in nanoseconds."""
