@@ -86,12 +86,13 @@ class Recording(RecordedFacts):
         ``.jaxcb``                              everything, compact, for `load`
         ``.json``                               everything, for `load` and other programs
         ``.perfetto.json``, ``.trace.json``     a timeline for ui.perfetto.dev, chrome://tracing
-        ``.txt``, ``.html``                     the report of its sites
+        ``.html``                               an interactive page with everything
+        ``.txt``                                the report of its sites
         ``.csv``                                a row for each host call
         ``.arrow``, ``.feather``, ``.parquet``  the rows of ``.csv`` (needs pyarrow)
         ======================================  ==================================================
 
-        The first two contain everything, including the sample values
+        The first two and the page contain everything, including the sample values
         (``record(sample_values=False)`` takes none).
 
         Args:

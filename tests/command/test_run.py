@@ -148,6 +148,13 @@ def test_command_that_cannot_work_is_refused_before_the_script_runs(
     assert (done.stdout, words in done.stderr) == ("", True)
 
 
+def test_script_can_still_choose_the_devices_and_flags_of_xla(run):
+    """Entering the recording initializes no backend."""
+    source = "import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=3'\n"
+    done = run(f"{source}import jax; print(jax.device_count())", JAX_NUM_CPU_DEVICES="-1")
+    assert done.stdout == "3\n"
+
+
 def test_variable_of_jax_that_comes_too_late_is_reported(run):
     done = run("import os; os.environ['JAX_ENABLE_X64'] = '1'")
     assert "JAX_ENABLE_X64=1 had no effect: JAX was imported before" in done.stderr
