@@ -13,8 +13,8 @@ from .diagnostics import explain_matrix as explain_matrix
 from .diagnostics import gather as gather
 from .diagnostics import observe_jax as observe_jax
 from .diagnostics import record as record
-from .recording import Check as Check
 from .recording import WIDGETS as _WIDGETS
+from .recording import Check as Check
 from .recording import Recording as Recording
 from .recording import RecordingFileError as RecordingFileError
 from .recording import load as load
