@@ -13,6 +13,7 @@ from .diagnostics import explain_matrix as explain_matrix
 from .diagnostics import gather as gather
 from .diagnostics import observe_jax as observe_jax
 from .diagnostics import record as record
+from .recording import WIDGETS as _WIDGETS
 from .recording import Check as Check
 from .recording import Recording as Recording
 from .recording import RecordingFileError as RecordingFileError
@@ -43,10 +44,10 @@ __version__ = _version("jupyter_jaxcb")
 def view(recording: Recording, *, values: bool = False) -> _Any:
     """Return a widget that shows a whole recording: call sites, every host call, a timeline.
 
-    Cells show their host trace without it. This widget shows every call, not just the first
-    20,000, and can be combined with other widgets. It uses anywidget, and was tried in Chromium
-    with JupyterLab 4.2 and 4.6, Notebook 7, Voila, marimo and the HTML of nbconvert; VS Code and
-    Colab were not tried.
+    Cells show their host trace without it, and marimo shows this widget for a recording. It shows
+    every call, not just the first 20,000, and can be combined with other widgets. It uses
+    anywidget, and was tried in Chromium with JupyterLab 4.2 and 4.6, Notebook 7, Voila 0.5, marimo
+    0.25 and the HTML of nbconvert; VS Code and Colab were not tried.
 
     Args:
         recording: the recording of `record` or ``%%jax_record name``.
@@ -64,6 +65,9 @@ def view(recording: Recording, *, values: bool = False) -> _Any:
     from .notebook import view as of_recording
 
     return of_recording(recording, values=values)
+
+
+_WIDGETS[Recording] = view
 
 
 def load_ipython_extension(shell: _Any) -> None:

@@ -1,5 +1,5 @@
-// Two bundles: the widget, complete in one file, and the JupyterLab extension, whose
-// JupyterLab and CodeMirror parts are the host's.
+// Three bundles: the widget and the page of a saved recording, each complete in one file, and the
+// JupyterLab extension, whose JupyterLab and CodeMirror parts are the host's.
 import { rmSync } from 'node:fs';
 
 import { build } from 'esbuild';
@@ -16,7 +16,14 @@ await build({
 });
 await build({
   ...common,
-  entryPoints: { widget: 'style/view.css' },
+  format: 'iife', // stands in a script element
+  entryPoints: { page: 'src/page/index.ts' },
+  outdir: '../jupyter_jaxcb/static',
+  minify: true
+});
+await build({
+  ...common,
+  entryPoints: { widget: 'style/view.css', page: 'style/page.css' },
   outdir: '../jupyter_jaxcb/static',
   minify: true
 });

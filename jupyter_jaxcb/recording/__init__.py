@@ -34,7 +34,9 @@ from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
 from ._recording import Recording as Recording
 from ._recording import load as load
+from ._str import BUNDLES as BUNDLES
 from ._str import TEXTS as TEXTS
+from ._str import WIDGETS as WIDGETS
 from ._table import FACTS as FACTS
 from ._table import Named as Named
 from ._table import call_table as call_table

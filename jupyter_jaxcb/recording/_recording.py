@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ._recorded_facts import RecordedFacts
-from ._str import printed
+from ._str import BUNDLES, WIDGETS, printed
 from ._table import to_pandas
 from .files import LIMIT_BYTES, fields, read, save, to_json
 
@@ -54,6 +54,17 @@ class Recording(RecordedFacts):
         """Return the report of its sites, as `save` writes it to a ``.txt`` file."""
         return printed(self)
 
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the host trace for a notebook in which the extension is not loaded."""
+        data, metadata = BUNDLES[Recording](self)
+        return (data, metadata) if data["text/plain"] else ({"text/plain": repr(self)}, {})
+
+    def _display_(self) -> Any:
+        """Return the widget that marimo shows."""
+        return WIDGETS[Recording](self)
+
     def to_json(self) -> str:
         """Return the whole recording as JSON for `from_json`; times are in nanoseconds."""
         return to_json(self)
@@ -75,12 +86,13 @@ class Recording(RecordedFacts):
         ``.jaxcb``                              everything, compact, for `load`
         ``.json``                               everything, for `load` and other programs
         ``.perfetto.json``, ``.trace.json``     a timeline for ui.perfetto.dev, chrome://tracing
-        ``.txt``, ``.html``                     the report of its sites
+        ``.html``                               an interactive page with everything
+        ``.txt``                                the report of its sites
         ``.csv``                                a row for each host call
         ``.arrow``, ``.feather``, ``.parquet``  the rows of ``.csv`` (needs pyarrow)
         ======================================  ==================================================
 
-        The first two contain everything, including the sample values
+        The first two and the page contain everything, including the sample values
         (``record(sample_values=False)`` takes none).
 
         Args:

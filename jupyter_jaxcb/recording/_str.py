@@ -1,4 +1,4 @@
-"""The texts that `print` shows; the layer `report` registers them."""
+"""What `print` and notebooks show of a recording; the layers above register it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 TEXTS: dict[type, Callable[[Any], str]] = {}
+BUNDLES: dict[type, Callable[[Any], tuple[dict, dict]]] = {}  # data and metadata for Jupyter
+WIDGETS: dict[type, Callable[[Any], Any]] = {}  # for marimo
 
 
 def printed(thing: Any) -> str:

@@ -4,6 +4,7 @@
 text and HTML, `frontend` builds what the notebook front end reads, and `export` writes files.
 """
 
+from .export import NOTHING as NOTHING
 from .export import export as export
 from .frontend import MIME_TYPE as MIME_TYPE
 from .frontend import CallColumns as CallColumns

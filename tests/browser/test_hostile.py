@@ -187,7 +187,7 @@ def test_invalid_saved_calls_give_one_message(notebook, page, dialogs):
     book = notebook("None")
     bomb = bytes(50_000_000)
     for (facts, measured), message in [
-        (calls(10**9, b""), "The saved calls have 1000000000 rows, not 0 to 200,000."),
+        (calls(10**9, b""), "The saved calls have 1000000000 rows, not 0 to 2,000,000."),
         (calls(6, bomb), "The saved calls have more than the 108 bytes of their rows."),
         (calls(6, b"x"), "The saved calls have 1 bytes, not the 108 of their rows."),
         (calls(6, "%%%"), "The saved calls are not valid base64."),

@@ -53,7 +53,8 @@ def test_wheel_holds_the_front_end_once(wheel):
     assert {"package.json", "install.json"} <= set(files)
     assert any(re.fullmatch(r"static/remoteEntry\..*\.js", name) for name in files)
     assert any(name.startswith("schemas/") for name in files)
-    assert {"jupyter_jaxcb/static/widget.js", "jupyter_jaxcb/static/widget.css"} <= set(names)
+    static = {"widget.js", "widget.css", "page.js", "page.css"}
+    assert {f"jupyter_jaxcb/static/{name}" for name in static} <= set(names)
     assert not [name for name in names if name.startswith("jupyter_jaxcb/labextension/")]
     assert not [name for name in names if "node_modules" in name or name.endswith(".ts")]
 

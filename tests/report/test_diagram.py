@@ -28,7 +28,7 @@ def recorded(*variants, site=SITE, error=None, **names):
 
 def table_of(html):
     """Return the cells of the last table, row by row."""
-    rows = re.findall(r"<tr>(.*?)</tr>", html.rpartition('<table class="jaxcb-vmap">')[2])
+    rows = re.findall(r"<tr>(.*?)</tr>", html.rpartition("<table>")[2])
     return [[re.sub(r"<[^>]*>", "", cell) for cell in re.split(r"</t[hd]>", r)[:-1]] for r in rows]
 
 
@@ -93,12 +93,12 @@ def test_diagram_shows_what_each_vmap_did_to_each_axis(method, shapes, rows):
 
 def test_shapes_that_contradict_the_vmaps_get_no_diagram():
     html = to_html(recorded(([(7, 7), (4, 1)], (4, 3), nested("expand_dims"))))
-    assert "jaxcb-vmap" not in html
+    assert html.count("<table>") == 1  # of the call sites
 
 
 def test_call_without_vmap_has_no_diagram_and_stays_closed():
     html = to_html(recorded(([(3,)], (3,), ())))
-    assert "jaxcb-vmap" not in html
+    assert html.count("<table>") == 1  # of the call sites
     assert '<details class="jaxcb"><summary>' in html
 
 
@@ -110,9 +110,9 @@ def test_host_trace_with_a_diagram_or_an_error_is_open():
 
 def test_equal_diagrams_are_drawn_once_and_their_number_is_limited():
     same = ([(4,)], (4,), (VmapLevel(4, "expand_dims", (True,)),))
-    assert to_html(recorded(same, same)).count('<table class="jaxcb-vmap">') == 1
+    assert to_html(recorded(same, same)).count("<table>") == 1 + 1
     many = [([(n,)], (n,), (VmapLevel(n, "expand_dims", (True,)),)) for n in range(2, 20)]
-    assert to_html(recorded(*many)).count('<table class="jaxcb-vmap">') == MAX_DIAGRAMS
+    assert to_html(recorded(*many)).count("<table>") == 1 + MAX_DIAGRAMS
 
 
 def test_diagram_names_arguments_and_results_as_the_host_function_does():
@@ -170,8 +170,7 @@ def test_diagram_escapes_names_and_can_be_read_without_styles():
     names = {"operand_names": ("params['<img src=x>']",)}
     html = to_html(recorded(([(4,)], (4,), (level,)), site=site, **names))
     tags = re.findall(r"<(\w+)", html.partition("</details>")[0].partition("</table>")[2])
-    kept = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "span"}
-    assert {*tags} == {*kept, "style"}
+    assert {*tags} == {"p", "strong", "table", "tr", "th", "td", "code", "span"}
     assert "planck" not in html
     assert "&lt;lambda&gt;, line 3" in html
     assert "params[&#x27;&lt;img src=x&gt;&#x27;]" in html

@@ -1,6 +1,7 @@
 """Reports are pure functions of a recording; equal programs give equal data."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -193,9 +194,27 @@ def test_report_of_an_empty_recording_is_empty(to):
 
 def test_html_escapes_source_and_has_no_script():
     html = to_html(recorded())
-    assert html.count("a = bessel(2, z) &lt; 3 &amp; z") == 2  # in the cell and its title
+    assert "<code>a = bessel(2, z) &lt; 3 &amp; z</code>" in html
     assert "z) < 3" not in html
     assert "<script" not in html
+
+
+def test_html_needs_no_style_sheet():
+    """Code hosts remove style sheets and classes, and repeat neither for each output."""
+    html = to_html(recorded())
+    assert "<style" not in html
+    assert re.findall(r"<strong>(.*?)</strong>", html) == [
+        "⚠ unused",
+        "1 call for 3 elements",
+        "4 calls, one for each element",
+    ]
+
+
+def test_html_has_times_only_on_request():
+    assert to_html(recorded(1_000)) == to_html(recorded(987_654_321))
+    plain, timed = (to_html(recorded(), times=times) for times in (False, True))
+    assert "41 µs" in timed and "<svg" in timed
+    assert "41 µs" not in plain and "<svg" not in plain
 
 
 def test_data_is_the_same_for_equal_programs_and_times_are_metadata():

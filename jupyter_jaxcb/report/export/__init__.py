@@ -1,6 +1,7 @@
-"""Write recordings to files for other tools: CSV, Arrow, Parquet, Perfetto.
+"""Write recordings to files for readers and other tools: HTML, CSV, Arrow, Parquet, Perfetto.
 
 `_export` maps file name suffixes to formats; each format has a module.
 """
 
 from ._export import export as export
+from ._page import NOTHING as NOTHING

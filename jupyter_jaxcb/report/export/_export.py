@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from html import escape
 from typing import BinaryIO
 
 from ...recording import FORMATS, TEXTS, Matrix, Outcome, Recording
-from ..text import matrix_to_text, outcome_to_text, to_html, to_text
+from ..text import matrix_to_text, outcome_to_text, to_text
 from ._csv import write_csv
+from ._page import NOTHING, versions, write_page
 from ._parquet import write_arrow, write_parquet
 from ._perfetto import write_perfetto
 
@@ -45,36 +45,14 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def _write_text(recording: Recording, file: BinaryIO) -> None:
-    _write(file, f"{to_text(recording) or _NOTHING}\n{_versions(recording)}\n")
-
-
-def _write_html(recording: Recording, file: BinaryIO) -> None:
-    # Expanded, because a file is opened to read the table.
-    table = to_html(recording, times=True)
-    table = table.replace('<details class="jaxcb">', '<details class="jaxcb" open>', 1)
-    _write(
-        file,
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Host calls</title>'
-        f"</head><body>{table or f'<p>{_NOTHING}</p>'}<p>{escape(_versions(recording))}</p>"
-        "</body></html>\n",
-    )
-
-
-def _write(file: BinaryIO, text: str) -> None:
-    file.write(text.encode("utf-8", "backslashreplace"))  # error messages may hold lone surrogates
-
-
-_NOTHING = "no host calls, and no callbacks in the compiled programs"
-
-
-def _versions(recording: Recording) -> str:
-    return ", ".join(f"{name} {value}" for name, value in recording.environment.items())
+    text = f"{to_text(recording) or NOTHING}\n{versions(recording)}\n"
+    file.write(text.encode("utf-8", "backslashreplace"))  # errors may hold lone surrogates
 
 
 FORMATS.update(
     {
         ".txt": _write_text,
-        ".html": _write_html,
+        ".html": write_page,
         ".csv": write_csv,
         ".perfetto.json": write_perfetto,
         ".trace.json": write_perfetto,

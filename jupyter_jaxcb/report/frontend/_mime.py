@@ -18,6 +18,7 @@ from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_
 SCHEMA = 1  # of the bundle that a notebook saves
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
 MAX_SAVED_CALLS = 20_000  # saved with a notebook; about 100 kB if no two are alike
+MAX_PAGE_CALLS = 2_000_000  # in a page; `unpack.ts` accepts no more
 _SAVED_UNIT_NS = 100
 # Maps a file and a line to the front end's cell id (None: not in a cell) and the line in that cell.
 Place = Callable[[str, int], tuple[str | None, int]]
@@ -41,21 +42,27 @@ def to_mimebundle(
         name: the id under which the kernel can send the full recording while it runs.
     """
     sites = summarize(recording)
-    kept = recording.calls[:MAX_SAVED_CALLS]
-    columns = call_columns(kept, variant_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
     data = {
         "text/plain": sites_to_text(recording, sites, times=times, values=values),
         "text/html": sites_to_html(recording, sites, values=values),
         MIME_TYPE: _facts(recording, sites, values),
     }
-    measured = {
-        **_measured(recording, sites, place, columns),
-        "id": name,
-        "sample_rows": _sample_rows(kept, sites) if values else [[] for _ in sites],
-        "calls": to_saved(columns) if columns.rows else None,
-        "calls_not_saved": len(recording) - len(kept),
+    kept = recording.calls[:MAX_SAVED_CALLS]
+    columns = call_columns(kept, variant_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
+    saved = _saved(recording, sites, columns, values=values, place=place)
+    return data, {MIME_TYPE: {**saved, "id": name}}
+
+
+def to_page(recording: Recording) -> dict[str, Any]:
+    """Return everything that a page without a kernel shows, as JSON."""
+    sites = summarize(recording)
+    kept = recording.calls[:MAX_PAGE_CALLS]
+    columns = call_columns(kept, variant_numbers(recording, sites))
+    saved = _saved(recording, sites, columns, values=True, place=None)
+    return {
+        "facts": _facts(recording, sites, values=True),
+        "measured": {**saved, "id": ""},
     }
-    return data, {MIME_TYPE: measured}
 
 
 def to_message(
@@ -72,6 +79,24 @@ def to_message(
         "calls_not_saved": 0,
     }
     return _facts(recording, sites, values), measured, columns
+
+
+def _saved(
+    recording: Recording,
+    sites: list[SiteSummary],
+    columns: CallColumns,
+    *,
+    values: bool,
+    place: Place | None,
+) -> dict[str, Any]:
+    """Return `Measured` without the id, with the host calls of `columns`, the first ones."""
+    kept = recording.calls[: columns.rows]
+    return {
+        **_measured(recording, sites, place, columns),
+        "sample_rows": _sample_rows(kept, sites) if values else [[] for _ in sites],
+        "calls": to_saved(columns) if columns.rows else None,
+        "calls_not_saved": len(recording) - columns.rows,
+    }
 
 
 def _facts(recording: Recording, sites: list[SiteSummary], values: bool) -> dict[str, Any]:

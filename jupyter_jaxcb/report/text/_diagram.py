@@ -1,9 +1,9 @@
 """The vmap diagram as an HTML table.
 
-Styled, it looks like the front end's (`labextension/src/view/sites/batching.ts`). A table and not
-an SVG, because many readers of saved notebooks see sanitized HTML: the sanitizers of JupyterLab and
-of code hosts remove styles and SVG elements but keep the SVG's texts as one run of words, and
-nbconvert's shows the SVG as source text. A table loses only its colors.
+Its contents are those of the front end's (`labextension/src/view/sites/batching.ts`). A table and
+not an SVG, because many readers of saved notebooks see sanitized HTML: JupyterLab's sanitizer
+removes SVG elements but keeps their texts as one run of words, and nbconvert's shows an SVG as
+source text. A table loses only its borders.
 """
 
 from __future__ import annotations
@@ -21,19 +21,13 @@ MAX_DIAGRAMS = 6  # that one report shows
 _MAX_ROWS = 16  # operands and results of one diagram
 _MAX_LEVELS = 8
 
-_STYLE = """<style>
-.jaxcb.jaxcb .jaxcb-vmap :is(th,td){text-align:center;vertical-align:middle;
-padding:1px 10px 2px 0;white-space:nowrap;max-width:none}
-.jaxcb.jaxcb .jaxcb-vmap :is(th,td):is(:first-child,:last-child){text-align:left}
-.jaxcb .jaxcb-axis{display:block;padding:0 6px;border:1.5px solid;
-border-radius:4px}
-.jaxcb .jaxcb-batched,.jaxcb .jaxcb-tiled{border-color:#4f86d1;background:rgb(56 139 253/18%)}
-.jaxcb .jaxcb-tiled{background:repeating-linear-gradient(-45deg,rgb(56 139 253/22%) 0 3px,
-transparent 3px 7px)}
-.jaxcb .jaxcb-size1{border-style:dotted}
-.jaxcb .jaxcb-looped{border-style:dashed;border-color:var(--jp-warn-color0,#b26a00)}
-.jaxcb .jaxcb-unbatched{border-color:transparent}
-</style>"""
+_BORDERS = {  # CSS, by what a vmap does to an operand
+    "batched": "1.5px solid #4f86d1",
+    "tiled": "1.5px double #4f86d1",
+    "size1": "1.5px dotted",
+    "looped": "1.5px dashed #b26a00",
+}
+_CENTER = 'style="text-align:center"'
 
 
 class _Axis(NamedTuple):
@@ -64,8 +58,8 @@ def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
         sites: the rows of a report.
 
     Returns:
-        Their styles and at most `MAX_DIAGRAMS` tables, each below a line that counts its calls and
-        names its call sites. A variant without vmap has no diagram.
+        At most `MAX_DIAGRAMS` tables, each below a line that counts its calls and names its call
+        sites. A variant without vmap has no diagram.
     """
     drawn: dict[tuple[str, str, str], list[str]] = {}  # call sites by sentence, method and table
     for summary in sites:
@@ -77,11 +71,10 @@ def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
                 name = f"{summary.site.function}, {summary.where}"
                 if name not in names:
                     names.append(name)
-    found = [
+    return [
         f"<p><strong>{words}</strong> · {escape('; '.join(names))} · {escape(methods)}</p>{table}"
         for (words, methods, table), names in list(drawn.items())[:MAX_DIAGRAMS]
     ]
-    return [_STYLE, *found] if found else []
 
 
 def element_words(shapes: Shapes) -> str:
@@ -127,17 +120,14 @@ def _table(shapes: Shapes) -> str:
     one = math.prod(level.size for level in levels if level.looped) == 1
     receives = _phrases.ONE_RECEIVES if one else _phrases.EACH_RECEIVES
     heads = ("", *_level_heads(levels), _phrases.OWN_AXES, receives)
-    header = "".join(f"<th>{head}</th>" for head in heads)
+    header = "".join(f"<th {_CENTER}>{head}</th>" for head in heads)
     split = len(shapes.operands)
     body = [_row_html(row) for row in rows]
     if rows[split:]:
         # An empty cell for each column, because some viewers drop colspan.
         empty = "<td></td>" * (len(heads) - 1)
-        body.insert(split, f"<tr>{empty}<th>{_phrases.MUST_RETURN}</th></tr>")
-    return (
-        f'<table class="jaxcb-vmap"><thead><tr>{header}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table>"
-    )
+        body.insert(split, f"<tr>{empty}<th {_CENTER}>{_phrases.MUST_RETURN}</th></tr>")
+    return f"<table><tr>{header}</tr>{''.join(body)}</table>"
 
 
 def _level_heads(levels: Sequence[VmapLevel]) -> list[str]:
@@ -149,17 +139,17 @@ def _level_heads(levels: Sequence[VmapLevel]) -> list[str]:
 
 
 def _row_html(row: _Row) -> str:
-    axes = "".join(f"<td>{_axis_html(axis)}</td>" for axis in row.axes)
     own = escape(str(row.own)) if row.own else "scalar"
-    name = escape(row.name)
-    return (
-        f"<tr><td><code>{name}</code></td>{axes}<td>{own}</td><td><code>{row.host}</code></td></tr>"
-    )
+    axes = map(_axis_html, row.axes)
+    cells = (f"<code>{escape(row.name)}</code>", *axes, own, f"<code>{row.host}</code>")
+    return "<tr>" + "".join(f"<td {_CENTER}>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _axis_html(axis: _Axis) -> str:
     size = "" if axis.kind in ("size1", "unbatched") else f"{axis.size:,} "
-    return f'<span class="jaxcb-axis jaxcb-{axis.kind}">{size}{_phrases.AXES[axis.kind]}</span>'
+    words = f"{size}{_phrases.AXES[axis.kind]}"
+    border = _BORDERS.get(axis.kind)
+    return f'<span style="border:{border};padding:0 6px">{words}</span>' if border else words
 
 
 def _rows(shapes: Shapes, levels: Sequence[VmapLevel]) -> list[_Row] | None:

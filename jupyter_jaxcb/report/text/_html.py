@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from html import escape
 
-from ...recording import Recording
-from ..summary import SiteSummary, summarize
+from ...recording import Recording, Status
+from ..summary import Shapes, SiteSummary, summarize
 from ._diagram import diagrams
 from ._headline import headline_words
-from ._phrases import SIGNS, TONES
+from ._phrases import SIGNS
+from ._timeline import timeline
 from ._words import (
     MAX_SITES,
+    SOURCE_WIDTH,
     count_words,
     full_words,
     left_out,
@@ -19,31 +21,17 @@ from ._words import (
     shape_words,
     shorten,
     status_words,
+    time_words,
     variant_words,
 )
 from ._workers import by_worker
 
-# The colours are JupyterLab's variables, with fallbacks for pages without them. Word and sign give
-# the status; the colour only repeats it. Doubled class names override JupyterLab's rules for
-# tables in outputs.
-STYLE = """<style>
-.jaxcb{font:var(--jp-code-font-size,13px)/1.5 var(--jp-code-font-family,monospace);
-color:var(--jp-content-font-color1,inherit);margin:2px 0;overflow-x:auto}
-.jaxcb summary{cursor:pointer;white-space:pre-wrap}
-.jaxcb.jaxcb table{border-collapse:collapse;margin:4px 0 4px 1.2em;font:inherit}
-.jaxcb.jaxcb tr{background:none}
-.jaxcb.jaxcb th,.jaxcb.jaxcb td{text-align:left;vertical-align:top;padding:1px 14px 1px 0;border:0;
-white-space:pre}
-.jaxcb.jaxcb td:first-child{white-space:normal;max-width:9em}
-.jaxcb.jaxcb td:last-child{white-space:pre-wrap}
-.jaxcb.jaxcb th{font-weight:normal;color:var(--jp-content-font-color2,#616161)}
-.jaxcb.jaxcb .jaxcb-note td{padding-left:1.2em;white-space:normal;max-width:60em;
-color:var(--jp-content-font-color2,#616161)}
-.jaxcb .jaxcb-kept{color:var(--jp-success-color1,#2e7d32)}
-.jaxcb .jaxcb-warning{color:var(--jp-warn-color0,#9a5b00)}
-.jaxcb .jaxcb-quiet{color:var(--jp-content-font-color2,#616161)}
-.jaxcb .jaxcb-error,.jaxcb.jaxcb .jaxcb-note .jaxcb-error{color:var(--jp-error-color1,#c62828)}
-</style>"""
+_COLUMNS = ("where", "source", "status", "calls", "host shapes")
+
+# Each output of a notebook is separate and must read well without style sheets, which code hosts
+# remove, so there is none: elements carry the meaning (<strong> is a status other than kept).
+# Notebooks align the cells of a table to the right.
+TABLE_HEAD, TABLE_CELL = '<th style="text-align:left">', '<td style="text-align:left">'
 
 
 def to_html(recording: Recording, *, values: bool = False, times: bool = False) -> str:
@@ -52,8 +40,8 @@ def to_html(recording: Recording, *, values: bool = False, times: bool = False) 
     Args:
         recording: the recording to report.
         values: include the sample values.
-        times: include what the workers of an executor did. Without it, equal programs give equal
-            HTML.
+        times: include the time in host functions, what the workers of an executor did, and a small
+            timeline. Without it, equal programs give equal HTML.
 
     Returns:
         HTML; empty when nothing was called, compiled or elided.
@@ -67,10 +55,9 @@ def sites_to_html(
     """As `to_html`, for a recording whose `sites` are already summarized."""
     if not sites:
         return ""
-    header = "".join(
-        f"<th>{word}</th>" for word in ("where", "source", "status", "calls", "host shapes")
-    )
-    rows = "".join(_rows(summary, values) for summary in sites[:MAX_SITES])
+    columns = (*_COLUMNS, "host time") if times else _COLUMNS
+    header = "".join(f"{TABLE_HEAD}{column}</th>" for column in columns)
+    rows = "".join(_rows(summary, values, times) for summary in sites[:MAX_SITES])
     notes = (left_out(sites), full_words(recording))
     notes += tuple(by_worker(recording)) if times else ()
     more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
@@ -78,10 +65,10 @@ def sites_to_html(
     # Opened where the summary line does not tell the whole story: a viewer of saved notebooks may
     # show nothing else of the host trace, and its readers do not look into closed details.
     is_open = " open" if drawn or _has_more(sites) else ""
+    words = escape(headline_words(sites, times))
     return (
-        f'{STYLE}<details class="jaxcb"{is_open}>'
-        f"<summary>{escape(headline_words(sites, times=False))}</summary>"
-        f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{more}"
+        f'<details class="jaxcb"{is_open}><summary>{words}</summary>'
+        f"<table><tr>{header}</tr>{rows}</table>{more}{timeline(recording) if times else ''}"
         f"{''.join(drawn)}</details>"
     )
 
@@ -91,35 +78,50 @@ def _has_more(sites: list[SiteSummary]) -> bool:
     return any(note(one) or one.notes or one.errors for one in sites)
 
 
-def _rows(summary: SiteSummary, values: bool) -> str:
+def _rows(summary: SiteSummary, values: bool, times: bool) -> str:
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
-        where, source, status = "", "", ""
-        shape_lines = (shape_words(shapes, summary.shapes), variant_words(shapes)) if shapes else ()
-        if place == 0:
-            where = escape(summary.where).replace("line ", "line&nbsp;")
-            where = where.replace("another cell", "another&nbsp;cell")
-            full = summary.source
-            source = f'<span title="{escape(full)}">{escape(shorten(full))}</span>'
-            signed = f"{SIGNS[summary.consequence]} {status_words(summary)}".rstrip()
-            status = f'<span class="jaxcb-{TONES[summary.consequence]}">{signed}</span>'
+        first = place == 0
         cells = (
-            where,
-            source,
-            status,
-            count_words(summary, shapes) if place == 0 or not summary.ahead else "",
-            "<br>".join(map(escape, filter(None, shape_lines))),
+            *(_head(summary) if first else ("", "", "")),
+            count_words(summary, shapes) if first or not summary.ahead else "",
+            _shapes(shapes, summary) if shapes else "",
+            *([time_words(summary.host_ns) if first and summary.calls else ""] * times),
         )
-        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    for kind, text in (
-        ("note", note(summary)),
-        *(("note", text) for text in summary.notes),
-        *(("note", sample_words(*sample)) for sample in (summary.sample_values if values else ())),
-        *(("error", e) for e in summary.errors),
+        rows.append("<tr>" + "".join(f"{TABLE_CELL}{cell}</td>" for cell in cells) + "</tr>")
+    for text in (
+        note(summary),
+        *summary.notes,
+        *(sample_words(*sample) for sample in (summary.sample_values if values else ())),
     ):
-        if text:
-            rows.append(
-                f'<tr class="jaxcb-note"><td></td><td colspan="4" class="jaxcb-{kind}">'
-                f"{escape(text)}</td></tr>"
-            )
+        rows += [_below(escape(text), times)] if text else []
+    rows += [_below(f"<strong>✕ {escape(error)}</strong>", times) for error in summary.errors]
     return "".join(rows)
+
+
+def _head(summary: SiteSummary) -> tuple[str, str, str]:
+    """Return the cells of a call site: where, source, status."""
+    where = escape(summary.where).replace("line ", "line&nbsp;")
+    status = f"{SIGNS[summary.consequence]} {status_words(summary)}".rstrip()
+    if summary.consequence != Status.KEPT:
+        status = f"<strong>{status}</strong>"
+    return where.replace("another cell", "another&nbsp;cell"), code(summary.source), status
+
+
+def code(source: str, width: int = SOURCE_WIDTH) -> str:
+    """Return a line of code, with the whole line as a tooltip if it is cut."""
+    cut = shorten(source, width)
+    title = f' title="{escape(source)}"' if cut != source else ""
+    return f"<code{title}>{escape(cut)}</code>"
+
+
+def _shapes(shapes: Shapes, summary: SiteSummary) -> str:
+    variant = variant_words(shapes)
+    words = f"<code>{escape(shape_words(shapes, summary.shapes))}</code>"
+    return f"{words}<br>{escape(variant)}" if variant else words
+
+
+def _below(html: str, times: bool) -> str:
+    """Return a row about the call site above it."""
+    span = len(_COLUMNS) - 1 + times
+    return f'<tr><td></td><td colspan="{span}" style="text-align:left">{html}</td></tr>'

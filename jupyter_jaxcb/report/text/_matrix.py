@@ -7,7 +7,7 @@ from html import escape
 
 from ...recording import Matrix, Recording, Site, Status
 from ..summary import Rows, SiteSummary, path, summarize
-from ._html import STYLE
+from ._html import TABLE_CELL, TABLE_HEAD, code
 from ._phrases import SIGNS
 from ._words import count_words, shorten
 
@@ -39,21 +39,17 @@ def matrix_to_html(matrix: Matrix) -> str:
     if not rows:
         return f"<p>{_NOTHING}</p>"
     head = "".join(
-        f"<th>{escape(word)}</th>" for word in ("where", "source", *matrix.transformations)
+        f"{TABLE_HEAD}{escape(word)}</th>" for word in ("where", "source", *matrix.transformations)
     )
     body = "".join(_row(where, source, cells) for where, source, cells in rows)
     remarks = "".join(f"<div>{escape(text)}</div>" for text in _remarks(matrix))
-    return (
-        f'{STYLE}<div class="jaxcb"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
-        f"</table>{remarks}</div>"
-    )
+    return f'<div class="jaxcb"><table><tr>{head}</tr>{body}</table>{remarks}</div>'
 
 
 def _row(where: str, source: str, cells: list[str]) -> str:
     first = escape(where).replace(" ", "&nbsp;")
-    line = f'<span title="{escape(source)}">{escape(shorten(source, WIDTH))}</span>'
-    words = [first, line, *map(escape, cells)]
-    return "<tr>" + "".join(f"<td>{word}</td>" for word in words) + "</tr>"
+    words = [first, code(source, WIDTH), *map(escape, cells)]
+    return "<tr>" + "".join(f"{TABLE_CELL}{word}</td>" for word in words) + "</tr>"
 
 
 def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:

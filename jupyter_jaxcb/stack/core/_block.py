@@ -67,4 +67,5 @@ def _leave(block: Block, kind: Any, error: BaseException | None, traceback: Any)
     try:
         block.leave(error)
     finally:
-        block.finish()
+        block.end()  # not `finish`: an ExitStack takes `__exit__` from the class, see `_Exit`
+        block._left = None

@@ -1,17 +1,30 @@
-/** The footer of a recording: missing calls, call order, environment, compilations. */
+/** The footer of a recording: missing calls, call order, environment, compilations, actions. */
 
 import { h, type Child } from './dom.js';
+import { exportActions } from './export/actions.js';
 import { disclosure } from './sites/details.js';
 import { timesKnown } from './sites/words.js';
 import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
 import type { ReadFacts } from './data/parse.js';
+import type { RawCalls } from './data/raw.js';
 import { callWords, counted, say, timeWords } from './data/words.js';
 
 const MOST_PROGRAMS = 50;
 
-/** Warnings, then details; `problem`: why the times cannot be read, if so. */
-export function viewFooter(facts: ReadFacts, measured: Measured, problem: string): HTMLElement {
+/**
+ * Warnings, details, and actions.
+ *
+ * Args:
+ *   problem: why the times cannot be read; empty: they can.
+ *   raw: the calls, if not those of `measured`.
+ */
+export function viewFooter(
+  facts: ReadFacts,
+  measured: Measured,
+  problem: string,
+  raw: RawCalls | null
+): HTMLElement {
   const footer = h('div', { class: 'jaxcb-footer' });
   for (const words of warnings(facts, measured, problem)) {
     footer.append(h('p', { class: 'jaxcb-warning' }, `⚠ ${words}`));
@@ -19,12 +32,16 @@ export function viewFooter(facts: ReadFacts, measured: Measured, problem: string
   for (const words of measured.by_worker) {
     footer.append(h('p', {}, words));
   }
-  const small = [absence(facts, measured, problem), environmentWords(measured)].filter(Boolean);
+  const environment = environmentWords(measured);
+  const small = [absence(facts, measured, problem), environment].filter(Boolean);
   if (small.length) {
     footer.append(h('p', {}, small.join(' · ')));
   }
   if (measured.compilations.length) {
     footer.append(compilations(measured.compilations));
+  }
+  if (facts.sites.length) {
+    footer.append(exportActions({ facts, measured, raw, environment }));
   }
   return footer;
 }

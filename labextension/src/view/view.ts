@@ -109,6 +109,12 @@ export class TraceView {
     }
   }
 
+  expand(): void {
+    if (!this.expanded) {
+      this.toggle();
+    }
+  }
+
   dispose(): void {
     this.generation += 1;
     this.button.removeEventListener('click', this.toggle);
@@ -169,7 +175,7 @@ export class TraceView {
       this.calls = new CallsPanel(facts, measured, raw, this.wanted);
       this.callsPanel.replaceChildren(this.calls.node);
     }
-    this.footer.replaceChildren(viewFooter(facts, measured, problem));
+    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
     this.tabs.count(CALLS, calls.toLocaleString('en-US'));

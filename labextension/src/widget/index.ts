@@ -2,6 +2,7 @@
 
 import { LiveView } from '../view/live/live.js';
 import { TraceView, type RawCalls } from '../view/view.js';
+import { followTheme } from './theme.js';
 
 /** The part of anywidget's model that is used here. */
 export interface Model {
@@ -16,7 +17,12 @@ interface Rendering {
 }
 
 function render({ model, el }: Rendering): () => void {
-  return model.get('kind') === 'live' ? renderLive(model, el) : renderRecording(model, el);
+  const leave = followTheme(el);
+  const end = model.get('kind') === 'live' ? renderLive(model, el) : renderRecording(model, el);
+  return () => {
+    leave();
+    end();
+  };
 }
 
 function renderLive(model: Model, el: HTMLElement): () => void {

@@ -40,7 +40,7 @@ test('the site list and the footer suppress shortcuts on every focusable element
   const compilations = [{ program: 'f', lower_ns: 1, compile_ns: 1 }];
   const measured = someMeasured({ compilations });
   const list = new SiteList(facts, measured, { reveal: vi.fn(), filter: vi.fn() });
-  document.body.append(list.node, viewFooter({ ...facts, left_out: 0, not_kept: 0 }, measured, ''));
+  document.body.append(list.node, viewFooter({ ...facts, left_out: 0, not_kept: 0 }, measured, '', null));
   list.node.querySelector<HTMLElement>('.jaxcb-sites-more')!.click();
   for (const details of document.body.querySelectorAll('details')) {
     details.open = true;

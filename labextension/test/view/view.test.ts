@@ -139,7 +139,7 @@ describe('TraceView', () => {
   it('notes that times are not saved', () => {
     createView().show(FACTS, undefined);
     toggleBody();
-    expect(find('.jaxcb-footer').textContent).toBe('times are not saved');
+    expect(find('.jaxcb-footer p').textContent).toBe('times are not saved');
   });
 
   it('has no tabs if there are no calls to show', () => {
@@ -184,7 +184,8 @@ describe('the footer of TraceView', () => {
       '⚠ the log was full: 5 calls were counted but not logged',
       '4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms',
       'jax 0.10.2 · cpu',
-      '1 compilation · 92 ms'
+      '1 compilation · 92 ms',
+      'Copy as Markdown'
     ]);
     const details = find('.jaxcb-footer details') as HTMLDetailsElement;
     details.open = true;
@@ -203,7 +204,7 @@ describe('the footer of TraceView', () => {
   it('notes that nothing ran', () => {
     createView().show({ ...FACTS, ahead: true }, null);
     toggleBody();
-    expect(find('.jaxcb-footer').textContent).toBe('explained without running');
+    expect(find('.jaxcb-footer p').textContent).toBe('explained without running');
   });
 });
 

@@ -1,5 +1,6 @@
 """record() finds every host call, and every elided callback of the programs that ran."""
 
+import contextlib
 import threading
 
 import jax
@@ -270,3 +271,10 @@ def test_vmap_levels_have_sizes_methods_and_batched_operands():
         (2, "expand_dims", (False, True)),
     ]
     assert [aval.shape for aval in fact.operands] == [(1, 3), (2, 1)]
+
+
+def test_block_ends_in_an_exit_stack():
+    with contextlib.ExitStack() as stack:
+        recorded = stack.enter_context(jaxcb.record())
+        double(np.float32(1))
+    assert len(recorded.recording) == 1

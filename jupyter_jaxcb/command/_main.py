@@ -1,0 +1,130 @@
+"""The command line of ``python -m jupyter_jaxcb``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ..diagnostics import is_off, observe_jax, record
+from ..recording import Recording
+from ..report import NOTHING, to_text
+from ._script import run_module, run_script, without_our_frames
+
+_DESCRIPTION = """\
+Run a script as `python script.py` would, and record its JAX callbacks. At its end, print a summary
+to stderr and write an interactive page, which opens in any browser without a network. Both are also
+written if the script fails; the exit status is that of the script."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status, or raise what the script raised.
+
+    Args:
+        arguments: those of the command line, by default of this process.
+    """
+    parser, options = _parse(arguments)
+    name = options.output or f"{_stem(options.script)}.host-trace.html"
+    path = os.path.abspath(name)  # the script may change the working directory
+    if not options.module and not os.path.isfile(options.script):
+        parser.error(f"cannot run {options.script!r}: there is no such file.")
+    block = contextlib.ExitStack()
+    try:
+        _check_output(path)
+        recorded = block.enter_context(observe_jax() if options.jax else record())
+    except (OSError, ValueError, ModuleNotFoundError, RuntimeError) as error:
+        parser.error(str(error))
+    before = _jax_variables()
+    run = run_module if options.module else run_script
+    ended = _ended(block, partial(run, options.script, options.arguments))
+    if ended is not None and not isinstance(ended, SystemExit):
+        _show(ended)
+    _report(recorded.recording, path, name, sorted(_jax_variables() - before))
+    if ended is None:
+        return 0
+    if not isinstance(ended, SystemExit):
+        sys.excepthook = lambda *_: None  # it is shown already; Python sets the exit status
+    raise ended
+
+
+def _parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+    parser = argparse.ArgumentParser(prog="python -m jupyter_jaxcb")
+    commands = parser.add_subparsers(required=True, metavar="run")
+    run = commands.add_parser("run", help="run a script and record it", description=_DESCRIPTION)
+    run.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the file to write, by default SCRIPT.host-trace.html; another suffix, such as .jaxcb "
+        "or .perfetto.json, selects another format",
+    )
+    run.add_argument(
+        "-m", dest="module", action="store_true", help="SCRIPT is the name of a module"
+    )
+    run.add_argument(
+        "--no-jax",
+        dest="jax",
+        action="store_false",
+        help="do not record JAX's own callbacks (jax.pure_callback, jax.debug.print, ...)",
+    )
+    run.add_argument("script", metavar="SCRIPT", help="a Python file")
+    run.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the script"
+    )
+    return run, parser.parse_args(arguments)
+
+
+def _stem(script: str) -> str:
+    return os.path.basename(script).removesuffix(".py")
+
+
+def _check_output(path: str) -> None:
+    """Write and delete the file, because a long run must not end with a refusal to write it."""
+    Recording().save(path)
+    os.unlink(os.path.realpath(path))
+
+
+def _jax_variables() -> set[str]:
+    """Return the ``name=value`` of JAX's variables in the environment."""
+    return {f"{name}={value}" for name, value in os.environ.items() if name.startswith("JAX_")}
+
+
+def _ended(
+    block: contextlib.AbstractContextManager[object], run: Callable[[], None]
+) -> BaseException | None:
+    """Run in `block`, and return the exception that ended it."""
+    ended = None
+    try:
+        with block:
+            try:
+                run()
+            except SystemExit as error:  # not a failure: the block waits for pending host calls
+                ended = error
+    except BaseException as error:
+        ended = error
+    return ended
+
+
+def _show(error: BaseException) -> None:
+    """Write the traceback of an uncaught exception, as Python does."""
+    error.__traceback__ = without_our_frames(error.__traceback__)
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+def _report(recording: Recording, path: str, name: str, variables: Sequence[str]) -> None:
+    sys.stdout.flush()
+    text = to_text(recording) or NOTHING
+    print(f"\n{text}", file=sys.stderr)
+    recording.save(path)
+    print(f"host trace: {name}", file=sys.stderr)
+    if is_off():
+        print("Nothing was recorded, because of JUPYTER_JAXCB=off.", file=sys.stderr)
+    for variable in variables:
+        print(
+            f"{variable} had no effect: JAX was imported before the script set it. Set it in the "
+            "shell.",
+            file=sys.stderr,
+        )

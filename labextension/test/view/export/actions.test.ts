@@ -1,0 +1,138 @@
+/** The actions of the footer, with the clipboard, downloads and Perfetto replaced. */
+
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+
+import { exportActions } from '../../../src/view/export/actions.js';
+import { aSite, someCalls, someFacts, someMeasured } from '../recordings.js';
+
+const facts = someFacts([aSite()]);
+const measured = someMeasured({ threads: ['MainThread'] });
+
+let copied: string[];
+
+beforeEach(() => {
+  copied = [];
+  const writeText = async (text: string) => void copied.push(text);
+  vi.stubGlobal('navigator', { clipboard: { writeText } });
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  document.body.replaceChildren();
+});
+
+function shown(rows: number, more = measured) {
+  const raw = rows ? someCalls(rows) : null;
+  const node = exportActions({ facts, measured: more, raw, environment: 'cpu' });
+  document.body.append(node);
+  return node;
+}
+
+function click(node: HTMLElement, name: string): void {
+  node.querySelector<HTMLElement>(`[aria-label="${name}"]`)!.click();
+}
+
+/** What the row says about its last action. */
+async function said(node: HTMLElement): Promise<string> {
+  const status = node.querySelector('[role=status]')!;
+  await vi.waitFor(() => expect(status.textContent).not.toBe(''));
+  return status.textContent!;
+}
+
+it('without calls, only the call sites can be copied', async () => {
+  const node = shown(0);
+  expect([...node.querySelectorAll('button')].map(each => each.ariaLabel)).toEqual([
+    'Copy as Markdown'
+  ]);
+  click(node, 'Copy as Markdown');
+  expect(await said(node)).toBe('copied the call sites');
+  expect(copied[0]).toContain('| line 4 |');
+});
+
+it('calls are copied as CSV', async () => {
+  const node = shown(2);
+  click(node, 'Copy as CSV');
+  expect(await said(node)).toBe('copied 2 calls');
+  expect(copied[0]!.split('\n')).toHaveLength(4);
+});
+
+it('the clipboard gets the first 50,000 calls, and the row says so', async () => {
+  const node = shown(50_001);
+  click(node, 'Copy as CSV');
+  expect(await said(node)).toBe('copied the first 50,000 of 50,001 calls');
+});
+
+it('text is copied on the old way where the clipboard is refused, and the focus stays', async () => {
+  vi.stubGlobal('navigator', {});
+  const node = shown(0);
+  let selected = '';
+  document.execCommand = () => {
+    selected = (document.activeElement as HTMLTextAreaElement).value;
+    return true;
+  };
+  const button = node.querySelector('button')!;
+  button.focus();
+  button.click();
+  expect(await said(node)).toBe('copied the call sites');
+  expect(selected).toContain('| line 4 |');
+  expect(document.activeElement).toBe(button);
+  document.execCommand = () => false;
+  button.click();
+  expect(await said(node)).toContain('refused access to the clipboard');
+});
+
+it.each([
+  ['Save as CSV', 'host-trace.csv', 'start_ns,'],
+  ['Save as JSON', 'host-trace.json', '"calls"'],
+  ['Save as Perfetto trace', 'host-trace.perfetto.json', 'traceEvents']
+])('%s downloads %s', async (name, file, content) => {
+  let saved: Blob | undefined;
+  const links: string[] = [];
+  vi.stubGlobal('URL', {
+    createObjectURL: (blob: Blob) => ((saved = blob), 'blob:x'),
+    revokeObjectURL: () => undefined
+  });
+  vi.spyOn(HTMLAnchorElement.prototype, 'click').mockImplementation(function (this: any) {
+    links.push(this.download);
+  });
+  const node = shown(2, someMeasured({ threads: ['MainThread'] }));
+  click(node, name);
+  expect(await said(node)).toBe(`saved 2 calls as ${file}`);
+  expect(links).toEqual([file]);
+  expect(await textOf(saved!)).toContain(content);
+});
+
+function textOf(blob: Blob): Promise<string> {
+  return new Promise(resolve => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result));
+    reader.readAsText(blob);
+  });
+}
+
+it('malformed calls are a message, not an exception', async () => {
+  const raw = { ...someCalls(2), rows: 3 };
+  const node = exportActions({ facts, measured, raw, environment: '' });
+  click(node, 'Copy as CSV');
+  expect(await said(node)).toBe('✕ 3 calls take 54 bytes, not 36');
+  expect(node.querySelector('[role=status]')!.classList).toContain('jaxcb-bad');
+});
+
+it('a blocked tab of Perfetto is a message that says what to do', async () => {
+  vi.spyOn(window, 'open').mockReturnValue(null);
+  const node = shown(2);
+  click(node, 'Open in Perfetto');
+  expect(await said(node)).toContain('Save the trace and open it in Perfetto');
+});
+
+it('a tab of Perfetto that was closed gets no trace', async () => {
+  const postMessage = vi.fn();
+  Blob.prototype.arrayBuffer = async () => new ArrayBuffer(0); // jsdom has none
+  vi.spyOn(window, 'open').mockReturnValue({ closed: true, postMessage } as unknown as Window);
+  const node = shown(2);
+  click(node, 'Open in Perfetto');
+  expect(await said(node)).toContain('Perfetto does not answer');
+  expect(postMessage).not.toHaveBeenCalled();
+});

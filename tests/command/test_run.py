@@ -1,0 +1,165 @@
+"""``python -m jupyter_jaxcb run``: a script runs as with ``python``, and leaves a host trace."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+pytestmark = pytest.mark.slow
+
+CALLS = """
+import jax, jax.numpy as jnp, numpy as np
+def host(x):
+    return np.asarray(x) + 1
+result = jax.ShapeDtypeStruct((), "float32")
+print(jax.jit(lambda x: jax.pure_callback(host, result, x))(jnp.float32(1)))
+"""
+ABOUT = """
+import json, os, sys
+import __main__
+about = [__name__, __file__, sys.argv, sys.path[0], os.getcwd(), __spec__ is None]
+def f(x: int): pass
+print(json.dumps([*about, __main__.about is about, str(f.__annotations__)]))
+"""
+
+
+@pytest.fixture
+def run(in_process, tmp_path):
+    """``run(source, *arguments)`` runs a script under the command, in an empty folder."""
+
+    def with_command(source, *arguments, before=(), plain=False, **more):
+        (tmp_path / "script.py").write_text(source)
+        command = ["script.py"] if plain else ["-m", "jupyter_jaxcb", "run", *before, "script.py"]
+        return in_process(command, *arguments, cwd=tmp_path, **more)
+
+    return with_command
+
+
+def test_script_sees_what_it_sees_under_python(run):
+    done, plain = (run(ABOUT, "-o", "--", "x", plain=plain) for plain in (False, True))
+    assert json.loads(done.stdout) == json.loads(plain.stdout)
+    assert json.loads(done.stdout)[2] == ["script.py", "-o", "--", "x"]
+
+
+def test_callbacks_of_jax_are_recorded_in_a_page_and_in_the_summary_on_stderr(run, tmp_path):
+    done = run(CALLS)
+    assert done.stdout == "2.0\n"
+    assert "host · jax pure · 1 call · () → ()" in done.stderr
+    assert "host trace: script.host-trace.html" in done.stderr
+    assert "script.py:6" in (tmp_path / "script.host-trace.html").read_text()
+
+
+def test_output_selects_file_and_format(run, tmp_path):
+    run(CALLS, before=["-o", "run.jaxcb"])
+    assert len(jaxcb.load(tmp_path / "run.jaxcb")) == 1
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_callbacks_of_jax_are_left_alone_on_request(run):
+    done = run(CALLS, before=["--no-jax"])
+    assert (done.stdout, "no host calls" in done.stderr) == ("2.0\n", True)
+
+
+def test_module_runs_with_its_package(in_process, tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text("from . import __name__ as above\nprint(above, __name__)")
+    command = ["-m", "jupyter_jaxcb", "run", "-m", "package.part"]
+    done = in_process(command, cwd=tmp_path)
+    assert done.stdout == "package __main__\n"
+    assert (tmp_path / "package.part.host-trace.html").exists()
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "raise ValueError('no luck')",
+        "import sys; sys.exit(7)",
+        "import sys; sys.exit('no luck')",
+        "raise KeyboardInterrupt",
+        "x = (",
+    ],
+)
+def test_exit_status_and_traceback_are_those_of_python(run, end, tmp_path):
+    done, plain = (run(end, plain=plain, status=None) for plain in (False, True))
+    assert done.returncode == plain.returncode != 0
+    page = "\nno host calls, and no callbacks in the compiled programs\n"
+    page += "host trace: script.host-trace.html\n"
+    assert done.stderr.replace(page, "") == plain.stderr
+    assert (tmp_path / "script.host-trace.html").exists()
+
+
+def test_host_calls_before_a_failure_are_recorded(run):
+    done = run(f"{CALLS}\n1 / 0", status=1)
+    assert done.stderr.index("ZeroDivisionError") < done.stderr.index("1 call · () → ()")
+
+
+PENDING = """
+import sys
+import jax, jax.numpy as jnp, numpy as np
+m = jnp.ones((1500, 1500))
+g = jax.jit(lambda x: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), "float32"), x))
+g(jax.jit(lambda m: (m @ m @ m @ m)[0, 0] * 0)(m))
+sys.exit(3)
+"""
+
+
+def test_host_calls_that_are_pending_at_sys_exit_are_recorded(run):
+    done = run(PENDING, status=3)
+    assert "1 call · () → ()" in done.stderr
+
+
+def test_interrupt_of_a_running_script_leaves_a_page(run, tmp_path):
+    (tmp_path / "script.py").write_text(
+        f"{CALLS}\nprint('waits', flush=True)\nimport time; time.sleep(600)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyter_jaxcb", "run", "script.py"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert [process.stdout.readline() for _ in range(2)] == ["2.0\n", "waits\n"]
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=240)
+    assert process.returncode == -signal.SIGINT
+    assert "host · jax pure · 1 call" in errors
+    assert (tmp_path / "script.host-trace.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.py"], "cannot run 'missing.py': there is no such file"),
+        (["-o", "run.xyz", "script.py"], "unknown file format: 'run.xyz'"),
+        (["-o", "no/run.html", "script.py"], "No such file or directory: "),
+    ],
+)
+def test_command_that_cannot_work_is_refused_before_the_script_runs(
+    in_process, tmp_path, arguments, words
+):
+    (tmp_path / "script.py").write_text("print('ran')")
+    done = in_process(["-m", "jupyter_jaxcb", "run", *arguments], cwd=tmp_path, status=2)
+    assert (done.stdout, words in done.stderr) == ("", True)
+
+
+def test_script_can_still_choose_the_devices_and_flags_of_xla(run):
+    """Entering the recording initializes no backend."""
+    source = "import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=3'\n"
+    done = run(f"{source}import jax; print(jax.device_count())", JAX_NUM_CPU_DEVICES="-1")
+    assert done.stdout == "3\n"
+
+
+def test_variable_of_jax_that_comes_too_late_is_reported(run):
+    done = run("import os; os.environ['JAX_ENABLE_X64'] = '1'")
+    assert "JAX_ENABLE_X64=1 had no effect: JAX was imported before" in done.stderr
+
+
+def test_command_says_that_recording_is_switched_off(run):
+    done = run(CALLS, JUPYTER_JAXCB="off")
+    assert "Nothing was recorded, because of JUPYTER_JAXCB=off." in done.stderr
