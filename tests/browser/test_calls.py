@@ -111,3 +111,17 @@ def test_colors_of_durations_have_a_legend(view):
     )
     view.get_by_role("button", name="Color by site").click()
     expect(legend).to_be_hidden()
+
+
+def test_keys_of_the_timeline_are_shown_on_request_or_to_keyboard_users(view):
+    hint, canvas = view.locator(".jaxcb-timeline-hint"), view.locator(".jaxcb-timeline-canvas")
+    canvas.click(position={"x": 5, "y": 5})
+    expect(hint).to_be_hidden()
+    button = view.get_by_role("button", name="Keys of the timeline")
+    button.click()
+    expect(hint).to_contain_text("zoom to a range")
+    button.click()
+    expect(hint).to_be_hidden()
+    button.press("Tab")
+    expect(canvas).to_be_focused()
+    expect(hint).to_be_visible()

@@ -8,6 +8,7 @@ const DECADE = [
 ];
 const STEPS = [1, 2, 4, 8, 20, 40]; // through the series
 const MOST_BINS = 44;
+const FEW_BINS = 24; // at most, for a few calls
 const LEAST_BINS = 16; // so that one bar of equal durations is not as wide as the histogram
 const LEAST_UNITS = 2; // narrower bins would be empty or not, depending on rounding alone
 
@@ -17,12 +18,15 @@ const LEAST_UNITS = 2; // narrower bins would be empty or not, depending on roun
  *
  * Args:
  *   unit: the resolution of the durations; edges are multiples of it.
+ *   calls: their number; few calls get fewer bins.
  */
-export function edgesOf(least: number, most: number, unit: number): number[] {
+export function edgesOf(least: number, most: number, unit: number, calls = Infinity): number[] {
   const low = Math.max(least, unit);
   const high = Math.max(most, unit);
-  const step = STEPS.find(each => steps(low, high, each) <= MOST_BINS) ?? STEPS.at(-1)!;
-  const around = Math.max(Math.ceil((LEAST_BINS - steps(low, high, step)) / 2), 0) * step;
+  const bins = Math.min(Math.max(2 * Math.sqrt(calls), FEW_BINS), MOST_BINS);
+  const step = STEPS.find(each => steps(low, high, each) <= bins) ?? STEPS.at(-1)!;
+  const missing = step === STEPS[0] ? LEAST_BINS - steps(low, high, step) : 0;
+  const around = Math.max(Math.ceil(missing / 2), 0);
   const edges = least < unit ? [0, unit] : [];
   let at = Math.floor((position(low) - around) / step) * step;
   for (; edges.length < 2 || edges.at(-1)! <= most || at <= position(high) + around; at += step) {

@@ -32,7 +32,8 @@ export async function figuresOf(store: Store): Promise<Figures> {
   const some = counts.filter(count => count.calls > 0);
   const least = some.reduce((found, count) => Math.min(found, count.least), Infinity);
   const most = some.reduce((found, count) => Math.max(found, count.most), 0);
-  const edges = some.length ? edgesOf(least, most, store.calls.unitNs) : [];
+  const many = some.reduce((found, count) => Math.max(found, count.calls), 0);
+  const edges = some.length ? edgesOf(least, most, store.calls.unitNs, many) : [];
   const sites: SiteFigures[] = [];
   let since = 0;
   for (const [site, count] of counts.entries()) {

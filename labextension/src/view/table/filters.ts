@@ -51,7 +51,7 @@ export class Filters {
     const bySite = new Map(sites.map(({ site, calls }) => [site, calls]));
     this.site.replaceChildren(...options('all sites', labels.sites, bySite));
     this.thread.replaceChildren(...options('all threads', names, threads));
-    this.text.hidden = this.store.calls.length < 2;
+    this.node.hidden = this.store.calls.length < 2;
     this.labels.site.hidden = labels.sites.length < 2;
     this.labels.thread.hidden = labels.threads.length < 2;
     this.labels.errors.hidden = labels.errors.length === 0;

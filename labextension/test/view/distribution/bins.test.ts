@@ -27,6 +27,13 @@ describe('edgesOf', () => {
     expect(edges.every(edge => edge % 100 === 0)).toBe(true);
   });
 
+  test('are farther apart if there are few calls', () => {
+    const all = edgesOf(1000, 9_000_000, 1);
+    const few = edgesOf(1000, 9_000_000, 1, 20);
+    expect(few.slice(0, 3)).toEqual([1000, 1600, 2500]);
+    expect(edgesOf(1000, 9_000_000, 1, 1_000_000)).toEqual(all);
+  });
+
   test('leave room around equal durations', () => {
     const edges = edgesOf(20_000, 20_000, 1);
     const bin = binOf(edges, 20_000);

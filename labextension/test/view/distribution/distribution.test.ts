@@ -109,7 +109,7 @@ describe('a histogram', () => {
     const at = (1000 * (Number(bars.ariaValueNow) + 0.5)) / bins;
     point(bars, 'pointerdown', at);
     point(bars, 'pointerup', at);
-    expect(store.filter).toEqual({ ...EVERYTHING, site: 0, durations: [20_000, 22_400] });
+    expect(store.filter).toEqual({ ...EVERYTHING, site: 0, durations: [20_000, 25_000] });
     expect([0, 1, 2, 3, 4, 5].filter(row => store.shows(row))).toEqual([1, 2, 3]);
     point(bars, 'pointerdown', at);
     point(bars, 'pointerup', at);
@@ -129,19 +129,19 @@ describe('a histogram', () => {
   test('filters by keyboard, with Shift by a range', async () => {
     const store = storeOf(CALLS);
     const bars = histogram(await open(store));
-    expect(bars.ariaValueText).toBe('20 µs – 22.4 µs: 3 of 5 calls');
+    expect(bars.ariaValueText).toBe('20 µs – 25 µs: 3 of 5 calls');
     press(bars, 'ArrowLeft');
-    expect(bars.ariaValueText).toBe('18 µs – 20 µs: 0 calls');
+    expect(bars.ariaValueText).toBe('16 µs – 20 µs: 0 calls');
     press(bars, 'Enter');
     expect(store.filter.durations).toBeNull(); // no call would be left
     press(bars, 'ArrowRight', true);
     press(bars, ' ');
-    expect(store.filter.durations).toEqual([18_000, 22_400]);
+    expect(store.filter.durations).toEqual([16_000, 25_000]);
     press(bars, 'Escape');
     expect(store.filter.durations).toBeNull();
     press(bars, 'ArrowLeft', true); // the range ends with a bar without calls
     press(bars, 'Enter');
-    expect(store.filter.durations).toEqual([18_000, 22_400]);
+    expect(store.filter.durations).toEqual([16_000, 25_000]);
     press(bars, 'End');
     expect(bars.ariaValueNow).toBe(bars.ariaValueMax);
     expect([press(bars, 'Tab'), press(bars, 'Home')]).toEqual([true, false]);
@@ -150,7 +150,7 @@ describe('a histogram', () => {
   test('of a single site filters by durations alone', async () => {
     const store = storeOf(CALLS.slice(0, 5));
     press(histogram(await open(store)), 'Enter');
-    expect(store.filter).toEqual({ ...EVERYTHING, durations: [20_000, 22_400] });
+    expect(store.filter).toEqual({ ...EVERYTHING, durations: [20_000, 25_000] });
   });
 
   test('dims the calls that do not pass the filter', async () => {
@@ -162,7 +162,7 @@ describe('a histogram', () => {
     store.narrow({ ...EVERYTHING, errors: true });
     expect(drawn(0)[1]).toBe('');
     expect(drawn(1)[1]).not.toBe('');
-    expect(drawn(1)[0]!.length).toBeGreaterThan(drawn(1)[1]!.length);
+    expect(drawn(1)[0]).not.toBe(drawn(1)[1]);
   });
 
   test('describes the bar below the pointer', async () => {
@@ -174,7 +174,7 @@ describe('a histogram', () => {
     const at = (1000 * (Number(bars.ariaValueNow) + 0.5)) / (Number(bars.ariaValueMax) + 1);
     point(bars, 'pointermove', at);
     expect([...box.children].map(child => child.textContent)).toEqual([
-      '20 µs – 22.4 µs', '3 of 5 calls', '2 shown'
+      '20 µs – 25 µs', '3 of 5 calls', '2 shown'
     ]);
     point(bars, 'pointerleave', at);
     expect(box.hidden).toBe(true);

@@ -174,6 +174,11 @@ describe('CallTable', () => {
     ]);
   });
 
+  test('a single call has no filters', () => {
+    expect(open(storeOf(CALLS.slice(0, 1))).table.filters.node.hidden).toBe(true);
+    expect(open(storeOf(CALLS.slice(0, 2))).table.filters.node.hidden).toBe(false);
+  });
+
   test('searches while the user types', () => {
     const store = storeOf(CALLS);
     const { table, grid } = open(store);
