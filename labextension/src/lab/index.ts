@@ -5,26 +5,29 @@ import {
   type JupyterFrontEnd,
   type JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ICommandPalette } from '@jupyterlab/apputils';
+import { ICommandPalette, Notification } from '@jupyterlab/apputils';
 import { IEditorExtensionRegistry } from '@jupyterlab/codemirror';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { Widget } from '@lumino/widgets';
-import { surround, type Surroundings } from './around.js';
+import { surround, type Output, type Surroundings } from './around.js';
 import { badges } from './badges/badges.js';
 import { cellSource } from './badges/cell.js';
 import { ICON } from './icon.js';
 import type { Place } from './badges/notes.js';
 import { Panel } from './panel/panel.js';
-import { cellAround, flashes, reveal } from './badges/reveal.js';
 import { Hub } from './kernel/service.js';
+import { ownerOf, type Owner } from './lines/owner.js';
+import { flashes, reveal } from './lines/reveal.js';
 import { Switch } from './switch.js';
+import type { Target } from '../view/sites/row.js';
 import { replaceUnfinished } from './unfinished.js';
 
 const CATEGORY = 'JAX callbacks';
 const OPEN_PANEL = 'jupyter-jaxcb:open-panel';
 const TOGGLE_BADGES = 'jupyter-jaxcb:toggle-badges';
+const BRIEFLY = { autoClose: 8_000 };
 
 const icon = new LabIcon({ name: 'jupyter-jaxcb:callbacks', svgstr: ICON });
 const hub = new Hub();
@@ -49,7 +52,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       hub.follow(panel.context.model.sharedModel, panel.sessionContext);
       replaceUnfinished(panel);
     });
-    surround(surroundingsIn(tracker));
+    surround(surroundingsIn(app, tracker));
     const setting = settings && badgeSetting(settings);
     app.commands.addCommand(TOGGLE_BADGES, {
       label: 'Show Badges in the Code',
@@ -95,8 +98,7 @@ const panelPlugin: JupyterFrontEndPlugin<void> = {
     const panel = new Panel((cell, line, source) => {
       const current = tracker.currentWidget;
       if (current) {
-        app.shell.activateById(current.id);
-        void reveal(current, { cell, line, source });
+        void jump(app, { panel: current, cell: -1 }, { cell, line, source, elsewhere: false });
       }
     });
     const widget = panelWidget(panel);
@@ -127,28 +129,38 @@ function follow(tracker: INotebookTracker, each: (panel: NotebookPanel) => void)
   tracker.forEach(each);
 }
 
-function surroundingsIn(tracker: INotebookTracker): Surroundings {
+function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surroundings {
+  const find = (output: Output): Owner | null => {
+    const panels: NotebookPanel[] = [];
+    tracker.forEach(panel => panels.push(panel));
+    return ownerOf(panels, output);
+  };
   return {
-    reveal: (output, { cell, line }) => {
-      const panel = panelAround(tracker, output);
-      const id = panel && (cell ?? cellAround(panel, output));
-      if (panel && id !== null) {
-        void reveal(panel, { cell: id, line, source: '' });
+    reveal: (output, target) => {
+      const owner = find(output);
+      if (owner) {
+        void jump(app, owner, target);
+      } else {
+        Notification.info('This output is not part of an open notebook.', BRIEFLY);
       }
     },
     everything: async (output, id) => {
-      const panel = panelAround(tracker, output);
-      return panel ? stateOf(panel).everything(id) : null;
+      const owner = find(output);
+      return owner ? stateOf(owner.panel).everything(id) : null;
     }
   };
 }
 
-function stateOf(panel: NotebookPanel) {
-  return hub.state(panel.context.model.sharedModel);
+async function jump(app: JupyterFrontEnd, { panel, cell }: Owner, target: Target): Promise<void> {
+  app.shell.activateById(panel.id);
+  const doubt = await reveal(panel, cell, target);
+  if (doubt) {
+    Notification.info(doubt, BRIEFLY);
+  }
 }
 
-function panelAround(tracker: INotebookTracker, node: Node): NotebookPanel | null {
-  return tracker.find(panel => panel.node.contains(node)) ?? null;
+function stateOf(panel: NotebookPanel) {
+  return hub.state(panel.context.model.sharedModel);
 }
 
 function panelWidget(panel: Panel): Widget {

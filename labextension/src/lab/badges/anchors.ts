@@ -37,6 +37,13 @@ export function lineEnd(
   return mapped ?? (source ? endOfNearest(doc, line, source) : endOfSame(origin, doc, line));
 }
 
+/** As `lineEnd`, but only if that line of the origin reads `source` and still exists. */
+export function trackedEnd(origin: Origin, line: number, source: string): number | null {
+  const exists = line >= 1 && line <= origin.doc.lines;
+  const same = exists && (source === '' || origin.doc.line(line).text.trim() === source);
+  return same ? mappedEnd(origin, line) : null;
+}
+
 function mappedEnd(origin: Origin, line: number): number | null {
   if (line < 1 || line > origin.doc.lines) {
     return null;

@@ -4,7 +4,7 @@ import { Facet, StateEffect, StateField } from '@codemirror/state';
 import type { EditorState, Extension, Text, Transaction } from '@codemirror/state';
 import { Decoration, EditorView, hoverTooltip, ViewPlugin } from '@codemirror/view';
 import type { DecorationSet, PluginValue, Tooltip } from '@codemirror/view';
-import { edited, lineEnd, originAt, type Origin } from './anchors.js';
+import { edited, lineEnd, originAt, trackedEnd, type Origin } from './anchors.js';
 import { Badge, tooltipNode } from './badge.js';
 import type { CellNotes, LineNotes, Place } from './notes.js';
 import { fitBadges } from './room.js';
@@ -47,10 +47,11 @@ export function badges(source: Source): Extension {
   return [sourceOf.of(source), field, ViewPlugin.define(follower), hover];
 }
 
-/** The end of an executed line in the current document; null if unknown. */
-export function currentEnd(state: EditorState, line: number, source: string): number | null {
+/** The current number of a line of the executed source; null if edits were not followed. */
+export function trackedLine(state: EditorState, line: number, source: string): number | null {
   const origin = state.field(field, false)?.origin ?? null;
-  return lineEnd(origin, state.doc, line, source);
+  const end = origin && trackedEnd(origin, line, source);
+  return end === null ? null : state.doc.lineAt(end).number;
 }
 
 function updated(value: Badges, transaction: Transaction): Badges {

@@ -8,9 +8,10 @@ import { statusSign, statusWord, timeWords } from '../data/words.js';
 
 /** A line of code to jump to. */
 export interface Target {
-  readonly cell: string | null;
+  readonly cell: string | null; // the id of the cell that ran; null: unknown
   readonly line: number;
-  readonly column: number;
+  readonly source: string; // the line, stripped; empty: unknown
+  readonly elsewhere: boolean; // in another cell than the one that was recorded
 }
 
 /** Actions of a site; without an action its button is absent. */
@@ -71,7 +72,8 @@ function whereOf(
     reveal({
       cell: measured.cells[place] ?? null,
       line: measured.lines[place] ?? site.line,
-      column: site.column
+      source: site.source,
+      elsewhere: /^line [\d:]+, another cell/.test(site.where) // before the names of callers
     })
   );
   return button;

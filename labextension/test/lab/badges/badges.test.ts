@@ -1,7 +1,7 @@
 import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { badges, currentEnd, type Source } from '../../../src/lab/badges/badges.js';
+import { badges, trackedLine, type Source } from '../../../src/lab/badges/badges.js';
 import { crc32 } from '../../../src/lab/badges/crc32.js';
 import { notesOf, type CellNotes } from '../../../src/lab/badges/notes.js';
 import { SITE, snapshot } from '../snapshots.js';
@@ -159,12 +159,17 @@ test('a click on a badge opens the panel at its site', () => {
   expect(open).toHaveBeenCalledWith({ site: 0 });
 });
 
-test('currentEnd finds the end of an executed line after edits', () => {
+test('trackedLine follows an executed line through edits of the line and around it', () => {
   view.dispatch({ changes: { from: 0, insert: '# new\n' } });
-  const end = currentEnd(view.state, 3, '')!;
-  expect(view.state.doc.lineAt(end).text).toBe('z = f(2)');
+  expect(trackedLine(view.state, 3, 'z = f(2)')).toBe(4);
+  view.dispatch({ changes: { from: view.state.doc.length, insert: ' + 1' } });
+  expect(trackedLine(view.state, 3, 'z = f(2)')).toBe(4);
 });
 
-test('currentEnd finds a line by its number in an editor without badges', () => {
-  expect(currentEnd(EditorState.create({ doc: SOURCE }), 1, '')).toBe(8);
+test('trackedLine knows nothing of other sources, deleted lines and editors without badges', () => {
+  expect(trackedLine(view.state, 3, 'z = f(3)')).toBeNull();
+  expect(trackedLine(view.state, 9, '')).toBeNull();
+  view.dispatch({ changes: { from: 0, to: view.state.doc.length } });
+  expect(trackedLine(view.state, 3, 'z = f(2)')).toBeNull();
+  expect(trackedLine(EditorState.create({ doc: SOURCE }), 3, 'z = f(2)')).toBeNull();
 });
