@@ -80,6 +80,26 @@ def test_badges_can_be_turned_off_and_on(shared):
     expect(badges(shared, 2)).to_have_count(2)
 
 
+def test_badge_of_a_long_line_is_visible_however_far_the_code_is_scrolled(notebook):
+    opened = notebook(LOAD, DOUBLE, f"y = double(1.0){' + 0.0' * 80}")
+    opened.run_and_wait()
+    scroller, badge = opened.cell(2).locator(".cm-scroller"), badges(opened, 2)
+    assert scroller.evaluate("node => node.scrollWidth > 2 * node.clientWidth")
+    expect(badge).to_be_visible()
+
+    def right_of_badge():
+        left, width = scroller.bounding_box()["x"], scroller.bounding_box()["width"]
+        box = badge.bounding_box()
+        assert box["x"] > left
+        return left + width - box["x"] - box["width"]
+
+    for position in (0, 200, 100_000):
+        scroller.evaluate("(node, left) => { node.scrollLeft = left; }", position)
+        assert 0 <= right_of_badge() < 40
+    end = opened.cell(2).locator(".cm-line > :not(.jaxcb-badge)").last.bounding_box()
+    assert badge.bounding_box()["x"] >= end["x"] + end["width"]
+
+
 def test_tooltip_of_a_badge_shows_the_reason(shared):
     badges(shared, 2).nth(0).hover()
     expect(shared.page.locator(".jaxcb-tip")).to_contain_text("use an io callback")
