@@ -16,6 +16,7 @@ import { badges } from './badges/badges.js';
 import { cellSource } from './badges/cell.js';
 import { ICON } from './icon.js';
 import type { Place } from './badges/notes.js';
+import { cellsOf } from './panel/cells.js';
 import { Panel } from './panel/panel.js';
 import { Hub } from './kernel/service.js';
 import { ownerOf, type Owner } from './lines/owner.js';
@@ -105,13 +106,17 @@ const panelPlugin: JupyterFrontEndPlugin<void> = {
     app.shell.add(widget, 'right', { rank: 900 });
     restorer?.add(widget, widget.id);
     const show = (current: NotebookPanel | null): void =>
-      panel.follow(current && stateOf(current));
+      panel.follow(current && stateOf(current), current ? cellsOf(current) : undefined);
     tracker.currentChanged.connect((_, current) => show(current));
     show(tracker.currentWidget);
+    follow(tracker, ({ content }) =>
+      content.modelContentChanged.connect(() => widget.isVisible && panel.refreshSoon())
+    );
     openPanel = (notebook, place) => {
       app.shell.activateById(widget.id);
-      if (notebook && place) {
-        panel.follow(hub.state(notebook));
+      const opened = tracker.find(({ context }) => context.model.sharedModel === notebook);
+      if (opened && place) {
+        show(opened);
         panel.show(place);
       }
     };
@@ -163,8 +168,18 @@ function stateOf(panel: NotebookPanel) {
   return hub.state(panel.context.model.sharedModel);
 }
 
+class PanelWidget extends Widget {
+  constructor(private readonly panel: Panel) {
+    super({ node: panel.node });
+  }
+
+  protected override onAfterShow(): void {
+    this.panel.refreshSoon(); // it does not follow changes of cells while it is hidden
+  }
+}
+
 function panelWidget(panel: Panel): Widget {
-  const widget = new Widget({ node: panel.node });
+  const widget = new PanelWidget(panel);
   widget.id = 'jupyter-jaxcb-panel';
   widget.title.icon = icon;
   widget.title.caption = 'JAX callbacks';

@@ -73,10 +73,15 @@ function whereOf(
       cell: measured.cells[place] ?? null,
       line: measured.lines[place] ?? site.line,
       source: site.source,
-      elsewhere: /^line [\d:]+, another cell/.test(site.where) // before the names of callers
+      elsewhere: inAnotherCell(site)
     })
   );
   return button;
+}
+
+/** Whether a site is in another cell than the one that was recorded. */
+export function inAnotherCell({ where }: Site): boolean {
+  return /^line [\d:]+, another cell/.test(where); // the names of callers may follow
 }
 
 /** Time and its share of all time in host functions; nothing if times were not saved. */
