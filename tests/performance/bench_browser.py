@@ -77,11 +77,10 @@ SORT = """async view => {
 
 
 class Bench:
-    """A server, a page with the extension and one without it, and the rows of the report."""
+    """A server, a page with the extension, and one without it."""
 
     def __init__(self, browser, folder):
         self.server = Server(folder)
-        self.rows = []
         self.pages = {name: self._page(browser, name) for name in ("on", "off")}
 
     def _page(self, browser, name):
@@ -110,30 +109,37 @@ class Bench:
         print(f"{what:<44} {numbers:<34} {detail}", flush=True)
 
     def compared(self, what, measure, goal, *, at_least=False):
-        """Report the ratio of the medians of `measure` on both pages, in turn."""
+        """Report the ratio of the medians of both pages, in turn; `measure(page)` is a function."""
         values = {"on": [], "off": []}
+        measures = {name: measure(page) for name, page in self.pages.items()}
         for _ in range(ROUNDS):
             for name, page in self.pages.items():
                 page.bring_to_front()
-                values[name].append(measure(page))
+                values[name].append(measures[name]())
         on, off = map(statistics.median, values.values())
         self.report(what, on / off, "x", goal, at_least=at_least, detail=f"{on:.1f} / {off:.1f}")
 
 
-def busy_ms(page):
-    """Return for how long the main thread of `page` has worked so far."""
+def typing(page):
+    """Return a function that types and returns the work of one key in ms."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    session.detach()
-    return 1000 * next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+
+    def busy_ms():
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+
+    def type_keys():
+        before = busy_ms()
+        page.keyboard.type(KEYS, delay=30)
+        return (busy_ms() - before) / len(KEYS)
+
+    return type_keys
 
 
-def key_ms(page):
-    """Type; return the work of one key."""
-    before = busy_ms(page)
-    page.keyboard.type(KEYS, delay=30)
-    return (busy_ms(page) - before) / len(KEYS)
+def scrolling(page):
+    """Return a function that scrolls and returns the frame rate."""
+    return lambda: page.evaluate(SCROLL, FRAMES)
 
 
 def measure_typing(bench):
@@ -143,8 +149,8 @@ def measure_typing(bench):
             book.page.locator(".jaxcb-badge-note").nth(BADGES).wait_for()
         book.cell(2).locator(".cm-line").first.click()
         book.page.keyboard.press("End")
-        key_ms(book.page)  # the first keys compile scripts
-    bench.compared(f"typing with {BADGES + 1} badges, ms a key", key_ms, 1.3)
+        book.page.keyboard.type(KEYS)  # the first keys compile scripts
+    bench.compared(f"typing with {BADGES + 1} badges, ms a key", typing, 1.3)
 
 
 def measure_scrolling(bench):
@@ -160,10 +166,7 @@ def measure_scrolling(bench):
     detail = f"longest {max(took):.0f} of {len(took)}"
     bench.report("opening a trace", statistics.median(took), "ms", 100, detail=detail)
     bench.compared(
-        f"scrolling {TRACES} open traces, frames a second",
-        lambda page: page.evaluate(SCROLL, FRAMES),
-        0.9,
-        at_least=True,
+        f"scrolling {TRACES} open traces, frames a second", scrolling, 0.9, at_least=True
     )
 
 
