@@ -4,7 +4,7 @@ import { Facet, StateEffect, StateField } from '@codemirror/state';
 import type { EditorState, Extension, Text, Transaction } from '@codemirror/state';
 import { Decoration, EditorView, hoverTooltip, ViewPlugin } from '@codemirror/view';
 import type { DecorationSet, PluginValue, Tooltip } from '@codemirror/view';
-import { edited, lineEnd, originAt, trackedEnd, type Origin } from './anchors.js';
+import { edited, lineEnd, nearestIn, originAt, trackedEnd, type Origin } from './anchors.js';
 import { Badge, tooltipNode } from './badge.js';
 import type { CellNotes, LineNotes, Place } from './notes.js';
 import { fitBadges } from './room.js';
@@ -84,8 +84,9 @@ function place(
   const known = before?.crc === notes.crc ? before : null;
   const same = known && !doc.eq(known.doc) ? null : originAt(doc, notes.crc);
   const origin = same ?? known;
+  const nearest = nearestIn(doc);
   const placed = notes.lines.flatMap(line => {
-    const end = lineEnd(origin, doc, line.line, line.source);
+    const end = lineEnd(origin, doc, line.line, line.source, nearest);
     return end === null ? [] : [{ line, end }];
   });
   const wasEdited = same === null && notes.crc !== null;

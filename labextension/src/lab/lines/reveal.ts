@@ -14,10 +14,8 @@ const GONE = 'The cell of this line is no longer in the notebook.';
 /**
  * Scrolls to the line of `target`, selects it and flashes it.
  *
- * Args:
- *   own: the index of the cell whose output links to the line; -1: none.
- *
- * Returns what the user should know about the line, if it is not exactly the one that ran.
+ * `own` is the index of the cell whose output links to the line; -1: none. Returns what the user
+ * should know if the line is not exactly the one that ran, otherwise an empty text.
  */
 export async function reveal(panel: NotebookPanel, own: number, target: Target): Promise<string> {
   const { content } = panel;

@@ -48,8 +48,7 @@ export function sorted(groups: readonly Group[], order: Order): Group[] {
 /**
  * The group with those of its sites whose texts have all words of `query`; null if nothing has them.
  *
- * Args:
- *   labels: the labels of cells, by id.
+ * The texts include those of the callback, and `labels`, the labels of cells by id.
  */
 export function filtered(
   snapshot: Snapshot,

@@ -1,4 +1,4 @@
-import { EditorState } from '@codemirror/state';
+import { EditorState, Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { badges, trackedLine, type Source } from '../../../src/lab/badges/badges.js';
@@ -157,6 +157,21 @@ test('badges do not change the text of the editor', () => {
 test('a click on a badge opens the panel at its site', () => {
   view.dom.querySelector<HTMLElement>('.jaxcb-badge button')!.click();
   expect(open).toHaveBeenCalledWith({ site: 0 });
+});
+
+test('a key reads the lines of an edited cell once, not once for each badge', () => {
+  const sources = Array.from({ length: 100 }, (_, n) => `y${n} = f(${n})`);
+  const sites = sources.map((each, n) => ({ ...SITE, line: n + 1, source: each }));
+  notes = notesOf(snapshot({ sites, cells: { two: 1 } }), 'two')!;
+  const doc = ['# new', ...sources].join('\n');
+  const state = EditorState.create({ doc, extensions: [badges(source)] });
+  const iterated = vi.spyOn(Text.prototype, 'iterLines');
+  const transaction = state.update({ changes: { from: 5, insert: '!' } });
+  const line = vi.spyOn(transaction.newDoc, 'line');
+  expect(trackedLine(transaction.state, 1, '')).toBeNull(); // applies the transaction
+  expect(iterated).toHaveBeenCalledOnce();
+  expect(line.mock.calls.length).toBe(sites.length);
+  vi.restoreAllMocks();
 });
 
 test('trackedLine follows an executed line through edits of the line and around it', () => {
