@@ -156,11 +156,11 @@ def test_failure_shows_the_calls_of_each_line(ran):
         shown,
         [
             "E       *assert 1 == 2",
-            "E         bessel · pure · 1 call · *1 elided",
+            "E         ⚠ bessel, test_left.py:8: never called (unused) · bessel · pure · 1 call*",
             "E           test_left.py:8*bessel(x)*unused*0 calls*",
             "E           test_left.py:9*return bessel(x)*1 call*",
             "*- host calls of jupyter_jaxcb -*",
-            "bessel · pure · 1 call*",
+            "⚠ bessel, test_left.py:8: never called (unused) · bessel · pure · 1 call*",
         ],
     )
     assert "nothing uses its result, so JAX removed the call" in "\n".join(shown)
@@ -320,4 +320,5 @@ def test_count_on_the_right(host_calls):
 
 def test_failure_explains_a_count_on_the_right_of_a_comparison_too(ran):
     shown = ran.failure("test_count_on_the_right")
-    matches(shown, ["E       *assert 2 == 1", "E         bessel · pure · 1 call · *"])
+    headline = "E         ⚠ bessel, *: never called (unused) · bessel · pure · 1 call*"
+    matches(shown, ["E       *assert 2 == 1", headline])

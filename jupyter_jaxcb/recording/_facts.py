@@ -111,6 +111,8 @@ class LoweredSite:
     gathered_bytes: int = 0  # at most, moved to the one device that makes the call
     process: int = 0  # the process that lowered or called it, in a gathered recording
     serves: int = 1  # batch elements of an eager call with no batched argument
+    operand_names: tuple[str, ...] = ()  # as the host function's parameters: "x", "params['w']"
+    result_names: tuple[str, ...] = ()  # "result", "result['mean']"; empty, as above, if unknown
 
     @property
     def elements(self) -> int | None:

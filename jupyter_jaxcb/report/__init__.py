@@ -13,6 +13,7 @@ from .frontend import SiteProgress as SiteProgress
 from .frontend import call_columns as call_columns
 from .frontend import to_message as to_message
 from .frontend import to_mimebundle as to_mimebundle
+from .frontend import variant_facts as variant_facts
 from .summary import Rows as Rows
 from .summary import SiteSummary as SiteSummary
 from .summary import advice_words as advice_words
@@ -22,6 +23,7 @@ from .summary import note_words as note_words
 from .summary import reason_words as reason_words
 from .summary import summarize as summarize
 from .text import cost_to_text as cost_to_text
+from .text import headline as headline
 from .text import matrix_to_html as matrix_to_html
 from .text import matrix_to_text as matrix_to_text
 from .text import outcome_to_text as outcome_to_text

@@ -183,11 +183,12 @@ def test_keys_in_a_view_do_not_affect_the_notebook(notebook, page):
 def test_strings_of_the_user_are_text_nodes(notebook, page):
     facts, measured = recording()
     text = "<b>&amp;</b> <i title=x>y</i>"
-    facts["sites"][0]["source"] = facts["sites"][0]["function"] = text
+    facts["sites"][0]["source"] = text
+    facts["headline"] = [["kept", text]]
     notebook("None", outputs=[[output(facts, measured)]])
     view = page.locator(".jaxcb-view")
     view.locator(".jaxcb-disclosure").click()
-    for css in (".jaxcb-summary-name", ".jaxcb-site-source"):
+    for css in (".jaxcb-summary-part", ".jaxcb-site-source"):
         node = view.locator(css).first
         expect(node).to_be_visible(timeout=WAIT_MS)
         assert node.evaluate("node => [...node.childNodes].map(c => [c.nodeType, c.data])") == [

@@ -48,7 +48,7 @@ def panel(notebook):
 def test_every_line_shows_its_status(shared):
     expect(badges(shared, 1)).to_contain_text("pure callback · 2 calls")
     lost, kept = badges(shared, 2).nth(0), badges(shared, 2).nth(1)
-    expect(lost).to_contain_text("✕ unused: nothing uses its result")
+    expect(lost).to_contain_text("⚠ unused: nothing uses its result")
     expect(kept).to_contain_text("● 1 call · () → ()")
     expect(badges(shared, 3)).to_contain_text("1 call · (5,) → (5,)")
     expect(line_of(lost)).to_contain_text("lost = double(x)")
@@ -104,6 +104,16 @@ def test_badge_of_a_long_line_is_visible_however_far_the_code_is_scrolled(notebo
 def test_tooltip_of_a_badge_shows_the_reason(shared):
     badges(shared, 2).nth(0).hover()
     expect(shared.page.locator(".jaxcb-tip")).to_contain_text("use an io callback")
+
+
+def test_tooltip_of_a_call_under_vmap_draws_its_shapes(shared):
+    badges(shared, 3).hover()
+    diagram = shared.page.locator(".jaxcb-tip").get_by_role("img")
+    expect(diagram).to_have_accessible_name(
+        "1 call for 5 elements. x: 5 batched; one call receives (5,). "
+        "result: 5 batched; and must return (5,)"
+    )
+    assert diagram.bounding_box()["width"] > 150
 
 
 def test_panel_lists_callbacks_and_links_to_their_sites(shared):

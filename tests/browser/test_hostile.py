@@ -184,7 +184,7 @@ def test_invalid_saved_calls_give_one_message(notebook, page, dialogs):
     book = notebook("None")
     bomb = bytes(50_000_000)
     for (facts, measured), message in [
-        (calls(10**9, b""), "The saved calls claim an invalid number of rows: 1000000000."),
+        (calls(10**9, b""), "The saved calls have 1000000000 rows, not 0 to 200,000."),
         (calls(6, bomb), "The saved calls have more than the 108 bytes of their rows."),
         (calls(6, b"x"), "The saved calls have 1 bytes, not the 108 of their rows."),
         (calls(6, "%%%"), "The saved calls are not valid base64."),
@@ -225,12 +225,11 @@ def test_a_hundred_of_a_hundred_thousand_sites_are_listed(notebook, page, dialog
     check_harmless(page, dialogs)
 
 
-def test_name_with_a_direction_override_does_not_reorder_its_line(notebook, page):
+def test_direction_override_does_not_reorder_the_headline(notebook, page):
     facts, measured = recording()
-    for site in facts["sites"]:
-        site["function"] = "\u202emodel"
+    facts["headline"] = [["error", f"\u202emodel {n} raised"] for n in range(3)]
     notebook("None", outputs=[[output(facts, measured)]])
-    words = page.locator(".jaxcb-summary-part").first.locator("span")
+    words = page.locator(".jaxcb-summary-part")
     expect(words.first).to_be_visible()
     lefts = words.evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect().left)")
     assert len(lefts) > 2 and lefts == sorted(lefts)
@@ -260,13 +259,16 @@ cell = get_ipython().get_parent()["metadata"]["cellId"]
 SNAPSHOT = f"""
 poison = {POISON!r}
 def snapshot(**changes):
+    vmap = dict(operands=[[[4], poison]], results=[], operand_names=[poison], result_names=[],
+                levels=[[4, "expand_dims", [True]]], calls=1, shards=0, devices=[poison],
+                gathered_bytes=0)
     site = dict(function=poison, flavor=poison, cell=cell, line=2, column=0, where=poison,
-                source="", status="unused", reason=poison, advice=poison, calls=1, elided=1,
-                host_ns=5, shapes=poison, errors=[poison])
+                source="", consequence="unused", reason=poison, advice=poison, calls=1, elided=1,
+                host_ns=5, shapes=poison, vmap=vmap, errors=[poison])
     callback = dict(name=poison, flavor=poison, options=poison, cell=cell, line=3, where=poison,
                     sites=[0], calls=1, elided=0, errors=1, host_ns=5)
     return dict(protocol=1, type="snapshot", version="0.1", running=False, cells={{}},
-                callbacks=[callback], sites=[site]) | changes
+                callbacks=[callback], sites=[site], more_sites=0) | changes
 """
 SAME = "Install the same version in both environments."
 UNREADABLE = "data that this JupyterLab extension cannot read"

@@ -37,8 +37,9 @@ def opened_view(notebook, number, opened=True):
 
 def test_headline_expands_to_sites_with_status_reason_and_advice(used):
     view = opened_view(used, 2, opened=False)
-    expect(view.locator(".jaxcb-summary")).to_contain_text("double · pure · 1 call · () → ()")
-    expect(view.locator(".jaxcb-summary")).to_contain_text("1 elided")
+    expect(view.locator(".jaxcb-summary")).to_contain_text(
+        "⚠ double, line 3: never called (unused) · double · pure · 1 call · () → ()"
+    )
     expect(view.locator(".jaxcb-site:visible")).to_have_count(0)
     sites = opened_view(used, 2).locator(".jaxcb-site")
     expect(sites).to_have_count(2)
@@ -54,7 +55,7 @@ def test_batching_diagram_shows_what_the_host_sees(used):
     view = opened_view(used, 3)
     expect(view).to_contain_text("vmap 5")
     expect(view).to_contain_text("batched")
-    expect(view).to_contain_text("5 elements in one call")
+    expect(view).to_contain_text("1 call for 5 elements")
 
 
 def test_link_of_a_site_goes_to_its_line(used):
@@ -66,6 +67,36 @@ def test_link_of_a_site_goes_to_its_line(used):
     )
     assert used.page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2  # fmt: skip
+
+
+def test_cell_that_runs_again_keeps_its_view_open_with_tab_filter_and_selection(notebook):
+    opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n)); double(-1.0)")
+    opened.run_and_wait()
+    view = opened_view(opened, 2)
+    view.locator(".jaxcb-site-show").nth(1).click()
+    rows = view.locator(".jaxcb-table-body [role=row]")
+    expect(view).to_contain_text("4 of 8 calls")
+    rows.nth(1).click()
+    selected = view.locator("[role=row][aria-selected=true] .jaxcb-table-number")
+    expect(selected).to_have_text("4")
+    opened.run_and_wait(2)
+    expect(view.get_by_role("tab", name="Calls")).to_have_attribute("aria-selected", "true")
+    expect(view).to_contain_text("4 of 8 calls")
+    expect(selected).to_have_text("4")
+    view.locator(".jaxcb-disclosure").click()
+    opened.run_and_wait(2)
+    expect(view.locator(".jaxcb-summary")).to_contain_text("8 calls")
+    expect(view.locator(".jaxcb-site")).to_have_count(0)
+
+
+def test_ctrl_s_saves_the_notebook_while_the_view_has_the_focus(notebook):
+    opened = notebook(LOAD, DOUBLE, USE)
+    opened.run_and_wait()
+    dirty = "() => window.jupyterapp.shell.currentWidget.context.model.dirty"
+    assert opened.page.evaluate(dirty)
+    opened.cell(2).locator(".jaxcb-disclosure").press("Control+s")
+    opened.page.wait_for_function(dirty.replace("window", "!window"))
+    assert opened.server.saved(opened.name).cells[2].outputs
 
 
 def test_table_and_timeline_of_calls_share_their_selection(notebook):

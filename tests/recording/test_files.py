@@ -255,6 +255,7 @@ HOSTILE = {
     "levels that do not match the operands": lambda d: d["lowered"][1]["levels"][0].__setitem__(
         2, []
     ),
+    "a name too many": lambda d: d["lowered"][1].update(operand_names=["x", "y"]),
     "a sample of a missing site": lambda d: d["sample_values"][0].__setitem__(0, 5),
     "a running call of a missing site": lambda d: d["running"][0].__setitem__(0, 5),
     "an environment of numbers": lambda d: d.update(environment={"jax": 1}),
@@ -262,6 +263,13 @@ HOSTILE = {
     "no calls": lambda d: d.pop("calls"),
     "no sites": lambda d: d.pop("sites"),
 }
+
+
+def test_file_without_the_names_of_operands_and_results_is_read():
+    data = json.loads(recorded().to_json())
+    for fact in data["lowered"]:
+        del fact["operand_names"], fact["result_names"]
+    assert Recording.from_json(json.dumps(data)).lowered[0].operand_names == ()
 
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)

@@ -1,25 +1,26 @@
 """The static vmap diagram, and which saved host traces are open."""
 
 import re
-from html.parser import HTMLParser
+from html import unescape
 
 import pytest
 
 from jupyter_jaxcb.recording import Aval, LoweredSite, Program, Recorder, Site, VmapLevel
 from jupyter_jaxcb.report import to_html
-from jupyter_jaxcb.report.text._diagram import MAX_DIAGRAMS
+from jupyter_jaxcb.report.summary import Shapes, summarize
+from jupyter_jaxcb.report.text._diagram import MAX_DIAGRAMS, element_words
 
 SITE = Site("pure", "planck", "<cell>", 3, 4, cell=True, source="planck(nm, kelvin)")
 
 
-def recorded(*variants, site=SITE, error=None):
+def recorded(*variants, site=SITE, error=None, **names):
     """Return a recording of one call of each variant (operand shapes, result shape, levels)."""
     recorder = Recorder()
     recorder.bound(site)
     for place, (operands, result, levels) in enumerate(variants):
         avals = tuple(Aval(shape, "float32") for shape in operands)
         results = (Aval(result, "float32"),)
-        fact = LoweredSite(site, Program("jit_f", "cpu"), place, avals, results, levels)
+        fact = LoweredSite(site, Program("jit_f", "cpu"), place, avals, results, levels, **names)
         recorder.lowered(fact)
         recorder.called(fact, 1, 10, 20, error)
     return recorder.freeze(cells=("<cell>",))
@@ -27,7 +28,7 @@ def recorded(*variants, site=SITE, error=None):
 
 def table_of(html):
     """Return the cells of the last table, row by row."""
-    rows = re.findall(r"<tr>(.*?)</tr>", html.rpartition("<table>")[2])
+    rows = re.findall(r"<tr>(.*?)</tr>", html.rpartition('<table class="jaxcb-vmap">')[2])
     return [[re.sub(r"<[^>]*>", "", cell) for cell in re.split(r"</t[hd]>", r)[:-1]] for r in rows]
 
 
@@ -36,7 +37,7 @@ def nested(method):
     return (VmapLevel(3, method, (True, False)), VmapLevel(4, method, (False, True)))
 
 
-HEADER = ["", "vmap 4 (outermost)", "vmap 3 (innermost)", "own axes", "host function sees"]
+HEADER = ["", "vmap 4 (outermost)", "vmap 3 (innermost)", "own axes"]
 
 
 @pytest.mark.parametrize(
@@ -46,54 +47,58 @@ HEADER = ["", "vmap 4 (outermost)", "vmap 3 (innermost)", "own axes", "host func
             "expand_dims",
             ([(1, 3), (4, 1)], (4, 3)),
             [
-                ["operand 1", "1, size-1 axis", "3, batched", "scalar", "(1, 3)"],
-                ["operand 2", "4, batched", "1, size-1 axis", "scalar", "(4, 1)"],
-                ["result", "4, batched", "3, batched", "scalar", "(4, 3)"],
+                ["argument 1", "size 1", "3 batched", "scalar", "(1, 3)"],
+                ["argument 2", "4 batched", "size 1", "scalar", "(4, 1)"],
+                ["result", "4 batched", "3 batched", "scalar", "(4, 3)"],
             ],
         ),
         (
             "broadcast_all",
             ([(4, 3), (4, 3, 5)], (4, 3)),
             [
-                ["operand 1", "4, tiled", "3, batched", "scalar", "(4, 3)"],
-                ["operand 2", "4, batched", "3, tiled", "(5,)", "(4, 3, 5)"],
-                ["result", "4, batched", "3, batched", "scalar", "(4, 3)"],
+                ["argument 1", "4 tiled", "3 batched", "scalar", "(4, 3)"],
+                ["argument 2", "4 batched", "3 tiled", "(5,)", "(4, 3, 5)"],
+                ["result", "4 batched", "3 batched", "scalar", "(4, 3)"],
             ],
         ),
         (
             "legacy_vectorized",
             ([(3,), (4,)], (4, 3)),
             [
-                ["operand 1", "unbatched", "3, batched", "scalar", "(3,)"],
-                ["operand 2", "4, batched", "unbatched", "scalar", "(4,)"],
-                ["result", "4, batched", "3, batched", "scalar", "(4, 3)"],
+                ["argument 1", "no axis", "3 batched", "scalar", "(3,)"],
+                ["argument 2", "4 batched", "no axis", "scalar", "(4,)"],
+                ["result", "4 batched", "3 batched", "scalar", "(4, 3)"],
             ],
         ),
         (
             "sequential",
             ([(3,), (4, 2)], (4, 3)),  # the whole batch, which the loop on the host slices
             [
-                ["operand 1", "unbatched", "3, looped over", "scalar", "()"],
-                ["operand 2", "4, looped over", "unbatched", "(2,)", "(2,)"],
-                ["result", "4, looped over", "3, looped over", "scalar", "()"],
+                ["argument 1", "no axis", "3 looped over", "scalar", "()"],
+                ["argument 2", "4 looped over", "no axis", "(2,)", "(2,)"],
+                ["result", "4 looped over", "3 looped over", "scalar", "()"],
             ],
         ),
     ],
 )
 def test_diagram_shows_what_each_vmap_did_to_each_axis(method, shapes, rows):
     html = to_html(recorded((*shapes, nested(method))))
-    assert table_of(html) == [HEADER, *rows]
-    assert f"<p>vmap in planck, line 3: {method}</p>" in html
+    head, *arguments, returned, result = table_of(html)
+    receives = "each call receives" if method == "sequential" else "one call receives"
+    assert head == [*HEADER, receives]
+    assert returned == ["", "", "", "", "and must return"]
+    assert [*arguments, result] == rows
+    assert f"</strong> · planck, line 3 · {method}</p>" in html
 
 
 def test_shapes_that_contradict_the_vmaps_get_no_diagram():
     html = to_html(recorded(([(7, 7), (4, 1)], (4, 3), nested("expand_dims"))))
-    assert html.count("<table>") == 1
+    assert "jaxcb-vmap" not in html
 
 
 def test_call_without_vmap_has_no_diagram_and_stays_closed():
     html = to_html(recorded(([(3,)], (3,), ())))
-    assert html.count("<table>") == 1
+    assert "jaxcb-vmap" not in html
     assert '<details class="jaxcb"><summary>' in html
 
 
@@ -105,19 +110,70 @@ def test_host_trace_with_a_diagram_or_an_error_is_open():
 
 def test_equal_diagrams_are_drawn_once_and_their_number_is_limited():
     same = ([(4,)], (4,), (VmapLevel(4, "expand_dims", (True,)),))
-    assert to_html(recorded(same, same)).count("<p>vmap in ") == 1
+    assert to_html(recorded(same, same)).count('<table class="jaxcb-vmap">') == 1
     many = [([(n,)], (n,), (VmapLevel(n, "expand_dims", (True,)),)) for n in range(2, 20)]
-    assert to_html(recorded(*many)).count("<p>vmap in ") == MAX_DIAGRAMS
+    assert to_html(recorded(*many)).count('<table class="jaxcb-vmap">') == MAX_DIAGRAMS
 
 
-def test_diagram_escapes_names_and_needs_no_styles():
+def test_diagram_names_arguments_and_results_as_the_host_function_does():
+    shapes = ([(3,), (4, 2)], (4, 3), nested("sequential"))
+    names = {"operand_names": ("nm", "star['kelvin']"), "result_names": ("result['flux']",)}
+    _, *rows = table_of(to_html(recorded(shapes, **names)))
+    found = [unescape(row[0]) for row in rows]
+    assert found == ["nm", "star['kelvin']", "", "result['flux']"]
+
+
+def test_arguments_that_a_line_names_differently_are_numbered():
+    recorder = Recorder()
+    recorder.bound(SITE)
+    aval = (Aval((3,), "float32"),)
+    for name in ("a", "b"):
+        fact = LoweredSite(SITE, Program("jit_f", "cpu"), 0, aval, aval, operand_names=(name,))
+        recorder.lowered(fact)
+        recorder.called(fact, 1, 10, 20)
+    (site,) = summarize(recorder.freeze(cells=("<cell>",)))
+    assert [shapes.operand_names for shapes in site.shapes] == [()]
+
+
+MIXED = (VmapLevel(3, "expand_dims", ()), VmapLevel(4, "sequential", ()))
+TWO = (VmapLevel(2, "sequential", ()), *MIXED)
+ONE = (VmapLevel(1, "sequential", ()),)
+
+
+@pytest.mark.parametrize(
+    ("levels", "calls", "words"),
+    [
+        (nested("expand_dims"), 1, "1 call for 12 elements (4 × 3)"),
+        (nested("expand_dims"), 3, "3 calls, each for 12 elements (4 × 3)"),
+        (nested("expand_dims"), 0, "1 call for 12 elements (4 × 3) each time"),
+        (nested("sequential"), 12, "12 calls (4 × 3), one for each element"),
+        (nested("sequential"), 24, "24 calls, 12 (4 × 3) each time, one for each element"),
+        (nested("sequential"), 7, "7 calls, 12 (4 × 3) each time, one for each element"),
+        (nested("sequential"), 0, "12 calls (4 × 3) each time, one for each element"),
+        (MIXED, 4, "4 calls, each for 3 elements"),
+        (MIXED, 8, "8 calls, 4 each time, each for 3 elements"),
+        (TWO, 8, "8 calls (4 × 2), each for 3 elements"),
+        (ONE, 1, "1 call for 1 element"),
+        (ONE, 2, "2 calls, each for 1 element"),
+        ((VmapLevel(0, "sequential", ()),), 0, "no calls, because the batch is empty"),
+        ((VmapLevel(12_000, "expand_dims", ()),), 1, "1 call for 12,000 elements"),
+    ],
+)
+def test_sentence_says_how_batch_elements_are_spread_over_calls(levels, calls, words):
+    """The front end's tests have the same cases."""
+    assert element_words(Shapes((), (), levels, calls, 0, (), 0, ())) == words
+
+
+def test_diagram_escapes_names_and_can_be_read_without_styles():
     site = Site("pure", "<lambda>", "<cell>", 3, 4, cell=True, source="x")
     level = VmapLevel(4, "expand_dims", (True,))
-    html = to_html(recorded(([(4,)], (4,), (level,)), site=site))
-    seen = []
-    parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attributes: seen.append((tag, attributes))
-    parser.feed(html.partition("</table>")[2])
-    assert {tag for tag, _ in seen} == {"p", "table", "thead", "tbody", "tr", "th", "td", "code"}
-    assert all(not attributes for _, attributes in seen)
-    assert "vmap in &lt;lambda&gt;, line 3" in html
+    names = {"operand_names": ("params['<img src=x>']",)}
+    html = to_html(recorded(([(4,)], (4,), (level,)), site=site, **names))
+    tags = re.findall(r"<(\w+)", html.partition("</details>")[0].partition("</table>")[2])
+    kept = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "span"}
+    assert {*tags} == {*kept, "style"}
+    assert "planck" not in html
+    assert "&lt;lambda&gt;, line 3" in html
+    assert "params[&#x27;&lt;img src=x&gt;&#x27;]" in html
+    plain = [[re.sub(r"<[^>]*>", "", cell) for cell in row] for row in table_of(html)]
+    assert plain[1][1:] == ["4 batched", "scalar", "(4,)"]

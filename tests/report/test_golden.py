@@ -37,7 +37,8 @@ def recording():
         recorder.bound(site)
     lowered = [
         LoweredSite(BESSEL, program, 0, (Aval((1,), "int32"), Aval((3, 5), "float32")),
-                    (Aval((3, 5), "float32"),), (VmapLevel(3, "expand_dims", (False, True)),)),
+                    (Aval((3, 5), "float32"),), (VmapLevel(3, "expand_dims", (False, True)),),
+                    operand_names=("order", "params['z']"), result_names=("result",)),
         LoweredSite(LOG, program, 1, (Aval((2, 4), "int32"), Aval((4,), "float32")), (),
                     (VmapLevel(4, "sequential", (True, True)),
                      VmapLevel(2, "sequential", (True, False)))),

@@ -22,8 +22,10 @@ def test_front_end_has_the_phrases_of_the_reports():
     assert json.loads(FILE.read_text()) == table
 
 
-def test_every_status_has_a_sign():
-    assert list(_phrases.SIGNS) == list(Status)
+def test_every_consequence_has_a_tone_a_sign_and_words():
+    assert set(_phrases.TONES) == {"raised", "not_finite", *Status}
+    assert list(_phrases.TONES) == list(_phrases.SIGNS)
+    assert set(_phrases.TONES) == set(_phrases.WORDS)
 
 
 def test_front_end_uses_every_phrase_with_its_arguments():

@@ -15,6 +15,7 @@ import jax
 from ...recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
 from ...stack import elision, jax_compat
 from ...stack.core import (
+    ArrayNames,
     Bind,
     Block,
     Observed,
@@ -183,7 +184,7 @@ class _Watcher:
         times = max(called, jax_compat.group_count(ctx))
         fact = note_lowered(
             ctx, bind, levels, times=times,
-            gathered=jax_compat.device_count(ctx) > 1 and not partitioned,
+            gathered=jax_compat.device_count(ctx) > 1 and not partitioned, names=_names(held),
         )  # fmt: skip
         return lambda own: RecordedCall(own.original if type(own) is Observed else own, fact)
 
@@ -217,10 +218,18 @@ def _noted(
         own, held = callback.original, callback
     else:
         held = eager_calls.held_by(callback)
+    names = _names(own)
     if held is None:
-        return RecordedCall(own, eager_fact(Bind(_defined(flavor, own)), operands, results, ()))
-    fact = eager_fact(held.bind, operands, results, held.levels, batched=held.batched)
+        bind = Bind(_defined(flavor, own))
+        return RecordedCall(own, eager_fact(bind, operands, results, (), names=names))
+    fact = eager_fact(held.bind, operands, results, held.levels, batched=held.batched, names=names)
     return RecordedCall(own, fact)
+
+
+def _names(held: Any) -> ArrayNames | None:
+    """Return the names of the arrays of a pure or io callback; None for other flavors."""
+    found = jax_compat.user_arguments(held.original if type(held) is Observed else held)
+    return None if found is None else ArrayNames(*found)
 
 
 def _calling_eagerly(flavor: str, ctx: Any) -> Callable[[Any], Callable[..., Any]]:

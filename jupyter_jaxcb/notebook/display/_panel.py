@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...recording import Site, Status
-from ...report import Rows, SiteProgress, SiteSummary, shapes_of
+from ...report import Rows, SiteProgress, SiteSummary, shapes_of, variant_facts
 from ...stack import Callback
 from ._origins import Origins
 from ._sites import Sites
 
 MAX_SITES = 500
+_MAX_ROWS = 8  # operands and results of a diagram in a tooltip
+_MAX_LEVELS = 4
 
 
 def snapshot(
@@ -34,15 +36,16 @@ def snapshot(
     sites = {summary.site: _finished(summary) for summary in list(known.latest.values())}
     for progress in live:
         sites[progress.site] = _unfinished(progress)
-    current = [site for site in sites if _is_current(site, origins)][-MAX_SITES:]
-    rows = Rows(current)
-    shown = {site: sites[site] for site in current}
+    current = [site for site in sites if _is_current(site, origins)]
+    rows = Rows(current[-MAX_SITES:])
+    shown = {site: sites[site] for site in current[-MAX_SITES:]}
     return {
         "running": running,
         "callbacks": [
             _callback(name, callback, shown, origins) for name, callback in callbacks.items()
         ],
         "sites": [_place(site, rows, origins) | facts for site, facts in shown.items()],
+        "more_sites": len(current) - len(shown),
         "cells": dict(origins.digests),
     }
 
@@ -93,26 +96,38 @@ def _place(site: Site, rows: Rows, origins: Origins) -> dict[str, Any]:
 
 def _finished(summary: SiteSummary) -> dict[str, Any]:
     return {
-        "status": str(summary.status),
+        "consequence": summary.consequence,
         "reason": summary.reason,
         "advice": summary.advice,
         "calls": summary.calls,
         "elided": summary.elided,
         "host_ns": summary.host_ns,
         "shapes": shapes_of(summary),
+        "vmap": _vmap(summary),
         "errors": list(summary.errors),
     }
+
+
+def _vmap(summary: SiteSummary) -> dict[str, Any] | None:
+    """Return the shapes to draw in a tooltip, which has room for one small diagram."""
+    if len(summary.shapes) != 1:
+        return None
+    (shapes,) = summary.shapes
+    rows = len(shapes.operands) + len(shapes.results)
+    fits = rows <= _MAX_ROWS and 0 < len(shapes.levels) <= _MAX_LEVELS
+    return variant_facts(shapes) if fits else None
 
 
 def _unfinished(progress: SiteProgress) -> dict[str, Any]:
     """Describe a site of the running cell; its status is known at the end."""
     return {
-        "status": str(Status.KEPT),
+        "consequence": "raised" if progress.errors else str(Status.KEPT),
         "reason": "",
         "advice": "",
         "calls": progress.calls,
         "elided": 0,
         "host_ns": progress.host_ns,
         "shapes": "",
+        "vmap": None,
         "errors": [f"{progress.errors:,} failed"] if progress.errors else [],
     }

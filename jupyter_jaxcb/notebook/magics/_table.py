@@ -63,7 +63,7 @@ def _by_text(sites: list[SiteSummary], rows: Rows) -> list[tuple[str, list[SiteS
 
 
 def _site_row(where: str, summaries: list[SiteSummary]) -> tuple[str, ...]:
-    site, status = summaries[0].site, status_words(summaries[0].status)
+    site, status = summaries[0].site, status_words(summaries[0])
     elided = sum(summary.elided for summary in summaries)
     calls = sum(summary.calls for summary in summaries)
     return (

@@ -206,6 +206,10 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
         for level in fact.levels:
             if len(level.batched) != len(fact.operands):
                 raise damaged("lowered.levels", f"{len(fact.operands)} operands", level.batched)
+        for kind, avals in (("operand", fact.operands), ("result", fact.results)):
+            names = getattr(fact, f"{kind}_names")
+            if names and len(names) != len(avals):
+                raise damaged(f"lowered.{kind}_names", f"{len(avals)} names or none", names)
     for worker in found["workers"]:
         Decoder.one_of(found["threads"], worker.thread, "workers.thread")
     for one in found["not_kept"]:

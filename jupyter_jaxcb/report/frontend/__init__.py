@@ -10,5 +10,6 @@ from ._mime import MIME_TYPE as MIME_TYPE
 from ._mime import Place as Place
 from ._mime import to_message as to_message
 from ._mime import to_mimebundle as to_mimebundle
+from ._mime import variant_facts as variant_facts
 from ._progress import Progress as Progress
 from ._progress import SiteProgress as SiteProgress

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...recording import Recording, SampleValues
 from ..summary import Shapes, SiteSummary, out_of_order, summarize
-from ..text import by_worker, sites_to_html, sites_to_text
+from ..text import by_worker, headline, sites_to_html, sites_to_text
 from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
 
 SCHEMA = 1  # of the bundle that a notebook saves
@@ -78,6 +78,7 @@ def _facts(recording: Recording, sites: list[SiteSummary], values: bool) -> dict
     counted = sum(one.calls for one in recording.not_kept)
     return {
         "schema": SCHEMA,
+        "headline": [list(part) for part in headline(sites)],
         "sites": [_site(summary, values) for summary in sites],
         "overflow": recording.overflow - counted,
         **({"not_kept": counted} if counted else {}),
@@ -96,6 +97,7 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
         "cell": site.cell,
         "source": site.source,
         "status": str(summary.status),
+        "consequence": summary.consequence,
         "reason": summary.reason,
         "advice": summary.advice,
         "calls": summary.calls,
@@ -105,17 +107,20 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
         "elided": summary.elided,
         "notes": list(summary.notes),
         "errors": list(summary.errors),
-        "shapes": [_shapes(shapes) for shapes in summary.shapes],
+        "shapes": [variant_facts(shapes) for shapes in summary.shapes],
         "sample_values": [
             [*sample[2:], shard] for sample, shard in (summary.sample_values if values else ())
         ],
     }
 
 
-def _shapes(shapes: Shapes) -> dict[str, Any]:
+def variant_facts(shapes: Shapes) -> dict[str, Any]:
+    """Return one variant of a call site, as the front end reads it."""
     return {
         "operands": [list(aval) for aval in shapes.operands],
         "results": [list(aval) for aval in shapes.results],
+        "operand_names": list(shapes.operand_names),
+        "result_names": list(shapes.result_names),
         "levels": [list(level) for level in shapes.levels],
         "calls": shapes.calls,
         "shards": shapes.shards,

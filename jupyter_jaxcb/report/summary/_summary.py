@@ -39,6 +39,8 @@ class Shapes:
     devices: tuple[str, ...]  # of the shards, in order, where known
     gathered_bytes: int  # at most, moved to the one device that makes the call
     lowered: tuple[int, ...]  # indices into `Recording.lowered`
+    operand_names: tuple[str, ...] = ()  # empty if they are unknown, or not always the same
+    result_names: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +64,16 @@ class SiteSummary:
     around: tuple[str, ...]  # loops, branches and calls around it, outermost first
     stack: tuple[str, ...]  # also transformations, as JAX names them
     notes: tuple[str, ...]
+    not_finite: int  # calls that returned NaN or infinity for finite arguments
     sample_values: tuple[tuple[SampleValues, int | None], ...]  # of the first calls, with shard
     ahead: bool  # nothing ran; expected and written are for one run
+
+    @property
+    def consequence(self) -> str:
+        """What matters most about its calls: ``raised``, ``not_finite``, or its status."""
+        if self.errors:
+            return "raised"
+        return "not_finite" if self.not_finite else str(self.status)
 
     @property
     def reason(self) -> str:
@@ -151,6 +161,7 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
         notes=(*more, *site_notes(recording, site, outcomes, numbers)),
+        not_finite=sum(one.produced for one in recording.not_finite if one.lowered in numbers),
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,
     )
@@ -274,6 +285,14 @@ def _shapes(
                 devices=tuple(dict.fromkeys(device for _, device in shards if device)),
                 gathered_bytes=max(fact.gathered_bytes for fact, _ in own),
                 lowered=tuple(number for _, number in own),
+                operand_names=_common(fact.operand_names for fact, _ in own),
+                result_names=_common(fact.result_names for fact, _ in own),
             )
         )
     return tuple(found)
+
+
+def _common(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the names that all calls have; a line may bind `f` with different pytrees."""
+    found = set(names)
+    return found.pop() if len(found) == 1 else ()

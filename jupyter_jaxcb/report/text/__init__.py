@@ -5,6 +5,7 @@ phrases shapes, counts and times, `_phrases` holds the words that the front end 
 """
 
 from ._cost import cost_to_text as cost_to_text
+from ._headline import headline as headline
 from ._html import sites_to_html as sites_to_html
 from ._html import to_html as to_html
 from ._matrix import matrix_to_html as matrix_to_html

@@ -1,28 +1,58 @@
-"""The vmap diagram as a plain HTML table, for readers without styles and scripts.
+"""The vmap diagram as an HTML table.
 
-A code host's notebook viewer removes both, so the table carries everything in words. The front end
-draws the same in `labextension/src/view/sites/batching-axes.ts`.
+Styled, it looks like the front end's (`labextension/src/view/sites/batching.ts`). A table and not
+an SVG, because many readers of saved notebooks see sanitized HTML: the sanitizers of JupyterLab and
+of code hosts remove styles and SVG elements but keep the SVG's texts as one run of words, and
+nbconvert's shows the SVG as source text. A table loses only its colors.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
 from ...recording import Aval, VmapLevel
-from ..summary import Shapes, SiteSummary
+from ..summary import Shapes, SiteSummary, call_words
+from . import _phrases
 
 MAX_DIAGRAMS = 6  # that one report shows
 _MAX_ROWS = 16  # operands and results of one diagram
 _MAX_LEVELS = 8
+
+_STYLE = """<style>
+.jaxcb.jaxcb .jaxcb-vmap :is(th,td){text-align:center;vertical-align:middle;
+padding:1px 10px 2px 0;white-space:nowrap;max-width:none}
+.jaxcb.jaxcb .jaxcb-vmap :is(th,td):is(:first-child,:last-child){text-align:left}
+.jaxcb .jaxcb-axis{display:block;padding:0 6px;border:1.5px solid;
+border-radius:4px}
+.jaxcb .jaxcb-batched,.jaxcb .jaxcb-tiled{border-color:#4f86d1;background:rgb(56 139 253/18%)}
+.jaxcb .jaxcb-tiled{background:repeating-linear-gradient(-45deg,rgb(56 139 253/22%) 0 3px,
+transparent 3px 7px)}
+.jaxcb .jaxcb-size1{border-style:dotted}
+.jaxcb .jaxcb-looped{border-style:dashed;border-color:var(--jp-warn-color0,#b26a00)}
+.jaxcb .jaxcb-unbatched{border-color:transparent}
+</style>"""
+
+
+class _Axis(NamedTuple):
+    """How one vmap treats an operand or a result."""
+
+    kind: str  # a key of `_phrases.AXES`
+    size: int
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether the host function sees such an axis."""
+        return self.kind not in ("looped", "unbatched")
 
 
 class _Row(NamedTuple):
     """An operand or a result, with its axis under each vmap."""
 
     name: str
-    axes: tuple[str, ...]  # outermost vmap first
+    axes: tuple[_Axis, ...]  # outermost vmap first
     own: tuple[int, ...]  # the shape without any vmap
     host: tuple[int, ...]  # the shape in one host call
 
@@ -34,23 +64,58 @@ def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
         sites: the rows of a report.
 
     Returns:
-        At most `MAX_DIAGRAMS` tables, each below a line that names its call sites. A variant
-        without vmap has no diagram.
+        Their styles and at most `MAX_DIAGRAMS` tables, each below a line that counts its calls and
+        names its call sites. A variant without vmap has no diagram.
     """
-    drawn: dict[tuple[str, str], list[str]] = {}  # call sites by method and table
+    drawn: dict[tuple[str, str, str], list[str]] = {}  # call sites by sentence, method and table
     for summary in sites:
         for shapes in summary.shapes:
             table = _table(shapes)
             if table:
                 methods = ", ".join(dict.fromkeys(v.method for v in shapes.levels[::-1]))
-                names = drawn.setdefault((methods, table), [])
+                names = drawn.setdefault((element_words(shapes), methods, table), [])
                 name = f"{summary.site.function}, {summary.where}"
                 if name not in names:
                     names.append(name)
-    return [
-        f"<p>vmap in {escape('; '.join(names))}: {escape(methods)}</p>{table}"
-        for (methods, table), names in list(drawn.items())[:MAX_DIAGRAMS]
+    found = [
+        f"<p><strong>{words}</strong> · {escape('; '.join(names))} · {escape(methods)}</p>{table}"
+        for (words, methods, table), names in list(drawn.items())[:MAX_DIAGRAMS]
     ]
+    return [_STYLE, *found] if found else []
+
+
+def element_words(shapes: Shapes) -> str:
+    """Say how batch elements are spread over calls: ``1 call for 12 elements (4 × 3)``.
+
+    As `elementWords` of the front end, whose tests list the cases.
+    """
+    outermost_first = shapes.levels[::-1]
+    looped = [level.size for level in outermost_first if level.looped]
+    together = [level.size for level in outermost_first if not level.looped]
+    at_once = math.prod(looped)  # calls each time the program gets there
+    count = math.prod(together)
+    elements = f"{count:,} element{'' if count == 1 else 's'}{_factors(together)}"
+    if at_once == 0:
+        return _phrases.EMPTY_BATCH
+    if at_once == 1 and shapes.calls <= 1:
+        words = _phrases.ONE_CALL.format(elements=elements)
+        return words if shapes.calls else _phrases.EACH_TIME.format(words=words)
+    made = _calls_made(shapes.calls, at_once, _factors(looped))
+    if together or at_once == 1:
+        return _phrases.EACH_FOR.format(calls=made, elements=elements)
+    return _phrases.ONE_FOR_EACH.format(calls=made)
+
+
+def _calls_made(calls: int, at_once: int, factors: str) -> str:
+    if calls == 0:
+        return _phrases.EACH_TIME.format(words=f"{call_words(at_once)}{factors}")
+    if calls == at_once or at_once == 1:
+        return f"{call_words(calls)}{factors}"
+    return _phrases.SOME_EACH_TIME.format(calls=call_words(calls), some=f"{at_once:,}{factors}")
+
+
+def _factors(sizes: Sequence[int]) -> str:
+    return f" ({' × '.join(f'{size:,}' for size in sizes)})" if len(sizes) > 1 else ""
 
 
 def _table(shapes: Shapes) -> str:
@@ -59,46 +124,69 @@ def _table(shapes: Shapes) -> str:
     rows = _rows(shapes, levels) if levels else None
     if not rows or len(rows) > _MAX_ROWS or len(levels) > _MAX_LEVELS:
         return ""
-    heads = ("", *_level_heads(levels), "own axes", "host function sees")
+    one = math.prod(level.size for level in levels if level.looped) == 1
+    receives = _phrases.ONE_RECEIVES if one else _phrases.EACH_RECEIVES
+    heads = ("", *_level_heads(levels), _phrases.OWN_AXES, receives)
     header = "".join(f"<th>{head}</th>" for head in heads)
-    body = "".join(
-        f"<tr><td>{row.name}</td>"
-        + "".join(f"<td>{axis}</td>" for axis in row.axes)
-        + f"<td>{row.own if row.own else 'scalar'}</td><td><code>{row.host}</code></td></tr>"
-        for row in rows
+    split = len(shapes.operands)
+    body = [_row_html(row) for row in rows]
+    if rows[split:]:
+        # An empty cell for each column, because some viewers drop colspan.
+        empty = "<td></td>" * (len(heads) - 1)
+        body.insert(split, f"<tr>{empty}<th>{_phrases.MUST_RETURN}</th></tr>")
+    return (
+        f'<table class="jaxcb-vmap"><thead><tr>{header}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table>"
     )
-    return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _level_heads(levels: Sequence[VmapLevel]) -> list[str]:
-    heads = [f"vmap {level.size}" for level in levels]
+    heads = [_phrases.VMAP.format(size=f"{level.size:,}") for level in levels]
     if len(heads) > 1:
-        heads[0] += " (outermost)"
-        heads[-1] += " (innermost)"
+        heads[0] += f" ({_phrases.OUTERMOST})"
+        heads[-1] += f" ({_phrases.INNERMOST})"
     return heads
+
+
+def _row_html(row: _Row) -> str:
+    axes = "".join(f"<td>{_axis_html(axis)}</td>" for axis in row.axes)
+    own = escape(str(row.own)) if row.own else "scalar"
+    name = escape(row.name)
+    return (
+        f"<tr><td><code>{name}</code></td>{axes}<td>{own}</td><td><code>{row.host}</code></td></tr>"
+    )
+
+
+def _axis_html(axis: _Axis) -> str:
+    size = "" if axis.kind in ("size1", "unbatched") else f"{axis.size:,} "
+    return f'<span class="jaxcb-axis jaxcb-{axis.kind}">{size}{_phrases.AXES[axis.kind]}</span>'
 
 
 def _rows(shapes: Shapes, levels: Sequence[VmapLevel]) -> list[_Row] | None:
     """One row for each operand and result; None where shapes and vmaps do not fit each other."""
-    operands = shapes.operands
+    operands, results = shapes.operands, shapes.results
     if any(len(level.batched) != len(operands) for level in levels):
         return None
+    named = zip(_named(_phrases.ARGUMENT, operands, shapes.operand_names), operands, strict=True)
     rows = [
-        _row(
-            _numbered("operand", place, operands), aval, levels, [v.batched[place] for v in levels]
-        )
-        for place, aval in enumerate(operands)
+        _row(name, aval, levels, [v.batched[place] for v in levels])
+        for place, (name, aval) in enumerate(named)
     ]
     rows += [
-        _row(_numbered("result", place, shapes.results), aval, levels, [True] * len(levels))
-        for place, aval in enumerate(shapes.results)
+        _row(name, aval, levels, [True] * len(levels))
+        for name, aval in zip(
+            _named(_phrases.RESULT, results, shapes.result_names), results, strict=True
+        )
     ]
     found = [row for row in rows if row is not None]
     return found if len(found) == len(rows) else None
 
 
-def _numbered(word: str, place: int, avals: Sequence[Aval]) -> str:
-    return word if len(avals) == 1 else f"{word} {place + 1}"
+def _named(word: str, avals: Sequence[Aval], names: Sequence[str]) -> Sequence[str]:
+    """Return the names of `avals`; number them if there are no names."""
+    if len(names) == len(avals):
+        return names
+    return [word] if len(avals) == 1 else [f"{word} {place + 1}" for place in range(len(avals))]
 
 
 def _row(
@@ -107,27 +195,26 @@ def _row(
     host = tuple(aval.shape)
     axes, seen = [], 0  # axes of the host's array so far
     for level, is_batched in zip(levels, batched, strict=True):
-        found = _axis(level, is_batched)
-        if found is None:
+        axis = _axis(level, is_batched)
+        if axis is None:
             return None
-        words, size = found
-        axes.append(words)
-        if size is not None:
-            if host[seen : seen + 1] != (size,):
+        axes.append(axis)
+        if axis.is_of_host:
+            if host[seen : seen + 1] != (axis.size,):
                 return None
             seen += 1
     return _Row(name, tuple(axes), host[seen:], host)
 
 
-def _axis(level: VmapLevel, is_batched: bool) -> tuple[str, int | None] | None:
-    """Words for one axis, and its size in the host's array; None: the host has no such axis."""
+def _axis(level: VmapLevel, is_batched: bool) -> _Axis | None:
+    """Return what a vmap does to an operand; None for an unknown method."""
     if level.looped:
-        return (f"{level.size}, looped over", None) if is_batched else ("unbatched", None)
+        return _Axis("looped" if is_batched else "unbatched", level.size)
     if is_batched:
-        return f"{level.size}, batched", level.size
+        return _Axis("batched", level.size)
     unbatched = {
-        "expand_dims": ("1, size-1 axis", 1),
-        "broadcast_all": (f"{level.size}, tiled", level.size),
-        "legacy_vectorized": ("unbatched", None),
+        "expand_dims": _Axis("size1", 1),
+        "broadcast_all": _Axis("tiled", level.size),
+        "legacy_vectorized": _Axis("unbatched", level.size),
     }
     return unbatched.get(level.method)

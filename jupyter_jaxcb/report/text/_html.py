@@ -7,12 +7,12 @@ from html import escape
 from ...recording import Recording
 from ..summary import SiteSummary, summarize
 from ._diagram import diagrams
-from ._phrases import SIGNS
+from ._headline import headline_words
+from ._phrases import SIGNS, TONES
 from ._words import (
     MAX_SITES,
     count_words,
     full_words,
-    headline,
     left_out,
     note,
     sample_words,
@@ -40,11 +40,9 @@ white-space:pre}
 .jaxcb.jaxcb .jaxcb-note td{padding-left:1.2em;white-space:normal;max-width:60em;
 color:var(--jp-content-font-color2,#616161)}
 .jaxcb .jaxcb-kept{color:var(--jp-success-color1,#2e7d32)}
-.jaxcb .jaxcb-unused,.jaxcb .jaxcb-optimized_away,.jaxcb .jaxcb-deduplicated,
-.jaxcb .jaxcb-hoisted{color:var(--jp-warn-color0,#9a5b00)}
-.jaxcb .jaxcb-not_run,.jaxcb .jaxcb-not_reached,
-.jaxcb .jaxcb-unknown{color:var(--jp-content-font-color2,#616161)}
-.jaxcb.jaxcb .jaxcb-note .jaxcb-error{color:var(--jp-error-color1,#c62828)}
+.jaxcb .jaxcb-warning{color:var(--jp-warn-color0,#9a5b00)}
+.jaxcb .jaxcb-quiet{color:var(--jp-content-font-color2,#616161)}
+.jaxcb .jaxcb-error,.jaxcb.jaxcb .jaxcb-note .jaxcb-error{color:var(--jp-error-color1,#c62828)}
 </style>"""
 
 
@@ -82,7 +80,7 @@ def sites_to_html(
     is_open = " open" if drawn or _has_more(sites) else ""
     return (
         f'{STYLE}<details class="jaxcb"{is_open}>'
-        f"<summary>{escape(headline(sites, times=False))}</summary>"
+        f"<summary>{escape(headline_words(sites, times=False))}</summary>"
         f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{more}"
         f"{''.join(drawn)}</details>"
     )
@@ -103,8 +101,8 @@ def _rows(summary: SiteSummary, values: bool) -> str:
             where = where.replace("another cell", "another&nbsp;cell")
             full = summary.source
             source = f'<span title="{escape(full)}">{escape(shorten(full))}</span>'
-            signed = f"{SIGNS[summary.status]} {status_words(summary.status)}".rstrip()
-            status = f'<span class="jaxcb-{summary.status}">{signed}</span>'
+            signed = f"{SIGNS[summary.consequence]} {status_words(summary)}".rstrip()
+            status = f'<span class="jaxcb-{TONES[summary.consequence]}">{signed}</span>'
         cells = (
             where,
             source,

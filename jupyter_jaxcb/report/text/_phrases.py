@@ -9,15 +9,37 @@ from __future__ import annotations
 
 from ...recording import Status
 
-SIGNS = {  # of a status, readable without its colour
+# What became of the calls of a site (`SiteSummary.consequence`), worst first, and how much it
+# matters: badges, rows, headline and panel give it the same sign, words and color.
+TONES = {
+    "raised": "error",
+    "not_finite": "warning",
+    Status.UNUSED: "warning",
+    Status.OPTIMIZED_AWAY: "warning",
+    Status.KEPT: "kept",
+    Status.DEDUPLICATED: "quiet",
+    Status.HOISTED: "quiet",
+    Status.NOT_REACHED: "quiet",
+    Status.NOT_RUN: "quiet",
+    Status.UNKNOWN: "quiet",
+}
+SIGNS = {  # readable without the color
+    "raised": "✕",
+    "not_finite": "⚠",
+    Status.UNUSED: "⚠",
+    Status.OPTIMIZED_AWAY: "⚠",
     Status.KEPT: "●",
-    Status.NOT_RUN: "○",
-    Status.NOT_REACHED: "○",
-    Status.UNUSED: "✕",
-    Status.OPTIMIZED_AWAY: "✕",
     Status.DEDUPLICATED: "◐",
     Status.HOISTED: "◐",
+    Status.NOT_REACHED: "○",
+    Status.NOT_RUN: "○",
     Status.UNKNOWN: "?",
+}
+WORDS = {
+    "raised": "raised",
+    "not_finite": "NaN or infinity",
+    **{status: status.words for status in Status},
+    Status.KEPT: "",  # the number of calls shows it
 }
 # Units and their size in the smallest unit, smallest first.
 TIMES = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
@@ -30,17 +52,45 @@ UNBATCHED = "unbatched"
 UNBATCHED_AXES = {"expand_dims": "size-1 axis", "broadcast_all": "tiled"}
 GATHERS = "gathers {bytes}"
 
+# How the batch elements of nested vmaps are spread over host calls.
+ONE_CALL = "1 call for {elements}"
+ONE_FOR_EACH = "{calls}, one for each element"
+EACH_FOR = "{calls}, each for {elements}"
+EMPTY_BATCH = "no calls, because the batch is empty"
+# For a callback that the program reaches several times, or has not reached.
+SOME_EACH_TIME = "{calls}, {some} each time"
+EACH_TIME = "{words} each time"
+# The vmap diagram: the kinds of axes, and the heads of its columns.
+AXES = {
+    "batched": "batched",
+    "tiled": "tiled",
+    "size1": "size 1",
+    "looped": "looped over",
+    "unbatched": "no axis",
+}
+AXES_MEAN = {
+    "batched": "one entry for each element",
+    "tiled": "the same values, repeated for each element",
+    "size1": "the same values for all elements, on an axis of size 1",
+    "looped": "one call for each element, without this axis",
+    "unbatched": "the same values for all elements",
+}
+ARGUMENT = "argument"
+RESULT = "result"
+OUTERMOST = "outermost"
+INNERMOST = "innermost"
+OWN_AXES = "own axes"
+ONE_RECEIVES = "one call receives"
+EACH_RECEIVES = "each call receives"
+MUST_RETURN = "and must return"
+
 NOTHING = "nothing"  # no operands, no results
 RAISED = "✕ raised"
 OF_ELEMENT = "element {element}: "
 OF_SHARD = "shard {shard}: "
 
 SOME_OF = "{some} of {calls}"
-A_RUN = "{calls} per run"
 DATA_DECIDE = "depends on data"  # in place of the number of calls
-DEPENDS_ON_DATA = "calls depend on data"
-SHAPES = "{count} shapes"
-ELIDED = "✕ {count} elided"
 
 NO_ROW = "the log was full: {calls} {were} counted but not logged"
 NOT_COUNTED = "the log was full: another {calls} not counted"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...recording import Outcome, Recording
 from ..summary import SiteSummary, causes_of, out_of_order, reason_words, summarize
+from ._headline import headline_words
 from ._words import (
     MAX_SITES,
     count_words,
     full_words,
-    headline,
     left_out,
     note,
     sample_words,
@@ -44,7 +44,7 @@ def sites_to_text(
     listed = sites[:MAX_SITES]
     rows = [row for summary in listed for row in _rows(summary, times)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [headline(sites, times)]
+    lines = [headline_words(sites, times)]
     for row, summary in zip(rows, _owners(listed), strict=True):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append(("  " + "  ".join(cells)).rstrip())
@@ -78,7 +78,7 @@ def outcome_to_text(outcome: Outcome, where: str = "") -> str:
 
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     """Return one row for each variant of the call site, and at least one."""
-    head = [summary.where, shorten(summary.source), status_words(summary.status)]
+    head = [summary.where, shorten(summary.source), status_words(summary)]
     rows = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         first = place == 0

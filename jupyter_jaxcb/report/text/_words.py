@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ...recording import Aval, Recording, SampleValues, Status, VmapLevel
+from ...recording import Aval, Recording, SampleValues, VmapLevel
 from ..summary import Shapes, SiteSummary, call_words
 from . import _phrases
 
@@ -26,20 +26,20 @@ def shape_words(shapes: Shapes, among: Iterable[Shapes] = ()) -> str:
     return words
 
 
-def status_words(status: Status) -> str:
-    """Return ``not reached``, ...; empty for kept calls, which the number of calls shows."""
-    return "" if status is Status.KEPT else status.words
+def status_words(summary: SiteSummary) -> str:
+    """Return ``raised``, ``not reached``, ...; empty for kept calls."""
+    return _phrases.WORDS[summary.consequence]
 
 
 def shapes_of(summary: SiteSummary) -> str:
     """Return the shapes of a site, ``() → (5,)`` or ``3 shapes``; empty if it has none."""
-    return _one_shape(map(shape_words, summary.shapes))
+    return one_shape(map(shape_words, summary.shapes))
 
 
-def _one_shape(words: Iterable[str]) -> str:
+def one_shape(words: Iterable[str]) -> str:
     """Return the single distinct entry of `words`, or how many distinct entries there are."""
     shapes = list(dict.fromkeys(words))
-    return _phrases.SHAPES.format(count=len(shapes)) if shapes[1:] else "".join(shapes)
+    return f"{len(shapes):,} shapes" if shapes[1:] else "".join(shapes)
 
 
 def _arrow(shapes: Shapes, say: Callable[[Aval], str]) -> str:
@@ -142,40 +142,6 @@ def left_out(sites: list[SiteSummary]) -> str:
     """Count the sites that a table does not list; empty if it lists all."""
     more = len(sites) - MAX_SITES
     return _phrases.NOT_LISTED.format(count=more) if more > 0 else ""
-
-
-def headline(sites: list[SiteSummary], times: bool) -> str:
-    """Return the one-line summary: each host function once, with its number of elided calls."""
-    by_function: dict[tuple[str, str], list[SiteSummary]] = {}
-    for summary in sites:
-        key = (summary.site.function, summary.site.flavor)
-        by_function.setdefault(key, []).append(summary)
-    parts = []
-    for (name, flavor), own in by_function.items():
-        words = [name, flavor, _calls_of(own)]
-        shapes = _one_shape(shape_words(shape) for s in own for shape in s.shapes)
-        if shapes:
-            words.append(shapes)
-        if times and any(s.calls for s in own):
-            words.append(time_words(sum(s.host_ns for s in own)))
-        failed = next((error for s in own for error in s.errors), None)
-        if failed is not None:
-            first_line = next(filter(None, failed.splitlines()), "raised")
-            words.append(f"✕ {shorten(first_line)}")
-        elided = sum(s.elided for s in own)
-        if elided:
-            words.append(_phrases.ELIDED.format(count=elided))
-        parts.append(" · ".join(words))
-    return "   ".join(parts)
-
-
-def _calls_of(sites: list[SiteSummary]) -> str:
-    if not any(site.ahead for site in sites):
-        return call_words(sum(site.calls for site in sites))
-    expected = [site.expected for site in sites]
-    if None in expected:
-        return _phrases.DEPENDS_ON_DATA
-    return _phrases.A_RUN.format(calls=call_words(sum(filter(None, expected))))
 
 
 def note(summary: SiteSummary) -> str:

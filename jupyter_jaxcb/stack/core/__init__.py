@@ -11,6 +11,7 @@ from ._advice import did_you_mean as did_you_mean
 from ._advice import how_to_differentiate as how_to_differentiate
 from ._advice import how_to_transpose as how_to_transpose
 from ._advice import option as option
+from ._array_names import ArrayNames as ArrayNames
 from ._arrays import ARRAYS as ARRAYS
 from ._arrays import aligned as aligned
 from ._arrays import aligning as aligning

@@ -167,6 +167,7 @@ class HostCallback:
     cast: bool = False  # whether a result may lose precision when converted within its kind
     exact: bool = False  # whether a result must already have the declared dtypes and structure
     spread: ExecutorOptions | None = None  # runs on workers; None: on XLA's own thread
+    leading: int = 0  # parameters of the host function before the arguments of a call
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"

@@ -126,14 +126,16 @@ def bind_buffer(
 ) -> Any:
     """Bind one call of a buffer callback; return a pytree of the declared structure."""
     __tracebackhide__ = True
-    function = host.current
+    function, leading = host.current, 2 if options.with_context else 1
     if isinstance(result, str):  # an expression over its parameters
-        function = without_leading(function, 2 if options.with_context else 1)
+        function = without_leading(function, leading)
     out = declared(result, function, args, kwargs)
     operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
     check_borrowable(host.name, [*operands, *out[0]])
     check_aliases(options.aliases, operands, out[0])
-    return bind_host_call(buffer_callback_p, "buffer", host, out, args, kwargs, options=options)
+    return bind_host_call(
+        buffer_callback_p, "buffer", host, out, args, kwargs, leading=leading, options=options
+    )
 
 
 def buffer_callback(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...recording import VmapLevel, active
 from .. import elision, jax_compat
-from ..core import EAGER, HostCallback, aligned, to_aval
+from ..core import EAGER, ArrayNames, HostCallback, aligned, to_aval
 from ..dispatch import Build, build_crossing
 from ..errors import HostCallError, host_error
 from ..lowering import eager_fact
@@ -59,8 +59,10 @@ def eager(
     operands = [_to_host(x) for x in args]
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
-    fact = eager_fact(callback.bind, avals, results, levels)
     recorder = active()
+    # Without a recorder the fact is short-lived, and nothing would read the names.
+    names = None if recorder is None else ArrayNames.of(callback)
+    fact = eager_fact(callback.bind, avals, results, levels, names=names)
     if recorder is not None and fact.elements == 0:  # there is no host call to record
         recorder.lowered(fact)
     cross = build(
@@ -99,7 +101,8 @@ def without_call(
         elision.executed(callback.bind)
         avals = tuple(to_aval(jax.typeof(x)) for x in args)
         results = tuple(map(to_aval, result_avals))
-        recorder.lowered(eager_fact(callback.bind, avals, results, levels))
+        names = ArrayNames.of(callback)
+        recorder.lowered(eager_fact(callback.bind, avals, results, levels, names=names))
     return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
 
 

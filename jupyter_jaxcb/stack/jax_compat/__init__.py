@@ -7,6 +7,7 @@ here too.
 
 from ._builtin_callbacks import watch_builtin_callbacks as watch_builtin_callbacks
 from ._builtin_functions import frames_of as frames_of
+from ._builtin_functions import user_arguments as user_arguments
 from ._builtin_functions import user_function as user_function
 from ._changes import Changes as Changes
 from ._compilation import dispatched as dispatched

@@ -54,6 +54,18 @@ def frames_of(traceback: Any) -> list[tuple[Any, int]]:
     return list(zip(codes, instructions, strict=True))
 
 
+def user_arguments(held: Any) -> tuple[Any, Any] | None:
+    """Return what a pure or io callback of JAX's own API calls, and the tree of its arguments.
+
+    None for other binds.
+    """
+    module, name = _HOLDS
+    if type(held) is not getattr(importlib.import_module(module), name, None):
+        return None
+    function, in_tree = getattr(held, "callback_func", None), getattr(held, "in_tree", None)
+    return None if function is None or in_tree is None else (function, in_tree)
+
+
 def user_function(held: Any) -> Any:
     """Return the user's function that a bind of JAX's own API calls; None for a print.
 

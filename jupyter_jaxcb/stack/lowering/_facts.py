@@ -8,7 +8,7 @@ from typing import Any
 
 from ...recording import Aval, LoweredSite, Note, VmapLevel
 from .. import elision, jax_compat
-from ..core import Bind, listener, to_aval
+from ..core import ArrayNames, Bind, listener, to_aval
 from ..elision import HostCallIndex
 
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
@@ -23,6 +23,7 @@ def note_lowered(
     gathered: bool,
     note: Note | None = None,
     version: int = 1,
+    names: ArrayNames | None = None,
 ) -> LoweredSite:
     """Record that a call site is lowered into a program.
 
@@ -34,6 +35,7 @@ def note_lowered(
         gathered: whether the operands are gathered from several devices.
         note: a note about its calls.
         version: the version of the host function's body.
+        names: names its operands and results; None if they have no names.
     """
     name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
     index = len(ctx.module_context.host_callbacks)
@@ -55,6 +57,8 @@ def note_lowered(
         devices=max(jax_compat.device_count(ctx), shards),
         device="".join(jax_compat.shard_devices(ctx)) if shards == 1 else "",
         gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
+        operand_names=names.operands() if names else (),
+        result_names=names.results() if names else (),
     )
     recorder = listener()
     if recorder is not None:
@@ -72,6 +76,7 @@ def eager_fact(
     results: tuple[Aval, ...],
     levels: tuple[VmapLevel, ...],
     batched: bool = False,
+    names: ArrayNames | None = None,
 ) -> LoweredSite:
     """Return one `LoweredSite` for all equal eager calls, so that a loop of them is one row.
 
@@ -81,12 +86,17 @@ def eager_fact(
         results: of one host call.
         levels: the vmaps that the bind went through.
         batched: whether a vmap whose elements JAX loops over itself batched an argument.
+        names: names its operands and results; None if they have no names.
     """
     around = [size or 1 for kind, size in bind.around if kind == "vmap"]
     serves = 1 if levels or batched else math.prod(around)
-    key = (bind.site, operands, results, levels, serves)
+    key = (bind.site, operands, results, levels, serves, names and names[1:])
     fact = _facts.get(key)
     if fact is None:
-        fact = LoweredSite(bind.site, None, -1, operands, results, levels, serves=serves)
+        fact = LoweredSite(
+            bind.site, None, -1, operands, results, levels, serves=serves,
+            operand_names=names.operands() if names else (),
+            result_names=names.results() if names else (),
+        )  # fmt: skip
         _facts[key] = fact
     return fact

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...recording import LoweredSite, VmapLevel
 from .. import jax_compat
-from ..core import HostCallback, option
+from ..core import ArrayNames, HostCallback, option
 from ..dispatch import (
     BufferOptions,
     Build,
@@ -212,6 +212,7 @@ def _note(
     return note_lowered(
         ctx, bind, levels,
         times=times, gathered=gathered, note=note, version=host.version,
+        names=ArrayNames.of(callback),
     )  # fmt: skip
 
 

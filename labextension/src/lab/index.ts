@@ -21,6 +21,7 @@ import { Panel } from './panel/panel.js';
 import { Hub } from './kernel/service.js';
 import { ownerOf, type Owner } from './lines/owner.js';
 import { flashes, reveal } from './lines/reveal.js';
+import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import type { Target } from '../view/sites/row.js';
 import { replaceUnfinished } from './unfinished.js';
@@ -54,6 +55,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       replaceUnfinished(panel);
     });
     surround(surroundingsIn(app, tracker));
+    listenForSave(() => void app.commands.execute('docmanager:save'));
     const setting = settings && badgeSetting(settings);
     app.commands.addCommand(TOGGLE_BADGES, {
       label: 'Show Badges in the Code',

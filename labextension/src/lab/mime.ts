@@ -1,8 +1,10 @@
 /** Shows recordings in outputs, also in notebooks without a kernel. */
 
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { MIME_TYPE } from '../view/data/schema.js';
+import { remember, remembered } from '../view/remembered.js';
 import { TraceView } from '../view/view.js';
 import { surroundings, type Output } from './around.js';
 
@@ -27,6 +29,17 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
 
   private get output(): Output {
     return { node: this.node, model: this.model };
+  }
+
+  protected override onAfterAttach(_: Message): void {
+    const look = remembered(this.view.node);
+    if (look) {
+      this.view.restore(look);
+    }
+  }
+
+  protected override onBeforeDetach(_: Message): void {
+    remember(this.view.node, this.view.look);
   }
 
   override dispose(): void {

@@ -1,31 +1,19 @@
 /** Texts about callbacks and call sites, shared by badges, tooltips and the panel. */
 
-import type { Status } from '../view/data/schema.js';
-import { callWords, counted, statusSign, statusWord, timeWords } from '../view/data/words.js';
+import phrases from '../view/data/phrases.json';
+import { TONES, type Tone } from '../view/data/schema.js';
+import { callWords, counted, statusWord, timeWords, toneOf } from '../view/data/words.js';
 import type { Callback, CallSite } from './kernel/snapshot.js';
 
-/** The kind of state. It sets the color; sign and text express it too. */
-export type Tone = 'kept' | 'elided' | 'error' | 'quiet';
-
-const TONES: Readonly<Record<Status, Tone>> = {
-  kept: 'kept',
-  not_run: 'quiet',
-  not_reached: 'quiet',
-  unused: 'elided',
-  optimized_away: 'elided',
-  deduplicated: 'elided',
-  hoisted: 'elided',
-  unknown: 'quiet'
-};
-
-/** The tone of a site; errors take precedence over its status. */
-export function siteTone(site: CallSite): Tone {
-  return site.errors.length > 0 ? 'error' : TONES[site.status];
+/** The worst tone of some sites. */
+export function worstTone(sites: readonly CallSite[]): Tone {
+  const tones = new Set(sites.map(site => toneOf(site.consequence)));
+  return TONES.find(tone => tones.has(tone)) ?? 'quiet';
 }
 
 /** The sign of a site, matching its tone. */
 export function siteSign(site: CallSite): string {
-  return site.errors.length > 0 ? '✕' : statusSign(site.status);
+  return phrases.signs[site.consequence];
 }
 
 /** `5 calls · () → (5,) · 41 µs`, without empty parts. */
@@ -41,17 +29,19 @@ export function siteBrief(site: CallSite): string {
     const more = site.errors.length > 1 ? ` (+${site.errors.length - 1})` : '';
     return `${site.errors[0]}${more}`;
   }
-  if (site.status === 'kept') {
-    return joined([siteFigures(site), site.elided > 0 ? `${count(site.elided)} elided` : '']);
+  const word = statusWord(site.consequence);
+  if (site.consequence === 'kept' || site.consequence === 'not_finite') {
+    const elided = site.elided > 0 ? `${count(site.elided)} elided` : '';
+    return joined([word, siteFigures(site), elided]);
   }
   const why = firstClause(site.reason);
-  return why ? `${statusWord(site.status)}: ${why}` : statusWord(site.status);
+  return why ? `${word}: ${why}` : word;
 }
 
 /** The lines of the tooltip of a site's badge. */
 export function siteDetails(site: CallSite): string[] {
   return [
-    joined([site.flavor, statusWord(site.status), siteFigures(site)]),
+    joined([site.flavor, statusWord(site.consequence), siteFigures(site)]),
     ...sentences(site.reason, site.advice),
     ...site.errors
   ];

@@ -4,22 +4,19 @@ import { h } from './dom.js';
 import { appendRaw, type RawCalls } from './data/raw.js';
 import { sampleWords } from './sites/words.js';
 import type { Facts, Measured } from './data/schema.js';
-import { EVERYTHING, labelsOf, Store, type Filter } from './data/store.js';
+import { EVERYTHING, labelsOf, Store } from './data/store.js';
+import type { CallsLook } from './remembered.js';
 import { CallTable } from './table/table.js';
 import { Timeline } from './timeline/timeline.js';
 import { unpack } from './data/unpack.js';
 import { callWords } from './data/words.js';
 
-/** Filter and selection, kept when more calls arrive. */
-export interface Look {
-  readonly filter: Filter;
-  readonly selected: number | null;
-}
-
 export class CallsPanel {
   readonly node = h('div', { class: 'jaxcb-calls' });
   private readonly store: Store;
+  private readonly program: string;
   private readonly parts: { dispose(): void }[] = [];
+  private wanted: number | null = null; // the row to select when there are rows
   private opened = false;
   private disposed = false;
 
@@ -27,10 +24,11 @@ export class CallsPanel {
     private readonly facts: Facts,
     private readonly measured: Measured,
     private readonly raw: RawCalls | null,
-    private readonly wanted: Look
+    look: CallsLook
   ) {
     this.store = new Store(labelsOf(facts, measured));
-    this.store.narrow(wanted.filter);
+    this.program = JSON.stringify(this.store.labels.sites);
+    this.restore(look);
   }
 
   /** Whether there are calls to show. */
@@ -38,8 +36,18 @@ export class CallsPanel {
     return (raw ?? measured.calls)?.rows !== undefined || measured.calls_not_saved > 0;
   }
 
-  get look(): Look {
-    return { filter: this.store.filter, selected: this.store.selected };
+  get look(): CallsLook {
+    const { filter, calls, selected } = this.store;
+    return { program: this.program, filter, selected: calls.length ? selected : this.wanted };
+  }
+
+  /** Applies filter and selection, unless they are for the sites of another program. */
+  restore(look: CallsLook): void {
+    if (look.program === this.program) {
+      this.wanted = look.selected;
+      this.store.narrow(look.filter);
+      this.store.select(look.selected);
+    }
   }
 
   /** Shows the calls of one site only; null: of all sites. */
@@ -85,8 +93,7 @@ export class CallsPanel {
       const table = new CallTable(this.store, samplesByRow(this.facts, this.measured));
       this.parts.push(timeline, table);
       this.node.append(timeline.node, table.node);
-      const { selected } = this.wanted;
-      this.store.select(selected !== null && selected < raw.rows ? selected : null);
+      this.store.select(this.wanted);
     }
   }
 

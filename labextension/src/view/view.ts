@@ -7,9 +7,9 @@ import type { RawCalls } from './data/raw.js';
 import type { Measured } from './data/schema.js';
 import { SiteList } from './sites/sites.js';
 import type { Target } from './sites/row.js';
-import { EVERYTHING } from './data/store.js';
+import { CALLS, NO_CALLS_LOOK, SITES, type Look } from './remembered.js';
 import { summaryLine } from './sites/summary.js';
-import { CallsPanel, type Look } from './view-calls.js';
+import { CallsPanel } from './view-calls.js';
 import { viewFooter } from './view-footer.js';
 import { Tabs } from './view-tabs.js';
 
@@ -37,9 +37,6 @@ interface Shown {
   readonly raw: RawCalls | null;
 }
 
-const SITES = 'Sites';
-const CALLS = 'Calls';
-const NO_LOOK: Look = { filter: EVERYTHING, selected: null };
 
 // A counter alone is not unique, because a page may contain several bundles of this library.
 const PAGE = Math.random().toString(36).slice(2, 8);
@@ -70,6 +67,7 @@ export class TraceView {
   private shown: Shown | null = null;
   private sites: SiteList | null = null;
   private calls: CallsPanel | null = null;
+  private wanted = NO_CALLS_LOOK; // for the calls, when they are shown
   private stale = true; // the body does not match `shown`
   private requested = false;
   private generation = 0;
@@ -84,12 +82,30 @@ export class TraceView {
     this.generation += 1;
     this.requested = false;
     try {
-      this.replace(read(facts, measured, raw), NO_LOOK);
+      this.replace(read(facts, measured, raw));
     } catch (error) {
       const why = error instanceof BadRecording ? error.message : 'the data is malformed.';
       this.clear();
       const words = `✕ cannot show this host trace: ${why}`;
       this.node.replaceChildren(h('p', { class: 'jaxcb-message', role: 'note' }, words));
+    }
+  }
+
+  /** What the user chose, to restore it when the cell has run again. */
+  get look(): Look {
+    const calls = this.calls?.look ?? this.wanted;
+    return { expanded: this.expanded, tab: this.tabs.selected, calls };
+  }
+
+  /** Shows the recording as the user left an earlier one. */
+  restore({ expanded, tab, calls }: Look): void {
+    this.wanted = calls;
+    this.calls?.restore(calls);
+    if (expanded !== this.expanded) {
+      this.toggle();
+    }
+    if (this.tabs.hasBar) {
+      this.tabs.select(tab);
     }
   }
 
@@ -107,11 +123,11 @@ export class TraceView {
   private readonly toggle = (): void => {
     this.body.hidden = this.expanded;
     this.button.setAttribute('aria-expanded', String(this.expanded));
-    this.fill(NO_LOOK);
+    this.fill();
     this.requestEverything();
   };
 
-  private replace(shown: Shown, look: Look): void {
+  private replace(shown: Shown): void {
     const hadFocus = this.body.contains(document.activeElement);
     const onTab = hadFocus && document.activeElement?.getAttribute('role') === 'tab';
     this.clear();
@@ -120,7 +136,7 @@ export class TraceView {
     if (!this.node.contains(this.button)) {
       this.node.replaceChildren(this.button, this.body);
     }
-    this.fill(look);
+    this.fill();
     this.requestEverything();
     if (hadFocus && (onTab || !this.body.contains(document.activeElement))) {
       (this.tabs.hasBar ? this.tabs : this.button).focus();
@@ -129,13 +145,14 @@ export class TraceView {
 
   private clear(): void {
     this.sites?.dispose();
+    this.wanted = this.calls?.look ?? this.wanted;
     this.calls?.dispose();
     this.sites = this.calls = this.shown = null;
     this.stale = true;
   }
 
   /** Builds the body when it is first shown. */
-  private fill(look: Look): void {
+  private fill(): void {
     const { shown } = this;
     if (!this.expanded || !this.stale || !shown) {
       return;
@@ -149,7 +166,7 @@ export class TraceView {
     });
     this.sitesPanel.replaceChildren(this.sites.node);
     if (hasCalls) {
-      this.calls = new CallsPanel(facts, measured, raw, look);
+      this.calls = new CallsPanel(facts, measured, raw, this.wanted);
       this.callsPanel.replaceChildren(this.calls.node);
     }
     this.footer.replaceChildren(viewFooter(facts, measured, problem));
@@ -185,7 +202,7 @@ export class TraceView {
     this.requested = true;
     void fullRecording(this.around, id).then(all => {
       if (all && generation === this.generation) {
-        this.replace(all, this.calls?.look ?? NO_LOOK);
+        this.replace(all);
       }
     });
   }

@@ -71,6 +71,7 @@ test('the side panel and the badges suppress shortcuts on every focusable elemen
     name: SITE.function,
     title: '',
     details: [],
+    vmap: null,
     place: { site: 0 }
   } as const;
   document.body.append(panel.node, new Badge([note], false, vi.fn()).toDOM());

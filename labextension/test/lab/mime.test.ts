@@ -1,14 +1,25 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { Widget as LuminoWidget } from '@lumino/widgets';
 import { beforeAll, expect, test, vi } from 'vitest';
 import type { Around } from '../../src/view/view.js';
+import { h } from '../../src/view/dom.js';
+import { NO_CALLS_LOOK, type Look } from '../../src/view/remembered.js';
 import { MIME_TYPE } from '../../src/view/data/schema.js';
 
-const views: { around: Around; show: ReturnType<typeof vi.fn>; dispose: () => void }[] = [];
+const LOOK: Look = { expanded: true, tab: 'Calls', calls: NO_CALLS_LOOK };
+const views: {
+  around: Around;
+  show: ReturnType<typeof vi.fn>;
+  restore: ReturnType<typeof vi.fn>;
+  dispose: () => void;
+}[] = [];
 
 vi.mock('../../src/view/view.js', () => ({
   TraceView: class {
-    readonly node = document.createElement('div');
+    readonly node = h('div', { class: 'jaxcb-view' });
+    readonly look = LOOK;
     readonly show = vi.fn();
+    readonly restore = vi.fn();
     readonly dispose = vi.fn();
 
     constructor(readonly around: Around) {
@@ -17,11 +28,13 @@ vi.mock('../../src/view/view.js', () => ({
   }
 }));
 
+let Widget: (typeof import('@lumino/widgets'))['Widget'];
 let extension: IRenderMime.IExtension;
 let surround: (typeof import('../../src/lab/around.js'))['surround'];
 
 beforeAll(async () => {
   vi.stubGlobal('DragEvent', class extends MouseEvent {}); // Lumino needs it, jsdom lacks it
+  ({ Widget } = await import('@lumino/widgets'));
   extension = (await import('../../src/lab/mime.js')).default as IRenderMime.IExtension;
   ({ surround } = await import('../../src/lab/around.js'));
 });
@@ -58,6 +71,17 @@ test('the renderer passes its output to services of the plugin, and works withou
   const output = { node: renderer.node, model };
   expect(given.reveal).toHaveBeenCalledWith(output, target);
   expect(given.everything).toHaveBeenCalledWith(output, 'r');
+});
+
+test('the view of a cell that runs again is restored as the last one was left', () => {
+  const cell = document.body.appendChild(h('div', { class: 'jp-Cell' }));
+  const first = rendered();
+  Widget.attach(first.renderer as LuminoWidget, cell);
+  expect(first.view.restore).not.toHaveBeenCalled();
+  first.renderer.dispose();
+  const second = rendered();
+  Widget.attach(second.renderer as LuminoWidget, cell);
+  expect(second.view.restore).toHaveBeenCalledExactlyOnceWith(LOOK);
 });
 
 test('disposing the output disposes the view, once', () => {

@@ -1,5 +1,6 @@
 /** Snapshots for the tests. */
 
+import type { Variant } from '../../src/view/data/schema.js';
 import { readMessage, type Snapshot } from '../../src/lab/kernel/snapshot.js';
 
 export const SITE = {
@@ -10,13 +11,14 @@ export const SITE = {
   column: 4,
   where: 'line 3',
   source: 'return bessel(1, x)',
-  status: 'kept',
+  consequence: 'kept',
   reason: '',
   advice: '',
   calls: 5,
   elided: 0,
   host_ns: 41000,
   shapes: '() → (5,)',
+  vmap: null as Variant | null,
   errors: [] as string[]
 };
 
@@ -43,6 +45,7 @@ export function message(parts: Record<string, unknown> = {}): Record<string, unk
     running: false,
     callbacks: [CALLBACK],
     sites: [SITE],
+    more_sites: 0,
     cells: { two: 0x0b0e9cb0 },
     ...parts
   };

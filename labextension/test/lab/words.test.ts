@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { toneOf } from '../../src/view/data/words.js';
 import type { CallSite } from '../../src/lab/kernel/snapshot.js';
 import {
   callbackBrief,
@@ -6,16 +7,16 @@ import {
   siteBrief,
   siteDetails,
   siteSign,
-  siteTone
+  worstTone
 } from '../../src/lab/words.js';
 import { CALLBACK, SITE } from './snapshots.js';
 
 function site(parts: Partial<CallSite> = {}): CallSite {
-  return { ...SITE, status: 'kept', ...parts };
+  return { ...SITE, consequence: 'kept', ...parts };
 }
 
 const UNUSED = site({
-  status: 'unused',
+  consequence: 'unused',
   calls: 0,
   elided: 1,
   reason: 'nothing uses its result, so JAX removed the call',
@@ -32,20 +33,32 @@ test('the text of a kept site includes its elided calls', () => {
 
 test('the text of an elided site gives the reason in one clause', () => {
   expect(siteBrief(UNUSED)).toBe('unused: nothing uses its result');
-  expect([siteSign(UNUSED), siteTone(UNUSED)]).toEqual(['✕', 'elided']);
+  expect([siteSign(UNUSED), toneOf(UNUSED.consequence)]).toEqual(['⚠', 'warning']);
 });
 
 test('other statuses are named', () => {
-  expect(siteBrief(site({ status: 'hoisted', reason: 'it is the same' }))).toBe(
+  expect(siteBrief(site({ consequence: 'hoisted', reason: 'it is the same' }))).toBe(
     'hoisted: it is the same'
   );
-  expect(siteBrief(site({ status: 'unknown' }))).toBe('unknown');
+  expect(siteBrief(site({ consequence: 'unknown' }))).toBe('unknown');
 });
 
-test('an error takes precedence over the status', () => {
-  const failed = site({ errors: ['ValueError: no luck', 'TypeError: x'] });
+test('the text of a site that raised is its error', () => {
+  const failed = site({ consequence: 'raised', errors: ['ValueError: no luck', 'TypeError: x'] });
   expect(siteBrief(failed)).toBe('ValueError: no luck (+1)');
-  expect([siteSign(failed), siteTone(failed)]).toEqual(['✕', 'error']);
+  expect([siteSign(failed), toneOf(failed.consequence)]).toEqual(['✕', 'error']);
+});
+
+test('the text of a site that returned NaN says so before its figures', () => {
+  const text = siteBrief(site({ consequence: 'not_finite' }));
+  expect(text).toBe('NaN or infinity · 5 calls · () → (5,) · 41 µs');
+});
+
+test('the tone of several sites is that of the worst', () => {
+  const failed = site({ consequence: 'raised' });
+  expect(worstTone([site(), UNUSED, failed])).toBe('error');
+  expect(worstTone([site({ consequence: 'hoisted' }), UNUSED])).toBe('warning');
+  expect(worstTone([])).toBe('quiet');
 });
 
 test('the details list figures, reason, advice and every error', () => {

@@ -15,6 +15,8 @@ export interface Call {
 export const VARIANT: Variant = {
   operands: [[[3], 'float32']],
   results: [[[], 'float32']],
+  operand_names: [],
+  result_names: [],
   levels: [],
   calls: 1,
   shards: 0,

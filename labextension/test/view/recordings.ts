@@ -14,6 +14,8 @@ export function aVariant(
   return {
     operands: operands.map(shape => [shape, 'float32'] as const),
     results: results.map(shape => [shape, 'float32'] as const),
+    operand_names: [],
+    result_names: [],
     levels,
     calls: 1,
     shards: 0,
@@ -33,6 +35,7 @@ export function aSite(more: Partial<Site> = {}): Site {
     cell: true,
     source: 'return bessel(1, x)',
     status: 'kept',
+    consequence: more.errors?.length ? 'raised' : (more.status ?? 'kept'),
     reason: '',
     advice: '',
     calls: 1,
@@ -65,7 +68,7 @@ export function unusedSite(more: Partial<Site> = {}): Site {
 }
 
 export function someFacts(sites: Site[] = [aSite()], more: Partial<Facts> = {}): Facts {
-  return { schema: 1, sites, overflow: 0, ahead: false, ...more };
+  return { schema: 1, headline: [['kept', 'bessel']], sites, overflow: 0, ahead: false, ...more };
 }
 
 export function someMeasured(more: Partial<Measured> = {}): Measured {

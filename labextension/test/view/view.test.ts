@@ -82,7 +82,7 @@ describe('TraceView', () => {
   it('starts as one line, without building its body', () => {
     createView().show(FACTS, null);
     expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('false');
-    expect(find('.jaxcb-disclosure').textContent).toContain('✕ 1 elided');
+    expect(find('.jaxcb-disclosure').textContent).toBe('bessel');
     expect(find('.jaxcb-site')).toBeNull();
   });
 
@@ -114,7 +114,7 @@ describe('TraceView', () => {
   it('replaces a message with the next valid recording', () => {
     createView().show({ schema: 2 }, null);
     view.show(FACTS, null);
-    expect(view.node.textContent).toContain('bessel · pure');
+    expect(view.node.textContent).toContain('besselSitesCalls');
     expect(view.node.textContent).not.toContain('schema');
   });
 
@@ -322,14 +322,33 @@ describe('TraceView with a new recording', () => {
     expect(document.activeElement).toBe(find('[role=tab]'));
   });
 
-  it('clears the filter of the previous recording', async () => {
+  it('keeps the filter for the same sites, and clears it for others', async () => {
     createView().show(FACTS, null, someCalls(5));
     toggleBody();
     find('.jaxcb-site-show').click();
     await flushPromises();
     view.show(FACTS, null, someCalls(7));
     await flushPromises();
-    expect(stores[1]!.filter.site).toBeNull();
+    expect(stores[1]!.filter.site).toBe(1);
+    view.show(someFacts([aSite({ function: 'other' }), aSite()]), null, someCalls(7));
+    await flushPromises();
+    expect(stores[2]!.filter.site).toBeNull();
+  });
+
+  it('is restored as an earlier view was left', async () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
+    find('.jaxcb-site-show').click();
+    await flushPromises();
+    stores[0]!.select(3);
+    const { look } = view;
+    createView().show(FACTS, null, someCalls(7));
+    view.restore(look);
+    await flushPromises();
+    expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('true');
+    expect(callsTab().getAttribute('aria-selected')).toBe('true');
+    expect([stores[1]!.filter.site, stores[1]!.selected]).toEqual([1, 3]);
+    expect(view.look).toEqual(look);
   });
 });
 
@@ -391,7 +410,7 @@ describe('TraceView with a kernel that has the full recording', () => {
     const everything = () => new Promise<Everything>(resolve => (reply = resolve));
     createView({ everything }).show(FACTS, CUT);
     toggleBody();
-    view.show(someFacts([]), null);
+    view.show(someFacts([], { headline: [] }), null);
     reply(all);
     await flushPromises();
     expect(find('.jaxcb-summary').textContent).toBe('no callbacks');

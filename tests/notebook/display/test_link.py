@@ -56,6 +56,25 @@ def test_snapshot_has_the_sites_of_all_cells_and_their_total_calls(sent):
     assert callback["calls"] == 3 and callback["sites"] == [0, 1, 2]
 
 
+def test_site_under_one_vmap_has_the_shapes_for_the_diagram_of_its_tooltip(sent):
+    sent(SETUP, "cell-a")
+    snapshot = sent("z = jax.vmap(double)(np.ones(5, np.float32))\ndouble(1.0)", "cell-b")[-1]
+    vmapped, plain = snapshot["sites"]
+    assert plain["vmap"] is None
+    wanted = {"operand_names": ["x"], "levels": [[5, "expand_dims", [True]]], "calls": 1}
+    assert vmapped["vmap"] | wanted == vmapped["vmap"]
+
+
+def test_site_with_several_shapes_or_many_arguments_has_no_diagram(sent):
+    sent(SETUP, "cell-a")
+    loop = "for n in (2, 3):\n    jax.vmap(double)(np.ones(n, np.float32))"
+    snapshot = sent(loop, "cell-b")[-1]
+    assert [site["vmap"] for site in snapshot["sites"]] == [None]
+    sent("%%jax_callback pure --result x\ndef same(x): return x", "cell-c")
+    snapshot = sent("jax.vmap(same)([np.ones(5, np.float32)] * 8)", "cell-d")[-1]
+    assert snapshot["sites"][-1] | {"function": "same", "vmap": None} == snapshot["sites"][-1]
+
+
 def test_edited_cell_that_runs_again_has_only_its_new_sites(sent):
     sent(SETUP, "cell-a")
     sent("double(1.0)", "cell-b")
@@ -81,7 +100,7 @@ def test_snapshot_has_reason_and_advice_of_an_elided_callback(sent):
     sent(SETUP, "cell-a")
     (snapshot,) = sent("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
     (site,) = snapshot["sites"]
-    assert (site["status"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
+    assert (site["consequence"], site["elided"], site["cell"]) == ("unused", 1, "cell-b")
     assert "nothing uses" in site["reason"] and site["advice"]
 
 

@@ -131,7 +131,7 @@ def test_failures_of_another_thread_leave_this_threads_exception_in_place():
 
     def fail():
         for n in range(_store.KEPT + 1):
-            failing(lambda: f(10.0 + n))
+            failing(lambda n=n: f(10.0 + n))
 
     other = threading.Thread(target=fail)
     other.start()

@@ -2,6 +2,8 @@
 
 import { WidgetType } from '@codemirror/view';
 import { h } from '../../view/dom.js';
+import { elementWords } from '../../view/sites/batching-axes.js';
+import { smallDiagram } from '../../view/sites/batching.js';
 import type { Note, Place } from './notes.js';
 
 const EDITED = 'the cell was edited after this run';
@@ -70,7 +72,9 @@ export class Badge extends WidgetType {
     button.className = `jaxcb-badge-note jaxcb-tone-${note.tone}`;
     const sign = note.sign ? [h('span', { class: 'jaxcb-badge-sign' }, note.sign), ' '] : [];
     button.replaceChildren(...sign, note.text);
-    const spoken = [note.title, note.text, ...note.details, ...(this.edited ? [EDITED] : [])];
+    const vmap = note.vmap ? [elementWords(note.vmap)] : [];
+    const edited = this.edited ? [EDITED] : [];
+    const spoken = [note.title, note.text, ...note.details, ...vmap, ...edited];
     button.setAttribute('aria-label', spoken.map(text => text.replace(/\.$/, '')).join('. '));
   }
 }
@@ -89,7 +93,8 @@ export function tooltipNode(notes: readonly Note[], cellEdited: boolean): HTMLEl
       'section',
       { class: `jaxcb-tip-note jaxcb-tone-${note.tone}` },
       h('strong', {}, note.sign ? `${note.sign} ${note.title}` : note.title),
-      ...note.details.map(line => h('p', {}, line))
+      ...note.details.map(line => h('p', {}, line)),
+      note.vmap && h('div', { class: 'jaxcb-view jaxcb-tip-vmap' }, smallDiagram(note.vmap))
     )
   );
   const warning = cellEdited && h('p', { class: 'jaxcb-tip-edited' }, `Outdated: ${EDITED}.`);

@@ -1,14 +1,14 @@
 /** The notes in the badges of one cell, by line. */
 
+import type { Tone, Variant } from '../../view/data/schema.js';
+import { toneOf } from '../../view/data/words.js';
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 import {
   callbackBrief,
   joined,
   siteBrief,
   siteDetails,
-  siteSign,
-  siteTone,
-  type Tone
+  siteSign
 } from '../words.js';
 
 /** A place in the snapshot that the panel can show. */
@@ -22,6 +22,7 @@ export interface Note {
   readonly name: string; // of the function
   readonly title: string; // "bessel, line 3"
   readonly details: readonly string[];
+  readonly vmap: Variant | null; // the shapes to draw in the tooltip
   readonly place: Place;
 }
 
@@ -70,12 +71,13 @@ function named(notes: readonly Note[]): readonly Note[] {
 
 function siteNote(site: CallSite, place: number): Note {
   return {
-    tone: siteTone(site),
+    tone: toneOf(site.consequence),
     sign: siteSign(site),
     text: siteBrief(site),
     name: site.function,
     title: joined([site.function, site.where]),
     details: siteDetails(site),
+    vmap: site.vmap,
     place: { site: place }
   };
 }
@@ -89,6 +91,7 @@ function callbackNote(callback: Callback, place: number): Note {
     name: callback.name,
     title: joined([callback.name, callback.where]),
     details: [joined([callbackBrief(callback), elided]), callback.options].filter(Boolean),
+    vmap: null,
     place: { callback: place }
   };
 }

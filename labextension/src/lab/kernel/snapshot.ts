@@ -1,9 +1,13 @@
 /** Reads a kernel's messages about its callbacks: untrusted data, so every field is checked. */
 
-import { STATUSES, type Status } from '../../view/data/schema.js';
+import { BadRecording } from '../../view/data/parse-fields.js';
+import { readVariant } from '../../view/data/parse-site.js';
+import { CONSEQUENCES, type Consequence, type Variant } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
 
 export const PROTOCOL = 1;
+
+const MOST_ENTRIES = 500; // of a list; a kernel sends no more sites
 
 /** A registered callback. */
 export interface Callback {
@@ -29,13 +33,14 @@ export interface CallSite {
   readonly column: number;
   readonly where: string;
   readonly source: string; // the line, stripped
-  readonly status: Status;
+  readonly consequence: Consequence;
   readonly reason: string;
   readonly advice: string;
   readonly calls: number;
   readonly elided: number;
   readonly host_ns: number;
   readonly shapes: string;
+  readonly vmap: Variant | null; // the shapes to draw in a tooltip
   readonly errors: readonly string[];
 }
 
@@ -50,6 +55,7 @@ export interface Snapshot {
   readonly running: boolean;
   readonly callbacks: readonly Callback[];
   readonly sites: readonly CallSite[];
+  readonly more_sites: number; // that are not in `sites`
   readonly crcs: ReadonlyMap<string, number>; // by cell: of its executed source
   readonly byCell: ReadonlyMap<string, CellPlaces>;
 }
@@ -122,15 +128,20 @@ function sender(data: unknown): string {
 function readSnapshot(data: Fields): Snapshot {
   const sites = list(data['sites'], 'sites', readSite);
   const callbacks = list(data['callbacks'], 'callbacks', readCallback);
+  const sent = (data['sites'] as unknown[]).length;
   for (const [place, callback] of callbacks.entries()) {
-    check(callback.sites.every(site => site < sites.length), `callbacks[${place}].sites`);
+    check(callback.sites.every(site => site < sent), `callbacks[${place}].sites`);
   }
   const crcs = Object.entries(record(data['cells'], 'cells'));
   return {
     version: text(data['version'], 'version'),
     running: data['running'] === true,
-    callbacks,
+    callbacks: callbacks.map(callback => ({
+      ...callback,
+      sites: callback.sites.filter(site => site < sites.length)
+    })),
     sites,
+    more_sites: count(data['more_sites'], 'more_sites') + sent - sites.length,
     crcs: new Map(crcs.map(([cell, crc]) => [cell, count(crc, 'cells')])),
     byCell: placesByCell(sites, callbacks)
   };
@@ -155,8 +166,8 @@ function readCallback(value: unknown, at: string): Callback {
 
 function readSite(value: unknown, at: string): CallSite {
   const data = record(value, at);
-  const status = STATUSES.find(known => known === data['status']);
-  check(status !== undefined, `${at}.status`);
+  const consequence = CONSEQUENCES.find(known => known === data['consequence']);
+  check(consequence !== undefined, `${at}.consequence`);
   return {
     function: text(data['function'], `${at}.function`),
     flavor: text(data['flavor'], `${at}.flavor`),
@@ -165,15 +176,25 @@ function readSite(value: unknown, at: string): CallSite {
     column: count(data['column'], `${at}.column`),
     where: text(data['where'], `${at}.where`),
     source: text(data['source'], `${at}.source`),
-    status,
+    consequence,
     reason: text(data['reason'], `${at}.reason`),
     advice: text(data['advice'], `${at}.advice`),
     calls: count(data['calls'], `${at}.calls`),
     elided: count(data['elided'], `${at}.elided`),
     host_ns: count(data['host_ns'], `${at}.host_ns`),
     shapes: text(data['shapes'], `${at}.shapes`),
+    vmap: data['vmap'] === null ? null : variant(data['vmap'], `${at}.vmap`),
     errors: list(data['errors'], `${at}.errors`, text)
   };
+}
+
+function variant(value: unknown, at: string): Variant {
+  try {
+    return readVariant(value, at);
+  } catch (error) {
+    check(!(error instanceof BadRecording), at);
+    throw error;
+  }
 }
 
 function placesByCell(
@@ -226,7 +247,7 @@ function record(value: unknown, at: string): Fields {
 
 function list<T>(value: unknown, at: string, item: (value: unknown, at: string) => T): T[] {
   check(Array.isArray(value), at);
-  return value.map((each, place) => item(each, `${at}[${place}]`));
+  return value.slice(0, MOST_ENTRIES).map((each, place) => item(each, `${at}[${place}]`));
 }
 
 function text(value: unknown, at: string): string {

@@ -1,5 +1,6 @@
 /** Groups, sorts and filters the callbacks and sites of a snapshot for the panel. */
 
+import { statusWord } from '../../view/data/words.js';
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 
 const FORMERLY = 'formerly';
@@ -68,10 +69,10 @@ export function filtered(
   }
   const sites = group.sites.filter(place => {
     const site = snapshot.sites[place]!;
-    const { source, reason } = site;
+    const { source, consequence, reason } = site;
     const label = labels.get(site.cell ?? '') ?? '';
-    const status = site.errors.length > 0 ? 'failed' : site.status.replaceAll('_', ' ');
-    return matches(...about, label, site.where, source, status, reason, ...site.errors);
+    const status = [consequence, statusWord(consequence)];
+    return matches(...about, label, site.where, source, ...status, reason, ...site.errors);
   });
   return sites.length > 0 ? { ...group, sites } : null;
 }

@@ -149,9 +149,10 @@ export class Panel {
   }
 }
 
-function statusWords({ callbacks, running }: Snapshot, live: boolean): string {
+function statusWords({ callbacks, more_sites, running }: Snapshot, live: boolean): string {
   const count = counted(callbacks.length, 'callback');
-  return joined([count, live ? '' : 'saved results', running ? 'running' : '']);
+  const more = more_sites ? `${counted(more_sites, 'call site')} not shown` : '';
+  return joined([count, live ? '' : 'saved results', more, running ? 'running' : '']);
 }
 
 function setWords(node: HTMLElement, words: readonly Words[]): void {

@@ -1,14 +1,13 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
 import { h } from '../../view/dom.js';
-import { callWords, counted, statusWord, timeWords } from '../../view/data/words.js';
+import { callWords, counted, statusWords, timeWords, toneOf } from '../../view/data/words.js';
 import type { Callback, CallSite } from '../kernel/snapshot.js';
 import {
   joined,
   sentences,
   siteFigures,
-  siteSign,
-  siteTone
+  worstTone
 } from '../words.js';
 
 /** Goes to a line of the notebook. */
@@ -38,8 +37,8 @@ export class SiteRow {
   /** Shows `site`, in the cell with that label (empty: unknown). */
   update(site: CallSite, label: string): void {
     this.site = site;
-    this.node.className = `jaxcb-callsite jaxcb-tone-${siteTone(site)}`;
-    setText(this.status, `${siteSign(site)} ${site.errors.length ? 'failed' : statusWord(site.status)}`);
+    this.node.className = `jaxcb-callsite jaxcb-tone-${toneOf(site.consequence)}`;
+    setText(this.status, statusWords(site.consequence));
     const where = label ? site.where.replace(', another cell', '') : site.where;
     setText(this.where, spaced(label, where));
     setText(this.source, site.source);
@@ -97,7 +96,7 @@ export class CallbackRow {
     const time = callback.calls > 0 && callback.host_ns > 0 ? timeWords(callback.host_ns) : '';
     setText(this.figures, joined([callWords(callback.calls), time, counted(callback.sites.length, 'site')]));
     setText(this.alarms, alarmWords(callback));
-    this.alarms.classList.toggle('jaxcb-tone-error', callback.errors > 0);
+    this.alarms.className = `jaxcb-callback-alarms jaxcb-tone-${worstTone(sites)}`;
     const where = callback.where || `line ${callback.line}`;
     const label = labels.get(callback.cell ?? '') ?? '';
     setText(this.button, callback.cell ? `registered at ${spaced(label, where)}` : '');
@@ -131,7 +130,7 @@ export class CallbackRow {
 function alarmWords(callback: Callback): string {
   return joined([
     callback.errors > 0 ? `✕ ${counted(callback.errors, 'error')}` : '',
-    callback.elided > 0 ? `✕ ${callback.elided.toLocaleString('en-US')} elided` : ''
+    callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : ''
   ]);
 }
 

@@ -2,10 +2,15 @@
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { INotebookModel } from '@jupyterlab/notebook';
-import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from '../../view/data/parse.js';
-import phrases from '../../view/data/phrases.json';
-import { MIME_TYPE, type Facts, type Measured, type Site } from '../../view/data/schema.js';
-import { say, variantShapes } from '../../view/data/words.js';
+import {
+  BadRecording,
+  NOT_MEASURED,
+  parseFacts,
+  parseMeasured,
+  type ReadFacts
+} from '../../view/data/parse.js';
+import { MIME_TYPE, type Measured, type Site } from '../../view/data/schema.js';
+import { counted, variantShapes } from '../../view/data/words.js';
 import { inAnotherCell } from '../../view/sites/row.js';
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 
@@ -15,7 +20,7 @@ const MOST_SITES = 500; // each is a row of the panel
 export interface SavedTrace {
   readonly id: string;
   readonly text: string;
-  readonly facts: Facts;
+  readonly facts: ReadFacts;
   readonly measured: Measured;
 }
 
@@ -61,6 +66,7 @@ function parsed<T>(parse: () => T): T | null {
 /** The sites of all traces with their totals, and a callback for each host function. */
 export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
   const sites = new Map<string, CallSite>();
+  const more = new Set<string>();
   for (const trace of traces) {
     trace.facts.sites.forEach((_, place) => {
       const site = callSite(trace, place);
@@ -68,6 +74,8 @@ export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
       const before = sites.get(key);
       if (before || sites.size < MOST_SITES) {
         sites.set(key, before ? sum(before, site) : site);
+      } else {
+        more.add(key);
       }
     });
   }
@@ -77,6 +85,7 @@ export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
     running: false,
     callbacks: callbacksOf(all),
     sites: all,
+    more_sites: more.size + traces.reduce((count, { facts }) => count + facts.left_out, 0),
     crcs: new Map(),
     byCell: new Map()
   };
@@ -88,12 +97,13 @@ function callSite({ id, text, facts, measured }: SavedTrace, place: number): Cal
   const line = measured.lines[place] ?? site.line;
   const here = !inAnotherCell(site) && text.includes(site.source);
   const cell = site.cell ? (here ? id : ran) : null;
-  return { ...site, cell, line, host_ns: measured.host_ns[place] ?? 0, shapes: shapesOf(site) };
+  const host_ns = measured.host_ns[place] ?? 0;
+  return { ...site, cell, line, host_ns, shapes: shapesOf(site), vmap: null };
 }
 
 function shapesOf({ shapes }: Site): string {
   const all = new Set(shapes.map(variantShapes));
-  return all.size > 1 ? say(phrases.shapes, { count: all.size }) : ([...all][0] ?? '');
+  return all.size > 1 ? counted(all.size, 'shape') : ([...all][0] ?? '');
 }
 
 /** The later of two results of one site, with the totals of both. */

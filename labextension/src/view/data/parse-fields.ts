@@ -54,6 +54,17 @@ export function cut(value: string, longest: number): string {
   return `${value.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
+/** One of some words. */
+export function oneOf<T extends string>(words: readonly T[]): Reader<T> {
+  return (value, path) => {
+    const known = words.find(word => word === value);
+    if (known === undefined) {
+      throw bad(path, value, `one of ${words.join(', ')}`);
+    }
+    return known;
+  };
+}
+
 /** A whole number from `least` to `most`. */
 export function whole(least = 0, most = Number.MAX_SAFE_INTEGER): Reader<number> {
   return (value, path) => {
@@ -129,4 +140,18 @@ function foundWords(value: unknown): string {
     return String(value);
   }
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`.replace('a object', 'an object');
+}
+
+/** Throws `BadRecording` if `data` holds more than `most` values, which take too long to read. */
+export function checkSize(data: readonly unknown[], most: number, path: string): void {
+  const found: unknown[] = [data];
+  for (let place = 0; place < found.length; place++) {
+    const value = found[place];
+    for (const inner of typeof value === 'object' && value !== null ? Object.values(value) : []) {
+      if (found.push(inner) > most) {
+        const words = most.toLocaleString('en-US');
+        throw new BadRecording(`${path} holds more than ${words} values, too many to show.`);
+      }
+    }
+  }
 }

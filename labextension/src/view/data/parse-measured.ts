@@ -23,7 +23,7 @@ import {
 const MOST_COMPILATIONS = 1_000;
 const MOST_LINES = 100;
 const MOST_ENVIRONMENT = 20;
-const MOST_COMPRESSED = 64_000_000; // characters
+const MOST_COMPRESSED = 5_000_000; // characters, for the most rows that are unpacked
 
 /** Used if the metadata was cleared: no times, no calls. */
 export const NOT_MEASURED: Measured = {

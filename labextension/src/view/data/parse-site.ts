@@ -7,12 +7,13 @@ import {
   flag,
   list,
   listOf,
+  oneOf,
   orNull,
   text,
   tuple,
   whole
 } from './parse-fields.js';
-import { STATUSES, type Aval, type Status, type Level, type SampleValues, type Variant } from './schema.js';
+import { CONSEQUENCES, OUT_OF_RANGE, STATUSES, type Aval, type Level, type SampleValues, type Variant } from './schema.js';
 import { type Site } from './schema.js';
 
 export const NAME = 200;
@@ -24,16 +25,11 @@ const MOST_LEVELS = 32;
 const MOST_LINES = 100; // notes, errors and sample values of one site
 const NO_ELEMENT = -1;
 
-/** How many more variants may be read: the `variant` of a call has only 16 bits. */
-export interface Budget {
-  variants: number;
-}
-
-/** Reads a site, with at most `budget.variants` variants. */
-export function readSite(value: unknown, path: string, budget: Budget): Site {
+export function readSite(value: unknown, path: string): Site {
   const site = new Fields(value, path);
-  const shapes = site.get('shapes', listOf(readVariant, budget.variants));
-  budget.variants -= shapes.length;
+  const status = site.get('status', oneOf(STATUSES));
+  const errors = site.get('errors', listOf(text(LONG), MOST_LINES));
+  const failed = errors.length > 0;
   return {
     function: site.get('function', text(NAME)),
     flavor: site.get('flavor', text(NAME)),
@@ -42,7 +38,8 @@ export function readSite(value: unknown, path: string, budget: Budget): Site {
     column: site.get('column', whole()),
     cell: site.get('cell', flag),
     source: site.get('source', text(SENTENCE)),
-    status: site.get('status', readStatus),
+    status,
+    consequence: site.getOr('consequence', failed ? 'raised' : status, oneOf(CONSEQUENCES)),
     reason: site.get('reason', text(SENTENCE)),
     advice: site.get('advice', text(SENTENCE)),
     calls: site.get('calls', whole()),
@@ -51,25 +48,20 @@ export function readSite(value: unknown, path: string, budget: Budget): Site {
     written: site.get('written', orNull(whole())),
     elided: site.get('elided', whole()),
     notes: site.get('notes', listOf(text(SENTENCE), MOST_LINES)),
-    errors: site.get('errors', listOf(text(LONG), MOST_LINES)),
-    shapes,
+    errors,
+    shapes: site.get('shapes', listOf(readVariant, OUT_OF_RANGE)),
     sample_values: site.get('sample_values', listOf(readSample, MOST_LINES))
   };
 }
 
-function readStatus(value: unknown, path: string): Status {
-  const status = STATUSES.find(one => one === value);
-  if (status === undefined) {
-    throw bad(path, value, `one of ${STATUSES.join(', ')}`);
-  }
-  return status;
-}
-
-function readVariant(value: unknown, path: string): Variant {
+/** Reads a variant of a call site. */
+export function readVariant(value: unknown, path: string): Variant {
   const variant = new Fields(value, path);
   return {
     operands: variant.get('operands', listOf(readAval, MOST_OPERANDS)),
     results: variant.get('results', listOf(readAval, MOST_OPERANDS)),
+    operand_names: variant.getOr('operand_names', [], listOf(text(NAME), MOST_OPERANDS)),
+    result_names: variant.getOr('result_names', [], listOf(text(NAME), MOST_OPERANDS)),
     levels: variant.get('levels', listOf(readLevel, MOST_LEVELS)),
     calls: variant.get('calls', whole()),
     shards: variant.get('shards', whole()),

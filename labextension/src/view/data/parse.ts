@@ -1,14 +1,16 @@
 /** Reads untrusted data as a recording, with bounded work. */
 
-import { BadRecording, Fields, flag, list, whole } from './parse-fields.js';
-import { readSite } from './parse-site.js';
-import { OUT_OF_RANGE, SCHEMA, type Facts } from './schema.js';
+import { BadRecording, checkSize, Fields, flag, list, listOf, oneOf, text, tuple, whole } from './parse-fields.js';
+import { readSite, SENTENCE } from './parse-site.js';
+import { SCHEMA, TONES, type Facts, type Part } from './schema.js';
 
 export { BadRecording } from './parse-fields.js';
 export { NOT_MEASURED, parseMeasured } from './parse-measured.js';
 export { parseProgress } from './parse-progress.js';
 
 const MOST_SITES = 2_000;
+const MOST_PARTS = 20;
+const MOST_VALUES = 300_000; // in the sites that are shown: fewer variants than a call can name
 
 /** `Facts`, and the number of sites that were not read. */
 export interface ReadFacts extends Facts {
@@ -26,15 +28,20 @@ export function parseFacts(data: unknown): ReadFacts {
     );
   }
   const sites = facts.get('sites', list);
-  const budget = { variants: OUT_OF_RANGE };
+  const shown = sites.slice(0, MOST_SITES);
+  checkSize(shown, MOST_VALUES, 'sites');
   return {
     schema,
-    sites: sites
-      .slice(0, MOST_SITES)
-      .map((site, place) => readSite(site, `sites[${place}]`, budget)),
+    headline: facts.getOr('headline', [], listOf(readPart, MOST_PARTS)),
+    sites: shown.map((site, place) => readSite(site, `sites[${place}]`)),
     overflow: facts.get('overflow', whole()),
     not_kept: facts.getOr('not_kept', 0, whole()),
     ahead: facts.get('ahead', flag),
     left_out: Math.max(0, sites.length - MOST_SITES)
   };
+}
+
+function readPart(value: unknown, path: string): Part {
+  const [tone, words] = tuple(2)(value, path);
+  return [oneOf(TONES)(tone, `${path}[0]`), text(SENTENCE)(words, `${path}[1]`)];
 }

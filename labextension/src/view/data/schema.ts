@@ -10,8 +10,20 @@ import phrases from './phrases.json';
 export const SCHEMA = 1;
 export const MIME_TYPE = `application/vnd.jupyter-jaxcb.recording.v${SCHEMA}+json`;
 
-export type Status = keyof typeof phrases.signs;
-export const STATUSES = Object.keys(phrases.signs) as readonly Status[];
+/** What matters most about the calls of a site: a problem, or else its status. */
+export type Consequence = keyof typeof phrases.tones;
+export const CONSEQUENCES = Object.keys(phrases.tones) as readonly Consequence[];
+export type Status = Exclude<Consequence, 'raised' | 'not_finite'>;
+export const STATUSES = CONSEQUENCES.filter(
+  (one): one is Status => one !== 'raised' && one !== 'not_finite'
+);
+
+/** How much a consequence matters. It sets the color; sign and text express it too. */
+export type Tone = 'error' | 'warning' | 'kept' | 'quiet';
+export const TONES: readonly Tone[] = ['error', 'warning', 'kept', 'quiet']; // worst first
+
+/** One clause of the summary line. */
+export type Part = readonly [tone: Tone, text: string];
 
 /** Shape and dtype of one array. */
 export type Aval = readonly [shape: readonly number[], dtype: string];
@@ -26,6 +38,8 @@ export const LOOPED_METHODS: readonly string[] = ['sequential', 'sequential_unro
 export interface Variant {
   readonly operands: readonly Aval[]; // as one host call sees them
   readonly results: readonly Aval[];
+  readonly operand_names: readonly string[]; // "x", "params['w']"; empty: unknown
+  readonly result_names: readonly string[];
   readonly levels: readonly Level[]; // innermost vmap first
   readonly calls: number;
   readonly shards: number; // 0: one call for all devices
@@ -52,6 +66,7 @@ export interface Site {
   readonly cell: boolean; // in a notebook cell, not in a file
   readonly source: string; // the line, stripped
   readonly status: Status;
+  readonly consequence: Consequence;
   readonly reason: string; // empty when its calls are simply kept
   readonly advice: string;
   readonly calls: number;
@@ -67,6 +82,7 @@ export interface Site {
 
 export interface Facts {
   readonly schema: number;
+  readonly headline: readonly Part[]; // worst first
   readonly sites: readonly Site[]; // in program order
   readonly overflow: number; // host calls after the log was full, not in the counts
   readonly not_kept?: number; // host calls in the counts but without a row; absent: none

@@ -1,7 +1,7 @@
 /** Formats shapes, counts and times with the phrases of `jupyter_jaxcb/report`. */
 
 import phrases from './phrases.json';
-import type { Aval, Status, Level, Variant } from './schema.js';
+import type { Aval, Consequence, Level, Tone, Variant } from './schema.js';
 
 /** Fills in the names in braces of a phrase. */
 export function say(phrase: string, words: Readonly<Record<string, string | number>>): string {
@@ -80,12 +80,17 @@ export function levelWords(levels: readonly Level[]): string {
   return `${sizes.join(' × ')}, ${method}`;
 }
 
-/** The sign of a status, readable without its color. */
-export function statusSign(status: Status): string {
-  return phrases.signs[status];
+/** `⚠ unused`, `✕ raised`; the sign alone for kept calls, whose number is shown. */
+export function statusWords(consequence: Consequence): string {
+  return `${phrases.signs[consequence]} ${statusWord(consequence)}`.trimEnd();
 }
 
-/** `not reached`, ...; empty for kept calls, which the number of calls shows. */
-export function statusWord(status: Status): string {
-  return status === 'kept' ? '' : status.replaceAll('_', ' ');
+/** `not reached`, ...; empty for kept calls. */
+export function statusWord(consequence: Consequence): string {
+  return phrases.words[consequence];
+}
+
+/** The tone of a consequence: the same in the headline, rows, badges and the panel. */
+export function toneOf(consequence: Consequence): Tone {
+  return phrases.tones[consequence] as Tone;
 }

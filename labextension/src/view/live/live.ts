@@ -16,9 +16,11 @@ import { appendRaw, type RawCalls } from '../data/raw.js';
 import type { Progress } from '../data/schema.js';
 import { Store, type Labels } from '../data/store.js';
 import { Timeline } from '../timeline/timeline.js';
+import { CALLS, NO_CALLS_LOOK, remember, remembered, SITES } from '../remembered.js';
 import { callWords } from '../data/words.js';
 
 const MOST_SITES = 60;
+const LONG_NS = 2e9; // the host trace of a cell that ran for longer opens, as its live view was
 const MOST_RUNNING = 8;
 
 export class LiveView {
@@ -38,6 +40,7 @@ export class LiveView {
   private readonly store = new Store(labelsWhile([], [], []));
   private labelled = '';
   private timeline: Timeline | null = null;
+  private placed = false; // in the document, as the user left the cell's last view
 
   constructor() {
     this.details.addEventListener('toggle', this.unfold);
@@ -55,6 +58,11 @@ export class LiveView {
   /** Updates the view; called ten times a second. Never throws. */
   update(progress: unknown, threads: readonly string[]): void {
     this.guarded(() => this.render(parseProgress(progress), threads));
+    if (this.node.isConnected && !this.placed) {
+      this.placed = true;
+      const look = remembered(this.node);
+      this.details.open = look !== null && look.expanded && look.tab === CALLS;
+    }
   }
 
   /** Adds calls, whose `variant` is an index of a site, to the timeline. Never throws. */
@@ -77,7 +85,14 @@ export class LiveView {
       this.timeline = new Timeline(this.store);
       this.details.append(this.timeline.node);
     }
+    this.leave(this.details.open);
   };
+
+  /** Lets the host trace that replaces this view show what it shows. */
+  private leave(timeline: boolean): void {
+    const calls = remembered(this.node)?.calls ?? NO_CALLS_LOOK;
+    remember(this.node, { expanded: true, tab: timeline ? CALLS : SITES, calls });
+  }
 
   private guarded(action: () => void): void {
     try {
@@ -91,6 +106,9 @@ export class LiveView {
   }
 
   private render(progress: Progress, threads: readonly string[]): void {
+    if (progress.elapsed_ns > LONG_NS && remembered(this.node) === null) {
+      this.leave(false);
+    }
     this.bar.update(progress);
     this.running.update(
       progress.running.map(call => ({

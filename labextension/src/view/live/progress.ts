@@ -21,7 +21,11 @@ export function elapsedWords(ns: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** `431 of 10,000 calls · 2,310 calls/s · 3.2 s`; no rate before the first call has returned. */
+/**
+ * `431 of 10,000 calls · 2,310 calls/s · 3.2 s, about 5 s left`.
+ *
+ * There is no rate before the first call has returned.
+ */
 export function progressWords(progress: Progress): string {
   const { calls, expected, rate } = progress;
   const counted =
@@ -30,7 +34,22 @@ export function progressWords(progress: Progress): string {
       : callWords(calls);
   const speed = rate < 10 ? Number(rate.toFixed(1)) : Math.round(rate);
   const pace = calls > 0 ? [`${speed.toLocaleString('en-US')} calls/s`] : [];
-  return [counted, ...pace, elapsedWords(progress.elapsed_ns)].join(' · ');
+  const left = leftWords(progress);
+  const time = [elapsedWords(progress.elapsed_ns), ...(left ? [left] : [])].join(', ');
+  return [counted, ...pace, time].join(' · ');
+}
+
+/** `about 13 s left`, at the current rate; empty if the total is unknown, or for the last second. */
+function leftWords({ calls, expected, rate }: Progress): string {
+  const seconds = expected === null || rate === 0 ? 0 : Math.round((expected - calls) / rate);
+  const minutes = Math.round(seconds / 60);
+  if (seconds < 1) {
+    return '';
+  }
+  if (seconds < 120) {
+    return `about ${seconds} s left`;
+  }
+  return minutes < 120 ? `about ${minutes} min left` : `about ${Math.round(minutes / 60)} h left`;
 }
 
 /** The percentage of the expected calls that were made; null if unknown. */

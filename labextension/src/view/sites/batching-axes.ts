@@ -2,13 +2,13 @@
 
 import phrases from '../data/phrases.json';
 import { LOOPED_METHODS, type Aval, type Level, type Variant } from '../data/schema.js';
-import { levelWords, say, shapeWords } from '../data/words.js';
+import { callWords, counted, say, shapeWords } from '../data/words.js';
 
 /**
  * How one vmap treats an operand: `batched`, `tiled` and `size1` are axes of the host operand,
  * `looped` is an axis that the host loops over, `unbatched` adds no axis.
  */
-export type AxisKind = 'batched' | 'tiled' | 'size1' | 'looped' | 'unbatched';
+export type AxisKind = keyof typeof phrases.axes;
 
 export interface BatchAxis {
   readonly kind: AxisKind;
@@ -24,34 +24,34 @@ export interface Batched {
   readonly host: readonly number[];
 }
 
-const IN_WORDS: Readonly<Record<AxisKind, string>> = {
-  batched: 'batched',
-  tiled: 'unbatched, tiled',
-  size1: 'unbatched, size-1 axis',
-  looped: 'batched, looped over',
-  unbatched: 'unbatched, no axis'
-};
-
 /** The operands and results; null if the data is inconsistent. */
 export function batchedOf(variant: Variant): readonly Batched[] | null {
-  const { operands, results, levels } = variant;
+  const { operands, results, operand_names, result_names, levels } = variant;
   if (levels.some(([, , flags]) => flags.length !== operands.length)) {
     return null;
   }
+  const operandNames = named(phrases.argument, operands, operand_names);
+  const resultNames = named(phrases.result, results, result_names);
   const found = [
     ...operands.map((aval, place) =>
-      batch(numbered('operand', operands, place), aval, levels, flags => flags[place] ?? false)
+      batch(operandNames[place]!, aval, levels, flags => flags[place] ?? false)
     ),
-    ...results.map((aval, place) =>
-      batch(numbered('result', results, place), aval, levels, () => true)
-    )
+    ...results.map((aval, place) => batch(resultNames[place]!, aval, levels, () => true))
   ];
   const fitting = found.filter(one => one !== null);
   return fitting.length === found.length ? fitting : null;
 }
 
-function numbered(word: string, avals: readonly Aval[], place: number): string {
-  return avals.length === 1 ? word : `${word} ${place + 1}`;
+/** The names of `avals`; numbers them if there are no names. */
+export function named(
+  word: string,
+  avals: readonly Aval[],
+  names: readonly string[]
+): readonly string[] {
+  if (names.length === avals.length) {
+    return names;
+  }
+  return avals.map((_, place) => (avals.length === 1 ? word : `${word} ${place + 1}`));
 }
 
 function batch(
@@ -68,7 +68,7 @@ function batch(
       return null;
     }
     axes.push({ kind, size: kind === 'size1' ? 1 : size });
-    if (kind !== 'looped' && kind !== 'unbatched') {
+    if (isOfHost(kind)) {
       if (host[seen] !== axes.at(-1)?.size) {
         return null;
       }
@@ -94,35 +94,77 @@ function kindOf(method: string, isBatched: boolean): AxisKind | null {
   }
 }
 
-/** `4 × 3 elements in one call`, `4 elements × one call`. */
-export function elementWords(levels: readonly Level[]): string {
-  const outermostFirst = [...levels].reverse();
-  const isLooped = ([, method]: Level): boolean => LOOPED_METHODS.includes(method);
-  const looped = sizesOf(outermostFirst.filter(isLooped));
-  const together = sizesOf(outermostFirst.filter(level => !isLooped(level)));
-  if (!looped) {
-    return `${together} in one call`;
-  }
-  return `${looped} × one call${together ? ` with ${together}` : ''}`;
+/** Whether the host function sees such an axis. */
+export function isOfHost(kind: AxisKind): boolean {
+  return kind !== 'looped' && kind !== 'unbatched';
 }
 
-function sizesOf(levels: readonly Level[]): string {
+/** `1 call for 12 elements (4 × 3)`, `24 calls, 12 (4 × 3) each time, one for each element`. */
+export function elementWords({ levels, calls }: Variant): string {
+  const outermostFirst = [...levels].reverse();
+  const looped = outermostFirst.filter(isLooped);
+  const together = outermostFirst.filter(level => !isLooped(level));
+  const atOnce = product(looped); // calls each time the program gets there
+  const elements = `${counted(product(together), 'element')}${factors(together)}`;
+  if (atOnce === 0) {
+    return phrases.empty_batch;
+  }
+  if (atOnce === 1 && calls <= 1) {
+    const words = say(phrases.one_call, { elements });
+    return calls ? words : say(phrases.each_time, { words });
+  }
+  const made = callsMade(calls, atOnce, factors(looped));
+  return together.length || atOnce === 1
+    ? say(phrases.each_for, { calls: made, elements })
+    : say(phrases.one_for_each, { calls: made });
+}
+
+function callsMade(calls: number, atOnce: number, factors: string): string {
+  if (calls === 0) {
+    return say(phrases.each_time, { words: `${callWords(atOnce)}${factors}` });
+  }
+  if (calls === atOnce || atOnce === 1) {
+    return `${callWords(calls)}${factors}`;
+  }
+  const some = `${atOnce.toLocaleString('en-US')}${factors}`;
+  return say(phrases.some_each_time, { calls: callWords(calls), some });
+}
+
+function isLooped([, method]: Level): boolean {
+  return LOOPED_METHODS.includes(method);
+}
+
+function product(levels: readonly Level[]): number {
+  return levels.reduce((count, [size]) => count * size, 1);
+}
+
+function factors(levels: readonly Level[]): string {
   const sizes = levels.map(([size]) => size.toLocaleString('en-US'));
-  return levels.length ? `${sizes.join(' × ')} element${sizes.join() === '1' ? '' : 's'}` : '';
+  return sizes.length > 1 ? ` (${sizes.join(' × ')})` : '';
+}
+
+/** `expand_dims`: the methods of the vmaps, outermost first, each once. */
+export function methodWords(levels: readonly Level[]): string {
+  return [...new Set([...levels].reverse().map(([, method]) => method))].join(', ');
+}
+
+/** `each call receives`: the head of the shapes that the host function sees. */
+export function receives(levels: readonly Level[]): string {
+  return product(levels.filter(isLooped)) === 1 ? phrases.one_receives : phrases.each_receives;
 }
 
 /** The whole diagram as text, for screen readers. */
 export function diagramWords(variant: Variant, rows: readonly Batched[]): string {
-  const operands = rows.slice(0, variant.operands.length).map(row => rowWords(row, 'sees'));
-  const results = rows.slice(variant.operands.length).map(row => rowWords(row, 'returns'));
-  return [levelWords(variant.levels), ...operands, ...results, elementWords(variant.levels)].join('. ');
+  const { operands, levels } = variant;
+  const given = rows.slice(0, operands.length).map(row => rowWords(row, receives(levels)));
+  const returned = rows.slice(operands.length).map(row => rowWords(row, phrases.must_return));
+  return [elementWords(variant), ...given, ...returned].join('. ');
 }
 
 function rowWords({ name, axes, host }: Batched, verb: string): string {
-  const kinds = axes.map(({ kind, size }) =>
-    kind === 'size1' || kind === 'unbatched'
-      ? IN_WORDS[kind]
-      : `${say(phrases.vmap, { size })} ${IN_WORDS[kind]}`
-  );
-  return `${name}: ${kinds.join(', ')}; the host ${verb} ${shapeWords(host)}`;
+  const kinds = axes.map(({ kind, size }) => {
+    const sized = kind !== 'size1' && kind !== 'unbatched';
+    return `${sized ? `${size.toLocaleString('en-US')} ` : ''}${phrases.axes[kind]}`;
+  });
+  return `${name}: ${kinds.join(', ')}; ${verb} ${shapeWords(host)}`;
 }

@@ -1,8 +1,8 @@
 /** Draws how vmap changed the shapes: a row per operand or result, a column per vmap. */
 
-import { batchedOf, diagramWords, elementWords } from './batching-axes.js';
+import { batchedOf, diagramWords, elementWords, isOfHost, receives } from './batching-axes.js';
 import type { AxisKind, BatchAxis, Batched } from './batching-axes.js';
-import { h, type Child } from '../dom.js';
+import { h, set, type Child } from '../dom.js';
 import phrases from '../data/phrases.json';
 import type { Aval, Variant } from '../data/schema.js';
 import { levelWords, say, shapeWords, variantShapes } from '../data/words.js';
@@ -10,71 +10,83 @@ import { levelWords, say, shapeWords, variantShapes } from '../data/words.js';
 const MOST_ROWS = 16;
 const MOST_COLUMNS = 8;
 
-const LEGEND: Readonly<Record<AxisKind, string>> = {
-  batched: 'batched: one entry per batch element',
-  tiled: 'tiled: repeated for every batch element',
-  size1: 'size-1 axis: one entry for all batch elements',
-  looped: 'looped over: one call per batch element, without this axis',
-  unbatched: 'no axis: one value for all batch elements'
-};
-
 /** Operands and results of one variant, as in the program and as the host sees them. */
 export function batchingDiagram(variant: Variant): HTMLElement {
-  const rows = variant.levels.length ? batchedOf(variant) : null;
-  const drawn = Math.max(variant.operands.length, variant.results.length);
-  if (rows === null || variant.levels.length > MOST_COLUMNS || drawn > MOST_ROWS) {
+  const rows = rowsOf(variant);
+  if (rows === null) {
     return shapesOnly(variant);
   }
-  const grid = h('div', { class: 'jaxcb-batching-grid' }, ...header(variant));
-  grid.style.setProperty('--jaxcb-columns', String(variant.levels.length + 4));
-  rows.forEach((row, place) => grid.append(...cellsOf(row, place < variant.operands.length)));
-  // Focusable, because it scrolls in narrow outputs.
+  const diagram = drawing(variant, rows);
+  set(diagram, { tabindex: 0 }); // focusable, because it scrolls in narrow outputs
+  diagram.append(legend(rows));
+  return diagram;
+}
+
+/** The sentence and the diagram, for a tooltip: without a legend, and never focused. */
+export function smallDiagram(variant: Variant): HTMLElement {
+  const rows = rowsOf(variant);
+  const diagram = rows === null ? shapesOnly(variant) : drawing(variant, rows);
+  return h('div', {}, h('strong', {}, elementWords(variant)), diagram);
+}
+
+/** The rows to draw; null if there is no vmap, too much to draw, or inconsistent data. */
+function rowsOf(variant: Variant): readonly Batched[] | null {
+  const { operands, results, levels } = variant;
+  const fits = levels.length <= MOST_COLUMNS && Math.max(operands.length, results.length) <= MOST_ROWS;
+  return levels.length && fits ? batchedOf(variant) : null;
+}
+
+function drawing(variant: Variant, rows: readonly Batched[]): HTMLElement {
   return h(
     'div',
-    { class: 'jaxcb-batching', role: 'img', tabindex: 0, 'aria-label': diagramWords(variant, rows) },
-    grid,
-    footer(variant, rows)
+    { class: 'jaxcb-batching', role: 'img', 'aria-label': diagramWords(variant, rows) },
+    gridOf(variant, rows)
   );
 }
 
-function header(variant: Variant): Node[] {
-  const columns = [...variant.levels].reverse().map(([size], place, { length }) => {
-    const title = place === 0 ? 'outermost' : place === length - 1 ? 'innermost' : '';
-    return head(say(phrases.vmap, { size }), length > 1 ? title : '');
+function gridOf(variant: Variant, rows: readonly Batched[]): HTMLElement {
+  const split = variant.operands.length;
+  const grid = h('div', { class: 'jaxcb-batching-grid' }, ...header(variant));
+  grid.style.setProperty('--jaxcb-columns', String(variant.levels.length + 4));
+  rows.slice(0, split).forEach(row => grid.append(...cellsOf(row, '→')));
+  if (rows.length > split) {
+    grid.append(h('span', { class: 'jaxcb-batching-returns' }, phrases.must_return));
+    rows.slice(split).forEach(row => grid.append(...cellsOf(row, '←')));
+  }
+  return grid;
+}
+
+function header({ levels }: Variant): Node[] {
+  const columns = [...levels].reverse().map(([size], place, { length }) => {
+    const ends = { 0: phrases.outermost, [length - 1]: phrases.innermost };
+    return head(say(phrases.vmap, { size: size.toLocaleString('en-US') }), length > 1 && ends[place]);
   });
-  const host = head('the host sees');
-  host.classList.add('jaxcb-batching-head-host');
-  return [head('as written'), ...columns, head('own axes'), head(''), host];
+  const host = head(receives(levels));
+  host.classList.add('jaxcb-batching-receives');
+  return [head(''), ...columns, head(phrases.own_axes), head(''), host];
 }
 
-function head(text: string, below = ''): HTMLElement {
-  return h(
-    'span',
-    { class: 'jaxcb-batching-head' },
-    text,
-    below && h('small', { class: 'jaxcb-muted' }, below)
-  );
+function head(text: string, below: Child = ''): HTMLElement {
+  return h('span', { class: 'jaxcb-batching-head' }, text, below && h('small', {}, below));
 }
 
-function cellsOf(row: Batched, isOperand: boolean): Node[] {
+function cellsOf(row: Batched, arrow: string): Node[] {
   return [
-    h(
-      'span',
-      { class: 'jaxcb-batching-name', title: row.dtype },
-      `${row.name} `,
-      h('code', {}, shapeWords(row.own))
-    ),
-    ...row.axes.map(axis => h('span', {}, axisBox(axis))),
+    h('code', { class: 'jaxcb-batching-name', title: `${row.name} · ${row.dtype}` }, row.name),
+    ...row.axes.map(axisBox),
     h('span', { class: 'jaxcb-batching-own' }, ...ownBoxes(row.own)),
-    h('span', { class: 'jaxcb-muted' }, isOperand ? '→' : '←'),
-    h('code', { class: 'jaxcb-batching-host' }, shapeWords(row.host))
+    h('span', { class: 'jaxcb-muted' }, arrow),
+    h('code', { class: 'jaxcb-batching-host' }, ...hostShape(row))
   ];
 }
 
 function axisBox({ kind, size }: BatchAxis): HTMLElement {
-  const number = size.toLocaleString('en-US');
-  const label = { unbatched: '–', looped: `${number} ×` }[kind as string] ?? number;
-  return h('span', { class: `jaxcb-axis jaxcb-axis-${kind}` }, label);
+  return h(
+    'span',
+    { class: `jaxcb-axis jaxcb-axis-${kind}` },
+    h('span', {}, kind === 'unbatched' ? '–' : size.toLocaleString('en-US')),
+    h('small', {}, phrases.axes[kind])
+  );
 }
 
 function ownBoxes(shape: readonly number[]): Child[] {
@@ -83,22 +95,24 @@ function ownBoxes(shape: readonly number[]): Child[] {
     : [h('span', { class: 'jaxcb-muted' }, 'scalar')];
 }
 
-function footer(variant: Variant, rows: readonly Batched[]): HTMLElement {
+/** `(4, 1, 5)`, in which the sizes of batch axes look like their boxes. */
+function hostShape({ axes, own, host }: Batched): Child[] {
+  const kinds = axes.map(({ kind }) => kind).filter(isOfHost);
+  const sizes = [
+    ...kinds.map((kind, place) => h('span', { class: `jaxcb-size-${kind}` }, String(host[place]))),
+    ...own.map(String)
+  ];
+  const separated = sizes.flatMap((size, place) => (place ? [', ', size] : [size]));
+  return ['(', ...separated, sizes.length === 1 ? ',)' : ')'];
+}
+
+function legend(rows: readonly Batched[]): HTMLElement {
   const kinds = new Set(rows.flatMap(row => row.axes.map(axis => axis.kind)));
-  const entries = [...kinds].map(kind =>
-    h(
-      'span',
-      { class: 'jaxcb-batching-key' },
-      h('span', { class: `jaxcb-axis jaxcb-axis-${kind}` }, kind === 'unbatched' ? '–' : ''),
-      LEGEND[kind]
-    )
-  );
-  return h(
-    'div',
-    { class: 'jaxcb-batching-legend' },
-    h('strong', {}, elementWords(variant.levels)),
-    ...entries
-  );
+  return h('ul', { class: 'jaxcb-batching-legend' }, ...[...kinds].map(meaning));
+}
+
+function meaning(kind: AxisKind): HTMLElement {
+  return h('li', {}, h('em', {}, phrases.axes[kind]), `: ${phrases.axes_mean[kind]}`);
 }
 
 function shapesOnly(variant: Variant): HTMLElement {
@@ -106,9 +120,9 @@ function shapesOnly(variant: Variant): HTMLElement {
   return h(
     'div',
     { class: 'jaxcb-batching-plain', role: 'img', 'aria-label': plainWords(variant, vmaps) },
-    ...boxesOf(variant.operands),
+    ...boxesOf(variant.operands, variant.operand_names),
     h('span', { class: 'jaxcb-muted' }, '→'),
-    ...boxesOf(variant.results),
+    ...boxesOf(variant.results, []),
     vmaps && h('span', { class: 'jaxcb-muted' }, vmaps)
   );
 }
@@ -117,14 +131,16 @@ function plainWords(variant: Variant, vmaps: string): string {
   return `the host function maps ${variantShapes(variant)}${vmaps && `; ${vmaps}`}`;
 }
 
-function boxesOf(avals: readonly Aval[]): Child[] {
+function boxesOf(avals: readonly Aval[], names: readonly string[]): Child[] {
   if (!avals.length) {
     return [h('span', { class: 'jaxcb-muted' }, phrases.nothing)];
   }
-  const shown = avals.slice(0, MOST_ROWS).map(([shape, dtype]) =>
+  const hasNames = names.length === avals.length;
+  const shown = avals.slice(0, MOST_ROWS).map(([shape, dtype], place) =>
     h(
       'span',
       { class: 'jaxcb-axis jaxcb-batching-array' },
+      hasNames && `${names[place]} `,
       shapeWords(shape),
       h('small', { class: 'jaxcb-muted' }, dtype)
     )

@@ -1,12 +1,14 @@
 /** The details of a site below its row. */
 
 import { batchingDiagram } from './batching.js';
+import { elementWords, methodWords } from './batching-axes.js';
 import { h, type Child } from '../dom.js';
 import { errorWords, sampleWords, shardWords } from './words.js';
 import type { Site, Variant } from '../data/schema.js';
-import { callWords, counted, levelWords, variantShapes } from '../data/words.js';
+import { callWords, counted, variantShapes } from '../data/words.js';
 
 const MOST_VARIANTS = 24;
+const MOST_SHOWN = 8; // errors and notes that are shown without a disclosure
 const SHORT_ERROR = 160; // characters that are shown without a disclosure
 
 /** How much is expanded initially. */
@@ -22,8 +24,8 @@ export function siteDetails(
 ): HTMLElement[] {
   return [
     ...reasonOf(site),
-    ...site.errors.map(errorLine),
-    ...site.notes.map(note => line('note', '•', note)),
+    ...firstOf(site.errors, errorLine, 'error'),
+    ...firstOf(site.notes, note => line('note', '•', note), 'note'),
     ...contextOf(site, around),
     ...variantsOf(site.shapes, unfolded),
     ...samplesOf(site)
@@ -56,6 +58,19 @@ function line(kind: string, sign: string, ...words: Child[]): HTMLElement {
     h('span', { class: 'jaxcb-sign', 'aria-hidden': 'true' }, sign),
     h('span', {}, ...words)
   );
+}
+
+/** The first lines, and a disclosure of the others. */
+function firstOf(
+  texts: readonly string[],
+  draw: (text: string) => HTMLElement,
+  noun: string
+): HTMLElement[] {
+  const more = texts.slice(MOST_SHOWN);
+  const first = texts.slice(0, MOST_SHOWN).map(draw);
+  return more.length
+    ? [...first, disclosure(counted(more.length, `more ${noun}`), false, () => more.map(draw))]
+    : first;
 }
 
 function reasonOf(site: Site): HTMLElement[] {
@@ -117,9 +132,9 @@ function variantBlock(variant: Variant, open: boolean, calls: string): HTMLEleme
   const summary = h(
     'span',
     {},
-    `${calls}`,
+    `${elementWords(variant)}: `,
     h('code', {}, variantShapes(variant)),
-    h('span', { class: 'jaxcb-muted' }, ` ${levelWords(variant.levels)}`)
+    h('span', { class: 'jaxcb-muted' }, ` vmap, ${methodWords(variant.levels)}`)
   );
   const diagram = disclosure(summary, open, () => [batchingDiagram(variant)]);
   return h('div', { class: 'jaxcb-site-variant' }, diagram, more);

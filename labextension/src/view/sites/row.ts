@@ -4,7 +4,7 @@ import { h, type Child } from '../dom.js';
 import { siteColour } from '../colours.js';
 import { siteCalls, timesKnown } from './words.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
-import { statusSign, statusWord, timeWords } from '../data/words.js';
+import { statusWords, timeWords, toneOf } from '../data/words.js';
 
 /** A line of code to jump to. */
 export interface Target {
@@ -29,6 +29,7 @@ export function siteRow(
   actions: SiteActions
 ): HTMLElement {
   const site = facts.sites[place]!;
+  const tone = toneOf(site.consequence);
   const elided = site.elided ? `${site.elided.toLocaleString('en-US')} elided` : '';
   return h(
     'div',
@@ -37,12 +38,12 @@ export function siteRow(
     whereOf(site, measured, place, actions.reveal),
     h('code', { class: 'jaxcb-site-source', title: site.source }, site.source || site.function),
     h('span', { class: 'jaxcb-site-flavor' }, `${site.function} · ${site.flavor}`),
-    h('span', { class: `jaxcb-status jaxcb-status-${site.status}` }, `${statusSign(site.status)} ${statusWord(site.status)}`.trimEnd()),
+    h('span', { class: `jaxcb-status jaxcb-tone-${tone}` }, statusWords(site.consequence)),
     h(
       'span',
       { class: 'jaxcb-site-calls' },
       siteCalls(site, facts.ahead),
-      elided && h('span', { class: 'jaxcb-elided' }, elided)
+      elided && h('span', { class: `jaxcb-tone-${tone === 'warning' ? tone : 'quiet'}` }, elided)
     ),
     h('span', { class: 'jaxcb-site-time' }, ...timeOf(site, measured, place))
   );

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { Badge, tooltipNode } from '../../../src/lab/badges/badge.js';
 import type { Note } from '../../../src/lab/badges/notes.js';
+import { aVariant } from '../../view/recordings.js';
 
 const KEPT: Note = {
   tone: 'kept',
@@ -9,6 +10,7 @@ const KEPT: Note = {
   name: 'bessel',
   title: 'bessel · line 3',
   details: ['pure · unknown', '<b>bold</b>'],
+  vmap: null,
   place: { site: 0 }
 };
 const CALLBACK: Note = { ...KEPT, tone: 'quiet', sign: '', text: 'pure', place: { callback: 1 } };
@@ -85,4 +87,21 @@ test('the tooltip shows every detail, as plain text', () => {
     'Outdated: the cell was edited after this run.'
   ]);
   expect(tooltipNode([KEPT], false).textContent).not.toContain('edited');
+});
+
+test('the tooltip of a call under vmap has a small diagram, which is never focused', () => {
+  const vmap = aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]], { operand_names: ['z'] });
+  const tip = tooltipNode([{ ...KEPT, vmap }, KEPT], false);
+  expect(tip.querySelector('.jaxcb-tip-vmap strong')?.textContent).toBe('1 call for 4 elements');
+  const diagrams = tip.querySelectorAll('.jaxcb-batching');
+  expect(diagrams.length).toBe(1);
+  expect(diagrams[0]!.getAttribute('aria-label')).toContain('z: 4 batched; one call receives (4,)');
+  expect(diagrams[0]!.hasAttribute('tabindex')).toBe(false);
+  expect(tip.querySelector('.jaxcb-batching-legend')).toBeNull();
+});
+
+test('the label for screen readers says how batch elements are spread over calls', () => {
+  const vmap = aVariant([[]], [[]], [[4, 'sequential', [true]]], { calls: 4 });
+  const label = badgeNode([{ ...KEPT, vmap }]).querySelector('button')!.getAttribute('aria-label');
+  expect(label).toContain('4 calls, one for each element');
 });

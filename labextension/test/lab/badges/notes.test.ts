@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { notesOf } from '../../../src/lab/badges/notes.js';
+import { aVariant } from '../../view/recordings.js';
 import { CALLBACK, SITE, snapshot } from '../snapshots.js';
 
 test('a cell that is not in the snapshot has no notes', () => {
@@ -51,4 +52,10 @@ test('the details of a callback include its options', () => {
     'pure callback · 5 calls · 1 site · 2 elided',
     'vmap_method=expand_dims'
   ]);
+});
+
+test('a site under vmap has the shapes that its tooltip draws', () => {
+  const vmap = aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]);
+  const note = notesOf(snapshot({ sites: [{ ...SITE, vmap }] }), 'two')!.lines[0]!.notes[0]!;
+  expect(note.vmap).toEqual(vmap);
 });

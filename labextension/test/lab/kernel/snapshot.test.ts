@@ -27,9 +27,10 @@ test.each([
   ['sites[0].calls', { sites: [{ ...SITE, calls: -1 }] }],
   ['sites[0].calls', { sites: [{ ...SITE, calls: '5' }] }],
   ['sites[0].host_ns', { sites: [{ ...SITE, host_ns: NaN }] }],
-  ['sites[0].status', { sites: [{ ...SITE, status: 'constructor' }] }],
+  ['sites[0].consequence', { sites: [{ ...SITE, consequence: 'constructor' }] }],
   ['sites[0].errors[0]', { sites: [{ ...SITE, errors: [{}] }] }],
   ['sites[0].cell', { sites: [{ ...SITE, cell: 7 }] }],
+  ['sites[0].vmap', { sites: [{ ...SITE, vmap: { operands: [[[-1], 'f']] } }] }],
   ['sites[0]', { sites: [null] }],
   ['sites', { sites: {} }],
   ['callbacks[0].sites', { callbacks: [{ ...CALLBACK, sites: [1] }] }],
@@ -49,6 +50,13 @@ test.each([null, 7, [], 'snapshot', { type: 'other', protocol: 1 }, {}])(
     expect(trouble(data)).toMatch(/^this kernel has jupyter_jaxcb.* Install the same version/);
   }
 );
+
+test('reads the first 500 sites and counts the others', () => {
+  const sites = Array(20_000).fill(SITE);
+  const read = snapshot({ sites, more_sites: 7, callbacks: [{ ...CALLBACK, sites: [3, 19_999] }] });
+  expect([read.sites.length, read.more_sites]).toEqual([500, 19_507]);
+  expect(read.callbacks[0]!.sites).toEqual([3]);
+});
 
 test('accepts any string as the id of a cell', () => {
   const read = snapshot({ sites: [{ ...SITE, cell: '__proto__' }] });

@@ -42,7 +42,7 @@ test('sorts groups by the requested order', () => {
 
 const TWO_SITES = snapshot({
   callbacks: [{ ...CALLBACK, sites: [0, 1] }],
-  sites: [SITE, { ...SITE, cell: 'three', status: 'not_reached', reason: 'a branch' }]
+  sites: [SITE, { ...SITE, cell: 'three', consequence: 'not_reached', reason: 'a branch' }]
 });
 const LABELS = new Map([['one', '[2]'], ['two', '[45]'], ['three', '[46]']]);
 
@@ -65,7 +65,7 @@ test('a filter leaves the sites whose source, status, reason or cell has all wor
 });
 
 test('a filter finds failed sites and their errors', () => {
-  const all = snapshot({ sites: [{ ...SITE, errors: ['ValueError: no luck'] }] });
+  const all = snapshot({ sites: [{ ...SITE, consequence: 'raised', errors: ['ValueError: no luck'] }] });
   const find = (query: string): unknown => filtered(all, groupsOf(all)[0]!, query, LABELS)?.sites;
-  expect([find('failed'), find('valueerror'), find('kept')]).toEqual([[0], [0], undefined]);
+  expect([find('raised'), find('valueerror'), find('kept')]).toEqual([[0], [0], undefined]);
 });

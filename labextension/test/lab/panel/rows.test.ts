@@ -9,7 +9,7 @@ const NO_LABELS = new Map<string, string>();
 beforeEach(() => jump.mockClear());
 
 function site(parts: Partial<CallSite> = {}): CallSite {
-  return { ...SITE, status: 'kept', ...parts };
+  return { ...SITE, consequence: 'kept', ...parts };
 }
 
 function siteRow(parts: Partial<CallSite> = {}): SiteRow {
@@ -24,9 +24,9 @@ function words(node: HTMLElement, selector: string): string[] {
 
 test('a site shows its status as sign and word, its figures, reason and advice', () => {
   const why = { reason: 'dead', advice: 'use it' };
-  const { node } = siteRow({ status: 'unused', elided: 2, calls: 0, ...why });
+  const { node } = siteRow({ consequence: 'unused', elided: 2, calls: 0, ...why });
   expect(words(node, 'span, .jaxcb-callsite-figures, p')).toEqual([
-    '✕ unused',
+    '⚠ unused',
     'line 3',
     '0 calls · () → (5,) · 2 elided',
     'Dead.',
@@ -35,8 +35,8 @@ test('a site shows its status as sign and word, its figures, reason and advice',
 });
 
 test('a failed site shows its status, and its errors as plain text', () => {
-  const { node } = siteRow({ errors: ['ValueError: <b>no</b>'] });
-  expect(words(node, '.jaxcb-callsite-status, p')).toEqual(['✕ failed', 'ValueError: <b>no</b>']);
+  const { node } = siteRow({ consequence: 'raised', errors: ['ValueError: <b>no</b>'] });
+  expect(words(node, '.jaxcb-callsite-status, p')).toEqual(['✕ raised', 'ValueError: <b>no</b>']);
   expect(node.classList.contains('jaxcb-tone-error')).toBe(true);
   expect(node.querySelector('b')).toBeNull();
 });
@@ -83,7 +83,7 @@ test('a callback shows its flavor, figures and problems', () => {
   expect(words(row.node, 'summary > span')).toEqual([
     'besselpure',
     '5 calls · 41 µs · 1 site',
-    '✕ 2 errors · ✕ 1 elided'
+    '✕ 2 errors · 1 elided'
   ]);
   expect(words(row.node, '.jaxcb-callback-options')).toEqual(['vmap_method=expand_dims']);
 });

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { LiveView } from '../../../src/view/live/live.js';
 import type { Store } from '../../../src/view/data/store.js';
+import { h } from '../../../src/view/dom.js';
+import { NO_CALLS_LOOK, remember, remembered } from '../../../src/view/remembered.js';
 import { SiteList } from '../../../src/view/sites/sites.js';
 import { withoutSuppression } from '../keys.js';
 import {
@@ -73,7 +75,7 @@ describe('LiveView', () => {
     const bar = find('[role=progressbar]');
     expect(bar.getAttribute('aria-valuenow')).toBe('4');
     expect(bar.getAttribute('aria-valuetext')).toBe(
-      '431 of 10,000 calls · 2,310 calls/s · 3.2 s'
+      '431 of 10,000 calls · 2,310 calls/s · 3.2 s, about 4 s left'
     );
     expect(find('.jaxcb-bar-fill').style.width).toBe('4.3%');
   });
@@ -118,6 +120,32 @@ describe('LiveView', () => {
     const [, second, first] = swatches(new SiteList(facts, someMeasured(), {}).node);
     expect(swatches(find('.jaxcb-live-sites'))).toEqual([first, second]);
     expect(first).not.toBe(second);
+  });
+
+  it('lets the host trace that replaces it open as it was left', () => {
+    const cell = h('div', { class: 'jp-Cell' }, view.node);
+    document.body.append(cell);
+    view.update(someProgress({ elapsed_ns: 1e9 }), []);
+    expect(remembered(view.node)).toBeNull(); // of a short cell it stays one line
+    view.update(someProgress({ elapsed_ns: 3e9 }), []);
+    expect(remembered(view.node)).toMatchObject({ expanded: true, tab: 'Sites' });
+    openTimeline();
+    expect(remembered(view.node)).toMatchObject({ expanded: true, tab: 'Calls' });
+  });
+
+  it('opens its timeline if the calls of the cell were shown before', () => {
+    const cell = h('div', { class: 'jp-Cell' }, view.node);
+    document.body.append(cell);
+    remember(view.node, { expanded: true, tab: 'Calls', calls: NO_CALLS_LOOK });
+    view.update(someProgress(), []);
+    expect((find('details') as HTMLDetailsElement).open).toBe(true);
+  });
+
+  it('leaves a host trace collapsed that the user collapsed', () => {
+    document.body.append(h('div', { class: 'jp-Cell' }, view.node));
+    remember(view.node, { expanded: false, tab: 'Calls', calls: NO_CALLS_LOOK });
+    view.update(someProgress({ elapsed_ns: 9e9 }), []);
+    expect(remembered(view.node)).toMatchObject({ expanded: false });
   });
 
   it('suppresses JupyterLab shortcuts on every focusable element', () => {

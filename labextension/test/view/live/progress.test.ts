@@ -15,8 +15,26 @@ const slow = { function: 'f', where: 'line 3', element: 2, thread: 'Thread-1', e
 const quick = { ...slow, element: -1, elapsed_ns: 6e8 };
 
 describe('progressWords', () => {
-  it('gives calls, rate and time', () => {
-    expect(progressWords(someProgress())).toBe('431 of 10,000 calls · 2,310 calls/s · 3.2 s');
+  it('gives calls, rate, time and the time left', () => {
+    expect(progressWords(someProgress())).toBe(
+      '431 of 10,000 calls · 2,310 calls/s · 3.2 s, about 4 s left'
+    );
+  });
+
+  it.each([
+    [2, 'about 1 s left'],
+    [200, 'about 100 s left'],
+    [300, 'about 3 min left'],
+    [20_000, 'about 3 h left']
+  ])('estimates the time for %j calls more at 2 calls/s', (more, words) => {
+    const progress = someProgress({ calls: 5, expected: 5 + more, rate: 2 });
+    expect(progressWords(progress)).toMatch(new RegExp(`, ${words}$`));
+  });
+
+  it('does not estimate the last second, nor an unknown total', () => {
+    expect(progressWords(someProgress({ calls: 9_999 }))).not.toContain('left');
+    expect(progressWords(someProgress({ expected: null }))).not.toContain('left');
+    expect(progressWords(someProgress({ rate: 0 }))).not.toContain('left');
   });
 
   it('omits the expected calls if they are unknown or already exceeded', () => {

@@ -16,6 +16,10 @@ function rows(...variant: Parameters<typeof aVariant>): string[] | null {
   );
 }
 
+function namesIn(diagram: Element): (string | null)[] {
+  return [...diagram.querySelectorAll('.jaxcb-batching-name')].map(name => name.textContent);
+}
+
 const inner = (method: string): Level => [3, method, [false, true]];
 const outer = (method: string): Level => [4, method, [true, false]];
 const nested = (method: string): Level[] => [inner(method), outer(method)];
@@ -74,36 +78,95 @@ describe('batchedOf', () => {
 });
 
 describe('elementWords', () => {
+  const mixed = [inner('expand_dims'), outer('sequential')];
+  const two = [[2, 'sequential', [true, false]] as Level, ...mixed];
+  const one = [[1, 'sequential', []]] as Level[];
   it.each([
-    [nested('expand_dims'), '4 × 3 elements in one call'],
-    [nested('sequential'), '4 × 3 elements × one call'],
-    [[inner('expand_dims'), outer('sequential')], '4 elements × one call with 3 elements'],
-    [[[1, 'sequential', []]] as Level[], '1 element × one call']
-  ])('describes how batch elements are distributed over calls (%#)', (levels, words) => {
-    expect(elementWords(levels)).toBe(words);
+    [nested('expand_dims'), 1, '1 call for 12 elements (4 × 3)'],
+    [nested('expand_dims'), 3, '3 calls, each for 12 elements (4 × 3)'],
+    [nested('expand_dims'), 0, '1 call for 12 elements (4 × 3) each time'],
+    [nested('sequential'), 12, '12 calls (4 × 3), one for each element'],
+    [nested('sequential'), 24, '24 calls, 12 (4 × 3) each time, one for each element'],
+    [nested('sequential'), 7, '7 calls, 12 (4 × 3) each time, one for each element'],
+    [nested('sequential'), 0, '12 calls (4 × 3) each time, one for each element'],
+    [mixed, 4, '4 calls, each for 3 elements'],
+    [mixed, 8, '8 calls, 4 each time, each for 3 elements'],
+    [two, 8, '8 calls (4 × 2), each for 3 elements'],
+    [one, 1, '1 call for 1 element'],
+    [one, 2, '2 calls, each for 1 element'],
+    [[[0, 'sequential', []]] as Level[], 0, 'no calls, because the batch is empty'],
+    [[[12_000, 'expand_dims', []]] as Level[], 1, '1 call for 12,000 elements']
+  ])('says how batch elements are distributed over calls (%#)', (levels, calls, words) => {
+    expect(elementWords(aVariant([], [], levels, { calls }))).toBe(words);
   });
 });
 
 describe('batchingDiagram', () => {
+  const level: Level = [4, 'sequential', [true, false]];
+
   it('has a text alternative', () => {
-    const variant = aVariant([[], [5]], [[]], [[4, 'sequential', [true, false]]]);
+    const more = { calls: 4, operand_names: ['v', "params['w']"], result_names: ['result'] };
+    const variant = aVariant([[], [5]], [[]], [level], more);
     expect(batchingDiagram(variant).getAttribute('aria-label')).toBe(
-      'vmap 4 (batched, unbatched), sequential. ' +
-        'operand 1: vmap 4 batched, looped over; the host sees (). ' +
-        'operand 2: unbatched, no axis; the host sees (5,). ' +
-        'result: vmap 4 batched, looped over; the host returns (). 4 elements × one call'
+      '4 calls, one for each element. ' +
+        'v: 4 looped over; each call receives (). ' +
+        "params['w']: no axis; each call receives (5,). " +
+        'result: 4 looped over; and must return ()'
     );
+  });
+
+  it('names arguments and results by parameter and path', () => {
+    const names = { operand_names: ['v', 'z'], result_names: ["result['mean']"] };
+    const diagram = batchingDiagram(aVariant([[], [5]], [[]], [level], { calls: 4, ...names }));
+    expect(namesIn(diagram)).toEqual(['v', 'z', "result['mean']"]);
+  });
+
+  it.each([[[]], [['v']]])('numbers arguments whose names are unknown (%j)', operand_names => {
+    const diagram = batchingDiagram(aVariant([[], [5]], [[]], [level], { operand_names }));
+    expect(namesIn(diagram)).toEqual(['argument 1', 'argument 2', 'result']);
+  });
+
+  it('shows what one call receives and must return, with the batch axes marked', () => {
+    const variant = aVariant([[4, 1, 5], [1, 3]], [[4, 3]], nested('expand_dims'));
+    const shapes = [...batchingDiagram(variant).querySelectorAll('.jaxcb-batching-host')];
+    expect(shapes.map(shape => shape.textContent)).toEqual(['(4, 1, 5)', '(1, 3)', '(4, 3)']);
+    const marked = [...shapes[0]!.children].map(size => [size.className, size.textContent]);
+    expect(marked).toEqual([
+      ['jaxcb-size-batched', '4'],
+      ['jaxcb-size-size1', '1']
+    ]);
+  });
+
+  it('leaves looped axes out of what one call receives', () => {
+    const diagram = batchingDiagram(aVariant([[5], []], [[7, 2]], nested('sequential')));
+    const shapes = [...diagram.querySelectorAll('.jaxcb-batching-host')];
+    expect(shapes.map(shape => shape.textContent)).toEqual(['(5,)', '()', '(7, 2)']);
+  });
+
+  it('writes the shape of one axis as Python does', () => {
+    const diagram = batchingDiagram(aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]));
+    expect(diagram.querySelector('.jaxcb-batching-host')?.textContent).toBe('(4,)');
+  });
+
+  it('says whether one call or each of several receives a shape', () => {
+    const head = (method: string): string | undefined =>
+      batchingDiagram(aVariant([[]], [[]], [[4, method, [false]]]))
+        .querySelector('.jaxcb-batching-receives')
+        ?.textContent;
+    expect(head('sequential')).toBe('each call receives');
+    const together = aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]);
+    expect(batchingDiagram(together).textContent).toContain('one call receives');
   });
 
   it('explains only the kinds of axes that occur', () => {
     const diagram = batchingDiagram(aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]));
-    const keys = [...diagram.querySelectorAll('.jaxcb-batching-key')];
-    expect(keys.map(key => key.textContent)).toEqual(['batched: one entry per batch element']);
+    const keys = [...diagram.querySelectorAll('.jaxcb-batching-legend > li')];
+    expect(keys.map(key => key.textContent)).toEqual(['batched: one entry for each element']);
   });
 
-  it('distinguishes kinds of axes by class, and looped axes by a sign too', () => {
+  it('distinguishes kinds of axes by class and in words', () => {
     const diagram = batchingDiagram(aVariant([[]], [[]], [[4, 'sequential', [true]]]));
-    expect(diagram.querySelector('.jaxcb-axis-looped')?.textContent).toBe('4 ×');
+    expect(diagram.querySelector('.jaxcb-axis-looped')?.textContent).toBe('4looped over');
   });
 
   it('can be focused, and so scrolled, by keyboard', () => {
@@ -112,9 +175,9 @@ describe('batchingDiagram', () => {
   });
 
   it('shows plain boxes without vmap', () => {
-    const diagram = batchingDiagram(aVariant([[], [3]], [[3]]));
+    const diagram = batchingDiagram(aVariant([[], [3]], [[3]], [], { operand_names: ['v', 'z'] }));
     const boxes = [...diagram.querySelectorAll('.jaxcb-axis')].map(box => box.textContent);
-    expect(boxes).toEqual(['()float32', '(3,)float32', '(3,)float32']);
+    expect(boxes).toEqual(['v ()float32', 'z (3,)float32', '(3,)float32']);
     expect(diagram.getAttribute('aria-label')).toBe('the host function maps (), (3,) → (3,)');
   });
 

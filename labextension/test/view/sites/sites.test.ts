@@ -22,12 +22,23 @@ function text(node: HTMLElement, selector: string): string | null {
 afterEach(() => document.body.replaceChildren());
 
 describe('a row of SiteList', () => {
+  it('shows the first errors and notes, and the others when asked', () => {
+    const site = aSite({ errors: Array(100).fill('E: no'), notes: Array(9).fill('a note') });
+    const { node } = new SiteList(someFacts([site]), someMeasured(), {});
+    expect(node.querySelectorAll('.jaxcb-site-error')).toHaveLength(8);
+    const more = [...node.querySelectorAll('details')].slice(0, 2);
+    expect(more.map(each => each.textContent)).toEqual(['92 more errors', '1 more note']);
+    more[0]!.open = true;
+    more[0]!.dispatchEvent(new Event('toggle'));
+    expect(node.querySelectorAll('.jaxcb-site-error')).toHaveLength(100);
+  });
+
   it('shows the location, source, function, flavor and status', () => {
     const node = nodeOf({});
     expect(text(node, '.jaxcb-site-where')).toBe('line 4');
     expect(text(node, '.jaxcb-site-source')).toBe('return bessel(1, x)');
     expect(text(node, '.jaxcb-site-flavor')).toBe('bessel · pure');
-    expect(text(node, '.jaxcb-status-kept')).toBe('●');
+    expect(text(node, '.jaxcb-status.jaxcb-tone-kept')).toBe('●');
   });
 
   it('is listed in program order', () => {
@@ -153,7 +164,7 @@ describe('the details of SiteList', () => {
     const shapes = [aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]])];
     const { node } = list(someFacts(Array(9).fill(aSite({ shapes }))));
     expect(node.querySelector('.jaxcb-batching-grid')).toBeNull();
-    expect(text(node, 'summary')).toBe('(4,) → (4,) vmap 4, expand_dims');
+    expect(text(node, 'summary')).toBe('1 call for 4 elements: (4,) → (4,) vmap, expand_dims');
   });
 
   it('count the calls with each of several shapes', () => {

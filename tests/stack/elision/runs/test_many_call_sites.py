@@ -3,6 +3,7 @@
 Work is counted in Python instructions that this package's code runs, the same on every machine.
 """
 
+import gc
 import os
 import sys
 
@@ -34,12 +35,15 @@ class Work:
         self.count = 0
 
     def __enter__(self):
+        gc.collect()
+        gc.disable()  # the finalizers of earlier tests' programs are not counted
         self._before = sys.gettrace()
         sys.settrace(self._on_call)
         return self
 
     def __exit__(self, *error):
         sys.settrace(self._before)
+        gc.enable()
 
     def _on_call(self, frame, event, argument):
         if not frame.f_code.co_filename.startswith(OUR_FILES):

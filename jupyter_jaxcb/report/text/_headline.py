@@ -1,0 +1,144 @@
+"""Sum up a recording in one line: problems first, then the functions that are fine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...recording import Status
+from ..summary import SiteSummary, call_words
+from . import _phrases
+from ._words import one_shape, shape_words, shorten, time_words
+
+LISTED = 4  # problems that are described, or functions that are named
+_LONGEST = 60  # characters of a name, an error or a shape
+_PROBLEMS = ("error", "warning")  # tones
+_NEVER_CALLED = (Status.UNUSED, Status.OPTIMIZED_AWAY)
+_MORE = {  # counts the parts that are left out, by tone
+    "error": "✕ {count} more raised",
+    "warning": "⚠ {count} more with warnings",
+    "kept": "{count} more fine",
+}
+
+
+class Part(NamedTuple):
+    """One part of the headline.
+
+    Attributes:
+        tone: how much it matters, a value of `TONES`; the front end colors it.
+        text: one clause; its sign repeats the tone.
+    """
+
+    tone: str
+    text: str
+
+
+def headline(sites: Sequence[SiteSummary]) -> list[Part]:
+    """Return the parts of the summary line, worst first.
+
+    First come the functions that raised, then those that returned NaN or infinity for finite
+    arguments or have a call site that is never called because its result is unused. Deduplicated
+    and hoisted calls are no problem: the program has their results. At most `LISTED` problems are
+    described, or functions named if there are none; the others are counted.
+    """
+    functions = _by_function(sites)
+    problems = [part for own in functions for part in _problems(own)]
+    problems.sort(key=lambda part: _PROBLEMS.index(part.tone))
+    if len(functions) == 1:
+        return _visible([*problems, *_details(functions[0])])
+    fine = [_brief(own) for own in functions if not _problems(own)]
+    named = problems + fine if len(problems) + len(fine) <= LISTED else problems or fine
+    others = (problems + fine)[len(named[:LISTED]) :]
+    return _visible([*named[:LISTED], *_more(others)])
+
+
+def headline_words(sites: Sequence[SiteSummary], times: bool) -> str:
+    """Return the headline as text; with the time in host functions if `times` is true."""
+    words = [part.text for part in headline(sites)]
+    if times and any(site.calls for site in sites):
+        words.append(time_words(sum(site.host_ns for site in sites)))
+    return " · ".join(words)
+
+
+def _visible(parts: Sequence[Part]) -> list[Part]:
+    """Escape control characters: one that reverses the text would turn the rest of a part round."""
+    return [
+        Part(tone, "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
+        for tone, text in parts
+    ]
+
+
+def _by_function(sites: Sequence[SiteSummary]) -> list[list[SiteSummary]]:
+    found: dict[tuple[str, str], list[SiteSummary]] = {}
+    for summary in sites:
+        found.setdefault((summary.site.function, summary.site.flavor), []).append(summary)
+    return list(found.values())
+
+
+def _problems(own: Sequence[SiteSummary]) -> list[Part]:
+    """Describe the problems of a function, each kind once."""
+    name = shorten(own[0].site.function, _LONGEST)
+    found = []
+    if raised := [one for one in own if one.consequence == "raised"]:
+        found.append(Part("error", f"✕ {name} raised {_errors(raised)}"))
+    if any(one.consequence == "not_finite" for one in own):
+        found.append(Part("warning", f"⚠ {name} returned {_phrases.WORDS['not_finite']}"))
+    if uncalled := [one for one in own if one.consequence in _NEVER_CALLED]:
+        found.append(Part("warning", f"⚠ {_never_called(name, uncalled, of=len(own))}"))
+    return found
+
+
+def _errors(having: Sequence[SiteSummary]) -> str:
+    first, *more = (error for one in having for error in one.errors)
+    lines = [line for line in first.splitlines() if line.strip()] or ["an error"]
+    line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
+    return shorten(line, _LONGEST) + (f" and {len(more)} more" if more else "")
+
+
+def _never_called(name: str, sites: Sequence[SiteSummary], of: int) -> str:
+    """Describe the call sites that JAX or XLA removed because nothing needs their result."""
+    words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in sites))
+    if len(sites) == of:
+        return f"{name} never called ({words})"
+    if len(sites) == 1:
+        return f"{name}, {sites[0].where}: never called ({words})"
+    return f"{name}: {len(sites):,} of {of:,} call sites never called ({words})"
+
+
+def _details(own: Sequence[SiteSummary]) -> list[Part]:
+    """Describe the only function of a recording; nothing more if it is never called."""
+    if _problems(own) and not any(one.calls for one in own) and not own[0].ahead:
+        return []
+    site = own[0].site
+    shapes = one_shape(shape_words(shape) for one in own for shape in one.shapes)
+    words = [shorten(site.function, _LONGEST), site.flavor, _calls(own), shorten(shapes, _LONGEST)]
+    return [Part("kept", text) for text in words if text]
+
+
+def _brief(own: Sequence[SiteSummary]) -> Part:
+    """Describe a function that has no problem."""
+    best = next((one for one in own if one.calls), own[0])
+    name = shorten(best.site.function, _LONGEST)
+    return Part(_phrases.TONES[best.consequence], f"{name} {_calls(own)}")
+
+
+def _more(others: Sequence[Part]) -> list[Part]:
+    """Count the parts that are left out, by tone, worst first."""
+    tones = [part.tone if part.tone in _PROBLEMS else "kept" for part in others]
+    return [
+        Part(tone, words.format(count=f"{tones.count(tone):,}"))
+        for tone, words in _MORE.items()
+        if tone in tones
+    ]
+
+
+def _calls(own: Sequence[SiteSummary]) -> str:
+    if not any(one.ahead for one in own):
+        calls = sum(one.calls for one in own)
+        quiet = _phrases.TONES[own[0].consequence] == "quiet"
+        alike = quiet and len({one.consequence for one in own}) == 1
+        return call_words(calls) + (f" ({_phrases.WORDS[own[0].consequence]})" if alike else "")
+    expected = [one.expected for one in own]
+    if None in expected:
+        return "calls depend on data"
+    return f"{call_words(sum(filter(None, expected)))} per run"

@@ -1,0 +1,108 @@
+"""Name the arrays of a call as the host function's parameters do.
+
+The names are for reports only: where a signature or a pytree cannot be read there are none, and
+reports number the arrays.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
+
+from ._callback import HostCallback
+from ._signatures import without_leading
+
+_MAX_CHARACTERS = 80
+# Keys of pytrees whose repr is short and the same in every run.
+_PLAIN_KEYS = frozenset({str, int, float, bool, type(None)})
+_PARAMETERS = re.compile(r"^ *Parameters\n *-+\n(.*)", re.MULTILINE | re.DOTALL)
+_PARAMETER = re.compile(r"^ *([A-Za-z_][\w, ]*?) ?: ", re.MULTILINE)
+
+
+class ArrayNames(NamedTuple):
+    """What the names of operands and results are made from.
+
+    Two binds at one call site have the same names if all fields but `function` are equal.
+    """
+
+    function: Any
+    in_tree: PyTreeDef  # of (args, kwargs)
+    out_tree: PyTreeDef | None = None  # of the declared result
+    static: tuple[int, ...] = ()  # leaves of `in_tree` that are not operands
+    leading: int = 0  # parameters of the function before the arguments of a call
+
+    @classmethod
+    def of(cls, callback: HostCallback) -> ArrayNames:
+        """Return those of a callback of this package."""
+        return cls(
+            callback.host.current,
+            callback.in_tree,
+            callback.out_tree,
+            tuple(callback.static.values),
+            callback.leading,
+        )
+
+    def operands(self) -> tuple[str, ...]:
+        """Return ``x``, ``params['w']``, ``args[0]`` for each operand; empty if unknown."""
+
+        def bound(leaves: Any) -> dict[str, Any]:
+            args, kwargs = leaves
+            function = without_leading(self.function, self.leading)
+            return _signature(function).bind(*args, **kwargs).arguments
+
+        names = _leaf_names(self.in_tree, bound)
+        return tuple(name for place, name in enumerate(names) if place not in self.static)
+
+    def results(self) -> tuple[str, ...]:
+        """Return ``result``, ``result['mean']``, ``result[0]`` for each result; or nothing."""
+        return _leaf_names(self.out_tree, lambda leaves: {"result": leaves})
+
+
+def _leaf_names(
+    tree: PyTreeDef | None, by_parameter: Callable[[Any], dict[str, Any]]
+) -> tuple[str, ...]:
+    if tree is None:
+        return ()
+    try:
+        parameters = by_parameter(tree_unflatten(tree, range(tree.num_leaves)))
+        # A tuple, because flattening a dict would sort the parameters.
+        found, _ = tree_flatten_with_path(tuple(parameters.values()))
+    except Exception:  # of a user's class, or a signature that does not fit: no names, but no harm
+        return ()
+    names = {place: _name(list(parameters), path) for path, place in found}
+    known = tuple(names.get(place, "") for place in range(tree.num_leaves))
+    return known if all(known) else ()
+
+
+def _name(parameters: list[str], path: tuple[Any, ...]) -> str:
+    """Return ``params['w']``; empty if a key has no dependable repr."""
+    first, *rest = path
+    if any(type(getattr(key, "key", "")) not in _PLAIN_KEYS for key in rest):
+        return ""
+    name = parameters[first.idx] + keystr(tuple(rest))
+    return name if len(name) <= _MAX_CHARACTERS else f"{name[: _MAX_CHARACTERS - 1]}…"
+
+
+def _signature(function: Any) -> inspect.Signature:
+    if isinstance(function, np.ufunc):
+        positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature(
+            [inspect.Parameter(name, positional) for name in _documented(function)]
+        )
+    return inspect.signature(function)
+
+
+def _documented(function: np.ufunc) -> list[str]:
+    """Return the documented parameters of a ufunc: ``v`` and ``z`` of `scipy.special.jv`.
+
+    Its signature, which only a recent NumPy provides, has ``x1`` and ``x2``.
+    """
+    section = _PARAMETERS.search(function.__doc__ or "")
+    lines = _PARAMETER.findall(section[1]) if section else []
+    names = [name for line in lines for name in line.replace(" ", "").split(",")]
+    return [name for name in names if name != "out"][: function.nin]

@@ -1,0 +1,55 @@
+/** Remembers, while the page is open, how the user left the view of a notebook cell. */
+
+import { EVERYTHING, type Filter } from './data/store.js';
+
+export const SITES = 'Sites'; // tabs
+export const CALLS = 'Calls';
+
+/** What the user chose in a view. */
+export interface Look {
+  readonly expanded: boolean;
+  readonly tab: string;
+  readonly calls: CallsLook;
+}
+
+/** Filter and selection, for the sites of `program`. */
+export interface CallsLook {
+  readonly program: string; // of which sites; another program has other rows
+  readonly filter: Filter;
+  readonly selected: number | null;
+}
+
+export const NO_CALLS_LOOK: CallsLook = { program: '', filter: EVERYTHING, selected: null };
+
+// The widget and JupyterLab's extension are two bundles on one page, so they share a global object.
+const KEY = Symbol.for('jupyter_jaxcb.remembered');
+type Memory = WeakMap<Element, Map<number, Look>>;
+
+/** How the view at `node` was left before its cell ran again; null: unknown. */
+export function remembered(node: Element): Look | null {
+  const cell = cellOf(node);
+  return (cell && memory().get(cell)?.get(placeIn(cell, node))) ?? null;
+}
+
+/** Remembers the look of the view at `node`, which is in the document. */
+export function remember(node: Element, look: Look): void {
+  const cell = cellOf(node);
+  if (cell) {
+    const looks = memory().get(cell) ?? new Map<number, Look>();
+    memory().set(cell, looks.set(placeIn(cell, node), look));
+  }
+}
+
+function memory(): Memory {
+  const page = globalThis as unknown as Record<symbol, Memory | undefined>;
+  return (page[KEY] ??= new WeakMap());
+}
+
+function cellOf(node: Element): Element | null {
+  return node.closest('.jp-Cell');
+}
+
+/** How many views precede `node` in its cell. */
+function placeIn(cell: Element, node: Element): number {
+  return [...cell.querySelectorAll('.jaxcb-view')].indexOf(node);
+}

@@ -1,0 +1,156 @@
+"""The summary line: problems first, worst first, and no problem is left out."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import headline, summarize
+
+X = np.float32(1)
+
+
+def parts(program, *arguments):
+    """Return the headline of one run of `program`, failed or not."""
+    with jaxcb.record() as recorded:
+        try:
+            jax.block_until_ready(program(*arguments))
+        except jax.errors.JaxRuntimeError:
+            pass
+    return [tuple(part) for part in headline(summarize(recorded.recording))]
+
+
+def named(name, function=np.negative, flavor=jaxcb.pure):
+    def host(x):
+        return function(x)
+
+    host.__name__ = host.__qualname__ = name
+    return flavor(host, result=lambda x: x)
+
+
+def fail(x):
+    raise ValueError("no luck")
+
+
+fine = [named(f"fine_{n}") for n in range(6)]
+nan = named("nan", lambda x: np.float32("nan"))
+boom = named("boom", fail)
+unused = named("unused")
+
+
+def test_headline_of_one_function_that_is_fine_gives_its_flavor_calls_and_shapes():
+    found = parts(jax.jit(fine[0]), X)
+    assert found == [("kept", text) for text in ("fine_0", "pure", "1 call", "() → ()")]
+
+
+def test_worst_problem_comes_first_and_the_functions_that_are_fine_are_counted():
+    @jax.jit
+    def program(x):
+        for each in fine:
+            x = each(x)
+        unused(x)
+        return boom(nan(x))
+
+    assert parts(program, X) == [
+        ("error", "✕ boom raised ValueError: no luck"),
+        ("warning", "⚠ unused never called (unused)"),
+        ("warning", "⚠ nan returned NaN or infinity"),
+        ("kept", "6 more fine"),
+    ]
+
+
+def test_few_functions_are_all_named():
+    found = parts(jax.jit(lambda x: (unused(x), fine[0](x), fine[1](x))[1:]), X)
+    assert found == [
+        ("warning", "⚠ unused never called (unused)"),
+        ("kept", "fine_0 1 call"),
+        ("kept", "fine_1 1 call"),
+    ]
+
+
+def test_problems_that_are_not_named_are_counted_by_tone():
+    bad = [named(f"bad_{n}", lambda x: np.float32("inf")) for n in range(7)]
+
+    def program(x):
+        for each in [*bad, *fine]:
+            x = each(X)
+        return x
+
+    found = parts(program, X)
+    assert found[:4] == [("warning", f"⚠ bad_{n} returned NaN or infinity") for n in range(4)]
+    assert found[4:] == [("warning", "⚠ 3 more with warnings"), ("kept", "6 more fine")]
+
+
+def test_one_call_site_of_several_that_is_never_called_is_named_by_its_line():
+    def program(x):
+        fine[0](x)
+        return fine[0](x + 1)
+
+    line = program.__code__.co_firstlineno + 1
+    first, *rest = parts(jax.jit(program), X)
+    assert first == ("warning", f"⚠ fine_0, test_headline.py:{line}: never called (unused)")
+    assert rest[:3] == [("kept", "fine_0"), ("kept", "pure"), ("kept", "1 call")]
+
+
+def test_function_with_several_problems_has_each_of_them_in_the_headline():
+    def program(x):
+        nan(x)
+        return nan(x + 1)
+
+    first, second, *_ = parts(jax.jit(program), X)
+    assert first == ("warning", "⚠ nan returned NaN or infinity")
+    assert second[1].endswith("never called (unused)")
+
+
+def test_several_call_sites_that_are_never_called_are_counted():
+    def program(x):
+        fine[0](x)
+        fine[0](x + 2)
+        return fine[0](x + 1)
+
+    first = parts(jax.jit(program), X)[0]
+    assert first == ("warning", "⚠ fine_0: 2 of 3 call sites never called (unused)")
+
+
+def test_deduplicated_and_hoisted_calls_are_no_problem():
+    inner = jax.jit(fine[0])
+
+    def deduplicated(x):
+        return inner(x) + inner(x)
+
+    def hoisted(x):
+        return jax.lax.fori_loop(0, 4, lambda i, total: total + fine[0](x), x)
+
+    assert parts(jax.jit(deduplicated), X)[2] == ("kept", "1 call (deduplicated)")
+    assert parts(jax.jit(hoisted), X)[2] == ("kept", "1 call (hoisted)")
+
+
+def test_branch_that_was_not_taken_is_no_problem():
+    found = parts(jax.jit(lambda x: jax.lax.cond(x > 5, fine[0], fine[1], x)), X)
+    assert sorted(found) == [("kept", "fine_1 1 call"), ("quiet", "fine_0 0 calls (not reached)")]
+
+
+def test_further_errors_of_a_function_are_counted():
+    several = named("several", lambda x: fail(x) if x < 2 else np.zeros(7))
+    with jaxcb.record() as recorded:
+        for x in (1.0, 2.0):
+            with pytest.raises(Exception, match="several"):
+                several(jnp.float32(x)).block_until_ready()
+    found = headline(summarize(recorded.recording))
+    assert found[0].text.startswith("✕ several raised ValueError: no luck and 1 more")
+
+
+def test_control_characters_of_names_are_escaped():
+    found = parts(named("\u202emodel\n"), X)
+    assert found[0] == ("kept", r"\u202emodel\n")
+
+
+@pytest.mark.parametrize("text", ["x" * 500, "one\ntwo"])
+def test_error_message_is_cut_to_one_short_line(text):
+    def host(x):
+        raise ValueError(text)
+
+    first = parts(jaxcb.pure(host, result=lambda x: x), X)[0]
+    assert "two" not in first[1]
+    assert len(first[1]) < 90

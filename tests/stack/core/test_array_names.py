@@ -1,0 +1,177 @@
+"""Operands and results are named as the host function's parameters and return value."""
+
+import contextlib
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import jv
+
+import jupyter_jaxcb as jaxcb
+
+SCALAR = jax.ShapeDtypeStruct((), np.float32)
+
+
+class Weights(NamedTuple):
+    slope: float
+    offset: float
+
+
+class Model:
+    def __call__(self, z):
+        return z
+
+    def predict(self, params):
+        return params
+
+
+class Unreadable:
+    """A callable whose signature raises."""
+
+    @property
+    def __signature__(self):
+        raise SystemError("no signature")
+
+    def __call__(self, x):
+        return x
+
+
+def lowered(call, *args):
+    """Return the `LoweredSite` of the one callback that a jitted `call` makes."""
+    with jaxcb.observe_jax() as r:
+        jax.block_until_ready(jax.jit(call)(*args))
+    (fact,) = r.recording.lowered
+    return fact
+
+
+def names(function, *args, **kwargs):
+    """Return the names of the operands of a pure callback of `function`."""
+    fact = lowered(lambda: jaxcb.pure_callback(function, SCALAR, *args, **kwargs))
+    return fact.operand_names
+
+
+X = jnp.float32(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        pytest.param(lambda v, z: v, ("v", "z"), id="plain"),
+        pytest.param(functools.partial(lambda k, v, z: v, 3), ("v", "z"), id="partial"),
+        pytest.param(functools.partial(lambda v, z, k: v, k=3), ("v", "z"), id="keyword partial"),
+        pytest.param(lambda v, *rest: v, ("v", "rest[0]"), id="varargs"),
+        pytest.param(jv, ("v", "z"), id="documented ufunc"),
+        pytest.param(np.hypot, ("x1", "x2"), id="numpy ufunc"),
+        pytest.param(np.frompyfunc(lambda a, b: np.float32(a), 2, 1), (), id="bare ufunc"),
+        pytest.param(max, (), id="builtin without a signature"),
+    ],
+)
+def test_two_arguments_have_the_names_of_the_parameters(function, expected):
+    assert names(function, X, X) == expected
+
+
+def test_methods_and_callable_objects_are_named_without_self():
+    assert names(Model(), X) == ("z",)
+    assert names(Model().predict, X) == ("params",)
+
+
+def test_keyword_arguments_are_named_in_the_order_in_which_the_operands_are_flattened():
+    assert names(lambda a, *, c, b=2: a, X, b=X, c=jnp.ones(3)) == ("a", "b", "c")
+    assert names(lambda a, **options: a, X, scale=X) == ("a", "options['scale']")
+
+
+def test_leaves_of_a_pytree_are_named_by_their_path():
+    params = {"w": X, "layers": [X, Weights(X, X)]}
+    assert names(lambda params, x: x, params, X) == (
+        "params['layers'][0]",
+        "params['layers'][1].slope",
+        "params['layers'][1].offset",
+        "params['w']",
+        "x",
+    )
+
+
+def test_long_names_are_cut():
+    (name,) = names(lambda params: X, {"w" * 500: X})
+    assert len(name) == 80
+    assert name.endswith("…")
+
+
+def test_keys_whose_repr_changes_from_run_to_run_give_no_names():
+    class Key:
+        def __lt__(self, other):
+            return True
+
+    assert names(lambda params: np.float32(1), {Key(): X}) == ()
+
+
+def test_signature_that_raises_gives_no_names():
+    assert names(Unreadable(), X) == ()
+
+
+def test_static_arguments_have_no_name_because_they_are_no_operands():
+    assert names(lambda mode, x: x, "fast", X) == ("x",)
+
+
+def test_buffers_that_a_function_writes_are_not_among_its_arguments():
+    @jaxcb.buffer(result="x")
+    def double(out, x):
+        np.multiply(x, 2, out=out)
+
+    fact = lowered(double, X)
+    assert (fact.operand_names, fact.result_names) == (("x",), ("result",))
+
+
+def test_results_are_named_by_their_path():
+    result = {"mean": SCALAR, "parts": (SCALAR, SCALAR)}
+
+    def host(x):
+        return {"mean": x, "parts": (x, x)}
+
+    fact = lowered(lambda x: jaxcb.pure_callback(host, result, x), X)
+    assert fact.result_names == ("result['mean']", "result['parts'][0]", "result['parts'][1]")
+
+
+def test_vmap_keeps_the_names():
+    def call(x):
+        return jaxcb.pure_callback(jv, SCALAR, 1.0, x, vmap_method="expand_dims")
+
+    assert lowered(jax.vmap(call), jnp.ones(3)).operand_names == ("v", "z")
+
+
+def test_arguments_of_an_observed_callback_of_jax_are_named():
+    assert lowered(lambda x: jax.pure_callback(jv, SCALAR, 1.0, x), X).operand_names == ("v", "z")
+
+
+def test_eager_calls_of_one_line_with_different_pytrees_have_their_own_names():
+    @jaxcb.pure(result=SCALAR)
+    def total(params):
+        return sum(params.values())
+
+    with jaxcb.record() as r:
+        for key in ("w", "b", "w"):
+            total({key: X})
+    assert [fact.operand_names for fact in r.recording.lowered] == [
+        ("params['w']",),
+        ("params['b']",),
+    ]
+
+
+@pytest.mark.parametrize(("recorded", "times"), [(False, 0), (True, 1)])
+def test_eager_calls_of_one_line_read_the_signature_once_and_only_if_recorded(recorded, times):
+    reads = []
+
+    class Host(Model):
+        @property
+        def __signature__(self):
+            reads.append(1)
+            return None  # as if there was no such attribute
+
+    host = Host()
+    with jaxcb.record() if recorded else contextlib.nullcontext():
+        for _ in range(5):
+            jaxcb.pure_callback(host, SCALAR, X)
+    assert len(reads) == times
