@@ -2,10 +2,15 @@
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { INotebookModel } from '@jupyterlab/notebook';
-import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from '../../view/data/parse.js';
-import phrases from '../../view/data/phrases.json';
-import { MIME_TYPE, type Facts, type Measured, type Site } from '../../view/data/schema.js';
-import { say, variantShapes } from '../../view/data/words.js';
+import {
+  BadRecording,
+  NOT_MEASURED,
+  parseFacts,
+  parseMeasured,
+  type ReadFacts
+} from '../../view/data/parse.js';
+import { MIME_TYPE, type Measured, type Site } from '../../view/data/schema.js';
+import { counted, variantShapes } from '../../view/data/words.js';
 import { inAnotherCell } from '../../view/sites/row.js';
 import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
 
@@ -15,7 +20,7 @@ const MOST_SITES = 500; // each is a row of the panel
 export interface SavedTrace {
   readonly id: string;
   readonly text: string;
-  readonly facts: Facts;
+  readonly facts: ReadFacts;
   readonly measured: Measured;
 }
 
@@ -93,7 +98,7 @@ function callSite({ id, text, facts, measured }: SavedTrace, place: number): Cal
 
 function shapesOf({ shapes }: Site): string {
   const all = new Set(shapes.map(variantShapes));
-  return all.size > 1 ? say(phrases.shapes, { count: all.size }) : ([...all][0] ?? '');
+  return all.size > 1 ? counted(all.size, 'shape') : ([...all][0] ?? '');
 }
 
 /** The later of two results of one site, with the totals of both. */

@@ -8,7 +8,8 @@ import { aSite, aVariant, someFacts, someMeasured } from '../../view/recordings.
 const SOURCE = 'return bessel(1, x)'; // of aSite
 
 function trace(sites: Site[], measured: Partial<Measured> = {}, text = SOURCE): SavedTrace {
-  return { id: 'shows', text, facts: someFacts(sites), measured: someMeasured(measured) };
+  const facts = { ...someFacts(sites), left_out: 0, not_kept: 0 };
+  return { id: 'shows', text, facts, measured: someMeasured(measured) };
 }
 
 function output(data: unknown, metadata: unknown = undefined) {
