@@ -6,6 +6,7 @@
 # make check      ruff, pyright and tsc: before every push
 # make frontend   build the TypeScript front end
 # make bench      the figures of docs/benchmarks.md
+# make bench-browser  those of its section about JupyterLab, in Chromium
 # make notebooks  run the notebooks and save their outputs
 # make pictures   take the screenshots and films of docs/pictures, light and dark
 # make docs       build the documentation: docs/_build/html/index.html
@@ -48,7 +49,7 @@ SOURCES := $(shell find labextension/src labextension/style labextension/schema 
 	labextension/build.mjs labextension/package.json
 
 .PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest check frontend \
-	chromium bench fuzz mutants soak notebooks pictures docs dist binder clean
+	chromium bench bench-browser fuzz mutants soak notebooks pictures docs dist binder clean
 
 lab: $(VENV)/.lab $(VENV)/.installed
 	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
@@ -105,6 +106,9 @@ chromium:
 bench: $(VENV)/.test
 	$(BIN)/python tests/performance/bench.py
 	$(BIN)/python tests/performance/bench_executors.py
+
+bench-browser: $(VENV)/.browser $(FRONTEND) chromium
+	$(BIN)/python -m tests.performance.bench_browser
 
 # Both parts run, whatever the first one finds.
 fuzz: $(VENV)/.test

@@ -1,5 +1,6 @@
 """Badges at the end of source lines, and the side panel."""
 
+import nbformat
 import pytest
 from playwright.sync_api import expect
 
@@ -80,6 +81,26 @@ def test_badges_can_be_turned_off_and_on(shared):
     expect(badges(shared, 2)).to_have_count(2)
 
 
+def test_badge_of_a_long_line_is_visible_however_far_the_code_is_scrolled(notebook):
+    opened = notebook(LOAD, DOUBLE, f"y = double(1.0){' + 0.0' * 80}")
+    opened.run_and_wait()
+    scroller, badge = opened.cell(2).locator(".cm-scroller"), badges(opened, 2)
+    assert scroller.evaluate("node => node.scrollWidth > 2 * node.clientWidth")
+    expect(badge).to_be_visible()
+
+    def right_of_badge():
+        left, width = scroller.bounding_box()["x"], scroller.bounding_box()["width"]
+        box = badge.bounding_box()
+        assert box["x"] > left
+        return left + width - box["x"] - box["width"]
+
+    for position in (0, 200, 100_000):
+        scroller.evaluate("(node, left) => { node.scrollLeft = left; }", position)
+        assert 0 <= right_of_badge() < 40
+    end = opened.cell(2).locator(".cm-line > :not(.jaxcb-badge)").last.bounding_box()
+    assert badge.bounding_box()["x"] >= end["x"] + end["width"]
+
+
 def test_tooltip_of_a_badge_shows_the_reason(shared):
     badges(shared, 2).nth(0).hover()
     expect(shared.page.locator(".jaxcb-tip")).to_contain_text("use an io callback")
@@ -154,3 +175,42 @@ def test_panel_shows_whether_the_extension_is_loaded(notebook):
     opened.run_and_wait(3)
     expect(side_panel).to_contain_text("%load_ext jupyter_jaxcb")
     expect(badges(opened, 2)).to_have_count(0)
+
+
+def test_panel_names_cells_and_filters_rows(shared):
+    side_panel = panel(shared)
+    rows = side_panel.locator(".jaxcb-callsite-jump")
+    expect(side_panel.locator(".jaxcb-callback-jump")).to_have_text("registered at [2] line 2")
+    expect(rows.nth(0)).to_contain_text("[3] line 3")
+    expect(rows.nth(2)).to_contain_text("[4] line 1")
+    search = side_panel.get_by_role("searchbox")
+    for words, found in (("unused", ["[3] line 3"]), ("[4]", ["[4] line 1"]), ("nowhere", [])):
+        search.fill(words)
+        expect(side_panel.locator(".jaxcb-callsite-where")).to_have_text(found)
+    expect(side_panel).to_contain_text("No matching callbacks.")
+    search.fill("")
+    expect(rows).to_have_count(3)
+
+
+def test_panel_shows_the_saved_results_of_a_notebook_without_a_kernel(shared, desk):
+    shared.save()
+    name = "saved-results.ipynb"
+    nbformat.write(shared.server.saved(shared.name), shared.server.root / name)
+    with desk.showing(shared.server, name) as opened:
+        side_panel = panel(opened)
+        expect(side_panel).to_contain_text("This kernel has not loaded jupyter_jaxcb.")
+        opened.end_kernel()
+        expect(side_panel).to_contain_text("saved results")
+        expect(side_panel).to_contain_text("This notebook has no kernel.")
+        rows = side_panel.locator(".jaxcb-callsite-jump")
+        expect(rows).to_have_count(3)
+        expect(rows.nth(1)).to_contain_text("[3] line 4")
+        rows.nth(1).click()
+        opened.page.wait_for_function(
+            "() => { const content = window.jupyterapp.shell.currentWidget.content;"
+            "return content.activeCellIndex === 2"
+            " && content.activeCell.editor.getCursorPosition().line === 3; }"
+        )
+        opened.cell(3).click()
+        opened.command("notebook:clear-cell-output")
+        expect(rows).to_have_count(2)

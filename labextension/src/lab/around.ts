@@ -5,18 +5,18 @@
  * provides them through this module, which both import.
  */
 
+import type { Target } from '../view/sites/row.js';
 import type { Everything } from '../view/view.js';
 
-/** A line in the cell with that id; null: in the cell of the output itself. */
-export interface Target {
-  readonly cell: string | null;
-  readonly line: number;
-  readonly column: number;
+/** An output: its element and JupyterLab's model of it. */
+export interface Output {
+  readonly node: Node;
+  readonly model: object | null;
 }
 
 export interface Surroundings {
-  reveal(output: Node, target: Target): void;
-  everything(output: Node, id: string): Promise<Everything | null>;
+  reveal(output: Output, target: Target): void;
+  everything(output: Output, id: string): Promise<Everything | null>;
 }
 
 let present: Surroundings | null = null;

@@ -5,27 +5,31 @@ import {
   type JupyterFrontEnd,
   type JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ICommandPalette } from '@jupyterlab/apputils';
+import { ICommandPalette, Notification } from '@jupyterlab/apputils';
 import { IEditorExtensionRegistry } from '@jupyterlab/codemirror';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { Widget } from '@lumino/widgets';
-import { surround, type Surroundings } from './around.js';
+import { surround, type Output, type Surroundings } from './around.js';
 import { badges } from './badges/badges.js';
 import { cellSource } from './badges/cell.js';
 import { ICON } from './icon.js';
 import type { Place } from './badges/notes.js';
+import { cellsOf } from './panel/cells.js';
 import { Panel } from './panel/panel.js';
-import { cellAround, flashes, reveal } from './badges/reveal.js';
 import { Hub } from './kernel/service.js';
+import { ownerOf, type Owner } from './lines/owner.js';
+import { flashes, reveal } from './lines/reveal.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
+import type { Target } from '../view/sites/row.js';
 import { replaceUnfinished } from './unfinished.js';
 
 const CATEGORY = 'JAX callbacks';
 const OPEN_PANEL = 'jupyter-jaxcb:open-panel';
 const TOGGLE_BADGES = 'jupyter-jaxcb:toggle-badges';
+const BRIEFLY = { autoClose: 8_000 };
 
 const icon = new LabIcon({ name: 'jupyter-jaxcb:callbacks', svgstr: ICON });
 const hub = new Hub();
@@ -50,7 +54,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       hub.follow(panel.context.model.sharedModel, panel.sessionContext);
       replaceUnfinished(panel);
     });
-    surround(surroundingsIn(tracker));
+    surround(surroundingsIn(app, tracker));
     listenForSave(() => void app.commands.execute('docmanager:save'));
     const setting = settings && badgeSetting(settings);
     app.commands.addCommand(TOGGLE_BADGES, {
@@ -97,21 +101,24 @@ const panelPlugin: JupyterFrontEndPlugin<void> = {
     const panel = new Panel((cell, line, source) => {
       const current = tracker.currentWidget;
       if (current) {
-        app.shell.activateById(current.id);
-        void reveal(current, { cell, line, source });
+        void jump(app, { panel: current, cell: -1 }, { cell, line, source, elsewhere: false });
       }
     });
     const widget = panelWidget(panel);
     app.shell.add(widget, 'right', { rank: 900 });
     restorer?.add(widget, widget.id);
     const show = (current: NotebookPanel | null): void =>
-      panel.follow(current && stateOf(current));
+      panel.follow(current && stateOf(current), current ? cellsOf(current) : undefined);
     tracker.currentChanged.connect((_, current) => show(current));
     show(tracker.currentWidget);
+    follow(tracker, ({ content }) =>
+      content.modelContentChanged.connect(() => widget.isVisible && panel.refreshSoon())
+    );
     openPanel = (notebook, place) => {
       app.shell.activateById(widget.id);
-      if (notebook && place) {
-        panel.follow(hub.state(notebook));
+      const opened = tracker.find(({ context }) => context.model.sharedModel === notebook);
+      if (opened && place) {
+        show(opened);
         panel.show(place);
       }
     };
@@ -129,32 +136,52 @@ function follow(tracker: INotebookTracker, each: (panel: NotebookPanel) => void)
   tracker.forEach(each);
 }
 
-function surroundingsIn(tracker: INotebookTracker): Surroundings {
+function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surroundings {
+  const find = (output: Output): Owner | null => {
+    const panels: NotebookPanel[] = [];
+    tracker.forEach(panel => panels.push(panel));
+    return ownerOf(panels, output);
+  };
   return {
-    reveal: (output, { cell, line }) => {
-      const panel = panelAround(tracker, output);
-      const id = panel && (cell ?? cellAround(panel, output));
-      if (panel && id !== null) {
-        void reveal(panel, { cell: id, line, source: '' });
+    reveal: (output, target) => {
+      const owner = find(output);
+      if (owner) {
+        void jump(app, owner, target);
+      } else {
+        Notification.info('This output is not part of an open notebook.', BRIEFLY);
       }
     },
     everything: async (output, id) => {
-      const panel = panelAround(tracker, output);
-      return panel ? stateOf(panel).everything(id) : null;
+      const owner = find(output);
+      return owner ? stateOf(owner.panel).everything(id) : null;
     }
   };
+}
+
+async function jump(app: JupyterFrontEnd, { panel, cell }: Owner, target: Target): Promise<void> {
+  app.shell.activateById(panel.id);
+  const doubt = await reveal(panel, cell, target);
+  if (doubt) {
+    Notification.info(doubt, BRIEFLY);
+  }
 }
 
 function stateOf(panel: NotebookPanel) {
   return hub.state(panel.context.model.sharedModel);
 }
 
-function panelAround(tracker: INotebookTracker, node: Node): NotebookPanel | null {
-  return tracker.find(panel => panel.node.contains(node)) ?? null;
+class PanelWidget extends Widget {
+  constructor(private readonly panel: Panel) {
+    super({ node: panel.node });
+  }
+
+  protected override onAfterShow(): void {
+    this.panel.refreshSoon(); // it does not follow changes of cells while it is hidden
+  }
 }
 
 function panelWidget(panel: Panel): Widget {
-  const widget = new Widget({ node: panel.node });
+  const widget = new PanelWidget(panel);
   widget.id = 'jupyter-jaxcb-panel';
   widget.title.icon = icon;
   widget.title.caption = 'JAX callbacks';

@@ -6,23 +6,29 @@ import { Widget } from '@lumino/widgets';
 import { MIME_TYPE } from '../view/data/schema.js';
 import { remember, remembered } from '../view/remembered.js';
 import { TraceView } from '../view/view.js';
-import { surroundings } from './around.js';
+import { surroundings, type Output } from './around.js';
 
 class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
   private readonly view: TraceView;
+  private model: IRenderMime.IMimeModel | null = null;
 
   constructor() {
     super();
     this.addClass('jaxcb-output');
     this.view = new TraceView({
-      reveal: target => surroundings()?.reveal(this.node, target),
-      everything: async id => surroundings()?.everything(this.node, id) ?? null
+      reveal: target => surroundings()?.reveal(this.output, target),
+      everything: async id => surroundings()?.everything(this.output, id) ?? null
     });
     this.node.append(this.view.node);
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    this.model = model;
     this.view.show(model.data[MIME_TYPE], model.metadata[MIME_TYPE]);
+  }
+
+  private get output(): Output {
+    return { node: this.node, model: this.model };
   }
 
   protected override onAfterAttach(_: Message): void {

@@ -18,7 +18,8 @@ export function siteSign(site: CallSite): string {
 
 /** `5 calls · () → (5,) · 41 µs`, without empty parts. */
 export function siteFigures(site: CallSite): string {
-  const time = site.calls > 0 ? timeWords(site.host_ns) : '';
+  const timed = site.calls > 0 && site.host_ns > 0; // a trace may be saved without times
+  const time = timed ? timeWords(site.host_ns) : '';
   return joined([callWords(site.calls), site.shapes, time]);
 }
 

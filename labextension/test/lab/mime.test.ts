@@ -57,16 +57,20 @@ test('the renderer precedes the widget of the same output, and is safe in untrus
   expect(extension.rendererFactory).toMatchObject({ safe: true, mimeTypes: [MIME_TYPE] });
 });
 
-test('the renderer passes its node to services of the plugin, and works without them', async () => {
+test('the renderer passes its output to services of the plugin, and works without them', async () => {
   const { renderer, view } = rendered();
-  view.around.reveal!({ cell: null, line: 1, column: 0 });
+  const target = { cell: null, line: 1, source: '', elsewhere: false };
+  view.around.reveal!(target);
   expect(await view.around.everything!('r')).toBeNull();
   const given = { reveal: vi.fn(), everything: vi.fn(async () => null) };
   surround(given);
-  view.around.reveal!({ cell: null, line: 1, column: 0 });
+  const model = { data: {}, metadata: {} } as unknown as IRenderMime.IMimeModel;
+  await renderer.renderModel(model);
+  view.around.reveal!(target);
   await view.around.everything!('r');
-  expect(given.reveal).toHaveBeenCalledWith(renderer.node, { cell: null, line: 1, column: 0 });
-  expect(given.everything).toHaveBeenCalledWith(renderer.node, 'r');
+  const output = { node: renderer.node, model };
+  expect(given.reveal).toHaveBeenCalledWith(output, target);
+  expect(given.everything).toHaveBeenCalledWith(output, 'r');
 });
 
 test('the view of a cell that runs again is restored as the last one was left', () => {

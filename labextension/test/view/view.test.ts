@@ -162,7 +162,7 @@ describe('TraceView', () => {
     createView({ reveal }).show(FACTS, someMeasured({ cells: ['c0', 'c1'] }));
     toggleBody();
     find('button.jaxcb-site-where').click();
-    expect(reveal).toHaveBeenCalledWith({ cell: 'c0', line: 3, column: 2 });
+    expect(reveal).toHaveBeenCalledWith(expect.objectContaining({ cell: 'c0', line: 3 }));
   });
 });
 

@@ -19,12 +19,14 @@ export class Badge extends WidgetType {
   }
 
   override eq(other: Badge): boolean {
-    return this.content === other.content;
+    const same = this.notes === other.notes && this.edited === other.edited; // on most keys
+    return same || this.content === other.content;
   }
 
   override toDOM(): HTMLElement {
     const row = h('span', { class: 'jaxcb-badge-row' });
-    const node = h('span', { class: 'jaxcb-badge', role: 'note', contenteditable: 'false' }, row);
+    const holder = h('span', { class: 'jaxcb-badge-holder' }, row);
+    const node = h('span', { class: 'jaxcb-badge', role: 'note', contenteditable: 'false' }, holder);
     node.addEventListener('mousedown', event => event.preventDefault());
     node.addEventListener('click', event => {
       const badge = shown.get(node);
@@ -54,7 +56,7 @@ export class Badge extends WidgetType {
 
   private fill(node: HTMLElement): void {
     shown.set(node, this);
-    const row = node.firstElementChild!;
+    const row = rowOf(node);
     while (row.children.length > this.notes.length) {
       row.lastElementChild!.remove();
     }
@@ -78,6 +80,11 @@ export class Badge extends WidgetType {
 }
 
 const shown = new WeakMap<HTMLElement, Badge>();
+
+/** The element of a badge that holds its buttons. */
+export function rowOf(badge: HTMLElement): HTMLElement {
+  return badge.firstElementChild!.firstElementChild as HTMLElement;
+}
 
 /** The tooltip of a badge: all of its notes in full. */
 export function tooltipNode(notes: readonly Note[], cellEdited: boolean): HTMLElement {

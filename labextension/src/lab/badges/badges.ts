@@ -4,7 +4,7 @@ import { Facet, StateEffect, StateField } from '@codemirror/state';
 import type { EditorState, Extension, Text, Transaction } from '@codemirror/state';
 import { Decoration, EditorView, hoverTooltip, ViewPlugin } from '@codemirror/view';
 import type { DecorationSet, PluginValue, Tooltip } from '@codemirror/view';
-import { edited, lineEnd, originAt, type Origin } from './anchors.js';
+import { edited, lineEnd, nearestIn, originAt, trackedEnd, type Origin } from './anchors.js';
 import { Badge, tooltipNode } from './badge.js';
 import type { CellNotes, LineNotes, Place } from './notes.js';
 import { fitBadges } from './room.js';
@@ -23,6 +23,8 @@ interface Placed {
 }
 
 interface Badges {
+  readonly notes: CellNotes | null;
+  readonly shown: boolean;
   readonly origin: Origin | null;
   readonly edited: boolean;
   readonly placed: readonly Placed[];
@@ -34,7 +36,7 @@ const refresh = StateEffect.define();
 const sourceOf = Facet.define<Source, Source>({ combine: sources => sources[0]! });
 
 const field = StateField.define<Badges>({
-  create: state => place(state.facet(sourceOf), state.doc, null),
+  create: state => refreshed(state.facet(sourceOf), state.doc, null),
   update: updated,
   provide: own => EditorView.decorations.from(own, value => value.decorations)
 });
@@ -47,31 +49,44 @@ export function badges(source: Source): Extension {
   return [sourceOf.of(source), field, ViewPlugin.define(follower), hover];
 }
 
-/** The end of an executed line in the current document; null if unknown. */
-export function currentEnd(state: EditorState, line: number, source: string): number | null {
+/** The current number of a line of the executed source; null if edits were not followed. */
+export function trackedLine(state: EditorState, line: number, source: string): number | null {
   const origin = state.field(field, false)?.origin ?? null;
-  return lineEnd(origin, state.doc, line, source);
+  const end = origin && trackedEnd(origin, line, source);
+  return end === null ? null : state.doc.lineAt(end).number;
 }
 
 function updated(value: Badges, transaction: Transaction): Badges {
-  const refreshed = transaction.effects.some(effect => effect.is(refresh));
-  if (!refreshed && !transaction.docChanged) {
-    return value;
+  const { docChanged, effects, newDoc, state } = transaction;
+  const since = value.origin && docChanged ? edited(value.origin, transaction.changes) : value.origin;
+  const source = state.facet(sourceOf);
+  if (effects.some(effect => effect.is(refresh))) {
+    return refreshed(source, newDoc, since);
   }
-  const { origin } = value;
-  const since = origin && transaction.docChanged ? edited(origin, transaction.changes) : origin;
-  return place(transaction.state.facet(sourceOf), transaction.newDoc, since);
+  return docChanged ? place(source, value.notes, value.shown, newDoc, since) : value;
 }
 
-function place(source: Source, doc: Text, before: Origin | null): Badges {
-  const notes = source.notes();
+function refreshed(source: Source, doc: Text, before: Origin | null): Badges {
+  return place(source, source.notes(), source.shown(), doc, before);
+}
+
+function place(
+  source: Source,
+  notes: CellNotes | null,
+  shown: boolean,
+  doc: Text,
+  before: Origin | null
+): Badges {
   if (notes === null) {
-    return { origin: null, edited: false, placed: [], decorations: Decoration.none };
+    const decorations = Decoration.none;
+    return { notes, shown, origin: null, edited: false, placed: [], decorations };
   }
-  const same = originAt(doc, notes.crc);
-  const origin = same ?? (before?.crc === notes.crc ? before : null);
+  const known = before?.crc === notes.crc ? before : null;
+  const same = known && !doc.eq(known.doc) ? null : originAt(doc, notes.crc);
+  const origin = same ?? known;
+  const nearest = nearestIn(doc);
   const placed = notes.lines.flatMap(line => {
-    const end = lineEnd(origin, doc, line.line, line.source);
+    const end = lineEnd(origin, doc, line.line, line.source, nearest);
     return end === null ? [] : [{ line, end }];
   });
   const wasEdited = same === null && notes.crc !== null;
@@ -79,8 +94,8 @@ function place(source: Source, doc: Text, before: Origin | null): Badges {
     const badge = new Badge(line.notes, wasEdited, source.open);
     return Decoration.widget({ widget: badge, side: 1 }).range(end);
   });
-  const decorations = source.shown() ? Decoration.set(widgets, true) : Decoration.none;
-  return { origin, edited: wasEdited, placed, decorations };
+  const decorations = shown ? Decoration.set(widgets, true) : Decoration.none;
+  return { notes, shown, origin, edited: wasEdited, placed, decorations };
 }
 
 function tooltip(value: Badges, pos: number, side: number): Tooltip | null {

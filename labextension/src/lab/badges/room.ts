@@ -1,14 +1,19 @@
-/** Fits badges into the space to the right of the code, so that code neither wraps nor scrolls. */
+/**
+ * Fits badges into the space to the right of the code, so that code neither wraps nor scrolls.
+ *
+ * Where the code scrolls, the badge of a line that does not fit stays at the right edge.
+ */
 
 import type { EditorView } from '@codemirror/view';
+import { rowOf } from './badge.js';
 
 const GAP_PX = 14; // between the code and a badge
 const LEAST_PX = 22; // a sign and an ellipsis
 
 interface Fit {
-  readonly row: HTMLElement;
-  readonly left: number;
-  readonly width: number | null; // null: not limited
+  readonly badge: HTMLElement;
+  readonly room: number;
+  readonly sticks: boolean;
 }
 
 /** Sets the width of each badge when the editor measures next. */
@@ -16,26 +21,25 @@ export function fitBadges(view: EditorView): void {
   view.requestMeasure({ key: fitBadges, read: () => measured(view), write: apply });
 }
 
-// Code that already scrolls horizontally may scroll further; other code must not begin to.
-function measured(view: EditorView): Fit[] {
-  const scrolls = codeWidth(view) > view.scrollDOM.clientWidth + 1;
-  const edge = view.contentDOM.getBoundingClientRect().right;
-  return [...view.contentDOM.querySelectorAll<HTMLElement>('.jaxcb-badge')].map(badge => {
-    const row = badge.firstElementChild as HTMLElement;
+function measured({ contentDOM, scrollDOM }: EditorView): Fit[] {
+  const badges = [...contentDOM.querySelectorAll<HTMLElement>('.jaxcb-badge')];
+  if (badges.length === 0) {
+    return [];
+  }
+  const { clientWidth, scrollLeft } = scrollDOM;
+  const edge = scrollDOM.getBoundingClientRect().left + clientWidth - scrollLeft;
+  const scrolls = contentDOM.getBoundingClientRect().width > clientWidth + 1;
+  return badges.map(badge => {
     const room = edge - badge.getBoundingClientRect().left;
-    return scrolls
-      ? { row, left: GAP_PX, width: null }
-      : { row, left: Math.min(GAP_PX, room - LEAST_PX), width: Math.max(LEAST_PX, room - GAP_PX) };
+    return { badge, room, sticks: scrolls && room < GAP_PX + LEAST_PX };
   });
 }
 
-function codeWidth(view: EditorView): number {
-  return view.contentDOM.getBoundingClientRect().width;
-}
-
 function apply(fits: Fit[]): void {
-  for (const { row, left, width } of fits) {
-    row.style.left = `${left}px`;
-    row.style.maxWidth = width === null ? 'none' : `${width}px`;
+  for (const { badge, room, sticks } of fits) {
+    const { style } = rowOf(badge);
+    badge.classList.toggle('jaxcb-badge-sticks', sticks);
+    style.left = sticks ? '' : `${Math.min(GAP_PX, room - LEAST_PX)}px`;
+    style.maxWidth = sticks ? '' : `${Math.max(LEAST_PX, room - GAP_PX)}px`;
   }
 }

@@ -46,22 +46,35 @@ export function sorted(groups: readonly Group[], order: Order): Group[] {
   return [...groups].sort((one, other) => rank(other) - rank(one));
 }
 
-/** Whether all words of `query` occur in the texts of the group. */
-export function matches(snapshot: Snapshot, group: Group, query: string): boolean {
-  const { name, flavor, options, where } = group.callback;
-  const sites = group.sites.map(place => snapshot.sites[place]!);
-  const shown = sites.flatMap(({ where, source, consequence, reason }) => [
-    where,
-    source,
-    consequence,
-    statusWord(consequence),
-    reason
-  ]);
-  const text = [name, flavor, options, where, ...shown].join('\n').toLowerCase();
-  return query
-    .toLowerCase()
-    .split(/\s+/)
-    .every(word => text.includes(word));
+/**
+ * The group with those of its sites whose texts have all words of `query`; null if nothing has them.
+ *
+ * The texts include those of the callback, and `labels`, the labels of cells by id.
+ */
+export function filtered(
+  snapshot: Snapshot,
+  group: Group,
+  query: string,
+  labels: ReadonlyMap<string, string>
+): Group | null {
+  const words = query.toLowerCase().split(/\s+/);
+  const matches = (...texts: string[]): boolean => {
+    const text = texts.join('\n').toLowerCase();
+    return words.every(word => text.includes(word));
+  };
+  const { name, flavor, options, where, cell } = group.callback;
+  const about = [name, flavor, options, where, labels.get(cell ?? '') ?? ''];
+  if (matches(...about)) {
+    return group;
+  }
+  const sites = group.sites.filter(place => {
+    const site = snapshot.sites[place]!;
+    const { source, consequence, reason } = site;
+    const label = labels.get(site.cell ?? '') ?? '';
+    const status = [consequence, statusWord(consequence)];
+    return matches(...about, label, site.where, source, ...status, reason, ...site.errors);
+  });
+  return sites.length > 0 ? { ...group, sites } : null;
 }
 
 function formerly(snapshot: Snapshot, places: readonly number[]): Group {

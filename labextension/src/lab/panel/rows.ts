@@ -34,11 +34,13 @@ export class SiteRow {
     });
   }
 
-  update(site: CallSite): void {
+  /** Shows `site`, in the cell with that label (empty: unknown). */
+  update(site: CallSite, label: string): void {
     this.site = site;
     this.node.className = `jaxcb-callsite jaxcb-tone-${toneOf(site.consequence)}`;
     setText(this.status, statusWords(site.consequence));
-    setText(this.where, site.where);
+    const where = label ? site.where.replace(', another cell', '') : site.where;
+    setText(this.where, spaced(label, where));
     setText(this.source, site.source);
     this.button.title = site.cell ? `${site.source}\nGo to this line` : site.source;
     this.button.toggleAttribute('disabled', site.cell === null);
@@ -81,20 +83,26 @@ export class CallbackRow {
     });
   }
 
-  update(callback: Callback, sites: readonly CallSite[]): void {
+  /** Shows the callback and its sites; `labels` are those of their cells, by id. */
+  update(
+    callback: Callback,
+    sites: readonly CallSite[],
+    labels: ReadonlyMap<string, string>
+  ): void {
     this.callback = callback;
     setText(this.name, callback.name);
     setText(this.flavor, callback.flavor);
     setText(this.options, callback.options);
-    const time = callback.calls > 0 ? timeWords(callback.host_ns) : '';
-    setText(this.figures, joined([callWords(callback.calls), time, counted(sites.length, 'site')]));
+    const time = callback.calls > 0 && callback.host_ns > 0 ? timeWords(callback.host_ns) : '';
+    setText(this.figures, joined([callWords(callback.calls), time, counted(callback.sites.length, 'site')]));
     setText(this.alarms, alarmWords(callback));
     this.alarms.className = `jaxcb-callback-alarms jaxcb-tone-${worstTone(sites)}`;
     const where = callback.where || `line ${callback.line}`;
-    setText(this.button, callback.cell ? `registered at ${where}` : '');
+    const label = labels.get(callback.cell ?? '') ?? '';
+    setText(this.button, callback.cell ? `registered at ${spaced(label, where)}` : '');
     this.button.hidden = callback.cell === null;
     this.none.hidden = sites.length > 0;
-    this.fill(sites);
+    this.fill(sites, labels);
   }
 
   /** Opens the row and focuses one of its sites; null: the callback itself. */
@@ -105,14 +113,17 @@ export class CallbackRow {
     return row?.node ?? this.node;
   }
 
-  private fill(sites: readonly CallSite[]): void {
+  private fill(sites: readonly CallSite[], labels: ReadonlyMap<string, string>): void {
     this.sites.splice(sites.length).forEach(row => row.node.remove());
     while (this.sites.length < sites.length) {
       const row = new SiteRow(this.jump);
       this.sites.push(row);
       this.list.append(row.node);
     }
-    this.sites.forEach((row, place) => row.update(sites[place]!));
+    this.sites.forEach((row, place) => {
+      const site = sites[place]!;
+      row.update(site, labels.get(site.cell ?? '') ?? '');
+    });
   }
 }
 
@@ -121,6 +132,10 @@ function alarmWords(callback: Callback): string {
     callback.errors > 0 ? `✕ ${counted(callback.errors, 'error')}` : '',
     callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : ''
   ]);
+}
+
+function spaced(label: string, where: string): string {
+  return label ? `${label} ${where}` : where;
 }
 
 /** Sets the text of a node if it differs: equal text is not announced again and stays selected. */

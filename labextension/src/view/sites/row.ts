@@ -8,9 +8,10 @@ import { statusWords, timeWords, toneOf } from '../data/words.js';
 
 /** A line of code to jump to. */
 export interface Target {
-  readonly cell: string | null;
+  readonly cell: string | null; // the id of the cell that ran; null: unknown
   readonly line: number;
-  readonly column: number;
+  readonly source: string; // the line, stripped; empty: unknown
+  readonly elsewhere: boolean; // in another cell than the one that was recorded
 }
 
 /** Actions of a site; without an action its button is absent. */
@@ -72,10 +73,16 @@ function whereOf(
     reveal({
       cell: measured.cells[place] ?? null,
       line: measured.lines[place] ?? site.line,
-      column: site.column
+      source: site.source,
+      elsewhere: inAnotherCell(site)
     })
   );
   return button;
+}
+
+/** Whether a site is in another cell than the one that was recorded. */
+export function inAnotherCell({ where }: Site): boolean {
+  return /^line [\d:]+, another cell/.test(where); // the names of callers may follow
 }
 
 /** Time and its share of all time in host functions; nothing if times were not saved. */

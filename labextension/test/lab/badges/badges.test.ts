@@ -1,7 +1,7 @@
-import { EditorState } from '@codemirror/state';
+import { EditorState, Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { badges, currentEnd, type Source } from '../../../src/lab/badges/badges.js';
+import { badges, trackedLine, type Source } from '../../../src/lab/badges/badges.js';
 import { crc32 } from '../../../src/lab/badges/crc32.js';
 import { notesOf, type CellNotes } from '../../../src/lab/badges/notes.js';
 import { SITE, snapshot } from '../snapshots.js';
@@ -159,12 +159,32 @@ test('a click on a badge opens the panel at its site', () => {
   expect(open).toHaveBeenCalledWith({ site: 0 });
 });
 
-test('currentEnd finds the end of an executed line after edits', () => {
-  view.dispatch({ changes: { from: 0, insert: '# new\n' } });
-  const end = currentEnd(view.state, 3, '')!;
-  expect(view.state.doc.lineAt(end).text).toBe('z = f(2)');
+test('a key reads the lines of an edited cell once, not once for each badge', () => {
+  const sources = Array.from({ length: 100 }, (_, n) => `y${n} = f(${n})`);
+  const sites = sources.map((each, n) => ({ ...SITE, line: n + 1, source: each }));
+  notes = notesOf(snapshot({ sites, cells: { two: 1 } }), 'two')!;
+  const doc = ['# new', ...sources].join('\n');
+  const state = EditorState.create({ doc, extensions: [badges(source)] });
+  const iterated = vi.spyOn(Text.prototype, 'iterLines');
+  const transaction = state.update({ changes: { from: 5, insert: '!' } });
+  const line = vi.spyOn(transaction.newDoc, 'line');
+  expect(trackedLine(transaction.state, 1, '')).toBeNull(); // applies the transaction
+  expect(iterated).toHaveBeenCalledOnce();
+  expect(line.mock.calls.length).toBe(sites.length);
+  vi.restoreAllMocks();
 });
 
-test('currentEnd finds a line by its number in an editor without badges', () => {
-  expect(currentEnd(EditorState.create({ doc: SOURCE }), 1, '')).toBe(8);
+test('trackedLine follows an executed line through edits of the line and around it', () => {
+  view.dispatch({ changes: { from: 0, insert: '# new\n' } });
+  expect(trackedLine(view.state, 3, 'z = f(2)')).toBe(4);
+  view.dispatch({ changes: { from: view.state.doc.length, insert: ' + 1' } });
+  expect(trackedLine(view.state, 3, 'z = f(2)')).toBe(4);
+});
+
+test('trackedLine knows nothing of other sources, deleted lines and editors without badges', () => {
+  expect(trackedLine(view.state, 3, 'z = f(3)')).toBeNull();
+  expect(trackedLine(view.state, 9, '')).toBeNull();
+  view.dispatch({ changes: { from: 0, to: view.state.doc.length } });
+  expect(trackedLine(view.state, 3, 'z = f(2)')).toBeNull();
+  expect(trackedLine(EditorState.create({ doc: SOURCE }), 3, 'z = f(2)')).toBeNull();
 });

@@ -3,28 +3,35 @@ import { expect, test } from 'vitest';
 import { h } from '../../../src/view/dom.js';
 import { fitBadges } from '../../../src/lab/badges/room.js';
 
-/** The position of a badge at `left`, in code `width` wide and an editor 500 wide. */
-function fitted(left: number, width: number): [left: string, maxWidth: string] {
+/** The badge of a line that ends at `left`, of code `width` wide in an editor 500 wide. */
+function fitted(left: number, width: number, scrollLeft = 0): [string, string, boolean] {
   const row = h('span');
-  const badge = h('span', { class: 'jaxcb-badge' }, row);
+  const badge = h('span', { class: 'jaxcb-badge' }, h('span', {}, row));
   const contentDOM = h('div', {}, badge);
-  const scrollDOM = Object.defineProperty(h('div'), 'clientWidth', { value: 500 });
-  contentDOM.getBoundingClientRect = () => new DOMRect(0, 0, width, 20);
-  badge.getBoundingClientRect = () => new DOMRect(left, 0, 0, 20);
+  const scrollDOM = Object.assign(h('div'), { scrollLeft });
+  Object.defineProperty(scrollDOM, 'clientWidth', { value: 500 });
+  contentDOM.getBoundingClientRect = () => new DOMRect(-scrollLeft, 0, width, 20);
+  badge.getBoundingClientRect = () => new DOMRect(left - scrollLeft, 0, 0, 20);
   const requestMeasure = (step: { read(): unknown; write(read: unknown): void }): void =>
     step.write(step.read());
   fitBadges({ contentDOM, scrollDOM, requestMeasure } as unknown as EditorView);
-  return [row.style.left, row.style.maxWidth];
+  return [row.style.left, row.style.maxWidth, badge.classList.contains('jaxcb-badge-sticks')];
 }
 
 test('limits a badge to the right edge of the editor', () => {
-  expect(fitted(100, 500)).toEqual(['14px', '386px']);
+  expect(fitted(100, 500)).toEqual(['14px', '386px', false]);
 });
 
 test('shows the sign of a badge over the end of the code if there is no room after it', () => {
-  expect(fitted(495, 500)).toEqual(['-17px', '22px']);
+  expect(fitted(495, 500)).toEqual(['-17px', '22px', false]);
 });
 
-test('does not limit the badge if the code already scrolls horizontally', () => {
-  expect(fitted(495, 900)).toEqual(['14px', 'none']);
+test('limits the badges of short lines where code scrolls, wherever it is scrolled to', () => {
+  expect(fitted(100, 900)).toEqual(['14px', '386px', false]);
+  expect(fitted(100, 900, 300)).toEqual(['14px', '386px', false]);
+});
+
+test('keeps the badge of a long line at the right edge where code scrolls', () => {
+  expect(fitted(850, 900)).toEqual(['', '', true]);
+  expect(fitted(850, 900, 400)).toEqual(['', '', true]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { groupsOf, matches, sorted, type Group } from '../../../src/lab/panel/groups.js';
+import { filtered, groupsOf, sorted, type Group } from '../../../src/lab/panel/groups.js';
 import { CALLBACK, SITE, snapshot } from '../snapshots.js';
 
 function names(groups: readonly Group[]): string[] {
@@ -40,11 +40,32 @@ test('sorts groups by the requested order', () => {
   ]);
 });
 
-test('a filter matches if all of its words occur in a callback or its sites', () => {
-  const all = snapshot();
-  const group = groupsOf(all)[0]!;
-  const found = ['', 'BESSEL kept', 'return expand', 'bessel dead'].map(query =>
-    matches(all, group, query)
-  );
-  expect(found).toEqual([true, true, true, false]);
+const TWO_SITES = snapshot({
+  callbacks: [{ ...CALLBACK, sites: [0, 1] }],
+  sites: [SITE, { ...SITE, cell: 'three', consequence: 'not_reached', reason: 'a branch' }]
+});
+const LABELS = new Map([['one', '[2]'], ['two', '[45]'], ['three', '[46]']]);
+
+/** The sites of the only group of `TWO_SITES` that a filter leaves; null: not even the group. */
+function left(query: string): readonly number[] | null {
+  return filtered(TWO_SITES, groupsOf(TWO_SITES)[0]!, query, LABELS)?.sites ?? null;
+}
+
+test('a filter for the function, flavor, options or cell of a callback leaves all of its sites', () => {
+  for (const query of ['', 'BESSEL', 'pure bessel', 'expand', '[2]']) {
+    expect(left(query)).toEqual([0, 1]);
+  }
+});
+
+test('a filter leaves the sites whose source, status, reason or cell has all words', () => {
+  expect(left('[45]')).toEqual([0]);
+  expect(left('bessel not reached')).toEqual([1]);
+  expect(left('[46] branch return')).toEqual([1]);
+  expect(left('kept [46]')).toBeNull();
+});
+
+test('a filter finds failed sites and their errors', () => {
+  const all = snapshot({ sites: [{ ...SITE, consequence: 'raised', errors: ['ValueError: no luck'] }] });
+  const find = (query: string): unknown => filtered(all, groupsOf(all)[0]!, query, LABELS)?.sites;
+  expect([find('raised'), find('valueerror'), find('kept')]).toEqual([[0], [0], undefined]);
 });

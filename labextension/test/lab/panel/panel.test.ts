@@ -1,8 +1,9 @@
 import { beforeEach, expect, test, vi } from 'vitest';
+import type { Cells } from '../../../src/lab/panel/cells.js';
 import { Panel } from '../../../src/lab/panel/panel.js';
 import { NotebookState } from '../../../src/lab/kernel/service.js';
 import { FakeKernel } from '../kernels.js';
-import { CALLBACK, message, SITE } from '../snapshots.js';
+import { CALLBACK, message, SITE, snapshot } from '../snapshots.js';
 
 let panel: Panel;
 let kernel: FakeKernel;
@@ -81,13 +82,12 @@ test('removes a callback that is no longer in the snapshot', () => {
   expect(names()).toEqual([]);
 });
 
-test('offers a filter and a sort order for many callbacks', () => {
+test('offers a filter, and a sort order for many callbacks', () => {
   followNotebook(message());
-  const tools = panel.node.querySelector<HTMLElement>('.jaxcb-panel-tools')!;
-  expect(tools.hidden).toBe(true);
-  kernel.sends(MANY);
-  expect(tools.hidden).toBe(false);
   const order = panel.node.querySelector('select')!;
+  expect(order.hidden).toBe(true);
+  kernel.sends(MANY);
+  expect(order.hidden).toBe(false);
   order.value = 'calls';
   order.dispatchEvent(new Event('change'));
   expect(names()).toEqual(['a', 'b', 'c', 'd', 'No longer registered']);
@@ -95,6 +95,48 @@ test('offers a filter and a sort order for many callbacks', () => {
   filter.value = 'nowhere';
   filter.dispatchEvent(new Event('input'));
   expect([names(), empty()]).toEqual([[], 'No matching callbacks.']);
+});
+
+const SAVED: Cells = {
+  labels: () => new Map([['two', '[45]']]),
+  saved: () => snapshot({ callbacks: [{ ...CALLBACK, name: 'saved' }] })
+};
+
+function texts(selector: string): string[] {
+  return [...panel.node.querySelectorAll(selector)].map(node => node.textContent);
+}
+
+test('shows saved results until the kernel has loaded the extension, and says why', () => {
+  panel.follow(notebook, SAVED);
+  expect([names(), texts('[role=status]'), empty()]).toEqual([
+    ['saved'],
+    ['1 callback · saved results'],
+    '(hidden)'
+  ]);
+  expect(texts('.jaxcb-callsite-where')).toEqual(['[45] line 3']);
+  const saved = 'This is what the host traces saved in this notebook show. ';
+  expect(texts('.jaxcb-panel-about')).toEqual([`${saved}This notebook has no kernel.`]);
+  notebook.connect(kernel.connection);
+  expect(texts('.jaxcb-panel-about')[0]).toContain('Run %load_ext jupyter_jaxcb');
+  kernel.sends(message());
+  expect([names(), texts('[role=status]'), texts('.jaxcb-panel-about')]).toEqual([
+    ['bessel'],
+    ['1 callback'],
+    ['']
+  ]);
+});
+
+test('follows changes of the cells, once for several of them', () => {
+  vi.useFakeTimers();
+  const labels = vi.fn(SAVED.labels);
+  panel.follow(notebook, { ...SAVED, labels });
+  labels.mockReset().mockReturnValue(new Map([['two', '[46]']]));
+  panel.refreshSoon();
+  panel.refreshSoon();
+  vi.runAllTimers();
+  expect(texts('.jaxcb-callsite-where')).toEqual(['[46] line 3']);
+  expect(labels).toHaveBeenCalledOnce();
+  vi.useRealTimers();
 });
 
 test('following another notebook ignores updates of the previous one', () => {

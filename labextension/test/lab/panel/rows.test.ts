@@ -4,6 +4,7 @@ import type { CallSite } from '../../../src/lab/kernel/snapshot.js';
 import { CALLBACK, SITE } from '../snapshots.js';
 
 const jump = vi.fn();
+const NO_LABELS = new Map<string, string>();
 
 beforeEach(() => jump.mockClear());
 
@@ -13,7 +14,7 @@ function site(parts: Partial<CallSite> = {}): CallSite {
 
 function siteRow(parts: Partial<CallSite> = {}): SiteRow {
   const row = new SiteRow(jump);
-  row.update(site(parts));
+  row.update(site(parts), '');
   return row;
 }
 
@@ -40,6 +41,24 @@ test('a failed site shows its status, and its errors as plain text', () => {
   expect(node.querySelector('b')).toBeNull();
 });
 
+test('a site names its cell instead of calling it another one', () => {
+  const row = siteRow({ where: 'line 3, another cell (from f, line 9)' });
+  expect(words(row.node, '.jaxcb-callsite-where')).toEqual([
+    'line 3, another cell (from f, line 9)'
+  ]);
+  row.update(site({ where: 'line 3, another cell (from f, line 9)' }), '[45]');
+  expect(words(row.node, '.jaxcb-callsite-where')).toEqual(['[45] line 3 (from f, line 9)']);
+});
+
+test('a callback and its sites name their cells', () => {
+  const row = new CallbackRow(jump);
+  row.update(CALLBACK, [site()], new Map([['one', '[2]'], ['two', '[45]']]));
+  expect(words(row.node, '.jaxcb-callback-jump, .jaxcb-callsite-where')).toEqual([
+    'registered at [2] line 2',
+    '[45] line 3'
+  ]);
+});
+
 test('the button of a site jumps to its line, and is disabled for a site in a file', () => {
   siteRow().node.querySelector('button')!.click();
   expect(jump).toHaveBeenCalledWith('two', 3, 'return bessel(1, x)');
@@ -51,7 +70,7 @@ test('updating with equal text does not replace its nodes', () => {
   const row = siteRow({ errors: ['E'] });
   const before = row.node.querySelector('p');
   const text = row.node.querySelector('.jaxcb-callsite-where')!.firstChild;
-  row.update(site({ errors: ['E'], calls: 6 }));
+  row.update(site({ errors: ['E'], calls: 6 }), '');
   expect(row.node.querySelector('p')).toBe(before);
   expect(row.node.querySelector('.jaxcb-callsite-where')!.firstChild).toBe(text);
   setText(row.node, 'new');
@@ -60,7 +79,7 @@ test('updating with equal text does not replace its nodes', () => {
 
 test('a callback shows its flavor, figures and problems', () => {
   const row = new CallbackRow(jump);
-  row.update({ ...CALLBACK, errors: 2, elided: 1 }, [site()]);
+  row.update({ ...CALLBACK, errors: 2, elided: 1 }, [site()], NO_LABELS);
   expect(words(row.node, 'summary > span')).toEqual([
     'besselpure',
     '5 calls · 41 µs · 1 site',
@@ -71,37 +90,37 @@ test('a callback shows its flavor, figures and problems', () => {
 
 test('the button of a callback jumps to the line that registers it', () => {
   const row = new CallbackRow(jump);
-  row.update({ ...CALLBACK, where: '' }, []);
+  row.update({ ...CALLBACK, where: '' }, [], NO_LABELS);
   const button = row.node.querySelector<HTMLButtonElement>('.jaxcb-callback-jump')!;
   expect(button.textContent).toBe('registered at line 2');
   button.click();
   expect(jump).toHaveBeenCalledWith('one', 2, '');
-  row.update({ ...CALLBACK, cell: null }, []);
+  row.update({ ...CALLBACK, cell: null }, [], NO_LABELS);
   expect(button.hidden).toBe(true);
 });
 
 test('a callback without call sites shows a note', () => {
   const row = new CallbackRow(jump);
-  row.update(CALLBACK, []);
+  row.update(CALLBACK, [], NO_LABELS);
   const none = row.node.querySelector<HTMLElement>('.jaxcb-callback-none')!;
   expect(none.hidden).toBe(false);
-  row.update(CALLBACK, [site()]);
+  row.update(CALLBACK, [site()], NO_LABELS);
   expect(none.hidden).toBe(true);
 });
 
 test('adding and removing sites does not replace the rows of other sites', () => {
   const row = new CallbackRow(jump);
-  row.update(CALLBACK, [site()]);
+  row.update(CALLBACK, [site()], NO_LABELS);
   const first = row.node.querySelector('li');
-  row.update(CALLBACK, [site(), site({ where: 'line 9' })]);
+  row.update(CALLBACK, [site(), site({ where: 'line 9' })], NO_LABELS);
   expect(words(row.node, '.jaxcb-callsite-where')).toEqual(['line 3', 'line 9']);
-  row.update(CALLBACK, [site()]);
+  row.update(CALLBACK, [site()], NO_LABELS);
   expect([...row.node.querySelectorAll('li')]).toEqual([first]);
 });
 
 test('showing a site opens its row and focuses the site', () => {
   const row = new CallbackRow(jump);
-  row.update(CALLBACK, [site(), site()]);
+  row.update(CALLBACK, [site(), site()], NO_LABELS);
   document.body.append(row.node);
   row.node.querySelector('details')!.open = false;
   const shown = row.show(1);

@@ -84,17 +84,30 @@ describe('a row of SiteList', () => {
 });
 
 describe('the links of SiteList', () => {
+  const TARGET = { cell: null, line: 4, source: 'return bessel(1, x)', elsewhere: false };
+
   it('jump to the line of the site', () => {
     const reveal = vi.fn();
     const node = nodeOf({}, someMeasured({ cells: ['c1'] }), { reveal });
     node.querySelector<HTMLElement>('button.jaxcb-site-where')!.click();
-    expect(reveal).toHaveBeenCalledWith({ cell: 'c1', line: 4, column: 2 });
+    expect(reveal).toHaveBeenCalledWith({ ...TARGET, cell: 'c1' });
   });
 
   it('jump to the line even if the id of the cell is unknown', () => {
     const reveal = vi.fn();
     nodeOf({}, undefined, { reveal }).querySelector<HTMLElement>('button')!.click();
-    expect(reveal).toHaveBeenCalledWith({ cell: null, line: 4, column: 2 });
+    expect(reveal).toHaveBeenCalledWith(TARGET);
+  });
+
+  it('pass on whether the site is in another cell, not whether its caller is', () => {
+    const reveal = vi.fn();
+    for (const where of ['line 4, another cell', 'line 4:3, another cell (from f, line 2)']) {
+      nodeOf({ where }, undefined, { reveal }).querySelector<HTMLElement>('button')!.click();
+      expect(reveal).toHaveBeenLastCalledWith({ ...TARGET, elsewhere: true });
+    }
+    const where = 'line 4 (from f, line 2, another cell)';
+    nodeOf({ where }, undefined, { reveal }).querySelector<HTMLElement>('button')!.click();
+    expect(reveal).toHaveBeenLastCalledWith(TARGET);
   });
 
   it('are absent for sites in files, and without a reveal action', () => {

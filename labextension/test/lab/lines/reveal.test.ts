@@ -2,18 +2,21 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { cellAround, flashes, reveal } from '../../../src/lab/badges/reveal.js';
+import { flashes, reveal } from '../../../src/lab/lines/reveal.js';
+import type { Target } from '../../../src/view/sites/row.js';
+
+const SOURCE = 'import x\n  y = 1';
 
 let view: EditorView;
 let content: ReturnType<typeof notebook>;
 
-function cell(id: string, editor: unknown, ready: Promise<void> = Promise.resolve()) {
-  const node = document.createElement('div');
-  return { model: { sharedModel: { getId: () => id } }, node, editor, ready };
+function cell(id: string, text: string, editor: unknown) {
+  const sharedModel = { getId: () => id, getSource: () => text };
+  return { model: { sharedModel }, editor, ready: Promise.resolve(), inputHidden: true };
 }
 
 function notebook() {
-  const widgets = [cell('one', null), cell('two', { editor: view })];
+  const widgets = [cell('one', 'x', null), cell('two', SOURCE, { editor: view })];
   const scrollToItem = vi.fn(async () => undefined);
   return { widgets, activeCellIndex: 0, mode: 'command', scrollToItem };
 }
@@ -24,7 +27,7 @@ function panel(): NotebookPanel {
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
-  const state = EditorState.create({ doc: 'import x\n  y = 1', extensions: flashes });
+  const state = EditorState.create({ doc: SOURCE, extensions: flashes });
   view = new EditorView({ state, parent: document.body });
   content = notebook();
 });
@@ -34,30 +37,36 @@ afterEach(() => {
   view.destroy();
 });
 
+function jump(target: Partial<Target>, own = 1): Promise<string> {
+  return reveal(panel(), own, { cell: 'two', line: 2, source: '', elsewhere: false, ...target });
+}
+
 test('reveal scrolls to the cell and selects the line for editing', async () => {
-  expect(await reveal(panel(), { cell: 'two', line: 2, source: '' })).toBe(true);
+  expect(await jump({})).toBe('');
   expect(content.scrollToItem).toHaveBeenCalledWith(1, 'smart');
   expect([content.activeCellIndex, content.mode]).toEqual([1, 'edit']);
   expect(view.state.sliceDoc(view.state.selection.main.from, view.state.selection.main.to)).toBe(
     '  y = 1'
   );
   expect(view.hasFocus).toBe(true);
+  expect(content.widgets.map(each => each.inputHidden)).toEqual([true, false]);
 });
 
 test('reveal flashes the line for a moment', async () => {
-  await reveal(panel(), { cell: 'two', line: 2, source: '' });
+  await jump({});
   expect(view.dom.querySelector('.jaxcb-flash')!.textContent).toBe('  y = 1');
   vi.runAllTimers();
   expect(view.dom.querySelector('.jaxcb-flash')).toBeNull();
 });
 
-test('reveal prefers the text of a line to its number, and stays within the cell', async () => {
-  await reveal(panel(), { cell: 'two', line: 1, source: 'y = 1' });
+test('reveal prefers the text of a line to its number', async () => {
+  expect(await jump({ line: 1, source: 'y = 1' })).toBe('');
   expect(view.state.selection.main.from).toBe(9);
-  await reveal(panel(), { cell: 'two', line: 1, source: 'gone' });
+});
+
+test('reveal returns what the user should know about a line that is gone', async () => {
+  expect(await jump({ line: 1, source: 'gone' })).toContain('It was: gone');
   expect(view.state.selection.main.from).toBe(0);
-  await reveal(panel(), { cell: 'two', line: 99, source: '' });
-  expect(view.state.selection.main.from).toBe(9);
 });
 
 test('reveal waits for an editor that is created when its cell becomes visible', async () => {
@@ -66,19 +75,16 @@ test('reveal waits for an editor that is created when its cell becomes visible',
   late.ready = Promise.resolve().then(() => {
     late.editor = { editor: view };
   });
-  await reveal(panel(), { cell: 'two', line: 2, source: '' });
+  await jump({});
   expect(view.state.selection.main.from).toBe(9);
 });
 
 test('reveal changes nothing if the cell does not exist', async () => {
-  expect(await reveal(panel(), { cell: 'three', line: 1, source: '' })).toBe(false);
-  expect(content.mode).toBe('command');
-  expect(await reveal(panel(), { cell: 'one', line: 1, source: '' })).toBe(true);
+  expect(await jump({ cell: 'three', source: 'gone' }, -1)).toContain('no longer in the notebook');
+  expect([content.activeCellIndex, content.mode]).toEqual([0, 'command']);
 });
 
-test('cellAround finds the cell that contains an output', () => {
-  const output = document.createElement('div');
-  content.widgets[1]!.node.append(output);
-  expect(cellAround(panel(), output)).toBe('two');
-  expect(cellAround(panel(), document.body)).toBeNull();
+test('reveal works in a cell without an editor', async () => {
+  expect(await jump({ cell: 'one', line: 1, source: 'x' }, -1)).toBe('');
+  expect(content.activeCellIndex).toBe(0);
 });

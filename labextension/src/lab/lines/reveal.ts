@@ -4,40 +4,48 @@ import type { Cell } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { StateEffect, StateField, type Extension } from '@codemirror/state';
 import { Decoration, EditorView, type DecorationSet } from '@codemirror/view';
-import { currentEnd } from './badges.js';
+import type { Target } from '../../view/sites/row.js';
+import { trackedLine } from '../badges/badges.js';
+import { findLine, type CellText } from './find.js';
 
 const FLASH_MS = 1600;
+const GONE = 'The cell of this line is no longer in the notebook.';
 
-/** A line in the executed source of a cell. */
-export interface Spot {
-  readonly cell: string;
-  readonly line: number; // 1-based
-  readonly source: string; // the line, stripped; empty: unknown
-}
-
-/** Scrolls to the line, selects it and flashes it; false if the notebook has no such cell. */
-export async function reveal(panel: NotebookPanel, spot: Spot): Promise<boolean> {
+/**
+ * Scrolls to the line of `target`, selects it and flashes it.
+ *
+ * `own` is the index of the cell whose output links to the line; -1: none. Returns what the user
+ * should know if the line is not exactly the one that ran, otherwise an empty text.
+ */
+export async function reveal(panel: NotebookPanel, own: number, target: Target): Promise<string> {
   const { content } = panel;
-  const place = content.widgets.findIndex(cell => cell.model.sharedModel.getId() === spot.cell);
-  const cell = content.widgets[place];
-  if (!cell) {
-    return false;
+  const found = findLine(content.widgets.map(textOf), own, target);
+  if (found === null) {
+    return GONE;
   }
-  content.activeCellIndex = place;
-  await content.scrollToItem(place, 'smart');
+  const cell = content.widgets[found.cell]!;
+  content.activeCellIndex = found.cell;
+  cell.inputHidden = false;
+  await content.scrollToItem(found.cell, 'smart');
   await cell.ready; // the notebook creates an editor only when its cell is visible
   content.mode = 'edit';
   const view = editorOf(cell);
   if (view) {
-    select(view, spot);
+    select(view, found.line);
   }
-  return true;
+  return found.doubt;
 }
 
-/** The id of the cell that contains `node`; null if no cell of this notebook does. */
-export function cellAround(panel: NotebookPanel, node: Node): string | null {
-  const cell = panel.content.widgets.find(each => each.node.contains(node));
-  return cell?.model.sharedModel.getId() ?? null;
+function textOf(cell: Cell): CellText {
+  const { sharedModel } = cell.model;
+  return {
+    id: sharedModel.getId(),
+    text: sharedModel.getSource(),
+    tracked: (line, source) => {
+      const view = editorOf(cell);
+      return view && trackedLine(view.state, line, source);
+    }
+  };
 }
 
 // JupyterLab's editor interface does not declare the CodeMirror view.
@@ -46,20 +54,14 @@ function editorOf(cell: Cell): EditorView | null {
   return (below as EditorView | undefined) ?? null;
 }
 
-function select(view: EditorView, { line, source }: Spot): void {
-  const { doc } = view.state;
-  const end = currentEnd(view.state, line, source) ?? doc.line(clamp(line, doc.lines)).to;
-  const { from, to } = doc.lineAt(end);
+function select(view: EditorView, line: number): void {
+  const { from, to } = view.state.doc.line(line);
   view.dispatch({
     selection: { anchor: from, head: to },
     effects: [EditorView.scrollIntoView(from, { y: 'nearest' }), flash.of(from)]
   });
   view.focus();
   setTimeout(() => view.dom.isConnected && view.dispatch({ effects: flash.of(null) }), FLASH_MS);
-}
-
-function clamp(line: number, lines: number): number {
-  return Math.min(Math.max(line, 1), lines);
 }
 
 const flash = StateEffect.define<number | null>();

@@ -1,0 +1,146 @@
+/** Adds up what the host traces in a notebook's outputs say, for a notebook without live data. */
+
+import type { ICodeCellModel } from '@jupyterlab/cells';
+import type { INotebookModel } from '@jupyterlab/notebook';
+import {
+  BadRecording,
+  NOT_MEASURED,
+  parseFacts,
+  parseMeasured,
+  type ReadFacts
+} from '../../view/data/parse.js';
+import { MIME_TYPE, type Measured, type Site } from '../../view/data/schema.js';
+import { counted, variantShapes } from '../../view/data/words.js';
+import { inAnotherCell } from '../../view/sites/row.js';
+import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
+
+const MOST_SITES = 500; // each is a row of the panel
+
+/** A host trace, and the id and source of the cell that shows it. */
+export interface SavedTrace {
+  readonly id: string;
+  readonly text: string;
+  readonly facts: ReadFacts;
+  readonly measured: Measured;
+}
+
+/** The readable host traces in the outputs of a notebook. */
+export function savedTraces(model: INotebookModel): SavedTrace[] {
+  return [...model.cells].flatMap(cell => {
+    const { outputs } = cell as ICodeCellModel; // other cells have none
+    const all = Array.from({ length: outputs?.length ?? 0 }, (_, place) => outputs.get(place));
+    return all.flatMap(({ data, metadata }) => {
+      const read = data[MIME_TYPE] && readTrace(data[MIME_TYPE], metadata[MIME_TYPE]);
+      return read ? [{ id: cell.id, text: cell.sharedModel.getSource(), ...read }] : [];
+    });
+  });
+}
+
+type Trace = Pick<SavedTrace, 'facts' | 'measured'>;
+const known = new WeakMap<object, Trace | null>(); // outputs are read again after every edit
+
+function readTrace(data: unknown, metadata: unknown): Trace | null {
+  const key = data as object;
+  const before = known.get(key);
+  if (before !== undefined || typeof data !== 'object') {
+    return before ?? null;
+  }
+  const facts = parsed(() => parseFacts(data));
+  const measured = facts && (parsed(() => parseMeasured(metadata, facts)) ?? NOT_MEASURED);
+  const read = facts && measured && { facts, measured };
+  known.set(key, read);
+  return read;
+}
+
+function parsed<T>(parse: () => T): T | null {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof BadRecording) {
+      return null; // the output itself shows why
+    }
+    throw error;
+  }
+}
+
+/** The sites of all traces with their totals, and a callback for each host function. */
+export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
+  const sites = new Map<string, CallSite>();
+  const more = new Set<string>();
+  for (const trace of traces) {
+    trace.facts.sites.forEach((_, place) => {
+      const site = callSite(trace, place);
+      const key = JSON.stringify([site.cell, site.where, site.source, site.function, site.flavor]);
+      const before = sites.get(key);
+      if (before || sites.size < MOST_SITES) {
+        sites.set(key, before ? sum(before, site) : site);
+      } else {
+        more.add(key);
+      }
+    });
+  }
+  const all = [...sites.values()];
+  return {
+    version: '',
+    running: false,
+    callbacks: callbacksOf(all),
+    sites: all,
+    more_sites: more.size + traces.reduce((count, { facts }) => count + facts.left_out, 0),
+    crcs: new Map(),
+    byCell: new Map()
+  };
+}
+
+function callSite({ id, text, facts, measured }: SavedTrace, place: number): CallSite {
+  const site = facts.sites[place]!;
+  const ran = measured.cells[place] ?? null;
+  const line = measured.lines[place] ?? site.line;
+  const here = !inAnotherCell(site) && text.includes(site.source);
+  const cell = site.cell ? (here ? id : ran) : null;
+  const host_ns = measured.host_ns[place] ?? 0;
+  return { ...site, cell, line, host_ns, shapes: shapesOf(site), vmap: null };
+}
+
+function shapesOf({ shapes }: Site): string {
+  const all = new Set(shapes.map(variantShapes));
+  return all.size > 1 ? counted(all.size, 'shape') : ([...all][0] ?? '');
+}
+
+/** The later of two results of one site, with the totals of both. */
+function sum(before: CallSite, site: CallSite): CallSite {
+  return {
+    ...site,
+    calls: before.calls + site.calls,
+    elided: before.elided + site.elided,
+    host_ns: before.host_ns + site.host_ns,
+    errors: [...new Set([...before.errors, ...site.errors])]
+  };
+}
+
+function callbacksOf(sites: readonly CallSite[]): Callback[] {
+  const found = new Map<string, number[]>();
+  sites.forEach((site, place) => {
+    const key = JSON.stringify([site.function, site.flavor]);
+    found.set(key, [...(found.get(key) ?? []), place]);
+  });
+  return [...found.values()].map(places => callbackOf(sites, places));
+}
+
+function callbackOf(sites: readonly CallSite[], places: readonly number[]): Callback {
+  const own = places.map(place => sites[place]!);
+  const total = (of: (site: CallSite) => number): number =>
+    own.reduce((sum, site) => sum + of(site), 0);
+  return {
+    name: own[0]!.function,
+    flavor: own[0]!.flavor,
+    options: '',
+    cell: null,
+    line: 0,
+    where: '',
+    sites: places,
+    calls: total(site => site.calls),
+    elided: total(site => site.elided),
+    errors: total(site => site.errors.length),
+    host_ns: total(site => site.host_ns)
+  };
+}
