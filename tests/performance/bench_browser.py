@@ -15,7 +15,7 @@ import playwright.sync_api
 
 from tests.browser._lab import WAIT_MS, Notebook, Server, browser_path, load
 from tests.browser._outputs import MIME_TYPE
-from tests.browser.test_many_calls import MILLION, WATCH
+from tests.browser.test_many_calls import MILLION
 
 ROUNDS = 5
 KEYS = "abcde fghi" * 5  # of each round
@@ -54,6 +54,26 @@ SCROLL = """async frames => {
     await frame();
   }
   return 1000 * frames / (performance.now() - start);
+}"""
+# Measures the time from the arrival of the calls until they are drawn.
+WATCH = """() => {
+  window.drawn = new Promise(resolve => {
+    const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+    kernel.anyMessage.connect((_, { msg }) => {
+      if (msg.header.msg_type === 'comm_msg' && msg.content.data.type === 'recording') {
+        const arrived = performance.now();
+        const look = () => {
+          const words = document.querySelector('.jaxcb-timeline-canvas')?.ariaLabel ?? '';
+          if (words.includes('of 1,000,000 calls')) {
+            requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - arrived)));
+          } else {
+            requestAnimationFrame(look);
+          }
+        };
+        look();
+      }
+    });
+  });
 }"""
 TASKS = """() => {
   window.tasks = [];
