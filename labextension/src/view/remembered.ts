@@ -1,6 +1,6 @@
 /** Remembers, while the page is open, how the user left the view of a notebook cell. */
 
-import { EVERYTHING, type Filter } from './data/store.js';
+import { EVERYTHING, type Filter, type Layout } from './data/store.js';
 
 export const SITES = 'Sites'; // tabs
 export const CALLS = 'Calls';
@@ -12,14 +12,20 @@ export interface Look {
   readonly calls: CallsLook;
 }
 
-/** Filter and selection, for the sites of `program`. */
+/** How the calls are shown; filter, selection and zoom are for the sites of `program`. */
 export interface CallsLook {
   readonly program: string; // of which sites; another program has other rows
   readonly filter: Filter;
   readonly selected: number | null;
+  readonly layout: Layout;
 }
 
-export const NO_CALLS_LOOK: CallsLook = { program: '', filter: EVERYTHING, selected: null };
+export const NO_CALLS_LOOK: CallsLook = {
+  program: '',
+  filter: EVERYTHING,
+  selected: null,
+  layout: { zoom: null, colourBy: 'site', sort: null }
+};
 
 // The widget and JupyterLab's extension are two bundles on one page, so they share a global object.
 const KEY = Symbol.for('jupyter_jaxcb.remembered');

@@ -39,13 +39,16 @@ export class CallsPanel {
   }
 
   get look(): CallsLook {
-    const { filter, selected } = this.store;
-    return { program: this.program, filter, selected: this.parts.length ? selected : this.wanted };
+    const { filter, layout } = this.store;
+    const selected = this.parts.length ? this.store.selected : this.wanted;
+    return { program: this.program, filter, selected, layout: { ...layout } };
   }
 
-  /** Applies filter and selection, unless they are for the sites of another program. */
+  /** Applies a look; what is for the sites of another program is left out. */
   restore(look: CallsLook): void {
-    if (look.program === this.program) {
+    const same = look.program === this.program;
+    this.store.layout = { ...look.layout, ...(same ? {} : { zoom: null }) };
+    if (same) {
       this.wanted = look.selected;
       this.store.narrow(look.filter);
       this.store.select(look.selected);

@@ -25,6 +25,13 @@ export interface TimedCompilation extends Compilation {
   readonly start_ns: number;
 }
 
+/** How the views show the calls. They read it when they are built, and write what the user chooses. */
+export interface Layout {
+  zoom: readonly [from: number, to: number] | null; // of the timeline, in ns; null: not zoomed
+  colourBy: 'site' | 'duration';
+  sort: { readonly column: string; readonly descending: boolean } | null; // null: as recorded
+}
+
 export type Change = 'calls' | 'labels' | 'selected' | 'filter';
 
 export class Store {
@@ -32,6 +39,7 @@ export class Store {
   labels: Labels;
   selected: number | null = null; // a row of `calls`
   filter: Filter = EVERYTHING;
+  layout: Layout = { zoom: null, colourBy: 'site', sort: null };
   private tests: readonly Test[] = [];
   private readonly listeners = new Set<(change: Change) => void>();
 

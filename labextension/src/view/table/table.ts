@@ -37,6 +37,9 @@ export class CallTable {
     const id = `jaxcb-table-${++tables}`;
     this.columns = columnsOf(store);
     this.order = new Order(store);
+    this.order.column = this.columns.find(({ name }) => name === store.layout.sort?.column) ?? null;
+    this.order.descending = store.layout.sort?.descending ?? false;
+    this.order.rebuild();
     this.filters = new Filters(store, figures);
     this.rows = new Rows(store, this.order, this.scroll, id);
     this.grid = h('div', {
@@ -95,6 +98,7 @@ export class CallTable {
     const again = this.order.column === column;
     this.order.descending = again && !this.order.descending;
     this.order.column = column;
+    this.store.layout.sort = { column: column.name, descending: this.order.descending };
     this.order.rebuild();
     this.scrollTo(0);
     this.draw();

@@ -1,6 +1,7 @@
 /** The elements of a timeline, around its canvas. */
 
 import { durationColour, RAMP } from '../colours.js';
+import type { Layout } from '../data/store.js';
 import { timeWords } from '../data/words.js';
 import { h } from '../dom.js';
 import { tooltip } from '../tooltip.js';
@@ -9,7 +10,7 @@ import { AXIS, BAND, MOST_BANDS } from './picture/geometry.js';
 
 let frames = 0;
 
-export type ColourBy = 'site' | 'duration';
+export type ColourBy = Layout['colourBy'];
 
 /** The actions of the buttons. */
 export interface Buttons {

@@ -28,7 +28,6 @@ export class Timeline implements Actions {
   private readonly tracks: Tracks;
   private readonly lit: LitTracks;
   private hovered: Hit | null = null;
-  private colourBy: ColourBy = 'site';
   private range: readonly [number, number] | null = null;
   private complete = true; // all calls are in the tracks
   private frameAsked = 0;
@@ -51,6 +50,9 @@ export class Timeline implements Actions {
       watchLook(this.frame.scroller, () => this.redraw())
     ];
     this.grow();
+    if (store.layout.zoom) {
+      this.time.show(...store.layout.zoom);
+    }
     this.changed('selected');
   }
 
@@ -134,14 +136,14 @@ export class Timeline implements Actions {
   }
 
   private colour(by: ColourBy): void {
-    this.colourBy = by;
+    this.store.layout.colourBy = by;
     this.showColours();
     this.redraw();
   }
 
   private showColours(): void {
     const { shortest, longest } = this.tracks;
-    this.frame.colours(this.colourBy, Math.min(shortest, longest), longest);
+    this.frame.colours(this.store.layout.colourBy, Math.min(shortest, longest), longest);
   }
 
   key(key: string): boolean {
@@ -281,6 +283,8 @@ export class Timeline implements Actions {
   }
 
   private draw(): void {
+    const { from, to, zoomed } = this.time;
+    this.store.layout.zoom = zoomed ? [from, to] : null;
     const at = this.geometry();
     const { canvas } = this.frame;
     const pen = at.width > 0 ? canvas.getContext('2d') : null;
@@ -297,7 +301,7 @@ export class Timeline implements Actions {
     const theme = themeOf(canvas, pen);
     const { store, tracks } = this;
     const colouring =
-      this.colourBy === 'site'
+      this.store.layout.colourBy === 'site'
         ? bySite(store, theme)
         : byDuration(store, theme, tracks.shortest, tracks.longest);
     const drawing = { pen, at, theme, store, colouring };

@@ -54,6 +54,19 @@ describe('CallTable', () => {
     expect(words(visibleRows(grid)[3]!)[1]).toBe('unknown site');
   });
 
+  test('is sorted as an earlier table of the cell was', () => {
+    const store = storeOf(CALLS);
+    const { grid } = open(store);
+    const duration = grid.querySelector<HTMLElement>('.jaxcb-table-duration button')!;
+    duration.click();
+    duration.click();
+    const next = storeOf(CALLS);
+    next.layout = store.layout;
+    const sorted = open(next).grid;
+    expect(numbers(sorted)).toEqual([0, 2, 1, 3]);
+    expect(sorted.querySelector('.jaxcb-table-duration')!.ariaSort).toBe('descending');
+  });
+
   const titles = (grid: Element) =>
     [...grid.querySelectorAll('[role=columnheader]')].map(title => title.textContent);
   const ONE = { sites: ['bessel, line 3'], threads: ['MainThread'], errors: [] };

@@ -55,6 +55,21 @@ describe('Timeline', () => {
 
   const x = (ns: number) => 128 + (ns / 1000) * (WIDTH - 136);
 
+  test('shows the range and the colors that an earlier timeline of the cell showed', () => {
+    const store = storeOf(CALLS);
+    const { timeline, canvas } = open(store);
+    key(canvas, '+');
+    timeline.node.querySelector<HTMLElement>('[aria-label="Color by duration"]')!.click();
+    draw();
+    const { zoom } = store.layout;
+    expect(zoom![1] - zoom![0]).toBeCloseTo(600);
+    const next = storeOf(CALLS);
+    next.layout = { ...store.layout };
+    const again = open(next).timeline.node;
+    expect(next.layout.zoom).toEqual(zoom);
+    expect(again.querySelector('[aria-pressed=true]')!.textContent).toBe('duration');
+  });
+
   test('draws the names of functions and threads', () => {
     const store = storeOf(CALLS);
     open(store);
