@@ -43,7 +43,7 @@ function click(node: HTMLElement, name: string): void {
 /** What the row says about its last action. */
 async function said(node: HTMLElement): Promise<string> {
   const status = node.querySelector('[role=status]')!;
-  await vi.waitFor(() => expect(status.textContent).not.toBe(''));
+  await vi.waitFor(() => expect(status.textContent).not.toBe(''), { timeout: 60_000 });
   return status.textContent!;
 }
 
