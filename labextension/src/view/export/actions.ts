@@ -79,7 +79,7 @@ function callsOf({ facts, measured, raw }: Exported): Promise<ExportedCalls> {
   return ExportedCalls.of(facts, measured, raw);
 }
 
-async function traceOf(own: Exported): Promise<string[]> {
+async function traceOf(own: Exported): Promise<BlobPart[]> {
   return toPerfetto(own.measured, await callsOf(own));
 }
 
@@ -91,11 +91,11 @@ async function copyMarkdown({ facts, measured, environment }: Exported): Promise
 async function copyCsv(own: Exported): Promise<string> {
   const calls = await callsOf(own);
   const rows = Math.min(calls.length, MOST_COPIED);
-  await copyText((await toCsv(calls, rows)).join(''));
+  await copyText(await new Blob(await toCsv(calls, rows)).text());
   return `copied ${countWords(own, rows)}`;
 }
 
-function save(own: Exported, suffix: string, type: string, pieces: readonly string[]): string {
+function save(own: Exported, suffix: string, type: string, pieces: BlobPart[]): string {
   saveFile(`${NAME}.${suffix}`, pieces, type);
   return `saved ${countWords(own)} as ${NAME}.${suffix}`;
 }

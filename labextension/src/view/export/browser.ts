@@ -26,8 +26,8 @@ function copyOnOldWay(text: string): void {
 }
 
 /** Downloads a file. */
-export function saveFile(name: string, pieces: readonly string[], type: string): void {
-  const url = URL.createObjectURL(new Blob([...pieces], { type }));
+export function saveFile(name: string, pieces: BlobPart[], type: string): void {
+  const url = URL.createObjectURL(new Blob(pieces, { type }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;

@@ -18,7 +18,7 @@ const COLUMNS = [
 const FORMULA = /^[=+\-@\t\r]/; // a spreadsheet reads such cells as formulas
 
 /** The pieces of a CSV file with the first `rows` calls. */
-export async function toCsv(calls: ExportedCalls, rows?: number): Promise<string[]> {
+export async function toCsv(calls: ExportedCalls, rows?: number): Promise<BlobPart[]> {
   const header = `${COLUMNS.join(',')}\n`;
   const line = (call: ExportedCall) => `${COLUMNS.map(name => cell(call[name])).join(',')}\n`;
   return [header, ...(await calls.formatted(line, '', rows))];

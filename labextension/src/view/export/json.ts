@@ -8,7 +8,7 @@ export async function toJson(
   facts: Facts,
   measured: Measured,
   calls: ExportedCalls
-): Promise<string[]> {
+): Promise<BlobPart[]> {
   const head = JSON.stringify({
     schema: facts.schema,
     environment: measured.environment,

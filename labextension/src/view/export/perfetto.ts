@@ -10,7 +10,7 @@ const HOST = 1; // process number
 const FIRST_THREAD = 10; // Perfetto needs numbers that no process has
 
 /** The pieces of a trace with a slice for each call, on the track of its thread. */
-export async function toPerfetto(measured: Measured, calls: ExportedCalls): Promise<string[]> {
+export async function toPerfetto(measured: Measured, calls: ExportedCalls): Promise<BlobPart[]> {
   const tracks = new Map<string, number>();
   const track = (thread: string): number => {
     tracks.set(thread, tracks.get(thread) ?? FIRST_THREAD + tracks.size);

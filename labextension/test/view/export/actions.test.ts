@@ -10,6 +10,12 @@ const measured = someMeasured({ threads: ['MainThread'] });
 
 let copied: string[];
 
+// jsdom's blobs lack these.
+Blob.prototype.text = function () {
+  return textOf(this);
+};
+Blob.prototype.arrayBuffer = async () => new ArrayBuffer(0);
+
 beforeEach(() => {
   copied = [];
   const writeText = async (text: string) => void copied.push(text);
@@ -37,7 +43,7 @@ function click(node: HTMLElement, name: string): void {
 /** What the row says about its last action. */
 async function said(node: HTMLElement): Promise<string> {
   const status = node.querySelector('[role=status]')!;
-  await vi.waitFor(() => expect(status.textContent).not.toBe(''));
+  await vi.waitFor(() => expect(status.textContent).not.toBe(''), { timeout: 60_000 });
   return status.textContent!;
 }
 
@@ -129,7 +135,6 @@ it('a blocked tab of Perfetto is a message that says what to do', async () => {
 
 it('a tab of Perfetto that was closed gets no trace', async () => {
   const postMessage = vi.fn();
-  Blob.prototype.arrayBuffer = async () => new ArrayBuffer(0); // jsdom has none
   vi.spyOn(window, 'open').mockReturnValue({ closed: true, postMessage } as unknown as Window);
   const node = shown(2);
   click(node, 'Open in Perfetto');
