@@ -54,6 +54,9 @@ def test_page_follows_the_color_scheme_and_passes_axe(opened, scheme):
     assert (red > 127) == (scheme == "light")
     opened.evaluate(AXE.read_text())  # as a debugger would: the page's policy allows no script
     assert opened.evaluate(CHECK, "body") == []
+    opened.get_by_role("tab", name="Calls").click()
+    expect(opened.locator("canvas").first).to_be_visible()
+    assert opened.evaluate(CHECK, "body") == []
 
 
 @pytest.mark.parametrize("width", [600, 320])

@@ -70,7 +70,7 @@ def test_module_runs_with_its_package(in_process, tmp_path):
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "part.py").write_text("from . import __name__ as above\nprint(above, __name__)")
-    command = ["-m", "jupyter_jaxcb", "run", "-m", "package.part"]
+    command = ["-m", "jupyter_jaxcb", "run", "-m", f"{package.name}.part"]
     done = in_process(command, cwd=tmp_path)
     assert done.stdout == "package __main__\n"
     assert (tmp_path / "package.part.host-trace.html").exists()

@@ -114,7 +114,7 @@ export class Frame {
       { class: 'jaxcb-timeline-buttons' },
       button('−', 'Zoom out', () => buttons.zoomOut()),
       button('+', 'Zoom in', () => buttons.zoomIn()),
-      button('All', 'Show the whole time range', () => buttons.all()),
+      button('All', 'All: show the whole time range', () => buttons.all()),
       this.question
     );
   }
