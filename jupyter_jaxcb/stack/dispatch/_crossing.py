@@ -80,7 +80,7 @@ def parts_of_crossing(
             check = result_checker(*declared, **options)
     adapt = adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":
-        adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
+        adapt = _taking_jax_arrays(adapt, operand_dtypes)
     if any(map(is_big, operands, operand_dtypes)):
         adapt = aligning(adapt)
     return Parts(adapt, check, shapes, [np.dtype(dtype) for dtype in result_dtypes])
@@ -302,6 +302,6 @@ def _stamped(
         yield returned
 
 
-def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:
-    taking = taking_jax_arrays(dtypes, without_mesh=flavor == "debug")
+def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any]) -> Adapt:
+    taking = taking_jax_arrays(dtypes)
     return lambda function: taking(adapt(function))
