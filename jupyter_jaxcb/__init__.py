@@ -22,6 +22,7 @@ from .report import export as export
 from .stack import ExecutorError as ExecutorError
 from .stack import ImpureFunctionWarning as ImpureFunctionWarning
 from .stack import JaxInHostFunctionWarning as JaxInHostFunctionWarning
+from .stack import ResultStructureWarning as ResultStructureWarning
 from .stack import RetainedBufferWarning as RetainedBufferWarning
 from .stack import WorkerLostError as WorkerLostError
 from .stack import buffer as buffer

@@ -61,6 +61,7 @@ from .register import pure as pure
 from .register import tap as tap
 from .results import INFER as INFER
 from .results import ResultError as ResultError
+from .results import ResultStructureWarning as ResultStructureWarning
 from .results import exact_avals as exact_avals
 from .results import nothing_in as nothing_in
 from .results import scalar_of as scalar_of

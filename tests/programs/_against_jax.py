@@ -30,6 +30,14 @@ def against(judge: Judge, jaxs: Ran) -> None:
         _same_order(judge, mine.log, theirs.log, skipped | moved)
 
 
+def jax_is_wrong(judge: Judge) -> bool:
+    """Return whether JAX's own callbacks give wrong numbers: ordered in a predicate, under vmap."""
+    return any(
+        judge.hosts[path.host].ordered and {"batched", "predicate"} <= path.flags
+        for path in judge.paths
+    )
+
+
 def _moved(judge: Judge, mine: Run, theirs: Run) -> set[str]:
     """Return debug callbacks that JAX moved out of a loop under differentiation.
 

@@ -39,13 +39,21 @@ def paths(program: Program) -> list[Path]:
                 found.append(Path(statement.host, id(statement), flags))
             inner = flags | _flags(statement)
             for nested in statement.functions:
-                visit(nested, inner)
+                visit(nested, inner | _predicate(statement, nested))
             for name in statement.calls:
                 if name in helpers:
                     visit(helpers[name], inner)
 
     visit(program.main, frozenset())
     return found
+
+
+def _predicate(statement: Statement, nested: Function) -> frozenset[str]:
+    """Return "predicate" if `statement` is a while loop that calls `nested` in its predicate."""
+    tests = statement.functions[1:]
+    return frozenset(
+        {"predicate"} if "while_loop" in statement.template and nested in tests else ()
+    )
 
 
 def _flags(statement: Statement) -> frozenset[str]:

@@ -36,18 +36,16 @@ def check_arrays(arrays: str) -> None:
         )
 
 
-def taking_jax_arrays(
-    dtypes: Sequence[Any], *, without_mesh: bool
-) -> Callable[[Callable], Callable]:
+def taking_jax_arrays(dtypes: Sequence[Any]) -> Callable[[Callable], Callable]:
     """Return a decorator that passes JAX arrays to a host function called with NumPy arrays.
 
     As with JAX's own callbacks, the arrays are committed to the first local CPU device, which is
     also the default device during the call. 64-bit values keep their width on threads where x64 is
-    not enabled, and PRNG key data is wrapped as keys again.
+    not enabled, and PRNG key data is wrapped as keys again. The function does not see the mesh of
+    the thread that calls it, as with JAX's own callbacks since 0.12.
 
     Args:
         dtypes: dtypes of the arguments, as in JAX's avals.
-        without_mesh: hide the mesh from the host function, as JAX's debug callbacks do.
 
     Raises:
         RuntimeError: if there is no CPU backend.
@@ -65,8 +63,7 @@ def taking_jax_arrays(
             with contextlib.ExitStack() as around:
                 around.enter_context(jax.enable_x64(x64))
                 around.enter_context(jax.default_device(cpu))
-                if without_mesh:
-                    around.enter_context(jax_compat.without_mesh())
+                around.enter_context(jax_compat.without_mesh())
                 return function(*map(hand_over, operands, keys))
 
         return call

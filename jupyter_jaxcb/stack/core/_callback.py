@@ -166,6 +166,7 @@ class HostCallback:
     arrays: str = "numpy"  # the kind of array the host function takes, see `_arrays`
     cast: bool = False  # whether a result may lose precision when converted within its kind
     exact: bool = False  # whether a result must already have the declared dtypes and structure
+    any_structure: bool = False  # whether another structure is a warning if the leaves fit
     spread: ExecutorOptions | None = None  # runs on workers; None: on XLA's own thread
     leading: int = 0  # parameters of the host function before the arguments of a call
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from jax.errors import JaxRuntimeError
 from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
-from ...recording import LoweredSite
+from ...recording import LoweredSite, active
 from ..core import HostCallback, Options, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
@@ -98,7 +99,7 @@ def build_eager_crossing(
         outs = list(map(empty_aligned, shapes, result_dtypes))
         for operand, result in options.aliases:
             outs[result][...] = operands[operand]
-        cross(_NO_CONTEXT, operands, outs[:])
+        cross(_NO_CONTEXT, _shared(operands, outs, options.aliases), outs[:])
         for n in still_held(outs):  # the host function may write to it again
             outs[n] = outs[n].copy()
         return tuple(outs)
@@ -118,8 +119,11 @@ class _NoContext:
 
     @property
     def stream(self) -> Any:
-        """Raises RuntimeError, as on a CPU."""
-        raise RuntimeError("only a program compiled for a GPU has a stream. Use jax.jit on a GPU.")
+        """Raises the JaxRuntimeError that XLA's context raises on a CPU."""
+        raise JaxRuntimeError(
+            "UNIMPLEMENTED: XLA FFI GPU context is not available. Only a GPU has a stream: test "
+            "jax.default_backend() before you use it."
+        )
 
 
 _NO_CONTEXT = _NoContext()
@@ -141,10 +145,13 @@ def _crossing(
                 return lambda *shown: call(function, context, operands, outs)
 
             # What the recorder takes sample values from: it cannot read GPU memory.
-            shown, written = ((), ()) if on_device else (operands, outs)
+            shown = () if on_device else _as_given(operands, options.aliases)
+            written = () if on_device else outs
             single_call(host, lowered, adapt, lambda returned: written, finite)(*shown)
 
         return single
+    if options.aliases:
+        call = _sharing(call, options.aliases)
     schedule = ElementSchedule(lowered)
     inner = [aval.shape for aval in results]
 
@@ -157,9 +164,40 @@ def _crossing(
             return lambda *operands: call(function, context, operands, next(elements))
 
         written = functools.partial(_Written, rows, schedule)
-        looped_calls(host, lowered, adapt, schedule, written)(*operands)
+        shown = _as_given(operands, options.aliases)
+        looped_calls(host, lowered, adapt, schedule, written)(*shown)
 
     return looped
+
+
+def _sharing(call: Call, aliases: Sequence[tuple[int, int]]) -> Call:
+    """Return `call` with aliased operands, which a schedule may have copied, in one memory."""
+    return lambda function, context, operands, outs: call(
+        function, context, _shared(operands, outs, aliases), outs
+    )
+
+
+def _shared(
+    operands: Sequence[np.ndarray], outs: Sequence[np.ndarray], aliases: Sequence[tuple[int, int]]
+) -> Sequence[np.ndarray]:
+    """Return `operands` with each aliased one replaced by a read-only view of its output."""
+    shared = list(operands)
+    for operand, result in aliases:
+        shared[operand] = outs[result].view()
+        shared[operand].setflags(write=False)
+    return shared
+
+
+def _as_given(
+    operands: Sequence[np.ndarray], aliases: Sequence[tuple[int, int]]
+) -> Sequence[np.ndarray]:
+    """Return `operands` to record: the aliased ones are copied, as the call overwrites them."""
+    if not aliases or active() is None:
+        return operands
+    kept = list(operands)
+    for operand, _ in aliases:
+        kept[operand] = kept[operand].copy()
+    return kept
 
 
 class _Written:

@@ -19,7 +19,7 @@ from jupyter_jaxcb_worker import check_ended
 from ...recording import LoweredSite, Recorder, active
 from ..core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
 from ..errors import HostCallError, NotCalledError
-from ..results import ResultChecker, exact_checker, result_checker
+from ..results import ResultChecker, any_structure_checker, exact_checker, result_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
 from ._elements import CollectedResults, ElementSchedule
@@ -73,10 +73,14 @@ def parts_of_crossing(
         check = exact_checker(*declared)
     else:
         batch = tuple(level.size for level in reversed(lowered.levels) if not level.looped)
-        check = result_checker(*declared, cast=callback.cast, batch=batch)
+        options: dict[str, Any] = {"cast": callback.cast, "batch": batch}
+        if callback.any_structure:
+            check = any_structure_checker(*declared, site=lowered.site, **options)
+        else:
+            check = result_checker(*declared, **options)
     adapt = adapting(callback, len(lowered.operands))
     if callback.arrays == "jax":
-        adapt = _taking_jax_arrays(adapt, operand_dtypes, lowered.site.flavor)
+        adapt = _taking_jax_arrays(adapt, operand_dtypes)
     if any(map(is_big, operands, operand_dtypes)):
         adapt = aligning(adapt)
     return Parts(adapt, check, shapes, [np.dtype(dtype) for dtype in result_dtypes])
@@ -298,6 +302,6 @@ def _stamped(
         yield returned
 
 
-def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any], flavor: str) -> Adapt:
-    taking = taking_jax_arrays(dtypes, without_mesh=flavor == "debug")
+def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any]) -> Adapt:
+    taking = taking_jax_arrays(dtypes)
     return lambda function: taking(adapt(function))

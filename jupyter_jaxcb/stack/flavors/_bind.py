@@ -40,6 +40,7 @@ def bind_host_call(
     kind: str = "numpy",
     cast: bool = False,
     exact: bool = False,
+    any_structure: bool = False,
     spread: ExecutorOptions | None = None,
     leading: int = 0,
     **params: Any,
@@ -57,6 +58,7 @@ def bind_host_call(
         kind: the arrays that the host function gets, ``"numpy"`` or ``"jax"``.
         cast: whether converting a result within its kind may lose information.
         exact: whether a result must match the declaration without any conversion.
+        any_structure: whether a result of another structure, whose leaves fit, is only a warning.
         spread: how to spread the batch elements over an executor; None for no executor.
         leading: the number of parameters of the host function before the arguments of a call.
         **params: further static parameters of the primitive.
@@ -78,7 +80,7 @@ def bind_host_call(
     results = _bind(
         primitive, flavor, host, arrays, avals, params, in_tree=in_tree, out_tree=out_tree,
         static=Static(static, by_value=True) if static else NO_STATIC, arrays=kind, cast=cast,
-        exact=exact, spread=spread, leading=leading,
+        exact=exact, any_structure=any_structure, spread=spread, leading=leading,
     )  # fmt: skip
     return tree_unflatten(out_tree, results)
 

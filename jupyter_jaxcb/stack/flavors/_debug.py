@@ -121,6 +121,8 @@ def bind_debug(
 ) -> None:
     """Bind one call of a debug callback."""
     __tracebackhide__ = True
+    if options.ordered:
+        jax_compat.hold_finished_elements(debug_callback_p)
     bind_silent_call(
         debug_callback_p,
         "debug",
@@ -165,8 +167,6 @@ def debug_callback(
     Raises:
         TypeError: if `callback` is not callable, or the options' call of the second form has
             arguments too.
-        NotImplementedError: under vmap of a while loop that makes an ordered call in its predicate.
-            Drop ``ordered=True``, or make the call in the body.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> f = jax.jit(lambda x: jaxcb.debug_callback(print, "x is", x))

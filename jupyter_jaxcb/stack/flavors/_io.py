@@ -129,6 +129,8 @@ def bind_io(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: IoOptions,
+    *,
+    any_structure: bool = False,
 ) -> Any:
     """Bind one call of an io callback; return a pytree of the declared structure."""
     __tracebackhide__ = True
@@ -141,6 +143,7 @@ def bind_io(
         kwargs,
         kind=options.arrays,
         cast=options.cast,
+        any_structure=any_structure,
         spread=options.spread,
         ordered=options.ordered,
         sharding=options.sharding,
@@ -184,7 +187,8 @@ def io_callback(
         **kwargs: keyword arguments, as `args`.
 
     Returns:
-        Arrays in the structure of `result_shape_dtypes`.
+        Arrays in the structure of `result_shape_dtypes`. If the host function returns as many
+        arrays in another structure, they are used in order, with a `ResultStructureWarning`.
 
     Raises:
         ValueError: under vmap with ``ordered=True``; under grad, if an argument depends on the
@@ -205,4 +209,6 @@ def io_callback(
         ordered=ordered, sharding=sharding, arrays=arrays,
         spread=spread_of(executor, chunksize, timeout, retries),
     ).validated()  # fmt: skip
-    return bind_io(HostFunction(callback), result_shape_dtypes, args, kwargs, options)
+    return bind_io(
+        HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True
+    )

@@ -74,6 +74,8 @@ def bind_pure(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: PureOptions,
+    *,
+    any_structure: bool = False,
 ) -> Any:
     """Bind one call of a pure callback; return a pytree of the declared structure."""
     __tracebackhide__ = True
@@ -86,6 +88,7 @@ def bind_pure(
         kwargs,
         kind=options.arrays,
         cast=options.cast,
+        any_structure=any_structure,
         spread=options.spread,
         vmap_method=options.vmap_method,
         sharding=options.sharding,
@@ -131,7 +134,8 @@ def pure_callback(
         **kwargs: keyword arguments, as `args`.
 
     Returns:
-        Arrays in the structure of `result_shape_dtypes`.
+        Arrays in the structure of `result_shape_dtypes`. If the host function returns as many
+        arrays in another structure, they are used in order, with a `ResultStructureWarning`.
 
     Raises:
         ValueError: if `vmap_method` is unknown, or for a 64-bit result while x64 is off; under
@@ -151,4 +155,6 @@ def pure_callback(
         vmap_method=method_of_vectorized(vectorized, vmap_method), sharding=sharding,
         arrays=arrays, spread=spread_of(executor, chunksize, timeout, retries),
     ).validated()  # fmt: skip
-    return bind_pure(HostFunction(callback), result_shape_dtypes, args, kwargs, options)
+    return bind_pure(
+        HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True
+    )

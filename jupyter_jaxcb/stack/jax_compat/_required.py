@@ -104,7 +104,7 @@ def keep_and_order(effect_type: type[Effect]) -> None:
 
 
 def has_ordered_effects(jaxpr: Any) -> bool:
-    """Return whether a closed jaxpr has an ordered effect."""
+    """Return whether a jaxpr, closed or not, or an equation has an ordered effect."""
     return bool(_effects.ordered_effects.filter_in(jaxpr.effects))
 
 

@@ -10,34 +10,39 @@ import jax.numpy as jnp
 from jax.interpreters import mlir
 from jax.interpreters.partial_eval import custom_partial_eval_rules
 
+from ._required import has_ordered_effects
+
 try:
     from jax._src import core as _core
     from jax._src.lax.control_flow import loops as _loops
 
     _while_p: Any = _loops.while_p
     _while_lowering: Any = _loops._while_lowering
+    _subjaxprs: Any = _core.subjaxprs
 except (ImportError, AttributeError):
     _core: Any = None
     _while_p: Any = None
     _while_lowering: Any = None
+    _subjaxprs: Any = None
 
-_held: set[Any] = set()  # ordered effects
+_held: set[Any] = set()  # primitives
 # JAX's functions that hoist loop-invariant code out of a scan.
 _HOISTING = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
 
 
-def hold_finished_elements(effect: Any) -> None:
-    """Let vmapped while loops have the ordered `effect` in their predicate.
+def hold_finished_elements(primitive: Any) -> None:
+    """Let vmapped while loops make ordered calls of `primitive` in their predicate.
 
     JAX's own lowering of such a loop keeps updating batch elements that have finished. All other
-    loops still use JAX's lowering. If a JAX moves the rule, this does nothing, and such loops are
-    rejected (`lowers_broken_predicate`). Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
+    loops still use JAX's lowering, also those in which only JAX's own callbacks are ordered. If a
+    JAX moves the rule, this does nothing, and such loops are rejected (`lowers_broken_predicate`).
+    Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
     """
-    if _while_p is None or effect in _held:
+    if _while_p is None or primitive in _held:
         return
     if not _held:
         mlir.register_lowering(_while_p, _lower)
-    _held.add(effect)
+    _held.add(primitive)
 
 
 def leave_loops_to_jax() -> None:
@@ -75,10 +80,18 @@ def _is_hoisting() -> bool:
 
 def _lower(ctx: Any, *args: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: Any) -> Any:
     batched = bool(cond_jaxpr.out_avals[0].shape)
-    if batched and _held & set(cond_jaxpr.effects):
+    if batched and _calls_in_order(getattr(cond_jaxpr, "jaxpr", cond_jaxpr)):
         loop = _element_by_element(cond_jaxpr, body_jaxpr, **params)
         return mlir.lower_fun(loop)(ctx, *args)
     return _while_lowering(ctx, *args, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
+
+
+def _calls_in_order(jaxpr: Any) -> bool:
+    """Return whether `jaxpr`, or a jaxpr in it, has an ordered call of a held primitive."""
+    return has_ordered_effects(jaxpr) and (
+        any(eqn.primitive in _held and has_ordered_effects(eqn) for eqn in jaxpr.eqns)
+        or any(map(_calls_in_order, _subjaxprs(jaxpr)))
+    )
 
 
 def _element_by_element(

@@ -6,12 +6,15 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from .. import jax_compat
 from ._sub_byte import IS_SOUND, in_whole_bytes
 
 DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call
+if jax.__version_info__ >= (0, 12):  # JAX's own callbacks refuse it before
+    DIRECT["oneapi"] = "gpu"
 HOST_MEMORY = {"cpu"}  # platforms whose memory NumPy can access
 
 

@@ -1,9 +1,12 @@
 """Declared results, and the check of what a host function returns.
 
 `_declared` picks the declaration: `_expressions`, `_annotations`, a ufunc or a dry run.
-`_checker` turns it into a function that checks every return value.
+`_checker` turns it into a function that checks every return value; `_any_structure` accepts more,
+`_exact` less.
 """
 
+from ._any_structure import ResultStructureWarning as ResultStructureWarning
+from ._any_structure import any_structure_checker as any_structure_checker
 from ._array import ResultError as ResultError
 from ._array import shown as shown
 from ._casting import kind_of as kind_of

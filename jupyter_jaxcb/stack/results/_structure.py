@@ -60,13 +60,18 @@ def structure_error(name: str, declared: Any, result: Any, *, exact: bool = Fals
         result: the returned pytree.
         exact: whether a list counts as different from a tuple.
     """
+    return ResultError(
+        f"{difference(name, declared, result, exact=exact)}. Return the declared structure, or "
+        "declare this one as the result."
+    )
+
+
+def difference(name: str, declared: Any, result: Any, *, exact: bool = False) -> str:
+    """Describe the first difference, as for `structure_error`: ``f returned ..., expected ...``."""
     which, wanted, got, detail = _first_difference(name, declared, result, exact) or (
         name, declared, result, "",
     )  # fmt: skip
-    return ResultError(
-        f"{which} returned {_words(got)}, expected {_words(wanted)}{detail}. Return the declared "
-        "structure, or declare this one as the result."
-    )
+    return f"{which} returned {_words(got)}, expected {_words(wanted)}{detail}"
 
 
 def _first_difference(

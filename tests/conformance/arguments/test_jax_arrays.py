@@ -182,3 +182,24 @@ def test_exception_of_the_host_function_can_be_retrieved(maker, failure, compile
 def test_unknown_value_of_arrays_is_an_error_when_called(call):
     with pytest.raises(ValueError, match="'numpy' or arrays='jax'"):
         call()
+
+
+@eager_or_jit
+@pytest.mark.parametrize("name", OURS)
+def test_host_function_does_not_see_the_mesh_of_its_caller_as_since_jax_0_12(name, compiled):
+    """JAX 0.10 hides the mesh from debug callbacks only, JAX 0.8 from none."""
+
+    def run(maker):
+        def host(x):
+            meshes.append(jax.sharding.get_abstract_mesh().empty)
+            return x
+
+        meshes = []
+        with jax.set_mesh(jax.make_mesh((1,), ("d",))):
+            jax.block_until_ready(compiled(maker(host, SCALAR))(TWO))
+            jax.effects_barrier()
+        return meshes
+
+    assert run(OURS[name]) == [True]
+    flavor = name.partition(" ")[0]
+    assert run(MAKERS[f"{flavor} jax"]) == [True] or jax.__version_info__ < (0, 12)

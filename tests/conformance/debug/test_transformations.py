@@ -1,6 +1,7 @@
 """Under every transformation a debug callback makes the same host calls as JAX's."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import leave_loops_to_jax
 from tests.conformance._arrays import FIVE_FROM_1, TWO
 from tests.conformance._parameters import eager_or_jit
 
@@ -233,29 +235,112 @@ def test_host_calls_match_the_program_text(debug, note, name, calls):
     assert sorted(seen) == calls
 
 
-@eager_or_jit
-def test_ordered_callback_in_a_batched_while_predicate_is_correct_or_refused(
-    our_debug, note, compiled
-):
-    """JAX returns wrong numbers for such a program."""
-    host, seen = note()
-    f = our_debug(host, ordered=True)
+LIMITS = np.float32([1, 3, 2])
+
+
+def counting(look):
+    """Return a function that counts to its limit and calls `look` in the predicate of its loop."""
 
     def count(limit):
         def more(c):
-            f(c[0])
-            return c[1] < limit
+            look(c)
+            return c < limit
 
-        return lax.while_loop(more, lambda c: (c[0] + 1, c[1] + 1), (0, np.float32(0)))[1]
+        return lax.while_loop(more, lambda c: c + 1, np.float32(0))
 
-    limits = np.float32([1, 3, 2])
-    try:
-        result = jax.block_until_ready(compiled(jax.vmap(count))(limits))
-    except (NotImplementedError, ValueError) as error:
-        jax.effects_barrier()
-        assert "rdered" in str(error)
-        assert seen == []
-    else:
-        jax.effects_barrier()
-        np.testing.assert_array_equal(result, limits)
-        assert seen == [0, 1, 2, 3]
+    return count
+
+
+@eager_or_jit
+def test_ordered_callback_in_a_batched_while_predicate_runs_as_in_jax_but_with_correct_numbers(
+    jax_debug, our_debug, note, compiled
+):
+    """JAX's own callback keeps counting in batch elements that have finished."""
+
+    def run(make):
+        host, seen = note()
+        result = compiled(jax.vmap(counting(make(host, ordered=True))))(LIMITS)
+        jax.block_until_ready(result), jax.effects_barrier()
+        return result, seen
+
+    (result, seen), (_, jax_seen) = run(our_debug), run(jax_debug)
+    np.testing.assert_array_equal(result, LIMITS)
+    assert seen == [min(step, limit) for step in range(4) for limit in LIMITS]
+    assert len(seen) == len(jax_seen)
+    running = [step <= limit for step in range(4) for limit in LIMITS]
+    assert list(itertools.compress(seen, running)) == list(itertools.compress(jax_seen, running))
+
+
+def test_ordered_print_in_a_batched_while_predicate_prints_what_jax_prints(capsys):
+    """All batch elements finish at the same time, so JAX's numbers are correct too."""
+
+    def printed(debug_print):
+        look = lambda c: debug_print("at {}", c, ordered=True)  # noqa: E731
+        result = jax.vmap(counting(look))(np.float32([2, 2]))
+        jax.block_until_ready(result), jax.effects_barrier()
+        return result.tolist(), capsys.readouterr().out
+
+    assert printed(jaxcb.debug_print) == printed(jax.debug.print)
+    assert printed(jaxcb.debug_print) == (
+        [2, 2],
+        "".join(f"at {n}.0\n" for n in (0, 0, 1, 1, 2, 2)),
+    )
+
+
+INSIDE = {
+    "jit": jax.jit,
+    "checkpoint": jax.checkpoint,
+    "cond": lambda f: lambda x: lax.cond(True, f, lambda x: None, x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (c, f(x)), 0, length=1),
+    "custom_jvp": custom_jvp,
+    "custom_vjp": custom_vjp,
+    "while predicate": lambda f: lambda x: while_predicate(f, x + 4),
+}
+
+
+@pytest.mark.parametrize("inside", INSIDE.values(), ids=INSIDE)
+def test_ordered_callback_anywhere_in_a_batched_while_predicate_leaves_the_numbers_correct(
+    our_debug, note, run, inside
+):
+    host, seen = note()
+    f = jax.jit(jax.vmap(counting(inside(our_debug(host, ordered=True)))))
+    np.testing.assert_array_equal(run(f, LIMITS), LIMITS)
+    assert len(seen) == 12
+
+
+def test_ordered_callback_in_a_batched_while_predicate_is_reported_kept(our_debug, note):
+    host, seen = note()
+    f = jax.jit(jax.vmap(counting(our_debug(host, ordered=True))))
+    with jaxcb.record() as r:
+        jax.block_until_ready(f(LIMITS))
+    assert [outcome.status.words for outcome in r.recording.outcomes] == ["kept"]
+    assert len(r.recording) == len(seen) == 12
+
+
+@pytest.mark.parametrize("beside", ["nothing", "an unordered callback of ours"])
+def test_loop_whose_ordered_callbacks_are_jaxs_own_keeps_jaxs_lowering(
+    jax_debug, our_debug, note, beside
+):
+    host, _ = note()
+    calls = [jax_debug(host, ordered=True)]
+    if beside != "nothing":
+        calls.append(our_debug(host))
+
+    def lowered():
+        count = counting(lambda c: [call(c) for call in calls])
+        return jax.jit(jax.vmap(count)).lower(LIMITS).as_text()
+
+    leave_loops_to_jax()
+    before = lowered()
+    our_debug(host, ordered=True)(TWO)  # installs our rule for loops
+    assert lowered() == before
+
+
+def test_loop_that_is_left_to_jax_is_refused_before_any_call(our_debug, note):
+    """Unloading the extension leaves all loops to JAX, which would compute wrong numbers."""
+    host, seen = note()
+    traced = jax.jit(jax.vmap(counting(our_debug(host, ordered=True)))).trace(LIMITS)
+    leave_loops_to_jax()
+    with pytest.raises(NotImplementedError, match="wrong results for finished batch elements"):
+        traced.lower()
+    assert seen == []

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import io_callback
+from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.lowering import _host_call
@@ -36,7 +37,10 @@ def calls(table, platform):
     ]
 
 
-@pytest.mark.parametrize("platform", ["cuda", "rocm"])
+GPUS = ["cuda", "rocm", *(["oneapi"] if jax.__version_info__ >= (0, 12) else [])]
+
+
+@pytest.mark.parametrize("platform", GPUS)
 def test_gpu_gets_the_calls_of_the_cpu_with_another_target_name(platform):
     on_cpu = calls(OURS, "cpu")
     assert len(on_cpu) == 4
@@ -44,6 +48,23 @@ def test_gpu_gets_the_calls_of_the_cpu_with_another_target_name(platform):
         line.replace("@xla_ffi_python_cpu_callback", "@xla_ffi_python_gpu_callback")
         for line in on_cpu
     ]
+
+
+def test_buffer_callbacks_know_the_gpus_that_jaxs_own_know():
+    def targets(buffer_callback):
+        f = jax.jit(buffer_callback(lambda context, out, x: None, X))
+        found = {}
+        for platform in ("cuda", "rocm", "oneapi"):
+            try:
+                text = f.trace(X).lower(lowering_platforms=(platform,)).as_text()
+            except ValueError as error:
+                assert f"not supported on {platform} backend" in str(error)
+            else:
+                (found[platform],) = re.findall(r"custom_call @(\w+)", text)
+        return found
+
+    assert targets(jaxcb.buffer_callback) == targets(buffer_callback)
+    assert list(targets(jaxcb.buffer_callback)) == GPUS
 
 
 def test_partitioned_call_has_the_target_name_for_shards():

@@ -116,7 +116,7 @@ def bind_tap_call(
         device_index: see `host_callback.call`.
     """
     __tracebackhide__ = True
-    jax_compat.hold_finished_elements(TAP)
+    jax_compat.hold_finished_elements(tap_call_p)
     return bind_host_call(
         tap_call_p,
         "tap",

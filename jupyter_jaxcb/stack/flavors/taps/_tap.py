@@ -157,7 +157,7 @@ def bind_tap(
         `arg` as JAX arrays.
     """
     __tracebackhide__ = True
-    jax_compat.hold_finished_elements(TAP)
+    jax_compat.hold_finished_elements(tap_p)
     outs = bind_passing_call(
         tap_p,
         "tap",

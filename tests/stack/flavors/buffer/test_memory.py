@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
 
@@ -74,6 +75,50 @@ def test_aliased_output_starts_as_a_copy_of_the_input(x, around):
     before = x.tolist()
     assert call(x).tolist() == (np.asarray(x) + 1).tolist()
     assert x.tolist() == before
+
+
+ALIASED = {
+    "eager": (lambda f: f, lambda x: x),
+    "jit": (jax.jit, lambda x: x),
+    "vmap": (jax.vmap, lambda x: x[None]),
+    "jit of vmap": (lambda f: jax.jit(jax.vmap(f)), lambda x: x[None]),
+    "vmap of vmap": (lambda f: jax.vmap(jax.vmap(f)), lambda x: x[None, None]),
+    "jit of vmap of vmap": (lambda f: jax.jit(jax.vmap(jax.vmap(f))), lambda x: x[None, None]),
+}
+
+
+@pytest.mark.parametrize(("around", "batch"), ALIASED.values(), ids=ALIASED)
+def test_alias_and_its_output_are_one_memory_as_in_jax(x, around, batch):
+    def host(context, out, x):
+        x, out = np.asarray(x), np.asarray(out)
+        seen.append((x.tolist(), address(x) == address(out)))
+        out[...] = 2 * out
+        seen.append(x.tolist())
+
+    def run(buffer_callback):
+        seen.clear()
+        call = buffer_callback(host, x, input_output_aliases={0: 0}, vmap_method="sequential")
+        return np.asarray(around(call)(batch(x))).tolist(), list(seen)
+
+    seen, before = [], x.tolist()
+    twice = np.multiply(x, 2).tolist()
+    mine = run(jaxcb.buffer_callback)
+    assert mine == run(buffer_callback)
+    assert mine == (batch(np.array(twice)).tolist(), [(before, True), twice])
+    assert x.tolist() == before
+
+
+@pytest.mark.parametrize(("around", "batch"), ALIASED.values(), ids=ALIASED)
+def test_recording_has_the_values_that_an_alias_had_before_the_call(around, batch):
+    def add_one(context, out, x):
+        out += 1
+
+    x = jnp.float32([1, 2])
+    call = jaxcb.buffer_callback(add_one, x, input_output_aliases={0: 0}, vmap_method="sequential")
+    with jaxcb.record() as r:
+        jax.block_until_ready(around(call)(batch(x)))
+    (values,) = r.recording.sample_values
+    assert (values.operands, values.results) == (("[1, 2]",), ("[2, 3]",))
 
 
 def test_donated_alias_is_written_in_place(x):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from jax.experimental.buffer_callback import buffer_callback
+from jax.experimental.buffer_callback import ExecutionStage, buffer_callback
 
 import jupyter_jaxcb as jaxcb
 
@@ -40,6 +40,25 @@ def test_every_dtype_and_shape_passes_unchanged(around, dtype, shape):
 
     found = around(jaxcb.buffer_callback(copy, x))(x)
     assert np.asarray(found).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_context_on_a_cpu_refuses_a_stream_in_jaxs_words(around):
+    def host(context, out, x):
+        stages.append(context.stage)
+        try:
+            messages.append(context.stream)
+        except jax.errors.JaxRuntimeError as error:
+            messages.append(str(error))
+        np.asarray(out)[...] = 0
+
+    stages, messages = [], []
+    for callback in (buffer_callback, jaxcb.buffer_callback):
+        jax.block_until_ready(around(callback(host, np.float32(0)))(np.float32(0)))
+    assert stages == [ExecutionStage.EXECUTE] * 2
+    theirs, mine = messages
+    assert "XLA FFI GPU context is not available" in theirs
+    assert mine.startswith(theirs)
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
