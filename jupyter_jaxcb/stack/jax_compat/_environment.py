@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
@@ -26,6 +26,8 @@ except ImportError:
     _util: Any = None
     _xla_bridge: Any = None
 
+_Jaxpr = Annotated[Any, "jax._src.core.ClosedJaxpr"]  # until JAX 0.10
+_KeyDtype = Annotated[Any, "jax._src.random.prng.KeyTy"]  # since JAX 0.9
 _own_caches = itertools.count(1_000_000)
 
 
@@ -85,7 +87,7 @@ def fresh_caches() -> Iterator[None]:
         _fresh_caches.active = before
 
 
-def uncached_copy(jaxpr: Any) -> Any:
+def uncached_copy(jaxpr: _Jaxpr) -> Any:
     """Return `jaxpr`, or inside `fresh_caches` a copy, so that its executable can be freed.
 
     JAX keeps the original jaxpr, and the executable compiled from it, as long as the function.
@@ -114,7 +116,7 @@ def host_function_can_block() -> bool:
     return jax.__version_info__ < (0, 12) and bool(asynchronous)
 
 
-def key_implementation(dtype: Any) -> str | None:
+def key_implementation(dtype: _KeyDtype) -> str | None:
     """Return the name of the PRNG implementation of a key `dtype`; None for other dtypes.
 
     Keys have a public API for this, but their dtype has none. If the attribute is gone, host

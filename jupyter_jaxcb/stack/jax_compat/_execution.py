@@ -11,7 +11,7 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from ._changes import Changes
 from ._tokens import note_run
@@ -23,6 +23,8 @@ except ImportError:
     _api: Any = None
     _pxla: Any = None
 
+Executable = Annotated[Any, "jax._src.interpreters.pxla.MeshExecutable"]
+_Run = Annotated[Any, "jax._src.interpreters.pxla.ExecuteReplicated"]
 # Called when a program has been compiled, with a function that reads its optimized HLO and the
 # nanoseconds that lowering and compiling took.
 Compiled = Callable[[Callable[[], bytes], int, int], Any]
@@ -89,7 +91,7 @@ class RunWatch:
         self._unmask()
 
     def expect(
-        self, program: Any, executable: Any, effects: bool, ahead: bool, called_by: Any
+        self, program: Any, executable: Executable, effects: bool, ahead: bool, called_by: Any
     ) -> None:
         """Report runs of `executable` as runs of `program`, as far as they can be detected."""
         if ahead:
@@ -117,7 +119,7 @@ class RunWatch:
             return
         watcher.counts(program)
 
-    def _expect_ahead(self, program: Any, executable: Any) -> None:
+    def _expect_ahead(self, program: Any, executable: Executable) -> None:
         """As `expect`, for an `executable` that was compiled ahead of time.
 
         Its first run goes through Python. If the program has no host callbacks left, JAX makes a

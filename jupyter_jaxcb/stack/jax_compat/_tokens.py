@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
@@ -17,6 +17,8 @@ try:
 except ImportError:
     _tokens: Any = None
 
+
+_Token = Annotated[Any, "jax._src.core.Token"]
 
 # The smallest result of each unfinished run, so that it can be waited for even if the user drops
 # the result. These are the user's own objects: donating one deletes it in this list too.
@@ -49,15 +51,17 @@ def unfinished_arrays() -> list[Any]:
 
     Includes an array of each noted run, even if the user has dropped its results.
     """
-    ordered = [
-        getattr(token, "_buf", None) for token in getattr(_tokens, "current_tokens", {}).values()
-    ]
+    ordered = map(_array_in, getattr(_tokens, "current_tokens", {}).values())
     found = [
         *jax.live_arrays(),
         *_runs,
         *(array for array in ordered if hasattr(array, "is_ready")),
     ]
     return [array for array in found if not is_done(array)]
+
+
+def _array_in(token: _Token) -> Any:
+    return getattr(token, "_buf", None)
 
 
 def unfinished_tokens() -> list[Any]:

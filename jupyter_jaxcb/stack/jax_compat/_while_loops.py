@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +21,17 @@ except (ImportError, AttributeError):
     _while_p: Any = None
     _while_lowering: Any = None
 
+from ._frames import JaxFunction
+
+_Trace = Annotated[Any, "jax._src.interpreters.partial_eval.JaxprTrace"]
 _held: set[Any] = set()  # ordered effects
 # JAX's functions that hoist loop-invariant code out of a scan.
-_HOISTING = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
+_HOISTING = (
+    JaxFunction("jax._src.lax.control_flow.loops", "_scan_known_hoisting"),
+    JaxFunction("jax._src.lax.control_flow.loops", "_scan_partial_eval_custom"),
+)
+_BATCHED = JaxFunction("jax._src.lax.control_flow.loops", "_while_lowering", "batched")
+_ORDERED = JaxFunction("jax._src.lax.control_flow.loops", "_while_lowering", "cond_ordered_effects")
 
 
 def hold_finished_elements(effect: Any) -> None:
@@ -56,7 +64,7 @@ def stay_in_loops(primitive: Any) -> None:
     the recording says so.
     """
 
-    def rule(trace: Any, *tracers: Any, **params: Any) -> Any:
+    def rule(trace: _Trace, *tracers: Any, **params: Any) -> Any:
         if _is_hoisting():
             tracers = tuple(map(trace.instantiate_const, tracers))
         return trace.default_process_primitive(primitive, tracers, params)
@@ -67,7 +75,7 @@ def stay_in_loops(primitive: Any) -> None:
 def _is_hoisting() -> bool:
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name in _HOISTING:
+        if any(function.is_run_by(frame.f_code) for function in _HOISTING):
             return True
         frame = frame.f_back
     return False
@@ -117,9 +125,7 @@ def lowers_broken_predicate() -> bool:
     """
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name == "_while_lowering":
-            variables = frame.f_locals
-            if variables.get("batched") and variables.get("cond_ordered_effects"):
-                return True
+        if _BATCHED.value_in(frame) and _ORDERED.value_in(frame):
+            return True
         frame = frame.f_back
     return False
