@@ -145,10 +145,22 @@ class Tree:
 
     def constructor(self, kind: Class) -> Found:
         """Return the ``__init__`` of a class, if its source shows one."""
+        return self._of_class(kind, "__init__", 0) if self.has(kind, "__init__") else COMPILED
+
+    def has_public(self, name: str) -> bool:
+        """Return whether a class is part of `jax.sharding`, which is public."""
         try:
-            return self._of_class(kind, "__init__", 0)
+            return isinstance(self.find(f"jax.sharding.{name}"), Class)
         except MissingError:
-            return COMPILED
+            return False
+
+    def has(self, kind: Class, name: str) -> bool:
+        """Return whether objects of a class have an attribute."""
+        try:
+            self._of_class(kind, name, 0)
+        except MissingError:
+            return False
+        return True
 
     def _of_module(self, module: str, name: str, depth: int) -> Found:
         tree = self.parsed(module)
@@ -210,6 +222,8 @@ class Tree:
     def _imported(self, module: str, name: str, depth: int) -> Found:
         if module.partition(".")[0] != "jax":
             return COMPILED
+        if name and self.parsed(f"{module}.{name}") is not None:
+            return Module(f"{module}.{name}")
         return self.attribute(Module(module), name, depth) if name else Module(module)
 
     def _is_package(self, module: str) -> bool:

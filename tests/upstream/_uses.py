@@ -39,6 +39,10 @@ class Frame(NamedTuple):
     variable: str
 
 
+class Annotation(NamedTuple):
+    """A class that only an annotation names, which does nothing when it runs."""
+
+
 class Use(NamedTuple):
     """One use of JAX."""
 
@@ -46,7 +50,7 @@ class Use(NamedTuple):
     file: str
     line: int
     column: int  # of the name, constant or alias that names it
-    how: Call | Replacement | Frame | None = None
+    how: Call | Replacement | Frame | Annotation | None = None
 
     @property
     def is_required(self) -> bool:
@@ -237,8 +241,7 @@ class _Reader:
 
     def _values_tuple(self, node: Any, names: ChainMap[str, list]) -> Values:
         items = [self._values(item, names) for item in node.elts]
-        parts = [[one for one in item if isinstance(one, Constant)] for item in items]
-        return [Constant(tuple(part[0] for part in parts), node)] if all(parts) else []
+        return [Constant(tuple(item[0] for item in items), node)] if all(items) else []
 
     _values_list = _values_set = _values_tuple
 
@@ -281,6 +284,16 @@ class _Reader:
         return []
 
     _values_generatorexp = _values_setcomp = _values_dictcomp = _values_listcomp
+
+    def _values_compare(self, node: ast.Compare, names: ChainMap[str, list]) -> Values:
+        """Note also ``"field" not in Class.__dataclass_fields__``, which asks for a field."""
+        left, *right = [self._values(one, names) for one in (node.left, *node.comparators)]
+        for owner in right[0]:
+            for name in left:
+                if isinstance(owner, Place) and owner.path.endswith(".__dataclass_fields__"):
+                    kind = Place(owner.path.removesuffix(".__dataclass_fields__") + "()")
+                    self._attribute(kind, name.value, name.node)
+        return []
 
     def _values_attribute(self, node: ast.Attribute, names: ChainMap[str, list]) -> Values:
         found = [one for one in self._values(node.value, names) if isinstance(one, Place)]
@@ -350,6 +363,8 @@ class _Reader:
                 found.append(owner)
         return found
 
+    _call_optional_module = _call_importlib_import_module
+
     def _call_jaxfunction(self, node: ast.Call, arguments: list[Values]) -> Values:
         module, name, *variable = [one.value for (one, *_) in arguments]  # type: ignore
         self._note(module, node.args[1], Frame(name, ""))
@@ -393,7 +408,7 @@ class _Reader:
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Annotated":
             last = node.slice.elts[1]  # type: ignore
             if isinstance(last, ast.Constant) and str(last.value).startswith("jax."):
-                self._note(last.value, last)
+                self._note(last.value, last, Annotation())
                 return [Place(f"{last.value}()")]
         return []
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 try:
     from ._tree import Class, Function, MissingError, Tree
-    from ._uses import COMPAT, Call, Frame, Replacement, Use, uses
+    from ._uses import COMPAT, Annotation, Call, Frame, Replacement, Use, uses
 except ImportError:
     from _tree import Class, Function, MissingError, Tree
-    from _uses import COMPAT, Call, Frame, Replacement, Use, uses
+    from _uses import COMPAT, Annotation, Call, Frame, Replacement, Use, uses
 
 VERSIONS = re.compile(r"# .*\b(until|since) JAX (\d+)\.(\d+)$")
 
@@ -44,7 +44,7 @@ def findings(tree: Tree, found: list[Use]) -> list[tuple[Use, str]]:
 def is_first(use: Use, missing: str, paths: set[str]) -> bool:
     """Return whether `use` names what is missing, and not only something that it has."""
     shorter = {path for path in paths if use.path.startswith(path)} - {use.path}
-    named = use.how is None or isinstance(use.how, Frame)
+    named = use.how is None or isinstance(use.how, Frame | Annotation)
     return named and not any(path.startswith(missing) for path in shorter)
 
 

@@ -14,6 +14,7 @@ from ._compilation import dispatching as dispatching
 from ._compilation import drop_executable as drop_executable
 from ._compilation import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
 from ._compilation import watch as watch
+from ._compilation import watches_programs as watches_programs
 from ._compilation import without_dead_equations as without_dead_equations
 from ._distributed import Store as Store
 from ._distributed import from_all as from_all

@@ -16,17 +16,14 @@ from typing import Annotated, Any
 
 import jax
 
-try:
-    from jax._src.interpreters import pxla as _pxla
-    from jax.interpreters.partial_eval import dce_jaxpr as _dce_jaxpr
-except ImportError:
-    _pxla: Any = None
-    _dce_jaxpr: Any = None
-
 from ._changes import Changes
 from ._environment import uncached_copy
 from ._execution import Compiled, Executable, RunWatch, Watcher, runs
 from ._frames import JaxFunction
+from ._optional import optional_module
+
+_pxla = optional_module("jax._src.interpreters.pxla")
+_dce_jaxpr = getattr(optional_module("jax.interpreters.partial_eval"), "dce_jaxpr", None)
 
 _Computation = Annotated[Any, "jax._src.interpreters.pxla.MeshComputation"]
 _Lowered = Annotated[Any, "jax._src.stages.Lowered"]
@@ -36,12 +33,21 @@ _LOWERED = JaxFunction("jax._src.pjit", "jit_lower", "jit_func")
 _LOWERED_LATER = JaxFunction("jax._src.stages", "lower")  # traced earlier; _LOWERED calls it too
 
 
+def watches_programs() -> bool:
+    """Return whether this JAX has what `watch` needs.
+
+    If not, a recording still has every host call, but no callback that JAX or XLA removed.
+    """
+    computation = getattr(_pxla, "MeshComputation", None)
+    return hasattr(_pxla, "lower_sharding_computation") and hasattr(computation, "compile")
+
+
 def watch(watcher: Watcher, changes: Changes) -> None:
     """Report every program to `watcher`, until `changes` are reverted."""
-    pxla: Any = _pxla
-    original = getattr(pxla, "lower_sharding_computation", None)
-    if original is None:
+    if not watches_programs():
         return
+    pxla: Any = _pxla
+    original = pxla.lower_sharding_computation
 
     @functools.wraps(original)
     def lower(closed_jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:

@@ -14,14 +14,11 @@ from typing import Annotated, Any
 
 import jax
 
-try:
-    from jax._src import pjit as _pjit
-except ImportError:
-    _pjit: Any = None
-
 from ._execution import Executable
+from ._optional import optional_module
 from ._required import runtime_tokens
 
+_pjit = optional_module("jax._src.pjit")
 _Run = Annotated[Any, "jax._src.interpreters.pxla.ExecuteReplicated"]
 
 # Maps the message of an error to its new message and its cause; None if the error is not ours.

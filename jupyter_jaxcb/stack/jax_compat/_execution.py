@@ -14,15 +14,11 @@ from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
 from ._changes import Changes
+from ._optional import optional_module
 from ._tokens import note_run
 
-try:
-    from jax._src import api as _api
-    from jax._src.interpreters import pxla as _pxla
-except ImportError:
-    _api: Any = None
-    _pxla: Any = None
-
+_api = optional_module("jax._src.api")
+_pxla = optional_module("jax._src.interpreters.pxla")
 Executable = Annotated[Any, "jax._src.interpreters.pxla.MeshExecutable"]
 _Run = Annotated[Any, "jax._src.interpreters.pxla.ExecuteReplicated"]
 # Called when a program has been compiled, with a function that reads its optimized HLO and the
@@ -148,9 +144,9 @@ class RunWatch:
 
     def _watch_python(self) -> None:
         kind = getattr(_pxla, "ExecuteReplicated", None)
-        if kind is None:
+        original = getattr(kind, "__call__", None)
+        if kind is None or original is None:
             return
-        original = kind.__call__
 
         @functools.wraps(original)
         def call(executable: Any, *args: Any) -> Any:
@@ -174,7 +170,8 @@ class RunWatch:
 
     def _watch_fast_path(self) -> None:
         state = getattr(_api, "_post_hook_state", None)
-        if state is None:
+        methods = ("get_global", "set_global", "get_local", "set_local")
+        if not all(hasattr(state, method) for method in methods):
             return
         previous = state.get_global()
 

@@ -8,12 +8,10 @@ from typing import Any
 
 import jax
 
-try:
-    from jax._src.lib.mlir.dialects import hlo as _hlo
-except ImportError:
-    _hlo = None
-
+from ._optional import optional_module
 from ._required import LoweringContext
+
+_hlo = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
 
 
 def automatic_axes(ctx: LoweringContext) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ try:
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
     from jax._src import effects as _effects
+    from jax._src import sharding_impls as _sharding_impls
     from jax._src.callback import _callback_op_sharding
     from jax._src.debugging import debug_callback_p as _jax_debug_callback_p
     from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
@@ -51,6 +52,9 @@ try:
         (mlir.LoweringRuleContext, "module_context"),
         (mlir.ModuleContext, "axis_context"),
         (mlir.ModuleContext, "module"),
+        (_sharding_impls.ShardingContext, "num_devices"),
+        (_sharding_impls.SPMDAxisContext, "manual_axes"),
+        (_sharding_impls.SPMDAxisContext, "mesh"),
     ):
         if _field not in _class.__dataclass_fields__:
             raise AttributeError(f"{_class.__name__} has no field {_field!r}")

@@ -12,11 +12,7 @@ from typing import Annotated, Any
 
 import jax
 
-try:
-    from jax._src.dispatch import runtime_tokens as _tokens
-except ImportError:
-    _tokens: Any = None
-
+from ._required import runtime_tokens
 
 _Token = Annotated[Any, "jax._src.core.Token"]
 
@@ -51,7 +47,7 @@ def unfinished_arrays() -> list[Any]:
 
     Includes an array of each noted run, even if the user has dropped its results.
     """
-    ordered = map(_array_in, getattr(_tokens, "current_tokens", {}).values())
+    ordered = map(_array_in, runtime_tokens.current_tokens.values())
     found = [
         *jax.live_arrays(),
         *_runs,
@@ -66,7 +62,7 @@ def _array_in(token: _Token) -> Any:
 
 def unfinished_tokens() -> list[Any]:
     """Return the tokens of programs with unordered effects, which can only be waited for."""
-    return list(getattr(_tokens, "output_runtime_tokens", {}).values())
+    return list(runtime_tokens.output_runtime_tokens.values())
 
 
 def is_done(array: Any) -> bool:

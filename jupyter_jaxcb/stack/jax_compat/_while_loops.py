@@ -7,22 +7,16 @@ from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
-from jax.interpreters import mlir
-from jax.interpreters.partial_eval import custom_partial_eval_rules
-
-try:
-    from jax._src import core as _core
-    from jax._src.lax.control_flow import loops as _loops
-
-    _while_p: Any = _loops.while_p
-    _while_lowering: Any = _loops._while_lowering
-except (ImportError, AttributeError):
-    _core: Any = None
-    _while_p: Any = None
-    _while_lowering: Any = None
 
 from ._frames import JaxFunction
+from ._optional import optional_module
+from ._required import mlir
 
+_loops = optional_module("jax._src.lax.control_flow.loops")
+_while_p = getattr(_loops, "while_p", None)
+_while_lowering = getattr(_loops, "_while_lowering", None)
+_jaxpr_as_fun = getattr(optional_module("jax._src.core"), "jaxpr_as_fun", None)
+_partial_eval = optional_module("jax._src.interpreters.partial_eval")
 _Trace = Annotated[Any, "jax._src.interpreters.partial_eval.JaxprTrace"]
 _held: set[Any] = set()  # ordered effects
 # JAX's functions that hoist loop-invariant code out of a scan.
@@ -41,7 +35,7 @@ def hold_finished_elements(effect: Any) -> None:
     loops still use JAX's lowering. If a JAX moves the rule, this does nothing, and such loops are
     rejected (`lowers_broken_predicate`). Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
     """
-    if _while_p is None or effect in _held:
+    if None in (_while_p, _while_lowering, _jaxpr_as_fun) or effect in _held:
         return
     if not _held:
         mlir.register_lowering(_while_p, _lower)
@@ -64,12 +58,18 @@ def stay_in_loops(primitive: Any) -> None:
     the recording says so.
     """
 
+    rules = getattr(_partial_eval, "custom_partial_eval_rules", None)
+    kind = getattr(_partial_eval, "JaxprTrace", None)
+    needed = ("instantiate_const", "default_process_primitive")
+    if rules is None or not all(hasattr(kind, name) for name in needed):
+        return
+
     def rule(trace: _Trace, *tracers: Any, **params: Any) -> Any:
         if _is_hoisting():
             tracers = tuple(map(trace.instantiate_const, tracers))
         return trace.default_process_primitive(primitive, tracers, params)
 
-    custom_partial_eval_rules[primitive] = rule
+    rules[primitive] = rule
 
 
 def _is_hoisting() -> bool:
@@ -93,8 +93,8 @@ def _element_by_element(
     cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int
 ) -> Any:
     """Return the loop with its predicate computed in the body, so that the predicate is pure."""
-    predicate = _core.jaxpr_as_fun(cond_jaxpr)
-    body = _core.jaxpr_as_fun(body_jaxpr)
+    predicate = _jaxpr_as_fun(cond_jaxpr)
+    body = _jaxpr_as_fun(body_jaxpr)
 
     def loop(*args: Any) -> Any:
         first = cond_nconsts + body_nconsts
