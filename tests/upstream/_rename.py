@@ -26,7 +26,8 @@ def names(tree: Tree, found: Iterable[Use]) -> dict[str, list[Use]]:
     named: dict[str, list[Use]] = {}
     for use in found:
         if isinstance(use.how, Frame):
-            named.setdefault(" ".join([use.path, *filter(None, use.how)]), []).append(use)
+            name = f"{use.path}.{use.how.name}"
+            named.setdefault(f"{name} {use.how.variable}".strip(), []).append(use)
         elif use.how is None and (name := defined(tree, use.path)) is not None:
             named.setdefault(name, []).append(use)
     return named
@@ -79,7 +80,7 @@ class _Renaming(ast.NodeTransformer):
 
 def renamed(text: str, use: Use) -> str:
     """Return `text` with ``_gone`` after the name of `use`, which may be one of several."""
-    last = use.path.removeprefix("jax._src.")
+    last = use.path.removeprefix("jax._src.").removeprefix("jax.interpreters.")
     here = re.escape(last) if " " in text else ".*"
     return re.sub(rf"(?<![\w.]){here}(?!\w)", lambda found: gone(found[0]), text, count=1)
 

@@ -286,13 +286,15 @@ class _Reader:
     _values_generatorexp = _values_setcomp = _values_dictcomp = _values_listcomp
 
     def _values_compare(self, node: ast.Compare, names: ChainMap[str, list]) -> Values:
-        """Note also ``"field" not in Class.__dataclass_fields__``, which asks for a field."""
+        """Note also ``"name" in vars(x)`` and ``"field" in Class.__dataclass_fields__``."""
         left, *right = [self._values(one, names) for one in (node.left, *node.comparators)]
-        for owner in right[0]:
-            for name in left:
-                if isinstance(owner, Place) and owner.path.endswith(".__dataclass_fields__"):
-                    kind = Place(owner.path.removesuffix(".__dataclass_fields__") + "()")
-                    self._attribute(kind, name.value, name.node)
+        places = [one for one in right[0] if isinstance(one, Place)]
+        for owner in places if ast.unparse(node.comparators[0]).startswith("vars(") else ():
+            left = [self._attribute(owner, name.value, name.node) for name in left]
+        for owner in places:
+            if owner.path.endswith(".__dataclass_fields__"):
+                kind = Place(owner.path.removesuffix(".__dataclass_fields__") + "()")
+                left = [self._attribute(kind, name.value, name.node) for name in left]
         return []
 
     def _values_attribute(self, node: ast.Attribute, names: ChainMap[str, list]) -> Values:
@@ -344,6 +346,9 @@ class _Reader:
                 self._note(name.value, name.node)
                 places.append(Place(name.value))
         return places
+
+    def _call_vars(self, node: ast.Call, arguments: list[Values]) -> Values:
+        return arguments[0]
 
     def _call_type(self, node: ast.Call, arguments: list[Values]) -> Values:
         return [

@@ -1,8 +1,8 @@
 """Run callbacks without one private name of JAX at a time, and print what they did.
 
-``python tests/upstream/without.py FILE`` takes the names that a file of `jax_compat` uses, and hides
-each in a process of its own, forked before anything of JAX has started. Without FILE nothing is
-hidden. It prints a JSON object: what `observe` returns, by name.
+``python tests/upstream/without.py FILE`` takes the names that a file of `jax_compat` uses, and
+hides each in a process of its own, forked before anything of JAX has started. Without FILE nothing
+is hidden. It prints a JSON object: what `observe` returns, by name.
 """
 
 from __future__ import annotations
@@ -26,18 +26,11 @@ from tests.upstream._uses import Use, uses
 X = np.float32(0.5)
 
 
-def observe() -> dict[str, Any]:
-    """Return what callbacks did (``did``) and what their recordings know (``knows``)."""
+def observe(kinds: list[Any]) -> dict[str, Any]:
+    """Return what each of `kinds` returns, by its name."""
     import jupyter_jaxcb as jaxcb
 
-    did = {
-        kind.__name__: attempt(kind, jaxcb) for kind in (values, vmaps, gradients, orders, eager)
-    }
-    knows = {
-        kind.__name__: attempt(kind, jaxcb)
-        for kind in (statuses, explains, hoisting, cause, observes)
-    }
-    return {"did": did, "knows": knows}
+    return {kind.__name__: attempt(kind, jaxcb) for kind in kinds}
 
 
 def attempt(kind: Any, jaxcb: Any) -> Any:
@@ -193,14 +186,19 @@ def flavors(recording: Any) -> list[str]:
     return sorted(recording.lowered[call.lowered].site.flavor for call in recording)
 
 
-def in_fork(hidden: list[Use]) -> Any:
+KINDS = [values, vmaps, gradients, orders, eager, statuses, explains, hoisting, cause, observes]
+# What these files use concerns only JAX's own callbacks.
+OF_JAX = ("_builtin_callbacks.py", "_builtin_functions.py")
+
+
+def in_fork(hidden: list[Use], kinds: list[Any]) -> Any:
     """Return what `observe` returns in a forked process, without the names of `hidden`."""
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
         try:
             hide(hidden)
-            text = json.dumps(observe())
+            text = json.dumps(observe(kinds))
         except BaseException:
             text = json.dumps(traceback.format_exc().strip().splitlines()[-1])
         os.write(writes, text.encode())
@@ -219,7 +217,12 @@ def main(file: str) -> None:
     hidden = {
         name: used for name, used in found.items() if file and any(u.file == file for u in used)
     }
-    print(json.dumps({name: in_fork(used) for name, used in (hidden or {"": []}).items()}))
+    of_jax = {name for name, used in hidden.items() if all(u.file in OF_JAX for u in used)}
+    observed = {
+        name: in_fork(used, [values, observes] if name in of_jax else KINDS)
+        for name, used in (hidden or {"": []}).items()
+    }
+    print(json.dumps(observed))
 
 
 if __name__ == "__main__":

@@ -144,9 +144,9 @@ class RunWatch:
 
     def _watch_python(self) -> None:
         kind = getattr(_pxla, "ExecuteReplicated", None)
-        original = getattr(kind, "__call__", None)
-        if kind is None or original is None:
+        if kind is None or "__call__" not in vars(kind):
             return
+        original = kind.__call__
 
         @functools.wraps(original)
         def call(executable: Any, *args: Any) -> Any:

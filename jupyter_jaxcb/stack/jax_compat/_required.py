@@ -37,7 +37,7 @@ try:
     )
 
     for _needed in (
-        "core.abstract_token state.discharge._discharge_rules "
+        "core.abstract_token core.Primitive.bind state.discharge._discharge_rules "
         "state.discharge.register_discharge_rule dispatch.apply_primitive "
         "dispatch.prim_requires_devices_during_lowering dispatch.runtime_tokens.clear "
         "dispatch.runtime_tokens.current_tokens dispatch.runtime_tokens.output_runtime_tokens "
@@ -45,13 +45,27 @@ try:
         "effects.custom_derivatives_allowed_effects.add_type effects.lowerable_effects.add_type "
         "effects.partial_eval_kept_effects.add_type effects.ordered_effects.add_type "
         "effects.ordered_effects.filter_in effects.shardable_ordered_effects.add_type "
-        "effects.remat_allowed_effects.add_type"
+        "effects.remat_allowed_effects.add_type "
+        "interpreters.mlir.LoweringRuleContext.set_tokens_out interpreters.mlir.TokenSet.get "
+        "interpreters.mlir.TokenSet.update_tokens"
     ).split():
         operator.attrgetter(_needed)(jax._src)  # type: ignore
+    for _needed in (  # the rest of this package uses these
+        "ad.instantiate_zeros ad.is_undefined_primal ad.primitive_jvps ad.primitive_transposes "
+        "batching.primitive_batchers mlir.emit_python_callback mlir.ir_constant mlir.lower_fun "
+        "mlir.register_lowering"
+    ).split():
+        operator.attrgetter(_needed)(jax.interpreters)
     for _class, _field in (
+        (mlir.LoweringRuleContext, "avals_in"),
+        (mlir.LoweringRuleContext, "avals_out"),
         (mlir.LoweringRuleContext, "module_context"),
+        (mlir.LoweringRuleContext, "tokens_in"),
+        (mlir.LoweringRuleContext, "traceback"),
         (mlir.ModuleContext, "axis_context"),
+        (mlir.ModuleContext, "host_callbacks"),
         (mlir.ModuleContext, "module"),
+        (mlir.ModuleContext, "platforms"),
         (_sharding_impls.ShardingContext, "num_devices"),
         (_sharding_impls.SPMDAxisContext, "manual_axes"),
         (_sharding_impls.SPMDAxisContext, "mesh"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -10,8 +11,9 @@ import jax.numpy as jnp
 
 from ._frames import JaxFunction
 from ._optional import optional_module
-from ._required import mlir
+from ._required import has_ordered_effects, mlir
 
+_JAX = os.path.join(os.path.dirname(jax.__file__), "")
 _loops = optional_module("jax._src.lax.control_flow.loops")
 _while_p = getattr(_loops, "while_p", None)
 _while_lowering = getattr(_loops, "_while_lowering", None)
@@ -24,8 +26,6 @@ _HOISTING = (
     JaxFunction("jax._src.lax.control_flow.loops", "_scan_known_hoisting"),
     JaxFunction("jax._src.lax.control_flow.loops", "_scan_partial_eval_custom"),
 )
-_BATCHED = JaxFunction("jax._src.lax.control_flow.loops", "_while_lowering", "batched")
-_ORDERED = JaxFunction("jax._src.lax.control_flow.loops", "_while_lowering", "cond_ordered_effects")
 
 
 def hold_finished_elements(effect: Any) -> None:
@@ -57,7 +57,6 @@ def stay_in_loops(primitive: Any) -> None:
     and 0.12.0. If a JAX renames the functions, or the primitive has no operands, it is hoisted, and
     the recording says so.
     """
-
     rules = getattr(_partial_eval, "custom_partial_eval_rules", None)
     kind = getattr(_partial_eval, "JaxprTrace", None)
     needed = ("instantiate_const", "default_process_primitive")
@@ -82,11 +81,15 @@ def _is_hoisting() -> bool:
 
 
 def _lower(ctx: Any, *args: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: Any) -> Any:
-    batched = bool(cond_jaxpr.out_avals[0].shape)
-    if batched and _held & set(cond_jaxpr.effects):
+    if _is_batched(cond_jaxpr) and _held & set(cond_jaxpr.effects):
         loop = _element_by_element(cond_jaxpr, body_jaxpr, **params)
         return mlir.lower_fun(loop)(ctx, *args)
     return _while_lowering(ctx, *args, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
+
+
+def _is_batched(predicate: Any) -> bool:
+    """Return whether the closed jaxpr `predicate` decides for each element of a batch."""
+    return bool(predicate.out_avals[0].shape)
 
 
 def _element_by_element(
@@ -121,11 +124,15 @@ def lowers_broken_predicate() -> bool:
     """Return whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
 
     In all versions that lowering keeps updating finished batch elements, which gives wrong numbers
-    without an error. Only the frame of the rule shows it.
+    without an error. Only the frame of the rule shows it, wherever in JAX it is, by the predicate
+    that it lowers. If a JAX renames the parameter `cond_jaxpr` of its while loops, such a loop gives
+    the numbers that it gives with JAX's own ordered callbacks.
     """
     frame = sys._getframe()
     while frame is not None:
-        if _BATCHED.value_in(frame) and _ORDERED.value_in(frame):
-            return True
+        if frame.f_code.co_filename.startswith(_JAX):
+            predicate = frame.f_locals.get("cond_jaxpr")
+            if predicate is not None and _is_batched(predicate) and has_ordered_effects(predicate):
+                return True
         frame = frame.f_back
     return False
