@@ -145,6 +145,15 @@ def test_exit_status_is_1_if_anything_is_missing(planted, in_process):
     assert "weakref_cache_key_types is missing" in in_process(PROGRAM, path, status=1).stdout
 
 
+def test_workflow_runs_what_exists():
+    root = COMPAT.parents[2]
+    workflow = (root / ".github" / "workflows" / "upstream.yml").read_text()
+    (program,) = re.findall(r"run: python (\S+) jax-main", workflow)
+    assert root / program == PROGRAM
+    (target,) = re.findall(r"run: make (\S+)", workflow)
+    assert f"\n{target}:" in (root / "Makefile").read_text()
+
+
 def test_folder_without_jax_is_refused(tmp_path):
     with pytest.raises(SystemExit, match=r"has no source of JAX: name a folder"):
         canary.main(tmp_path)

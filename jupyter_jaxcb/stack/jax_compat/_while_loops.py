@@ -125,8 +125,8 @@ def lowers_broken_predicate() -> bool:
 
     In all versions that lowering keeps updating finished batch elements, which gives wrong numbers
     without an error. Only the frame of the rule shows it, wherever in JAX it is, by the predicate
-    that it lowers. If a JAX renames the parameter `cond_jaxpr` of its while loops, such a loop gives
-    the numbers that it gives with JAX's own ordered callbacks.
+    that it lowers. If a JAX renames the parameter `cond_jaxpr` of its while loops, such a loop
+    gives the numbers that it gives with JAX's own ordered callbacks.
     """
     frame = sys._getframe()
     while frame is not None:
