@@ -27,6 +27,8 @@ _dce_jaxpr = getattr(optional_module("jax.interpreters.partial_eval"), "dce_jaxp
 
 _Computation = Annotated[Any, "jax._src.interpreters.pxla.MeshComputation"]
 _Lowered = Annotated[Any, "jax._src.stages.Lowered"]
+# If a JAX renames these functions, removed callbacks may be missing in a recording, and later runs
+# of a program are not counted.
 _EAGER = JaxFunction("jax._src.pjit", "call_impl_cache_miss")
 _CALLED = JaxFunction("jax._src.pjit", "cache_miss", "fun")
 _LOWERED = JaxFunction("jax._src.pjit", "jit_lower", "jit_func")

@@ -35,7 +35,10 @@ _fresh_caches = _FreshCaches()
 
 @contextlib.contextmanager
 def without_mesh() -> Iterator[None]:
-    """Hide the meshes that the surrounding code has set, if this JAX has them."""
+    """Hide the meshes that the surrounding code has set.
+
+    If a JAX lacks one of the pieces, JAX code in an eager host function sees those meshes.
+    """
     use_concrete = getattr(_sharding_impls, "_internal_use_concrete_mesh", None)
     concrete = getattr(_mesh, "empty_concrete_mesh", None)
     use_abstract = getattr(_mesh, "use_abstract_mesh", None)
@@ -87,7 +90,8 @@ def fresh_caches() -> Iterator[None]:
 def uncached_copy(jaxpr: _Jaxpr) -> Any:
     """Return `jaxpr`, or inside `fresh_caches` a copy, so that its executable can be freed.
 
-    JAX keeps the original jaxpr, and the executable compiled from it, as long as the function.
+    JAX keeps the original jaxpr, and the executable compiled from it, as long as the function. It
+    also does if its jaxprs cannot be copied.
     """
     inner: Any = getattr(jaxpr, "jaxpr", None)
     copies = _fresh_caches.active and hasattr(jaxpr, "replace") and hasattr(inner, "replace")
@@ -98,7 +102,7 @@ def backend_name() -> str:
     """Return the default backend, such as ``cpu``; ``not started`` before JAX is used.
 
     `jax.default_backend` would start the backend, and then it is too late for some options and for
-    ``jax.distributed.initialize``.
+    ``jax.distributed.initialize``. It does if this JAX does not say whether one has started.
     """
     started = getattr(_xla_bridge, "backends_are_initialized", lambda: True)
     return jax.default_backend() if started() else "not started"

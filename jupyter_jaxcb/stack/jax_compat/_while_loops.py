@@ -130,7 +130,8 @@ def lowers_broken_predicate() -> bool:
     """
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_JAX):
+        # Not a batching rule, which runs while an eager loop is lowered and has no `ctx`.
+        if frame.f_code.co_filename.startswith(_JAX) and "ctx" in frame.f_locals:
             predicate = frame.f_locals.get("cond_jaxpr")
             if predicate is not None and _is_batched(predicate) and has_ordered_effects(predicate):
                 return True
