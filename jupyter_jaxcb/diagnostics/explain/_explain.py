@@ -33,6 +33,7 @@ def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
 
     Raises:
         TypeError: `function` is not callable.
+        RuntimeError: this version of JAX compiles programs in a way that is not known.
         Exception: any error of tracing or compiling it.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
@@ -82,6 +83,11 @@ class ArrayCall(NamedTuple):
 
 def _compiled(lower: Callable[[], Any]) -> Recording:
     """Lower and compile a program without using JAX's caches, and return its outcomes."""
+    if not jax_compat.watches_programs():
+        raise RuntimeError(
+            f"cannot explain programs of JAX {jax.__version__}: it compiles them in another way. "
+            "Install JAX 0.8.0 to 0.12.0, or a newer jupyter_jaxcb."
+        )
     recorder = Recorder()
     # The hooks that inspect lowered programs are active only while somebody listens.
     with Listening(), ThreadRecorder(recorder), jax_compat.fresh_caches(), jax.disable_jit(False):

@@ -175,4 +175,7 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
 
 def environment() -> dict[str, str]:
     """Return the versions and backend that statuses depend on."""
-    return {"jax": jax.__version__, "backend": jax_compat.backend_name()}
+    known = {"jax": jax.__version__, "backend": jax_compat.backend_name()}
+    if not jax_compat.watches_programs():
+        known["statuses"] = "unknown, except of callbacks that ran"
+    return known

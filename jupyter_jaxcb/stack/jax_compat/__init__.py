@@ -3,6 +3,9 @@
 If a JAX release breaks this package, read this folder. Checked against JAX 0.8.0, 0.10.2 and
 0.12.0. `jax.extend` and `jax.interpreters` have no stability guarantee either, so their uses are
 here too.
+
+`_required` checks what callbacks cannot work without. Every other use says what is lost without it;
+`tests/upstream` tries that, and reads the source of other versions of JAX.
 """
 
 from ._builtin_callbacks import watch_builtin_callbacks as watch_builtin_callbacks
@@ -15,6 +18,7 @@ from ._compilation import dispatching as dispatching
 from ._compilation import drop_executable as drop_executable
 from ._compilation import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
 from ._compilation import watch as watch
+from ._compilation import watches_programs as watches_programs
 from ._compilation import without_dead_equations as without_dead_equations
 from ._distributed import Store as Store
 from ._distributed import from_all as from_all

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import functools
 import importlib
-import operator
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
@@ -30,12 +29,12 @@ _PRIMITIVES = (
     ("jax debug", _DEBUGGING, "debug_print_p", "fmt"),
     ("jax buffer", "jax._src.buffer_callback", "buffer_callback_p", "callback"),
 )
-# The functions that make host calls, by the names under which their modules look them up.
+# The functions that make host calls, each where JAX looks it up: module, owner in it, name.
 _HOST_CALLS = (
-    ("jax pure", _CALLBACK, "pure_callback_impl"),
-    ("jax io", _CALLBACK, "io_callback_impl"),
-    ("jax debug", _DEBUGGING, "debug_callback_impl"),
-    ("jax debug", _DEBUGGING, "debug_callback_p.impl"),
+    ("jax pure", "jax._src", "callback", "pure_callback_impl"),
+    ("jax io", "jax._src", "callback", "io_callback_impl"),
+    ("jax debug", "jax._src", "debugging", "debug_callback_impl"),
+    ("jax debug", _DEBUGGING, "debug_callback_p", "impl"),
 )
 # JAX compiles a program for eager calls of these.
 _COMPILED_WHEN_EAGER = {"pure_callback_p", "io_callback_p", "buffer_callback_p"}
@@ -148,11 +147,9 @@ def _changes(watcher: BuiltinWatcher) -> Iterator[_Change]:
         for table in found:
             rule = _lowering(watcher, flavor, slot, table[primitive].rule)
             yield _Change(table, primitive, dataclasses.replace(table[primitive], rule=rule))
-    for flavor, module, name in _HOST_CALLS:
-        *owner, last = name.split(".")
-        place: Any = importlib.import_module(module)
-        place = operator.attrgetter(*owner)(place) if owner else place
-        yield _Change(vars(place), last, _calling(watcher, flavor, getattr(place, last)))
+    for flavor, module, owner, name in _HOST_CALLS:
+        place = getattr(importlib.import_module(module), owner)
+        yield _Change(vars(place), name, _calling(watcher, flavor, getattr(place, name)))
     yield from _changes_of_debug(watcher)
 
 

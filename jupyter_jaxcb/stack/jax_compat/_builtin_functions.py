@@ -12,11 +12,12 @@ import importlib
 import inspect
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Annotated, Any
 
 _DEBUGGING = "jax._src.debugging"
 _PRINTS = "_format_print_callback"  # the function a lowered print calls
 _HOLDS = "jax._src.callback", "_FlatCallback"  # the class that pure and io callbacks hold
+_Held = Annotated[Any, "jax._src.callback._FlatCallback"]
 
 
 def program_keeps(primitive: Any, slot: str) -> Callable[[dict[str, Any], Any], Any]:
@@ -77,7 +78,8 @@ def user_function(held: Any) -> Any:
     function: Any = held
     module, name = _HOLDS
     if kind is getattr(importlib.import_module(module), name, None):
-        function = getattr(held, "callback_func", held)
+        flat: _Held = held
+        function = getattr(flat, "callback_func", held)
     elif kind is FunctionType and held.__module__ == _DEBUGGING:
         names, cells = held.__code__.co_freevars, held.__closure__ or ()
         with contextlib.suppress(ValueError):  # an empty cell

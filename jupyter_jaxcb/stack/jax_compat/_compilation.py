@@ -12,37 +12,55 @@ import time
 import weakref
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
-try:
-    from jax._src.interpreters import pxla as _pxla
-    from jax.interpreters.partial_eval import dce_jaxpr as _dce_jaxpr
-except ImportError:
-    _pxla: Any = None
-    _dce_jaxpr: Any = None
-
 from ._changes import Changes
 from ._environment import uncached_copy
-from ._execution import Compiled, RunWatch, Watcher, runs
+from ._execution import Compiled, Executable, RunWatch, Watcher, runs
+from ._frames import JaxFunction
+from ._optional import optional_module
+
+_pxla = optional_module("jax._src.interpreters.pxla")
+_dce_jaxpr = getattr(optional_module("jax.interpreters.partial_eval"), "dce_jaxpr", None)
+
+_Computation = Annotated[Any, "jax._src.interpreters.pxla.MeshComputation"]
+_Lowered = Annotated[Any, "jax._src.stages.Lowered"]
+# If a JAX renames these functions, removed callbacks may be missing in a recording, and later runs
+# of a program are not counted.
+_EAGER = JaxFunction("jax._src.pjit", "call_impl_cache_miss")
+_CALLED = JaxFunction("jax._src.pjit", "cache_miss", "fun")
+_LOWERED = JaxFunction("jax._src.pjit", "jit_lower", "jit_func")
+_LOWERED_LATER = JaxFunction("jax._src.stages", "lower")  # traced earlier; _LOWERED calls it too
+
+
+def watches_programs() -> bool:
+    """Return whether this JAX has what `watch` needs.
+
+    If not, a recording still has every host call, but no callback that JAX or XLA removed.
+    """
+    computation = getattr(_pxla, "MeshComputation", None)
+    return hasattr(_pxla, "lower_sharding_computation") and hasattr(computation, "compile")
 
 
 def watch(watcher: Watcher, changes: Changes) -> None:
     """Report every program to `watcher`, until `changes` are reverted."""
-    pxla: Any = _pxla
-    original = getattr(pxla, "lower_sharding_computation", None)
-    if original is None:
+    if not watches_programs():
         return
+    pxla: Any = _pxla
+    original = pxla.lower_sharding_computation
 
     @functools.wraps(original)
-    def lower(jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
+    def lower(closed_jaxpr: Any, api_name: str, fun_name: str, *args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter_ns()
-        with watcher.lowering(jaxpr, fun_name) as when_compiled:
-            computation = original(uncached_copy(jaxpr), api_name, fun_name, *args, **kwargs)
+        with watcher.lowering(closed_jaxpr, fun_name) as when_compiled:
+            copy = uncached_copy(closed_jaxpr)
+            computation = original(copy, api_name, fun_name, *args, **kwargs)
             took = time.perf_counter_ns() - start
         if when_compiled:
-            _call_after_compile(computation, when_compiled, bool(jaxpr.effects), took, runs)
+            effects = bool(closed_jaxpr.effects)
+            _call_after_compile(computation, when_compiled, effects, took, runs)
         return computation
 
     def change() -> None:
@@ -65,7 +83,11 @@ def without_dead_equations(jaxpr: Any) -> Any:
 
 
 def _call_after_compile(
-    computation: Any, functions: list[Compiled], effects: bool, lower_ns: int, runs: RunWatch
+    computation: _Computation,
+    functions: list[Compiled],
+    effects: bool,
+    lower_ns: int,
+    runs: RunWatch,
 ) -> None:
     # JAX keeps `computation` as long as its jaxpr, and the jaxpr as long as the jitted function. A
     # reference to either in here would keep all three, and the executable, alive forever.
@@ -74,7 +96,7 @@ def _call_after_compile(
 
     def compile_and_report(*args: Any, **kwargs: Any) -> Any:
         nonlocal program
-        own: Any = this()
+        own: _Computation = this()
         start = time.perf_counter_ns()
         executable = type(own).compile(own, *args, **kwargs)
         took = time.perf_counter_ns() - start
@@ -87,18 +109,18 @@ def _call_after_compile(
     computation.compile = compile_and_report
 
 
-def drop_executable(lowered: Any) -> None:
+def drop_executable(lowered: _Lowered) -> None:
     """Drop the executable that a `jax.stages.Lowered` was compiled to, if it is never run.
 
     Otherwise JAX keeps it as long as the jitted function that was lowered.
     """
-    computation = getattr(lowered, "_lowering", None)
+    computation: _Computation = getattr(lowered, "_lowering", None)
     for name in ("_executable", "_hlo"):
         if hasattr(computation, name):
             setattr(computation, name, None)
 
 
-def _optimized(executable: Any) -> bytes:
+def _optimized(executable: Executable) -> bytes:
     """Return the serialized optimized HLO; raise AttributeError if this JAX does not expose it."""
     (module,) = executable.xla_executable.hlo_modules()
     return module.as_serialized_hlo_module_proto()
@@ -111,15 +133,12 @@ def dispatching() -> FrameType | None:
     """
     ahead: FrameType | None = None
     for frame in _frames():
-        code = frame.f_code
-        if code.co_name == "call_impl_cache_miss":
+        if _EAGER.is_run_by(frame.f_code):
             return None
-        if code.co_name == "cache_miss" and "fun" in frame.f_locals:
+        if _CALLED.is_run_by(frame.f_code) or _LOWERED.is_run_by(frame.f_code):
             return frame
-        if code.co_name == "jit_lower" and "jit_func" in frame.f_locals:
-            return frame
-        if code.co_name == "lower" and code.co_filename.endswith("stages.py"):
-            ahead = ahead or frame  # traced earlier, then lowered; jit_lower has this frame too
+        if _LOWERED_LATER.is_run_by(frame.f_code):
+            ahead = ahead or frame
     return ahead
 
 
@@ -128,7 +147,8 @@ def dispatched() -> Any:
     frame = dispatching()
     if frame is None:
         return None
-    return frame.f_locals.get("fun") or getattr(frame.f_locals.get("jit_func"), "__wrapped__", None)
+    lowered = getattr(_LOWERED.value_in(frame), "__wrapped__", None)
+    return lowered or _CALLED.value_in(frame)
 
 
 def called_from() -> tuple[bool, Any]:
@@ -138,11 +158,10 @@ def called_from() -> tuple[bool, Any]:
     runs of it cannot be detected.
     """
     for frame in _frames():
-        name = frame.f_code.co_name
-        if name == "call_impl_cache_miss":
+        if _EAGER.is_run_by(frame.f_code):
             return False, None
-        if name == "cache_miss" and "fun" in frame.f_locals:
-            return False, frame.f_locals["fun"]
+        if _CALLED.is_run_by(frame.f_code):
+            return False, _CALLED.value_in(frame)
     return True, None
 
 

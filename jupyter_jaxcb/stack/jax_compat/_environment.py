@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 import os
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
-try:
-    from jax._src import config as _config
-    from jax._src import mesh as _mesh
-    from jax._src import sharding_impls as _sharding_impls
-    from jax._src import util as _util
-    from jax._src import xla_bridge as _xla_bridge
-except ImportError:
-    _config: Any = None
-    _mesh: Any = None
-    _sharding_impls: Any = None
-    _util: Any = None
-    _xla_bridge: Any = None
+from ._optional import optional_module
 
+_config = optional_module("jax._src.config")
+_mesh = optional_module("jax._src.mesh")
+_sharding_impls = optional_module("jax._src.sharding_impls")
+_util = optional_module("jax._src.util")
+_xla_bridge = optional_module("jax._src.xla_bridge")
+_Jaxpr = Annotated[Any, "jax._src.core.ClosedJaxpr"]  # until JAX 0.10
+_KeyDtype = Annotated[Any, "jax._src.random.prng.KeyTy"]  # since JAX 0.9
 _own_caches = itertools.count(1_000_000)
 
 
@@ -40,17 +35,24 @@ _fresh_caches = _FreshCaches()
 
 @contextlib.contextmanager
 def without_mesh() -> Iterator[None]:
-    """Hide the meshes that the surrounding code has set, if this JAX has them."""
-    hide_concrete = getattr(_sharding_impls, "_internal_use_concrete_mesh", None)
-    hide_abstract = getattr(_mesh, "use_abstract_mesh", None)
+    """Hide the meshes that the surrounding code has set.
+
+    If a JAX lacks one of the pieces, JAX code in an eager host function sees those meshes.
+    """
+    use_concrete = getattr(_sharding_impls, "_internal_use_concrete_mesh", None)
+    concrete = getattr(_mesh, "empty_concrete_mesh", None)
+    use_abstract = getattr(_mesh, "use_abstract_mesh", None)
+    abstract = getattr(_mesh, "empty_abstract_mesh", None)
+    environment = getattr(getattr(_mesh, "thread_resources", None), "env", None)
+    physical = getattr(environment, "physical_mesh", None)  # of `with mesh:`
+    empty = getattr(getattr(_mesh, "EMPTY_ENV", None), "physical_mesh", None)
     with contextlib.ExitStack() as around:
-        if hide_concrete is not None:
-            around.enter_context(hide_concrete(_mesh.empty_concrete_mesh))
-        if hide_abstract is not None:
-            around.enter_context(hide_abstract(_mesh.empty_abstract_mesh))
-        resources = getattr(getattr(_mesh, "thread_resources", None), "env", None)
-        if resources is not None and not resources.physical_mesh.empty:  # `with mesh:`
-            around.enter_context(_mesh.EMPTY_ENV.physical_mesh)
+        if use_concrete is not None and concrete is not None:
+            around.enter_context(use_concrete(concrete))
+        if use_abstract is not None and abstract is not None:
+            around.enter_context(use_abstract(abstract))
+        if physical is not None and empty is not None and not physical.empty:
+            around.enter_context(empty)
         yield
 
 
@@ -85,10 +87,11 @@ def fresh_caches() -> Iterator[None]:
         _fresh_caches.active = before
 
 
-def uncached_copy(jaxpr: Any) -> Any:
+def uncached_copy(jaxpr: _Jaxpr) -> Any:
     """Return `jaxpr`, or inside `fresh_caches` a copy, so that its executable can be freed.
 
-    JAX keeps the original jaxpr, and the executable compiled from it, as long as the function.
+    JAX keeps the original jaxpr, and the executable compiled from it, as long as the function. It
+    also does if its jaxprs cannot be copied.
     """
     inner: Any = getattr(jaxpr, "jaxpr", None)
     copies = _fresh_caches.active and hasattr(jaxpr, "replace") and hasattr(inner, "replace")
@@ -99,7 +102,7 @@ def backend_name() -> str:
     """Return the default backend, such as ``cpu``; ``not started`` before JAX is used.
 
     `jax.default_backend` would start the backend, and then it is too late for some options and for
-    ``jax.distributed.initialize``.
+    ``jax.distributed.initialize``. It does if this JAX does not say whether one has started.
     """
     started = getattr(_xla_bridge, "backends_are_initialized", lambda: True)
     return jax.default_backend() if started() else "not started"
@@ -114,7 +117,7 @@ def host_function_can_block() -> bool:
     return jax.__version_info__ < (0, 12) and bool(asynchronous)
 
 
-def key_implementation(dtype: Any) -> str | None:
+def key_implementation(dtype: _KeyDtype) -> str | None:
     """Return the name of the PRNG implementation of a key `dtype`; None for other dtypes.
 
     Keys have a public API for this, but their dtype has none. If the attribute is gone, host
@@ -138,7 +141,6 @@ def leave_out_of_tracebacks() -> None:
     do if JAX lacks these functions.
     """
     for name in ("source_info_util", "traceback_util"):
-        with contextlib.suppress(ImportError, AttributeError):
-            register = importlib.import_module(f"jax._src.{name}").register_exclusion
-            for part in _OURS:
-                register(os.path.join(_package(), part))
+        register: Any = getattr(optional_module(f"jax._src.{name}"), "register_exclusion", None)
+        for part in _OURS if register is not None else ():
+            register(os.path.join(_package(), part))

@@ -6,19 +6,20 @@ make later ordered calls fail as they do with JAX's own callbacks.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
-try:
-    from jax._src import pjit as _pjit
-except ImportError:
-    _pjit: Any = None
-
+from ._execution import Executable
+from ._optional import optional_module
 from ._required import runtime_tokens
+
+_pjit = optional_module("jax._src.pjit")
+_Run = Annotated[Any, "jax._src.interpreters.pxla.ExecuteReplicated"]
 
 # Maps the message of an error to its new message and its cause; None if the error is not ours.
 Intercept = Callable[[str], tuple[str, BaseException] | None]
@@ -75,8 +76,9 @@ def stay_in_python() -> Callable[[], None] | None:
     if original is None:
         return None
 
-    def data(executable: Any, *args: Any, **kwargs: Any) -> Any:
-        run = getattr(executable, "unsafe_call", None)
+    @functools.wraps(original)
+    def data(executable: Executable, *args: Any, **kwargs: Any) -> Any:
+        run: _Run = getattr(executable, "unsafe_call", None)
         if getattr(run, "has_host_callbacks", False):
             return None
         return original(executable, *args, **kwargs)

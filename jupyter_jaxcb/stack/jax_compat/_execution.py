@@ -11,18 +11,16 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from ._changes import Changes
+from ._optional import optional_module
 from ._tokens import note_run
 
-try:
-    from jax._src import api as _api
-    from jax._src.interpreters import pxla as _pxla
-except ImportError:
-    _api: Any = None
-    _pxla: Any = None
-
+_api = optional_module("jax._src.api")
+_pxla = optional_module("jax._src.interpreters.pxla")
+Executable = Annotated[Any, "jax._src.interpreters.pxla.MeshExecutable"]
+_Run = Annotated[Any, "jax._src.interpreters.pxla.ExecuteReplicated"]
 # Called when a program has been compiled, with a function that reads its optimized HLO and the
 # nanoseconds that lowering and compiling took.
 Compiled = Callable[[Callable[[], bytes], int, int], Any]
@@ -89,7 +87,7 @@ class RunWatch:
         self._unmask()
 
     def expect(
-        self, program: Any, executable: Any, effects: bool, ahead: bool, called_by: Any
+        self, program: Any, executable: Executable, effects: bool, ahead: bool, called_by: Any
     ) -> None:
         """Report runs of `executable` as runs of `program`, as far as they can be detected."""
         if ahead:
@@ -117,7 +115,7 @@ class RunWatch:
             return
         watcher.counts(program)
 
-    def _expect_ahead(self, program: Any, executable: Any) -> None:
+    def _expect_ahead(self, program: Any, executable: Executable) -> None:
         """As `expect`, for an `executable` that was compiled ahead of time.
 
         Its first run goes through Python. If the program has no host callbacks left, JAX makes a
@@ -146,7 +144,7 @@ class RunWatch:
 
     def _watch_python(self) -> None:
         kind = getattr(_pxla, "ExecuteReplicated", None)
-        if kind is None:
+        if kind is None or "__call__" not in vars(kind):
             return
         original = kind.__call__
 
@@ -171,8 +169,9 @@ class RunWatch:
         self._changes.make(change, undo)
 
     def _watch_fast_path(self) -> None:
-        state = getattr(_api, "_post_hook_state", None)
-        if state is None:
+        state: Any = getattr(_api, "_post_hook_state", None)
+        methods = ("get_global", "set_global", "get_local", "set_local")
+        if not all(hasattr(state, method) for method in methods):
             return
         previous = state.get_global()
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import jax
 
-try:
-    from jax._src.lib.mlir.dialects import hlo as _hlo
-except ImportError:
-    _hlo = None
+from ._optional import optional_module
+from ._required import LoweringContext
+
+_hlo = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
 
 
-def automatic_axes(ctx: Any) -> tuple[str, ...]:
+def automatic_axes(ctx: LoweringContext) -> tuple[str, ...]:
     """Return the mesh axes that a partly manual ``shard_map`` leaves to XLA; else none."""
     context = ctx.module_context.axis_context
     manual = getattr(context, "manual_axes", None)
@@ -23,26 +23,27 @@ def automatic_axes(ctx: Any) -> tuple[str, ...]:
     return tuple(axis for axis in context.mesh.axis_names if axis not in manual)
 
 
-def is_for_export(ctx: Any) -> bool:
+def is_for_export(ctx: LoweringContext) -> bool:
     """Return whether `jax.export` is lowering; if unknown, export raises its own error later."""
     parameters = getattr(ctx.module_context, "lowering_parameters", None)
     return getattr(parameters, "for_export", False)
 
 
-def device_count(ctx: Any) -> int:
+def device_count(ctx: LoweringContext) -> int:
     """Return how many devices one call covers under jit; 1 in a ``shard_map``."""
     return getattr(ctx.module_context.axis_context, "num_devices", 1)
 
 
-def shard_count(ctx: Any) -> int:
+def shard_count(ctx: LoweringContext) -> int:
     """Return how many devices call, each on its shard (``shard_map``, ``pmap``); else 1."""
     context = ctx.module_context.axis_context
     if getattr(context, "manual_axes", None) and not automatic_axes(ctx):
         return context.mesh.size
-    return math.prod(getattr(getattr(context, "axis_env", None), "sizes", ()) or ())
+    environment = getattr(context, "axis_env", None)  # of `pmap`, until JAX 0.8
+    return math.prod(getattr(environment, "sizes", ()))  # until JAX 0.8
 
 
-def group_count(ctx: Any) -> int:
+def group_count(ctx: LoweringContext) -> int:
     """Return the number of shards on the manual axes of a partly manual ``shard_map``; else 1."""
     if not automatic_axes(ctx):
         return 1
@@ -50,7 +51,7 @@ def group_count(ctx: Any) -> int:
     return math.prod(context.mesh.shape[axis] for axis in context.manual_axes)
 
 
-def times_called(ctx: Any, *, everywhere: bool, sharding: Any = None) -> int:
+def times_called(ctx: LoweringContext, *, everywhere: bool, sharding: Any = None) -> int:
     """Return how often this process makes one call of the program: once per calling device.
 
     Under jit over several processes, one device calls for all, so processes without that device
@@ -74,7 +75,7 @@ def times_called(ctx: Any, *, everywhere: bool, sharding: Any = None) -> int:
     return _own(_devices(ctx)[number : number + 1], 1)
 
 
-def _devices(ctx: Any) -> Sequence[Any]:
+def _devices(ctx: LoweringContext) -> Sequence[Any]:
     """Return the devices of a program, in its order; empty if JAX does not expose them."""
     context = ctx.module_context.axis_context
     if getattr(context, "manual_axes", None):
@@ -97,7 +98,7 @@ def _own(devices: Sequence[Any], otherwise: int) -> int:
     return sum(one.process_index == here for one in devices) if devices else otherwise
 
 
-def shard_devices(ctx: Any) -> tuple[str, ...]:
+def shard_devices(ctx: LoweringContext) -> tuple[str, ...]:
     """Return the device of each shard of a ``shard_map``, such as ``cpu:3``; else empty.
 
     Also empty for an abstract mesh, and for ``pmap`` without ``shard_map``.
@@ -112,14 +113,14 @@ def shard_devices(ctx: Any) -> tuple[str, ...]:
     return tuple(f"{device.platform}:{device.id}" for device in devices)
 
 
-def shard_number(ctx: Any) -> Any:
+def shard_number(ctx: LoweringContext) -> Any:
     """Return the IR value (uint32) of the shard's number; None if this JAX does not expose it."""
     manual = getattr(ctx.module_context.axis_context, "manual_axes", None)
     number = getattr(_hlo, "partition_id" if manual else "replica_id", None)
     return None if number is None else number()
 
 
-def program_name(ctx: Any) -> str:
+def program_name(ctx: LoweringContext) -> str:
     """Return the name of the module being lowered, such as ``jit_f``."""
     attributes = ctx.module_context.module.operation.attributes
     return attributes["sym_name"].value if "sym_name" in attributes else "unnamed"

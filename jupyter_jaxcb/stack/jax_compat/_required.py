@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 from jax.core import ShapedArray
@@ -20,6 +20,7 @@ try:
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
     from jax._src import effects as _effects
+    from jax._src import sharding_impls as _sharding_impls
     from jax._src.callback import _callback_op_sharding
     from jax._src.debugging import debug_callback_p as _jax_debug_callback_p
     from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
@@ -36,21 +37,50 @@ try:
     )
 
     for _needed in (
-        "core.abstract_token state.discharge._discharge_rules "
+        "core.abstract_token core.Primitive.bind state.discharge._discharge_rules "
         "state.discharge.register_discharge_rule dispatch.apply_primitive "
         "dispatch.prim_requires_devices_during_lowering dispatch.runtime_tokens.clear "
         "dispatch.runtime_tokens.current_tokens dispatch.runtime_tokens.output_runtime_tokens "
-        "effects.control_flow_allowed_effects "
-        "effects.custom_derivatives_allowed_effects effects.lowerable_effects "
-        "effects.partial_eval_kept_effects effects.ordered_effects "
-        "effects.shardable_ordered_effects effects.remat_allowed_effects"
+        "effects.control_flow_allowed_effects.add_type "
+        "effects.custom_derivatives_allowed_effects.add_type effects.lowerable_effects.add_type "
+        "effects.partial_eval_kept_effects.add_type effects.ordered_effects.add_type "
+        "effects.ordered_effects.filter_in effects.shardable_ordered_effects.add_type "
+        "effects.remat_allowed_effects.add_type "
+        "interpreters.mlir.LoweringRuleContext.set_tokens_out interpreters.mlir.TokenSet.get "
+        "interpreters.mlir.TokenSet.update_tokens"
     ).split():
         operator.attrgetter(_needed)(jax._src)  # type: ignore
+    for _needed in (  # the rest of this package uses these
+        "ad.instantiate_zeros ad.is_undefined_primal ad.primitive_jvps ad.primitive_transposes "
+        "batching.primitive_batchers mlir.emit_python_callback mlir.ir_constant mlir.lower_fun "
+        "mlir.register_lowering"
+    ).split():
+        operator.attrgetter(_needed)(jax.interpreters)  # type: ignore[attr-defined]
+    for _class, _field in (
+        (mlir.LoweringRuleContext, "avals_in"),
+        (mlir.LoweringRuleContext, "avals_out"),
+        (mlir.LoweringRuleContext, "module_context"),
+        (mlir.LoweringRuleContext, "tokens_in"),
+        (mlir.LoweringRuleContext, "traceback"),
+        (mlir.ModuleContext, "axis_context"),
+        (mlir.ModuleContext, "host_callbacks"),
+        (mlir.ModuleContext, "module"),
+        (mlir.ModuleContext, "platforms"),
+        (_sharding_impls.ShardingContext, "num_devices"),
+        (_sharding_impls.SPMDAxisContext, "manual_axes"),
+        (_sharding_impls.SPMDAxisContext, "mesh"),
+    ):
+        if _field not in _class.__dataclass_fields__:
+            raise AttributeError(f"{_class.__name__} has no field {_field!r}")
 except (ImportError, AttributeError) as error:
     raise ImportError(
         f"jupyter_jaxcb does not support JAX {jax.__version__}: {error}. Install JAX 0.8.0 to "
         "0.12.0, or a newer jupyter_jaxcb."
     ) from error
+
+# What JAX passes to a lowering. Such an alias says which class of JAX a value has: for readers and
+# for `tests/upstream/canary.py`, not for Python.
+LoweringContext = Annotated[Any, "jax._src.interpreters.mlir.LoweringRuleContext"]
 
 runtime_tokens = _dispatch.runtime_tokens  # thread-local
 abstract_token = _core.abstract_token  # the aval of an ordering token; no public name in 0.8
@@ -134,7 +164,7 @@ def apply_primitive(primitive: Primitive, *args: Any, **params: Any) -> Any:
     return _dispatch.apply_primitive(primitive, *args, **params)
 
 
-def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
+def callback_sharding(ctx: LoweringContext, sharding: Any, avals_out: Any) -> Any:
     """Return where the custom call runs: once on the whole array, or per device on its shard.
 
     Args:
@@ -161,12 +191,12 @@ def callback_sharding(ctx: Any, sharding: Any, avals_out: Any) -> Any:
     return type(found)((there,) * len(shardings))
 
 
-def set_sharding(ctx: Any, op: Any, sharding: Any) -> None:
+def set_sharding(ctx: LoweringContext, op: Any, sharding: Any) -> None:
     """Annotate `op`; later versions of JAX than 0.8 also take the module context."""
     if len(inspect.signature(_set_sharding).parameters) == 2:
-        _set_sharding(op, sharding)  # type: ignore
+        _set_sharding(op, sharding)  # type: ignore  # until JAX 0.8
     else:
-        _set_sharding(ctx.module_context, op, sharding)
+        _set_sharding(ctx.module_context, op, sharding)  # since JAX 0.9
 
 
 def wait_for_ordered(effect: Effect) -> None:

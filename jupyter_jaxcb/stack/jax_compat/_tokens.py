@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import collections
 import contextlib
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
-try:
-    from jax._src.dispatch import runtime_tokens as _tokens
-except ImportError:
-    _tokens: Any = None
+from ._required import runtime_tokens
 
+_Token = Annotated[Any, "jax._src.core.Token"]
 
 # The smallest result of each unfinished run, so that it can be waited for even if the user drops
 # the result. These are the user's own objects: donating one deletes it in this list too.
@@ -49,9 +47,7 @@ def unfinished_arrays() -> list[Any]:
 
     Includes an array of each noted run, even if the user has dropped its results.
     """
-    ordered = [
-        getattr(token, "_buf", None) for token in getattr(_tokens, "current_tokens", {}).values()
-    ]
+    ordered = map(_array_in, runtime_tokens.current_tokens.values())
     found = [
         *jax.live_arrays(),
         *_runs,
@@ -60,9 +56,13 @@ def unfinished_arrays() -> list[Any]:
     return [array for array in found if not is_done(array)]
 
 
+def _array_in(token: _Token) -> Any:
+    return getattr(token, "_buf", None)
+
+
 def unfinished_tokens() -> list[Any]:
     """Return the tokens of programs with unordered effects, which can only be waited for."""
-    return list(getattr(_tokens, "output_runtime_tokens", {}).values())
+    return list(runtime_tokens.output_runtime_tokens.values())
 
 
 def is_done(array: Any) -> bool:

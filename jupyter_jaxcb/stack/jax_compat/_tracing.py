@@ -8,7 +8,6 @@ of these caches. If these functions are renamed, nothing is found.
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -16,14 +15,17 @@ from typing import Any
 
 import jax
 
+from ._frames import JaxFunction, in_module
+
 _ENTRIES = {
-    ("jax._src.core", "bind"),
-    ("jax._src.core", "_true_bind"),
-    ("jax._src.pjit", "cache_miss"),
-    ("jax._src.interpreters.pxla", "aot_cache_miss"),
-    ("jax._src.api", "device_put"),
+    function.name: function
+    for function in (
+        JaxFunction("jax._src.core", "bind"),
+        JaxFunction("jax._src.pjit", "cache_miss"),
+        JaxFunction("jax._src.interpreters.pxla", "aot_cache_miss"),
+        JaxFunction("jax._src.api", "device_put"),
+    )
 }
-_CUSTOM_VMAP = os.path.join("jax", "_src", "custom_batching.py")
 _looked: Any = jax.make_user_context(0)
 _numbers = itertools.count(1)
 _MACHINERY = ("jax", "jupyter_jaxcb", "contextlib", "functools")
@@ -35,7 +37,8 @@ def first_operation(call: Callable[[], Any]) -> tuple[str, int] | None:
 
     def look(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call" and not found:
-            if (frame.f_globals.get("__name__"), frame.f_code.co_name) in _ENTRIES:
+            entry = _ENTRIES.get(frame.f_code.co_name)
+            if entry is not None and entry.is_run_by(frame.f_code):
                 found.append(_outside(frame))
 
     previous = sys.getprofile()
@@ -59,21 +62,23 @@ def _outside(frame: FrameType) -> tuple[str, int]:
     return "", 0
 
 
-# JAX's functions that trace their argument: the kind of trace, and the variable with its size.
+# JAX's functions that trace their argument, by name: the kind of trace, and where its size is.
 _TRACES = {
-    ("loops.py", "scan"): ("scan", "length"),
-    ("loops.py", "while_loop"): ("while", ""),
-    ("conditionals.py", "cond"): ("cond", ""),
-    ("conditionals.py", "switch"): ("cond", ""),
-    ("api.py", "vmap_f"): ("vmap", "axis_size_"),
-    ("custom_derivatives.py", "__call__"): ("rule", ""),
-    ("pjit.py", "_infer_params"): ("jit", ""),
-    ("pjit.py", "cache_miss"): ("dispatch", ""),
-    ("pjit.py", "jit_lower"): ("dispatch", ""),
-    ("api.py", "eval_shape"): ("shape", ""),
-    ("api.py", "make_jaxpr_f"): ("look", ""),
+    function.name: (function, kind)
+    for function, kind in (
+        (JaxFunction("jax._src.lax.control_flow.loops", "scan", "length"), "scan"),
+        (JaxFunction("jax._src.lax.control_flow.loops", "while_loop"), "while"),
+        (JaxFunction("jax._src.lax.control_flow.conditionals", "cond"), "cond"),
+        (JaxFunction("jax._src.lax.control_flow.conditionals", "switch"), "cond"),
+        (JaxFunction("jax._src.api", "vmap_f", "axis_size_"), "vmap"),
+        (JaxFunction("jax._src.custom_derivatives", "__call__"), "rule"),
+        (JaxFunction("jax._src.pjit", "_infer_params"), "jit"),
+        (JaxFunction("jax._src.pjit", "cache_miss"), "dispatch"),
+        (JaxFunction("jax._src.pjit", "jit_lower"), "dispatch"),
+        (JaxFunction("jax._src.api", "eval_shape"), "shape"),
+        (JaxFunction("jax._src.api", "make_jaxpr_f"), "look"),
+    )
 }
-_TRACERS = frozenset(name for _, name in _TRACES)
 
 
 def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
@@ -82,14 +87,11 @@ def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
     If a JAX renames these functions, nothing is known about what surrounds a bind, and no callback
     is reported as hoisted.
     """
-    code = frame.f_code
-    if code.co_name not in _TRACERS:
+    found = _TRACES.get(frame.f_code.co_name)
+    if found is None or not found[0].is_run_by(frame.f_code):
         return None
-    found = _TRACES.get((os.path.basename(code.co_filename), code.co_name))
-    if found is None:
-        return None
-    kind, variable = found
-    size = frame.f_locals.get(variable) if variable else None
+    function, kind = found
+    size = function.value_in(frame) if function.variable else None
     return kind, size if isinstance(size, int) else None
 
 
@@ -98,11 +100,8 @@ def is_dispatch(code: CodeType) -> bool:
 
     If a JAX renames it, the code that calls a compiled program counts as a caller of its binds.
     """
-    kind, _ = _TRACES.get((os.path.basename(code.co_filename), code.co_name), ("", ""))
-    return kind == "dispatch"
-
-
-_DERIVATIVES = os.path.join("jax", "_src", "interpreters", "ad.py")
+    function, kind = _TRACES.get(code.co_name, (None, ""))
+    return kind == "dispatch" and function is not None and function.is_run_by(code)
 
 
 def differentiates(code: CodeType) -> bool:
@@ -110,10 +109,17 @@ def differentiates(code: CodeType) -> bool:
 
     If a JAX moves it, a bind that a differentiation rule replaces is reported as dropped.
     """
-    return code.co_filename.endswith(_DERIVATIVES)
+    return in_module(code, "jax._src.interpreters.ad")
 
 
-_CALLS_RULES = frozenset({"_flatten_jvp", "_flatten_fwd", "_flatten_bwd"})
+_CALLS_RULES = {
+    function.name: function
+    for function in (
+        JaxFunction("jax._src.custom_derivatives", "_flatten_jvp"),
+        JaxFunction("jax._src.custom_derivatives", "_flatten_fwd"),
+        JaxFunction("jax._src.custom_derivatives", "_flatten_bwd"),
+    )
+}
 
 
 def calls_a_rule(code: CodeType) -> bool:
@@ -121,11 +127,10 @@ def calls_a_rule(code: CodeType) -> bool:
 
     If a JAX renames it, a bind in a rule has a separate row for each place that differentiates.
     """
-    if code.co_name not in _CALLS_RULES:
-        return False
-    return os.path.basename(code.co_filename) == "custom_derivatives.py"
+    function = _CALLS_RULES.get(code.co_name)
+    return function is not None and function.is_run_by(code)
 
 
 def handles_whole_batch(code: CodeType) -> bool:
     """Return whether `code` is JAX's code around a `custom_vmap` rule; False if it has moved."""
-    return code.co_filename.endswith(_CUSTOM_VMAP)
+    return in_module(code, "jax._src.custom_batching")

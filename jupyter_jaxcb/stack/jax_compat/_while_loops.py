@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
-from jax.interpreters import mlir
-from jax.interpreters.partial_eval import custom_partial_eval_rules
 
-from ._required import has_ordered_effects
+from ._frames import JaxFunction
+from ._optional import optional_module
+from ._required import has_ordered_effects, mlir
 
-try:
-    from jax._src import core as _core
-    from jax._src.lax.control_flow import loops as _loops
-
-    _while_p: Any = _loops.while_p
-    _while_lowering: Any = _loops._while_lowering
-    _subjaxprs: Any = _core.subjaxprs
-except (ImportError, AttributeError):
-    _core: Any = None
-    _while_p: Any = None
-    _while_lowering: Any = None
-    _subjaxprs: Any = None
-
+_JAX = os.path.join(os.path.dirname(jax.__file__), "")
+_loops = optional_module("jax._src.lax.control_flow.loops")
+_while_p: Any = getattr(_loops, "while_p", None)
+_while_lowering: Any = getattr(_loops, "_while_lowering", None)
+_core = optional_module("jax._src.core")
+_jaxpr_as_fun: Any = getattr(_core, "jaxpr_as_fun", None)
+_subjaxprs: Any = getattr(_core, "subjaxprs", None)
+_partial_eval = optional_module("jax._src.interpreters.partial_eval")
+_Trace = Annotated[Any, "jax._src.interpreters.partial_eval.JaxprTrace"]
 _held: set[Any] = set()  # primitives
 # JAX's functions that hoist loop-invariant code out of a scan.
-_HOISTING = frozenset({"_scan_known_hoisting", "_scan_partial_eval_custom"})
+_HOISTING = (
+    JaxFunction("jax._src.lax.control_flow.loops", "_scan_known_hoisting"),
+    JaxFunction("jax._src.lax.control_flow.loops", "_scan_partial_eval_custom"),
+)
 
 
 def hold_finished_elements(primitive: Any) -> None:
@@ -38,7 +38,7 @@ def hold_finished_elements(primitive: Any) -> None:
     JAX moves the rule, this does nothing, and such loops are rejected (`lowers_broken_predicate`).
     Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
     """
-    if _while_p is None or primitive in _held:
+    if None in (_while_p, _while_lowering, _jaxpr_as_fun, _subjaxprs) or primitive in _held:
         return
     if not _held:
         mlir.register_lowering(_while_p, _lower)
@@ -60,30 +60,39 @@ def stay_in_loops(primitive: Any) -> None:
     and 0.12.0. If a JAX renames the functions, or the primitive has no operands, it is hoisted, and
     the recording says so.
     """
+    rules = getattr(_partial_eval, "custom_partial_eval_rules", None)
+    kind = getattr(_partial_eval, "JaxprTrace", None)
+    needed = ("instantiate_const", "default_process_primitive")
+    if rules is None or not all(hasattr(kind, name) for name in needed):
+        return
 
-    def rule(trace: Any, *tracers: Any, **params: Any) -> Any:
+    def rule(trace: _Trace, *tracers: Any, **params: Any) -> Any:
         if _is_hoisting():
             tracers = tuple(map(trace.instantiate_const, tracers))
         return trace.default_process_primitive(primitive, tracers, params)
 
-    custom_partial_eval_rules[primitive] = rule
+    rules[primitive] = rule
 
 
 def _is_hoisting() -> bool:
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name in _HOISTING:
+        if any(function.is_run_by(frame.f_code) for function in _HOISTING):
             return True
         frame = frame.f_back
     return False
 
 
 def _lower(ctx: Any, *args: Any, cond_jaxpr: Any, body_jaxpr: Any, **params: Any) -> Any:
-    batched = bool(cond_jaxpr.out_avals[0].shape)
-    if batched and _calls_in_order(getattr(cond_jaxpr, "jaxpr", cond_jaxpr)):
+    if _is_batched(cond_jaxpr) and _calls_in_order(getattr(cond_jaxpr, "jaxpr", cond_jaxpr)):
         loop = _element_by_element(cond_jaxpr, body_jaxpr, **params)
         return mlir.lower_fun(loop)(ctx, *args)
     return _while_lowering(ctx, *args, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
+
+
+def _is_batched(predicate: Any) -> bool:
+    """Return whether the closed jaxpr `predicate` decides for each element of a batch."""
+    return bool(predicate.out_avals[0].shape)
 
 
 def _calls_in_order(jaxpr: Any) -> bool:
@@ -98,8 +107,8 @@ def _element_by_element(
     cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts: int
 ) -> Any:
     """Return the loop with its predicate computed in the body, so that the predicate is pure."""
-    predicate = _core.jaxpr_as_fun(cond_jaxpr)
-    body = _core.jaxpr_as_fun(body_jaxpr)
+    predicate = _jaxpr_as_fun(cond_jaxpr)
+    body = _jaxpr_as_fun(body_jaxpr)
 
     def loop(*args: Any) -> Any:
         first = cond_nconsts + body_nconsts
@@ -126,13 +135,16 @@ def lowers_broken_predicate() -> bool:
     """Return whether JAX is lowering a vmapped while loop with an ordered effect in its predicate.
 
     In all versions that lowering keeps updating finished batch elements, which gives wrong numbers
-    without an error. Only the frame of the rule shows it.
+    without an error. Only the frame of the rule shows it, wherever in JAX it is, by the predicate
+    that it lowers. If a JAX renames the parameter `cond_jaxpr` of its while loops, such a loop
+    gives the numbers that it gives with JAX's own ordered callbacks.
     """
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_code.co_name == "_while_lowering":
-            variables = frame.f_locals
-            if variables.get("batched") and variables.get("cond_ordered_effects"):
+        # Not a batching rule, which runs while an eager loop is lowered and has no `ctx`.
+        if frame.f_code.co_filename.startswith(_JAX) and "ctx" in frame.f_locals:
+            predicate = frame.f_locals.get("cond_jaxpr")
+            if predicate is not None and _is_batched(predicate) and has_ordered_effects(predicate):
                 return True
         frame = frame.f_back
     return False
