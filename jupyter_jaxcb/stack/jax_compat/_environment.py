@@ -141,6 +141,6 @@ def leave_out_of_tracebacks() -> None:
     do if JAX lacks these functions.
     """
     for name in ("source_info_util", "traceback_util"):
-        register = getattr(optional_module(f"jax._src.{name}"), "register_exclusion", None)
+        register: Any = getattr(optional_module(f"jax._src.{name}"), "register_exclusion", None)
         for part in _OURS if register is not None else ():
             register(os.path.join(_package(), part))

@@ -169,7 +169,7 @@ class RunWatch:
         self._changes.make(change, undo)
 
     def _watch_fast_path(self) -> None:
-        state = getattr(_api, "_post_hook_state", None)
+        state: Any = getattr(_api, "_post_hook_state", None)
         methods = ("get_global", "set_global", "get_local", "set_local")
         if not all(hasattr(state, method) for method in methods):
             return

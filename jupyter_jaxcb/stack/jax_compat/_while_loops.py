@@ -15,9 +15,9 @@ from ._required import has_ordered_effects, mlir
 
 _JAX = os.path.join(os.path.dirname(jax.__file__), "")
 _loops = optional_module("jax._src.lax.control_flow.loops")
-_while_p = getattr(_loops, "while_p", None)
-_while_lowering = getattr(_loops, "_while_lowering", None)
-_jaxpr_as_fun = getattr(optional_module("jax._src.core"), "jaxpr_as_fun", None)
+_while_p: Any = getattr(_loops, "while_p", None)
+_while_lowering: Any = getattr(_loops, "_while_lowering", None)
+_jaxpr_as_fun: Any = getattr(optional_module("jax._src.core"), "jaxpr_as_fun", None)
 _partial_eval = optional_module("jax._src.interpreters.partial_eval")
 _Trace = Annotated[Any, "jax._src.interpreters.partial_eval.JaxprTrace"]
 _held: set[Any] = set()  # ordered effects
