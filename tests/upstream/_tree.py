@@ -125,8 +125,6 @@ class Tree:
         """Return the attribute `name` of `owner`."""
         if depth > DEPTH:
             return COMPILED
-        if isinstance(owner, Class) and name in ("__dataclass_fields__", "__name__"):
-            return COMPILED
         if name == "__class__":
             return owner.classes[0] if isinstance(owner, Instance) else COMPILED
         if isinstance(owner, Module):

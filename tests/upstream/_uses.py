@@ -304,7 +304,8 @@ class _Reader:
 
     def _attribute(self, owner: Place, name: str, node: Any) -> Place:
         path = f"{owner.path}.{name}"
-        self._note(path, node)
+        if name not in ("__name__", "__dataclass_fields__"):  # every class and dataclass has these
+            self._note(path, node)
         return Place(path)
 
     def _values_call(self, node: ast.Call, names: ChainMap[str, list]) -> Values:

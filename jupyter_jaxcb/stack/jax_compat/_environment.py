@@ -142,5 +142,6 @@ def leave_out_of_tracebacks() -> None:
     """
     for name in ("source_info_util", "traceback_util"):
         register: Any = getattr(optional_module(f"jax._src.{name}"), "register_exclusion", None)
-        for part in _OURS if register is not None else ():
-            register(os.path.join(_package(), part))
+        if register is not None:
+            for part in _OURS:
+                register(os.path.join(_package(), part))

@@ -55,7 +55,7 @@ try:
         "batching.primitive_batchers mlir.emit_python_callback mlir.ir_constant mlir.lower_fun "
         "mlir.register_lowering"
     ).split():
-        operator.attrgetter(_needed)(jax.interpreters)  # type: ignore[attr-defined]
+        operator.attrgetter(_needed)(jax.interpreters)  # type: ignore
     for _class, _field in (
         (mlir.LoweringRuleContext, "avals_in"),
         (mlir.LoweringRuleContext, "avals_out"),
