@@ -13,6 +13,7 @@
 # make dist       build and check sdist and wheel, and use the wheel in an empty environment
 # make binder     do what Binder would do, in an empty environment
 # make fuzz       test random whole programs (EXAMPLES=5000 SEED=1), then many differential tests
+# make upstream   hide private names of JAX one at a time, and plant changes for the canary
 # make mutants    plant some 80 mistakes, one at a time; a test must fail for each
 # make soak       drop 1,000 programs of each kind, interrupt 1,000 times, then load for SECONDS=3600
 
@@ -49,7 +50,7 @@ SOURCES := $(shell find labextension/src labextension/style labextension/schema 
 	labextension/build.mjs labextension/package.json
 
 .PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest check frontend \
-	chromium bench bench-browser fuzz mutants soak notebooks pictures docs dist binder clean
+	chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
 
 lab: $(VENV)/.lab $(VENV)/.installed
 	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
@@ -58,11 +59,11 @@ test: test-frontend test-python test-browser
 
 # The folders of what breaks first; `slow` are processes, kernels and whole campaigns.
 quick: $(VENV)/.test
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not fuzz" $(QUICK)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not fuzz and not upstream" $(QUICK)
 
 # Installed for the browser tests at the same time: twice takes longer.
 test-python: $(VENV)/.browser
-	$(BIN)/python -m pytest $(PARALLEL) -m "not fuzz" --ignore tests/browser
+	$(BIN)/python -m pytest $(PARALLEL) -m "not fuzz and not upstream" --ignore tests/browser
 	$(BIN)/python -m tests.documents.run_notebooks $(PARALLEL)
 
 test-frontend: $(MODULES)
@@ -109,6 +110,10 @@ bench: $(VENV)/.test
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.performance.bench_browser
+
+# Takes two minutes, and finds only what changes with JAX.
+upstream: $(VENV)/.test
+	$(BIN)/python -m pytest $(PARALLEL) tests/upstream
 
 # Both parts run, whatever the first one finds.
 fuzz: $(VENV)/.test

@@ -44,6 +44,7 @@ LOST = {
     "jax._src.lax.control_flow.loops._while_lowering": NO_LOOPS,
     "jax._src.lax.control_flow.loops.while_p": NO_LOOPS,
     "jax._src.core.jaxpr_as_fun": NO_LOOPS,
+    "jax._src.core.subjaxprs": NO_LOOPS,
 }
 
 
@@ -61,6 +62,7 @@ def complete(in_process):
     return observed
 
 
+@pytest.mark.upstream
 @pytest.mark.parametrize("file", FILES)
 def test_each_name_is_required_or_has_a_fallback(file, in_process, complete, required):
     found = in_process(PROGRAM, file, seconds=600).value
