@@ -6,8 +6,10 @@ reports number the arrays.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
+import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,6 +20,9 @@ from ._callback import HostCallback
 from ._signatures import without_leading
 
 _MAX_CHARACTERS = 80
+_SELF = object()  # in place of a user's object
+# Callables whose signature is known without their attributes; np.sum stands for NumPy's functions.
+_PLAIN = frozenset({types.FunctionType, types.BuiltinFunctionType, type(np.sum)})
 # Keys of pytrees whose repr is short and the same in every run.
 _PLAIN_KEYS = frozenset({str, int, float, bool, type(None)})
 _PARAMETERS = re.compile(r"^ *Parameters\n *-+\n(.*)", re.MULTILINE | re.DOTALL)
@@ -52,8 +57,7 @@ class ArrayNames(NamedTuple):
 
         def bound(leaves: Any) -> dict[str, Any]:
             args, kwargs = leaves
-            function = without_leading(self.function, self.leading)
-            return _signature(function).bind(*args, **kwargs).arguments
+            return _signature(self.function, self.leading).bind(*args, **kwargs).arguments
 
         names = _leaf_names(self.in_tree, bound)
         return tuple(name for place, name in enumerate(names) if place not in self.static)
@@ -88,13 +92,37 @@ def _name(parameters: list[str], path: tuple[Any, ...]) -> str:
     return name if len(name) <= _MAX_CHARACTERS else f"{name[: _MAX_CHARACTERS - 1]}…"
 
 
-def _signature(function: Any) -> inspect.Signature:
-    if isinstance(function, np.ufunc):
+def _signature(function: Any, leading: int) -> inspect.Signature:
+    if type(function) is np.ufunc:
         positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature(
             [inspect.Parameter(name, positional) for name in _documented(function)]
         )
-    return inspect.signature(function)
+    return inspect.signature(without_leading(_plain(function), leading), follow_wrapped=False)
+
+
+def _plain(function: Any) -> Any:
+    """Return a callable with the same signature, which can be read without running user code.
+
+    `inspect.signature` looks for attributes, and those of a user's object may raise anything.
+
+    Raises:
+        TypeError: if there is none.
+    """
+    kind = type(function)
+    if kind is functools.partial:
+        return functools.partial(_plain(function.func), *function.args, **function.keywords)
+    if kind is types.MethodType:
+        return types.MethodType(_plain(function.__func__), _SELF)
+    if kind is types.FunctionType and "__signature__" not in function.__dict__:
+        wrapped = function.__dict__.get("__wrapped__")
+        return function if wrapped is None else _plain(wrapped)
+    if kind in _PLAIN:
+        return function
+    call = inspect.getattr_static(kind, "__call__", None)
+    if type(call) is not types.FunctionType:
+        raise TypeError(f"a {kind.__name__} has no signature that can be read")
+    return types.MethodType(_plain(call), _SELF)
 
 
 def _documented(function: np.ufunc) -> list[str]:
