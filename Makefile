@@ -109,7 +109,7 @@ bench: $(VENV)/.test
 	$(BIN)/python tests/performance/bench_executors.py
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
-	$(BIN)/python -m tests.performance.bench_browser
+	$(BIN)/python -m tests.browser.bench
 
 # Takes two minutes, and finds only what changes with JAX.
 upstream: $(VENV)/.test

@@ -94,7 +94,7 @@ def project():
 
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
-BROWSER = [*sorted((TESTS / "browser").rglob("*.py")), TESTS / "performance" / "bench_browser.py"]
+BROWSER = sorted((TESTS / "browser").rglob("*.py"))
 OTHERS = sorted(set(TESTS.rglob("*.py")) - set(BROWSER))
 
 
